@@ -1,0 +1,94 @@
+/**
+ * What the turn loop needs of a model: one streamed answer to a conversation. Providers
+ * (`providers.ts`) and the embedded instruction language (`toolbelt.ts`) implement it.
+ */
+
+/** A tool as it is offered to a model. */
+export interface ToolSpec {
+  name: string;
+  description: string;
+  /** JSON Schema of the arguments. */
+  input_schema: Record<string, unknown>;
+}
+
+/** A call that a model asks for. */
+export interface ToolCall {
+  call_id: string;
+  tool: string;
+  args: unknown;
+  /** What the provider must get back with the call (a Gemini thought signature), opaque here. */
+  echo?: Record<string, unknown>;
+}
+
+/** The answer to a {@linkcode ToolCall}. */
+export interface ToolResult {
+  call_id: string;
+  tool: string;
+  ok: boolean;
+  output: string;
+}
+
+/** One message of a conversation, oldest first. */
+export type Message =
+  | { role: "user"; text: string }
+  | { role: "assistant"; text: string; calls: ToolCall[] }
+  | { role: "tool"; results: ToolResult[] };
+
+/** One request to a model. */
+export interface ModelRequest {
+  system: string;
+  messages: readonly Message[];
+  /** Sorted by name, so that the prefix stays byte-identical and providers can cache it. */
+  tools: readonly ToolSpec[];
+  signal: AbortSignal;
+}
+
+/** Tokens of one model call. `tokens_in` counts all input tokens, the cached ones included. */
+export interface Usage {
+  tokens_in: number;
+  tokens_out: number;
+  /** Input tokens read from the provider's cache. */
+  tokens_cached: number;
+  /** Input tokens written to the provider's cache. */
+  tokens_cache_write: number;
+}
+
+/** A piece of a streamed answer. `finish` comes last, exactly once, in an answer that is whole. */
+export type ModelPart =
+  | { type: "text"; text: string }
+  | { type: "call"; call: ToolCall }
+  | { type: "finish"; usage: Usage; reason: "stop" | "calls" | "length" | "filtered" };
+
+/** Something that answers {@linkcode ModelRequest}s. */
+export interface Model {
+  /** `<provider>/<model>`, contract.md section 8. */
+  readonly id: string;
+  /**
+   * Streams one answer.
+   *
+   * @throws {ModelError} when the provider refuses, fails, or the stream ends before `finish`.
+   * @throws {DOMException} AbortError when `request.signal` fires.
+   */
+  stream(request: ModelRequest): AsyncIterable<ModelPart>;
+}
+
+/** A failed model call. */
+export class ModelError extends Error {
+  override name = "ModelError";
+  /** Whether the same request may succeed later: 408, 409, 429, 5xx, a cut stream, no connection. */
+  readonly retryable: boolean;
+  /** HTTP status, where there was one. */
+  readonly status?: number;
+  /** What the provider asked for in `Retry-After` or `retry-after-ms`, in milliseconds. */
+  readonly retry_after_ms?: number;
+
+  constructor(
+    message: string,
+    options: { retryable: boolean; status?: number; retry_after_ms?: number; cause?: unknown },
+  ) {
+    super(message, { cause: options.cause });
+    this.retryable = options.retryable;
+    this.status = options.status;
+    this.retry_after_ms = options.retry_after_ms;
+  }
+}

@@ -1,0 +1,2 @@
+// @ts-types="./async.d.ts"
+export * from "deno-std/async/mod.js";

@@ -1,0 +1,2 @@
+// @ts-types="./http.d.ts"
+export * from "deno-std/http/mod.js";

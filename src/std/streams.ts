@@ -1,0 +1,2 @@
+// @ts-types="./streams.d.ts"
+export * from "deno-std/streams/mod.js";

@@ -1,0 +1,2 @@
+// @ts-types="./text.d.ts"
+export * from "deno-std/text/mod.js";

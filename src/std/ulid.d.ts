@@ -1,0 +1,2 @@
+/** The part of `@std/ulid` that is used here. */
+export function monotonicUlid(seedTime?: number): string;

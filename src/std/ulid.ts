@@ -1,0 +1,2 @@
+// @ts-types="./ulid.d.ts"
+export * from "deno-std/ulid/monotonic_ulid.js";

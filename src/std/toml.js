@@ -1,2 +1,2 @@
-// @ts-types="./toml.d.ts"
+// @ts-self-types="./toml.d.ts"
 export * from "deno-std/toml/parse.js";

@@ -1,2 +1,2 @@
-// @ts-types="./path.d.ts"
+// @ts-self-types="./path.d.ts"
 export * from "deno-std/path/mod.js";

@@ -1,2 +1,2 @@
-// @ts-types="./parse_args.d.ts"
+// @ts-self-types="./parse_args.d.ts"
 export * from "deno-std/cli/parse_args.js";

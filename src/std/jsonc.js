@@ -1,2 +1,2 @@
-// @ts-types="./jsonc.d.ts"
+// @ts-self-types="./jsonc.d.ts"
 export * from "deno-std/jsonc/parse.js";

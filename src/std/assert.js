@@ -1,2 +1,2 @@
-// @ts-types="./assert.d.ts"
+// @ts-self-types="./assert.d.ts"
 export * from "deno-std/assert/mod.js";

@@ -1,2 +1,2 @@
-// @ts-types="./ulid.d.ts"
+// @ts-self-types="./ulid.d.ts"
 export * from "deno-std/ulid/monotonic_ulid.js";

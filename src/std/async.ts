@@ -1,2 +1,0 @@
-// @ts-types="./async.d.ts"
-export * from "deno-std/async/mod.js";

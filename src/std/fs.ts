@@ -1,2 +1,0 @@
-// @ts-types="./fs.d.ts"
-export * from "deno-std-fs/fs/mod.js";

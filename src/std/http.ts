@@ -1,2 +1,0 @@
-// @ts-types="./http.d.ts"
-export * from "deno-std/http/mod.js";

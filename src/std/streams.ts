@@ -1,2 +1,0 @@
-// @ts-types="./streams.d.ts"
-export * from "deno-std/streams/mod.js";

@@ -1,2 +1,0 @@
-// @ts-types="./text.d.ts"
-export * from "deno-std/text/mod.js";

@@ -1,0 +1,229 @@
+/** One turn: the model is asked, its tools run, it is asked again, until it has nothing to call. */
+import pRetry from "p-retry";
+import { delay } from "@std/async";
+import { messageOf } from "../platform/errors.ts";
+import { MAIN_LANE, MODEL_RETRY } from "../session/events.ts";
+import type { Session, Turn, TurnEnd } from "../session/session.ts";
+import { type Model, ModelError, type ToolCall, type Usage } from "./models/model.ts";
+import type { Access, Tool, ToolOutcome } from "./tools.ts";
+import { watchLane } from "./tool_lane.ts";
+
+export interface LoopParts {
+  /** Finds a model by its id; throws with a message for the person when there is none. */
+  model(id: string): Promise<Model>;
+  tools: readonly Tool[];
+  /** Model calls a turn may make. */
+  max_steps(): number;
+  /** Budget of a session that has none of its own, in USD. */
+  budget_usd(): number | undefined;
+  /** What a model call cost, in USD. */
+  cost(model_id: string, usage: Usage): number;
+  /** Paths that the session's tools must not see. */
+  hidden(session: Session): string[];
+  new_lane_id(): string;
+}
+
+const RETRIES = 4;
+const RETRY_MIN_MS = 500;
+const RETRY_MAX_MS = 30_000;
+/** A provider that asks for a longer wait is not waited for. */
+const RETRY_AFTER_MAX_MS = 60_000;
+
+/** Makes the function that runs a session's turns. */
+export function turnRunner(parts: LoopParts): (session: Session, turn: Turn) => Promise<TurnEnd> {
+  return async (session, turn) => {
+    const model = await parts.model(session.state.model);
+    const max_steps = parts.max_steps();
+    for (let step = 1; step <= max_steps; step++) {
+      if (turn.soft.aborted) return { stop_reason: "interrupted" };
+      const budget = session.state.budget_usd ?? parts.budget_usd();
+      if (budget !== undefined && session.state.cost_usd >= budget) {
+        return { stop_reason: "budget", error: `the session's budget of $${budget} is used up` };
+      }
+      const calls = await askModel(parts, model, session, turn);
+      if (calls.length > 0) await runCalls(parts, calls, session, turn);
+      else if (!session.takeFresh()) return { stop_reason: "ok" };
+    }
+    return { stop_reason: "budget", error: `the limit of ${max_steps} steps a turn is reached` };
+  };
+}
+
+async function askModel(
+  parts: LoopParts,
+  model: Model,
+  session: Session,
+  turn: Turn,
+): Promise<ToolCall[]> {
+  const transcript = await session.transcript();
+  const seen_seq = session.published_seq;
+  session.takeFresh();
+  const request = {
+    system: systemPrompt(session.state.workdir),
+    messages: transcript.messages(),
+    tools: parts.tools.map((tool) => tool.spec),
+    signal: turn.signal,
+  };
+  const attempt = async () => {
+    const calls: ToolCall[] = [];
+    for await (const part of model.stream(request)) {
+      if (part.type === "text") session.emitText(turn.turn_id, part.text);
+      else if (part.type === "call") calls.push(part.call);
+      else return { calls, usage: part.usage };
+    }
+    throw new ModelError("the model's answer ended early", { retryable: true });
+  };
+  const { calls, usage } = await pRetry(attempt, {
+    retries: RETRIES,
+    minTimeout: RETRY_MIN_MS,
+    maxTimeout: RETRY_MAX_MS,
+    randomize: true,
+    signal: turn.signal,
+    shouldRetry: ({ error, attemptNumber, retryDelay }) =>
+      noteRetry(session, turn, error, attemptNumber, retryDelay),
+  });
+  await session.emit("cost.tick", {
+    usd_delta: parts.cost(model.id, usage),
+    tokens_in: usage.tokens_in,
+    tokens_out: usage.tokens_out,
+    tokens_cached: usage.tokens_cached,
+    seen_seq,
+  });
+  return calls;
+}
+
+/** Decides about another attempt, and makes it visible before it is waited for. */
+async function noteRetry(
+  session: Session,
+  turn: Turn,
+  error: Error,
+  attempt: number,
+  backoff_ms: number,
+): Promise<boolean> {
+  if (!(error instanceof ModelError) || !error.retryable) return false;
+  const asked_ms = error.retry_after_ms ?? 0;
+  if (asked_ms > RETRY_AFTER_MAX_MS) return false;
+  const wait_ms = Math.max(backoff_ms, asked_ms);
+  await session.emit("lane.note", {
+    lane_id: MAIN_LANE,
+    text: `${error.message}; trying again in ${(wait_ms / 1000).toFixed(1)} s ` +
+      `(attempt ${attempt + 1} of ${RETRIES + 1})`,
+    reason_code: MODEL_RETRY,
+  });
+  await delay(wait_ms - backoff_ms, { signal: turn.signal });
+  return true;
+}
+
+function systemPrompt(workdir: string): string {
+  return `You are an agent that works in the directory ${workdir} on the person's own machine.
+Use the tools to read and change files and to run commands there; paths are relative to it.
+Some calls wait for the person's approval; when one is denied, do not try it another way.
+Check your work before you report it, and say plainly what you did and what you did not.`;
+}
+
+// ── tool calls ─────────────────────────────────────────────────────────────────────────────────
+
+/** Runs the calls of one answer in order; neighbours that only read run at the same time. */
+async function runCalls(
+  parts: LoopParts,
+  calls: readonly ToolCall[],
+  session: Session,
+  turn: Turn,
+): Promise<void> {
+  const accessOf = (call: ToolCall): Access | undefined =>
+    parts.tools.find((tool) => tool.spec.name === call.tool)?.access;
+  for (let at = 0; at < calls.length;) {
+    turn.soft.throwIfAborted();
+    let end = at + 1;
+    if (accessOf(calls[at]) === "read") {
+      while (end < calls.length && accessOf(calls[end]) === "read") end++;
+    }
+    await Promise.all(calls.slice(at, end).map((call) => runCall(parts, call, session, turn)));
+    at = end;
+  }
+}
+
+async function runCall(
+  parts: LoopParts,
+  call: ToolCall,
+  session: Session,
+  turn: Turn,
+): Promise<void> {
+  const { call_id, tool: name, args, echo } = call;
+  const lane_id = MAIN_LANE;
+  await session.emit("session.tool_started", { call_id, tool: name, args, lane_id, echo });
+  const started = performance.now();
+  let outcome: ToolOutcome;
+  try {
+    outcome = await perform(parts, call, session, turn);
+  } catch (error) {
+    outcome = { ok: false, output: turn.soft.aborted ? "stopped" : messageOf(error) };
+  }
+  const { ok, output, truncated = false } = outcome;
+  const duration_ms = Math.round(performance.now() - started);
+  await session.emit("session.tool_completed", {
+    call_id,
+    tool: name,
+    ok,
+    duration_ms,
+    output,
+    truncated,
+  });
+  turn.signal.throwIfAborted();
+}
+
+async function perform(
+  parts: LoopParts,
+  call: ToolCall,
+  session: Session,
+  turn: Turn,
+): Promise<ToolOutcome> {
+  const tool = parts.tools.find((it) => it.spec.name === call.tool);
+  if (tool === undefined) {
+    const names = parts.tools.map((it) => it.spec.name).join(", ");
+    return { ok: false, output: `there is no tool ${call.tool}; the tools are ${names}` };
+  }
+  const { args, problem } = tool.parse(call.args);
+  if (problem !== undefined) return { ok: false, output: `invalid arguments:\n${problem}` };
+  const refusal = await approve(tool, args, call.call_id, session, turn);
+  if (refusal !== undefined) return { ok: false, output: refusal };
+  const lane = watchLane(session, parts.new_lane_id, tool.describe(args));
+  try {
+    const outcome = await tool.run(args, {
+      session_id: session.id,
+      workdir: session.state.workdir,
+      hidden: parts.hidden(session),
+      signal: turn.signal,
+      onOutput: lane.output,
+    });
+    await lane.end(outcome.ok ? "done" : "errored");
+    return outcome;
+  } catch (error) {
+    await lane.end(turn.signal.aborted ? "cancelled" : "errored");
+    throw error;
+  }
+}
+
+/** Asks for an approval where one is needed (contract.md section 5). Returns why not, if not. */
+async function approve(
+  tool: Tool,
+  args: unknown,
+  call_id: string,
+  session: Session,
+  turn: Turn,
+): Promise<string | undefined> {
+  const { approval, allowed } = session.state;
+  if (tool.access === "read" || approval === "auto") return undefined;
+  if (approval === "read_only") {
+    return `refused: this session is read_only and ${tool.spec.name} does more than read`;
+  }
+  const rule = tool.rule(args);
+  if (allowed.includes(rule)) return undefined;
+  const decision = await session.askApproval({
+    call_id,
+    tool: tool.spec.name,
+    args,
+    reason: tool.describe(args),
+    rule,
+  }, turn);
+  return decision === "deny" ? "denied: the person did not allow this call" : undefined;
+}

@@ -1,0 +1,50 @@
+import { MAIN_LANE } from "../session/events.ts";
+import type { Session } from "../session/session.ts";
+
+/** A tool call becomes a lane of its own when it runs longer than this (contract.md section 5). */
+const LANE_AFTER_MS = 2_000;
+/** Output from before the lane that its first delta carries, in characters. */
+const EARLY_KEPT = 16 * 1024;
+
+export interface ToolLane {
+  /** Takes output of the call as it comes. */
+  output(text: string): void;
+  /** Ends the watch and, if there is a lane by then, the lane. */
+  end(status: "done" | "errored" | "cancelled"): Promise<void>;
+}
+
+/** Watches a running call: nothing at first, a lane with live output once it takes long. */
+export function watchLane(session: Session, newId: () => string, label: string): ToolLane {
+  const started_at = new Date().toISOString();
+  let early = "";
+  let lane_id: string | undefined;
+  let opened = Promise.resolve();
+  const open = async (id: string) => {
+    await session.emit("lane.created", {
+      lane_id: id,
+      kind: "tool",
+      parent_lane_id: MAIN_LANE,
+      label,
+      started_at,
+    });
+    await session.moveLane(id, "running", "the call takes long", "tool_running");
+    lane_id = id;
+    if (early !== "") session.emitLaneText(id, early);
+    early = "";
+  };
+  const timer = setTimeout(() => {
+    // A session that ends meanwhile refuses the lane; the call's own end reports that.
+    opened = open(newId()).catch(() => {});
+  }, LANE_AFTER_MS);
+  return {
+    output(text) {
+      if (lane_id !== undefined) session.emitLaneText(lane_id, text);
+      else early = (early + text).slice(-EARLY_KEPT);
+    },
+    async end(status) {
+      clearTimeout(timer);
+      await opened;
+      if (lane_id !== undefined) await session.moveLane(lane_id, status, "the call ended", status);
+    },
+  };
+}

@@ -1,0 +1,209 @@
+/** The tools a model may call, each with its arguments' schema, in the order models are shown them. */
+import { z } from "zod";
+import type { ToolSpec } from "./models/model.ts";
+import { runCommand } from "./command.ts";
+import type { Sandbox } from "./sandbox.ts";
+import type { UnitOp, UnitPool } from "./unit/pool.ts";
+
+/** What a call does to the world; decides which calls may run at once and which need an approval. */
+export type Access = "read" | "write" | "execute" | "network";
+
+/** Where and for whom a call runs. */
+export interface ToolScope {
+  session_id: string;
+  /** Absolute real path; everything happens in it. */
+  workdir: string;
+  /** Absolute real paths that no tool may see. */
+  hidden: readonly string[];
+  signal: AbortSignal;
+  /** Takes output while the call still runs. */
+  onOutput(text: string): void;
+}
+
+export interface ToolOutcome {
+  ok: boolean;
+  output: string;
+  truncated?: boolean;
+}
+
+export interface Tool {
+  spec: ToolSpec;
+  access: Access;
+  /** Checks what a model sent. */
+  parse(args: unknown): { args?: unknown; problem?: string };
+  /** What a call is about, in a line for a person who is to approve it. */
+  describe(args: unknown): string;
+  /** What `allow_always` lets through: this tool, or for a command this very command line. */
+  rule(args: unknown): string;
+  run(args: unknown, scope: ToolScope): Promise<ToolOutcome>;
+}
+
+export interface ToolParts {
+  units: UnitPool;
+  /** Found out at the first command. */
+  sandbox(): Promise<Sandbox>;
+  network: boolean;
+  /** Port of the daemon itself, which no tool may fetch from. */
+  own_port(): number;
+}
+
+/** Output handed to the model and kept in the journal, in characters. */
+const OUTPUT_MAX = 48 * 1024;
+const COMMAND_TIMEOUT_S = 120;
+const COMMAND_TIMEOUT_MAX_S = 3_600;
+
+const path = z.string().min(1).describe("Path inside the working directory");
+
+/** The built-in tools, sorted by name. */
+export function builtinTools(parts: ToolParts): Tool[] {
+  const inUnit = (op: UnitOp) => (args: unknown, { signal, ...scope }: ToolScope) =>
+    parts.units.call(op, args, scope, signal);
+  return [
+    defineTool({
+      name: "edit_file",
+      description:
+        "Replaces exact text in a file. old_text must occur exactly once, unless replace_all is set.",
+      access: "write",
+      input: z.strictObject({
+        path,
+        old_text: z.string().min(1),
+        new_text: z.string(),
+        replace_all: z.boolean().optional(),
+      }),
+      describe: ({ path }) => `edit ${path}`,
+      run: inUnit("edit_file"),
+    }),
+    defineTool({
+      name: "fetch_url",
+      description:
+        "Fetches an http(s) address and gives its text; HTML is reduced to readable text.",
+      access: "network",
+      input: z.strictObject({ url: z.string().min(1) }),
+      describe: ({ url }) => `fetch ${url}`,
+      run: async ({ url }, { signal }) => {
+        const { fetchUrl } = await import("./fetch.ts");
+        return fetchUrl({ url, signal, own_port: parts.own_port() });
+      },
+    }),
+    defineTool({
+      name: "glob",
+      description: "Lists files whose path matches a glob such as src/**/*.ts.",
+      access: "read",
+      input: z.strictObject({ pattern: z.string().min(1), path: path.optional() }),
+      describe: ({ pattern }) => `find ${pattern}`,
+      run: inUnit("glob"),
+    }),
+    defineTool({
+      name: "grep",
+      description: "Searches files for a regular expression; gives path:line: text.",
+      access: "read",
+      input: z.strictObject({
+        pattern: z.string().min(1).describe("JavaScript regular expression"),
+        path: path.optional(),
+        include: z.string().optional().describe("Only files matching this glob"),
+        ignore_case: z.boolean().optional(),
+        limit: z.int().min(1).max(2000).optional(),
+      }),
+      describe: ({ pattern }) => `search for ${pattern}`,
+      run: inUnit("grep"),
+    }),
+    defineTool({
+      name: "list_dir",
+      description: "Lists a directory.",
+      access: "read",
+      input: z.strictObject({ path: path.optional() }),
+      describe: ({ path }) => `list ${path ?? "."}`,
+      run: inUnit("list_dir"),
+    }),
+    defineTool({
+      name: "read_file",
+      description: "Reads a text file, or some of its lines.",
+      access: "read",
+      input: z.strictObject({
+        path,
+        offset: z.int().min(1).optional().describe("First line to read, from 1"),
+        limit: z.int().min(1).optional().describe("Number of lines"),
+      }),
+      describe: ({ path }) => `read ${path}`,
+      run: inUnit("read_file"),
+    }),
+    defineTool({
+      name: "run_command",
+      description: "Runs a shell command in the working directory and gives its output. " +
+        "It has no terminal and no input.",
+      access: "execute",
+      input: z.strictObject({
+        command: z.string().min(1),
+        timeout_s: z.int().min(1).max(COMMAND_TIMEOUT_MAX_S).optional()
+          .describe(`Time limit in seconds, ${COMMAND_TIMEOUT_S} by default`),
+      }),
+      describe: ({ command }) => `run ${command}`,
+      rule: ({ command }) => `run_command ${command}`,
+      run: ({ command, timeout_s = COMMAND_TIMEOUT_S }, scope) =>
+        execute(parts, command, timeout_s, scope),
+    }),
+    defineTool({
+      name: "write_file",
+      description: "Writes a file, making its directories; replaces what was there.",
+      access: "write",
+      input: z.strictObject({ path, content: z.string() }),
+      describe: ({ path, content }) => `write ${path} (${content.length} characters)`,
+      run: inUnit("write_file"),
+    }),
+  ];
+}
+
+async function execute(
+  parts: ToolParts,
+  command: string,
+  timeout_s: number,
+  { workdir, hidden, signal, onOutput }: ToolScope,
+): Promise<ToolOutcome> {
+  const result = await runCommand({
+    command,
+    scope: { workdir, hidden, network: parts.network },
+    sandbox: await parts.sandbox(),
+    timeout_ms: timeout_s * 1000,
+    signal,
+    onOutput,
+  });
+  const notes: string[] = [];
+  if (result.timed_out) notes.push(`[stopped after the time limit of ${timeout_s} s]`);
+  else if (result.signal !== null) notes.push(`[ended by ${result.signal}]`);
+  else if (result.exit_code !== 0) notes.push(`[exit code ${result.exit_code}]`);
+  const output = [result.output.trimEnd(), ...notes].filter((it) => it !== "").join("\n");
+  return { ok: notes.length === 0, output, truncated: result.truncated };
+}
+
+interface Definition<I extends z.ZodType> {
+  name: string;
+  description: string;
+  access: Access;
+  input: I;
+  describe(args: z.output<I>): string;
+  rule?(args: z.output<I>): string;
+  run(args: z.output<I>, scope: ToolScope): Promise<ToolOutcome>;
+}
+
+function defineTool<I extends z.ZodType>(definition: Definition<I>): Tool {
+  const { name, description, access, input, describe, rule = () => name } = definition;
+  const { $schema: _, ...input_schema } = z.toJSONSchema(input) as Record<string, unknown>;
+  return {
+    spec: { name, description, input_schema },
+    access,
+    parse(args) {
+      const parsed = input.safeParse(args);
+      return parsed.success ? { args: parsed.data } : { problem: z.prettifyError(parsed.error) };
+    },
+    describe: (args) => describe(args as z.output<I>),
+    rule: (args) => rule(args as z.output<I>),
+    run: async (args, scope) => capped(await definition.run(args as z.output<I>, scope)),
+  };
+}
+
+function capped(outcome: ToolOutcome): ToolOutcome {
+  if (outcome.output.length <= OUTPUT_MAX) return outcome;
+  const left_out = outcome.output.length - OUTPUT_MAX;
+  const output = `${outcome.output.slice(0, OUTPUT_MAX)}\n[… ${left_out} more characters left out]`;
+  return { ...outcome, output, truncated: true };
+}

@@ -1,0 +1,126 @@
+import { createInterface } from "node:readline";
+import process from "node:process";
+import type { RpcClient } from "../client/rpc.ts";
+import { messageOf } from "../platform/errors.ts";
+import { callLine, eventLines, painter, wantsColour } from "./chat_render.ts";
+
+export interface ConverseOptions {
+  session_id: string;
+  json: boolean;
+}
+
+interface Approval {
+  approval_id: string;
+  tool: string;
+  args: unknown;
+}
+
+const ANSWERS: Record<string, "allow" | "allow_always" | "deny"> = {
+  y: "allow",
+  yes: "allow",
+  a: "allow_always",
+  always: "allow_always",
+  n: "deny",
+  no: "deny",
+};
+
+const COMMANDS = `  /help     show this
+  /cancel   cancel the turn (so does Ctrl-C)
+  /kill     end the session for good
+  /quit     leave; the session goes on in the daemon`;
+
+/** Talks until the person leaves. What is typed during a turn steers it. */
+export async function converse(rpc: RpcClient, options: ConverseOptions): Promise<number> {
+  const { session_id, json } = options;
+  const paint = painter(wantsColour(Deno.stdout));
+  const session = await rpc.call("session.get", { session_id });
+  const input = createInterface({
+    input: process.stdin,
+    output: process.stdout,
+    prompt: paint.bold("› "),
+    historySize: 500,
+  });
+  const left = Promise.withResolvers<number>();
+  const approvals: Approval[] = session.pending_approvals;
+  let busy = session.activity !== "idle";
+  let at_line_start = true;
+  let interrupted = false;
+
+  const say = (line: string) => {
+    if (!at_line_start) console.log();
+    at_line_start = true;
+    console.log(line);
+  };
+  const ask = () => {
+    const [first] = approvals;
+    if (first) {
+      say(`${paint.yellow("?")} ${callLine(first.tool, first.args)}`);
+      input.setPrompt("  allow? [y]es, [a]lways, [n]o: ");
+    } else {
+      input.setPrompt(paint.bold("› "));
+    }
+    if (first || !busy) input.prompt();
+  };
+  const act = (call: Promise<unknown>) => call.catch((error) => say(paint.red(messageOf(error))));
+
+  rpc.onEvent = (event) => {
+    if (json) return console.log(JSON.stringify(event));
+    const { type, data } = event;
+    if (type === "session.delta") {
+      Deno.stdout.writeSync(new TextEncoder().encode(data.text));
+      at_line_start = data.text.endsWith("\n");
+      return;
+    }
+    for (const line of eventLines(event, paint)) say(line);
+    if (type === "turn.started") busy = true;
+    else if (type === "approval.requested") {
+      approvals.push(data);
+      if (approvals.length === 1) ask();
+    } else if (type === "approval.resolved") {
+      const at = approvals.findIndex((it) => it.approval_id === data.approval_id);
+      if (at >= 0) approvals.splice(at, 1);
+      if (at === 0 && approvals.length > 0) ask();
+    } else if (type === "turn.completed") {
+      busy = interrupted = false;
+      approvals.length = 0;
+      if (!at_line_start) say("");
+      ask();
+    } else if (type === "session.ended") left.resolve(0);
+  };
+
+  input.on("line", (text: string) => {
+    const [first] = approvals;
+    const line = text.trim();
+    if (line === "/quit" || line === "/exit") return left.resolve(0);
+    if (line === "/kill") return act(rpc.call("session.kill", { session_id }));
+    if (line === "/cancel") return act(rpc.call("session.cancel", { session_id }));
+    if (line === "/help") say(COMMANDS);
+    else if (first) {
+      const decision = ANSWERS[line.toLowerCase()];
+      if (decision === undefined) return ask();
+      const { approval_id } = first;
+      return act(rpc.call("session.approve", { session_id, approval_id, decision }));
+    } else if (line !== "") {
+      busy = true;
+      return act(rpc.call("session.send", { session_id, text }));
+    }
+    if (!busy) input.prompt();
+  });
+  input.on("SIGINT", () => {
+    if (!busy || interrupted) return left.resolve(0);
+    interrupted = true;
+    act(rpc.call("session.cancel", { session_id }));
+  });
+  input.on("close", () => left.resolve(0));
+  rpc.closed.then(() => {
+    say(paint.red("the connection to the daemon was lost; svc chat -c comes back"));
+    left.resolve(1);
+  });
+
+  say(paint.dim(`${session.model} in ${session.workdir} · ${session_id} · /help`));
+  await rpc.call("session.subscribe", { session_id, deltas: "session" });
+  ask();
+  const code = await left.promise;
+  input.close();
+  return code;
+}

@@ -1,0 +1,86 @@
+import type { EventParams, RpcClient } from "../client/rpc.ts";
+import { SvcError } from "../platform/errors.ts";
+import { callLine, eventLines, painter, wantsColour } from "./chat_render.ts";
+
+export interface OnceOptions {
+  session_id: string;
+  prompt: string;
+  json: boolean;
+}
+
+/** Sends one message, prints the answer, and waits until its turn has ended. */
+export async function askOnce(rpc: RpcClient, options: OnceOptions): Promise<number> {
+  const { session_id, prompt, json } = options;
+  const paint = painter(wantsColour(Deno.stderr));
+  const verbose = Deno.stderr.isTerminal();
+  const finished = Promise.withResolvers<EventParams>();
+  let message_id: string | undefined;
+  let asked = false;
+  let at_line_start = true;
+  rpc.onEvent = (event) => {
+    if (json) console.log(JSON.stringify(withoutSub(event)));
+    const { type, data } = event;
+    if (type === "session.delta" && !json) {
+      write(data.text);
+      at_line_start = data.text.endsWith("\n");
+    } else if (type === "approval.requested") {
+      refuse(rpc, session_id, data);
+    } else if (type === "user.message") {
+      asked ||= message_id === undefined || data.message_id === message_id;
+    } else if (type === "turn.completed" && asked) {
+      finished.resolve(event);
+    } else if (verbose && !json) {
+      for (const line of eventLines(event, paint)) console.error(line);
+    }
+  };
+  await rpc.call("session.subscribe", { session_id, deltas: "session" });
+  ({ message_id } = await rpc.call("session.send", { session_id, text: prompt }));
+  const interrupted = onInterrupt(() => rpc.call("session.cancel", { session_id }));
+  try {
+    const lost = rpc.closed.then((): never => {
+      throw new SvcError("internal", "the connection to the daemon was lost", {
+        hint: `the turn is journaled; svc chat --session ${session_id} goes on`,
+      });
+    });
+    const { data } = await Promise.race([finished.promise, lost]);
+    if (!json && !at_line_start) write("\n");
+    if (data.stop_reason === "ok") return 0;
+    console.error(`svc: turn ${data.stop_reason}${data.error ? `: ${data.error}` : ""}`);
+    return 1;
+  } finally {
+    interrupted.dispose();
+  }
+}
+
+/** Nobody is there to be asked: the call is denied, and how to allow it is said. */
+function refuse(
+  rpc: RpcClient,
+  session_id: string,
+  { approval_id, tool, args }: { approval_id: string; tool: string; args: unknown },
+): void {
+  console.error(
+    `svc: denied without asking: ${callLine(tool, args)} (--approve auto allows such calls)`,
+  );
+  rpc.call("session.approve", { session_id, approval_id, decision: "deny" }).catch(() => {});
+}
+
+function withoutSub({ sub: _, ...event }: EventParams): Omit<EventParams, "sub"> {
+  return event;
+}
+
+function write(text: string): void {
+  const bytes = new TextEncoder().encode(text);
+  for (let done = 0; done < bytes.length;) done += Deno.stdout.writeSync(bytes.subarray(done));
+}
+
+/** Runs `cancel` at the first Ctrl-C and exits at the second. */
+function onInterrupt(cancel: () => Promise<unknown>): { dispose(): void } {
+  let asked = false;
+  const handler = () => {
+    if (asked) Deno.exit(130);
+    asked = true;
+    cancel().catch(() => {});
+  };
+  Deno.addSignalListener("SIGINT", handler);
+  return { dispose: () => Deno.removeSignalListener("SIGINT", handler) };
+}

@@ -1,0 +1,65 @@
+/** How a conversation looks on a terminal or in a pipe. */
+import { bold, cyan, dim, green, red, yellow } from "@std/fmt/colors";
+import type { EventParams } from "../client/rpc.ts";
+
+/** Longest line shown of a call's arguments, in characters. */
+const ARGS_SHOWN = 100;
+/** Lines shown of a call's output. */
+const OUTPUT_LINES = 6;
+
+/** Styles that do nothing without a terminal or with NO_COLOR. */
+export function painter(colour: boolean) {
+  const plain = (text: string) => text;
+  return colour ? { bold, cyan, dim, green, red, yellow } : {
+    bold: plain,
+    cyan: plain,
+    dim: plain,
+    green: plain,
+    red: plain,
+    yellow: plain,
+  };
+}
+
+export type Paint = ReturnType<typeof painter>;
+
+/** One line for a call: what is done, to what. */
+export function callLine(tool: string, args: unknown): string {
+  const { command, path, pattern, url } = (args ?? {}) as Record<string, unknown>;
+  const about = command ?? pattern ?? url ?? path ?? "";
+  const text = String(about).split("\n")[0];
+  return `${tool} ${text.length > ARGS_SHOWN ? `${text.slice(0, ARGS_SHOWN)}…` : text}`.trimEnd();
+}
+
+/** The lines that tell of an event other than text; empty for one that is not shown. */
+export function eventLines(event: EventParams, paint: Paint): string[] {
+  const { type, data } = event;
+  switch (type) {
+    case "session.tool_started":
+      return [`${paint.cyan("●")} ${callLine(data.tool, data.args)}`];
+    case "session.tool_completed": {
+      const mark = data.ok ? paint.green("└") : paint.red("└ failed");
+      const lines = data.output.trimEnd().split("\n");
+      const shown = lines.slice(0, OUTPUT_LINES);
+      if (lines.length > shown.length) shown.push(`… ${lines.length - shown.length} more lines`);
+      return shown.map((line: string, n: number) =>
+        n === 0 ? `${mark} ${paint.dim(line)}` : `  ${paint.dim(line)}`
+      );
+    }
+    case "lane.note":
+      return [paint.yellow(data.text)];
+    case "session.paused":
+      return [paint.yellow(`the session was paused (${data.reason})`)];
+    case "session.ended":
+      return [paint.yellow(`the session has ended (${data.reason})`)];
+    case "turn.completed":
+      return data.stop_reason === "ok" ? [] : [
+        paint.red(`turn ${data.stop_reason}${data.error ? `: ${data.error}` : ""}`),
+      ];
+  }
+  return [];
+}
+
+/** Whether output to this stream may carry colour. */
+export function wantsColour(stream: { isTerminal(): boolean }): boolean {
+  return stream.isTerminal() && !Deno.noColor;
+}

@@ -1,0 +1,65 @@
+/** The command line: finds the command, loads only its module, turns errors into exit codes. */
+import { messageOf, SvcError } from "../platform/errors.ts";
+import { nearestOf } from "../platform/nearest.ts";
+import { UsageError } from "./args.ts";
+
+interface Command {
+  summary: string;
+  load(): Promise<{ run(argv: string[]): Promise<number> }>;
+}
+
+const COMMANDS: Record<string, Command> = {
+  chat: { summary: "talk to an agent in a directory", load: () => import("./chat.ts") },
+  serve: { summary: "run the daemon in the foreground", load: () => import("./serve.ts") },
+  ctl: { summary: "look at and steer the running daemon", load: () => import("./ctl.ts") },
+};
+
+const DONE = 0;
+const FAILED = 1;
+const WRONG_USAGE = 2;
+
+/**
+ * Runs a command line.
+ *
+ * @param argv the arguments after the program's name.
+ * @returns the exit code: 0 done, 1 failed, 2 wrong usage (contract.md section 10).
+ */
+export async function run(argv: string[]): Promise<number> {
+  const [name, ...rest] = argv;
+  if (name === undefined || name === "--help" || name === "-h" || name === "help") {
+    console.log(help());
+    return name === undefined ? WRONG_USAGE : DONE;
+  }
+  if (name === "--version" || name === "-V") {
+    const { PROTOCOL_VERSION, VERSION } = await import("../version.ts");
+    console.log(`svc ${VERSION} (deno ${Deno.version.deno}, protocol ${PROTOCOL_VERSION})`);
+    return DONE;
+  }
+  try {
+    const command = COMMANDS[name];
+    if (command === undefined) {
+      const nearest = nearestOf(name, Object.keys(COMMANDS));
+      const hint = nearest ? `did you mean "svc ${nearest}"?` : "svc --help lists the commands";
+      throw new UsageError(`there is no command "${name}"; ${hint}`);
+    }
+    return await (await command.load()).run(rest);
+  } catch (error) {
+    console.error(`svc: ${messageOf(error)}`);
+    if (error instanceof SvcError && error.hint) console.error(`     ${error.hint}`);
+    return error instanceof UsageError ? WRONG_USAGE : FAILED;
+  }
+}
+
+function help(): string {
+  const rows = Object.entries(COMMANDS).map(([name, { summary }]) =>
+    `  svc ${name.padEnd(8)}${summary}`
+  );
+  return `svc hosts agent sessions on your machine.
+
+Usage: svc <command> [options]
+
+${rows.join("\n")}
+
+  svc <command> --help    what a command takes
+  svc --version           versions of svc, Deno and the protocol`;
+}

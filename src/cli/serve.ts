@@ -1,0 +1,95 @@
+import { AlreadyRunning, type Daemon, startDaemon } from "../daemon/compose.ts";
+import { readDiscovery } from "../client/discovery.ts";
+import type { HomePaths } from "../platform/paths.ts";
+import { parseFlags, UsageError } from "./args.ts";
+import { env, ownPaths } from "./environment.ts";
+
+const HELP = `Runs the daemon in the foreground. One runs per user; clients find it by itself.
+
+Usage: svc serve [--addr <host:port>] [--port <port>] [--emit-port-stdout]
+
+  --addr <host:port>    loopback address to listen on, 127.0.0.1:0 by default
+  --port <port>         port to listen on; 0, the default, picks a free one
+  --emit-port-stdout    print a daemon.listening line (NDJSON) when ready
+
+Ctrl-C stops it gracefully; a second Ctrl-C stops it at once, which loses nothing but the turns in
+flight.`;
+
+const SHUTDOWN_GRACE_S = 30;
+
+/** Runs `svc serve`. */
+export async function run(argv: string[]): Promise<number> {
+  const { boolean, string, rest } = parseFlags(argv, {
+    boolean: ["emit-port-stdout", "detached"],
+    string: ["addr", "port"],
+  });
+  if (boolean.help) {
+    console.log(HELP);
+    return 0;
+  }
+  if (rest.length > 0) throw new UsageError(`svc serve takes no argument "${rest[0]}"`);
+  const { hostname, port } = listenAddress(string.addr, string.port);
+  const paths = ownPaths();
+  let daemon: Daemon;
+  try {
+    daemon = await startDaemon({
+      paths,
+      env,
+      uid: Deno.uid() ?? 0,
+      hostname,
+      port,
+      log_stderr: !boolean.detached,
+    });
+  } catch (error) {
+    if (!(error instanceof AlreadyRunning)) throw error;
+    console.error(await runningMessage(paths));
+    return 1;
+  }
+  const { discovery } = daemon;
+  const url = `http://127.0.0.1:${discovery.port}/`;
+  if (boolean["emit-port-stdout"]) {
+    const { port, token, pid, sock } = discovery;
+    console.log(JSON.stringify({ event: "daemon.listening", port, token, pid, sock, url }));
+  } else if (!boolean.detached) {
+    console.log(`svc listens on ${url} and ${discovery.sock}`);
+  }
+  stopOnSignals(daemon);
+  await daemon.stopped;
+  return 0;
+}
+
+function stopOnSignals(daemon: Daemon): void {
+  let asked = false;
+  const onSignal = () => {
+    if (asked) Deno.exit(1);
+    asked = true;
+    daemon.shutdown(SHUTDOWN_GRACE_S);
+  };
+  Deno.addSignalListener("SIGINT", onSignal);
+  if (Deno.build.os !== "windows") {
+    Deno.addSignalListener("SIGTERM", onSignal);
+    // A terminal that closes must not take the daemon with it.
+    Deno.addSignalListener("SIGHUP", () => {});
+  }
+}
+
+async function runningMessage(paths: HomePaths): Promise<string> {
+  const running = await readDiscovery(paths.discovery);
+  const pid = running ? `pid ${running.pid}` : "pid unknown";
+  return `svc: a daemon already runs (${pid}, socket ${paths.socket}); ` +
+    "use `svc ctl` to talk to it";
+}
+
+/** @throws {UsageError} for an address that is not loopback, or not an address. */
+function listenAddress(addr = "127.0.0.1:0", port_flag?: string) {
+  const [, host, addr_port] = addr.match(/^(.*):(\d+)$/) ?? [];
+  if (host === undefined) throw new UsageError(`--addr takes host:port, got "${addr}"`);
+  if (!["", "127.0.0.1", "localhost"].includes(host)) {
+    throw new UsageError(`--addr takes a loopback host (127.0.0.1), got "${host}"`);
+  }
+  const port = Number(port_flag ?? addr_port);
+  if (!Number.isInteger(port) || port < 0 || port > 65_535) {
+    throw new UsageError(`"${port_flag ?? addr_port}" is not a port`);
+  }
+  return { hostname: "127.0.0.1", port };
+}

@@ -1,0 +1,9 @@
+/** Lays rows out in columns of equal width; the last column is not padded. */
+export function table(rows: readonly (readonly string[])[]): string {
+  const widths: number[] = [];
+  for (const row of rows) {
+    for (const [n, cell] of row.entries()) widths[n] = Math.max(widths[n] ?? 0, cell.length);
+  }
+  return rows.map((row) => row.map((cell, n) => cell.padEnd(widths[n])).join("  ").trimEnd())
+    .join("\n");
+}

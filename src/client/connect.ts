@@ -1,0 +1,113 @@
+/** Finds the daemon, or brings it (product.md: the daemon starts on demand). */
+import { delay } from "@std/async";
+import { toText } from "@std/streams";
+import { fromFileUrl } from "@std/path";
+import { SvcError } from "../platform/errors.ts";
+import type { HomePaths } from "../platform/paths.ts";
+import { RpcClient } from "./rpc.ts";
+
+/** Clients try the socket again this long after a failed try (product.md, Limits). */
+const RETRY_BACKOFF_MS = 2_000;
+/** How often, while they wait, they look whether the discovery file is there. */
+const NOTICE_MS = 15;
+const START_DEADLINE_MS = 30_000;
+
+/**
+ * Connects to the running daemon.
+ *
+ * @throws {SvcError} not_found when none answers.
+ */
+export async function connect(paths: HomePaths): Promise<RpcClient> {
+  const conn = await tryConnect(paths.socket);
+  if (conn !== undefined) return new RpcClient(conn);
+  throw new SvcError("not_found", `no daemon answers at ${paths.socket}`, {
+    hint: "`svc serve` starts one; `svc chat` does so by itself",
+  });
+}
+
+/**
+ * Connects to the running daemon, or starts one and connects to it.
+ *
+ * @param onStarting told when a daemon has to be started.
+ * @throws {SvcError} internal when it does not come up, with what it said.
+ */
+export async function connectOrStart(
+  paths: HomePaths,
+  onStarting: () => void,
+): Promise<RpcClient> {
+  const conn = await tryConnect(paths.socket);
+  if (conn !== undefined) return new RpcClient(conn);
+  onStarting();
+  const child = startDetached();
+  // Only a start that fails says anything here; a daemon that runs logs to its file.
+  const said = toText(child.stderr);
+  let ended: Deno.CommandStatus | undefined;
+  child.status.then((status) => ended = status);
+  const until = Date.now() + START_DEADLINE_MS;
+  while (Date.now() < until) {
+    const seen = await discoveryTime(paths);
+    const conn = await tryConnect(paths.socket);
+    if (conn !== undefined) {
+      child.unref();
+      return new RpcClient(conn);
+    }
+    if (ended !== undefined) break;
+    await discoveryChange(paths, seen, () => ended !== undefined);
+  }
+  const reason = ended === undefined
+    ? `it was not ready after ${START_DEADLINE_MS / 1000} s`
+    : (await said).trim();
+  throw new SvcError("internal", `the daemon did not start: ${reason}`, {
+    hint: `its log is ${paths.log}`,
+  });
+}
+
+async function tryConnect(path: string): Promise<Deno.UnixConn | undefined> {
+  try {
+    return await Deno.connect({ transport: "unix", path });
+  } catch (error) {
+    const absent = error instanceof Deno.errors.NotFound ||
+      error instanceof Deno.errors.ConnectionRefused;
+    if (absent) return undefined;
+    throw error;
+  }
+}
+
+/** Starts `svc serve` in a session of its own, so that it outlives this process and its terminal. */
+function startDetached(): Deno.ChildProcess {
+  const own = Deno.build.standalone ? [] : [
+    "run",
+    "--quiet",
+    "--permission-set",
+    `--config=${fromFileUrl(new URL("../../deno.json", import.meta.url))}`,
+    fromFileUrl(new URL("../../main.ts", import.meta.url)),
+  ];
+  return new Deno.Command(Deno.execPath(), {
+    args: [...own, "serve", "--detached"],
+    cwd: "/",
+    detached: true,
+    stdin: "null",
+    stdout: "null",
+    stderr: "piped",
+  }).spawn();
+}
+
+async function discoveryTime({ discovery }: HomePaths): Promise<number> {
+  try {
+    return (await Deno.stat(discovery)).mtime?.getTime() ?? 0;
+  } catch {
+    return 0;
+  }
+}
+
+/** Waits the backoff, or less: until the discovery file is written anew, or the daemon ended. */
+async function discoveryChange(
+  paths: HomePaths,
+  seen: number,
+  ended: () => boolean,
+): Promise<void> {
+  const until = Date.now() + RETRY_BACKOFF_MS;
+  while (Date.now() < until && !ended() && (await discoveryTime(paths)) === seen) {
+    await delay(NOTICE_MS);
+  }
+}

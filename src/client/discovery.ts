@@ -1,0 +1,18 @@
+import type { Discovery } from "../verbs/services.ts";
+
+/**
+ * Reads the discovery file.
+ *
+ * @returns undefined when there is none, or none that can be read as one.
+ */
+export async function readDiscovery(path: string): Promise<Discovery | undefined> {
+  try {
+    const record = JSON.parse(await Deno.readTextFile(path));
+    return typeof record?.port === "number" && typeof record?.token === "string"
+      ? record
+      : undefined;
+  } catch (error) {
+    if (error instanceof Deno.errors.NotFound || error instanceof SyntaxError) return undefined;
+    throw error;
+  }
+}

@@ -1,0 +1,96 @@
+/** A JSON-RPC client over the local socket. */
+import { TextLineStream } from "@std/streams";
+import { SvcError } from "../platform/errors.ts";
+
+/** An event as `$/event` pushes it. */
+export interface EventParams {
+  sub: number;
+  session_id: string;
+  seq: number;
+  at: string;
+  type: string;
+  // deno-lint-ignore no-explicit-any -- its shape depends on the type; readers pick what they know
+  data: any;
+}
+
+interface Answer {
+  id?: number;
+  result?: unknown;
+  error?: { code: number; message: string; data?: { svc_code?: string; hint?: string } };
+  method?: string;
+  params?: unknown;
+}
+
+export class RpcClient {
+  readonly #conn: Deno.UnixConn;
+  #next_id = 1;
+  #calls = new Map<number, PromiseWithResolvers<unknown>>();
+  #writing: Promise<void> = Promise.resolve();
+  #lost: Error | undefined;
+  /** Called with each pushed event, in order. */
+  onEvent: (event: EventParams) => void = () => {};
+  /** Resolves when the connection is gone. */
+  readonly closed: Promise<void>;
+
+  constructor(conn: Deno.UnixConn) {
+    this.#conn = conn;
+    this.closed = this.#read();
+  }
+
+  /**
+   * Calls a method.
+   *
+   * @throws {SvcError} what the daemon answers; `internal` when the connection is lost.
+   */
+  // deno-lint-ignore no-explicit-any -- the caller knows the verb's result
+  call(method: string, params: unknown = {}): Promise<any> {
+    if (this.#lost) return Promise.reject(this.#lost);
+    const id = this.#next_id++;
+    const call = Promise.withResolvers<unknown>();
+    this.#calls.set(id, call);
+    const line = `${JSON.stringify({ jsonrpc: "2.0", id, method, params })}\n`;
+    this.#writing = this.#writing.then(() => this.#write(line)).catch(() => {});
+    return call.promise;
+  }
+
+  /** Closes the connection. */
+  close(): void {
+    try {
+      this.#conn.close();
+    } catch {
+      // The daemon was faster.
+    }
+  }
+
+  async #write(line: string): Promise<void> {
+    const bytes = new TextEncoder().encode(line);
+    for (let done = 0; done < bytes.length;) {
+      done += await this.#conn.write(bytes.subarray(done));
+    }
+  }
+
+  async #read(): Promise<void> {
+    try {
+      const lines = this.#conn.readable
+        .pipeThrough(new TextDecoderStream())
+        .pipeThrough(new TextLineStream());
+      for await (const line of lines) if (line !== "") this.#receive(JSON.parse(line));
+    } catch {
+      // Told below, like an end of the stream.
+    }
+    this.#lost = new SvcError("internal", "the connection to the daemon was lost");
+    for (const call of this.#calls.values()) call.reject(this.#lost);
+    this.#calls.clear();
+  }
+
+  #receive(answer: Answer): void {
+    if (answer.method === "$/event") return this.onEvent(answer.params as EventParams);
+    const call = answer.id === undefined ? undefined : this.#calls.get(answer.id);
+    if (call === undefined) return;
+    this.#calls.delete(answer.id!);
+    if (answer.error === undefined) return call.resolve(answer.result);
+    const { message, data } = answer.error;
+    const code = (data?.svc_code ?? "internal") as SvcError["code"];
+    call.reject(new SvcError(code, message, { hint: data?.hint }));
+  }
+}

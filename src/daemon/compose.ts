@@ -1,0 +1,194 @@
+/** The composition root: the one place that wires the parts of a daemon. */
+import { deadline } from "@std/async";
+import { builtinTools } from "../agent/tools.ts";
+import { turnRunner } from "../agent/loop.ts";
+import { costUsd } from "../agent/models/prices.ts";
+import { ModelRegistry } from "../agent/models/registry.ts";
+import { toolbelt } from "../agent/models/toolbelt.ts";
+import { detectSandbox, type Sandbox } from "../agent/sandbox.ts";
+import { UnitPool } from "../agent/unit/pool.ts";
+import { Guards } from "../doors/guards.ts";
+import { httpDoor } from "../doors/http.ts";
+import { foreignPeerCheck } from "../doors/peer.ts";
+import { serveSocket } from "../doors/socket.ts";
+import { messageOf } from "../platform/errors.ts";
+import { atomicWrite, checkPrivate, ensurePrivateDir } from "../platform/files.ts";
+import { LogFile } from "../platform/log.ts";
+import type { Env, HomePaths } from "../platform/paths.ts";
+import { Hub } from "../session/hub.ts";
+import { ulidIds } from "../session/ids.ts";
+import { Dispatcher } from "../verbs/define.ts";
+import { VERBS } from "../verbs/registry.ts";
+import type { Discovery, Services } from "../verbs/services.ts";
+import { PROTOCOL_VERSION, VERSION } from "../version.ts";
+import { readConfig } from "./config.ts";
+import { listenSocket } from "./listen.ts";
+import { takeLock } from "./lock.ts";
+
+export interface DaemonOptions {
+  paths: HomePaths;
+  env: Env;
+  uid: number;
+  hostname: string;
+  /** 0 picks a free port. */
+  port: number;
+  /** Also log to standard error. */
+  log_stderr: boolean;
+}
+
+export interface Daemon {
+  readonly discovery: Discovery;
+  /** Begins a graceful stop; a second call changes nothing. */
+  shutdown(grace_s: number): void;
+  /** Resolves when everything is stopped and recorded. */
+  readonly stopped: Promise<void>;
+}
+
+/** Another daemon of this user runs. */
+export class AlreadyRunning extends Error {
+  override name = "AlreadyRunning";
+}
+
+/** A unit that nothing used for this long is given back. */
+const UNIT_IDLE_MS = 30_000;
+/** How long answers and events that are on their way may take when the daemon stops. */
+const DRAIN_MS = 1_000;
+
+/**
+ * Starts a daemon in this process.
+ *
+ * @throws {AlreadyRunning} when the lock is held.
+ * @throws {SvcError} permission_denied when a file of ours is wider than it may be; validation when
+ * daemon.toml has an error.
+ */
+export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
+  const { paths, env, uid } = options;
+  const started = performance.now();
+  ensurePrivateDir(paths.home);
+  for (const path of [paths.discovery, paths.index, paths.config, paths.log]) {
+    checkPrivate(path, 0o600, "file");
+  }
+  const lock = await takeLock(paths.lock);
+  if (lock === undefined) throw new AlreadyRunning(`${paths.lock} is held by another process`);
+  using cleanup = new DisposableStack();
+  cleanup.defer(() => lock.release());
+
+  let config = await readConfig(paths.config);
+  ensurePrivateDir(paths.log_dir);
+  const log = new LogFile({ path: paths.log, level: config.log.level, stderr: options.log_stderr });
+  cleanup.defer(() => log.close());
+
+  const token = crypto.getRandomValues(new Uint8Array(32)).toHex();
+  log.mask(token);
+  const ids = ulidIds();
+  const units = new UnitPool({ max: config.sandbox.units, idle_ms: UNIT_IDLE_MS });
+  let sandbox: Promise<Sandbox> | undefined;
+  let port = options.port;
+  const newModels = () =>
+    new ModelRegistry({
+      models: config.models,
+      env,
+      default_model: config.default_model,
+      builtin: toolbelt(() => ids.next("call")),
+    });
+  let models = newModels();
+  const hub: Hub = new Hub({
+    home: paths.home,
+    index_path: paths.index,
+    journal_links: paths.journal_links,
+    version: VERSION,
+    ids,
+    log,
+    runTurn: turnRunner({
+      model: (id) => models.resolve(id),
+      tools: builtinTools({
+        units,
+        sandbox: () => sandbox ??= detectSandbox(config.sandbox.shell),
+        network: config.sandbox.network,
+        own_port: () => port,
+      }),
+      max_steps: () => config.agent.max_steps,
+      budget_usd: () => config.agent.budget_usd,
+      cost: (id, usage) => costUsd(id, usage, config.prices).usd,
+      hidden: (session) => [...hub.hiddenFrom(session), paths.runtime_dir],
+      new_lane_id: () => ids.next("lane"),
+    }),
+    onEnded: (session) => units.closeSession(session.id),
+  });
+
+  let stopping = false;
+  const stopped = Promise.withResolvers<void>();
+  const shutdown = (grace_s: number) => {
+    if (stopping) return;
+    stopping = true;
+    log.info("stopping", { grace_s });
+    stop(grace_s * 1000).then(stopped.resolve, stopped.reject);
+  };
+  const services: Services = {
+    hub,
+    version: VERSION,
+    get models() {
+      return models;
+    },
+    config: () => config,
+    discovery: () => discovery,
+    uptime_ms: () => performance.now() - started,
+    shutdown,
+    async reload_config() {
+      config = await readConfig(paths.config);
+      models = newModels();
+      guards = newGuards();
+    },
+  };
+  const dispatcher = new Dispatcher(VERBS, services);
+
+  const listener = listenSocket(paths.runtime_dir, paths.socket);
+  cleanup.defer(() => listener.close());
+  const newGuards = () => new Guards({ port, token, allowed_origins: config.http.allowed_origins });
+  let guards: Guards;
+  const http = httpDoor({ dispatcher, guards: () => guards, stopping: () => stopping, log });
+  const server = Deno.serve({ hostname: options.hostname, port, onListen: () => {} }, http.handle);
+  port = server.addr.port;
+  guards = newGuards();
+  const discovery: Discovery = {
+    pid: Deno.pid,
+    sock: paths.socket,
+    port,
+    token,
+    version: VERSION,
+    protocol_version: PROTOCOL_VERSION,
+  };
+  const expel = foreignPeerCheck(paths.socket, uid, (peer_uid) => {
+    log.warn("shut down a connection of another user", { peer_uid });
+  });
+  if (expel === undefined) {
+    log.warn("peer credentials cannot be read; the socket's mode protects it");
+  }
+  const socket = serveSocket(listener, dispatcher, expel ?? (() => {}), log);
+
+  const restored = hub.restore();
+  await atomicWrite(paths.discovery, `${JSON.stringify(discovery)}\n`, 0o600);
+  log.info("listening", { port, socket: paths.socket, version: VERSION, pid: Deno.pid });
+  restored.catch((error) =>
+    log.error("the sessions cannot be restored", { error: messageOf(error) })
+  );
+  const parts = cleanup.move();
+
+  async function stop(grace_ms: number): Promise<void> {
+    try {
+      await hub.stop(grace_ms);
+    } catch (error) {
+      log.error("stopping the sessions failed", { error: messageOf(error) });
+    }
+    units.close();
+    const drained = Promise.all([socket.close(), http.close(), server.shutdown()]);
+    await deadline(drained, DRAIN_MS).catch(() => {});
+    for (const path of [paths.discovery, paths.socket]) {
+      await Deno.remove(path).catch(() => {});
+    }
+    log.info("stopped");
+    parts.dispose();
+  }
+
+  return { discovery, shutdown, stopped: stopped.promise };
+}

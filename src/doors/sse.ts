@@ -1,0 +1,82 @@
+/** Server-sent events of a session: `GET /v1/sessions/{id}/events`. */
+import type { Context as HonoContext } from "hono";
+import { ServerSentEventStream } from "@std/http";
+import type { ServerSentEventMessage } from "@std/http";
+import { SvcError } from "../platform/errors.ts";
+import type { Deltas, Subscription } from "../session/subscription.ts";
+import type { Dispatcher } from "../verbs/define.ts";
+
+/** Comment lines that keep proxies and dead-peer detection going, in milliseconds. */
+const KEEPALIVE_MS = 15_000;
+
+/**
+ * Streams a session's events, from `Last-Event-ID` or `?since_seq=` on.
+ *
+ * @throws {SvcError} validation, not_found.
+ */
+export async function sessionEvents(
+  c: HonoContext,
+  dispatcher: Dispatcher,
+  headers: Record<string, string>,
+): Promise<Response> {
+  const since = c.req.header("last-event-id") ?? c.req.query("since_seq");
+  if (since !== undefined && !/^\d+$/.test(since)) {
+    throw new SvcError(
+      "validation",
+      `the last event id must be a seq, got ${JSON.stringify(since)}`,
+    );
+  }
+  const session = await dispatcher.services.hub.get(c.req.param("session_id")!);
+  const deltas = c.req.query("deltas") as Deltas | undefined;
+  const since_seq = since === undefined ? undefined : Number(since);
+  let ready: (() => void) | undefined;
+  let subscription: Subscription;
+  let keepalive: number;
+  const messages = new ReadableStream<ServerSentEventMessage>({
+    start(controller) {
+      subscription = session.subscribe({
+        deliver(event) {
+          controller.enqueue({ id: event.seq, event: event.type, data: eventJson(event) });
+          if (controller.desiredSize! > 0) return;
+          return new Promise((resolve) => ready = resolve);
+        },
+        ended(error) {
+          clearInterval(keepalive);
+          if (error) {
+            const { code, message, details } = error;
+            const data = JSON.stringify({ error: { code, message, details } });
+            controller.enqueue({ event: "error", data });
+          }
+          controller.close();
+        },
+      }, { since_seq, deltas });
+      keepalive = setInterval(() => {
+        if (controller.desiredSize! > 0) controller.enqueue({ comment: "" });
+      }, KEEPALIVE_MS);
+      controller.enqueue({ comment: "open" });
+      subscription.start();
+    },
+    pull() {
+      ready?.();
+      ready = undefined;
+    },
+    cancel() {
+      clearInterval(keepalive);
+      subscription.close();
+    },
+  }, { highWaterMark: 64 });
+  return new Response(messages.pipeThrough(new ServerSentEventStream()), {
+    headers: { ...headers, "content-type": "text/event-stream", "cache-control": "no-store" },
+  });
+}
+
+function eventJson(event: {
+  seq: number;
+  at: string;
+  type: string;
+  session_id: string;
+  data_json: string;
+}): string {
+  const { session_id, seq, at, type, data_json } = event;
+  return `{"session_id":"${session_id}","seq":${seq},"at":"${at}","type":"${type}","data":${data_json}}`;
+}

@@ -1,0 +1,71 @@
+/** JSON-RPC over WebSocket (contract.md section 2). */
+import { delay } from "@std/async";
+import { SvcError } from "../platform/errors.ts";
+import { Connection } from "../rpc/connection.ts";
+import type { Dispatcher } from "../verbs/define.ts";
+import { decideUpgrade, type Guards, offeredProtocols } from "./guards.ts";
+
+const FRAME_MAX = 8 * 1024 * 1024;
+/** Seconds without an answer to a ping after which the peer is dead. */
+const IDLE_TIMEOUT_S = 30;
+/** Bytes that may lie unsent before events wait in the subscription, which is bounded. */
+const BUFFER_MAX = 1024 * 1024;
+const POLL_MS = 10;
+
+/** The daemon stops. */
+export const CLOSE_GOING_AWAY = 1001;
+const CLOSE_PROTOCOL = 1002;
+const CLOSE_UNSUPPORTED = 1003;
+const CLOSE_TOO_BIG = 1009;
+
+/**
+ * Upgrades a request whose Host and Origin passed.
+ *
+ * @param open holds the socket for as long as it is open.
+ * @throws {SvcError} unauthenticated.
+ */
+export function upgradeSocket(
+  request: Request,
+  dispatcher: Dispatcher,
+  guards: Guards,
+  open: Set<WebSocket>,
+): Response {
+  const decision = decideUpgrade(offeredProtocols(request.headers), guards);
+  if ("refuse" in decision) {
+    throw new SvcError("unauthenticated", "the handshake must offer svc.bearer and a valid token", {
+      hint: "Sec-WebSocket-Protocol: svc.bearer, <token>, svc.proto.v1",
+    });
+  }
+  const { socket, response } = Deno.upgradeWebSocket(request, {
+    protocol: decision.protocol,
+    idleTimeout: IDLE_TIMEOUT_S,
+  });
+  if (decision.migration) {
+    socket.onopen = () => socket.close(CLOSE_PROTOCOL, "migration_hint");
+    return response;
+  }
+  const connection = new Connection(dispatcher, "websocket", (text) => {
+    if (socket.readyState !== WebSocket.OPEN) return;
+    socket.send(text);
+    if (socket.bufferedAmount > BUFFER_MAX) return drained(socket);
+  });
+  socket.onmessage = ({ data }) => {
+    if (typeof data !== "string") return socket.close(CLOSE_UNSUPPORTED, "text frames only");
+    if (data.length > FRAME_MAX) return socket.close(CLOSE_TOO_BIG, "8 MiB a frame at most");
+    connection.receive(data);
+  };
+  open.add(socket);
+  socket.onclose = () => {
+    open.delete(socket);
+    connection.dispose();
+  };
+  socket.onerror = () => {};
+  return response;
+}
+
+/** Resolves when the peer has read enough. WebSocket has no event for it. */
+async function drained(socket: WebSocket): Promise<void> {
+  while (socket.readyState === WebSocket.OPEN && socket.bufferedAmount > BUFFER_MAX / 2) {
+    await delay(POLL_MS);
+  }
+}

@@ -1,0 +1,57 @@
+/** The codes of contract.md sections 3 and 4. Doors translate them, nothing else does. */
+export type SvcCode =
+  | "validation"
+  | "unauthenticated"
+  | "permission_denied"
+  | "not_found"
+  | "method_not_allowed"
+  | "conflict"
+  | "ended"
+  | "journal_trimmed"
+  | "payload_too_large"
+  | "unsupported_media_type"
+  | "budget_exceeded"
+  | "append_only_violation"
+  | "timeout"
+  | "crash_recovery"
+  | "schema_version"
+  | "not_implemented"
+  | "shutting_down"
+  | "internal";
+
+/** An error that a client may see: what was wrong, and in `hint` what to do about it. */
+export class SvcError extends Error {
+  override name = "SvcError";
+  readonly code: SvcCode;
+  readonly hint?: string;
+  readonly details?: Record<string, unknown>;
+
+  constructor(
+    code: SvcCode,
+    message: string,
+    options: { hint?: string; details?: Record<string, unknown>; cause?: unknown } = {},
+  ) {
+    super(message, { cause: options.cause });
+    this.code = code;
+    this.hint = options.hint;
+    this.details = options.details;
+  }
+}
+
+/** Parameters that do not fit a verb's schema: -32602 in JSON-RPC, `validation` everywhere else. */
+export class InvalidParams extends SvcError {
+  constructor(message: string, details?: Record<string, unknown>) {
+    super("validation", message, { details });
+  }
+}
+
+/** The message of anything thrown. */
+export function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
+
+/** Turns anything thrown into a {@linkcode SvcError}; what is not one becomes `internal`. */
+export function toSvcError(error: unknown): SvcError {
+  if (error instanceof SvcError) return error;
+  return new SvcError("internal", messageOf(error), { cause: error });
+}

@@ -1,0 +1,79 @@
+import { dirname } from "@std/path";
+import { SvcError } from "./errors.ts";
+
+const POSIX = Deno.build.os !== "windows";
+
+/** Makes what was done to the entries of a directory durable; a no-op where there is no such call. */
+export function syncDir(path: string): void {
+  if (!POSIX) return;
+  using dir = Deno.openSync(path);
+  dir.syncSync();
+}
+
+/**
+ * Replaces a file so that a reader or a crash sees the old or the new content, never a mixture:
+ * temporary file, fsync, rename, fsync of the directory (product.md, daemon-level files).
+ *
+ * @throws what the system says, with the temporary file removed.
+ */
+export async function atomicWrite(path: string, text: string, mode: number): Promise<void> {
+  const temporary = `${path}.${crypto.randomUUID()}.tmp`;
+  try {
+    {
+      using file = await Deno.open(temporary, { write: true, createNew: true, mode });
+      const bytes = new TextEncoder().encode(text);
+      for (let done = 0; done < bytes.length;) done += await file.write(bytes.subarray(done));
+      await file.sync();
+    }
+    await Deno.rename(temporary, path);
+  } catch (error) {
+    await Deno.remove(temporary).catch(() => {});
+    throw error;
+  }
+  syncDir(dirname(path));
+}
+
+/**
+ * Checks that a path of ours is no wider than `mode`, of the expected kind, ours, and not a symlink
+ * (fail-closed start-up, product.md Authentication rule 5). Nothing is changed.
+ *
+ * @returns false when there is nothing at `path`.
+ * @throws {SvcError} permission_denied, naming the path, what was found and the command that mends it.
+ */
+export function checkPrivate(path: string, mode: number, kind: "file" | "dir" | "socket"): boolean {
+  let info: Deno.FileInfo;
+  try {
+    info = Deno.lstatSync(path);
+  } catch (error) {
+    if (error instanceof Deno.errors.NotFound) return false;
+    throw error;
+  }
+  const refuse = (found: string, mend: string): never => {
+    throw new SvcError("permission_denied", `${path} ${found}`, { hint: mend });
+  };
+  if (info.isSymlink) refuse("is a symbolic link", `remove it: rm ${path}`);
+  if (kind === "dir" && !info.isDirectory) {
+    refuse("is not a directory", `move it away: mv ${path} ${path}.old`);
+  }
+  if (kind === "file" && !info.isFile) {
+    refuse("is not a regular file", `move it away: mv ${path} ${path}.old`);
+  }
+  if (!POSIX || info.mode === null) return true;
+  if (info.uid !== Deno.uid()) refuse(`belongs to uid ${info.uid}`, `chown ${Deno.uid()} ${path}`);
+  const found = info.mode & 0o777;
+  if ((found & ~mode) !== 0) {
+    refuse(`has mode ${octal(found)}, wider than ${octal(mode)}`, `chmod ${octal(mode)} ${path}`);
+  }
+  return true;
+}
+
+/** Makes a directory of ours with mode 0700, or checks the one that is there. */
+export function ensurePrivateDir(path: string): void {
+  if (checkPrivate(path, 0o700, "dir")) return;
+  Deno.mkdirSync(path, { recursive: true, mode: 0o700 });
+  checkPrivate(path, 0o700, "dir");
+}
+
+function octal(mode: number): string {
+  return mode.toString(8).padStart(4, "0");
+}

@@ -1,0 +1,8 @@
+import { closestString, levenshteinDistance } from "@std/text";
+
+/** The candidate nearest to `word`, when it is near enough to be what was meant. */
+export function nearestOf(word: string, candidates: readonly string[]): string | undefined {
+  if (candidates.length === 0) return undefined;
+  const nearest = closestString(word, candidates);
+  return levenshteinDistance(word, nearest) <= Math.max(2, word.length / 3) ? nearest : undefined;
+}

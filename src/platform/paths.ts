@@ -1,0 +1,61 @@
+import { join } from "@std/path";
+
+/** Where everything of one daemon lies (contract.md section 1). All paths are absolute. */
+export interface HomePaths {
+  home: string;
+  /** Parent of the socket, mode 0700. */
+  runtime_dir: string;
+  socket: string;
+  discovery: string;
+  lock: string;
+  index: string;
+  /** One link for each session to its journal: what a lost index is rebuilt from. */
+  journal_links: string;
+  config: string;
+  log_dir: string;
+  log: string;
+}
+
+/** Reads an environment variable; {@linkcode Deno.env.get} outside of tests. */
+export type Env = (name: string) => string | undefined;
+
+/**
+ * Finds the paths of the daemon that `env` points at.
+ *
+ * @throws {Error} when neither SVC_HOME nor the user's home directory is known.
+ */
+export function homePaths(env: Env, uid: number | null): HomePaths {
+  const home = env("SVC_HOME") ?? joinDefined(env("HOME") ?? env("USERPROFILE"), ".svc");
+  if (home === undefined) {
+    throw new Error("The home directory is unknown: neither SVC_HOME nor HOME is set.");
+  }
+  if (!home.startsWith("/") && Deno.build.os !== "windows") {
+    throw new Error(`SVC_HOME must be an absolute path, got "${home}".`);
+  }
+  const runtime_dir = env("SVC_RUNTIME_DIR") ??
+    (env("SVC_HOME") !== undefined ? join(home, "run") : undefined) ??
+    joinDefined(env("XDG_RUNTIME_DIR"), "svc") ??
+    join(env("TMPDIR") ?? "/tmp", `svc-${uid ?? "user"}`);
+  const log_dir = join(home, "log");
+  return {
+    home,
+    runtime_dir,
+    socket: join(runtime_dir, "svc.sock"),
+    discovery: join(home, "daemon.json"),
+    lock: join(home, "daemon.lock"),
+    index: join(home, "sessions-index.json"),
+    journal_links: join(home, "journals"),
+    config: join(home, "daemon.toml"),
+    log_dir,
+    log: join(log_dir, "daemon.ndjson"),
+  };
+}
+
+function joinDefined(base: string | undefined, name: string): string | undefined {
+  return base === undefined || base === "" ? undefined : join(base, name);
+}
+
+/** Whether `path` is `dir` or inside it; both absolute and normalised. */
+export function isWithin(path: string, dir: string): boolean {
+  return path === dir || path.startsWith(dir.endsWith("/") ? dir : `${dir}/`);
+}

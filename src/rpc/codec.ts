@@ -1,0 +1,134 @@
+/**
+ * JSON-RPC 2.0 over any transport (contract.md section 4): takes the text of a message or batch,
+ * gives the text of the answer.
+ */
+import { InvalidParams, type SvcCode, type SvcError, toSvcError } from "../platform/errors.ts";
+import { type Caller, type Dispatcher, resultJson } from "../verbs/define.ts";
+import type { Published } from "../session/subscription.ts";
+
+const PARSE_ERROR = -32700;
+const INVALID_REQUEST = -32600;
+const METHOD_NOT_FOUND = -32601;
+const INVALID_PARAMS = -32602;
+const INTERNAL = -32603;
+
+/** The number of each code on the wire. */
+const NUMBERS: Record<SvcCode, number> = {
+  validation: -32001,
+  not_found: -32002,
+  conflict: -32003,
+  ended: -32003,
+  append_only_violation: -32004,
+  permission_denied: -32005,
+  unauthenticated: -32005,
+  budget_exceeded: -32006,
+  timeout: -32007,
+  crash_recovery: -32008,
+  schema_version: -32009,
+  not_implemented: -32010,
+  journal_trimmed: -32011,
+  method_not_allowed: INVALID_REQUEST,
+  payload_too_large: INVALID_REQUEST,
+  unsupported_media_type: INVALID_REQUEST,
+  shutting_down: INTERNAL,
+  internal: INTERNAL,
+};
+
+/** The error object of an answer. */
+export function rpcError(error: SvcError): Record<string, unknown> {
+  return {
+    code: error instanceof InvalidParams ? INVALID_PARAMS : NUMBERS[error.code],
+    message: error.message,
+    data: { svc_code: error.code, hint: error.hint, ...error.details },
+  };
+}
+
+/** The `$/event` notification for one subscription. */
+export function eventFrame(sub: number, event: Published): string {
+  return `{"jsonrpc":"2.0","method":"$/event","params":{"sub":${sub},"session_id":"${event.session_id}",` +
+    `"seq":${event.seq},"at":"${event.at}","type":"${event.type}","data":${event.data_json}}}`;
+}
+
+/** The notification that a subscription ended by itself. */
+export function subscriptionEndedFrame(sub: number, error: SvcError | undefined): string {
+  const params = { sub, error: error && rpcError(error) };
+  return JSON.stringify({ jsonrpc: "2.0", method: "$/subscription_ended", params });
+}
+
+/**
+ * Answers a message or a batch.
+ *
+ * @returns the answer's text, or undefined when there is none (only notifications).
+ */
+export async function answer(
+  text: string,
+  dispatcher: Dispatcher,
+  caller: Caller,
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  let message: unknown;
+  try {
+    message = JSON.parse(text);
+  } catch {
+    return failure(null, PARSE_ERROR, "the message is not valid JSON", "parse_error");
+  }
+  if (!Array.isArray(message)) return await answerOne(message, dispatcher, caller, signal);
+  if (message.length === 0) {
+    return failure(null, INVALID_REQUEST, "the batch is empty", "invalid_request");
+  }
+  const answers = await Promise.all(
+    message.map((one) => answerOne(one, dispatcher, caller, signal)),
+  );
+  const sent = answers.filter((it) => it !== undefined);
+  return sent.length > 0 ? `[${sent.join(",")}]` : undefined;
+}
+
+async function answerOne(
+  message: unknown,
+  dispatcher: Dispatcher,
+  caller: Caller,
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  if (!isRequest(message)) {
+    return failure(idOf(message), INVALID_REQUEST, "not a JSON-RPC 2.0 request", "invalid_request");
+  }
+  const { id, method, params } = message;
+  const reply = (text: () => string) => id === undefined ? undefined : text();
+  const verb = dispatcher.verbs.get(method);
+  if (verb === undefined) {
+    return reply(() => failure(id, METHOD_NOT_FOUND, `there is no method ${method}`, "not_found"));
+  }
+  try {
+    const result = await dispatcher.run(verb, params, caller, signal);
+    return reply(() =>
+      `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":${resultJson(result)}}`
+    );
+  } catch (error) {
+    const said = rpcError(toSvcError(error));
+    return reply(() => JSON.stringify({ jsonrpc: "2.0", id, error: said }));
+  }
+}
+
+interface Request {
+  id?: string | number | null;
+  method: string;
+  params?: unknown;
+}
+
+function isRequest(message: unknown): message is Request {
+  if (typeof message !== "object" || message === null) return false;
+  const { jsonrpc, id, method, params } = message as Record<string, unknown>;
+  return jsonrpc === "2.0" && typeof method === "string" &&
+    (id === undefined || id === null || typeof id === "string" || typeof id === "number") &&
+    (params === undefined || (typeof params === "object" && params !== null));
+}
+
+/** The id of a message that is not a request, as far as it has one. */
+function idOf(message: unknown): string | number | null {
+  const id = (message as { id?: unknown } | null)?.id;
+  return typeof id === "string" || typeof id === "number" ? id : null;
+}
+
+function failure(id: unknown, code: number, message: string, svc_code: string): string {
+  return JSON.stringify({ jsonrpc: "2.0", id, error: { code, message, data: { svc_code } } });
+}

@@ -1,0 +1,118 @@
+/**
+ * What happens in a session (contract.md section 5). An event is written to the journal before
+ * anyone sees it; the state of a session is a fold over its events.
+ */
+
+export type Approval = "auto" | "ask" | "read_only";
+export type Decision = "allow" | "allow_always" | "deny";
+export type StopReason = "ok" | "cancelled" | "error" | "budget" | "critic" | "interrupted";
+export type LaneKind = "main" | "tool" | "mission_task" | "lobe" | "router";
+export type LaneStatus = "pending" | "running" | "blocked" | "done" | "errored" | "cancelled";
+
+/** Input and output tokens of a turn. `tokens_cached` is the part of `tokens_in` read from a cache. */
+export interface TurnUsage {
+  tokens_in: number;
+  tokens_out: number;
+  tokens_cached: number;
+  usd: number;
+}
+
+export interface ContentBlock {
+  type: "text";
+  text: string;
+}
+
+/** The fields of each event type. */
+export interface EventData {
+  "session.created": {
+    workdir: string;
+    model: string;
+    title: string;
+    approval: Approval;
+    budget_usd?: number;
+  };
+  "user.message": { message_id: string; text: string; client_message_id?: string };
+  "turn.started": { turn_id: string; model: string };
+  "session.delta": { turn_id: string; text: string };
+  "session.tool_started": {
+    call_id: string;
+    tool: string;
+    args: unknown;
+    lane_id: string;
+    /** What the provider wants back with the call. */
+    echo?: Record<string, unknown>;
+  };
+  "session.tool_completed": {
+    call_id: string;
+    tool: string;
+    ok: boolean;
+    duration_ms: number;
+    output: string;
+    truncated: boolean;
+  };
+  "approval.requested": {
+    approval_id: string;
+    call_id: string;
+    tool: string;
+    args: unknown;
+    reason: string;
+    /** What `allow_always` will let through from then on. */
+    rule: string;
+  };
+  "approval.resolved": { approval_id: string; decision: Decision; by: string };
+  "turn.completed": {
+    turn_id: string;
+    stop_reason: StopReason;
+    message: string;
+    usage: TurnUsage;
+    error?: string;
+  };
+  "cost.tick": {
+    usd_delta: number;
+    tokens_in: number;
+    tokens_out: number;
+    tokens_cached: number;
+    /** The last seq that the model call behind these figures was built from. */
+    seen_seq: number;
+  };
+  "session.paused": { reason: "operator" | "daemon_shutdown" };
+  "session.resumed": { reason: "operator" | "daemon_started" };
+  "session.ended": { reason: "killed" | "completed" | "error" };
+  "daemon.reloaded": { at: string; version: string };
+  "lane.created": {
+    lane_id: string;
+    kind: LaneKind;
+    parent_lane_id?: string;
+    label: string;
+    started_at: string;
+  };
+  "lane.status": {
+    lane_id: string;
+    status: LaneStatus;
+    prev_status: LaneStatus;
+    reason: string;
+    reason_code: string;
+  };
+  "lane.delta": { lane_id: string; delta_seq: number; content_block: ContentBlock };
+  "lane.note": { lane_id: string; text: string; reason_code: string };
+}
+
+export type EventType = keyof EventData;
+
+/** An event as the journal has it. */
+export type SessionEvent = {
+  [T in EventType]: { seq: number; at: string; type: T; data: EventData[T] };
+}[EventType];
+
+/** Events after which the journal is flushed to disk before anyone sees them (contract.md section 6). */
+export const DURABLE: ReadonlySet<EventType> = new Set<EventType>([
+  "session.paused",
+  "session.ended",
+  "turn.completed",
+]);
+
+/** The lane that carries a session's own conversation. */
+export const MAIN_LANE = "main";
+
+/** The `reason_code` of the note before a model call is tried again: what it said so far is void. */
+export const MODEL_RETRY = "model_retry";

@@ -1,0 +1,363 @@
+/** All sessions of a daemon: made, found, listed, brought back after a restart. */
+import { basename, join } from "@std/path";
+import { messageOf, SvcError } from "../platform/errors.ts";
+import { ensurePrivateDir } from "../platform/files.ts";
+import type { Log } from "../platform/log.ts";
+import type { Approval } from "./events.ts";
+import { MAIN_LANE } from "./events.ts";
+import type { Ids } from "./ids.ts";
+import { type IndexEntries, IndexFile } from "./index_file.ts";
+import { Journal } from "./journal.ts";
+import { Session, type SessionParts } from "./session.ts";
+import { applyToState, emptyState, type Lane, type SessionState } from "./state.ts";
+import { checkWorkdir, makeSessionDir } from "./workdir.ts";
+
+export interface CreateOptions {
+  workdir: string;
+  model: string;
+  title?: string;
+  approval: Approval;
+  budget_usd?: number;
+}
+
+/** A session as lists show it (contract.md section 5). */
+export interface SessionItem {
+  id: string;
+  workdir: string;
+  model: string;
+  title: string;
+  state: SessionState["state"] | "unreadable";
+  activity: SessionState["activity"];
+  started_at: string;
+  ended_at?: string;
+  last_seq: number;
+  last_event_at: string;
+  approval: Approval;
+  budget_usd?: number;
+  cost_usd: number;
+  pending_approvals: number;
+  lanes: Lane[];
+  /** Why it is unreadable. */
+  reason?: string;
+}
+
+export interface HubParts {
+  home: string;
+  index_path: string;
+  journal_links: string;
+  version: string;
+  ids: Ids;
+  log: Log;
+  runTurn: SessionParts["runTurn"];
+  /** Called when a session is gone, so that its tools' processes and workers go too. */
+  onEnded(session: Session): void;
+}
+
+/** A session whose journal cannot be read: kept, listed, its file untouched. */
+interface Unreadable {
+  item: SessionItem;
+  journal_path: string;
+}
+
+/** How long a session must have been quiet before it gives back its memory and files. */
+const REST_MS = 5_000;
+
+export class Hub {
+  readonly #parts: HubParts;
+  readonly #session_parts: SessionParts;
+  readonly #index: IndexFile;
+  #sessions = new Map<string, Session>();
+  #unreadable = new Map<string, Unreadable>();
+  /** Sessions that may hold what {@linkcode Session.rest} gives back. */
+  #awake = new Set<Session>();
+  #resting: number | undefined;
+  #list: SessionItem[] | undefined;
+  #items = new Map<Session, SessionItem>();
+  /** Resolves when all sessions of the index are back. */
+  ready: Promise<void> = Promise.resolve();
+
+  constructor(parts: HubParts) {
+    this.#parts = parts;
+    this.#index = new IndexFile(parts.index_path, () => this.#entries());
+    this.#session_parts = {
+      ids: parts.ids,
+      log: parts.log,
+      runTurn: parts.runTurn,
+      onCommit: (session, durable) => this.#onCommit(session, durable),
+    };
+  }
+
+  // ── finding ──────────────────────────────────────────────────────────────────────────────────
+
+  /** Number of sessions that have not ended. */
+  get size(): number {
+    let size = this.#unreadable.size;
+    for (const session of this.#sessions.values()) if (!session.final) size++;
+    return size;
+  }
+
+  /**
+   * Finds a session.
+   *
+   * @throws {SvcError} not_found; `schema_version` or `internal` when its journal cannot be read.
+   */
+  async get(id: string): Promise<Session> {
+    await this.ready;
+    const session = this.#sessions.get(id);
+    if (session !== undefined) return session;
+    const unreadable = this.#unreadable.get(id);
+    if (unreadable !== undefined) {
+      const { reason = "" } = unreadable.item;
+      throw new SvcError(
+        reason.includes("schema version") ? "schema_version" : "internal",
+        `session ${id} is unreadable: ${reason}`,
+        { hint: `its journal is kept as it is: ${unreadable.journal_path}` },
+      );
+    }
+    throw new SvcError("not_found", `there is no session ${JSON.stringify(id)}`, {
+      hint: "`svc ctl sessions list` shows the sessions",
+    });
+  }
+
+  /** The sessions, oldest first. The same array is returned until something changes. */
+  async list(include_ended: boolean): Promise<readonly SessionItem[]> {
+    await this.ready;
+    if (include_ended) return this.#allItems();
+    return this.#list ??= this.#allItems().filter((item) => item.state !== "ended");
+  }
+
+  #allItems(): SessionItem[] {
+    const items = [...this.#sessions.values()].map((session) => this.item(session));
+    for (const { item } of this.#unreadable.values()) items.push(item);
+    return items.sort((a, b) => a.id < b.id ? -1 : 1);
+  }
+
+  /** A session's list item. */
+  item(session: Session): SessionItem {
+    let item = this.#items.get(session);
+    if (item === undefined) this.#items.set(session, item = toItem(session.state));
+    return item;
+  }
+
+  /** Paths that the tools of a session must not see (architecture: neither jail sees them). */
+  hiddenFrom(session: Session): string[] {
+    const { workdir } = session.state;
+    const hidden = new Set([this.#parts.home, join(workdir, ".svc")]);
+    for (const other of this.#sessions.values()) {
+      if (!other.final && other.state.workdir !== workdir) hidden.add(other.state.workdir);
+    }
+    return [...hidden];
+  }
+
+  // ── making and ending ────────────────────────────────────────────────────────────────────────
+
+  /**
+   * Makes a session: its journal and its place in the index are on the disk when it resolves.
+   *
+   * @throws {SvcError} validation when the workdir will not do.
+   */
+  async create(options: CreateOptions): Promise<Session> {
+    await this.ready;
+    const { ids, home, journal_links } = this.#parts;
+    const workdir = await checkWorkdir(options.workdir, home);
+    const id = ids.next("sess");
+    const journal_path = join(makeSessionDir(workdir, id), "journal.ndjson");
+    const journal = Journal.create(journal_path);
+    const session = new Session(emptyState(id), journal, this.#session_parts);
+    const title = options.title ?? (basename(workdir) || workdir);
+    const created = session.emit("session.created", { ...options, workdir, title });
+    const main = session.emit("lane.created", {
+      lane_id: MAIN_LANE,
+      kind: "main",
+      label: title,
+      started_at: new Date().toISOString(),
+    });
+    await Promise.all([created, main]);
+    Deno.symlinkSync(journal_path, join(journal_links, id));
+    this.#sessions.set(id, session);
+    this.#list = undefined;
+    await this.#index.save();
+    return session;
+  }
+
+  /** Ends a session for good. @throws {SvcError} not_found or `ended`. */
+  async kill(id: string): Promise<void> {
+    const session = await this.get(id);
+    await session.kill();
+    this.#parts.onEnded(session);
+    await this.#index.save();
+  }
+
+  // ── stopping and coming back ─────────────────────────────────────────────────────────────────
+
+  /**
+   * Pauses every running session for a stop of the daemon and flushes everything.
+   *
+   * @param grace_ms time for turns to reach a safe point.
+   */
+  async stop(grace_ms: number): Promise<void> {
+    await this.ready;
+    clearTimeout(this.#resting);
+    await Promise.all([...this.#sessions.values()].map(async (session) => {
+      try {
+        if (session.state.state === "running") await session.pause("daemon_shutdown", grace_ms);
+      } catch (error) {
+        this.#parts.log.error("a session could not be paused", {
+          session_id: session.id,
+          error: messageOf(error),
+        });
+      }
+      session.release();
+    }));
+    await this.#index.save();
+  }
+
+  /** Brings the sessions of the index back; {@linkcode Hub.ready} resolves when they are there. */
+  restore(): Promise<void> {
+    return this.ready = this.#restore();
+  }
+
+  async #restore(): Promise<void> {
+    ensurePrivateDir(this.#parts.journal_links);
+    const { entries, problem } = await this.#index.read();
+    const found = entries ?? await this.#rebuiltIndex(problem!);
+    for (const [id, entry] of Object.entries(found)) {
+      await this.#restoreOne(id, entry.journal_path, entry.workdir, entry.started_at);
+    }
+    if (entries === undefined) await this.#index.save();
+  }
+
+  async #restoreOne(id: string, path: string, workdir: string, started_at: string): Promise<void> {
+    const { log, version } = this.#parts;
+    const state = emptyState(id);
+    try {
+      const { journal, torn_bytes } = await Journal.open(
+        path,
+        (event) => applyToState(state, event),
+      );
+      if (journal.last_seq === 0) throw new Error("the journal is empty");
+      const session = new Session(state, journal, this.#session_parts);
+      if (torn_bytes > 0) {
+        log.warn("cut off the torn last line of a journal", { session_id: id, path, torn_bytes });
+      }
+      if (!session.final) {
+        if (torn_bytes > 0) {
+          await session.emit("lane.note", {
+            lane_id: MAIN_LANE,
+            text: `The journal's torn last line (${torn_bytes} bytes) was cut off.`,
+            reason_code: "journal_torn",
+          });
+        }
+        await session.closeStrayTurn("interrupted");
+        await session.emit("daemon.reloaded", { at: new Date().toISOString(), version });
+        if (state.paused_by === "daemon_shutdown") await session.resume("daemon_started");
+      }
+      this.#sessions.set(id, session);
+    } catch (error) {
+      const reason = error instanceof Deno.errors.NotFound
+        ? `its journal is not at ${path}`
+        : messageOf(error);
+      log.error("a session is unreadable", { session_id: id, path, reason });
+      const item = { ...toItem({ ...state, workdir, started_at }), state: "unreadable", reason };
+      this.#unreadable.set(id, { journal_path: path, item: item as SessionItem });
+    }
+    this.#list = undefined;
+  }
+
+  /** What the links in `journals/`, and the folders they lead to, say of the sessions there are. */
+  async #rebuiltIndex(problem: string): Promise<IndexEntries> {
+    const paths = new Map<string, string>();
+    for (const link of Deno.readDirSync(this.#parts.journal_links)) {
+      if (link.isSymlink) {
+        paths.set(link.name, Deno.readLinkSync(join(this.#parts.journal_links, link.name)));
+      }
+    }
+    for (const path of [...paths.values()]) {
+      for await (const sibling of readDirIfAny(join(path, "..", ".."))) {
+        if (!paths.has(sibling.name) && sibling.name.startsWith("sess_")) {
+          paths.set(sibling.name, join(path, "..", "..", sibling.name, "journal.ndjson"));
+        }
+      }
+    }
+    if (paths.size > 0) {
+      this.#parts.log.warn(`the sessions index ${problem}; rebuilt from the journals found`, {
+        path: this.#parts.index_path,
+        sessions: paths.size,
+      });
+    }
+    const entries: IndexEntries = {};
+    for (const [id, journal_path] of paths) {
+      const workdir = join(journal_path, "..", "..", "..", "..");
+      entries[id] = { workdir, started_at: "", journal_path, last_seq: 0 };
+    }
+    return entries;
+  }
+
+  // ── housekeeping ─────────────────────────────────────────────────────────────────────────────
+
+  #onCommit(session: Session, durable: boolean): void {
+    this.#items.delete(session);
+    this.#list = undefined;
+    this.#awake.add(session);
+    this.#resting ??= this.#scheduleRest();
+    if (durable && this.#sessions.has(session.id)) {
+      this.#index.save().catch((error) => {
+        this.#parts.log.error("the sessions index cannot be written", { error: messageOf(error) });
+      });
+    }
+  }
+
+  #scheduleRest(): number {
+    const timer = setTimeout(() => {
+      for (const session of this.#awake) if (session.rest(REST_MS)) this.#awake.delete(session);
+      this.#resting = this.#awake.size > 0 ? this.#scheduleRest() : undefined;
+    }, REST_MS);
+    Deno.unrefTimer(timer);
+    return timer;
+  }
+
+  #entries(): IndexEntries {
+    const entries: IndexEntries = {};
+    for (const [id, { state, journal }] of this.#sessions) {
+      entries[id] = {
+        workdir: state.workdir,
+        started_at: state.started_at,
+        journal_path: journal.path,
+        last_seq: state.last_seq,
+      };
+    }
+    for (const [id, { item, journal_path }] of this.#unreadable) {
+      const { workdir, started_at, last_seq } = item;
+      entries[id] = { workdir, started_at, journal_path, last_seq };
+    }
+    return entries;
+  }
+}
+
+function toItem(state: SessionState): SessionItem {
+  return {
+    id: state.id,
+    workdir: state.workdir,
+    model: state.model,
+    title: state.title,
+    state: state.state,
+    activity: state.activity,
+    started_at: state.started_at,
+    ended_at: state.ended_at,
+    last_seq: state.last_seq,
+    last_event_at: state.last_event_at,
+    approval: state.approval,
+    budget_usd: state.budget_usd,
+    cost_usd: state.cost_usd,
+    pending_approvals: state.pending_approvals.length,
+    lanes: state.lanes.map((lane) => ({ ...lane })),
+  };
+}
+
+async function* readDirIfAny(path: string): AsyncGenerator<Deno.DirEntry> {
+  try {
+    yield* Deno.readDir(path);
+  } catch (error) {
+    if (!(error instanceof Deno.errors.NotFound)) throw error;
+  }
+}

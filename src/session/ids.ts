@@ -1,0 +1,11 @@
+import { monotonicUlid } from "@std/ulid";
+
+/** Makes ids of the shape `<prefix>_<ULID>`. */
+export interface Ids {
+  next(prefix: "sess" | "msg" | "turn" | "appr" | "call" | "lane"): string;
+}
+
+/** Ids that sort by the time they were made. */
+export function ulidIds(): Ids {
+  return { next: (prefix) => `${prefix}_${monotonicUlid()}` };
+}

@@ -1,0 +1,62 @@
+/**
+ * The journal's lines (contract.md section 6):
+ * `{"v":1,"seq":n,"at":"RFC 3339 ms","kind":"<event type>", …fields}`.
+ * A field whose name the envelope already uses (the `kind` of a lane, the `at` of daemon.reloaded)
+ * is written as `data_<name>`.
+ */
+import type { SessionEvent } from "./events.ts";
+
+export const JOURNAL_VERSION = 1;
+const ENVELOPE = ["v", "seq", "at", "kind"] as const;
+
+/** A line that is not a record of this journal; the message says why. */
+export class BadRecord extends Error {
+  override name = "BadRecord";
+}
+
+/** The line of an event, newline included. `data_json` is its data as JSON. */
+export function encodeRecord(event: SessionEvent, data_json: string): string {
+  const data = event.data as unknown as Record<string, unknown>;
+  let fields = data_json;
+  if (ENVELOPE.some((name) => name in data)) {
+    fields = JSON.stringify(Object.fromEntries(
+      Object.entries(data).map((
+        [name, value],
+      ) => [ENVELOPE.includes(name as "v") ? `data_${name}` : name, value]),
+    ));
+  }
+  const rest = fields === "{}" ? "}" : `,${fields.slice(1)}`;
+  return `{"v":${JOURNAL_VERSION},"seq":${event.seq},"at":"${event.at}","kind":"${event.type}"${rest}\n`;
+}
+
+/**
+ * Reads a line back.
+ *
+ * @throws {BadRecord} when it is not JSON, not a record, or of a newer version.
+ */
+export function decodeRecord(line: string): SessionEvent {
+  let record: Record<string, unknown>;
+  try {
+    record = JSON.parse(line);
+  } catch {
+    throw new BadRecord("is not valid JSON");
+  }
+  if (typeof record !== "object" || record === null) throw new BadRecord("is not a JSON object");
+  const { v, seq, at, kind, ...fields } = record;
+  if (v !== JOURNAL_VERSION) {
+    throw new BadRecord(
+      `has schema version ${JSON.stringify(v)}, this svc reads ${JOURNAL_VERSION}`,
+    );
+  }
+  if (!Number.isSafeInteger(seq) || typeof at !== "string" || typeof kind !== "string") {
+    throw new BadRecord("lacks seq, at or kind");
+  }
+  for (const name of ENVELOPE) {
+    const key = `data_${name}`;
+    if (key in fields) {
+      fields[name] = fields[key];
+      delete fields[key];
+    }
+  }
+  return { seq, at, type: kind, data: fields } as unknown as SessionEvent;
+}

@@ -1,0 +1,260 @@
+/**
+ * The state of a session: a fold over its events, the same one live and after a restart. It stays
+ * small however long the session gets; the conversation itself is in `transcript.ts`.
+ */
+import type {
+  Approval,
+  ContentBlock,
+  LaneKind,
+  LaneStatus,
+  SessionEvent,
+  StopReason,
+} from "./events.ts";
+import { MODEL_RETRY } from "./events.ts";
+
+export interface Lane {
+  lane_id: string;
+  kind: LaneKind;
+  status: LaneStatus;
+  label: string;
+  started_at: string;
+  parent_lane_id?: string;
+  /** Number of the last lane.delta. */
+  delta_seq: number;
+}
+
+export interface PendingApproval {
+  approval_id: string;
+  call_id: string;
+  tool: string;
+  args: unknown;
+  reason: string;
+  rule: string;
+  requested_at: string;
+}
+
+/** The turn in flight. */
+export interface OpenTurn {
+  turn_id: string;
+  /** Text of the whole turn so far. */
+  text: string;
+  /** Length of `text` when the current model call began: what a retry takes back. */
+  step_start: number;
+  usage: { tokens_in: number; tokens_out: number; tokens_cached: number; usd: number };
+}
+
+export interface SessionState {
+  id: string;
+  workdir: string;
+  model: string;
+  title: string;
+  state: "running" | "paused" | "ended";
+  activity: "idle" | "working" | "awaiting_approval";
+  started_at: string;
+  ended_at?: string;
+  last_seq: number;
+  last_event_at: string;
+  approval: Approval;
+  budget_usd?: number;
+  cost_usd: number;
+  tokens_in: number;
+  tokens_out: number;
+  tokens_cached: number;
+  messages_count: number;
+  paused_by?: "operator" | "daemon_shutdown";
+  last_stop?: StopReason;
+  turn?: OpenTurn;
+  lanes: Lane[];
+  pending_approvals: PendingApproval[];
+  /** What `allow_always` was said to. */
+  allowed: string[];
+  /** Recent client_message_ids and what was answered to them. */
+  sent: Map<string, { message_id: string; seq: number }>;
+}
+
+/** How many client_message_ids are remembered: a client retries soon or never. */
+const SENT_KEPT = 256;
+/** Finished tool lanes kept for listing. */
+const LANES_KEPT = 64;
+
+/** The state before the first event. */
+export function emptyState(id: string): SessionState {
+  return {
+    id,
+    workdir: "",
+    model: "",
+    title: "",
+    state: "running",
+    activity: "idle",
+    started_at: "",
+    last_seq: 0,
+    last_event_at: "",
+    approval: "ask",
+    cost_usd: 0,
+    tokens_in: 0,
+    tokens_out: 0,
+    tokens_cached: 0,
+    messages_count: 0,
+    lanes: [],
+    pending_approvals: [],
+    allowed: [],
+    sent: new Map(),
+  };
+}
+
+/** Whether a lane may go from one status to another (contract.md section 5). */
+export function laneMayMove(from: LaneStatus, to: LaneStatus): boolean {
+  return LANE_MOVES[from].includes(to);
+}
+
+const LANE_MOVES: Record<LaneStatus, readonly LaneStatus[]> = {
+  pending: ["running", "cancelled"],
+  running: ["blocked", "done", "errored", "cancelled"],
+  blocked: ["running", "cancelled", "errored"],
+  done: [],
+  errored: [],
+  cancelled: [],
+};
+
+/** Whether a lane has reached a final status. */
+export function laneEnded(lane: Lane): boolean {
+  return LANE_MOVES[lane.status].length === 0;
+}
+
+/** Applies one event. Events of types this version does not know only move `last_seq`. */
+export function applyToState(state: SessionState, event: SessionEvent): void {
+  state.last_seq = event.seq;
+  state.last_event_at = event.at;
+  switch (event.type) {
+    case "session.created":
+      state.workdir = event.data.workdir;
+      state.model = event.data.model;
+      state.title = event.data.title;
+      state.approval = event.data.approval;
+      state.budget_usd = event.data.budget_usd;
+      state.started_at = event.at;
+      break;
+    case "user.message": {
+      state.messages_count++;
+      const { client_message_id, message_id } = event.data;
+      if (client_message_id !== undefined) {
+        state.sent.set(client_message_id, { message_id, seq: event.seq });
+        if (state.sent.size > SENT_KEPT) state.sent.delete(state.sent.keys().next().value!);
+      }
+      break;
+    }
+    case "turn.started":
+      state.activity = "working";
+      state.turn = {
+        turn_id: event.data.turn_id,
+        text: "",
+        step_start: 0,
+        usage: { tokens_in: 0, tokens_out: 0, tokens_cached: 0, usd: 0 },
+      };
+      break;
+    case "session.delta":
+      if (state.turn) state.turn.text += event.data.text;
+      break;
+    case "cost.tick": {
+      const { usd_delta, tokens_in, tokens_out, tokens_cached } = event.data;
+      for (const total of [state.turn?.usage, state]) {
+        if (total === undefined) continue;
+        total.tokens_in += tokens_in;
+        total.tokens_out += tokens_out;
+        total.tokens_cached += tokens_cached;
+      }
+      state.cost_usd += usd_delta;
+      if (state.turn) {
+        state.turn.usage.usd += usd_delta;
+        state.turn.step_start = state.turn.text.length;
+      }
+      break;
+    }
+    case "approval.requested": {
+      const { approval_id, call_id, tool, args, reason, rule } = event.data;
+      state.pending_approvals.push({
+        approval_id,
+        call_id,
+        tool,
+        args,
+        reason,
+        rule,
+        requested_at: event.at,
+      });
+      state.activity = "awaiting_approval";
+      break;
+    }
+    case "approval.resolved": {
+      const { approval_id, decision } = event.data;
+      const approval = state.pending_approvals.find((it) => it.approval_id === approval_id);
+      state.pending_approvals = state.pending_approvals.filter((it) => it !== approval);
+      if (decision === "allow_always" && approval && !state.allowed.includes(approval.rule)) {
+        state.allowed.push(approval.rule);
+      }
+      if (state.pending_approvals.length === 0 && state.turn) state.activity = "working";
+      break;
+    }
+    case "turn.completed":
+      state.activity = "idle";
+      state.turn = undefined;
+      state.pending_approvals = [];
+      state.last_stop = event.data.stop_reason;
+      if (event.data.message !== "") state.messages_count++;
+      break;
+    case "session.paused":
+      state.state = "paused";
+      state.paused_by = event.data.reason;
+      break;
+    case "session.resumed":
+      state.state = "running";
+      state.paused_by = undefined;
+      break;
+    case "session.ended":
+      state.state = "ended";
+      state.activity = "idle";
+      state.ended_at = event.at;
+      break;
+    case "lane.created": {
+      const { lane_id, kind, label, started_at, parent_lane_id } = event.data;
+      state.lanes.push({
+        lane_id,
+        kind,
+        label,
+        started_at,
+        parent_lane_id,
+        status: "pending",
+        delta_seq: 0,
+      });
+      if (state.lanes.length > LANES_KEPT) {
+        const oldest = state.lanes.findIndex(laneEnded);
+        if (oldest >= 0) state.lanes.splice(oldest, 1);
+      }
+      break;
+    }
+    case "lane.status": {
+      const lane = findLane(state, event.data.lane_id);
+      if (lane) lane.status = event.data.status;
+      break;
+    }
+    case "lane.delta": {
+      const lane = findLane(state, event.data.lane_id);
+      if (lane) lane.delta_seq = event.data.delta_seq;
+      break;
+    }
+    case "lane.note":
+      if (event.data.reason_code === MODEL_RETRY && state.turn) {
+        state.turn.text = state.turn.text.slice(0, state.turn.step_start);
+      }
+      break;
+  }
+}
+
+/** The lane of that id, if it is still known. */
+export function findLane(state: SessionState, lane_id: string): Lane | undefined {
+  return state.lanes.find((lane) => lane.lane_id === lane_id);
+}
+
+/** The text a lane.delta carries. */
+export function textBlock(text: string): ContentBlock {
+  return { type: "text", text };
+}

@@ -1,0 +1,127 @@
+/**
+ * A subscriber of one session: every event after `since_seq` exactly once and in order, replay
+ * strictly before live (contract.md section 5). It reads from the journal until it has caught up
+ * with the writer, so a slow or long-absent subscriber costs no memory.
+ */
+import { messageOf, SvcError, toSvcError } from "../platform/errors.ts";
+import type { SessionEvent } from "./events.ts";
+
+/** An event with its session and its data as JSON, made once for journal and all subscribers. */
+export type Published = SessionEvent & { session_id: string; data_json: string };
+
+/** Which of the two forms of the main lane's text a subscriber wants. */
+export type Deltas = "session" | "lane" | "both";
+
+/** Where a subscriber's events go. */
+export interface Sink {
+  /** Takes one event. A promise is back-pressure: nothing more comes until it resolves. */
+  deliver(event: Published): void | Promise<void>;
+  /** Called once when the subscription ends by itself: `error` says why, `undefined`: the session ended. */
+  ended(error: SvcError | undefined): void;
+}
+
+/** What a subscription needs of its session. */
+export interface Source {
+  /** seq of the last event that was published. */
+  readonly published_seq: number;
+  /** Whether no event will follow. */
+  readonly final: boolean;
+  replay(since_seq: number): AsyncIterable<Published>;
+  join(subscription: Subscription): void;
+  leave(subscription: Subscription): void;
+}
+
+/** Events that may wait for a subscriber before it is closed with -32008. */
+export const WAITING_MAX = 1024;
+
+export class Subscription {
+  readonly #source: Source;
+  readonly #sink: Sink;
+  readonly #deltas: Deltas;
+  #last_seq: number;
+  #queue: Published[] = [];
+  #pumping = false;
+  #closed = false;
+
+  constructor(source: Source, sink: Sink, options: { since_seq: number; deltas: Deltas }) {
+    this.#source = source;
+    this.#sink = sink;
+    this.#deltas = options.deltas;
+    this.#last_seq = options.since_seq;
+  }
+
+  /** Replays what is missing, then goes live. Call once. */
+  async start(): Promise<void> {
+    try {
+      while (!this.#closed) {
+        if (this.#last_seq >= this.#source.published_seq) {
+          // No await between this check and join: no event can come in between.
+          if (this.#source.final) return this.end(undefined);
+          this.#source.join(this);
+          return;
+        }
+        for await (const event of this.#source.replay(this.#last_seq)) {
+          if (this.#closed) return;
+          if (event.seq > this.#source.published_seq) break;
+          await this.#deliver(event);
+        }
+      }
+    } catch (error) {
+      this.end(toSvcError(error));
+    }
+  }
+
+  /** Takes a live event. Called by the session, in seq order. */
+  push(event: Published): void {
+    if (this.#queue.length >= WAITING_MAX) {
+      return this.end(
+        new SvcError("crash_recovery", "the subscriber did not keep up and was closed", {
+          hint: "subscribe again with since_seq set to last_seq",
+          details: { last_seq: this.#last_seq },
+        }),
+      );
+    }
+    this.#queue.push(event);
+    if (!this.#pumping) this.#pump();
+  }
+
+  /** Ends the subscription without telling the sink. */
+  close(): void {
+    this.#closed = true;
+    this.#queue = [];
+    this.#source.leave(this);
+  }
+
+  async #pump(): Promise<void> {
+    this.#pumping = true;
+    try {
+      for (let event; !this.#closed && (event = this.#queue.shift()) !== undefined;) {
+        const pressure = this.#deliver(event);
+        if (pressure !== undefined) await pressure;
+      }
+      if (this.#source.final && !this.#closed) this.end(undefined);
+    } catch (error) {
+      this.end(new SvcError("internal", `delivery failed: ${messageOf(error)}`));
+    } finally {
+      this.#pumping = false;
+    }
+  }
+
+  #deliver(event: Published): void | Promise<void> {
+    this.#last_seq = event.seq;
+    if (this.#deltas === "lane" && event.type === "session.delta") return;
+    if (
+      this.#deltas === "session" && event.type === "lane.delta" && event.data.lane_id === "main"
+    ) {
+      return;
+    }
+    return this.#sink.deliver(event);
+  }
+
+  /** Ends the subscription and tells the sink why; `undefined`: the session has ended. */
+  end(error: SvcError | undefined): void {
+    if (this.#closed) return;
+    this.close();
+    this.#sink.ended(error);
+  }
+}

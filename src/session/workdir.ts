@@ -1,0 +1,74 @@
+import { isAbsolute, join } from "@std/path";
+import { messageOf, SvcError } from "../platform/errors.ts";
+import { checkPrivate } from "../platform/files.ts";
+import { isWithin } from "../platform/paths.ts";
+
+/**
+ * Checks a session's directory (contract.md section 5): absolute, exists, a directory, really
+ * writable, not the home of svc nor inside it.
+ *
+ * @returns its real path.
+ * @throws {SvcError} validation, saying which rule it breaks.
+ */
+export async function checkWorkdir(workdir: string, home: string): Promise<string> {
+  const refuse = (rule: string, hint?: string) =>
+    new SvcError("validation", `workdir ${JSON.stringify(workdir)} ${rule}`, { hint });
+  if (workdir.includes("\0")) throw refuse("contains a NUL byte");
+  if (!isAbsolute(workdir)) throw refuse("is not absolute", "give the full path");
+  let real: string;
+  try {
+    real = await Deno.realPath(workdir);
+  } catch (error) {
+    if (error instanceof Deno.errors.NotFound) throw refuse("does not exist", "create it first");
+    throw refuse(`cannot be opened: ${messageOf(error)}`);
+  }
+  if (!(await Deno.stat(real)).isDirectory) throw refuse("is not a directory");
+  if (isWithin(real, home)) throw refuse(`lies in the home of svc, ${home}`);
+  const probe = join(real, `.svc-probe-${crypto.randomUUID()}`);
+  try {
+    (await Deno.open(probe, { write: true, createNew: true })).close();
+    await Deno.remove(probe);
+  } catch (error) {
+    throw refuse(`is not writable: ${messageOf(error)}`);
+  }
+  return real;
+}
+
+/** The directory of a session's journal. */
+export function sessionDir(workdir: string, session_id: string): string {
+  return join(workdir, ".svc", "sessions", session_id);
+}
+
+/**
+ * Makes the directory of a session's journal, mode 0700 all the way, kept out of version control.
+ *
+ * @throws {SvcError} validation when `.svc` of the workdir is not a private directory: a cloned
+ * project could bring a link there.
+ */
+export function makeSessionDir(workdir: string, session_id: string): string {
+  const own = join(workdir, ".svc");
+  const sessions = join(own, "sessions");
+  const dir = join(sessions, session_id);
+  for (const path of [own, sessions, dir]) {
+    try {
+      Deno.mkdirSync(path, { mode: 0o700 });
+    } catch (error) {
+      if (!(error instanceof Deno.errors.AlreadyExists)) throw error;
+      try {
+        checkPrivate(path, 0o700, "dir");
+      } catch (cause) {
+        const { message, hint } = cause as SvcError;
+        throw new SvcError("validation", `the session cannot keep its journal: ${message}`, {
+          hint,
+          cause,
+        });
+      }
+    }
+  }
+  try {
+    Deno.writeTextFileSync(join(own, ".gitignore"), "*\n", { createNew: true, mode: 0o600 });
+  } catch (error) {
+    if (!(error instanceof Deno.errors.AlreadyExists)) throw error;
+  }
+  return dir;
+}

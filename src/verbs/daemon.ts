@@ -1,0 +1,102 @@
+import { z } from "zod";
+import { defineVerb } from "./define.ts";
+
+const discovery = z.object({
+  pid: z.int(),
+  sock: z.string(),
+  port: z.int(),
+  token: z.string(),
+  version: z.string(),
+  protocol_version: z.int(),
+});
+
+export const daemonVerbs = [
+  defineVerb({
+    name: "daemon.health",
+    summary: "Says that the daemon is well.",
+    access: "read",
+    rest: { method: "GET", path: "/v1/health", status: 200, public: true },
+    input: z.object({}),
+    output: z.object({
+      status: z.string(),
+      version: z.string(),
+      sessions: z.int(),
+      uptime_s: z.int(),
+    }),
+    handle({ services }) {
+      return {
+        status: "ok",
+        version: services.version,
+        sessions: services.hub.size,
+        uptime_s: Math.floor(services.uptime_ms() / 1000),
+      };
+    },
+  }),
+  defineVerb({
+    name: "daemon.discover",
+    summary: "Gives the discovery record.",
+    access: "read",
+    rest: { method: "GET", path: "/v1/discover", status: 200, public: true },
+    input: z.object({}),
+    output: discovery,
+    handle: ({ services }) => services.discovery(),
+  }),
+  defineVerb({
+    name: "daemon.info",
+    summary: "Tells versions, memory, models and configuration of the daemon.",
+    access: "read",
+    input: z.object({}),
+    output: z.object({
+      version: z.string(),
+      deno: z.string(),
+      protocol_version: z.int(),
+      pid: z.int(),
+      uptime_s: z.int(),
+      rss_bytes: z.int(),
+      heap_bytes: z.int(),
+      sessions: z.int(),
+      default_model: z.string(),
+      models: z.array(
+        z.object({ provider: z.string(), kind: z.string(), configured: z.boolean() }),
+      ),
+    }),
+    handle({ services }) {
+      const { rss, heapUsed } = Deno.memoryUsage();
+      const { version, pid, protocol_version } = services.discovery();
+      return {
+        version,
+        deno: Deno.version.deno,
+        protocol_version,
+        pid,
+        uptime_s: Math.floor(services.uptime_ms() / 1000),
+        rss_bytes: rss,
+        heap_bytes: heapUsed,
+        sessions: services.hub.size,
+        default_model: services.models.defaultId(),
+        models: services.models.list(),
+      };
+    },
+  }),
+  defineVerb({
+    name: "daemon.shutdown",
+    summary: "Stops the daemon; turns get the grace period to reach a safe point.",
+    access: "write",
+    input: z.object({ grace_s: z.int().min(0).max(3600).default(30) }),
+    output: z.object({ grace_s: z.int() }),
+    handle({ services }, { grace_s }) {
+      services.shutdown(grace_s);
+      return { grace_s };
+    },
+  }),
+  defineVerb({
+    name: "daemon.reload_config",
+    summary: "Reads daemon.toml again; a file with an error changes nothing.",
+    access: "write",
+    input: z.object({}),
+    output: z.object({}),
+    async handle({ services }) {
+      await services.reload_config();
+      return {};
+    },
+  }),
+];

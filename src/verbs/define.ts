@@ -1,0 +1,138 @@
+/**
+ * A verb is one thing that a client can do: its name, what it takes and gives, and how it is done.
+ * Every door (socket, WebSocket, REST, command line) is derived from the registry of verbs.
+ */
+import { z } from "zod";
+import { InvalidParams, type SvcError } from "../platform/errors.ts";
+import type { Published, Subscription } from "../session/subscription.ts";
+import type { Services } from "./services.ts";
+
+/** Who calls, and over what. */
+export interface Caller {
+  /** For the record: `socket`, `http`, `websocket`. */
+  readonly via: string;
+  /** Where pushed events go; absent where the transport cannot push. */
+  readonly push?: PushChannel;
+}
+
+/** The subscriptions of one connection. */
+export interface PushChannel {
+  open(make: (deliver: Deliver) => Subscription): number;
+  close(sub: number): boolean;
+}
+
+/** Takes an event for a subscription, and is told when it ends. */
+export interface Deliver {
+  event(event: Published): void | Promise<void>;
+  ended(error: SvcError | undefined): void;
+}
+
+/** What a handler works with. */
+export interface Context {
+  readonly services: Services;
+  readonly caller: Caller;
+  readonly signal: AbortSignal;
+}
+
+/** Where a verb stands in the REST interface (contract.md section 3). */
+export interface RestRoute {
+  method: "GET" | "POST" | "DELETE";
+  /** Under the root, with `:param` for parameters. */
+  path: string;
+  status: 200 | 201 | 202 | 204;
+  /** Parameters that REST requires though other doors do not. */
+  required?: readonly string[];
+  /** The Location header of an answer. */
+  location?(result: never): string;
+  /** No token is needed (product.md, Authentication rule 1). */
+  public?: boolean;
+}
+
+export interface Verb {
+  readonly name: string;
+  readonly summary: string;
+  readonly input: z.ZodType;
+  readonly output: z.ZodType;
+  /** Whether it changes anything. */
+  readonly access: "read" | "write";
+  readonly rest?: RestRoute;
+  handle(context: Context, params: unknown): unknown;
+}
+
+interface Definition<I extends z.ZodType, O extends z.ZodType> {
+  name: string;
+  summary: string;
+  input: I;
+  output: O;
+  access: "read" | "write";
+  rest?: Omit<RestRoute, "location"> & { location?(result: z.output<O>): string };
+  handle(
+    context: Context,
+    params: z.output<I>,
+  ): z.output<O> | Prepared<z.output<O>> | Promise<z.output<O> | Prepared<z.output<O>>>;
+}
+
+/** Defines a verb; its handler's parameters and result are typed by the schemas. */
+export function defineVerb<I extends z.ZodType, O extends z.ZodType>(
+  definition: Definition<I, O>,
+): Verb {
+  return definition as unknown as Verb;
+}
+
+/** A result whose JSON is at hand already, for answers that are asked for often and seldom change. */
+export class Prepared<T> {
+  readonly value: T;
+  #json: string | undefined;
+  #bytes: Uint8Array<ArrayBuffer> | undefined;
+
+  constructor(value: T) {
+    this.value = value;
+  }
+
+  get json(): string {
+    return this.#json ??= JSON.stringify(this.value);
+  }
+
+  get bytes(): Uint8Array<ArrayBuffer> {
+    return this.#bytes ??= new TextEncoder().encode(this.json);
+  }
+}
+
+/** The JSON of a verb's result. */
+export function resultJson(result: unknown): string {
+  return result instanceof Prepared ? result.json : JSON.stringify(result ?? {});
+}
+
+/**
+ * Finds a verb and runs it: the one way in for every door.
+ */
+export class Dispatcher {
+  readonly verbs: ReadonlyMap<string, Verb>;
+  readonly services: Services;
+
+  constructor(verbs: readonly Verb[], services: Services) {
+    this.verbs = new Map(verbs.map((verb) => [verb.name, verb]));
+    this.services = services;
+  }
+
+  /**
+   * Runs a verb.
+   *
+   * @throws {SvcError} validation for parameters that do not fit, and what the handler throws.
+   */
+  async run(verb: Verb, params: unknown, caller: Caller, signal: AbortSignal): Promise<unknown> {
+    const parsed = verb.input.safeParse(params ?? {});
+    if (!parsed.success) {
+      throw new InvalidParams(`${verb.name}: ${explain(parsed.error)}`, {
+        issues: parsed.error.issues.map(({ path, message }) => ({ path, message })),
+      });
+    }
+    return await verb.handle({ services: this.services, caller, signal }, parsed.data);
+  }
+}
+
+function explain(error: z.ZodError): string {
+  return error.issues
+    .map(({ path, message }) => path.length > 0 ? `${path.join(".")}: ${message}` : message)
+    .join("; ");
+}

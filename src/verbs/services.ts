@@ -1,0 +1,27 @@
+import type { Config } from "../daemon/config.ts";
+import type { ModelRegistry } from "../agent/models/registry.ts";
+import type { Hub } from "../session/hub.ts";
+
+/** The discovery record (product.md). */
+export interface Discovery {
+  pid: number;
+  sock: string;
+  port: number;
+  token: string;
+  version: string;
+  protocol_version: number;
+}
+
+/** What verbs reach of the daemon. */
+export interface Services {
+  readonly hub: Hub;
+  readonly models: ModelRegistry;
+  readonly version: string;
+  config(): Config;
+  discovery(): Discovery;
+  /** Milliseconds since the daemon started. */
+  uptime_ms(): number;
+  /** Begins a graceful stop. */
+  shutdown(grace_s: number): void;
+  reload_config(): Promise<void>;
+}

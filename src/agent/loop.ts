@@ -11,7 +11,7 @@ import { watchLane } from "./tool_lane.ts";
 export interface LoopParts {
   /** Finds a model by its id; throws with a message for the person when there is none. */
   model(id: string): Promise<Model>;
-  tools: readonly Tool[];
+  tools(): readonly Tool[];
   /** Model calls a turn may make. */
   max_steps(): number;
   /** Budget of a session that has none of its own, in USD. */
@@ -60,7 +60,7 @@ async function askModel(
   const request = {
     system: systemPrompt(session.state.workdir),
     messages: transcript.messages(),
-    tools: parts.tools.map((tool) => tool.spec),
+    tools: parts.tools().map((tool) => tool.spec),
     signal: turn.signal,
   };
   const attempt = async () => {
@@ -130,7 +130,7 @@ async function runCalls(
   turn: Turn,
 ): Promise<void> {
   const accessOf = (call: ToolCall): Access | undefined =>
-    parts.tools.find((tool) => tool.spec.name === call.tool)?.access;
+    parts.tools().find((tool) => tool.spec.name === call.tool)?.access;
   for (let at = 0; at < calls.length;) {
     turn.soft.throwIfAborted();
     let end = at + 1;
@@ -177,9 +177,9 @@ async function perform(
   session: Session,
   turn: Turn,
 ): Promise<ToolOutcome> {
-  const tool = parts.tools.find((it) => it.spec.name === call.tool);
+  const tool = parts.tools().find((it) => it.spec.name === call.tool);
   if (tool === undefined) {
-    const names = parts.tools.map((it) => it.spec.name).join(", ");
+    const names = parts.tools().map((it) => it.spec.name).join(", ");
     return { ok: false, output: `there is no tool ${call.tool}; the tools are ${names}` };
   }
   const { args, problem } = tool.parse(call.args);

@@ -1,5 +1,5 @@
 /** The tools a model may call, each with its arguments' schema, in the order models are shown them. */
-import { z } from "zod";
+import * as z from "zod";
 import type { ToolSpec } from "./models/model.ts";
 import { runCommand } from "./command.ts";
 import type { Sandbox } from "./sandbox.ts";

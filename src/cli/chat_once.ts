@@ -14,8 +14,8 @@ export async function askOnce(rpc: RpcClient, options: OnceOptions): Promise<num
   const paint = painter(wantsColour(Deno.stderr));
   const verbose = Deno.stderr.isTerminal();
   const finished = Promise.withResolvers<EventParams>();
-  let message_id: string | undefined;
-  let asked = false;
+  let sent_seq = Infinity;
+  let completed: EventParams | undefined;
   let at_line_start = true;
   rpc.onEvent = (event) => {
     if (json) console.log(JSON.stringify(withoutSub(event)));
@@ -25,16 +25,17 @@ export async function askOnce(rpc: RpcClient, options: OnceOptions): Promise<num
       at_line_start = data.text.endsWith("\n");
     } else if (type === "approval.requested") {
       refuse(rpc, session_id, data);
-    } else if (type === "user.message") {
-      asked ||= message_id === undefined || data.message_id === message_id;
-    } else if (type === "turn.completed" && asked) {
-      finished.resolve(event);
+    } else if (type === "turn.completed") {
+      completed = event;
+      if (event.seq > sent_seq) finished.resolve(event);
     } else if (verbose && !json) {
       for (const line of eventLines(event, paint)) console.error(line);
     }
   };
   await rpc.call("session.subscribe", { session_id, deltas: "session" });
-  ({ message_id } = await rpc.call("session.send", { session_id, text: prompt }));
+  const sent = await rpc.call("session.send", { session_id, text: prompt });
+  sent_seq = sent.seq;
+  if (completed && completed.seq > sent_seq) finished.resolve(completed);
   const interrupted = onInterrupt(() => rpc.call("session.cancel", { session_id }));
   try {
     const lost = rpc.closed.then((): never => {

@@ -5,7 +5,7 @@ import { turnRunner } from "../agent/loop.ts";
 import { costUsd } from "../agent/models/prices.ts";
 import { ModelRegistry } from "../agent/models/registry.ts";
 import { toolbelt } from "../agent/models/toolbelt.ts";
-import { detectSandbox, type Sandbox } from "../agent/sandbox.ts";
+import { detectSandbox } from "../agent/sandbox.ts";
 import { UnitPool } from "../agent/unit/pool.ts";
 import { Guards } from "../doors/guards.ts";
 import { httpDoor } from "../doors/http.ts";
@@ -42,6 +42,12 @@ export interface Daemon {
   shutdown(grace_s: number): void;
   /** Resolves when everything is stopped and recorded. */
   readonly stopped: Promise<void>;
+}
+
+/** Made at its first use: what a turn needs is not built before the first one. */
+function lazy<T>(make: () => T): () => T {
+  let made: { value: T } | undefined;
+  return () => (made ??= { value: make() }).value;
 }
 
 /** Another daemon of this user runs. */
@@ -82,7 +88,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   log.mask(token);
   const ids = ulidIds();
   const units = new UnitPool({ max: config.sandbox.units, idle_ms: UNIT_IDLE_MS });
-  let sandbox: Promise<Sandbox> | undefined;
+  const sandbox = lazy(() => detectSandbox(config.sandbox.shell));
   let port = options.port;
   const newModels = () =>
     new ModelRegistry({
@@ -101,12 +107,14 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     log,
     runTurn: turnRunner({
       model: (id) => models.resolve(id),
-      tools: builtinTools({
-        units,
-        sandbox: () => sandbox ??= detectSandbox(config.sandbox.shell),
-        network: config.sandbox.network,
-        own_port: () => port,
-      }),
+      tools: lazy(() =>
+        builtinTools({
+          units,
+          sandbox,
+          network: config.sandbox.network,
+          own_port: () => port,
+        })
+      ),
       max_steps: () => config.agent.max_steps,
       budget_usd: () => config.agent.budget_usd,
       cost: (id, usage) => costUsd(id, usage, config.prices).usd,
@@ -142,12 +150,11 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   };
   const dispatcher = new Dispatcher(VERBS, services);
 
-  const listener = listenSocket(paths.runtime_dir, paths.socket);
-  cleanup.defer(() => listener.close());
   const newGuards = () => new Guards({ port, token, allowed_origins: config.http.allowed_origins });
   let guards: Guards;
   const http = httpDoor({ dispatcher, guards: () => guards, stopping: () => stopping, log });
   const server = Deno.serve({ hostname: options.hostname, port, onListen: () => {} }, http.handle);
+  cleanup.defer(() => void server.shutdown());
   port = server.addr.port;
   guards = newGuards();
   const discovery: Discovery = {
@@ -164,10 +171,11 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   if (expel === undefined) {
     log.warn("peer credentials cannot be read; the socket's mode protects it");
   }
+  const listener = listenSocket(paths.runtime_dir, paths.socket);
   const socket = serveSocket(listener, dispatcher, expel ?? (() => {}), log);
 
   const restored = hub.restore();
-  await atomicWrite(paths.discovery, `${JSON.stringify(discovery)}\n`, 0o600);
+  await atomicWrite(paths.discovery, `${JSON.stringify(discovery)}\n`, 0o600, { durable: false });
   log.info("listening", { port, socket: paths.socket, version: VERSION, pid: Deno.pid });
   restored.catch((error) =>
     log.error("the sessions cannot be restored", { error: messageOf(error) })
@@ -181,8 +189,8 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
       log.error("stopping the sessions failed", { error: messageOf(error) });
     }
     units.close();
-    const drained = Promise.all([socket.close(), http.close(), server.shutdown()]);
-    await deadline(drained, DRAIN_MS).catch(() => {});
+    http.close();
+    await deadline(Promise.all([socket.close(), server.shutdown()]), DRAIN_MS).catch(() => {});
     for (const path of [paths.discovery, paths.socket]) {
       await Deno.remove(path).catch(() => {});
     }

@@ -1,6 +1,6 @@
 /** `daemon.toml`, the operator's configuration (contract.md section 7). */
 import { parse } from "@std/toml";
-import { z } from "zod";
+import * as z from "zod";
 import { messageOf, SvcError } from "../platform/errors.ts";
 import { nearestOf } from "../platform/nearest.ts";
 

@@ -14,23 +14,30 @@ export function syncDir(path: string): void {
  * Replaces a file so that a reader or a crash sees the old or the new content, never a mixture:
  * temporary file, fsync, rename, fsync of the directory (product.md, daemon-level files).
  *
+ * @param options.durable false leaves out the flushes, for a file that means nothing after the
+ * machine has stopped.
  * @throws what the system says, with the temporary file removed.
  */
-export async function atomicWrite(path: string, text: string, mode: number): Promise<void> {
+export async function atomicWrite(
+  path: string,
+  text: string,
+  mode: number,
+  { durable = true } = {},
+): Promise<void> {
   const temporary = `${path}.${crypto.randomUUID()}.tmp`;
   try {
     {
       using file = await Deno.open(temporary, { write: true, createNew: true, mode });
       const bytes = new TextEncoder().encode(text);
       for (let done = 0; done < bytes.length;) done += await file.write(bytes.subarray(done));
-      await file.sync();
+      if (durable) await file.sync();
     }
     await Deno.rename(temporary, path);
   } catch (error) {
     await Deno.remove(temporary).catch(() => {});
     throw error;
   }
-  syncDir(dirname(path));
+  if (durable) syncDir(dirname(path));
 }
 
 /**

@@ -2,7 +2,7 @@
  * A verb is one thing that a client can do: its name, what it takes and gives, and how it is done.
  * Every door (socket, WebSocket, REST, command line) is derived from the registry of verbs.
  */
-import { z } from "zod";
+import * as z from "zod";
 import { InvalidParams, type SvcError } from "../platform/errors.ts";
 import type { Published, Subscription } from "../session/subscription.ts";
 import type { Services } from "./services.ts";

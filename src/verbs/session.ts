@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import { SvcError } from "../platform/errors.ts";
 import type { Message } from "../agent/models/model.ts";
 import { defineVerb, Prepared } from "./define.ts";
@@ -91,7 +91,7 @@ export const sessionVerbs = [
         : params.provider === undefined
         ? params.model
         : `${params.provider}/${params.model}`;
-      await models.resolve(model);
+      models.check(model);
       const session = await hub.create({
         workdir,
         model,

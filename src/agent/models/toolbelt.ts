@@ -105,7 +105,6 @@ function instruction(
 export function toolbelt(newCallId: () => string): Model {
   return {
     id: "builtin/toolbelt",
-    // deno-lint-ignore require-await -- the interface streams; here everything is at hand
     async *stream({ messages, signal }: ModelRequest): AsyncGenerator<ModelPart> {
       signal.throwIfAborted();
       const tail = messages.slice(messages.findLastIndex((it) => it.role === "assistant") + 1);

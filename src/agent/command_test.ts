@@ -1,0 +1,249 @@
+import {
+  assert,
+  assertEquals,
+  assertGreaterOrEqual,
+  assertLess,
+  assertLessOrEqual,
+  assertMatch,
+  assertRejects,
+  assertStringIncludes,
+} from "@std/assert";
+import { granted } from "../../tests/support/permissions.ts";
+import { type CommandOptions, type CommandResult, runCommand } from "./command.ts";
+import { detectSandbox, type Sandbox } from "./sandbox.ts";
+
+const runs = granted("run", "write", "env", "sys");
+const sandboxes: Record<string, Sandbox | undefined> = {
+  none: runs ? await detectSandbox("none") : undefined,
+  bubblewrap: runs ? await detectSandbox("auto") : undefined,
+};
+
+interface Here {
+  workdir: string;
+  run(command: string, options?: Partial<CommandOptions>): Promise<CommandResult>;
+}
+
+/** One test for each sandbox, with a workdir of its own. */
+function each(name: string, body: (here: Here) => Promise<void>): void {
+  for (const [kind, sandbox] of Object.entries(sandboxes)) {
+    Deno.test({
+      name: `${name} (${kind})`,
+      ignore: sandbox?.kind !== kind,
+      async fn() {
+        const workdir = await Deno.realPath(await Deno.makeTempDir({ prefix: "command" }));
+        const run = (command: string, options: Partial<CommandOptions> = {}) =>
+          runCommand({
+            command,
+            sandbox: sandbox!,
+            scope: { workdir, hidden: [], network: false },
+            timeout_ms: 20_000,
+            signal: new AbortController().signal,
+            ...options,
+          });
+        try {
+          await body({ workdir, run });
+        } finally {
+          await Deno.remove(workdir, { recursive: true });
+        }
+      },
+    });
+  }
+}
+
+each("a command's output and exit code come back", async ({ run, workdir }) => {
+  const result = await run("pwd; echo oops >&2; exit 3");
+  assertEquals({ ...result, duration_ms: 0 }, {
+    exit_code: 3,
+    signal: null,
+    output: `${workdir}\noops\n`,
+    truncated: false,
+    timed_out: false,
+    duration_ms: 0,
+  });
+});
+
+each("stdout and stderr keep their order", async ({ run }) => {
+  const { output } = await run("for i in $(seq 200); do echo out $i; echo err $i >&2; done");
+  const expected = Array.from({ length: 200 }, (_, i) => `out ${i + 1}\nerr ${i + 1}\n`).join("");
+  assertEquals(output, expected);
+});
+
+each("quotes, newlines and leading dashes reach the shell as they are", async ({ run }) => {
+  const { output } = await run(`cat <<'END'\n"a" 'b' $c \\ é\nEND\necho -- --"x y"`);
+  assertEquals(output, `"a" 'b' $c \\ é\n-- --x y\n`);
+});
+
+each("standard input is empty", async ({ run }) => {
+  assertEquals((await run("cat; read x || echo nothing")).output, "nothing\n");
+});
+
+each("a command that does not exist says so", async ({ run }) => {
+  const result = await run("no-such-command-here");
+  assertEquals(result.exit_code, 127);
+  assertStringIncludes(result.output, "not found");
+});
+
+each("a command runs out of time with all that it started", async ({ run }) => {
+  const marker = `6${Deno.pid}1`;
+  const result = await run(`echo early; sleep ${marker} & sleep ${marker}`, { timeout_ms: 300 });
+  assertEquals([result.exit_code, result.timed_out, result.output], [null, true, "early\n"]);
+  assertLess(result.duration_ms, 2000);
+  await assertGone(marker);
+});
+
+each("a child that ignores SIGTERM is killed", async ({ run }) => {
+  const marker = `6${Deno.pid}2`;
+  const command = `trap '' TERM; echo ready; while :; do sleep ${marker}; done`;
+  const result = await run(command, { timeout_ms: 300 });
+  assertEquals([result.timed_out, result.output], [true, "ready\n"]);
+  assertGreaterOrEqual(result.duration_ms, 550);
+  assertLess(result.duration_ms, 2000);
+  await assertGone(marker);
+});
+
+each("a command may clean up on SIGTERM", async ({ run }) => {
+  const command = "trap 'echo cleaned up; exit 0' TERM; echo ready; sleep 60 & wait";
+  const result = await run(command, { timeout_ms: 300 });
+  assertEquals([result.timed_out, result.output], [true, "ready\ncleaned up\n"]);
+});
+
+each("an aborted command rejects with the reason once it is dead", async ({ run }) => {
+  const marker = `6${Deno.pid}3`;
+  const stop = new AbortController();
+  const started = performance.now();
+  const result = run(`sleep ${marker} & sleep ${marker}`, { signal: stop.signal });
+  setTimeout(() => stop.abort(new Error("the person said stop")), 150);
+  await assertRejects(() => result, Error, "the person said stop");
+  assertLess(performance.now() - started, 2000);
+  await assertGone(marker);
+});
+
+each("nothing starts when it was aborted before", async ({ run, workdir }) => {
+  const signal = AbortSignal.abort(new Error("too late"));
+  await assertRejects(() => run("touch started", { signal }), Error, "too late");
+  assertEquals([...Deno.readDirSync(workdir)], []);
+});
+
+each("abort listeners are removed", async ({ run }) => {
+  const { signal } = new AbortController();
+  let listeners = 0;
+  const { addEventListener, removeEventListener } = signal;
+  signal.addEventListener = function (...args: unknown[]) {
+    listeners++;
+    addEventListener.apply(this, args as Parameters<typeof addEventListener>);
+  };
+  signal.removeEventListener = function (...args: unknown[]) {
+    listeners--;
+    removeEventListener.apply(this, args as Parameters<typeof removeEventListener>);
+  };
+  await run("true", { signal });
+  assertEquals(listeners, 0);
+});
+
+each("a child left in the background neither delays the result nor stays", async ({ run }) => {
+  const marker = `6${Deno.pid}4`;
+  const holding = await run(`sleep ${marker} & echo hi`);
+  assertEquals([holding.exit_code, holding.output], [0, "hi\n"]);
+  assertLess(holding.duration_ms, 2000);
+  await assertGone(marker);
+  const silent = await run(`sleep ${marker} >/dev/null 2>&1 & echo hi`);
+  assertEquals([silent.exit_code, silent.output], [0, "hi\n"]);
+  await assertGone(marker);
+});
+
+each("a grandchild that left the group does not delay the result", async ({ run }) => {
+  const result = await run("setsid sleep 3 & echo hi");
+  assertEquals([result.exit_code, result.output], [0, "hi\n"]);
+  assertLess(result.duration_ms, 2500);
+  const late = await run("setsid sleep 3 & sleep 60", { timeout_ms: 200 });
+  assertEquals(late.timed_out, true);
+  assertLess(late.duration_ms, 2500);
+});
+
+each("a command ended by a signal says which", async ({ run }) => {
+  const result = await run("kill -KILL $$");
+  assert(result.signal === "SIGKILL" || result.exit_code === 137, JSON.stringify(result));
+});
+
+each("a flood is cut in the middle and does not grow the memory", async ({ run }) => {
+  const before = Deno.memoryUsage().rss;
+  const result = await run("echo first; yes | head -c 300000000; echo last");
+  assert(result.truncated);
+  assertMatch(result.output, /^first\ny\n/);
+  assertMatch(result.output, /\n\[… 299,967,\d{3} bytes left out …\]\n/);
+  assertMatch(result.output, /y\nlast\n$/);
+  assertLess(result.output.length, 40_000);
+  assertLess(Deno.memoryUsage().rss - before, 64 * 1024 * 1024);
+});
+
+each("a flood is passed on in moderation, and leaves others their turn", async ({ run }) => {
+  const calls: { at: number; length: number }[] = [];
+  const delays: number[] = [];
+  let going = true;
+  const ticking = (async () => {
+    while (going) {
+      const at = performance.now();
+      await new Promise((resolve) => setTimeout(resolve, 0));
+      delays.push(performance.now() - at);
+    }
+  })();
+  await run("yes | head -c 300000000", {
+    onOutput: (text) => calls.push({ at: performance.now(), length: text.length }),
+  });
+  going = false;
+  await ticking;
+  for (const [i, { at, length }] of calls.entries()) {
+    assertLessOrEqual(length, 16 * 1024);
+    if (i > 0 && i < calls.length - 1) assertGreaterOrEqual(at - calls[i - 1].at, 80);
+  }
+  delays.sort((a, b) => a - b);
+  assertLess(delays[Math.floor(delays.length * 0.99)], 200);
+});
+
+each("output is passed on while the command runs", async ({ run }) => {
+  const calls: string[] = [];
+  const result = await run("echo one; sleep 0.3; echo two; sleep 0.3; printf 'é'", {
+    onOutput: (text) => calls.push(text),
+  });
+  assertEquals(calls[0], "one\n");
+  assertEquals(calls.join(""), "one\ntwo\né");
+  assertEquals(result.output, "one\ntwo\né");
+});
+
+each("a workdir that is gone is an error that names it", async ({ run, workdir }) => {
+  const scope = { workdir: `${workdir}/gone`, hidden: [], network: false };
+  await assertRejects(() => run("true", { scope }), Error, `${workdir}/gone: it is gone`);
+});
+
+each("a command line too long for the system is an error", async ({ run }) => {
+  await assertRejects(() => run(`: ${"x".repeat(200_000)}`), Error, "too long");
+});
+
+each("many commands leave neither descriptors nor memory behind", async ({ run }) => {
+  const { signal } = new AbortController();
+  const flood = () => run("head -c 1000000 /dev/zero | tr '\\0' x", { signal });
+  await Promise.all([flood(), flood()]);
+  const descriptors = countDescriptors();
+  const before = Deno.memoryUsage().rss;
+  for (let i = 0; i < 20; i++) await Promise.all([flood(), flood(), flood(), flood()]);
+  assertLessOrEqual(countDescriptors(), descriptors + 2);
+  assertLess(Deno.memoryUsage().rss - before, 64 * 1024 * 1024);
+});
+
+function countDescriptors(): number {
+  if (Deno.build.os !== "linux") return 0;
+  return [...Deno.readDirSync(`/proc/${Deno.pid}/fd`)].length;
+}
+
+/** That no `sleep <marker>` is left, however the process table calls it. */
+async function assertGone(marker: string): Promise<void> {
+  // The kernel may take a moment over what it was told to kill.
+  for (let tries = 0; tries < 20; tries++) {
+    const { stdout } = await new Deno.Command("ps", { args: ["-eo", "stat,args"] }).output();
+    const left = new TextDecoder().decode(stdout).split("\n")
+      .filter((line) => line.includes(`sleep ${marker}`) && !line.startsWith("Z"));
+    if (left.length === 0) return;
+    if (tries === 19) throw new Error(`still there: ${left.join("; ")}`);
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+}

@@ -1,0 +1,196 @@
+/** What went wrong between us and a provider, told to the person who has to mend it. */
+
+import { ModelError } from "./model.ts";
+
+/** What the messages may name, and what they must not. */
+export interface ProviderContext {
+  /** The provider's name, the part before the slash. */
+  name: string;
+  base_url: string;
+  /** Where the key comes from: a variable's name, or a line of daemon.toml. */
+  key_source: string;
+  /** Values that must not show up in any message. */
+  secrets: readonly string[];
+}
+
+/** The stream stopped before the provider said that its answer is whole. */
+export function endedEarly(context: ProviderContext): ModelError {
+  return new ModelError(`${context.name}: the stream ended early`, { retryable: true });
+}
+
+/**
+ * Turns whatever the provider's package threw, or sent as an error part, into a
+ * {@linkcode ModelError}. It gets no `cause`: the package's errors hold the whole request
+ * and the provider's raw answer, which may repeat the key.
+ */
+export function toModelError(error: unknown, context: ProviderContext): ModelError {
+  for (let at = error, depth = 0; at instanceof Error && depth < 8; at = at.cause, depth++) {
+    if (at instanceof ModelError) return at;
+  }
+  if (!isRecord(error)) return failed(String(error), undefined, context);
+
+  switch (error.name) {
+    case "AI_APICallError":
+      return ofResponse(error, context);
+    case "AI_TypeValidationError":
+    case "AI_JSONParseError": {
+      const sent = isRecord(error.value) ? error.value.error : undefined;
+      if (sent !== undefined) return toModelError(sent, context);
+      return failed("an event of the stream is not in the expected format", undefined, context);
+    }
+    case "AI_InvalidResponseDataError":
+      // A cut in the middle of a tool call shows up as a call that makes no sense.
+      return endedEarly(context);
+  }
+  return inStream(error, context);
+}
+
+/** The error for a `fetch` that got no answer at all. */
+export function unreachable(error: unknown, context: ProviderContext): ModelError {
+  const message = error instanceof Error ? error.message : String(error);
+  const reason = /client error \([^)]*\): (.*)$/s.exec(message)?.[1] ?? message;
+  return new ModelError(clean(`cannot reach ${context.base_url}: ${reason}`, context), {
+    // A certificate that is refused now is refused again; everything else may pass.
+    retryable: !/certificate/i.test(reason),
+  });
+}
+
+function ofResponse(error: Record<string, unknown>, context: ProviderContext): ModelError {
+  const status = typeof error.statusCode === "number" ? error.statusCode : undefined;
+  // The status was fine and the body broke: the connection was cut in mid-stream.
+  if (status === undefined || status < 300) return endedEarly(context);
+
+  const body = typeof error.responseBody === "string" ? error.responseBody : "";
+  const sent = parsed(body);
+  const message = messageIn(sent) ?? textOf(body) ?? String(error.message || "no message");
+  const headers = isRecord(error.responseHeaders) ? error.responseHeaders : {};
+
+  let hint = "";
+  if (status < 400) {
+    hint = `. It redirects to ${headers.location ?? "another address"}; put that into base_url`;
+  } else if (refusesKey(status, message)) {
+    hint = context.secrets.length > 0
+      ? `. Check ${context.key_source}`
+      : `. No API key was sent: set ${context.key_source}`;
+  } else if (status === 404 && sent === undefined) {
+    hint = `. Check that base_url (${context.base_url}) is right`;
+  }
+  return new ModelError(
+    clean(`${context.name} answered ${status}: ${message}`, context, hint),
+    {
+      retryable: isRetryable(status) && !outOfQuota(sent),
+      status,
+      retry_after_ms: retryAfter(headers) ?? retryDelay(body),
+    },
+  );
+}
+
+function inStream(error: Record<string, unknown>, context: ProviderContext): ModelError {
+  const message = messageIn(error) ?? "no message";
+  const kind = [error.type, error.code].find((value) => typeof value === "string");
+  const status = typeof error.statusCode === "number"
+    ? error.statusCode
+    : statusOf(error.code) ?? statusOf(error.status) ?? statusNamed(String(kind ?? ""));
+  // An error of our own making (a bug, a refused permission) is no event of the stream.
+  if (error instanceof Error && status === undefined) {
+    return failed(message, undefined, context);
+  }
+  return failed(kind === undefined ? message : `${kind}: ${message}`, status, context, error);
+}
+
+function failed(
+  message: string,
+  status: number | undefined,
+  context: ProviderContext,
+  sent?: unknown,
+): ModelError {
+  const retryable = status !== undefined && isRetryable(status) && !outOfQuota(sent);
+  return new ModelError(clean(`${context.name} failed: ${message}`, context), {
+    retryable,
+    status,
+  });
+}
+
+function isRetryable(status: number): boolean {
+  return status === 408 || status === 409 || status === 429 || status >= 500;
+}
+
+/** OpenAI's 429 for an account without credit: no later attempt of ours succeeds. */
+function outOfQuota(sent: unknown): boolean {
+  if (!isRecord(sent)) return false;
+  return sent.code === "insufficient_quota" || sent.type === "insufficient_quota" ||
+    outOfQuota(sent.error);
+}
+
+/** Google answers a wrong key with 400. */
+function refusesKey(status: number, message: string): boolean {
+  return status === 401 || status === 403 ||
+    (status === 400 && /api.?key not valid/i.test(message));
+}
+
+function statusOf(value: unknown): number | undefined {
+  const number = typeof value === "string" && /^\d{3}$/.test(value) ? Number(value) : value;
+  return typeof number === "number" && number >= 400 && number <= 599 ? number : undefined;
+}
+
+/** The status that an error's name stands for; in mid-stream there is no other. */
+function statusNamed(name: string): number | undefined {
+  if (/overloaded/.test(name)) return 529;
+  if (/rate_limit|insufficient_quota/.test(name)) return 429;
+  if (/timeout/.test(name)) return 504;
+  if (/unavailable/.test(name)) return 503;
+  if (/server_error|api_error|internal/.test(name)) return 500;
+  if (/authentication|invalid_api_key/.test(name)) return 401;
+  if (/invalid|context_length/.test(name)) return 400;
+  return undefined;
+}
+
+function retryAfter(headers: Record<string, unknown>): number | undefined {
+  const ms = Number.parseFloat(String(headers["retry-after-ms"] ?? ""));
+  if (Number.isFinite(ms)) return Math.max(0, Math.round(ms));
+  const after = headers["retry-after"];
+  if (typeof after !== "string" || after.trim() === "") return undefined;
+  const seconds = Number(after);
+  const wait = Number.isFinite(seconds) ? seconds * 1000 : Date.parse(after) - Date.now();
+  return Number.isNaN(wait) ? undefined : Math.max(0, Math.round(wait));
+}
+
+/** Google has no header for it but a RetryInfo in the error's details. */
+function retryDelay(body: string): number | undefined {
+  const seconds = /"retryDelay":\s*"([\d.]+)s"/.exec(body)?.[1];
+  return seconds === undefined ? undefined : Math.round(Number(seconds) * 1000);
+}
+
+function messageIn(sent: unknown): string | undefined {
+  if (typeof sent === "string") return sent === "" ? undefined : sent;
+  if (Array.isArray(sent)) return messageIn(sent[0]);
+  if (!isRecord(sent)) return undefined;
+  return messageIn(sent.error) ?? messageIn(sent.message) ?? messageIn(sent.detail);
+}
+
+/** A body that is no JSON, unless it is a web page. */
+function textOf(body: string): string | undefined {
+  const text = body.trim();
+  return text === "" || text.startsWith("<") || text.startsWith("{") ? undefined : text;
+}
+
+function parsed(body: string): unknown {
+  try {
+    return JSON.parse(body);
+  } catch {
+    return undefined;
+  }
+}
+
+function clean(message: string, context: ProviderContext, hint = ""): string {
+  let text = message.replace(/\s+/g, " ").trim();
+  if (hint !== "") text = text.replace(/\.$/, "");
+  for (const secret of context.secrets) {
+    text = text.replaceAll(secret, "[key]").replaceAll(encodeURIComponent(secret), "[key]");
+  }
+  return (text.length > 600 ? `${text.slice(0, 600)}…` : text) + hint;
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null;
+}

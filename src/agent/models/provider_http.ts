@@ -1,0 +1,89 @@
+/** How a provider is reached: its address, what it knows us by, the `fetch` for it. */
+
+import { ModelError } from "./model.ts";
+import { type ProviderContext, unreachable } from "./provider_errors.ts";
+import type { ProviderConfig, ProviderKind } from "./providers.ts";
+
+/** The key where the provider expects it; none at all if there is none. */
+export function headersOf(config: ProviderConfig): Record<string, string> {
+  const headers: Record<string, string> = {};
+  if (config.kind === "anthropic") headers["anthropic-version"] = "2023-06-01";
+  if (config.api_key) {
+    switch (config.kind) {
+      case "anthropic":
+        headers["x-api-key"] = config.api_key;
+        break;
+      case "google":
+        headers["x-goog-api-key"] = config.api_key;
+        break;
+      default:
+        headers["authorization"] = `Bearer ${config.api_key}`;
+    }
+  }
+  for (const [name, value] of Object.entries(config.headers ?? {})) {
+    headers[name.toLowerCase()] = value;
+  }
+  return headers;
+}
+
+/** A `fetch` that says where it could not get to. */
+export function fetchFor(context: ProviderContext): typeof fetch {
+  return async (input, given) => {
+    const init = given as globalThis.RequestInit | undefined;
+    try {
+      // A redirect would carry the key to a host that nobody configured.
+      return await fetch(input, { ...init, redirect: "manual" });
+    } catch (error) {
+      if (init?.signal?.aborted || !(error instanceof TypeError)) throw error;
+      throw unreachable(error, context);
+    }
+  };
+}
+
+/**
+ * Where the provider is, without a slash at the end.
+ *
+ * @throws {ModelError} when there is no address, or one that is not HTTP.
+ */
+export function baseUrl(config: ProviderConfig): string {
+  const given = config.base_url ?? DEFAULT_URLS[config.kind];
+  if (given === undefined) {
+    throw new ModelError(`${config.name} has no address: set base_url in [models.${config.name}]`, {
+      retryable: false,
+    });
+  }
+  const url = URL.parse(given);
+  if (url === null || !/^https?:$/.test(url.protocol)) {
+    throw new ModelError(
+      `base_url of ${config.name} is not an HTTP address: got "${given}", expected e.g. ` +
+        `"http://127.0.0.1:11434/v1"`,
+      { retryable: false },
+    );
+  }
+  let path = url.pathname.replace(/\/+$/, "");
+  // Other tools expect ANTHROPIC_BASE_URL and Google's address without the version.
+  const version = VERSIONS[config.kind];
+  if (version !== undefined && !/\/v\d\w*$/.test(path)) path += version;
+  return url.origin + path;
+}
+
+const DEFAULT_URLS: Record<ProviderKind, string | undefined> = {
+  anthropic: "https://api.anthropic.com/v1",
+  openai: "https://api.openai.com/v1",
+  google: "https://generativelanguage.googleapis.com/v1beta",
+  "openai-compatible": undefined,
+};
+
+const VERSIONS: Partial<Record<ProviderKind, string>> = {
+  anthropic: "/v1",
+  google: "/v1beta",
+};
+
+/** The key, and every header's value that looks like one. */
+export function secretsOf(config: ProviderConfig): string[] {
+  const values = Object.values(config.headers ?? {})
+    .map((value) => value.replace(/^(Bearer|Basic) /i, ""))
+    .filter((value) => value.length >= 16);
+  if (config.api_key !== undefined && config.api_key !== "") values.unshift(config.api_key);
+  return values;
+}

@@ -1,0 +1,108 @@
+/** Our conversation in the form that the provider packages take. */
+
+import type {
+  LanguageModelV4CallOptions,
+  LanguageModelV4FunctionTool,
+  LanguageModelV4Message,
+  LanguageModelV4Prompt,
+  SharedV4ProviderOptions,
+} from "@ai-sdk/provider";
+import type { Message, ModelRequest, ToolCall } from "./model.ts";
+
+/** What differs between the providers. */
+export interface Dialect {
+  /** Under which key the package reads and writes a tool call's metadata. */
+  echo_key: string;
+  /** Whether the prefix is marked for the provider's cache (the others cache unasked). */
+  cache_marks: boolean;
+  /** Call ids as the provider accepts them. */
+  call_id: (id: string) => string;
+}
+
+const CACHE: SharedV4ProviderOptions = {
+  anthropic: { cacheControl: { type: "ephemeral" } },
+};
+
+/**
+ * The prompt and the tools of a request. The same conversation always becomes the same bytes,
+ * and a longer one only appends: the providers' caches live on that. Three marks (tools,
+ * system, the newest message) keep what rarely changes cached when the rest does.
+ */
+export function toCallOptions(
+  request: ModelRequest,
+  dialect: Dialect,
+): Pick<LanguageModelV4CallOptions, "prompt" | "tools"> {
+  const mark = dialect.cache_marks ? CACHE : undefined;
+  const prompt: LanguageModelV4Prompt = [];
+  if (request.system !== "") {
+    prompt.push({ role: "system", content: request.system, providerOptions: mark });
+  }
+  for (const message of request.messages) {
+    const mapped = toMessage(message, dialect);
+    if (mapped !== undefined) prompt.push(mapped);
+  }
+  const last = prompt.at(-1);
+  if (last !== undefined && last.role !== "system") last.providerOptions = mark;
+
+  const tools = request.tools.map((tool, index): LanguageModelV4FunctionTool => ({
+    type: "function",
+    name: tool.name,
+    description: tool.description,
+    inputSchema: tool.input_schema,
+    providerOptions: index === request.tools.length - 1 ? mark : undefined,
+  }));
+  return { prompt, tools: tools.length > 0 ? tools : undefined };
+}
+
+function toMessage(message: Message, dialect: Dialect): LanguageModelV4Message | undefined {
+  switch (message.role) {
+    case "user":
+      // Providers refuse a blank text, and with it every later turn of the conversation.
+      return {
+        role: "user",
+        content: [{ type: "text", text: isBlank(message.text) ? "(empty)" : message.text }],
+      };
+    case "assistant": {
+      if (isBlank(message.text) && message.calls.length === 0) return undefined;
+      return {
+        role: "assistant",
+        content: [
+          ...(isBlank(message.text) ? [] : [{ type: "text" as const, text: message.text }]),
+          ...message.calls.map((call) => ({
+            type: "tool-call" as const,
+            toolCallId: dialect.call_id(call.call_id),
+            toolName: call.tool,
+            input: toInput(call.args),
+            providerOptions: toEcho(call, dialect.echo_key),
+          })),
+        ],
+      };
+    }
+    case "tool":
+      return {
+        role: "tool",
+        content: message.results.map((result) => ({
+          type: "tool-result",
+          toolCallId: dialect.call_id(result.call_id),
+          toolName: result.tool,
+          output: { type: result.ok ? "text" : "error-text", value: result.output },
+        })),
+      };
+  }
+}
+
+/** Arguments that were no JSON object are kept for the model to see, in the one that is due. */
+function toInput(args: unknown): unknown {
+  const isObject = typeof args === "object" && args !== null && !Array.isArray(args);
+  return isObject ? args : { unparsed: args };
+}
+
+/** Only what this provider gave: another one's signature means nothing to it, or is refused. */
+function toEcho(call: ToolCall, key: string): SharedV4ProviderOptions | undefined {
+  const value = call.echo?.[key];
+  return value === undefined ? undefined : { [key]: value } as SharedV4ProviderOptions;
+}
+
+function isBlank(text: string): boolean {
+  return text.trim() === "";
+}

@@ -1,0 +1,246 @@
+/**
+ * The output of a command, of whatever length, in a memory of fixed size: {@linkcode BoundedOutput}
+ * keeps what the result shows, {@linkcode LiveOutput} passes on a preview while it is written.
+ */
+
+/** What {@linkcode BoundedOutput} keeps of the beginning, unless told otherwise. */
+export const HEAD_BYTES = 8 * 1024;
+/** What {@linkcode BoundedOutput} keeps of the end, unless told otherwise. */
+export const TAIL_BYTES = 24 * 1024;
+
+const FIRST_CAPACITY = 512;
+
+/**
+ * Keeps the first and the last bytes of a stream and counts the rest.
+ *
+ * @example
+ * ```ts
+ * const output = new BoundedOutput(4, 4);
+ * output.push(new TextEncoder().encode("beginning and end"));
+ * output.text(); // "begi\n[… 9 bytes left out …]\n end"
+ * ```
+ */
+export class BoundedOutput {
+  /** Bytes pushed so far, kept or not. */
+  total = 0;
+
+  readonly #head_max: number;
+  readonly #tail_max: number;
+  #head = new Uint8Array(0);
+  #head_length = 0;
+  // A ring, but only once it has grown to #tail_max: until then #tail_start stays 0.
+  #tail = new Uint8Array(0);
+  #tail_start = 0;
+  #tail_length = 0;
+
+  constructor(head_bytes: number = HEAD_BYTES, tail_bytes: number = TAIL_BYTES) {
+    this.#head_max = head_bytes;
+    this.#tail_max = tail_bytes;
+  }
+
+  /** Whether bytes between the beginning and the end were left out. */
+  get truncated(): boolean {
+    return this.total > this.#head_length + this.#tail_length;
+  }
+
+  /** Takes the next bytes; the chunk may be reused afterwards. */
+  push(chunk: Uint8Array): void {
+    this.total += chunk.length;
+    const room = this.#head_max - this.#head_length;
+    if (room > 0) {
+      const part = chunk.subarray(0, room);
+      this.#head = grow(this.#head, this.#head_length, part.length, this.#head_max);
+      this.#head.set(part, this.#head_length);
+      this.#head_length += part.length;
+    }
+    if (chunk.length > room && this.#tail_max > 0) {
+      this.#pushTail(chunk.subarray(Math.max(room, chunk.length - this.#tail_max)));
+    }
+  }
+
+  #pushTail(chunk: Uint8Array): void {
+    const max = this.#tail_max;
+    this.#tail = grow(this.#tail, this.#tail_length, chunk.length, max);
+    const at = (this.#tail_start + this.#tail_length) % max;
+    const first = chunk.subarray(0, max - at);
+    this.#tail.set(first, at);
+    this.#tail.set(chunk.subarray(first.length), 0);
+    const length = this.#tail_length + chunk.length;
+    this.#tail_start = (this.#tail_start + Math.max(0, length - max)) % max;
+    this.#tail_length = Math.min(length, max);
+  }
+
+  /** What was kept as text, without terminal escape sequences, with a line where bytes are missing. */
+  text(): string {
+    const head = this.#head.subarray(0, this.#head_length);
+    const tail = this.#linearTail();
+    if (!this.truncated) return plainText(decode(concat(head, tail)));
+    const start = head.subarray(0, completeLength(head));
+    const end = tail.subarray(continuationLength(tail));
+    const before = plainText(decode(start));
+    const note = leftOut(this.total - start.length - end.length);
+    return `${before}${before.endsWith("\n") ? "" : "\n"}${note}\n${plainText(decode(end))}`;
+  }
+
+  #linearTail(): Uint8Array {
+    const end = this.#tail_start + this.#tail_length;
+    if (end <= this.#tail.length) return this.#tail.subarray(this.#tail_start, end);
+    return concat(
+      this.#tail.subarray(this.#tail_start),
+      this.#tail.subarray(0, end - this.#tail.length),
+    );
+  }
+}
+
+/** How {@linkcode LiveOutput} paces what it passes on. */
+export interface LiveOutputOptions {
+  /** The least time between two calls, 100 ms by default. */
+  interval_ms?: number;
+  /** The most that one call passes on, 16 KiB by default; at least 1 KiB. */
+  max_bytes?: number;
+}
+
+/**
+ * Passes text on while it is written, at a rate that any consumer keeps up with: of what arrives
+ * between two calls, only the beginning is passed on, with a note of how much is missing.
+ */
+export class LiveOutput {
+  readonly #deliver: (text: string) => void;
+  readonly #interval_ms: number;
+  readonly #room: number;
+  readonly #decoder = new TextDecoder();
+  #buffer = new Uint8Array(0);
+  #length = 0;
+  #dropped = 0;
+  #resync = false;
+  #open_escape = "";
+  #delivered_at = -Infinity;
+  #timer: ReturnType<typeof setTimeout> | undefined;
+
+  /** @param deliver is called from {@linkcode push}, from a timer and from {@linkcode close}. */
+  constructor(deliver: (text: string) => void, options: LiveOutputOptions = {}) {
+    this.#deliver = deliver;
+    this.#interval_ms = options.interval_ms ?? 100;
+    // Leaves room for the note and for an escape sequence held back from the call before.
+    this.#room = (options.max_bytes ?? 16 * 1024) - 512;
+  }
+
+  /** Takes the next bytes; the chunk may be reused afterwards. */
+  push(chunk: Uint8Array): void {
+    if (this.#resync) {
+      chunk = chunk.subarray(continuationLength(chunk));
+      if (chunk.length === 0) return;
+      this.#resync = false;
+    }
+    const part = chunk.subarray(0, this.#room - this.#length);
+    this.#buffer = grow(this.#buffer, this.#length, part.length, this.#room);
+    this.#buffer.set(part, this.#length);
+    this.#length += part.length;
+    this.#dropped += chunk.length - part.length;
+    if (this.#timer !== undefined) return;
+    const wait = this.#delivered_at + this.#interval_ms - performance.now();
+    if (wait <= 0) this.#flush(false);
+    else this.#timer = setTimeout(() => this.#flush(false), wait);
+  }
+
+  /** Passes on what is left and stops the timer. */
+  close(): void {
+    this.#flush(true);
+  }
+
+  #flush(last: boolean): void {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    const text = this.#take(last);
+    if (text === "") return;
+    this.#delivered_at = performance.now();
+    this.#deliver(text);
+  }
+
+  #take(last: boolean): string {
+    const bytes = this.#buffer.subarray(0, this.#length);
+    this.#length = 0;
+    if (this.#dropped === 0) {
+      const text = this.#open_escape + this.#decoder.decode(bytes, { stream: !last });
+      const open = last ? -1 : text.search(OPEN_ESCAPE);
+      this.#open_escape = open < 0 ? "" : text.slice(open);
+      return plainText(open < 0 ? text : text.slice(0, open));
+    }
+    const whole = completeLength(bytes);
+    const text = this.#open_escape + this.#decoder.decode(bytes.subarray(0, whole));
+    const note = leftOut(this.#dropped + bytes.length - whole);
+    this.#open_escape = "";
+    this.#dropped = 0;
+    this.#resync = true;
+    return `${plainText(text)}\n${note}\n`;
+  }
+}
+
+/** A number with its thousands set apart: `4,935,712`. */
+export function grouped(count: number): string {
+  return String(count).replace(/\B(?=(?:\d{3})+$)/g, ",");
+}
+
+function leftOut(bytes: number): string {
+  return `[… ${grouped(bytes)} bytes left out …]`;
+}
+
+// Written out rather than node:util's stripVTControlCharacters, which leaves window titles with a
+// space in them standing.
+const ESCAPES =
+  // deno-lint-ignore no-control-regex
+  /\x1b\[[0-?]*[ -/]*[@-~]|\x1b[\]PX^_][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b[ -/]*[0-Z\\^-~]/g;
+// deno-lint-ignore no-control-regex
+const CONTROLS = /[\0-\x08\x0b\x0c\x0e-\x1f\x7f]/g;
+// deno-lint-ignore no-control-regex
+const OPEN_ESCAPE = /\x1b(?:\[[0-?]{0,64}[ -/]{0,8}|[\]PX^_][^\x07\x1b]{0,256}|[ -/]{0,8})$/;
+
+function plainText(text: string): string {
+  return text.replace(ESCAPES, "").replace(CONTROLS, "");
+}
+
+function decode(bytes: Uint8Array): string {
+  return new TextDecoder().decode(bytes);
+}
+
+/** The length without a character that is cut off at the end. */
+function completeLength(bytes: Uint8Array): number {
+  for (let back = 1; back <= Math.min(3, bytes.length); back++) {
+    const byte = bytes[bytes.length - back];
+    if (byte < 0x80) break;
+    if (byte < 0xc0) continue;
+    const needed = byte >= 0xf0 ? 4 : byte >= 0xe0 ? 3 : 2;
+    return needed > back ? bytes.length - back : bytes.length;
+  }
+  return bytes.length;
+}
+
+/** How many bytes at the start belong to a character that began before them. */
+function continuationLength(bytes: Uint8Array): number {
+  let length = 0;
+  while (length < Math.min(3, bytes.length) && (bytes[length] & 0xc0) === 0x80) length++;
+  return length;
+}
+
+function grow(
+  buffer: Uint8Array<ArrayBuffer>,
+  used: number,
+  more: number,
+  max: number,
+): Uint8Array<ArrayBuffer> {
+  const needed = Math.min(max, used + more);
+  if (needed <= buffer.length) return buffer;
+  const grown = new Uint8Array(
+    Math.min(max, Math.max(FIRST_CAPACITY, buffer.length * 2, needed)),
+  );
+  grown.set(buffer.subarray(0, used));
+  return grown;
+}
+
+function concat(a: Uint8Array, b: Uint8Array): Uint8Array {
+  if (b.length === 0) return a;
+  const joined = new Uint8Array(a.length + b.length);
+  joined.set(a);
+  joined.set(b, a.length);
+  return joined;
+}

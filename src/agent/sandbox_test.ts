@@ -1,0 +1,338 @@
+import {
+  assert,
+  assertEquals,
+  assertMatch,
+  assertRejects,
+  assertStringIncludes,
+} from "@std/assert";
+import { granted } from "../../tests/support/permissions.ts";
+import { detectSandbox, type Sandbox, type SandboxScope } from "./sandbox.ts";
+
+const runs = granted("run", "write", "env", "net", "sys");
+const jail = runs ? await detectSandbox("auto") : undefined;
+const ignore = jail?.kind !== "bubblewrap";
+
+interface Ran {
+  code: number;
+  output: string;
+}
+
+async function run(
+  command: string,
+  scope: Partial<SandboxScope> & { workdir: string },
+  sandbox: Sandbox = jail!,
+): Promise<Ran> {
+  const { cmd, args, env } = sandbox.argv(command, { hidden: [], network: false, ...scope });
+  const done = await new Deno.Command(cmd, { args, env, clearEnv: true, cwd: scope.workdir })
+    .output();
+  const output = new TextDecoder().decode(done.stdout) + new TextDecoder().decode(done.stderr);
+  return { code: done.code, output: output.trim() };
+}
+
+/** A test with a directory of its own, laid out as the paths say; a path ending in / is one. */
+function sandboxed(name: string, paths: string[], body: (root: string) => Promise<void>): void {
+  Deno.test({
+    name,
+    ignore,
+    async fn() {
+      const root = await Deno.realPath(await Deno.makeTempDir({ prefix: "sandbox" }));
+      try {
+        for (const path of paths) {
+          const full = `${root}/${path}`;
+          await Deno.mkdir(full.slice(0, full.lastIndexOf("/")), { recursive: true });
+          if (!path.endsWith("/")) await Deno.writeTextFile(full, `content of ${path}`);
+        }
+        await body(root);
+      } finally {
+        await Deno.remove(root, { recursive: true });
+      }
+    },
+  });
+}
+
+sandboxed("the workdir is writable and the working directory", ["work/a.txt"], async (root) => {
+  const ran = await run("pwd; cat a.txt; echo; echo new > b.txt", { workdir: `${root}/work` });
+  assertEquals(ran, { code: 0, output: `${root}/work\ncontent of work/a.txt` });
+  assertEquals(await Deno.readTextFile(`${root}/work/b.txt`), "new\n");
+});
+
+sandboxed("the system is readable and not writable", ["work/"], async (root) => {
+  const workdir = `${root}/work`;
+  assertEquals((await run("test -r /etc/passwd && test -x /bin/sh", { workdir })).code, 0);
+  for (const path of ["/etc/planted", "/usr/planted", "/planted", "/var/planted"]) {
+    const ran = await run(`touch ${path}`, { workdir });
+    assert(ran.code !== 0, path);
+    assertMatch(ran.output, /Read-only file system|Permission denied/);
+  }
+  const sysctl = await run(
+    "cd /proc/sys/vm; v=$(cat swappiness); echo $v > swappiness && echo WROTE",
+    { workdir },
+  );
+  assert(!sysctl.output.includes("WROTE"), sysctl.output);
+});
+
+sandboxed(
+  "no home and no temporary file of the system is seen",
+  ["work/", "secret"],
+  async (root) => {
+    const ran = await run(
+      `ls -A /home /root /tmp "$HOME" /run /var/tmp; cat ${root}/secret; echo x > ~/scratch && cat ~/scratch`,
+      { workdir: `${root}/work` },
+    );
+    assertStringIncludes(ran.output, `${root}/secret: No such file`);
+    assertMatch(ran.output, /^x$/m);
+    const home = Deno.env.get("HOME");
+    if (home === undefined) return;
+    assertEquals(await exists(`${home}/scratch`), false);
+  },
+);
+
+sandboxed(".svc in the workdir is hidden", ["work/.svc/journal", "work/a"], async (root) => {
+  const scope = { workdir: `${root}/work`, hidden: [`${root}/work/.svc`] };
+  assertEquals(
+    await run("ls .svc; cat .svc/journal 2>/dev/null; cat a", scope),
+    { code: 0, output: "content of work/a" },
+  );
+  const written = await run("echo x > .svc/planted", scope);
+  assertStringIncludes(written.output, "Read-only file system");
+  const moved = await run("mv .svc elsewhere || rm -rf .svc || umount .svc", scope);
+  assert(moved.code !== 0, moved.output);
+  const privileged = await run(
+    "unshare --user --map-root-user --mount umount .svc; ls .svc",
+    scope,
+  );
+  assert(!privileged.output.includes("journal"), privileged.output);
+  assertEquals(
+    await Deno.readTextFile(`${root}/work/.svc/journal`),
+    "content of work/.svc/journal",
+  );
+});
+
+sandboxed(
+  "the home of svc is hidden when the workdir is the home directory",
+  ["home/.svc/token", "home/.config/svc/token", "home/.profile"],
+  async (root) => {
+    const workdir = `${root}/home`;
+    const sandbox = await detectSandbox("bubblewrap", { ...Deno.env.toObject(), HOME: workdir });
+    const hidden = [`${workdir}/.svc`, `${workdir}/.config/svc`];
+    assertEquals(
+      await run("ls -A ~ ~/.svc ~/.config/svc; cat ~/.profile", { workdir, hidden }, sandbox),
+      {
+        code: 0,
+        output: `${workdir}:\n.config\n.profile\n.svc\n\n${workdir}/.config/svc:\n\n` +
+          `${workdir}/.svc:\ncontent of home/.profile`,
+      },
+    );
+  },
+);
+
+sandboxed(
+  "a directory above a hidden one cannot be moved to bring it into sight",
+  ["work/a/b/hidden/token", "work/a/c"],
+  async (root) => {
+    const scope = { workdir: `${root}/work`, hidden: [`${root}/work/a/b/hidden`] };
+    assert((await run("mv a x", scope)).code !== 0);
+    assert((await run("mv a/b x", scope)).code !== 0);
+    assertEquals(await exists(`${root}/work/a/b/hidden/token`), true);
+    assertEquals((await run("cat a/c; echo d > a/b/d", scope)).output, "content of work/a/c");
+  },
+);
+
+sandboxed(
+  "a session inside another one's workdir does not see the outer one",
+  ["outer/secret", "outer/.svc/journal", "outer/deep/inner/mine", "outer/deep/secret"],
+  async (root) => {
+    // Under /tmp the tmpfs over it already hides everything; elsewhere only what is named is.
+    const elsewhere = `/srv/sandbox-test-${crypto.randomUUID()}`;
+    const roots = await copied(root, elsewhere) ? [root, elsewhere] : [root];
+    try {
+      for (const at of roots) {
+        const scope = {
+          workdir: `${at}/outer/deep/inner`,
+          hidden: [`${at}/outer`, `${at}/outer/.svc`, `${at}/outer/deep/inner/.svc`],
+        };
+        const ran = await run("cat mine; ls -A ../.. ..; cat ../secret ../../secret", scope);
+        assertMatch(ran.output, /^content of outer\/deep\/inner\/mine/);
+        assert(!ran.output.includes("content of outer/secret"), ran.output);
+        assert(!ran.output.includes("content of outer/deep/secret"), ran.output);
+        assert(!ran.output.includes(".svc"), ran.output);
+        await run("echo new > new; echo new > ../new", scope);
+        assertEquals(await exists(`${at}/outer/deep/inner/new`), true);
+        assertEquals(await exists(`${at}/outer/deep/new`), false);
+      }
+    } finally {
+      if (roots.length > 1) await Deno.remove(elsewhere, { recursive: true });
+    }
+  },
+);
+
+sandboxed(
+  "a session does not see another one's workdir inside its own",
+  ["outer/mine", "outer/deep/inner/secret", "outer/deep/mine"],
+  async (root) => {
+    const scope = { workdir: `${root}/outer`, hidden: [`${root}/outer/deep/inner`] };
+    const ran = await run("cat mine deep/mine; ls -A deep/inner", scope);
+    assertEquals(ran, { code: 0, output: "content of outer/minecontent of outer/deep/mine" });
+    assert((await run("echo x > deep/inner/planted", scope)).code !== 0);
+  },
+);
+
+sandboxed(
+  "a hidden file cannot be read, and what does not exist is not made",
+  ["work/a"],
+  async (root) => {
+    const scope = { workdir: `${root}/work`, hidden: [`${root}/work/a`, `${root}/work/none/x`] };
+    assertEquals(await run("cat a 2>/dev/null; ls -A", scope), { code: 0, output: "a" });
+    assertEquals(await exists(`${root}/work/none`), false);
+  },
+);
+
+sandboxed("hidden paths in places that are otherwise seen are covered", ["work/"], async (root) => {
+  const scope = { workdir: `${root}/work`, hidden: ["/etc/passwd", "/usr/share", "/", "/usr"] };
+  assertEquals(await run("cat /etc/passwd 2>/dev/null; ls -A /usr/share; echo ran", scope), {
+    code: 0,
+    output: "ran",
+  });
+});
+
+sandboxed("many hidden paths do not break it", ["work/"], async (root) => {
+  for (let i = 0; i < 200; i++) await Deno.mkdir(`${root}/work/other-${i}`);
+  const hidden = Array.from({ length: 200 }, (_, i) => `${root}/work/other-${i}`);
+  const hiddenOutside = Array.from({ length: 3000 }, (_, i) => `${root}/session-${i}`);
+  const scope = { workdir: `${root}/work`, hidden: [...hidden, ...hiddenOutside] };
+  assertEquals(await run("touch other-199/x 2>/dev/null || echo sealed", scope), {
+    code: 0,
+    output: "sealed",
+  });
+});
+
+Deno.test({
+  name: "there is no network, and with it there is",
+  ignore,
+  async fn() {
+    const server = Deno.serve(
+      { port: 0, hostname: "127.0.0.1", onListen() {} },
+      () => new Response("x"),
+    );
+    const workdir = await Deno.makeTempDir();
+    try {
+      const connect = `exec 3<>/dev/tcp/127.0.0.1/${server.addr.port} && echo connected`;
+      assert((await run(connect, { workdir })).code !== 0);
+      assertEquals((await run(connect, { workdir, network: true })).output, "connected");
+      assertEquals((await run("cat /etc/resolv.conf", { workdir, network: true })).code, 0);
+    } finally {
+      await Deno.remove(workdir, { recursive: true });
+      await server.shutdown();
+    }
+  },
+});
+
+sandboxed("no socket of the daemon can be reached", ["run/", "work/"], async (root) => {
+  const program = firstOf(["/usr/bin/python3", "/usr/bin/perl"]);
+  const listeners = [`${root}/run/svc.sock`, `${root}/work/svc.sock`].map((path) =>
+    Deno.listen({ transport: "unix", path })
+  );
+  try {
+    const scope = { workdir: `${root}/work`, hidden: [`${root}/work/svc.sock`], network: true };
+    for (const path of [`${root}/run/svc.sock`, `${root}/work/svc.sock`]) {
+      assert((await run(`test -S ${path}`, scope)).code !== 0);
+      if (program === undefined) continue;
+      const ran = await run(`${program} ${connectTo(program, path)}`, scope);
+      assert(ran.code !== 0, ran.output);
+    }
+  } finally {
+    for (const listener of listeners) listener.close();
+  }
+});
+
+sandboxed("processes outside are neither seen nor signalled", ["work/"], async (root) => {
+  const workdir = `${root}/work`;
+  const ran = await run("ls -d /proc/[0-9]* | wc -l", { workdir });
+  assert(Number(ran.output) < 10, ran.output);
+  assert((await run(`kill -0 ${Deno.pid}`, { workdir })).code !== 0);
+});
+
+sandboxed("no capability is left that could lift the cover", ["work/"], async (root) => {
+  const { output } = await run("grep CapEff /proc/self/status", { workdir: `${root}/work` });
+  const left = BigInt(`0x${output.split(/\s+/)[1]}`);
+  const files = 1n << 0n | 1n << 1n | 1n << 3n;
+  assertEquals(left & ~files, 0n, output);
+});
+
+for (const shell of ["auto", "none"] as const) {
+  Deno.test({
+    name: `commands get a chosen environment and no secret of the daemon's (${shell})`,
+    ignore: !runs,
+    async fn() {
+      const workdir = await Deno.makeTempDir();
+      const sandbox = await detectSandbox(shell, {
+        ...Deno.env.toObject(),
+        OPENAI_API_KEY: "sk-secret",
+        SVC_TOKEN: "sk-secret",
+        SSH_AUTH_SOCK: "/tmp/sk-secret",
+        BASH_ENV: "/tmp/sk-secret",
+        LC_ALL: "C.UTF-8",
+        TZ: "UTC",
+        CI: "true",
+      });
+      try {
+        const { output } = await run("env", { workdir }, sandbox);
+        const names = output.split("\n").map((line) => line.split("=")[0]);
+        assert(!output.includes("sk-secret"), output);
+        assert(!names.includes("CI"));
+        for (const line of ["TERM=dumb", "NO_COLOR=1", "GIT_TERMINAL_PROMPT=0", "LC_ALL=C.UTF-8"]) {
+          assertStringIncludes(output, line);
+        }
+        assertStringIncludes(output, `PWD=${workdir}`);
+        const known =
+          /^(PATH|LANG|LC_\w+|TZ|USER|LOGNAME|TERM|SHELL|HOME|PWD|OLDPWD|NO_COLOR|(GIT_)?PAGER|GIT_TERMINAL_PROMPT|SHLVL|_)$/;
+        for (const name of names) assertMatch(name, known);
+      } finally {
+        await Deno.remove(workdir, { recursive: true });
+      }
+    },
+  });
+}
+
+Deno.test({
+  name: "without bubblewrap auto is a plain child with a note, and asking for it an error",
+  ignore: !runs,
+  async fn() {
+    const none = await detectSandbox("none");
+    assertEquals(none.kind, "none");
+    assertStringIncludes(none.note!, "daemon.toml");
+    if (jail?.kind === "bubblewrap") {
+      assertEquals(jail.note, undefined);
+      assertEquals((await detectSandbox("bubblewrap")).kind, "bubblewrap");
+      return;
+    }
+    assert(jail!.note);
+    const error = await assertRejects(() => detectSandbox("bubblewrap"), Error, "[sandbox]");
+    assertStringIncludes(error.message, jail!.note!);
+  },
+});
+
+async function exists(path: string): Promise<boolean> {
+  return await Deno.stat(path).then(() => true, () => false);
+}
+
+async function copied(from: string, to: string): Promise<boolean> {
+  const copy = await new Deno.Command("cp", { args: ["-r", from, to], stderr: "null" }).output();
+  return copy.success;
+}
+
+function firstOf(paths: string[]): string | undefined {
+  return paths.find((path) => {
+    try {
+      return Deno.statSync(path).isFile;
+    } catch {
+      return false;
+    }
+  });
+}
+
+function connectTo(program: string, path: string): string {
+  return program.endsWith("perl")
+    ? `-MSocket -e 'socket(S, AF_UNIX, SOCK_STREAM, 0); connect(S, sockaddr_un("${path}")) or exit 1'`
+    : `-c 'import socket; socket.socket(socket.AF_UNIX).connect("${path}")'`;
+}

@@ -1,0 +1,83 @@
+/**
+ * The entry of a jailed unit: a worker that may read and write one working directory and nothing
+ * else. It runs the model's file tools.
+ */
+import { type Beneath, BeneathError, chooseBeneath } from "../../platform/beneath.ts";
+import { editFile, listDir, type OpContext, readFile, writeFile } from "./files.ts";
+import { Pace } from "./pace.ts";
+import {
+  UnitArgs,
+  UnitError,
+  type UnitOp,
+  type UnitRequest,
+  type UnitResponse,
+  type UnitResult,
+} from "./protocol.ts";
+import { glob, grep } from "./search.ts";
+
+/** The part of a worker's global scope that is used; the library's types have the window's. */
+interface UnitScope {
+  onmessage: ((event: MessageEvent<UnitRequest>) => void) | null;
+  postMessage(message: UnitResponse): void;
+}
+
+const OPERATIONS: Record<
+  UnitOp,
+  (context: OpContext, args: UnitArgs) => string | Promise<string>
+> = {
+  read_file: readFile,
+  write_file: writeFile,
+  edit_file: editFile,
+  list_dir: listDir,
+  glob,
+  grep,
+};
+
+function serve(scope: UnitScope): void {
+  let beneath: Beneath | undefined;
+  const running = new Map<number, AbortController>();
+
+  async function call(request: UnitRequest & { type: "call" }): Promise<void> {
+    const controller = new AbortController();
+    running.set(request.id, controller);
+    const result = await run(beneath, request, controller.signal);
+    running.delete(request.id);
+    scope.postMessage({ type: "result", id: request.id, ...result });
+  }
+
+  scope.onmessage = ({ data }) => {
+    switch (data.type) {
+      case "start":
+        beneath = chooseBeneath(data.workdir);
+        // The C library is open, if it may be at all: nothing loads another one from here on.
+        Deno.permissions.revokeSync({ name: "ffi" });
+        scope.postMessage({ type: "ready", mechanism: beneath.view([]).mechanism });
+        break;
+      case "call":
+        void call(data);
+        break;
+      case "cancel":
+        running.get(data.id)?.abort();
+        break;
+    }
+  };
+}
+
+async function run(
+  beneath: Beneath | undefined,
+  { op, args, hidden }: UnitRequest & { type: "call" },
+  signal: AbortSignal,
+): Promise<UnitResult> {
+  try {
+    if (beneath === undefined) throw new Error("the unit was not started");
+    const context = { fs: beneath.view(hidden), pace: new Pace(signal) };
+    return { ok: true, output: await OPERATIONS[op](context, new UnitArgs(args)) };
+  } catch (error) {
+    if (error instanceof UnitError || error instanceof BeneathError) {
+      return { ok: false, output: error.message };
+    }
+    return { ok: false, output: `${op} failed: ${error}` };
+  }
+}
+
+serve(globalThis as unknown as UnitScope);

@@ -1,0 +1,80 @@
+/** What the daemon and a jailed unit say to each other; both sides are of the same build. */
+
+/** The operations of a unit, named as the tools are. */
+export const UNIT_OPS = [
+  "read_file",
+  "write_file",
+  "edit_file",
+  "list_dir",
+  "glob",
+  "grep",
+] as const;
+
+/** One of the operations. */
+export type UnitOp = typeof UNIT_OPS[number];
+
+/** What an operation gives back; an expected failure is `ok: false` with a sentence in `output`. */
+export interface UnitResult {
+  ok: boolean;
+  output: string;
+}
+
+/** Daemon to unit. `start` comes first and once. */
+export type UnitRequest =
+  | { type: "start"; workdir: string }
+  | { type: "call"; id: number; op: UnitOp; args: unknown; hidden: readonly string[] }
+  | { type: "cancel"; id: number };
+
+/** Unit to daemon. Every call gets one `result`, a cancelled one too. */
+export type UnitResponse =
+  | { type: "ready"; mechanism: "openat2" | "realpath" }
+  | ({ type: "result"; id: number } & UnitResult);
+
+/** An expected failure of an operation; its message is for the model. */
+export class UnitError extends Error {
+  constructor(message: string) {
+    super(message);
+    this.name = "UnitError";
+  }
+}
+
+/** The arguments of a call, read one by one; what does not fit is a {@linkcode UnitError}. */
+export class UnitArgs {
+  readonly #values: Record<string, unknown>;
+
+  constructor(args: unknown) {
+    if (typeof args !== "object" || args === null) {
+      throw new UnitError("the arguments must be an object");
+    }
+    this.#values = args as Record<string, unknown>;
+  }
+
+  /** A string that must be there, or `fallback` where one is given. */
+  string(name: string, fallback?: string): string {
+    const value = this.#values[name] ?? fallback;
+    if (typeof value !== "string") throw new UnitError(`"${name}" must be a string`);
+    return value;
+  }
+
+  /** A string, or `undefined` where there is none. */
+  optionalString(name: string): string | undefined {
+    return this.#values[name] === undefined || this.#values[name] === null
+      ? undefined
+      : this.string(name);
+  }
+
+  /** A whole number from 1 to `max`; a larger one counts as `max`. */
+  count(name: string, fallback: number, max: number): number {
+    const value = this.#values[name] ?? fallback;
+    if (typeof value !== "number" || !Number.isInteger(value) || value < 1) {
+      throw new UnitError(`"${name}" must be a whole number from 1`);
+    }
+    return Math.min(value, max);
+  }
+
+  flag(name: string): boolean {
+    const value = this.#values[name] ?? false;
+    if (typeof value !== "boolean") throw new UnitError(`"${name}" must be true or false`);
+    return value;
+  }
+}

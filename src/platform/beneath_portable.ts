@@ -1,0 +1,223 @@
+import type { Beneath, BeneathFs, FileEntry, FileKind, FileStat } from "./beneath.ts";
+import {
+  BeneathError,
+  hiddenError,
+  type HiddenRule,
+  hiddenRule,
+  joinBeneath,
+  linkLoop,
+  outside,
+  relativePath,
+  splitLast,
+  stripWorkdir,
+} from "./beneath_path.ts";
+
+const MAX_LINKS = 40;
+
+/** Needs nothing but permission to read and write the directory. */
+export function openPortable(workdir: string): Beneath {
+  return {
+    view: (hidden) => new PortableBeneath(workdir, hiddenRule(hidden, workdir)),
+    [Symbol.dispose]() {},
+  };
+}
+
+/**
+ * {@linkcode BeneathFs} through Deno's own API: the real path is asked for and checked before each
+ * use, and the real path is what is then used.
+ *
+ * A race remains: between the check and the use another process can put a symlink in place of a
+ * directory on the way. Deno's permissions hold the worker to the working directory by the path's
+ * text only, so they do not close it; `openat2` does, where there is one.
+ */
+class PortableBeneath implements BeneathFs {
+  readonly mechanism = "realpath";
+  readonly #workdir: string;
+  readonly #isHidden: HiddenRule;
+
+  /** @param workdir an absolute real path */
+  constructor(workdir: string, isHidden: HiddenRule) {
+    this.#workdir = workdir;
+    this.#isHidden = isHidden;
+  }
+
+  relative(path: string): string {
+    return relativePath(path, this.#workdir);
+  }
+
+  stat(path: string): FileStat {
+    return guard(path, () => toStat(Deno.statSync(this.#real(path, this.relative(path)))));
+  }
+
+  read(path: string, position: number, into: Uint8Array<ArrayBuffer>) {
+    return guard(path, () => {
+      const real = this.#real(path, this.relative(path));
+      const stat = regular(path, toStat(Deno.statSync(real)));
+      using file = Deno.openSync(real, { read: true });
+      file.seekSync(position, Deno.SeekMode.Start);
+      let bytes = 0;
+      while (bytes < into.length) {
+        const count = file.readSync(into.subarray(bytes));
+        if (count === null || count === 0) break;
+        bytes += count;
+      }
+      return { bytes, stat };
+    });
+  }
+
+  list(path: string, options: { details?: boolean } = {}): FileEntry[] {
+    return guard(path, () => {
+      const real = this.#real(path, this.relative(path));
+      if (!Deno.statSync(real).isDirectory) {
+        throw new BeneathError("not_directory", `${path}: is not a directory`);
+      }
+      const entries: FileEntry[] = [];
+      for (const entry of Deno.readDirSync(real)) {
+        const full = `${real}/${entry.name}`;
+        if (this.#isHidden(full)) continue;
+        const shown: FileEntry = { name: entry.name, kind: toKind(entry) };
+        if (options.details) describe(shown, full);
+        entries.push(shown);
+      }
+      return entries;
+    });
+  }
+
+  write(path: string, data: Uint8Array<ArrayBuffer>): "created" | "replaced" {
+    return guard(path, () => {
+      const { target, existing } = this.#writeTarget(path);
+      const temporary = `${target}.${crypto.randomUUID().slice(0, 8)}.tmp`;
+      try {
+        Deno.writeFileSync(temporary, data, { createNew: true });
+        // Windows has no mode to keep.
+        if (typeof existing?.mode === "number") Deno.chmodSync(temporary, existing.mode & 0o777);
+        Deno.renameSync(temporary, target);
+      } catch (error) {
+        try {
+          Deno.removeSync(temporary);
+        } catch {
+          // It was not made, or renamed already: the first error is the one to tell.
+        }
+        throw error;
+      }
+      return existing === undefined ? "created" : "replaced";
+    });
+  }
+
+  /** Resolves the file to write: makes its directories and follows it where it is a symlink. */
+  #writeTarget(path: string): { target: string; existing?: Deno.FileInfo } {
+    let relative = this.relative(path);
+    for (let links = 0; links < MAX_LINKS; links++) {
+      const { directory, name } = splitLast(relative);
+      if (name === "") throw new BeneathError("is_directory", `${path}: is a directory`);
+      const parent = this.#directory(path, directory);
+      const target = `${parent}/${name}`;
+      if (this.#isHidden(target)) throw hiddenError(path);
+      const existing = lstat(target);
+      if (existing === undefined) return { target };
+      if (!existing.isSymlink) {
+        regular(path, toStat(existing));
+        // A rename would replace a file that may not be written, so that is asked first.
+        Deno.openSync(target, { write: true }).close();
+        return { target, existing };
+      }
+      relative = this.#linkTarget(path, parent, Deno.readLinkSync(target));
+    }
+    throw linkLoop(path);
+  }
+
+  #linkTarget(path: string, parent: string, link: string): string {
+    const how = `it is a symlink to ${link}`;
+    const base = stripWorkdir(parent, this.#workdir);
+    const slashed = Deno.build.os === "windows" ? link.replaceAll("\\", "/") : link;
+    const absolute = slashed.startsWith("/") || /^[A-Za-z]:/.test(slashed);
+    const target = absolute
+      ? stripWorkdir(slashed, this.#workdir)
+      : joinBeneath(base ?? "", slashed);
+    if (target === undefined) throw outside(path, how);
+    return target;
+  }
+
+  /** The real path of a directory, made with those above it when it is missing. */
+  #directory(path: string, relative: string): string {
+    let real = this.#workdir;
+    let walked = "";
+    for (const part of relative === "" ? [] : relative.split("/")) {
+      walked = walked === "" ? part : `${walked}/${part}`;
+      const next = `${real}/${part}`;
+      if (this.#isHidden(next)) throw hiddenError(path);
+      if (lstat(next) === undefined) Deno.mkdirSync(next);
+      real = this.#real(path, walked);
+    }
+    return real;
+  }
+
+  #real(path: string, relative: string): string {
+    const full = relative === "" ? this.#workdir : `${this.#workdir}/${relative}`;
+    const real = Deno.realPathSync(full);
+    if (stripWorkdir(real, this.#workdir) === undefined) {
+      throw outside(path, `it is really ${real}`);
+    }
+    if (this.#isHidden(real)) throw hiddenError(path);
+    return real;
+  }
+}
+
+function lstat(path: string): Deno.FileInfo | undefined {
+  try {
+    return Deno.lstatSync(path);
+  } catch (error) {
+    if (error instanceof Deno.errors.NotFound) return undefined;
+    throw error;
+  }
+}
+
+function describe(entry: FileEntry, full: string): void {
+  const info = lstat(full);
+  if (info?.isFile) entry.size = info.size;
+  if (info?.isSymlink) entry.target = Deno.readLinkSync(full);
+}
+
+function regular(path: string, stat: FileStat): FileStat {
+  if (stat.kind === "directory") throw new BeneathError("is_directory", `${path}: is a directory`);
+  if (stat.kind !== "file") {
+    throw new BeneathError("not_regular", `${path}: is not a regular file`);
+  }
+  return stat;
+}
+
+function toKind(info: { isFile: boolean; isDirectory: boolean; isSymlink: boolean }): FileKind {
+  if (info.isFile) return "file";
+  if (info.isDirectory) return "directory";
+  return info.isSymlink ? "symlink" : "other";
+}
+
+function toStat(info: Deno.FileInfo): FileStat {
+  return {
+    kind: toKind(info),
+    size: info.size,
+    mode: info.mode ?? undefined,
+    version: `${info.dev}:${info.ino}:${info.size}:${info.mtime?.getTime()}`,
+  };
+}
+
+/** Runs an operation and says its expected failures as sentences. */
+function guard<T>(path: string, operation: () => T): T {
+  try {
+    return operation();
+  } catch (error) {
+    if (error instanceof Deno.errors.NotFound) {
+      throw new BeneathError("not_found", `${path}: no such file or directory`);
+    }
+    if (error instanceof Deno.errors.NotADirectory) {
+      throw new BeneathError("not_directory", `${path}: a part of the path is not a directory`);
+    }
+    if (error instanceof Deno.errors.NotCapable) throw outside(path);
+    if (error instanceof Deno.errors.PermissionDenied) {
+      throw new BeneathError("denied", `${path}: permission denied`);
+    }
+    if (error instanceof Deno.errors.FilesystemLoop) throw linkLoop(path);
+    if (error instanceof BeneathError || !(error instanceof Error)) throw error;
+    throw new BeneathError("other", `${path}: ${error.message}`);
+  }
+}

@@ -1,0 +1,286 @@
+/**
+ * Real `svc` processes for tests: from source, or, with SVC_BIN set, the compiled binary. Each has a
+ * home of its own; nothing of the person's own daemon is touched.
+ */
+import { fromFileUrl, join } from "@std/path";
+import { delay } from "@std/async";
+import { toText } from "@std/streams";
+import type { Discovery } from "../../src/verbs/services.ts";
+import type { EventParams } from "../../src/client/rpc.ts";
+import { RpcClient } from "../../src/client/rpc.ts";
+import { granted } from "./permissions.ts";
+
+const root = fromFileUrl(new URL("../../", import.meta.url));
+
+/** Whether this test run may start processes, listen and write. */
+export const can_run_svc = granted("read", "write", "run", "net", "env");
+
+/** The program and first arguments of `svc`. */
+export function svcCommand(): [string, string[]] {
+  const binary = Deno.env.get("SVC_BIN");
+  if (binary) return [binary, []];
+  const config = join(root, "deno.json");
+  return [Deno.execPath(), [
+    "run",
+    "--quiet",
+    "--permission-set",
+    `--config=${config}`,
+    join(root, "main.ts"),
+  ]];
+}
+
+/** A folder for one test: a home of svc and room for workdirs; removed at the end. */
+export class Place implements AsyncDisposable {
+  readonly dir: string;
+  readonly home: string;
+  readonly env: Record<string, string>;
+  #daemons: Daemon[] = [];
+
+  constructor(env: Record<string, string> = {}) {
+    this.dir = Deno.realPathSync(Deno.makeTempDirSync({ prefix: "svc-test-" }));
+    this.home = join(this.dir, "home");
+    this.env = { SVC_HOME: this.home, ...env };
+    for (const name of ["PATH", "HOME", "DENO_DIR", "DENO_TLS_CA_STORE"]) {
+      const value = Deno.env.get(name);
+      if (value !== undefined) this.env[name] ??= value;
+    }
+  }
+
+  /** Makes a directory below the place. */
+  mkdir(name: string): string {
+    const path = join(this.dir, name);
+    Deno.mkdirSync(path, { recursive: true });
+    return path;
+  }
+
+  /** Writes `daemon.toml`. */
+  configure(toml: string): void {
+    Deno.mkdirSync(this.home, { recursive: true, mode: 0o700 });
+    Deno.writeTextFileSync(join(this.home, "daemon.toml"), toml, { mode: 0o600 });
+  }
+
+  /** Starts `svc serve` and waits until it listens. */
+  async serve(...args: string[]): Promise<Daemon> {
+    const [program, first] = svcCommand();
+    const child = new Deno.Command(program, {
+      args: [...first, "serve", "--emit-port-stdout", ...args],
+      env: this.env,
+      clearEnv: true,
+      cwd: "/",
+      stdout: "piped",
+      stderr: "piped",
+    }).spawn();
+    const log = toText(child.stderr);
+    const lines = child.stdout.pipeThrough(new TextDecoderStream()).getReader();
+    let text = "";
+    while (!text.includes("\n")) {
+      const { value, done } = await lines.read();
+      if (done) throw new Error(`svc serve did not start: ${await log}`);
+      text += value;
+    }
+    lines.releaseLock();
+    const daemon = new Daemon(child, log, JSON.parse(text));
+    this.#daemons.push(daemon);
+    return daemon;
+  }
+
+  /** Runs one `svc` command to its end. */
+  async svc(args: string[], options: { stdin?: string; cwd?: string } = {}) {
+    const [program, first] = svcCommand();
+    const child = new Deno.Command(program, {
+      args: [...first, ...args],
+      env: this.env,
+      clearEnv: true,
+      cwd: options.cwd ?? this.dir,
+      stdin: options.stdin === undefined ? "null" : "piped",
+      stdout: "piped",
+      stderr: "piped",
+    }).spawn();
+    if (options.stdin !== undefined) {
+      const writer = child.stdin.getWriter();
+      await writer.write(new TextEncoder().encode(options.stdin));
+      await writer.close();
+    }
+    const { code, stdout, stderr } = await child.output();
+    const text = (bytes: Uint8Array) => new TextDecoder().decode(bytes);
+    return { code, stdout: text(stdout), stderr: text(stderr) };
+  }
+
+  /** The discovery record of a daemon that a client brought up. */
+  discovery(): Discovery {
+    return JSON.parse(Deno.readTextFileSync(join(this.home, "daemon.json")));
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    for (const daemon of this.#daemons) await daemon.kill();
+    try {
+      // One that a client brought up in the background.
+      const { pid } = this.discovery();
+      Deno.kill(pid, "SIGKILL");
+      await gone(pid);
+    } catch {
+      // None is left.
+    }
+    await Deno.remove(this.dir, { recursive: true });
+  }
+}
+
+/** A running `svc serve`. */
+export class Daemon {
+  readonly pid: number;
+  readonly port: number;
+  readonly token: string;
+  readonly sock: string;
+  readonly url: string;
+  /** What it logged, once it has ended. */
+  readonly log: Promise<string>;
+  readonly #child: Deno.ChildProcess;
+  #status: Promise<Deno.CommandStatus>;
+
+  constructor(child: Deno.ChildProcess, log: Promise<string>, listening: Discovery) {
+    this.#child = child;
+    this.#status = child.status;
+    this.log = log;
+    ({ pid: this.pid, port: this.port, token: this.token, sock: this.sock } = listening);
+    this.url = `http://127.0.0.1:${this.port}`;
+  }
+
+  /** Ends it at once, as a crash would. */
+  async kill(): Promise<void> {
+    try {
+      Deno.kill(this.pid, "SIGKILL");
+    } catch {
+      // It has ended already.
+    }
+    await this.#end();
+  }
+
+  /** Asks it to stop and waits. */
+  async stop(signal: Deno.Signal = "SIGTERM"): Promise<Deno.CommandStatus> {
+    Deno.kill(this.pid, signal);
+    return await this.#end();
+  }
+
+  /** Resolves when it has ended by itself. */
+  async ended(): Promise<Deno.CommandStatus> {
+    return await this.#end();
+  }
+
+  async #end(): Promise<Deno.CommandStatus> {
+    const status = await this.#status;
+    await this.log;
+    await this.#child.stdout.cancel().catch(() => {});
+    return status;
+  }
+
+  /** One HTTP request with the token; the body is JSON. */
+  async http(method: string, path: string, body?: unknown, headers: HeadersInit = {}) {
+    const response = await fetch(`${this.url}${path}`, {
+      method,
+      headers: {
+        authorization: `Bearer ${this.token}`,
+        ...(body === undefined ? {} : { "content-type": "application/json" }),
+        ...Object.fromEntries(new Headers(headers)),
+      },
+      body: body === undefined ? undefined : JSON.stringify(body),
+    });
+    const text = await response.text();
+    // deno-lint-ignore no-explicit-any -- tests look at what they expect
+    const json: any = text === "" ? undefined : JSON.parse(text);
+    return { status: response.status, headers: response.headers, json };
+  }
+
+  /** A client on the local socket. */
+  async rpc(): Promise<TestClient> {
+    return new TestClient(
+      new RpcClient(await Deno.connect({ transport: "unix", path: this.sock })),
+    );
+  }
+
+  /** Resident memory in bytes (Linux). */
+  rss(): number {
+    const status = Deno.readTextFileSync(`/proc/${this.pid}/status`);
+    return Number(status.match(/VmRSS:\s+(\d+)/)![1]) * 1024;
+  }
+}
+
+/** A socket client that keeps the events it is pushed. */
+export class TestClient implements AsyncDisposable {
+  readonly rpc: RpcClient;
+  readonly events: EventParams[] = [];
+  #watchers = new Set<(event: EventParams) => void>();
+
+  constructor(rpc: RpcClient) {
+    this.rpc = rpc;
+    rpc.onEvent = (event) => {
+      this.events.push(event);
+      for (const watch of [...this.#watchers]) watch(event);
+    };
+  }
+
+  /** Starts a session and subscribes to it from its first event. */
+  async session(params: Record<string, unknown>): Promise<string> {
+    const { session_id } = await this.rpc.call("session.start", params);
+    await this.rpc.call("session.subscribe", { session_id, since_seq: 0 });
+    return session_id;
+  }
+
+  /** The first event, past or future, that fits. */
+  async wait(
+    fits: (event: EventParams) => boolean,
+    what = "an event",
+    timeout_ms = 20_000,
+  ): Promise<EventParams> {
+    const seen = this.events.find(fits);
+    if (seen) return seen;
+    const found = Promise.withResolvers<EventParams>();
+    const watch = (event: EventParams) => fits(event) && found.resolve(event);
+    this.#watchers.add(watch);
+    const timer = setTimeout(() => {
+      const types = this.events.slice(-12).map((event) => `${event.seq} ${event.type}`).join(", ");
+      found.reject(new Error(`${what} did not come in ${timeout_ms} ms; last events: ${types}`));
+    }, timeout_ms);
+    try {
+      return await found.promise;
+    } finally {
+      clearTimeout(timer);
+      this.#watchers.delete(watch);
+    }
+  }
+
+  /** Sends a message and waits for the end of its turn. */
+  async turn(session_id: string, text: string, timeout_ms?: number): Promise<EventParams> {
+    const { seq } = await this.rpc.call("session.send", { session_id, text });
+    return await this.wait(
+      (event) =>
+        event.session_id === session_id && event.type === "turn.completed" && event.seq > seq,
+      "turn.completed",
+      timeout_ms,
+    );
+  }
+
+  /** The events of a type, in order. */
+  of(type: string): EventParams[] {
+    return this.events.filter((event) => event.type === type);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.rpc.close();
+    await this.rpc.closed;
+  }
+}
+
+/** Resolves when no process has that id any more. */
+export async function gone(pid: number, timeout_ms = 5_000): Promise<boolean> {
+  const until = Date.now() + timeout_ms;
+  while (Date.now() < until) {
+    try {
+      const state = Deno.readTextFileSync(`/proc/${pid}/stat`).match(/\) (\S)/)?.[1];
+      if (state === "Z") return true;
+    } catch {
+      return true;
+    }
+    await delay(20);
+  }
+  return false;
+}

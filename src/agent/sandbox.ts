@@ -2,6 +2,7 @@
  * Where the model's commands run: under bubblewrap, which shows them the system read-only, the
  * workdir and nothing else of the person's, or as a plain child where there is no bubblewrap.
  */
+import { isWithin } from "../platform/paths.ts";
 
 /** What `daemon.toml` says under `[sandbox] shell`. */
 export type ShellSandbox = "auto" | "bubblewrap" | "none";
@@ -356,9 +357,4 @@ function outermost(paths: readonly string[]): string[] {
 
 function parent(path: string): string {
   return path.slice(0, path.lastIndexOf("/")) || "/";
-}
-
-/** Whether the path is the directory or lies in it. */
-function isWithin(path: string, directory: string): boolean {
-  return path === directory || path.startsWith(directory === "/" ? "/" : `${directory}/`);
 }

@@ -53,12 +53,21 @@ export async function run(argv: string[]): Promise<number> {
   } else if (!boolean.detached) {
     console.log(`svc listens on ${url} and ${discovery.sock}`);
   }
-  stopOnSignals(daemon);
+  surviveDefects(daemon);
+  stopOnSignals(daemon, boolean.detached ?? false);
   await daemon.stopped;
   return 0;
 }
 
-function stopOnSignals(daemon: Daemon): void {
+/** A defect in one session must not take the others down with it. */
+function surviveDefects({ log }: Daemon): void {
+  globalThis.addEventListener("unhandledrejection", (event) => {
+    event.preventDefault();
+    log.error("unhandled rejection", { error: event.reason?.stack ?? String(event.reason) });
+  });
+}
+
+function stopOnSignals(daemon: Daemon, detached: boolean): void {
   let asked = false;
   const onSignal = () => {
     if (asked) Deno.exit(1);
@@ -68,8 +77,8 @@ function stopOnSignals(daemon: Daemon): void {
   Deno.addSignalListener("SIGINT", onSignal);
   if (Deno.build.os !== "windows") {
     Deno.addSignalListener("SIGTERM", onSignal);
-    // A terminal that closes must not take the daemon with it.
-    Deno.addSignalListener("SIGHUP", () => {});
+    // The terminal that a client started it from may close; the one it runs in itself may not.
+    Deno.addSignalListener("SIGHUP", detached ? () => {} : onSignal);
   }
 }
 

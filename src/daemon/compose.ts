@@ -11,9 +11,9 @@ import { Guards } from "../doors/guards.ts";
 import { httpDoor } from "../doors/http.ts";
 import { foreignPeerCheck } from "../doors/peer.ts";
 import { serveSocket } from "../doors/socket.ts";
-import { messageOf } from "../platform/errors.ts";
+import { messageOf, SvcError } from "../platform/errors.ts";
 import { atomicWrite, checkPrivate, ensurePrivateDir } from "../platform/files.ts";
-import { LogFile } from "../platform/log.ts";
+import { type Log, LogFile } from "../platform/log.ts";
 import type { Env, HomePaths } from "../platform/paths.ts";
 import { Hub } from "../session/hub.ts";
 import { ulidIds } from "../session/ids.ts";
@@ -38,10 +38,24 @@ export interface DaemonOptions {
 
 export interface Daemon {
   readonly discovery: Discovery;
+  readonly log: Log;
   /** Begins a graceful stop; a second call changes nothing. */
   shutdown(grace_s: number): void;
   /** Resolves when everything is stopped and recorded. */
   readonly stopped: Promise<void>;
+}
+
+/** Binds the loopback listener. @throws {SvcError} conflict when the port is taken. */
+function listenHttp(hostname: string, port: number, handle: Deno.ServeHandler) {
+  try {
+    return Deno.serve({ hostname, port, onListen: () => {} }, handle);
+  } catch (cause) {
+    if (!(cause instanceof Deno.errors.AddrInUse)) throw cause;
+    throw new SvcError("conflict", `port ${port} of ${hostname} is in use by another program`, {
+      hint: "choose another with --port, or leave it out to get a free one",
+      cause,
+    });
+  }
 }
 
 /** Made at its first use: what a turn needs is not built before the first one. */
@@ -153,7 +167,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   const newGuards = () => new Guards({ port, token, allowed_origins: config.http.allowed_origins });
   let guards: Guards;
   const http = httpDoor({ dispatcher, guards: () => guards, stopping: () => stopping, log });
-  const server = Deno.serve({ hostname: options.hostname, port, onListen: () => {} }, http.handle);
+  const server = listenHttp(options.hostname, port, http.handle);
   cleanup.defer(() => void server.shutdown());
   port = server.addr.port;
   guards = newGuards();
@@ -198,5 +212,5 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     parts.dispose();
   }
 
-  return { discovery, shutdown, stopped: stopped.promise };
+  return { discovery, log, shutdown, stopped: stopped.promise };
 }

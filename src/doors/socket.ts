@@ -7,7 +7,9 @@ import type { Log } from "../platform/log.ts";
 const LINE_MAX = 8 * 1024 * 1024;
 const NEWLINE = 0x0a;
 const TOO_LONG =
-  '{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"the line is longer than 8 MiB","data":{"svc_code":"payload_too_large"}}}\n';
+  '{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"the line is longer than 8 MiB","data":{"svc_code":"payload_too_large"}}}';
+/** Characters that may wait for a peer before its subscriptions are asked to wait. */
+const WAITING_MAX = 256 * 1024;
 
 export interface SocketDoor {
   /** Closes the listener, lets every connection's last lines out, and closes them. */
@@ -45,7 +47,7 @@ export function serveSocket(
     async close() {
       closeQuietly(listener);
       await Promise.all([...open].map(async ([conn, writer]) => {
-        await writer.idle().catch(() => {});
+        await writer.idle();
         closeQuietly(conn);
       }));
     },
@@ -61,8 +63,8 @@ async function serveConn(
   try {
     for await (const line of lines(conn)) {
       if (line === undefined) {
-        await writer.writeRaw(TOO_LONG);
-        return;
+        writer.write(TOO_LONG);
+        return await writer.idle();
       }
       if (line !== "") connection.receive(line).catch(() => closeQuietly(conn));
     }
@@ -98,19 +100,20 @@ async function* lines(conn: Deno.UnixConn): AsyncGenerator<string | undefined> {
 class LineWriter {
   readonly #conn: Deno.UnixConn;
   #next: string[] = [];
+  /** Characters in `#next`. */
+  #size = 0;
   #writing: Promise<void> | undefined;
 
   constructor(conn: Deno.UnixConn) {
     this.#conn = conn;
   }
 
-  write(text: string): Promise<void> {
-    return this.writeRaw(`${text}\n`);
-  }
-
-  writeRaw(text: string): Promise<void> {
-    this.#next.push(text);
-    return this.#writing ??= this.#flush();
+  /** Takes a line; a promise asks the sender to wait until the peer has read. */
+  write(line: string): void | Promise<void> {
+    this.#next.push(line, "\n");
+    this.#size += line.length + 1;
+    this.#writing ??= this.#flush();
+    if (this.#size > WAITING_MAX) return this.#writing;
   }
 
   /** Resolves when nothing waits to be written. */
@@ -122,10 +125,14 @@ class LineWriter {
     try {
       while (this.#next.length > 0) {
         const bytes = new TextEncoder().encode(this.#next.splice(0).join(""));
+        this.#size = 0;
         for (let done = 0; done < bytes.length;) {
           done += await this.#conn.write(bytes.subarray(done));
         }
       }
+    } catch {
+      // The peer is gone; reading from it ends too, and that ends the connection.
+      closeQuietly(this.#conn);
     } finally {
       this.#writing = undefined;
     }

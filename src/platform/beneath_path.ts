@@ -3,6 +3,8 @@
  * text, and the rule for what is hidden.
  */
 
+import { isWithin } from "./paths.ts";
+
 /** Why a path was refused or an operation on it failed. */
 export type BeneathReason =
   | "invalid"
@@ -137,11 +139,6 @@ export function hiddenRule(hidden: readonly string[], workdir: string): HiddenRu
     .filter((entry) => isWithin(entry, fold(workdir)) && entry !== fold(workdir));
   if (inside.length === 0) return () => false;
   return (realPath) => inside.some((entry) => isWithin(fold(realPath), entry));
-}
-
-function isWithin(path: string, directory: string): boolean {
-  return path === directory ||
-    path.startsWith(directory.endsWith("/") ? directory : `${directory}/`);
 }
 
 const WINDOWS = Deno.build.os === "windows";

@@ -1,0 +1,53 @@
+/** Reading append-only files of lines, such as journals, from any byte on. */
+
+const NEWLINE = 0x0a;
+const CHUNK = 256 * 1024;
+
+/** One line of a file. */
+export interface Line {
+  line: string;
+  /** Byte offset of the line and of what follows its newline. */
+  offset: number;
+  end: number;
+  /** Whether it ended with a newline. */
+  whole: boolean;
+}
+
+/** The lines of a file between two byte offsets; never holds more than one chunk and one line. */
+export async function* readLines(path: string, from: number, to: number): AsyncGenerator<Line> {
+  using file = await Deno.open(path);
+  await file.seek(from, Deno.SeekMode.Start);
+  const decoder = new TextDecoder();
+  const chunk = new Uint8Array(CHUNK);
+  let rest: Uint8Array[] = [];
+  let offset = from;
+  let position = from;
+  while (position < to) {
+    const read = await file.read(chunk.subarray(0, Math.min(CHUNK, to - position)));
+    if (read === null) break;
+    position += read;
+    let start = 0;
+    for (let at; (at = chunk.indexOf(NEWLINE, start)) >= 0 && at < read; start = at + 1) {
+      const piece = chunk.subarray(start, at);
+      const line = rest.length === 0 ? decoder.decode(piece) : decoder.decode(joined(rest, piece));
+      rest = [];
+      const end = position - read + at + 1;
+      yield { line, offset, end, whole: true };
+      offset = end;
+    }
+    if (start < read) rest.push(chunk.slice(start, read));
+  }
+  if (rest.length > 0) {
+    yield { line: decoder.decode(joined(rest)), offset, end: position, whole: false };
+  }
+}
+
+function joined(parts: Uint8Array[], last: Uint8Array = new Uint8Array()): Uint8Array {
+  const out = new Uint8Array(parts.reduce((sum, it) => sum + it.length, last.length));
+  let at = 0;
+  for (const part of [...parts, last]) {
+    out.set(part, at);
+    at += part.length;
+  }
+  return out;
+}

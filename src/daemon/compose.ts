@@ -135,6 +135,10 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
       hidden: (session) => [...hub.hiddenFrom(session), paths.runtime_dir],
       new_lane_id: () => ids.next("lane"),
     }),
+    retention: () => ({
+      age_ms: config.journal.retention_hours * 3_600_000,
+      bytes: config.journal.retention_mb * 1_000_000,
+    }),
     onEnded: (session) => units.closeSession(session.id),
   });
 

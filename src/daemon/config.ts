@@ -17,6 +17,10 @@ const ConfigSchema = z.strictObject({
   default_model: z.string().optional(),
   default_workdir: z.string().optional(),
   http: z.strictObject({ allowed_origins: z.array(z.string()).default([]) }).prefault({}),
+  journal: z.strictObject({
+    retention_hours: z.number().positive().default(24),
+    retention_mb: z.number().positive().default(100),
+  }).prefault({}),
   agent: z.strictObject({
     approval: z.enum(["auto", "ask", "read_only"]).default("ask"),
     max_steps: z.int().min(1).max(10_000).default(50),

@@ -13,10 +13,13 @@ export interface Line {
   whole: boolean;
 }
 
-/** The lines of a file between two byte offsets; never holds more than one chunk and one line. */
+/**
+ * The lines of a file between two byte offsets; never holds more than one chunk and one line. The
+ * file is opened within the first `next()` itself, so a file put in its place later does not matter.
+ */
 export async function* readLines(path: string, from: number, to: number): AsyncGenerator<Line> {
-  using file = await Deno.open(path);
-  await file.seek(from, Deno.SeekMode.Start);
+  using file = Deno.openSync(path);
+  file.seekSync(from, Deno.SeekMode.Start);
   const decoder = new TextDecoder();
   const chunk = new Uint8Array(CHUNK);
   let rest: Uint8Array[] = [];

@@ -22,6 +22,11 @@ export interface ContentBlock {
   text: string;
 }
 
+/** What {@linkcode applyToState} had made of the events that a checkpoint stands for. */
+export type CheckpointState = Record<string, unknown>;
+/** What the transcript had made of them. */
+export type CheckpointTranscript = Record<string, unknown>;
+
 /** The fields of each event type. */
 export interface EventData {
   "session.created": {
@@ -78,6 +83,7 @@ export interface EventData {
   "session.paused": { reason: "operator" | "daemon_shutdown" };
   "session.resumed": { reason: "operator" | "daemon_started" };
   "session.ended": { reason: "killed" | "completed" | "error" };
+  "session.checkpoint": { state: CheckpointState; transcript: CheckpointTranscript };
   "daemon.reloaded": { at: string; version: string };
   "lane.created": {
     lane_id: string;

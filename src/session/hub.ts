@@ -8,6 +8,7 @@ import { MAIN_LANE } from "./events.ts";
 import type { Ids } from "./ids.ts";
 import { type IndexEntries, IndexFile } from "./index_file.ts";
 import { Journal } from "./journal.ts";
+import { needsRetention, type Retention } from "./retention.ts";
 import { Session, type SessionParts } from "./session.ts";
 import { applyToState, emptyState, type Lane, type SessionState } from "./state.ts";
 import { checkWorkdir, makeSessionDir } from "./workdir.ts";
@@ -49,6 +50,7 @@ export interface HubParts {
   ids: Ids;
   log: Log;
   runTurn: SessionParts["runTurn"];
+  retention(): Retention;
   /** Called when a session is gone, so that its tools' processes and workers go too. */
   onEnded(session: Session): void;
 }
@@ -61,6 +63,8 @@ interface Unreadable {
 
 /** How long a session must have been quiet before it gives back its memory and files. */
 const REST_MS = 5_000;
+/** How often journals are looked at for their age. */
+const RETENTION_EVERY_MS = 15 * 60_000;
 
 export class Hub {
   readonly #parts: HubParts;
@@ -71,6 +75,7 @@ export class Hub {
   /** Sessions that may hold what {@linkcode Session.rest} gives back. */
   #awake = new Set<Session>();
   #resting: number | undefined;
+  #retaining: number | undefined;
   #list: SessionItem[] | undefined;
   #items = new Map<Session, SessionItem>();
   /** Resolves when all sessions of the index are back. */
@@ -198,6 +203,7 @@ export class Hub {
   async stop(grace_ms: number): Promise<void> {
     await this.ready;
     clearTimeout(this.#resting);
+    clearTimeout(this.#retaining);
     await Promise.all([...this.#sessions.values()].map(async (session) => {
       try {
         if (session.state.state === "running") await session.pause("daemon_shutdown", grace_ms);
@@ -207,7 +213,7 @@ export class Hub {
           error: messageOf(error),
         });
       }
-      session.release();
+      await session.release();
     }));
     await this.#index.save();
   }
@@ -225,6 +231,7 @@ export class Hub {
       await this.#restoreOne(id, entry.journal_path, entry.workdir, entry.started_at);
     }
     if (entries === undefined) await this.#index.save();
+    this.#scheduleRetention(0);
   }
 
   async #restoreOne(id: string, path: string, workdir: string, started_at: string): Promise<void> {
@@ -300,6 +307,7 @@ export class Hub {
     this.#list = undefined;
     this.#awake.add(session);
     this.#resting ??= this.#scheduleRest();
+    if (durable) this.#retain(session);
     if (durable && this.#sessions.has(session.id)) {
       this.#index.save().catch((error) => {
         this.#parts.log.error("the sessions index cannot be written", { error: messageOf(error) });
@@ -314,6 +322,31 @@ export class Hub {
     }, REST_MS);
     Deno.unrefTimer(timer);
     return timer;
+  }
+
+  /** Looks now and then for journals that have grown too old while nothing happened. */
+  #scheduleRetention(after_ms: number): void {
+    this.#retaining = setTimeout(async () => {
+      for (const session of this.#sessions.values()) await this.#retain(session);
+      this.#scheduleRetention(RETENTION_EVERY_MS);
+    }, after_ms);
+    Deno.unrefTimer(this.#retaining);
+  }
+
+  async #retain(session: Session): Promise<void> {
+    const limits = this.#parts.retention();
+    if (!needsRetention(session.journal, limits)) return;
+    const { log } = this.#parts;
+    const session_id = session.id;
+    const before = session.journal.size;
+    try {
+      if (!(await session.retain(limits))) return;
+      const { size, trimmed_seq } = session.journal;
+      log.info("rewrote a journal's oldest turns", { session_id, before, size, trimmed_seq });
+      if (!this.#awake.has(session)) session.journal.release();
+    } catch (error) {
+      log.error("a journal cannot be trimmed", { session_id, error: messageOf(error) });
+    }
   }
 
   #entries(): IndexEntries {

@@ -59,7 +59,8 @@ export class IndexFile {
     try {
       await atomicWrite(this.#path, `${JSON.stringify(this.#entries())}\n`, 0o600);
     } finally {
-      this.#writing = undefined;
+      // One that waits takes the place at once: two writes never run side by side.
+      if (this.#next === undefined) this.#writing = undefined;
     }
   }
 }

@@ -2,6 +2,7 @@
  * The append-only journal of one session (contract.md section 6). The write path reads top to
  * bottom in {@linkcode Journal.append}; recovery is the reader of the same format.
  */
+import { setImmediate } from "node:timers/promises";
 import { dirname } from "@std/path";
 import { SvcError } from "../platform/errors.ts";
 import { syncDir } from "../platform/files.ts";
@@ -11,6 +12,7 @@ import { BadRecord, decodeRecord } from "./record.ts";
 
 /** Distance in bytes between two entries of the seq → offset table. */
 const MARK_EVERY = 256 * 1024;
+const CHUNK = 256 * 1024;
 const encoder = new TextEncoder();
 
 /** The journal cannot be read on; its file is left as it is. */
@@ -23,6 +25,26 @@ interface Mark {
   offset: number;
 }
 
+/** Lines of consecutive events, as they are appended in one write. */
+export interface Batch {
+  lines: string;
+  first_seq: number;
+  last_seq: number;
+  /** When the events happened, RFC 3339. */
+  at: string;
+  /** Whether to wait until they are on the disk. */
+  durable: boolean;
+}
+
+/** A rewritten journal that waits to take the old one's place. */
+export interface Compaction {
+  /**
+   * Takes over what was appended meanwhile and puts the new file in place, at once and without an
+   * await: for the journal's writer to call between two appends.
+   */
+  finish(): void;
+}
+
 export class Journal {
   readonly path: string;
   #file: Deno.FsFile | undefined;
@@ -31,6 +53,10 @@ export class Journal {
   #last_seq = 0;
   /** Where some records begin, so that a replay need not read from the start. */
   #marks: Mark[] = [];
+  /** seq up to which a checkpoint stands for the records; 0 without one. */
+  #trimmed_seq = 0;
+  /** When the oldest event happened that no checkpoint stands for. */
+  #oldest_at: string | undefined;
 
   private constructor(path: string) {
     this.path = path;
@@ -61,6 +87,8 @@ export class Journal {
     const journal = new Journal(path);
     const info = await Deno.lstat(path);
     if (!info.isFile) throw new UnreadableJournal("the journal is not a regular file");
+    // Left by a crash during a compaction; the journal itself is whole.
+    await Deno.remove(compactionPath(path)).catch(() => {});
     let line_number = 0;
     let bad: string | undefined;
     for await (const { line, offset, end, whole } of readLines(path, 0, info.size)) {
@@ -70,10 +98,14 @@ export class Journal {
       try {
         const event = decodeRecord(line);
         const expected = journal.#last_seq + 1;
-        if (line_number > 1 && event.seq !== expected) {
+        if (line_number === 1 && event.type === "session.checkpoint") {
+          journal.#trimmed_seq = event.seq;
+        } else if (event.seq !== expected) {
           throw new UnreadableJournal(
             `line ${line_number} has seq ${event.seq}, expected ${expected}`,
           );
+        } else {
+          journal.#oldest_at ??= event.at;
         }
         onEvent(event);
         journal.#advance(event.seq, offset, end);
@@ -98,23 +130,26 @@ export class Journal {
     return this.#last_seq;
   }
 
+  /** The seq up to which the records were rewritten into a checkpoint; 0 when none were. */
+  get trimmed_seq(): number {
+    return this.#trimmed_seq;
+  }
+
+  /** When the oldest event happened that is not in a checkpoint; undefined when there is none. */
+  get oldest_at(): string | undefined {
+    return this.#oldest_at;
+  }
+
   /** Bytes of the journal. */
   get size(): number {
     return this.#size;
   }
 
   /**
-   * Appends the lines of consecutive events in one write: either all of them are in the journal
-   * afterwards, or, when it throws, none.
-   *
-   * @param durable also waits until they are on the disk.
+   * Appends consecutive events: either all of them are in the journal afterwards, or, when it
+   * throws, none.
    */
-  async append(
-    lines: string,
-    first_seq: number,
-    last_seq: number,
-    durable: boolean,
-  ): Promise<void> {
+  async append({ lines, first_seq, last_seq, at, durable }: Batch): Promise<void> {
     if (first_seq !== this.#last_seq + 1) {
       throw new SvcError(
         "append_only_violation",
@@ -125,7 +160,7 @@ export class Journal {
     const bytes = encoder.encode(lines);
     try {
       file.seekSync(this.#size, Deno.SeekMode.Start);
-      for (let done = 0; done < bytes.length;) done += file.writeSync(bytes.subarray(done));
+      writeAll(file, bytes);
       if (durable) await file.sync();
     } catch (error) {
       file.truncateSync(this.#size);
@@ -133,15 +168,90 @@ export class Journal {
     }
     this.#advance(first_seq, this.#size, this.#size + bytes.length);
     this.#last_seq = last_seq;
+    this.#oldest_at ??= at;
   }
 
   /** The events with seq > `since_seq` that are in the journal now, oldest first. */
   async *read(since_seq: number): AsyncGenerator<SessionEvent> {
+    for await (const { event } of this.records(since_seq)) yield event;
+  }
+
+  /** As {@linkcode Journal.read}, each event with the byte offset behind its record. */
+  async *records(since_seq: number): AsyncGenerator<{ event: SessionEvent; end: number }> {
     const mark = this.#marks.findLast((it) => it.seq <= since_seq + 1);
-    for await (const { line } of readLines(this.path, mark?.offset ?? 0, this.#size)) {
+    for await (const { line, end } of readLines(this.path, mark?.offset ?? 0, this.#size)) {
       const event = decodeRecord(line);
-      if (event.seq > since_seq) yield event;
+      if (event.seq > since_seq) yield { event, end };
     }
+  }
+
+  /**
+   * Writes the journal anew beside the old one, with a checkpoint in place of its first records.
+   *
+   * @param line the checkpoint's record.
+   * @param seq the last seq that the checkpoint stands for.
+   * @param from the byte offset behind that record.
+   * @returns what puts the new file in place.
+   */
+  async compact(line: string, seq: number, from: number): Promise<Compaction> {
+    const path = compactionPath(this.path);
+    const file = Deno.openSync(path, {
+      read: true,
+      write: true,
+      create: true,
+      truncate: true,
+      mode: 0o600,
+    });
+    const header = encoder.encode(line);
+    let copied = from;
+    const buffer = new Uint8Array(CHUNK);
+    using old = Deno.openSync(this.path);
+    const copyNext = () => {
+      old.seekSync(copied, Deno.SeekMode.Start);
+      const read = old.readSync(buffer.subarray(0, Math.min(CHUNK, this.#size - copied))) ?? 0;
+      writeAll(file, buffer.subarray(0, read));
+      copied += read;
+    };
+    try {
+      writeAll(file, header);
+      while (copied < this.#size) {
+        copyNext();
+        await setImmediate();
+      }
+      await file.sync();
+    } catch (error) {
+      file.close();
+      await Deno.remove(path);
+      throw error;
+    }
+    const oldest_at = await this.#firstAt(seq);
+    return {
+      finish: () => {
+        using rest = Deno.openSync(this.path);
+        rest.seekSync(copied, Deno.SeekMode.Start);
+        const bytes = new Uint8Array(this.#size - copied);
+        for (let done = 0; done < bytes.length;) done += rest.readSync(bytes.subarray(done)) ?? 0;
+        writeAll(file, bytes);
+        file.syncSync();
+        Deno.renameSync(path, this.path);
+        syncDir(dirname(this.path));
+        this.release();
+        this.#file = file;
+        const shift = header.length - from;
+        this.#marks = [
+          { seq, offset: 0 },
+          ...this.#marks.filter((mark) => mark.seq > seq)
+            .map((mark) => ({ seq: mark.seq, offset: mark.offset + shift })),
+        ];
+        this.#size += shift;
+        this.#trimmed_seq = seq;
+        this.#oldest_at = oldest_at;
+      },
+    };
+  }
+
+  async #firstAt(since_seq: number): Promise<string | undefined> {
+    for await (const { at } of this.read(since_seq)) return at;
   }
 
   /** Gives the file back; the next append opens it again. */
@@ -160,4 +270,13 @@ export class Journal {
     this.#last_seq = seq;
     this.#size = end;
   }
+}
+
+/** Where a journal is written anew. */
+function compactionPath(path: string): string {
+  return `${path}.compact`;
+}
+
+function writeAll(file: Deno.FsFile, bytes: Uint8Array): void {
+  for (let done = 0; done < bytes.length;) done += file.writeSync(bytes.subarray(done));
 }

@@ -19,6 +19,7 @@ import {
 } from "./events.ts";
 import type { Journal } from "./journal.ts";
 import { encodeRecord } from "./record.ts";
+import { planCheckpoint, type Retention } from "./retention.ts";
 import { applyToState, findLane, laneEnded, laneMayMove, type SessionState } from "./state.ts";
 import {
   type Deltas,
@@ -70,6 +71,8 @@ interface RunningTurn extends Turn {
 
 /** How long a killed or paused session's tools may take to stop. */
 const STOP_GRACE_MS = 5_000;
+/** How long a slow subscriber may take for its last events when the daemon stops. */
+const DELIVER_GRACE_MS = 1_000;
 
 export class Session implements Source {
   readonly id: string;
@@ -77,12 +80,15 @@ export class Session implements Source {
   readonly journal: Journal;
   readonly #parts: SessionParts;
   #waiting: Waiting[] = [];
+  #jobs: (() => void)[] = [];
+  #compacting = false;
   #draining = false;
   #subscriptions = new Set<Subscription>();
   #turn: RunningTurn | undefined;
   #transcript: Transcript | undefined;
   #sending = new Map<string, Promise<{ message_id: string; seq: number }>>();
   #approvals = new Map<string, (decision: Decision) => void>();
+  #closing_stray: Promise<void> | undefined;
   /** Whether a message came that no model call has seen. */
   #fresh = false;
   /** The end was asked for: nothing new is taken. */
@@ -164,15 +170,35 @@ export class Session implements Source {
 
   #post(waiting: Waiting): void {
     this.#waiting.push(waiting);
+    this.#wake();
+  }
+
+  #wake(): void {
     if (this.#draining) return;
     this.#draining = true;
     setImmediate(() => this.#drain());
   }
 
+  /** Runs a job of the writer's between two commits. */
+  #betweenCommits(job: () => void): Promise<void> {
+    const done = Promise.withResolvers<void>();
+    this.#jobs.push(() => {
+      try {
+        done.resolve(job());
+      } catch (error) {
+        done.reject(error);
+      }
+    });
+    this.#wake();
+    return done.promise;
+  }
+
   async #drain(): Promise<void> {
-    while (this.#waiting.length > 0) {
+    while (this.#waiting.length > 0 || this.#jobs.length > 0) {
+      for (const job of this.#jobs.splice(0)) job();
       const batch = this.#waiting;
       this.#waiting = [];
+      if (batch.length === 0) continue;
       try {
         await this.#commit(batch);
       } catch (cause) {
@@ -207,7 +233,8 @@ export class Session implements Source {
       lines += encodeRecord(event, data_json);
       return { ...event, session_id: this.id, data_json };
     });
-    await this.journal.append(lines, first_seq, first_seq + events.length - 1, durable);
+    const last_seq = first_seq + events.length - 1;
+    await this.journal.append({ lines, first_seq, last_seq, at, durable });
     this.#touched = Date.now();
     events.forEach((event, n) => {
       applyToState(this.state, event);
@@ -237,6 +264,7 @@ export class Session implements Source {
   }
 
   async *replay(since_seq: number): AsyncGenerator<Published> {
+    this.#requireKept(since_seq);
     for await (const event of this.journal.read(since_seq)) {
       yield { ...event, session_id: this.id, data_json: JSON.stringify(event.data) };
     }
@@ -254,7 +282,8 @@ export class Session implements Source {
    * Makes a subscription; it delivers nothing before its `start` is called.
    *
    * @param options.since_seq the last seq the subscriber has; by default only what comes from now on.
-   * @throws {SvcError} validation when since_seq is beyond the last event.
+   * @throws {SvcError} validation when since_seq is beyond the last event; journal_trimmed when
+   * retention has rewritten what follows it.
    */
   subscribe(sink: Sink, options: { since_seq?: number; deltas?: Deltas }): Subscription {
     const { since_seq = this.published_seq, deltas = "both" } = options;
@@ -264,10 +293,11 @@ export class Session implements Source {
         `since_seq ${since_seq} is beyond the last event, ${this.published_seq}`,
       );
     }
+    this.#requireKept(since_seq);
     return new Subscription(this, sink, { since_seq, deltas });
   }
 
-  /** The conversation, read from the journal when it is not at hand. */
+  /** The conversation, read from the journal when it is not at hand; kept while a turn needs it. */
   async transcript(): Promise<Transcript> {
     while (this.#transcript === undefined) {
       const transcript = new Transcript();
@@ -278,7 +308,9 @@ export class Session implements Source {
         seq = event.seq;
       }
       // Events committed meanwhile are missing from it: read again rather than merge.
-      if (seq === this.state.last_seq) this.#transcript = transcript;
+      if (seq !== this.state.last_seq) continue;
+      if (this.#turn === undefined) return transcript;
+      this.#transcript = transcript;
     }
     return this.#transcript;
   }
@@ -291,6 +323,41 @@ export class Session implements Source {
     this.#transcript = undefined;
     this.journal.release();
     return true;
+  }
+
+  /**
+   * Keeps the journal within its limits: rewrites the oldest finished turns into a checkpoint.
+   *
+   * @returns whether anything was rewritten.
+   */
+  async retain(limits: Retention): Promise<boolean> {
+    if (this.#compacting) return false;
+    this.#compacting = true;
+    try {
+      const plan = await planCheckpoint(this.id, this.journal, limits);
+      if (plan === undefined) return false;
+      const { event, end } = plan;
+      const line = encodeRecord(event, JSON.stringify(event.data));
+      const compaction = await this.journal.compact(line, event.seq, end);
+      await this.#betweenCommits(() => compaction.finish());
+      return true;
+    } finally {
+      this.#compacting = false;
+    }
+  }
+
+  #requireKept(since_seq: number): void {
+    const { trimmed_seq } = this.journal;
+    if (since_seq >= trimmed_seq) return;
+    const oldest_seq = trimmed_seq + 1;
+    throw new SvcError(
+      "journal_trimmed",
+      `events up to ${trimmed_seq} of session ${this.id} are in a checkpoint`,
+      {
+        hint: `session.transcript has their outcome; subscribe with since_seq ${trimmed_seq}`,
+        details: { oldest_seq },
+      },
+    );
   }
 
   // ── the turn ─────────────────────────────────────────────────────────────────────────────────
@@ -323,11 +390,14 @@ export class Session implements Source {
     return { message_id, seq };
   }
 
-  /** Says whether a message waits that no model call has seen, and counts it as seen. */
-  takeFresh(): boolean {
-    const fresh = this.#fresh;
+  /** Whether a message waits that no model call has seen. */
+  get fresh(): boolean {
+    return this.#fresh;
+  }
+
+  /** Counts the messages that wait as seen: a model call is built from them. */
+  takeFresh(): void {
     this.#fresh = false;
-    return fresh;
   }
 
   #startTurn(): void {
@@ -360,8 +430,11 @@ export class Session implements Source {
     } catch (error) {
       end = { stop_reason: "error", error: messageOf(error) };
     }
-    // What it was asked to do outranks how its parts failed while they were torn down.
-    if (turn.stop_reason !== undefined) end = { stop_reason: turn.stop_reason };
+    // What it was asked to do outranks how its parts failed while they were torn down; a turn that
+    // reached its end before it was cut off is whole.
+    if (turn.stop_reason !== undefined && (turn.signal.aborted || end.stop_reason !== "ok")) {
+      end = { stop_reason: turn.stop_reason };
+    }
     try {
       await this.#completeTurn(turn.turn_id, end);
     } catch (error) {
@@ -389,7 +462,10 @@ export class Session implements Source {
   /** Ends a turn that is open in the journal though nothing runs it: after a crash or a full disk. */
   async closeStrayTurn(stop_reason: StopReason): Promise<void> {
     if (this.#turn !== undefined || this.state.turn === undefined) return;
-    await this.#completeTurn(this.state.turn.turn_id, { stop_reason });
+    const { turn_id } = this.state.turn;
+    this.#closing_stray ??= this.#completeTurn(turn_id, { stop_reason })
+      .finally(() => this.#closing_stray = undefined);
+    await this.#closing_stray;
   }
 
   /** Cancels the turn in flight and waits, at most 5 s, until it is gone. */
@@ -455,8 +531,10 @@ export class Session implements Source {
     this.journal.release();
   }
 
-  /** Lets go of the files; for the daemon's stop, after everything is recorded. */
-  release(): void {
+  /** Lets go of subscribers and files; for the daemon's stop, after everything is recorded. */
+  async release(): Promise<void> {
+    const delivered = [...this.#subscriptions].map((subscription) => subscription.delivered);
+    await within(Promise.all(delivered), DELIVER_GRACE_MS);
     const error = new SvcError("shutting_down", "the daemon is stopping", {
       hint: "subscribe again with since_seq when it is back",
     });
@@ -533,7 +611,7 @@ export class Session implements Source {
   }
 }
 
-async function within(promise: Promise<void>, ms: number): Promise<boolean> {
+async function within(promise: Promise<unknown>, ms: number): Promise<boolean> {
   try {
     await deadline(promise, ms);
     return true;

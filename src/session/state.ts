@@ -4,6 +4,7 @@
  */
 import type {
   Approval,
+  CheckpointState,
   ContentBlock,
   LaneKind,
   LaneStatus,
@@ -72,6 +73,10 @@ export interface SessionState {
   sent: Map<string, { message_id: string; seq: number }>;
 }
 
+type CheckpointedState = Omit<SessionState, "sent"> & {
+  sent: [string, { message_id: string; seq: number }][];
+};
+
 /** How many client_message_ids are remembered: a client retries soon or never. */
 const SENT_KEPT = 256;
 /** Finished tool lanes kept for listing. */
@@ -121,11 +126,21 @@ export function laneEnded(lane: Lane): boolean {
   return LANE_MOVES[lane.status].length === 0;
 }
 
+/** What a checkpoint keeps of a state. */
+export function stateToCheckpoint({ sent, ...state }: SessionState): CheckpointState {
+  return { ...state, sent: [...sent] };
+}
+
 /** Applies one event. Events of types this version does not know only move `last_seq`. */
 export function applyToState(state: SessionState, event: SessionEvent): void {
   state.last_seq = event.seq;
   state.last_event_at = event.at;
   switch (event.type) {
+    case "session.checkpoint": {
+      const { sent, ...kept } = event.data.state as unknown as CheckpointedState;
+      Object.assign(state, kept, { sent: new Map(sent) });
+      break;
+    }
     case "session.created":
       state.workdir = event.data.workdir;
       state.model = event.data.model;

@@ -41,6 +41,7 @@ export class Subscription {
   #last_seq: number;
   #queue: Published[] = [];
   #pumping = false;
+  #pumped: Promise<void> = Promise.resolve();
   #closed = false;
 
   constructor(source: Source, sink: Sink, options: { since_seq: number; deltas: Deltas }) {
@@ -82,7 +83,12 @@ export class Subscription {
       );
     }
     this.#queue.push(event);
-    if (!this.#pumping) this.#pump();
+    if (!this.#pumping) this.#pumped = this.#pump();
+  }
+
+  /** Resolves when the sink has taken the live events that it was pushed; never rejects. */
+  get delivered(): Promise<void> {
+    return this.#pumped;
   }
 
   /** Ends the subscription without telling the sink. */

@@ -4,7 +4,7 @@
  * session costs no memory for its history.
  */
 import type { Message, ToolCall, ToolResult } from "../agent/models/model.ts";
-import { MODEL_RETRY, type SessionEvent } from "./events.ts";
+import { type CheckpointTranscript, MODEL_RETRY, type SessionEvent } from "./events.ts";
 
 interface Step {
   /** seq of its first event: what was sent later, the model had not seen. */
@@ -15,6 +15,13 @@ interface Step {
 }
 
 type Item = { user: string; seq: number } | { step: Step };
+
+interface Checkpointed {
+  items: Item[];
+  waiting: { user: string; seq: number }[];
+  /** How many of the last outputs had not been elided. */
+  full_outputs: number;
+}
 
 /**
  * Tool output kept in full, in characters. Past it the older half is replaced by a note at once, and
@@ -34,9 +41,25 @@ export class Transcript {
   #outputs: ToolResult[] = [];
   #output_length = 0;
 
+  /** What a checkpoint keeps, taken between turns. */
+  toCheckpoint(): CheckpointTranscript {
+    return { items: this.#items, waiting: this.#waiting, full_outputs: this.#outputs.length };
+  }
+
+  #restore({ items, waiting, full_outputs }: Checkpointed): void {
+    this.#items = items;
+    this.#waiting = waiting;
+    const results = items.flatMap((item) => "step" in item ? item.step.results : []);
+    this.#outputs = results.slice(results.length - full_outputs);
+    this.#output_length = this.#outputs.reduce((sum, it) => sum + it.output.length, 0);
+  }
+
   /** Applies one event, in seq order. */
   apply(event: SessionEvent): void {
     switch (event.type) {
+      case "session.checkpoint":
+        this.#restore(event.data.transcript as unknown as Checkpointed);
+        break;
       case "user.message":
         this.#waiting.push({ user: event.data.text, seq: event.seq });
         break;

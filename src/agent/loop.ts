@@ -42,7 +42,7 @@ export function turnRunner(parts: LoopParts): (session: Session, turn: Turn) => 
       }
       const calls = await askModel(parts, model, session, turn);
       if (calls.length > 0) await runCalls(parts, calls, session, turn);
-      else if (!session.takeFresh()) return { stop_reason: "ok" };
+      else if (!session.fresh) return { stop_reason: "ok" };
     }
     return { stop_reason: "budget", error: `the limit of ${max_steps} steps a turn is reached` };
   };
@@ -81,13 +81,16 @@ async function askModel(
     shouldRetry: ({ error, attemptNumber, retryDelay }) =>
       noteRetry(session, turn, error, attemptNumber, retryDelay),
   });
-  await session.emit("cost.tick", {
+  const cost = {
     usd_delta: parts.cost(model.id, usage),
     tokens_in: usage.tokens_in,
     tokens_out: usage.tokens_out,
     tokens_cached: usage.tokens_cached,
-    seen_seq,
-  });
+  };
+  await Promise.all([
+    session.emit("cost.tick", { ...cost, seen_seq }),
+    session.emit("lane.cost", { lane_id: MAIN_LANE, ...cost }),
+  ]);
   return calls;
 }
 
@@ -186,13 +189,13 @@ async function perform(
   if (problem !== undefined) return { ok: false, output: `invalid arguments:\n${problem}` };
   const refusal = await approve(tool, args, call.call_id, session, turn);
   if (refusal !== undefined) return { ok: false, output: refusal };
-  const lane = watchLane(session, parts.new_lane_id, tool.describe(args));
+  const lane = watchLane(session, turn, parts.new_lane_id, tool.describe(args));
   try {
     const outcome = await tool.run(args, {
       session_id: session.id,
       workdir: session.state.workdir,
       hidden: parts.hidden(session),
-      signal: turn.signal,
+      signal: lane.signal,
       onOutput: lane.output,
     });
     await lane.end(outcome.ok ? "done" : "errored");

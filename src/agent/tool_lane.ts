@@ -1,5 +1,5 @@
 import { MAIN_LANE } from "../session/events.ts";
-import type { Session } from "../session/session.ts";
+import type { Session, Turn } from "../session/session.ts";
 
 /** A tool call becomes a lane of its own when it runs longer than this (contract.md section 5). */
 const LANE_AFTER_MS = 2_000;
@@ -7,6 +7,8 @@ const LANE_AFTER_MS = 2_000;
 const EARLY_KEPT = 16 * 1024;
 
 export interface ToolLane {
+  /** Fires when the call must stop: its turn is stopped, or its lane is killed. */
+  readonly signal: AbortSignal;
   /** Takes output of the call as it comes. */
   output(text: string): void;
   /** Ends the watch and, if there is a lane by then, the lane. */
@@ -14,11 +16,18 @@ export interface ToolLane {
 }
 
 /** Watches a running call: nothing at first, a lane with live output once it takes long. */
-export function watchLane(session: Session, newId: () => string, label: string): ToolLane {
+export function watchLane(
+  session: Session,
+  turn: Turn,
+  newId: () => string,
+  label: string,
+): ToolLane {
   const started_at = new Date().toISOString();
   let early = "";
   let lane_id: string | undefined;
   let opened = Promise.resolve();
+  let forget = () => {};
+  const killed = new AbortController();
   const open = async (id: string) => {
     await session.emit("lane.created", {
       lane_id: id,
@@ -28,6 +37,7 @@ export function watchLane(session: Session, newId: () => string, label: string):
       started_at,
     });
     await session.moveLane(id, "running", "the call takes long", "tool_running");
+    forget = session.onLaneKilled(id, () => killed.abort(new Error("its lane was killed")));
     lane_id = id;
     if (early !== "") session.emitLaneText(id, early);
     early = "";
@@ -37,6 +47,7 @@ export function watchLane(session: Session, newId: () => string, label: string):
     opened = open(newId()).catch(() => {});
   }, LANE_AFTER_MS);
   return {
+    signal: AbortSignal.any([turn.signal, killed.signal]),
     output(text) {
       if (lane_id !== undefined) session.emitLaneText(lane_id, text);
       else early = (early + text).slice(-EARLY_KEPT);
@@ -44,7 +55,9 @@ export function watchLane(session: Session, newId: () => string, label: string):
     async end(status) {
       clearTimeout(timer);
       await opened;
-      if (lane_id !== undefined) await session.moveLane(lane_id, status, "the call ended", status);
+      forget();
+      if (lane_id === undefined || killed.signal.aborted) return;
+      await session.moveLane(lane_id, status, "the call ended", status);
     },
   };
 }

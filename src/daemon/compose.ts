@@ -116,6 +116,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     home: paths.home,
     index_path: paths.index,
     journal_links: paths.journal_links,
+    anchors: paths.anchors,
     version: VERSION,
     ids,
     log,

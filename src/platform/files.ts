@@ -1,4 +1,4 @@
-import { dirname } from "@std/path";
+import { dirname, join } from "@std/path";
 import { SvcError } from "./errors.ts";
 
 const POSIX = Deno.build.os !== "windows";
@@ -38,6 +38,18 @@ export async function atomicWrite(
     throw error;
   }
   if (durable) syncDir(dirname(path));
+}
+
+const TEMPORARY = /\.[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\.tmp$/;
+
+/**
+ * Removes the temporary files that {@linkcode atomicWrite} left in a directory when its process was
+ * killed. For a directory that no other process writes to, and before the first write of this one.
+ */
+export function removeTemporaries(dir: string): void {
+  for (const { name, isFile } of Deno.readDirSync(dir)) {
+    if (isFile && TEMPORARY.test(name)) Deno.removeSync(join(dir, name));
+  }
 }
 
 /**

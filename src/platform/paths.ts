@@ -11,6 +11,8 @@ export interface HomePaths {
   index: string;
   /** One link for each session to its journal: what a lost index is rebuilt from. */
   journal_links: string;
+  /** Where the sessions' ledgers stood, a file a session. */
+  anchors: string;
   config: string;
   log_dir: string;
   log: string;
@@ -45,6 +47,7 @@ export function homePaths(env: Env, uid: number | null): HomePaths {
     lock: join(home, "daemon.lock"),
     index: join(home, "sessions-index.json"),
     journal_links: join(home, "journals"),
+    anchors: join(home, "ledger"),
     config: join(home, "daemon.toml"),
     log_dir,
     log: join(log_dir, "daemon.ndjson"),

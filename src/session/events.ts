@@ -9,6 +9,10 @@ export type StopReason = "ok" | "cancelled" | "error" | "budget" | "critic" | "i
 export type LaneKind = "main" | "tool" | "mission_task" | "lobe" | "router";
 export type LaneStatus = "pending" | "running" | "blocked" | "done" | "errored" | "cancelled";
 
+/** Steps of repairing a criterion that failed, T1 intent match to T8 soft pass (contract.md section 4). */
+export type Tier = "T1" | "T2" | "T3" | "T4" | "T5" | "T6" | "T7" | "T8";
+export type TierStatus = "pending" | "running" | "passed" | "failed";
+
 /** Input and output tokens of a turn. `tokens_cached` is the part of `tokens_in` read from a cache. */
 export interface TurnUsage {
   tokens_in: number;
@@ -83,8 +87,20 @@ export interface EventData {
   "session.paused": { reason: "operator" | "daemon_shutdown" };
   "session.resumed": { reason: "operator" | "daemon_started" };
   "session.ended": { reason: "killed" | "completed" | "error" };
-  "session.checkpoint": { state: CheckpointState; transcript: CheckpointTranscript };
+  "session.checkpoint": {
+    state: CheckpointState;
+    transcript: CheckpointTranscript;
+    /** Ledger hash of the last record it stands for, so that the chain goes on. */
+    chain: string;
+  };
   "daemon.reloaded": { at: string; version: string };
+  "descent.tier_changed": {
+    ac_id: string;
+    tier: Tier;
+    status: TierStatus;
+    evidence_ref?: string;
+    failure_class?: "code_bug" | "ac_bug" | "environment";
+  };
   "lane.created": {
     lane_id: string;
     kind: LaneKind;
@@ -100,7 +116,15 @@ export interface EventData {
     reason_code: string;
   };
   "lane.delta": { lane_id: string; delta_seq: number; content_block: ContentBlock };
+  "lane.cost": {
+    lane_id: string;
+    usd_delta: number;
+    tokens_in: number;
+    tokens_out: number;
+    tokens_cached: number;
+  };
   "lane.note": { lane_id: string; text: string; reason_code: string };
+  "lane.killed": { lane_id: string; reason: string; actor: string };
 }
 
 export type EventType = keyof EventData;
@@ -122,3 +146,7 @@ export const MAIN_LANE = "main";
 
 /** The `reason_code` of the note before a model call is tried again: what it said so far is void. */
 export const MODEL_RETRY = "model_retry";
+
+/** The `reason_code`s of the notes that pin a lane and let it go. */
+export const PINNED = "pinned";
+export const UNPINNED = "unpinned";

@@ -1,13 +1,14 @@
 /** All sessions of a daemon: made, found, listed, brought back after a restart. */
 import { basename, join } from "@std/path";
 import { messageOf, SvcError } from "../platform/errors.ts";
-import { ensurePrivateDir } from "../platform/files.ts";
+import { ensurePrivateDir, removeTemporaries } from "../platform/files.ts";
 import type { Log } from "../platform/log.ts";
 import type { Approval } from "./events.ts";
 import { MAIN_LANE } from "./events.ts";
 import type { Ids } from "./ids.ts";
 import { type IndexEntries, IndexFile } from "./index_file.ts";
 import { Journal } from "./journal.ts";
+import { readAnchor, writeAnchor } from "./ledger.ts";
 import { needsRetention, type Retention } from "./retention.ts";
 import { Session, type SessionParts } from "./session.ts";
 import { applyToState, emptyState, type Lane, type SessionState } from "./state.ts";
@@ -45,6 +46,8 @@ export interface SessionItem {
 export interface HubParts {
   home: string;
   index_path: string;
+  /** Where ledger anchors are kept, a file a session. */
+  anchors: string;
   journal_links: string;
   version: string;
   ids: Ids;
@@ -122,6 +125,13 @@ export class Hub {
     throw new SvcError("not_found", `there is no session ${JSON.stringify(id)}`, {
       hint: "`svc ctl sessions list` shows the sessions",
     });
+  }
+
+  /** The session of that id, or without one all that can be read. @throws {SvcError} as `get`. */
+  async some(id: string | undefined): Promise<Session[]> {
+    if (id !== undefined) return [await this.get(id)];
+    await this.ready;
+    return [...this.#sessions.values()];
   }
 
   /** The sessions, oldest first. The same array is returned until something changes. */
@@ -224,7 +234,9 @@ export class Hub {
   }
 
   async #restore(): Promise<void> {
+    removeTemporaries(this.#parts.home);
     ensurePrivateDir(this.#parts.journal_links);
+    ensurePrivateDir(this.#parts.anchors);
     const { entries, problem } = await this.#index.read();
     const found = entries ?? await this.#rebuiltIndex(problem!);
     for (const [id, entry] of Object.entries(found)) {
@@ -317,7 +329,11 @@ export class Hub {
 
   #scheduleRest(): number {
     const timer = setTimeout(() => {
-      for (const session of this.#awake) if (session.rest(REST_MS)) this.#awake.delete(session);
+      for (const session of this.#awake) {
+        if (!session.rest(REST_MS)) continue;
+        this.#awake.delete(session);
+        this.#anchor(session);
+      }
       this.#resting = this.#awake.size > 0 ? this.#scheduleRest() : undefined;
     }, REST_MS);
     Deno.unrefTimer(timer);
@@ -331,6 +347,21 @@ export class Hub {
       this.#scheduleRetention(RETENTION_EVERY_MS);
     }, after_ms);
     Deno.unrefTimer(this.#retaining);
+  }
+
+  /** Keeps where a session's ledger stands apart from its journal, to hold the two together later. */
+  async #anchor(session: Session): Promise<void> {
+    const path = this.anchorPath(session.id);
+    try {
+      await writeAnchor(path, session.journal, await readAnchor(path));
+    } catch (error) {
+      this.#parts.log.error("a ledger cannot be anchored", { path, error: messageOf(error) });
+    }
+  }
+
+  /** The file of a session's ledger anchor. */
+  anchorPath(id: string): string {
+    return join(this.#parts.anchors, `${id}.json`);
   }
 
   async #retain(session: Session): Promise<void> {

@@ -36,6 +36,15 @@ export interface Batch {
   durable: boolean;
 }
 
+/** One record of a journal. */
+export interface JournalRecord {
+  event: SessionEvent;
+  /** Its line, without the newline. */
+  line: string;
+  /** Byte offset behind its newline. */
+  end: number;
+}
+
 /** A rewritten journal that waits to take the old one's place. */
 export interface Compaction {
   /**
@@ -176,12 +185,12 @@ export class Journal {
     for await (const { event } of this.records(since_seq)) yield event;
   }
 
-  /** As {@linkcode Journal.read}, each event with the byte offset behind its record. */
-  async *records(since_seq: number): AsyncGenerator<{ event: SessionEvent; end: number }> {
+  /** As {@linkcode Journal.read}, each event with its line and the byte offset behind it. */
+  async *records(since_seq: number): AsyncGenerator<JournalRecord> {
     const mark = this.#marks.findLast((it) => it.seq <= since_seq + 1);
     for await (const { line, end } of readLines(this.path, mark?.offset ?? 0, this.#size)) {
       const event = decodeRecord(line);
-      if (event.seq > since_seq) yield { event, end };
+      if (event.seq > since_seq) yield { event, line, end };
     }
   }
 

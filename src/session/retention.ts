@@ -4,6 +4,7 @@
  */
 import type { SessionEvent } from "./events.ts";
 import type { Journal } from "./journal.ts";
+import { chain } from "./ledger.ts";
 import { applyToState, emptyState, stateToCheckpoint } from "./state.ts";
 import { Transcript } from "./transcript.ts";
 
@@ -42,12 +43,18 @@ export async function planCheckpoint(
   if (cut === undefined) return undefined;
   const state = emptyState(id);
   const transcript = new Transcript();
-  for await (const event of journal.read(0)) {
+  let head = "";
+  for await (const { event, hash } of chain(journal)) {
     if (event.seq > cut.seq) break;
     applyToState(state, event);
     transcript.apply(event);
+    head = hash;
   }
-  const data = { state: stateToCheckpoint(state), transcript: transcript.toCheckpoint() };
+  const data = {
+    state: stateToCheckpoint(state),
+    transcript: transcript.toCheckpoint(),
+    chain: head,
+  };
   return {
     event: { seq: cut.seq, at: cut.at, type: "session.checkpoint", data },
     end: cut.end,

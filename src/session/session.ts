@@ -20,7 +20,14 @@ import {
 import type { Journal } from "./journal.ts";
 import { encodeRecord } from "./record.ts";
 import { planCheckpoint, type Retention } from "./retention.ts";
-import { applyToState, findLane, laneEnded, laneMayMove, type SessionState } from "./state.ts";
+import {
+  applyToState,
+  findLane,
+  type Lane,
+  laneEnded,
+  laneMayMove,
+  type SessionState,
+} from "./state.ts";
 import {
   type Deltas,
   type Published,
@@ -87,12 +94,15 @@ export class Session implements Source {
   #turn: RunningTurn | undefined;
   #transcript: Transcript | undefined;
   #sending = new Map<string, Promise<{ message_id: string; seq: number }>>();
+  #lane_stops = new Map<string, () => void>();
   #approvals = new Map<string, (decision: Decision) => void>();
   #closing_stray: Promise<void> | undefined;
   /** Whether a message came that no model call has seen. */
   #fresh = false;
   /** The end was asked for: nothing new is taken. */
   #closing = false;
+  /** session.paused is on its way: no turn begins before it. */
+  #pausing = false;
   /** session.ended is on its way: no event may follow it. */
   #ending = false;
   #touched = Date.now();
@@ -161,6 +171,57 @@ export class Session implements Source {
     }
     const prev_status = lane.status;
     await this.emit("lane.status", { lane_id, status, prev_status, reason, reason_code });
+  }
+
+  /**
+   * Ends a lane and, with `cascade`, the lanes below it: the work stops, lane.killed and
+   * lane.status are recorded.
+   *
+   * @returns the lanes that were ended.
+   * @throws {SvcError} not_found; conflict for the main lane, for one that has ended, and for one
+   * with lanes below it when `cascade` is false.
+   */
+  async killLane(
+    lane_id: string,
+    options: { cascade: boolean; reason: string; actor: string },
+  ): Promise<string[]> {
+    const lane = this.lane(lane_id);
+    if (lane_id === MAIN_LANE) {
+      throw new SvcError("conflict", "the main lane lives as long as its session", {
+        hint: "session.cancel ends its turn, session.kill the session",
+      });
+    }
+    if (laneEnded(lane)) {
+      throw new SvcError("conflict", `lane ${lane_id} is ${lane.status} already`);
+    }
+    const below = this.state.lanes.filter((it) => it.parent_lane_id === lane_id && !laneEnded(it));
+    if (below.length > 0 && !options.cascade) {
+      throw new SvcError("conflict", `lane ${lane_id} has ${below.length} lanes below it`, {
+        hint: "set cascade to end them too",
+      });
+    }
+    const killed: string[] = [];
+    for (const child of below) killed.push(...await this.killLane(child.lane_id, options));
+    const { reason, actor } = options;
+    await this.emit("lane.killed", { lane_id, reason, actor });
+    await this.moveLane(lane_id, "cancelled", reason, "killed");
+    this.#lane_stops.get(lane_id)?.();
+    return [...killed, lane_id];
+  }
+
+  /** The lane of that id. @throws {SvcError} not_found. */
+  lane(lane_id: string): Lane {
+    const lane = findLane(this.state, lane_id);
+    if (lane === undefined) {
+      throw new SvcError("not_found", `session ${this.id} has no lane ${JSON.stringify(lane_id)}`);
+    }
+    return lane;
+  }
+
+  /** Has `stop` called when the lane is killed. @returns what takes that back. */
+  onLaneKilled(lane_id: string, stop: () => void): () => void {
+    this.#lane_stops.set(lane_id, stop);
+    return () => this.#lane_stops.delete(lane_id);
   }
 
   #postLaneText(lane_id: string, text: string): void {
@@ -401,7 +462,7 @@ export class Session implements Source {
   }
 
   #startTurn(): void {
-    if (this.#turn !== undefined || !this.#fresh || this.#closing) return;
+    if (this.#turn !== undefined || !this.#fresh || this.#closing || this.#pausing) return;
     if (this.state.state !== "running") return;
     const hard_stop = new AbortController();
     const soft_stop = new AbortController();
@@ -501,9 +562,16 @@ export class Session implements Source {
    */
   async pause(reason: "operator" | "daemon_shutdown", grace_ms = STOP_GRACE_MS): Promise<string> {
     this.#requireRunning();
-    await this.#stopTurn("interrupted", grace_ms);
-    this.#requireRunning();
-    return (await this.emit("session.paused", { reason })).at;
+    this.#pausing = true;
+    try {
+      await this.#stopTurn("interrupted", grace_ms);
+      this.#requireRunning();
+      return (await this.emit("session.paused", { reason })).at;
+    } finally {
+      this.#pausing = false;
+      // A message that came meanwhile; only if the pause failed.
+      this.#startTurn();
+    }
   }
 
   /** Resumes a paused session. @throws {SvcError} `ended`, or `conflict` when it is not paused. */

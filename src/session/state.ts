@@ -11,7 +11,7 @@ import type {
   SessionEvent,
   StopReason,
 } from "./events.ts";
-import { MODEL_RETRY } from "./events.ts";
+import { MODEL_RETRY, PINNED, UNPINNED } from "./events.ts";
 
 export interface Lane {
   lane_id: string;
@@ -22,6 +22,16 @@ export interface Lane {
   parent_lane_id?: string;
   /** Number of the last lane.delta. */
   delta_seq: number;
+  pinned: boolean;
+  cost_usd: number;
+}
+
+/** What the model calls of one hour cost. */
+export interface HourCost {
+  /** Start of the hour, RFC 3339. */
+  at: string;
+  usd: number;
+  tokens: number;
 }
 
 export interface PendingApproval {
@@ -62,6 +72,8 @@ export interface SessionState {
   tokens_out: number;
   tokens_cached: number;
   messages_count: number;
+  /** Cost by the hour, oldest first: it outlives the events that retention rewrites. */
+  cost_hours: HourCost[];
   paused_by?: "operator" | "daemon_shutdown";
   last_stop?: StopReason;
   turn?: OpenTurn;
@@ -100,6 +112,7 @@ export function emptyState(id: string): SessionState {
     tokens_out: 0,
     tokens_cached: 0,
     messages_count: 0,
+    cost_hours: [],
     lanes: [],
     pending_approvals: [],
     allowed: [],
@@ -179,6 +192,7 @@ export function applyToState(state: SessionState, event: SessionEvent): void {
         total.tokens_cached += tokens_cached;
       }
       state.cost_usd += usd_delta;
+      addHourCost(state.cost_hours, event.at, usd_delta, tokens_in + tokens_out);
       if (state.turn) {
         state.turn.usage.usd += usd_delta;
         state.turn.step_start = state.turn.text.length;
@@ -239,9 +253,11 @@ export function applyToState(state: SessionState, event: SessionEvent): void {
         parent_lane_id,
         status: "pending",
         delta_seq: 0,
+        pinned: false,
+        cost_usd: 0,
       });
       if (state.lanes.length > LANES_KEPT) {
-        const oldest = state.lanes.findIndex(laneEnded);
+        const oldest = state.lanes.findIndex((lane) => laneEnded(lane) && !lane.pinned);
         if (oldest >= 0) state.lanes.splice(oldest, 1);
       }
       break;
@@ -256,11 +272,33 @@ export function applyToState(state: SessionState, event: SessionEvent): void {
       if (lane) lane.delta_seq = event.data.delta_seq;
       break;
     }
-    case "lane.note":
-      if (event.data.reason_code === MODEL_RETRY && state.turn) {
+    case "lane.cost": {
+      const lane = findLane(state, event.data.lane_id);
+      if (lane) lane.cost_usd += event.data.usd_delta;
+      break;
+    }
+    case "lane.note": {
+      const { reason_code } = event.data;
+      const lane = findLane(state, event.data.lane_id);
+      if (lane && reason_code === PINNED) lane.pinned = true;
+      if (lane && reason_code === UNPINNED) lane.pinned = false;
+      if (reason_code === MODEL_RETRY && state.turn) {
         state.turn.text = state.turn.text.slice(0, state.turn.step_start);
       }
       break;
+    }
+  }
+}
+
+function addHourCost(hours: HourCost[], at: string, usd: number, tokens: number): void {
+  if (usd === 0 && tokens === 0) return;
+  const start = `${at.slice(0, 13)}:00:00.000Z`;
+  const last = hours.at(-1);
+  if (last?.at === start) {
+    last.usd += usd;
+    last.tokens += tokens;
+  } else {
+    hours.push({ at: start, usd, tokens });
   }
 }
 

@@ -1,6 +1,17 @@
+import { costVerbs } from "./cost.ts";
 import { daemonVerbs } from "./daemon.ts";
 import type { Verb } from "./define.ts";
+import { descentVerbs } from "./descent.ts";
+import { lanesVerbs } from "./lanes.ts";
+import { ledgerVerbs } from "./ledger.ts";
 import { sessionVerbs } from "./session.ts";
 
 /** Every verb there is. */
-export const VERBS: readonly Verb[] = [...sessionVerbs, ...daemonVerbs];
+export const VERBS: readonly Verb[] = [
+  ...sessionVerbs,
+  ...lanesVerbs,
+  ...ledgerVerbs,
+  ...costVerbs,
+  ...descentVerbs,
+  ...daemonVerbs,
+];

@@ -4,11 +4,14 @@ import type { Message } from "../agent/models/model.ts";
 import { defineVerb, Prepared } from "./define.ts";
 import type { SessionItem } from "../session/hub.ts";
 
-const session_id = z.string().regex(/^sess_[0-9A-Z]{26}$/, "must have the shape sess_<ULID>");
+export const session_id = z.string().regex(
+  /^sess_[0-9A-Z]{26}$/,
+  "must have the shape sess_<ULID>",
+);
 const approval = z.enum(["auto", "ask", "read_only"]);
 const timestamp = z.iso.datetime();
 
-const lane = z.object({
+export const lane = z.object({
   lane_id: z.string(),
   kind: z.enum(["main", "tool", "mission_task", "lobe", "router"]),
   status: z.enum(["pending", "running", "blocked", "done", "errored", "cancelled"]),
@@ -16,6 +19,8 @@ const lane = z.object({
   started_at: z.string(),
   parent_lane_id: z.string().optional(),
   delta_seq: z.int(),
+  pinned: z.boolean(),
+  cost_usd: z.number(),
 });
 
 const item = z.object({

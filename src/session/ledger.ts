@@ -1,0 +1,171 @@
+/**
+ * The ledger: a journal seen as a hash chain (contract.md section 4). A node is a record, its hash
+ * the SHA-256 of the previous node's hash and the record's line; a checkpoint carries the hash of
+ * the last record it stands for, so the hashes of what follows it do not change.
+ */
+import { atomicWrite } from "../platform/files.ts";
+import type { SessionEvent } from "./events.ts";
+import type { Journal } from "./journal.ts";
+import { BadRecord } from "./record.ts";
+
+/** Why one node points at another. */
+export interface Edge {
+  to: string;
+  /** `prev`: the record before it; `cause`: what it answers or belongs to. */
+  kind: "prev" | "cause";
+}
+
+export interface LedgerNode {
+  hash: string;
+  event: SessionEvent;
+  edges: Edge[];
+}
+
+/** Where a chain stood at some time, kept apart from the journal. */
+export interface Anchor {
+  seq: number;
+  hash: string;
+}
+
+/** The hash before the first record. */
+const GENESIS = "0".repeat(64);
+
+/** The records of a journal with their hashes, oldest first; from an anchor on, or all of them. */
+export async function* chain(
+  journal: Journal,
+  from?: Anchor,
+): AsyncGenerator<{ hash: string; event: SessionEvent }> {
+  // Loaded at the first use: a daemon's start does without it.
+  const { createHash } = await import("node:crypto");
+  let hash = from?.hash ?? GENESIS;
+  for await (const { event, line } of journal.records(from?.seq ?? 0)) {
+    hash = event.type === "session.checkpoint"
+      ? event.data.chain
+      : createHash("sha256").update(hash).update(line).digest("hex");
+    yield { hash, event };
+  }
+}
+
+/** The nodes of a journal, oldest first. */
+export async function* ledger(journal: Journal): AsyncGenerator<LedgerNode> {
+  let prev: string | undefined;
+  const causes = new Map<string, string>();
+  for await (const { hash, event } of chain(journal)) {
+    const edges: Edge[] = prev === undefined ? [] : [{ to: prev, kind: "prev" }];
+    const cause = causes.get(causeKey(event) ?? "");
+    if (cause !== undefined) edges.push({ to: cause, kind: "cause" });
+    remember(event, hash, causes);
+    prev = hash;
+    yield { hash, event, edges };
+  }
+}
+
+/** What an event answers or belongs to. */
+function causeKey({ type, data }: SessionEvent): string | undefined {
+  switch (type) {
+    case "session.tool_completed":
+    case "approval.requested":
+      return data.call_id;
+    case "approval.resolved":
+      return data.approval_id;
+    case "session.delta":
+    case "turn.completed":
+      return data.turn_id;
+    case "lane.status":
+    case "lane.delta":
+    case "lane.cost":
+    case "lane.note":
+    case "lane.killed":
+      return data.lane_id;
+    case "turn.started":
+      return "user.message";
+    case "session.tool_started":
+      return "turn.started";
+  }
+}
+
+function remember({ type, data }: SessionEvent, hash: string, causes: Map<string, string>): void {
+  switch (type) {
+    case "user.message":
+      causes.set("user.message", hash);
+      break;
+    case "turn.started":
+      causes.set("turn.started", hash);
+      causes.set(data.turn_id, hash);
+      break;
+    case "session.tool_started":
+      causes.set(data.call_id, hash);
+      break;
+    case "approval.requested":
+      causes.set(data.approval_id, hash);
+      break;
+    case "lane.created":
+      causes.set(data.lane_id, hash);
+      break;
+  }
+}
+
+export interface Verification {
+  /** Records whose hashes were computed. */
+  records: number;
+  head: string;
+  /** The seq up to which an anchor vouches for the chain; 0 when there is none. */
+  anchored_seq: number;
+  /** What is wrong; undefined when the chain holds. */
+  problem?: string;
+}
+
+/** Computes a chain anew and holds it against the anchor. */
+export async function verifyLedger(
+  journal: Journal,
+  anchor: Anchor | undefined,
+): Promise<Verification> {
+  let records = 0;
+  let head = GENESIS;
+  let problem: string | undefined;
+  try {
+    for await (const { hash, event } of chain(journal)) {
+      records++;
+      head = hash;
+      if (anchor?.seq === event.seq && anchor.hash !== hash) {
+        problem = `the records up to seq ${anchor.seq} are not the ones that were anchored`;
+      }
+    }
+  } catch (error) {
+    if (!(error instanceof BadRecord)) throw error;
+    problem = `the record after number ${records} ${error.message}`;
+  }
+  if (anchor !== undefined && anchor.seq > journal.last_seq) {
+    problem = `the journal ends at seq ${journal.last_seq}, before the anchored ${anchor.seq}`;
+  }
+  return { records, head, anchored_seq: anchor?.seq ?? 0, problem };
+}
+
+/** Reads an anchor; undefined when there is none. */
+export async function readAnchor(path: string): Promise<Anchor | undefined> {
+  try {
+    return JSON.parse(await Deno.readTextFile(path));
+  } catch (error) {
+    if (error instanceof Deno.errors.NotFound) return undefined;
+    throw error;
+  }
+}
+
+/**
+ * Anchors where a chain stands, from the anchor before it on.
+ *
+ * @returns the new anchor; the one before when nothing was added since.
+ */
+export async function writeAnchor(
+  path: string,
+  journal: Journal,
+  before: Anchor | undefined,
+): Promise<Anchor | undefined> {
+  const usable = before !== undefined && before.seq >= journal.trimmed_seq &&
+    before.seq <= journal.last_seq;
+  let anchor = usable ? before : undefined;
+  if (anchor !== undefined && anchor.seq === journal.last_seq) return anchor;
+  for await (const { hash, event } of chain(journal, anchor)) anchor = { seq: event.seq, hash };
+  if (anchor !== undefined) await atomicWrite(path, JSON.stringify(anchor), 0o600);
+  return anchor;
+}

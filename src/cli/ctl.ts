@@ -18,6 +18,7 @@ Usage: svc ctl <command> [--json]
   sessions get <session_id>       show one session
   sessions start <workdir> [-m <model>] [--approval auto|ask|read_only] [--prompt <text>]
   sessions kill <session_id>      end a session for good
+  ledger verify <session_id>      compute a journal's hash chain anew and check it
   call <method> [<json>]          call any verb, such as: svc ctl call session.send '{…}'
 
   --json    machine-readable output`;
@@ -72,6 +73,19 @@ const COMMANDS: Record<string, Handler> = {
     const handler = SESSIONS[verb];
     if (handler === undefined) throw unknown("svc ctl sessions", verb, Object.keys(SESSIONS));
     return handler(flags, args);
+  },
+  ledger: async ({ boolean }, [verb, session_id]) => {
+    if (verb !== "verify") throw unknown("svc ctl ledger", verb, ["verify"]);
+    required(session_id, "session_id");
+    const result = await withDaemon((rpc) => rpc.call("ledger.verify", { session_id }));
+    if (boolean.json) print(result);
+    else if (result.ok) {
+      console.log(
+        `${result.records} records, anchored up to seq ${result.anchored_seq}: the chain holds`,
+      );
+      console.log(`head ${result.head}`);
+    } else console.error(`svc: the ledger of ${session_id} does not hold: ${result.problem}`);
+    return result.ok ? 0 : 1;
   },
   call: async (_flags, [method, json = "{}"]) => {
     required(method, "method");

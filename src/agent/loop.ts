@@ -5,6 +5,7 @@ import { messageOf } from "../platform/errors.ts";
 import { MAIN_LANE, MODEL_RETRY } from "../session/events.ts";
 import type { Session, Turn, TurnEnd } from "../session/session.ts";
 import { type Model, ModelError, type ToolCall, type Usage } from "./models/model.ts";
+import { SYSTEM_PROMPT } from "./prefix.ts";
 import type { Access, Tool, ToolOutcome } from "./tools.ts";
 import { watchLane } from "./tool_lane.ts";
 
@@ -58,7 +59,7 @@ async function askModel(
   const seen_seq = session.published_seq;
   session.takeFresh();
   const request = {
-    system: systemPrompt(session.state.workdir),
+    system: SYSTEM_PROMPT,
     messages: transcript.messages(),
     tools: parts.tools().map((tool) => tool.spec),
     signal: turn.signal,
@@ -114,13 +115,6 @@ async function noteRetry(
   });
   await delay(wait_ms - backoff_ms, { signal: turn.signal });
   return true;
-}
-
-function systemPrompt(workdir: string): string {
-  return `You are an agent that works in the directory ${workdir} on the person's own machine.
-Use the tools to read and change files and to run commands there; paths are relative to it.
-Some calls wait for the person's approval; when one is denied, do not try it another way.
-Check your work before you report it, and say plainly what you did and what you did not.`;
 }
 
 // ── tool calls ─────────────────────────────────────────────────────────────────────────────────

@@ -14,6 +14,7 @@ import { serveSocket } from "../doors/socket.ts";
 import { messageOf, SvcError } from "../platform/errors.ts";
 import { atomicWrite, checkPrivate, ensurePrivateDir } from "../platform/files.ts";
 import { type Log, LogFile } from "../platform/log.ts";
+import { isInOtherNamespace, tcpPeerFinder } from "../platform/tcp_peer.ts";
 import type { Env, HomePaths } from "../platform/paths.ts";
 import { Hub } from "../session/hub.ts";
 import { ulidIds } from "../session/ids.ts";
@@ -46,7 +47,7 @@ export interface Daemon {
 }
 
 /** Binds the loopback listener. @throws {SvcError} conflict when the port is taken. */
-function listenHttp(hostname: string, port: number, handle: Deno.ServeHandler) {
+function listenHttp(hostname: string, port: number, handle: Deno.ServeHandler<Deno.NetAddr>) {
   try {
     return Deno.serve({ hostname, port, onListen: () => {} }, handle);
   } catch (cause) {
@@ -87,6 +88,9 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   ensurePrivateDir(paths.home);
   for (const path of [paths.discovery, paths.index, paths.config, paths.log]) {
     checkPrivate(path, 0o600, "file");
+  }
+  for (const path of [paths.journal_links, paths.log_dir]) {
+    checkPrivate(path, 0o700, "dir");
   }
   const lock = await takeLock(paths.lock);
   if (lock === undefined) throw new AlreadyRunning(`${paths.lock} is held by another process`);
@@ -171,7 +175,21 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
 
   const newGuards = () => new Guards({ port, token, allowed_origins: config.http.allowed_origins });
   let guards: Guards;
-  const http = httpDoor({ dispatcher, guards: () => guards, stopping: () => stopping, log });
+  const findPeer = lazy(tcpPeerFinder);
+  const http = httpDoor({
+    dispatcher,
+    guards: () => guards,
+    stopping: () => stopping,
+    log,
+    sameUser(peer_port) {
+      const find = findPeer();
+      if (find === undefined) return true;
+      const peer = find(peer_port, port);
+      if (peer?.uid !== uid) return false;
+      // With the network on, a command in the sandbox reaches this port, under our own uid.
+      return !config.sandbox.network || isInOtherNamespace(peer.inode) === false;
+    },
+  });
   const server = listenHttp(options.hostname, port, http.handle);
   cleanup.defer(() => void server.shutdown());
   port = server.addr.port;

@@ -14,6 +14,8 @@ export interface HttpOptions {
   guards(): Guards;
   /** Whether the daemon is stopping: nothing new is taken. */
   stopping(): boolean;
+  /** Whether a TCP peer is this user; true where the system cannot tell. */
+  sameUser(peer_port: number): boolean;
 }
 
 /** Largest request body in bytes (contract.md section 2). */
@@ -48,7 +50,10 @@ const BASE_HEADERS = {
 const JSON_HEADERS = { ...BASE_HEADERS, "content-type": "application/json" };
 
 export interface HttpDoor {
-  handle(request: Request): Response | Promise<Response>;
+  handle(
+    request: Request,
+    info: Deno.ServeHandlerInfo<Deno.NetAddr>,
+  ): Response | Promise<Response>;
   /** Ends what would keep the listener open: its WebSockets. */
   close(): void;
 }
@@ -56,7 +61,7 @@ export interface HttpDoor {
 /** Makes the loopback listener's door. */
 export function httpDoor(options: HttpOptions): HttpDoor {
   const { dispatcher, guards } = options;
-  const app = new Hono();
+  const app = new Hono<{ Bindings: Deno.ServeHandlerInfo<Deno.NetAddr> }>();
   const caller: Caller = { via: "http" };
   const sockets = new Set<WebSocket>();
 
@@ -91,10 +96,16 @@ export function httpDoor(options: HttpOptions): HttpDoor {
   const allowed = new Map<string, string[]>();
   for (const verb of dispatcher.verbs.values()) {
     if (verb.rest === undefined) continue;
-    const { method, path, status, required = [], location, public: open } = verb.rest;
+    const { method, path, status, required = [], location, public: open, same_user } = verb.rest;
     allowed.set(path, [...(allowed.get(path) ?? []), method]);
     app.on(method, path, async (c) => {
       if (!open) authenticated(c.req.raw);
+      if (same_user && !options.sameUser(c.env.remoteAddr.port)) {
+        throw new SvcError(
+          "permission_denied",
+          "the discovery record is for the daemon's own user",
+        );
+      }
       const params = await restParams(c, verb);
       for (const name of required) {
         if (params[name] === undefined) {
@@ -154,7 +165,7 @@ export function httpDoor(options: HttpOptions): HttpDoor {
   });
 
   return {
-    handle: (request) => refuse(request) ?? app.fetch(request),
+    handle: (request, info) => refuse(request) ?? app.fetch(request, info),
     close() {
       for (const socket of sockets) socket.close(CLOSE_GOING_AWAY, "the daemon is stopping");
     },

@@ -1,8 +1,8 @@
 /**
  * The credentials of who connects to the local socket. A UnixConn shows no descriptor, so every
  * accepted connection of the process is looked at instead of a given one: those of another user
- * are shut down, whichever they are. It runs after an accept and before anything is read, so no
- * byte of theirs is ever answered.
+ * are shut down, whichever they are, and what they sent is discarded. It runs after an accept and
+ * before anything is read, so no byte of theirs is ever acted on.
  */
 import { openLibc } from "../platform/libc.ts";
 
@@ -10,6 +10,7 @@ const linux = Deno.build.os === "linux";
 const SOL_SOCKET = 1;
 const SO_PEERCRED = 17;
 const SHUT_RDWR = 2;
+const MSG_DONTWAIT = linux ? 0x40 : 0x80;
 const AF_UNIX = 1;
 /** sizeof(struct sockaddr_un) is 110 on Linux, 106 on macOS. */
 const SOCKADDR_BYTES = 128;
@@ -17,6 +18,7 @@ const SOCKADDR_BYTES = 128;
 const SYMBOLS = {
   getsockname: { parameters: ["i32", "buffer", "buffer"], result: "i32" },
   shutdown: { parameters: ["i32", "i32"], result: "i32" },
+  recv: { parameters: ["i32", "buffer", "usize", "i32"], result: "isize" },
 } as const;
 
 /**
@@ -34,7 +36,8 @@ export function foreignPeerCheck(
   const libc = openLibc(SYMBOLS);
   const peerUid = libc && peerUidReader();
   if (libc === undefined || peerUid === undefined) return undefined;
-  const { getsockname, shutdown } = libc.symbols;
+  const { getsockname, shutdown, recv } = libc.symbols;
+  const discarded = new Uint8Array(64 * 1024);
   const descriptors = linux ? "/proc/self/fd" : "/dev/fd";
   const expected = new TextEncoder().encode(path);
   return () => {
@@ -47,6 +50,8 @@ export function foreignPeerCheck(
       const peer_uid = peerUid(fd);
       if (peer_uid === undefined || peer_uid === uid) continue;
       shutdown(fd, SHUT_RDWR);
+      // What it sent before that would still be read, and carried out.
+      while (recv(fd, discarded, BigInt(discarded.length), MSG_DONTWAIT) > 0);
       onForeign(peer_uid);
     }
   };

@@ -30,12 +30,17 @@ export function upgradeSocket(
   guards: Guards,
   open: Set<WebSocket>,
 ): Response {
-  const decision = decideUpgrade(offeredProtocols(request.headers), guards);
+  const offered = offeredProtocols(request.headers);
+  const decision = decideUpgrade(offered, guards);
   if ("refuse" in decision) {
     throw new SvcError("unauthenticated", "the handshake must offer svc.bearer and a valid token", {
       hint: "Sec-WebSocket-Protocol: svc.bearer, <token>, svc.proto.v1",
     });
   }
+  // Deno finds a protocol only in a list that is separated by ", "; many clients leave out the space.
+  const headers = new Headers(request.headers);
+  headers.set("sec-websocket-protocol", offered.join(", "));
+  Object.defineProperty(request, "headers", { value: headers });
   const { socket, response } = Deno.upgradeWebSocket(request, {
     protocol: decision.protocol,
     idleTimeout: IDLE_TIMEOUT_S,

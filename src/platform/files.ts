@@ -77,6 +77,9 @@ export function checkPrivate(path: string, mode: number, kind: "file" | "dir" | 
   if (kind === "file" && !info.isFile) {
     refuse("is not a regular file", `move it away: mv ${path} ${path}.old`);
   }
+  if (kind === "socket" && info.isSocket === false) {
+    refuse("is not a socket", `move it away: mv ${path} ${path}.old`);
+  }
   if (!POSIX || info.mode === null) return true;
   if (info.uid !== Deno.uid()) refuse(`belongs to uid ${info.uid}`, `chown ${Deno.uid()} ${path}`);
   const found = info.mode & 0o777;

@@ -36,7 +36,7 @@ export const daemonVerbs = [
     name: "daemon.discover",
     summary: "Gives the discovery record.",
     access: "read",
-    rest: { method: "GET", path: "/v1/discover", status: 200, public: true },
+    rest: { method: "GET", path: "/v1/discover", status: 200, public: true, same_user: true },
     input: z.object({}),
     output: discovery,
     handle: ({ services }) => services.discovery(),

@@ -46,6 +46,8 @@ export interface RestRoute {
   location?(result: never): string;
   /** No token is needed (product.md, Authentication rule 1). */
   public?: boolean;
+  /** The TCP peer must be this user, where the system can tell (contract.md section 2). */
+  same_user?: boolean;
 }
 
 export interface Verb {

@@ -39,28 +39,43 @@ async function revision(): Promise<string> {
 const { output = join(root, "dist", "svc"), target } = parseArgs(Deno.args, {
   string: ["output", "target"],
 });
+/** Bundles entries with what they load, minified; other chunks stay lazy. */
+async function bundled(outdir: string, entries: string[], external: string[] = []): Promise<void> {
+  await deno(
+    "bundle",
+    "--quiet",
+    "--platform=deno",
+    "--code-splitting",
+    "--minify",
+    ...external.map((path) => `--external=${path}`),
+    `--outdir=${outdir}`,
+    ...entries,
+  );
+}
+
 await emptyDir(bundle);
-await deno(
-  "bundle",
-  "--quiet",
-  "--platform=deno",
-  "--code-splitting",
-  "--minify",
-  `--outdir=${bundle}`,
-  "main.ts",
-  "src/agent/unit/main.ts",
+await bundled(bundle, ["main.ts", "src/agent/unit/main.ts"], ["./sdk/*"]);
+// The providers' packages apart: in one bundle their use of zod would keep all of it, 300 KB of
+// locales above all, in the chunk that the daemon loads at its start.
+await bundled(
+  join(bundle, "sdk"),
+  ["anthropic", "google", "openai", "openai_compatible"]
+    .map((name) => `src/agent/models/sdk/${name}.ts`),
 );
 const mark = await revision();
 for await (const { path } of walk(bundle, { includeDirs: false, exts: [".js"] })) {
   const text = await Deno.readTextFile(path);
-  if (text.includes(REVISION_MARK)) {
-    await Deno.writeTextFile(path, text.replaceAll(REVISION_MARK, mark));
-  }
+  const done = text.replaceAll(REVISION_MARK, mark)
+    .replaceAll(/"(\.\/sdk\/[a-z_]+)\.ts"/g, '"$1.js"');
+  if (done !== text) await Deno.writeTextFile(path, done);
 }
 await deno(
   "compile",
   "--quiet",
   "--permission-set",
+  // Deno keeps that cache in the shared temporary directory under a name anyone can guess, and
+  // loads it whoever wrote it: another user of the machine could run code as us.
+  "--no-code-cache",
   `--output=${output}`,
   `--include=${bundle}`,
   ...(target ? [`--target=${target}`] : []),

@@ -7,6 +7,7 @@ import { ModelRegistry } from "../agent/models/registry.ts";
 import { toolbelt } from "../agent/models/toolbelt.ts";
 import { detectSandbox } from "../agent/sandbox.ts";
 import { UnitPool } from "../agent/unit/pool.ts";
+import { Bus, DAEMON_SCOPE } from "../bus/bus.ts";
 import { Guards } from "../doors/guards.ts";
 import { httpDoor } from "../doors/http.ts";
 import { foreignPeerCheck } from "../doors/peer.ts";
@@ -89,7 +90,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   for (const path of [paths.discovery, paths.index, paths.config, paths.log]) {
     checkPrivate(path, 0o600, "file");
   }
-  for (const path of [paths.journal_links, paths.log_dir]) {
+  for (const path of [paths.journal_links, paths.log_dir, paths.bus]) {
     checkPrivate(path, 0o700, "dir");
   }
   const lock = await takeLock(paths.lock);
@@ -116,6 +117,13 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
       builtin: toolbelt(() => ids.next("call")),
     });
   let models = newModels();
+  const bus = new Bus({ dir: paths.bus, log });
+  const tellBus = (type: string, data: Record<string, unknown>) =>
+    bus.record(DAEMON_SCOPE, [{
+      type,
+      at: new Date().toISOString(),
+      data_json: JSON.stringify(data),
+    }]);
   const hub: Hub = new Hub({
     home: paths.home,
     index_path: paths.index,
@@ -144,6 +152,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
       age_ms: config.journal.retention_hours * 3_600_000,
       bytes: config.journal.retention_mb * 1_000_000,
     }),
+    onEvents: (session, events) => bus.record(session.id, events),
     onEnded: (session) => units.closeSession(session.id),
   });
 
@@ -153,10 +162,12 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     if (stopping) return;
     stopping = true;
     log.info("stopping", { grace_s });
+    tellBus("daemon.shutdown", { grace_s });
     stop(grace_s * 1000).then(stopped.resolve, stopped.reject);
   };
   const services: Services = {
     hub,
+    bus,
     version: VERSION,
     get models() {
       return models;
@@ -213,6 +224,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
 
   const restored = hub.restore();
   await atomicWrite(paths.discovery, `${JSON.stringify(discovery)}\n`, 0o600, { durable: false });
+  tellBus("daemon.listening", { pid: Deno.pid, port, version: VERSION });
   log.info("listening", { port, socket: paths.socket, version: VERSION, pid: Deno.pid });
   restored.catch((error) =>
     log.error("the sessions cannot be restored", { error: messageOf(error) })
@@ -225,6 +237,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     } catch (error) {
       log.error("stopping the sessions failed", { error: messageOf(error) });
     }
+    await bus.close();
     units.close();
     http.close();
     await deadline(Promise.all([socket.close(), server.shutdown()]), DRAIN_MS).catch(() => {});

@@ -3,7 +3,7 @@ import { type Context as HonoContext, Hono } from "hono";
 import type { Log } from "../platform/log.ts";
 import { type SvcCode, SvcError, toSvcError } from "../platform/errors.ts";
 import { answer } from "../rpc/codec.ts";
-import { type Caller, type Dispatcher, Prepared, resultJson, type Verb } from "../verbs/define.ts";
+import { type Caller, type Dispatcher, resultJson, type Verb } from "../verbs/define.ts";
 import { type Guards } from "./guards.ts";
 import { sessionEvents } from "./sse.ts";
 import { CLOSE_GOING_AWAY, upgradeSocket } from "./websocket.ts";
@@ -93,36 +93,59 @@ export function httpDoor(options: HttpOptions): HttpDoor {
     });
   };
 
+  const runVerb = async (
+    verb: Verb,
+    request: Request,
+    info: Deno.ServeHandlerInfo<Deno.NetAddr>,
+    readParams: () => Params | Promise<Params>,
+  ): Promise<Response> => {
+    const { status, required = [], location, public: open, same_user } = verb.rest!;
+    if (!open) authenticated(request);
+    if (same_user && !options.sameUser(info.remoteAddr.port)) {
+      throw new SvcError("permission_denied", "the discovery record is for the daemon's own user");
+    }
+    const params = await readParams();
+    for (const name of required) {
+      if (params[name] === undefined) {
+        throw new SvcError("validation", `${verb.name}: ${name} is required`);
+      }
+    }
+    const result = await dispatcher.run(verb, params, caller, request);
+    if (status === 204) return new Response(null, { status, headers: BASE_HEADERS });
+    const headers: Record<string, string> = location
+      ? { ...JSON_HEADERS, location: location(result as never) }
+      : JSON_HEADERS;
+    return new Response(resultJson(result), { status, headers });
+  };
+  const failed = (thrown: unknown, path: string): Response => {
+    const error = toSvcError(thrown);
+    if (error.code === "internal") {
+      options.log.error("a request failed", { path, error: (thrown as Error).stack });
+    }
+    return errorResponse(error);
+  };
+
   const allowed = new Map<string, string[]>();
+  // Routes without parameters, by their path: what clients poll is answered without the router.
+  const plain = new Map<string, Verb>();
   for (const verb of dispatcher.verbs.values()) {
     if (verb.rest === undefined) continue;
-    const { method, path, status, required = [], location, public: open, same_user } = verb.rest;
+    const { method, path } = verb.rest;
     allowed.set(path, [...(allowed.get(path) ?? []), method]);
-    app.on(method, path, async (c) => {
-      if (!open) authenticated(c.req.raw);
-      if (same_user && !options.sameUser(c.env.remoteAddr.port)) {
-        throw new SvcError(
-          "permission_denied",
-          "the discovery record is for the daemon's own user",
-        );
-      }
-      const params = await restParams(c, verb);
-      for (const name of required) {
-        if (params[name] === undefined) {
-          throw new SvcError("validation", `${verb.name}: ${name} is required`);
-        }
-      }
-      const result = await dispatcher.run(verb, params, caller, c.req.raw.signal);
-      if (status === 204) return new Response(null, { status, headers: BASE_HEADERS });
-      const headers: Record<string, string> = location
-        ? { ...JSON_HEADERS, location: location(result as never) }
-        : JSON_HEADERS;
-      return new Response(result instanceof Prepared ? result.bytes : resultJson(result), {
-        status,
-        headers,
-      });
-    });
+    if (method === "GET" && !path.includes(":")) plain.set(path, verb);
+    app.on(method, path, (c) => runVerb(verb, c.req.raw, c.env, () => restParams(c, verb)));
   }
+  const answerPlain = async (
+    verb: Verb,
+    request: Request,
+    info: Deno.ServeHandlerInfo<Deno.NetAddr>,
+  ): Promise<Response> => {
+    try {
+      return await runVerb(verb, request, info, () => ({}));
+    } catch (error) {
+      return failed(error, verb.rest!.path);
+    }
+  };
 
   app.get("/v1/sessions/:session_id/events", (c) => {
     authenticated(c.req.raw);
@@ -133,7 +156,7 @@ export function httpDoor(options: HttpOptions): HttpDoor {
   app.post("/v1/rpc", async (c) => {
     authenticated(c.req.raw);
     requireJson(c.req.raw);
-    const said = await answer(await bodyText(c.req.raw), dispatcher, caller, c.req.raw.signal);
+    const said = await answer(await bodyText(c.req.raw), dispatcher, caller, c.req.raw);
     if (said === undefined) return new Response(null, { status: 204, headers: BASE_HEADERS });
     return new Response(said, { headers: JSON_HEADERS });
   });
@@ -156,16 +179,15 @@ export function httpDoor(options: HttpOptions): HttpDoor {
   app.notFound((c) =>
     errorResponse(new SvcError("not_found", `there is nothing at ${c.req.path}`))
   );
-  app.onError((thrown, c) => {
-    const error = toSvcError(thrown);
-    if (error.code === "internal") {
-      options.log.error("a request failed", { path: c.req.path, error: thrown.stack });
-    }
-    return errorResponse(error);
-  });
+  app.onError((thrown, c) => failed(thrown, c.req.path));
 
   return {
-    handle: (request, info) => refuse(request) ?? app.fetch(request, info),
+    handle(request, info) {
+      const refusal = refuse(request);
+      if (refusal !== undefined) return refusal;
+      const verb = request.method === "GET" ? plain.get(pathOf(request.url)) : undefined;
+      return verb ? answerPlain(verb, request, info) : app.fetch(request, info);
+    },
     close() {
       for (const socket of sockets) socket.close(CLOSE_GOING_AWAY, "the daemon is stopping");
     },
@@ -184,8 +206,15 @@ export function errorResponse(error: SvcError): Response {
   });
 }
 
+/** Path and query of an absolute URL, as they were sent. */
+function pathOf(url: string): string {
+  return url.slice(url.indexOf("/", url.indexOf("//") + 2));
+}
+
+type Params = Record<string, unknown>;
+
 /** A verb's parameters from path, query and body. */
-async function restParams(c: HonoContext, verb: Verb): Promise<Record<string, unknown>> {
+async function restParams(c: HonoContext, verb: Verb): Promise<Params> {
   const path = c.req.param() as Record<string, string>;
   if (verb.rest!.method !== "POST") return { ...queryParams(c.req.query()), ...path };
   const text = await bodyText(c.req.raw);

@@ -8,6 +8,7 @@ import type { Dispatcher } from "../verbs/define.ts";
 
 /** Comment lines that keep proxies and dead-peer detection going, in milliseconds. */
 const KEEPALIVE_MS = 15_000;
+const DELTAS: readonly Deltas[] = ["session", "lane", "both"];
 
 /**
  * Streams a session's events, from `Last-Event-ID` or `?since_seq=` on.
@@ -26,8 +27,11 @@ export async function sessionEvents(
       `the last event id must be a seq, got ${JSON.stringify(since)}`,
     );
   }
+  const deltas = c.req.query("deltas");
+  if (deltas !== undefined && !isDeltas(deltas)) {
+    throw new SvcError("validation", `deltas must be one of ${DELTAS.join(", ")}, got "${deltas}"`);
+  }
   const session = await dispatcher.services.hub.get(c.req.param("session_id")!);
-  const deltas = c.req.query("deltas") as Deltas | undefined;
   const since_seq = since === undefined ? undefined : Number(since);
   let ready: (() => void) | undefined;
   let subscription: Subscription;
@@ -68,6 +72,10 @@ export async function sessionEvents(
   return new Response(messages.pipeThrough(new ServerSentEventStream()), {
     headers: { ...headers, "content-type": "text/event-stream", "cache-control": "no-store" },
   });
+}
+
+function isDeltas(value: string): value is Deltas {
+  return (DELTAS as readonly string[]).includes(value);
 }
 
 function eventJson(event: {

@@ -3,8 +3,13 @@
  * gives the text of the answer.
  */
 import { InvalidParams, type SvcCode, type SvcError, toSvcError } from "../platform/errors.ts";
-import { type Caller, type Dispatcher, resultJson } from "../verbs/define.ts";
-import type { Published } from "../session/subscription.ts";
+import {
+  type Abortable,
+  type Caller,
+  type Dispatcher,
+  type Pushed,
+  resultJson,
+} from "../verbs/define.ts";
 
 const PARSE_ERROR = -32700;
 const INVALID_REQUEST = -32600;
@@ -44,9 +49,12 @@ export function rpcError(error: SvcError): Record<string, unknown> {
 }
 
 /** The `$/event` notification for one subscription. */
-export function eventFrame(sub: number, event: Published): string {
-  return `{"jsonrpc":"2.0","method":"$/event","params":{"sub":${sub},"session_id":"${event.session_id}",` +
-    `"seq":${event.seq},"at":"${event.at}","type":"${event.type}","data":${event.data_json}}}`;
+export function eventFrame(sub: number, event: Pushed): string {
+  const { bus_seq, session_id, seq, at, type, data_json } = event;
+  return `{"jsonrpc":"2.0","method":"$/event","params":{"sub":${sub},` +
+    (bus_seq === undefined ? "" : `"bus_seq":${bus_seq},`) +
+    (session_id === undefined ? "" : `"session_id":"${session_id}","seq":${seq},`) +
+    `"at":"${at}","type":"${type}","data":${data_json}}}`;
 }
 
 /** The notification that a subscription ended by itself. */
@@ -64,7 +72,7 @@ export async function answer(
   text: string,
   dispatcher: Dispatcher,
   caller: Caller,
-  signal: AbortSignal,
+  call: Abortable,
 ): Promise<string | undefined> {
   let message: unknown;
   try {
@@ -72,12 +80,12 @@ export async function answer(
   } catch {
     return failure(null, PARSE_ERROR, "the message is not valid JSON", "parse_error");
   }
-  if (!Array.isArray(message)) return await answerOne(message, dispatcher, caller, signal);
+  if (!Array.isArray(message)) return await answerOne(message, dispatcher, caller, call);
   if (message.length === 0) {
     return failure(null, INVALID_REQUEST, "the batch is empty", "invalid_request");
   }
   const answers = await Promise.all(
-    message.map((one) => answerOne(one, dispatcher, caller, signal)),
+    message.map((one) => answerOne(one, dispatcher, caller, call)),
   );
   const sent = answers.filter((it) => it !== undefined);
   return sent.length > 0 ? `[${sent.join(",")}]` : undefined;
@@ -87,7 +95,7 @@ async function answerOne(
   message: unknown,
   dispatcher: Dispatcher,
   caller: Caller,
-  signal: AbortSignal,
+  call: Abortable,
 ): Promise<string | undefined> {
   if (!isRequest(message)) {
     return failure(idOf(message), INVALID_REQUEST, "not a JSON-RPC 2.0 request", "invalid_request");
@@ -99,7 +107,7 @@ async function answerOne(
     return reply(() => failure(id, METHOD_NOT_FOUND, `there is no method ${method}`, "not_found"));
   }
   try {
-    const result = await dispatcher.run(verb, params, caller, signal);
+    const result = await dispatcher.run(verb, params, caller, call);
     return reply(() =>
       `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":${resultJson(result)}}`
     );

@@ -1,5 +1,4 @@
-import { type Caller, type Deliver, type Dispatcher } from "../verbs/define.ts";
-import type { Subscription } from "../session/subscription.ts";
+import type { Caller, Deliver, Dispatcher, Pushing } from "../verbs/define.ts";
 import { answer, eventFrame, subscriptionEndedFrame } from "./codec.ts";
 
 /** Sends one message's text to the peer. A promise is back-pressure. */
@@ -11,7 +10,7 @@ export class Connection {
   readonly #via: string;
   readonly #send: Send;
   readonly #gone = new AbortController();
-  #subscriptions = new Map<number, Subscription>();
+  #subscriptions = new Map<number, Pushing>();
   #next_sub = 1;
 
   constructor(dispatcher: Dispatcher, via: string, send: Send) {
@@ -22,7 +21,7 @@ export class Connection {
 
   /** Answers one message or batch. */
   async receive(text: string): Promise<void> {
-    const opened: Subscription[] = [];
+    const opened: Pushing[] = [];
     const caller: Caller = {
       via: this.#via,
       push: {
@@ -30,7 +29,7 @@ export class Connection {
         close: (sub) => this.#close(sub),
       },
     };
-    const said = await answer(text, this.#dispatcher, caller, this.#gone.signal);
+    const said = await answer(text, this.#dispatcher, caller, this.#gone);
     if (this.#gone.signal.aborted) return;
     if (said !== undefined) await this.#send(said);
     // Events follow the answer that names their subscription.
@@ -44,7 +43,7 @@ export class Connection {
     this.#subscriptions.clear();
   }
 
-  #open(make: (deliver: Deliver) => Subscription, opened: Subscription[]): number {
+  #open(make: (deliver: Deliver) => Pushing, opened: Pushing[]): number {
     const sub = this.#next_sub++;
     const subscription = make({
       event: (event) => this.#send(eventFrame(sub, event)),

@@ -6,13 +6,14 @@ import type { Log } from "../platform/log.ts";
 import type { Approval } from "./events.ts";
 import { MAIN_LANE } from "./events.ts";
 import type { Ids } from "./ids.ts";
-import { type IndexEntries, IndexFile } from "./index_file.ts";
+import { type IndexEntries, IndexFile, MISSING } from "./index_file.ts";
 import { Journal } from "./journal.ts";
 import { readAnchor, writeAnchor } from "./ledger.ts";
 import { needsRetention, type Retention } from "./retention.ts";
 import { Session, type SessionParts } from "./session.ts";
 import { applyToState, emptyState, type Lane, type SessionState } from "./state.ts";
-import { checkWorkdir, makeSessionDir } from "./workdir.ts";
+import type { Published } from "./subscription.ts";
+import { checkJournalPrivate, checkWorkdir, makeSessionDir } from "./workdir.ts";
 
 export interface CreateOptions {
   workdir: string;
@@ -54,6 +55,8 @@ export interface HubParts {
   log: Log;
   runTurn: SessionParts["runTurn"];
   retention(): Retention;
+  /** Told what was committed, once it is in the session's journal; must neither wait nor throw. */
+  onEvents?(session: Session, events: readonly Published[]): void;
   /** Called when a session is gone, so that its tools' processes and workers go too. */
   onEnded(session: Session): void;
 }
@@ -91,7 +94,7 @@ export class Hub {
       ids: parts.ids,
       log: parts.log,
       runTurn: parts.runTurn,
-      onCommit: (session, durable) => this.#onCommit(session, durable),
+      onCommit: (session, events, durable) => this.#onCommit(session, events, durable),
     };
   }
 
@@ -191,7 +194,7 @@ export class Hub {
     Deno.symlinkSync(journal_path, join(journal_links, id));
     this.#sessions.set(id, session);
     this.#list = undefined;
-    await this.#index.save();
+    await Promise.all([journal.flush(), this.#index.save()]);
     return session;
   }
 
@@ -224,6 +227,7 @@ export class Hub {
         });
       }
       await session.release();
+      await this.#anchor(session);
     }));
     await this.#index.save();
   }
@@ -234,9 +238,9 @@ export class Hub {
   }
 
   async #restore(): Promise<void> {
-    removeTemporaries(this.#parts.home);
     ensurePrivateDir(this.#parts.journal_links);
     ensurePrivateDir(this.#parts.anchors);
+    for (const dir of [this.#parts.home, this.#parts.anchors]) removeTemporaries(dir);
     const { entries, problem } = await this.#index.read();
     const found = entries ?? await this.#rebuiltIndex(problem!);
     for (const [id, entry] of Object.entries(found)) {
@@ -250,6 +254,7 @@ export class Hub {
     const { log, version } = this.#parts;
     const state = emptyState(id);
     try {
+      checkJournalPrivate(path);
       const { journal, torn_bytes } = await Journal.open(
         path,
         (event) => applyToState(state, event),
@@ -275,6 +280,8 @@ export class Hub {
     } catch (error) {
       const reason = error instanceof Deno.errors.NotFound
         ? `its journal is not at ${path}`
+        : error instanceof SvcError && error.hint !== undefined
+        ? `${error.message}; ${error.hint}`
         : messageOf(error);
       log.error("a session is unreadable", { session_id: id, path, reason });
       const item = { ...toItem({ ...state, workdir, started_at }), state: "unreadable", reason };
@@ -298,7 +305,7 @@ export class Hub {
         }
       }
     }
-    if (paths.size > 0) {
+    if (paths.size > 0 || problem !== MISSING) {
       this.#parts.log.warn(`the sessions index ${problem}; rebuilt from the journals found`, {
         path: this.#parts.index_path,
         sessions: paths.size,
@@ -314,7 +321,8 @@ export class Hub {
 
   // ── housekeeping ─────────────────────────────────────────────────────────────────────────────
 
-  #onCommit(session: Session, durable: boolean): void {
+  #onCommit(session: Session, events: readonly Published[], durable: boolean): void {
+    this.#parts.onEvents?.(session, events);
     this.#items.delete(session);
     this.#list = undefined;
     this.#awake.add(session);

@@ -79,7 +79,6 @@ export class Journal {
   static create(path: string): Journal {
     const journal = new Journal(path);
     journal.#file = Deno.openSync(path, { read: true, write: true, createNew: true, mode: 0o600 });
-    syncDir(dirname(path));
     return journal;
   }
 
@@ -178,6 +177,12 @@ export class Journal {
     this.#advance(first_seq, this.#size, this.#size + bytes.length);
     this.#last_seq = last_seq;
     this.#oldest_at ??= at;
+  }
+
+  /** Waits until a new journal, its name included, is on the disk. */
+  async flush(): Promise<void> {
+    using dir = await Deno.open(dirname(this.path));
+    await Promise.all([this.#open().sync(), dir.sync()]);
   }
 
   /** The events with seq > `since_seq` that are in the journal now, oldest first. */

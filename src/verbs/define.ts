@@ -4,7 +4,6 @@
  */
 import * as z from "zod";
 import { InvalidParams, type SvcError } from "../platform/errors.ts";
-import type { Published, Subscription } from "../session/subscription.ts";
 import type { Services } from "./services.ts";
 
 /** Who calls, and over what. */
@@ -17,21 +16,44 @@ export interface Caller {
 
 /** The subscriptions of one connection. */
 export interface PushChannel {
-  open(make: (deliver: Deliver) => Subscription): number;
+  open(make: (deliver: Deliver) => Pushing): number;
   close(sub: number): boolean;
+}
+
+/** A subscription as its connection sees it. */
+export interface Pushing {
+  start(): Promise<void>;
+  close(): void;
+}
+
+/** What a `$/event` notification tells; what the daemon itself reports has no session and no seq. */
+export interface Pushed {
+  readonly bus_seq?: number;
+  readonly session_id?: string;
+  readonly seq?: number;
+  readonly at: string;
+  readonly type: string;
+  readonly data_json: string;
 }
 
 /** Takes an event for a subscription, and is told when it ends. */
 export interface Deliver {
-  event(event: Published): void | Promise<void>;
+  event(event: Pushed): void | Promise<void>;
   ended(error: SvcError | undefined): void;
 }
 
+/**
+ * Something that can be called off. An object with the signal, not the signal itself: a request's is
+ * made when it is first looked at, and that costs as much as answering it.
+ */
+export interface Abortable {
+  readonly signal: AbortSignal;
+}
+
 /** What a handler works with. */
-export interface Context {
+export interface Context extends Abortable {
   readonly services: Services;
   readonly caller: Caller;
-  readonly signal: AbortSignal;
 }
 
 /** Where a verb stands in the REST interface (contract.md section 3). */
@@ -85,7 +107,6 @@ export function defineVerb<I extends z.ZodType, O extends z.ZodType>(
 export class Prepared<T> {
   readonly value: T;
   #json: string | undefined;
-  #bytes: Uint8Array<ArrayBuffer> | undefined;
 
   constructor(value: T) {
     this.value = value;
@@ -93,10 +114,6 @@ export class Prepared<T> {
 
   get json(): string {
     return this.#json ??= JSON.stringify(this.value);
-  }
-
-  get bytes(): Uint8Array<ArrayBuffer> {
-    return this.#bytes ??= new TextEncoder().encode(this.json);
   }
 }
 
@@ -122,14 +139,22 @@ export class Dispatcher {
    *
    * @throws {SvcError} validation for parameters that do not fit, and what the handler throws.
    */
-  async run(verb: Verb, params: unknown, caller: Caller, signal: AbortSignal): Promise<unknown> {
+  async run(verb: Verb, params: unknown, caller: Caller, call: Abortable): Promise<unknown> {
     const parsed = verb.input.safeParse(params ?? {});
     if (!parsed.success) {
       throw new InvalidParams(`${verb.name}: ${explain(parsed.error)}`, {
         issues: parsed.error.issues.map(({ path, message }) => ({ path, message })),
       });
     }
-    return await verb.handle({ services: this.services, caller, signal }, parsed.data);
+    const { services } = this;
+    const context: Context = {
+      services,
+      caller,
+      get signal() {
+        return call.signal;
+      },
+    };
+    return await verb.handle(context, parsed.data);
   }
 }
 

@@ -1,3 +1,4 @@
+import { busVerbs } from "./bus.ts";
 import { costVerbs } from "./cost.ts";
 import { daemonVerbs } from "./daemon.ts";
 import type { Verb } from "./define.ts";
@@ -13,5 +14,6 @@ export const VERBS: readonly Verb[] = [
   ...ledgerVerbs,
   ...costVerbs,
   ...descentVerbs,
+  ...busVerbs,
   ...daemonVerbs,
 ];

@@ -1,3 +1,4 @@
+import type { Bus } from "../bus/bus.ts";
 import type { Config } from "../daemon/config.ts";
 import type { ModelRegistry } from "../agent/models/registry.ts";
 import type { Hub } from "../session/hub.ts";
@@ -15,6 +16,7 @@ export interface Discovery {
 /** What verbs reach of the daemon. */
 export interface Services {
   readonly hub: Hub;
+  readonly bus: Bus;
   readonly models: ModelRegistry;
   readonly version: string;
   config(): Config;

@@ -74,7 +74,7 @@ async function load(
 
   switch (config.kind) {
     case "anthropic": {
-      const { AnthropicLanguageModel } = await import("@ai-sdk/anthropic/internal");
+      const { AnthropicLanguageModel } = await import("./sdk/anthropic.ts");
       return {
         language: new AnthropicLanguageModel(model, {
           provider: "anthropic.messages",
@@ -98,7 +98,7 @@ async function load(
       };
     }
     case "openai": {
-      const { OpenAIChatLanguageModel } = await import("@ai-sdk/openai/internal");
+      const { OpenAIChatLanguageModel } = await import("./sdk/openai.ts");
       return {
         // Chat completions, not responses: each request carries the whole conversation, so
         // nothing refers to items that the server would have to keep, a conversation moves
@@ -114,7 +114,7 @@ async function load(
       };
     }
     case "google": {
-      const { GoogleLanguageModel } = await import("@ai-sdk/google/internal");
+      const { GoogleLanguageModel } = await import("./sdk/google.ts");
       return {
         language: new GoogleLanguageModel(model, {
           provider: "google.generative-ai",
@@ -128,7 +128,7 @@ async function load(
       };
     }
     case "openai-compatible": {
-      const { OpenAICompatibleChatLanguageModel } = await import("@ai-sdk/openai-compatible");
+      const { OpenAICompatibleChatLanguageModel } = await import("./sdk/openai_compatible.ts");
       // The package's name for itself is the key of its metadata, hence not the configured
       // name; and not "openaiCompatible", whose metadata it would copy into the request.
       const name = "compatible";

@@ -1,0 +1,73 @@
+/**
+ * Measures the compiled binary and prints one table:
+ *
+ *   deno task bench [--source] [--only <name>,…] [--json] [--out bench/report.md]
+ *
+ * SVC_BIN names the binary, else dist/svc is taken; `--source` measures the source instead. A missed
+ * aim is shown, it is no failure. Everything stays on loopback; the whole takes some two minutes.
+ */
+import { cpus } from "node:os";
+import { fromFileUrl, join } from "@std/path";
+import { parseArgs } from "@std/cli/parse-args";
+import { type Figure, markdownReport, plainTable, short, toRow } from "./figures.ts";
+import { ownLoad, wrk, wrkVersion } from "./load.ts";
+import { fairness, journal, sessions, start, turns } from "./measures.ts";
+import { svcCommand } from "../tests/support/svc.ts";
+
+const root = fromFileUrl(new URL("..", import.meta.url));
+
+async function main(): Promise<number> {
+  const args = parseArgs(Deno.args, { boolean: ["source", "json"], string: ["out", "only"] });
+  if (args.source) Deno.env.delete("SVC_BIN");
+  else if (!Deno.env.get("SVC_BIN")) Deno.env.set("SVC_BIN", join(root, "dist", "svc"));
+
+  const wrk_version = await wrkVersion();
+  const load = wrk_version === undefined ? ownLoad : wrk;
+  const measures: Record<string, () => Promise<Figure[]>> = {
+    start,
+    sessions: () => sessions(load),
+    turns,
+    fairness,
+    journal,
+  };
+  const names = args.only?.split(",") ?? Object.keys(measures);
+  const unknown = names.find((name: string) => !(name in measures));
+  if (unknown !== undefined) {
+    console.error(`--only takes ${Object.keys(measures).join(", ")}, got "${unknown}"`);
+    return 2;
+  }
+
+  const load_before = Deno.loadavg()[0];
+  const began = performance.now();
+  const figures: Figure[] = [];
+  for (const name of names) {
+    console.error(`measuring ${name} …`);
+    figures.push(...await measures[name]());
+  }
+  const rows = figures.map(toRow);
+  const circumstances = {
+    date: new Date().toISOString(),
+    machine: `${cpus().length} × ${cpus()[0]?.model ?? "unknown CPU"}, ` +
+      `${short(Deno.systemMemoryInfo().total / 1e9)} GB, ${Deno.build.target}`,
+    "load average before": short(load_before),
+    measured: args.source ? "the source, deno run" : "the compiled binary",
+    version: await version(),
+    "HTTP load": wrk_version === undefined ? "bench/load_main.ts" : `wrk ${wrk_version}`,
+    took: `${short((performance.now() - began) / 1000)} s`,
+  };
+  if (args.json) console.log(JSON.stringify({ ...circumstances, rows }, null, 2));
+  else {
+    for (const [name, value] of Object.entries(circumstances)) console.log(`${name}: ${value}`);
+    console.log(`\n${plainTable(rows)}`);
+  }
+  if (args.out) await Deno.writeTextFile(args.out, markdownReport(rows, circumstances));
+  return 0;
+}
+
+async function version(): Promise<string> {
+  const [program, first] = svcCommand();
+  const { stdout } = await new Deno.Command(program, { args: [...first, "--version"] }).output();
+  return new TextDecoder().decode(stdout).trim();
+}
+
+if (import.meta.main) Deno.exit(await main());

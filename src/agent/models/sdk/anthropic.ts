@@ -1,0 +1,1 @@
+export { AnthropicLanguageModel } from "@ai-sdk/anthropic/internal";

@@ -1,0 +1,1 @@
+export { GoogleLanguageModel } from "@ai-sdk/google/internal";

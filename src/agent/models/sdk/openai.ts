@@ -1,0 +1,1 @@
+export { OpenAIChatLanguageModel } from "@ai-sdk/openai/internal";

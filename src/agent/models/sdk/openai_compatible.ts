@@ -1,0 +1,1 @@
+export { OpenAICompatibleChatLanguageModel } from "@ai-sdk/openai-compatible";

@@ -24,6 +24,8 @@ export interface LoopParts {
   new_lane_id(): string;
 }
 
+/** Between the texts of two steps, which would run together else. */
+const STEP_SEPARATOR = "\n\n";
 const RETRIES = 4;
 const RETRY_MIN_MS = 500;
 const RETRY_MAX_MS = 30_000;
@@ -66,9 +68,13 @@ async function askModel(
   };
   const attempt = async () => {
     const calls: ToolCall[] = [];
+    const said = session.state.turn?.text ?? "";
+    let separator = said === "" || said.endsWith("\n") ? "" : STEP_SEPARATOR;
     for await (const part of model.stream(request)) {
-      if (part.type === "text") session.emitText(turn.turn_id, part.text);
-      else if (part.type === "call") calls.push(part.call);
+      if (part.type === "text") {
+        session.emitText(turn.turn_id, separator + part.text);
+        separator = "";
+      } else if (part.type === "call") calls.push(part.call);
       else return { calls, usage: part.usage };
     }
     throw new ModelError("the model's answer ended early", { retryable: true });

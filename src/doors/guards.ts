@@ -12,17 +12,16 @@ export interface GuardOptions {
 export class Guards {
   readonly #hosts: ReadonlySet<string>;
   readonly #origins: ReadonlySet<string>;
+  readonly #readable: ReadonlySet<string>;
   readonly #token: Uint8Array;
 
   constructor({ port, token, allowed_origins }: GuardOptions) {
     const hosts = [`127.0.0.1:${port}`, `localhost:${port}`];
     this.#hosts = new Set(hosts);
-    this.#origins = new Set([
-      "null",
-      "tauri://localhost",
-      ...hosts.map((host) => `http://${host}`),
-      ...allowed_origins,
-    ]);
+    this.#readable = new Set(
+      ["tauri://localhost", ...allowed_origins].filter((it) => it !== "null"),
+    );
+    this.#origins = new Set(["null", ...hosts.map((host) => `http://${host}`), ...this.#readable]);
     this.#token = new TextEncoder().encode(token);
   }
 
@@ -35,6 +34,15 @@ export class Guards {
   origin(headers: Headers): boolean {
     const origin = headers.get("origin");
     return origin === null || this.#origins.has(origin);
+  }
+
+  /**
+   * The origin that a page of it may read answers from, if it may: those of daemon.toml and of the
+   * desktop shell. Not `null`, which any sandboxed page has.
+   */
+  readable(headers: Headers): string | undefined {
+    const origin = headers.get("origin");
+    return origin !== null && this.#readable.has(origin) ? origin : undefined;
   }
 
   /** Compares in a time that does not depend on where the difference is. */

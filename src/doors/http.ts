@@ -47,6 +47,11 @@ const BASE_HEADERS = {
   "referrer-policy": "no-referrer",
   "vary": "Origin",
 };
+const PREFLIGHT_HEADERS = {
+  "access-control-allow-methods": "GET, POST, DELETE",
+  "access-control-allow-headers": "Authorization, Content-Type, Last-Event-ID",
+  "access-control-max-age": "600",
+};
 const JSON_HEADERS = { ...BASE_HEADERS, "content-type": "application/json" };
 
 export interface HttpDoor {
@@ -162,6 +167,16 @@ export function httpDoor(options: HttpOptions): HttpDoor {
   });
   allowed.set("/v1/rpc", ["POST"]);
 
+  let description: Promise<string> | undefined;
+  app.get("/v1/openapi.json", async () => {
+    // Made when it is first asked for: it takes as long as a start of the daemon.
+    description ??= import("./openapi.ts").then(({ openApi }) =>
+      JSON.stringify(openApi(dispatcher.verbs.values()))
+    );
+    return new Response(await description, { headers: JSON_HEADERS });
+  });
+  allowed.set("/v1/openapi.json", ["GET"]);
+
   for (const path of ["/", "/v1/ws"]) {
     app.get(path, (c, next) => {
       if (c.req.header("upgrade")?.toLowerCase() !== "websocket") return next();
@@ -181,12 +196,32 @@ export function httpDoor(options: HttpOptions): HttpDoor {
   );
   app.onError((thrown, c) => failed(thrown, c.req.path));
 
+  const route: HttpDoor["handle"] = (request, info) => {
+    const verb = request.method === "GET" ? plain.get(pathOf(request.url)) : undefined;
+    return verb ? answerPlain(verb, request, info) : app.fetch(request, info);
+  };
+  const answerCrossOrigin = async (
+    request: Request,
+    info: Deno.ServeHandlerInfo<Deno.NetAddr>,
+    origin: string,
+  ): Promise<Response> => {
+    const preflight = request.method === "OPTIONS" &&
+      request.headers.has("access-control-request-method");
+    const response = preflight
+      ? new Response(null, { status: 204, headers: { ...BASE_HEADERS, ...PREFLIGHT_HEADERS } })
+      : await route(request, info);
+    // The answer to an upgrade is the socket's own.
+    if (response.status !== 101) response.headers.set("access-control-allow-origin", origin);
+    return response;
+  };
+
   return {
     handle(request, info) {
       const refusal = refuse(request);
       if (refusal !== undefined) return refusal;
-      const verb = request.method === "GET" ? plain.get(pathOf(request.url)) : undefined;
-      return verb ? answerPlain(verb, request, info) : app.fetch(request, info);
+      const origin = guards().readable(request.headers);
+      if (origin !== undefined) return answerCrossOrigin(request, info, origin);
+      return route(request, info);
     },
     close() {
       for (const socket of sockets) socket.close(CLOSE_GOING_AWAY, "the daemon is stopping");
@@ -257,10 +292,16 @@ async function bodyText(request: Request): Promise<string> {
   const decoder = new TextDecoder();
   let size = 0;
   let text = "";
-  for await (const chunk of request.body) {
-    size += chunk.length;
-    if (size > BODY_MAX) throw tooLarge();
-    text += decoder.decode(chunk, { stream: true });
+  try {
+    for await (const chunk of request.body) {
+      size += chunk.length;
+      if (size > BODY_MAX) throw tooLarge();
+      text += decoder.decode(chunk, { stream: true });
+    }
+  } catch (error) {
+    if (error instanceof SvcError) throw error;
+    // Badly framed, or the client left in the middle of it.
+    throw new SvcError("validation", "the body could not be read to its end", { cause: error });
   }
   return text + decoder.decode();
 }

@@ -1,4 +1,5 @@
 /** The local socket: newline-delimited JSON-RPC, one message or batch per line. */
+import { deadline } from "@std/async";
 import { Connection } from "../rpc/connection.ts";
 import type { Dispatcher } from "../verbs/define.ts";
 import type { Log } from "../platform/log.ts";
@@ -10,6 +11,10 @@ const TOO_LONG =
   '{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"the line is longer than 8 MiB","data":{"svc_code":"payload_too_large"}}}';
 /** Characters that may wait for a peer before its subscriptions are asked to wait. */
 const WAITING_MAX = 256 * 1024;
+/** Characters of answers that a peer may leave unread while it goes on asking. */
+const UNREAD_MAX = 16 * 1024 * 1024;
+/** How long a peer that has closed its side, or is gone, is still answered. */
+const LAST_ANSWERS_MS = 2_000;
 
 export interface SocketDoor {
   /** Closes the listener, lets every connection's last lines out, and closes them. */
@@ -60,13 +65,23 @@ async function serveConn(
   dispatcher: Dispatcher,
 ): Promise<void> {
   const connection = new Connection(dispatcher, "socket", (text) => writer.write(text));
+  const answering = new Set<Promise<void>>();
   try {
     for await (const line of lines(conn)) {
       if (line === undefined) {
         writer.write(TOO_LONG);
         return await writer.idle();
       }
-      if (line !== "") connection.receive(line).catch(() => closeQuietly(conn));
+      if (line === "") continue;
+      const answered = connection.receive(line).catch(() => closeQuietly(conn))
+        .finally(() => answering.delete(answered));
+      answering.add(answered);
+      // Who does not read is not read from.
+      if (writer.waiting > UNREAD_MAX) await writer.idle();
+    }
+    // One who sends no more may still wait for answers.
+    if (answering.size > 0) {
+      await deadline(Promise.all(answering), LAST_ANSWERS_MS).catch(() => {});
     }
     await writer.idle();
   } finally {
@@ -114,6 +129,11 @@ class LineWriter {
     this.#size += line.length + 1;
     this.#writing ??= this.#flush();
     if (this.#size > WAITING_MAX) return this.#writing;
+  }
+
+  /** Characters that wait behind what is being written. */
+  get waiting(): number {
+    return this.#size;
   }
 
   /** Resolves when nothing waits to be written. */

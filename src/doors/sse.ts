@@ -33,6 +33,9 @@ export async function sessionEvents(
   }
   const session = await dispatcher.services.hub.get(c.req.param("session_id")!);
   const since_seq = since === undefined ? undefined : Number(since);
+  const all = { ...headers, "content-type": "text/event-stream", "cache-control": "no-store" };
+  // Nobody would read what an answer to HEAD streams, nor ever end it.
+  if (c.req.method === "HEAD") return new Response(null, { headers: all });
   let ready: (() => void) | undefined;
   let subscription: Subscription;
   let keepalive: number;
@@ -69,9 +72,7 @@ export async function sessionEvents(
       subscription.close();
     },
   }, { highWaterMark: 64 });
-  return new Response(messages.pipeThrough(new ServerSentEventStream()), {
-    headers: { ...headers, "content-type": "text/event-stream", "cache-control": "no-store" },
-  });
+  return new Response(messages.pipeThrough(new ServerSentEventStream()), { headers: all });
 }
 
 function isDeltas(value: string): value is Deltas {

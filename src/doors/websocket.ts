@@ -11,18 +11,21 @@ const IDLE_TIMEOUT_S = 30;
 /** Bytes that may lie unsent before events wait in the subscription, which is bounded. */
 const BUFFER_MAX = 1024 * 1024;
 const POLL_MS = 10;
+/** Bytes of answers that a peer may leave unread while it goes on asking. */
+const UNREAD_MAX = 16 * 1024 * 1024;
 
 /** The daemon stops. */
 export const CLOSE_GOING_AWAY = 1001;
 const CLOSE_PROTOCOL = 1002;
 const CLOSE_UNSUPPORTED = 1003;
+const CLOSE_POLICY = 1008;
 const CLOSE_TOO_BIG = 1009;
 
 /**
  * Upgrades a request whose Host and Origin passed.
  *
  * @param open holds the socket for as long as it is open.
- * @throws {SvcError} unauthenticated.
+ * @throws {SvcError} unauthenticated; validation for a handshake that is none.
  */
 export function upgradeSocket(
   request: Request,
@@ -37,6 +40,7 @@ export function upgradeSocket(
       hint: "Sec-WebSocket-Protocol: svc.bearer, <token>, svc.proto.v1",
     });
   }
+  checkHandshake(request);
   // Deno finds a protocol only in a list that is separated by ", "; many clients leave out the space.
   const headers = new Headers(request.headers);
   headers.set("sec-websocket-protocol", offered.join(", "));
@@ -56,7 +60,8 @@ export function upgradeSocket(
   });
   socket.onmessage = ({ data }) => {
     if (typeof data !== "string") return socket.close(CLOSE_UNSUPPORTED, "text frames only");
-    if (data.length > FRAME_MAX) return socket.close(CLOSE_TOO_BIG, "8 MiB a frame at most");
+    if (isTooLong(data)) return socket.close(CLOSE_TOO_BIG, "8 MiB a frame at most");
+    if (socket.bufferedAmount > UNREAD_MAX) return socket.close(CLOSE_POLICY, "read the answers");
     connection.receive(data);
   };
   open.add(socket);
@@ -66,6 +71,24 @@ export function upgradeSocket(
   };
   socket.onerror = () => {};
   return response;
+}
+
+/** Refuses what Deno would fail at, or let pass (RFC 6455, section 4.2.1). */
+function checkHandshake({ method, headers }: Request): void {
+  const upgrades = (headers.get("connection") ?? "").toLowerCase().split(",")
+    .some((it) => it.trim() === "upgrade");
+  const key = headers.get("sec-websocket-key") ?? "";
+  const version = headers.get("sec-websocket-version");
+  if (method === "GET" && upgrades && /^[A-Za-z0-9+/]{22}==$/.test(key) && version === "13") return;
+  throw new SvcError("validation", "this is not a WebSocket handshake", {
+    hint: "GET with Connection: Upgrade, Sec-WebSocket-Version: 13 and a Sec-WebSocket-Key",
+  });
+}
+
+function isTooLong(text: string): boolean {
+  // One UTF-16 unit takes three bytes of UTF-8 at most.
+  if (text.length * 3 <= FRAME_MAX) return false;
+  return text.length > FRAME_MAX || new TextEncoder().encode(text).length > FRAME_MAX;
 }
 
 /** Resolves when the peer has read enough. WebSocket has no event for it. */

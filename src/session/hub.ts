@@ -162,7 +162,10 @@ export class Hub {
     const { workdir } = session.state;
     const hidden = new Set([this.#parts.home, join(workdir, ".svc")]);
     for (const other of this.#sessions.values()) {
-      if (!other.final && other.state.workdir !== workdir) hidden.add(other.state.workdir);
+      const { workdir: theirs } = other.state;
+      if (theirs === workdir) continue;
+      // An ended session's directory is free again, its journal is not.
+      hidden.add(other.final ? join(theirs, ".svc") : theirs);
     }
     return [...hidden];
   }

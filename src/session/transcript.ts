@@ -113,7 +113,9 @@ export class Transcript {
         out.push({ role: "user", text: item.user });
         continue;
       }
-      const { text, calls, results } = item.step;
+      const { calls, results } = item.step;
+      // What set it apart from the step before is not the model's.
+      const text = item.step.text.replace(/^\n+/, "");
       if (text === "" && calls.length === 0) continue;
       out.push({ role: "assistant", text, calls });
       if (results.length > 0) out.push({ role: "tool", results });

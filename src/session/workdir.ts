@@ -1,4 +1,4 @@
-import { isAbsolute, join } from "@std/path";
+import { dirname, isAbsolute, join } from "@std/path";
 import { messageOf, SvcError } from "../platform/errors.ts";
 import { checkPrivate } from "../platform/files.ts";
 import { isWithin } from "../platform/paths.ts";
@@ -32,6 +32,18 @@ export async function checkWorkdir(workdir: string, home: string): Promise<strin
     throw refuse(`is not writable: ${messageOf(error)}`);
   }
   return real;
+}
+
+/**
+ * Checks that a journal and the directories made for it are still for their owner alone.
+ *
+ * @throws {SvcError} permission_denied, naming the path and the command that mends it.
+ */
+export function checkJournalPrivate(journal_path: string): void {
+  const dir = dirname(journal_path);
+  const sessions = dirname(dir);
+  for (const path of [dirname(sessions), sessions, dir]) checkPrivate(path, 0o700, "dir");
+  checkPrivate(journal_path, 0o600, "file");
 }
 
 /** The directory of a session's journal. */

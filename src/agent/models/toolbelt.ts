@@ -116,8 +116,7 @@ export function toolbelt(newCallId: () => string): Model {
         else if (message.role === "user") follow(message.text, texts, calls, newCallId);
       }
       const text = texts.filter((it) => it !== "").join("\n");
-      // What follows the calls begins on a line of its own.
-      if (text !== "") yield { type: "text", text: calls.length > 0 ? `${text}\n` : text };
+      if (text !== "") yield { type: "text", text };
       for (const call of calls) yield { type: "call", call };
       yield {
         type: "finish",

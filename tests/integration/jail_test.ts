@@ -1,0 +1,367 @@
+import { assert, assertEquals, assertStringIncludes } from "@std/assert";
+import { join } from "@std/path";
+import { can_run_svc, type Daemon, Place, type TestClient } from "../support/svc.ts";
+
+const ignore = !can_run_svc;
+const bubblewrap = ["/usr/bin/bwrap", "/usr/local/bin/bwrap"].some((path) => {
+  try {
+    return Deno.statSync(path).isFile;
+  } catch {
+    return false;
+  }
+});
+const MODEL = { model: "builtin/toolbelt", approval: "auto" };
+const SECRET = "outside-secret-4711";
+
+interface Jailed {
+  place: Place;
+  daemon: Daemon;
+  client: TestClient;
+}
+
+/** A daemon, and a file outside of every workdir. */
+async function begin(env: Record<string, string> = {}, toml = ""): Promise<Jailed> {
+  const place = new Place(env);
+  if (toml !== "") place.configure(toml);
+  Deno.writeTextFileSync(join(place.dir, "outside.txt"), SECRET);
+  const daemon = await place.serve();
+  return { place, daemon, client: await daemon.rpc() };
+}
+
+async function end({ client, place }: Jailed): Promise<void> {
+  await client[Symbol.asyncDispose]();
+  await place[Symbol.asyncDispose]();
+}
+
+/** Runs one instruction; gives how its call ended and what the model said of it. */
+async function instruct({ client }: Jailed, session_id: string, text: string) {
+  const { data, seq } = await client.turn(session_id, text);
+  const call = client.events.findLast((event) =>
+    event.session_id === session_id && event.type === "session.tool_completed" && event.seq < seq
+  );
+  const { ok, output } = call!.data;
+  return { ok, output, message: data.message as string };
+}
+
+/** Asserts that a file tool refuses with a sentence, which the model is told, and shows nothing. */
+async function refused(jailed: Jailed, session_id: string, text: string): Promise<void> {
+  const { ok, output, message } = await instruct(jailed, session_id, text);
+  assertEquals(ok, false, `${text}: ${output}`);
+  assert(/\w+ \w+ \w+/.test(output) && !/os error|\bat .*:\d+:\d+/.test(output), output);
+  assertStringIncludes(message, output.split("\n")[0], text);
+  assert(!output.includes(SECRET), text);
+}
+
+Deno.test({
+  name: "file tools stay in the workdir, whatever path they are given",
+  ignore,
+  async fn() {
+    const jailed = await begin();
+    const { place, client } = jailed;
+    try {
+      const workdir = place.mkdir("project");
+      const id = await client.session({ workdir, ...MODEL });
+      const outside = join(place.dir, "outside.txt");
+      Deno.symlinkSync(outside, join(workdir, "link.txt"));
+      Deno.symlinkSync("../outside.txt", join(workdir, "relative.txt"));
+      Deno.symlinkSync(place.dir, join(workdir, "up"));
+      Deno.symlinkSync("/proc/self/root", join(workdir, "root"));
+      const journal = join(".svc", "sessions", id, "journal.ndjson");
+      const paths = [
+        "../outside.txt",
+        "a/../../outside.txt",
+        "./../project/../outside.txt",
+        outside,
+        "/etc/passwd",
+        "link.txt",
+        "relative.txt",
+        "up/outside.txt",
+        "root/etc/passwd",
+        "/proc/self/environ",
+        "/proc/self/cwd/outside.txt",
+        `/proc/self/root${outside}`,
+        join(place.home, "daemon.json"),
+        "../home/daemon.json",
+        "up/home/daemon.json",
+        journal,
+        `./x/../${journal}`,
+        join(workdir, journal),
+        ".svc/.gitignore",
+      ];
+      const before = Deno.readTextFileSync(join(place.home, "daemon.json"));
+      for (const path of paths) {
+        await refused(jailed, id, `read ${path}`);
+        await refused(jailed, id, `write ${path}\n\`\`\`\nmine\n\`\`\``);
+        await refused(jailed, id, `edit ${path}\n\`\`\`\n1\n\`\`\`\n\`\`\`\n2\n\`\`\``);
+      }
+      for (const path of ["..", "/", "up", "root", ".svc", place.home]) {
+        await refused(jailed, id, `ls ${path}`);
+        await refused(jailed, id, `grep secret ${path}`);
+      }
+      await refused(jailed, id, "write .svc/new\n```\nmine\n```");
+      await refused(jailed, id, "write up/new\n```\nmine\n```");
+      assertEquals(Deno.readTextFileSync(outside), SECRET);
+      assertEquals(Deno.readTextFileSync(join(place.home, "daemon.json")), before);
+      const names = [...Deno.readDirSync(place.dir)].map(({ name }) => name).sort();
+      assertEquals(names, ["home", "outside.txt", "project"]);
+      const searched = await instruct(jailed, id, "grep outside-secret");
+      assert(!searched.output.includes(SECRET), searched.output);
+      const listed = await instruct(jailed, id, "ls");
+      assert(!listed.output.includes(".svc"), listed.output);
+      const globbed = await instruct(jailed, id, "glob **/*");
+      assert(!/journal|outside\.txt|daemon\.json/.test(globbed.output), globbed.output);
+      // What is the session's own works, also by its absolute path.
+      assertEquals((await instruct(jailed, id, "write a/b.txt\n```\nhi\n```")).ok, true);
+      const own = await instruct(jailed, id, `read ${join(workdir, "a", "b.txt")}`);
+      assertEquals([own.ok, own.output.trim()], [true, "hi"]);
+    } finally {
+      await end(jailed);
+    }
+  },
+});
+
+Deno.test({
+  name: "a link that another process swaps while files are read and written leads nowhere",
+  ignore: ignore || Deno.build.os !== "linux",
+  async fn() {
+    const jailed = await begin();
+    const { place, client } = jailed;
+    const workdir = place.mkdir("project");
+    const inside = place.mkdir("project/inside");
+    Deno.writeTextFileSync(join(inside, "outside.txt"), "harmless");
+    const swapper = new Deno.Command("/bin/sh", {
+      args: ["-c", "while :; do ln -sfn inside at; ln -sfn .. at; done"],
+      cwd: workdir,
+      stdout: "null",
+      stderr: "null",
+    }).spawn();
+    try {
+      const id = await client.session({ workdir, ...MODEL });
+      const reads = Array(10).fill("read at/outside.txt").join("\n");
+      for (let round = 0; round < 12; round++) await client.turn(id, reads);
+      for (let round = 0; round < 6; round++) {
+        const write = "write at/outside.txt\n```\nharmless\n```";
+        await client.turn(id, Array(5).fill(write).join("\n"));
+      }
+      const ends = client.of("session.tool_completed").map(({ data }) => data);
+      assertEquals(ends.length, 150);
+      assert(ends.some(({ ok }) => ok) && ends.some(({ ok }) => !ok), "both sides were met");
+      assert(ends.every(({ output }) => !output.includes(SECRET)));
+      assertEquals(Deno.readTextFileSync(join(place.dir, "outside.txt")), SECRET);
+    } finally {
+      swapper.kill("SIGKILL");
+      await swapper.status;
+      await end(jailed);
+    }
+  },
+});
+
+/** The layouts of two sessions' workdirs, from the view of the first. */
+const LAYOUTS = [
+  { name: "a sibling", own: "w/one", other: "w/two" },
+  { name: "nested in it", own: "w", other: "w/in/two" },
+  { name: "around it", own: "w/in/one", other: "w" },
+] as const;
+
+for (const { name, own, other } of LAYOUTS) {
+  Deno.test({
+    name: `another session's workdir is out of reach: ${name}`,
+    ignore,
+    async fn() {
+      const jailed = await begin();
+      const { place, client } = jailed;
+      try {
+        const [mine, theirs] = [place.mkdir(own), place.mkdir(other)];
+        Deno.writeTextFileSync(join(theirs, "theirs.txt"), SECRET);
+        Deno.writeTextFileSync(join(mine, "mine.txt"), "my own");
+        const id = await client.session({ workdir: mine, ...MODEL });
+        const other_id = await client.session({ workdir: theirs, ...MODEL });
+        const way = name === "around it" ? "../.." : name === "a sibling" ? "../two" : "in/two";
+        for (const at of [theirs, way]) {
+          await refused(jailed, id, `read ${at}/theirs.txt`);
+          await refused(jailed, id, `write ${at}/theirs.txt\n\`\`\`\nmine\n\`\`\``);
+          await refused(jailed, id, `write ${at}/new.txt\n\`\`\`\nmine\n\`\`\``);
+        }
+        const read = await instruct(jailed, id, "read mine.txt");
+        assertEquals([read.ok, read.output.trim()], [true, "my own"]);
+        const found = await instruct(jailed, id, "grep outside-secret");
+        assert(!found.output.includes(SECRET), found.output);
+        if (bubblewrap) {
+          for (const at of [theirs, way]) {
+            const shown = await instruct(jailed, id, `run cat ${at}/theirs.txt`);
+            assertEquals([shown.ok, shown.output.includes(SECRET)], [false, false], shown.output);
+            await instruct(jailed, id, `run echo mine > ${at}/theirs.txt; echo x > ${at}/new.txt`);
+          }
+          const ran = await instruct(jailed, id, "run cat mine.txt && echo more >> mine.txt");
+          assertEquals([ran.ok, ran.output], [true, "my own"]);
+        }
+        assertEquals(Deno.readTextFileSync(join(theirs, "theirs.txt")), SECRET);
+        const files = [...Deno.readDirSync(theirs)].filter(({ isFile }) => isFile);
+        assertEquals(files.map((file) => file.name), ["theirs.txt"]);
+        assertEquals((await instruct(jailed, other_id, "read theirs.txt")).output.trim(), SECRET);
+      } finally {
+        await end(jailed);
+      }
+    },
+  });
+}
+
+Deno.test({
+  name: "a session in the person's home sees neither svc nor what is another session's",
+  ignore,
+  async fn() {
+    const place = new Place();
+    const home = place.mkdir("person");
+    place.env.HOME = home;
+    delete place.env.SVC_HOME;
+    const sock_dir = place.mkdir("runtime");
+    Deno.chmodSync(sock_dir, 0o700);
+    place.env.SVC_RUNTIME_DIR = sock_dir;
+    const daemon = await place.serve();
+    const jailed = { place, daemon, client: await daemon.rpc() };
+    try {
+      Deno.writeTextFileSync(join(home, "mine.txt"), "my own");
+      const id = await jailed.client.session({ workdir: home, ...MODEL });
+      const nested = place.mkdir("person/projects/secret");
+      Deno.writeTextFileSync(join(nested, "theirs.txt"), SECRET);
+      await jailed.client.session({ workdir: nested, ...MODEL });
+      for (const path of [".svc/daemon.json", "projects/secret/theirs.txt"]) {
+        await refused(jailed, id, `read ${path}`);
+        await refused(jailed, id, `write ${path}\n\`\`\`\nmine\n\`\`\``);
+        if (!bubblewrap) continue;
+        for (const command of [`cat ${path}`, `cat ~/${path}`, `echo mine > ${path}`]) {
+          const ran = await instruct(jailed, id, `run ${command}`);
+          assertEquals([ran.ok, ran.output.includes("token")], [false, false], ran.output);
+          assert(!ran.output.includes(SECRET), ran.output);
+        }
+      }
+      if (bubblewrap) {
+        await instruct(jailed, id, "run mv projects moved; mv .svc svc-moved; true");
+        const ran = await instruct(
+          jailed,
+          id,
+          "run cat moved/secret/theirs.txt svc-moved/*; ls -a",
+        );
+        assert(!ran.output.includes(SECRET) && !ran.output.includes(daemon.token), ran.output);
+      }
+      assertEquals(Deno.readTextFileSync(join(nested, "theirs.txt")), SECRET);
+      assertEquals((await instruct(jailed, id, "read mine.txt")).output.trim(), "my own");
+    } finally {
+      await end(jailed);
+    }
+  },
+});
+
+Deno.test({
+  name: "a command sees its workdir and the system, nothing of svc and nothing of its environment",
+  ignore: ignore || !bubblewrap,
+  async fn() {
+    const key = "sk-ant-secret-of-the-daemon";
+    const jailed = await begin({ ANTHROPIC_API_KEY: key, OPENAI_API_KEY: key, MY_SECRET: key });
+    const { place, daemon, client } = jailed;
+    try {
+      const workdir = place.mkdir("project");
+      const id = await client.session({ workdir, ...MODEL });
+      Deno.symlinkSync(join(place.dir, "outside.txt"), join(workdir, "link.txt"));
+      const outside = join(place.dir, "outside.txt");
+      const paths = [
+        "../outside.txt",
+        outside,
+        "link.txt",
+        `/proc/self/root${outside}`,
+        `/proc/1/root${outside}`,
+        `/proc/${daemon.pid}/environ`,
+        `/proc/${daemon.pid}/root${outside}`,
+        join(place.home, "daemon.json"),
+        "../home/daemon.json",
+        join(".svc", "sessions", id, "journal.ndjson"),
+        ".svc/.gitignore",
+        daemon.sock,
+      ];
+      for (const path of paths) {
+        const read = await instruct(jailed, id, `run cat '${path}'`);
+        assertEquals(read.ok, false, `${path}: ${read.output}`);
+        assertStringIncludes(read.message, read.output);
+        await instruct(jailed, id, `run echo mine > '${path}'; rm -f '${path}'`);
+        await instruct(jailed, id, `run mv '${path}' here; cp ${outside} here`);
+      }
+      assertEquals(Deno.readTextFileSync(outside), SECRET);
+      assertEquals(place.discovery().token, daemon.token);
+      const journal = join(workdir, ".svc", "sessions", id, "journal.ndjson");
+      assert(Deno.statSync(journal).size > 0);
+
+      const env = await instruct(jailed, id, "run env; cat /proc/*/environ | tr '\\0' '\\n'");
+      assertStringIncludes(env.output, "PATH=");
+      assert(!env.output.includes(key) && !env.output.includes("SVC_HOME"), env.output);
+      const connect = `python3 -c "import socket; s = socket.socket(socket.AF_UNIX); ` +
+        `s.connect('${daemon.sock}')"`;
+      const spoken = await instruct(jailed, id, `run ${connect} && echo connected`);
+      assert(!spoken.ok && !spoken.output.includes("connected\n"), spoken.output);
+      const port = `exec 3<>/dev/tcp/127.0.0.1/${daemon.port} && echo connected`;
+      assertEquals((await instruct(jailed, id, `run ${port}`)).ok, false);
+    } finally {
+      await end(jailed);
+    }
+  },
+});
+
+Deno.test({
+  name: "a command without a sandbox does not get the daemon's secrets either",
+  ignore,
+  async fn() {
+    const key = "sk-ant-secret-of-the-daemon";
+    const jailed = await begin({ ANTHROPIC_API_KEY: key }, '[sandbox]\nshell = "none"\n');
+    try {
+      const workdir = jailed.place.mkdir("project");
+      const id = await jailed.client.session({ workdir, ...MODEL });
+      const { output } = await instruct(jailed, id, "run env");
+      assertStringIncludes(output, "PATH=");
+      assert(!output.includes(key) && !output.includes("SVC_HOME"), output);
+    } finally {
+      await end(jailed);
+    }
+  },
+});
+
+Deno.test({
+  name: "fetch_url does not reach the daemon under any name",
+  ignore,
+  async fn() {
+    const jailed = await begin();
+    const { daemon: { port, token }, place, client } = jailed;
+    const ac = new AbortController();
+    const redirect = Deno.serve(
+      { hostname: "127.0.0.1", port: 0, signal: ac.signal, onListen: () => {} },
+      () => Response.redirect(`http://127.0.0.1:${port}/v1/discover`),
+    );
+    try {
+      const id = await client.session({ workdir: place.mkdir("project"), ...MODEL });
+      const hosts = [
+        ...[
+          "127.0.0.1",
+          "localhost",
+          "LOCALHOST",
+          "localhost.",
+          "a.localhost",
+          "127.1",
+          "127.9.9.9",
+        ],
+        ...["2130706433", "0x7f000001", "0177.0.0.1", "0", "0.0.0.0", "[::1]", "[::]"],
+        ...["[::ffff:127.0.0.1]", "[::ffff:7f00:1]", "%6cocalhost", "①②⑦.0.0.1"],
+      ];
+      const urls = hosts.map((host) => `http://${host}:${port}/v1/discover`);
+      urls.push(`http://127.0.0.1:${redirect.addr.port}/`, `http://x@127.0.0.1:${port}/`);
+      for (const url of urls) {
+        const { ok, output, message } = await instruct(jailed, id, `fetch ${url}`);
+        assertEquals(ok, false, `${url}: ${output}`);
+        assert(!output.includes(token) && !output.includes("HTTP 2"), `${url}: ${output}`);
+        assertStringIncludes(output, "cannot fetch");
+        assertStringIncludes(message, output);
+      }
+    } finally {
+      ac.abort();
+      await redirect.finished;
+      await end(jailed);
+    }
+  },
+});

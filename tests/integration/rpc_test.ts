@@ -1,0 +1,132 @@
+import { assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
+import { TextLineStream } from "@std/streams";
+import { can_run_svc, type Daemon, Place } from "../support/svc.ts";
+import { rawHttp, RawWebSocket, TEXT } from "../support/raw.ts";
+
+const ignore = !can_run_svc;
+const JSON_TYPE = { "content-type": "application/json" };
+const NO_SESSION = "sess_01ARZ3NDEKTSV4RRFFQ69G5FAV";
+// deno-lint-ignore no-explicit-any -- what comes over the wire is asserted field by field
+type Json = any;
+
+/** The ways to say a JSON-RPC text; each gives what was answered, or undefined within a moment. */
+const TRANSPORTS: Record<string, (daemon: Daemon, text: string) => Promise<Json>> = {
+  async socket(daemon, text) {
+    using conn = await Deno.connect({ transport: "unix", path: daemon.sock });
+    // A second message shows that the first is not answered later.
+    await conn.write(new TextEncoder().encode(`${text.replaceAll("\n", " ")}\n`));
+    const marker = '{"jsonrpc":"2.0","id":"marker","method":"daemon.health"}\n';
+    setTimeout(() => conn.write(new TextEncoder().encode(marker)).catch(() => {}), 40);
+    const lines = conn.readable.pipeThrough(new TextDecoderStream())
+      .pipeThrough(new TextLineStream());
+    const reader = lines.getReader();
+    const answer = JSON.parse((await reader.read()).value!);
+    if (answer.id === "marker") return await reader.cancel();
+    const marked = JSON.parse((await reader.read()).value!);
+    assertEquals(marked.id, "marker");
+    await reader.cancel();
+    return answer;
+  },
+  async websocket(daemon, text) {
+    const protocols = `svc.bearer, ${daemon.token}, svc.proto.v1`;
+    using socket = (await RawWebSocket.open(daemon.port, { protocols })).socket!;
+    await socket.send(TEXT, text);
+    await new Promise((resolve) => setTimeout(resolve, 40));
+    await socket.send(TEXT, '{"jsonrpc":"2.0","id":"marker","method":"daemon.health"}');
+    const answer = await socket.json();
+    if (answer.id === "marker") return undefined;
+    assertEquals((await socket.json()).id, "marker");
+    return answer;
+  },
+  async http(daemon, text) {
+    const headers = { authorization: `Bearer ${daemon.token}`, ...JSON_TYPE };
+    const { status, body } = await rawHttp(daemon.port, "POST", "/v1/rpc", headers, text);
+    assertEquals(status, body === "" ? 204 : 200, text);
+    return body === "" ? undefined : JSON.parse(body);
+  },
+};
+
+for (const [name, say] of Object.entries(TRANSPORTS)) {
+  Deno.test({
+    name: `JSON-RPC 2.0 in full over ${name}`,
+    ignore,
+    async fn() {
+      await using place = new Place();
+      const daemon = await place.serve();
+      const call = (message: unknown) => say(daemon, JSON.stringify(message));
+      const health = { jsonrpc: "2.0", method: "daemon.health" };
+      for (const id of ["one", "", 7, 1.5, -1, null]) {
+        const { id: echoed, result, jsonrpc } = await call({ ...health, id });
+        assertEquals([echoed, result.status, jsonrpc], [id, "ok", "2.0"]);
+      }
+      const failed = async (message: unknown, id: unknown, code: number) => {
+        const answer = typeof message === "string"
+          ? await say(daemon, message)
+          : await call(message);
+        assertEquals([answer.id, answer.error?.code], [id, code], JSON.stringify(message));
+        assertMatch(answer.error.data.svc_code, /^[a-z_]+$/);
+      };
+      await failed("{", null, -32700);
+      await failed("[1, 2", null, -32700);
+      await failed([], null, -32600);
+      await failed(7, null, -32600);
+      await failed({ id: 4, method: "daemon.health" }, 4, -32600);
+      await failed({ jsonrpc: "2.0", id: 4, method: 5 }, 4, -32600);
+      await failed({ jsonrpc: "2.0", id: 4, method: "daemon.health", params: 5 }, 4, -32600);
+      await failed({ ...health, id: {} }, null, -32600);
+      await failed({ jsonrpc: "2.0", id: "x", method: "no.such" }, "x", -32601);
+      await failed({ jsonrpc: "2.0", id: "x", method: "constructor" }, "x", -32601);
+      const get = { jsonrpc: "2.0", id: 9, method: "session.get" };
+      await failed({ ...get, params: {} }, 9, -32602);
+      await failed({ ...get, params: { session_id: 5 } }, 9, -32602);
+      await failed({ ...get, params: { session_id: NO_SESSION } }, 9, -32002);
+      const start = { jsonrpc: "2.0", id: 9, method: "session.start" };
+      await failed({ ...start, params: { workdir: "relative" } }, 9, -32001);
+
+      // Notifications are never answered, not even wrong ones.
+      assertEquals(await call(health), undefined);
+      assertEquals(await call({ jsonrpc: "2.0", method: "no.such" }), undefined);
+      assertEquals(await call({ jsonrpc: "2.0", method: "session.get" }), undefined);
+      assertEquals(await call([health, health]), undefined);
+      const batch = await call([{ ...health, id: 1 }, health, 3, { ...get, id: "b", params: {} }]);
+      const seen = batch.map(({ id, error }: Json) => [id, error?.code]);
+      assertEquals(seen, [[1, undefined], [null, -32600], ["b", -32602]]);
+      // Both come from one dispatcher: a notification is carried out.
+      const workdir = place.mkdir("project");
+      await call({ jsonrpc: "2.0", method: "session.start", params: { workdir } });
+      assertEquals((await call({ ...health, id: 1 })).result.sessions, 1);
+    },
+  });
+}
+
+Deno.test({
+  name: "a line of more than 8 MiB is refused, and only its own connection is closed",
+  ignore,
+  async fn() {
+    await using place = new Place();
+    const daemon = await place.serve();
+    await using other = await daemon.rpc();
+    const conn = await Deno.connect({ transport: "unix", path: daemon.sock });
+    const flood = async () => {
+      const chunk = new Uint8Array(1024 * 1024).fill(0x61);
+      for (let n = 0; n < 9; n++) {
+        for (let done = 0; done < chunk.length;) done += await conn.write(chunk.subarray(done));
+      }
+    };
+    flood().catch(() => {});
+    let text = "";
+    for await (const part of conn.readable.pipeThrough(new TextDecoderStream())) text += part;
+    const { id, error } = JSON.parse(text);
+    assertEquals([id, error.code], [null, -32600]);
+    assertEquals((await other.rpc.call("daemon.health")).status, "ok");
+    // What is just short enough is taken: the answer is about what it says.
+    using large = await Deno.connect({ transport: "unix", path: daemon.sock });
+    const params = { session_id: NO_SESSION, text: "x".repeat(8 * 1024 * 1024 - 200) };
+    const line = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "session.send", params });
+    const bytes = new TextEncoder().encode(`${line}\n`);
+    for (let done = 0; done < bytes.length;) done += await large.write(bytes.subarray(done));
+    const buffer = new Uint8Array(4096);
+    const read = await large.read(buffer);
+    assertStringIncludes(new TextDecoder().decode(buffer.subarray(0, read!)), "-32002");
+  },
+});

@@ -1,0 +1,149 @@
+/** A daemon whose sessions talk to a scripted model server: what tests of turns start from. */
+import { delay } from "@std/async";
+import type { EventParams } from "../../src/client/rpc.ts";
+import type { Message } from "../../src/agent/models/model.ts";
+import {
+  type Answer,
+  type ModelServer,
+  type Scripted,
+  scriptSteps,
+  startAnthropicServer,
+  startOpenAiServer,
+} from "./model_servers.ts";
+import { type Daemon, Place, type TestClient } from "./svc.ts";
+
+export type Provider = "openai-compatible" | "anthropic";
+export const PROVIDERS: readonly Provider[] = ["openai-compatible", "anthropic"];
+
+const KEY = "sk-the-right-key-of-the-test";
+
+export interface ScenarioOptions {
+  provider?: Provider;
+  /** What follows in daemon.toml. */
+  toml?: string;
+  /** The key in the daemon's environment; default: the one the server takes. */
+  key?: string;
+  /** Parameters of session.start. */
+  start?: Record<string, unknown>;
+}
+
+/** Everything a test of a turn needs; ends in the right order. */
+export class Scenario implements AsyncDisposable {
+  readonly place: Place;
+  readonly server: ModelServer;
+  /** The conversations that the server was sent, in order. */
+  readonly asked: Message[][];
+  readonly model: string;
+  readonly workdir: string;
+  daemon!: Daemon;
+  client!: TestClient;
+  session_id!: string;
+  readonly #start: Record<string, unknown>;
+
+  private constructor(script: Scripted, options: ScenarioOptions) {
+    const { provider = "openai-compatible", toml = "", key = KEY, start = {} } = options;
+    this.asked = [];
+    const recorded: Scripted = (request) => {
+      this.asked.push(structuredClone(request.messages));
+      return script(request);
+    };
+    this.server = provider === "anthropic"
+      ? startAnthropicServer(recorded, { api_key: KEY })
+      : startOpenAiServer(recorded, { api_key: KEY });
+    const name = provider === "anthropic" ? "claude" : "local";
+    this.model = `${name}/model-1`;
+    this.place = new Place({ MODEL_KEY: key });
+    this.place.configure(`
+[models.${name}]
+kind = "${provider}"
+base_url = "${this.server.url}"
+api_key_env = "MODEL_KEY"
+${toml}`);
+    this.workdir = this.place.mkdir("project");
+    this.#start = start;
+  }
+
+  /** Starts server, daemon and a session that needs no approvals. */
+  static async begin(
+    steps: readonly (Answer | Scripted)[] | Scripted,
+    options: ScenarioOptions = {},
+  ): Promise<Scenario> {
+    const script = typeof steps === "function" ? steps : scriptSteps(steps);
+    const scenario = new Scenario(script, options);
+    try {
+      scenario.daemon = await scenario.place.serve();
+      scenario.client = await scenario.daemon.rpc();
+      scenario.session_id = await scenario.client.session({
+        workdir: scenario.workdir,
+        model: scenario.model,
+        approval: "auto",
+        ...scenario.#start,
+      });
+    } catch (error) {
+      await scenario[Symbol.asyncDispose]();
+      throw error;
+    }
+    return scenario;
+  }
+
+  /** Sends a message and waits for the end of its turn. */
+  turn(text: string): Promise<EventParams> {
+    return this.client.turn(this.session_id, text);
+  }
+
+  /** Sends a message without waiting for its turn. */
+  send(text: string): Promise<{ message_id: string; seq: number }> {
+    return this.client.rpc.call("session.send", { session_id: this.session_id, text });
+  }
+
+  /** Calls a verb on the session. */
+  // deno-lint-ignore no-explicit-any -- tests look at what they expect
+  call(method: string, params: Record<string, unknown> = {}): Promise<any> {
+    return this.client.rpc.call(method, { session_id: this.session_id, ...params });
+  }
+
+  /** The first event of a type that fits, past or future. */
+  event(type: string, fits: (event: EventParams) => boolean = () => true): Promise<EventParams> {
+    return this.client.wait((event) => event.type === type && fits(event), type);
+  }
+
+  /** The types of all events, without deltas of text. */
+  types(): string[] {
+    return this.client.events.map(({ type }) => type).filter((type) => !type.endsWith(".delta"));
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.client?.[Symbol.asyncDispose]();
+    await this.place[Symbol.asyncDispose]();
+    await this.server.close();
+  }
+}
+
+/** Resolves once `holds` does; the error names what did not come. */
+export async function until(
+  holds: () => boolean | Promise<boolean>,
+  what: string,
+  timeout_ms = 15_000,
+): Promise<void> {
+  const end = Date.now() + timeout_ms;
+  while (!(await holds())) {
+    if (Date.now() > end) throw new Error(`${what}: not within ${timeout_ms} ms`);
+    await delay(20);
+  }
+}
+
+/** The living processes whose command line contains `text` (Linux). */
+export function processesWith(text: string): number[] {
+  const found: number[] = [];
+  for (const { name } of Deno.readDirSync("/proc")) {
+    if (!/^\d+$/.test(name)) continue;
+    try {
+      const state = Deno.readTextFileSync(`/proc/${name}/stat`).match(/\) (\S)/)?.[1];
+      const line = Deno.readTextFileSync(`/proc/${name}/cmdline`);
+      if (state !== "Z" && line.replaceAll("\0", " ").includes(text)) found.push(Number(name));
+    } catch {
+      // Gone meanwhile.
+    }
+  }
+  return found;
+}

@@ -26,13 +26,13 @@ const request = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "bench.echo", pa
 const batch = `[${Array(100).fill(request).join(",")}]`;
 
 Deno.bench("JSON-RPC answer", { group: "codec" }, async () => {
-  await answer(request, dispatcher, caller, signal);
+  await answer(request, dispatcher, caller, call);
 });
 Deno.bench("JSON-RPC answer, batch of 100", { group: "codec" }, async () => {
-  await answer(batch, dispatcher, caller, signal);
+  await answer(batch, dispatcher, caller, call);
 });
 Deno.bench("JSON-RPC answer, parameters that do not fit", { group: "codec" }, async () => {
-  await answer('{"jsonrpc":"2.0","id":1,"method":"bench.echo"}', dispatcher, caller, signal);
+  await answer('{"jsonrpc":"2.0","id":1,"method":"bench.echo"}', dispatcher, caller, call);
 });
 
 const guards = new Guards({ port: PORT, token, allowed_origins: [] });

@@ -76,6 +76,8 @@ await deno(
   // Deno keeps that cache in the shared temporary directory under a name anyone can guess, and
   // loads it whoever wrote it: another user of the machine could run code as us.
   "--no-code-cache",
+  // For src/platform/memory.ts.
+  "--v8-flags=--expose-gc",
   `--output=${output}`,
   `--include=${bundle}`,
   ...(target ? [`--target=${target}`] : []),

@@ -59,7 +59,7 @@ export async function fetchUrl(options: FetchOptions): Promise<FetchResult> {
   options.signal.addEventListener("abort", onAbort, { once: true });
   try {
     const { response, url } = await follow(options, stop.signal);
-    return await describe(response, url, options.max_bytes ?? MAX_BYTES);
+    return await describe(response, url, options.max_bytes ?? MAX_BYTES, stop.signal);
   } catch (error) {
     options.signal.throwIfAborted();
     const cause = stop.signal.aborted ? stop.signal.reason : error;
@@ -137,11 +137,16 @@ function isLoopback(address: string): boolean {
   return /^(?:127\.|0\.|::1?$|::(?:ffff:)?(?:7f[0-9a-f]{2}:|0:|(?:127|0)\.))/i.test(address);
 }
 
-async function describe(response: Response, url: URL, max_bytes: number): Promise<FetchResult> {
+async function describe(
+  response: Response,
+  url: URL,
+  max_bytes: number,
+  signal: AbortSignal,
+): Promise<FetchResult> {
   const header = response.headers.get("content-type") ?? "";
   const type = header.split(";")[0].trim().toLowerCase();
   const limit = response.ok ? max_bytes : Math.min(max_bytes, ERROR_BODY_BYTES);
-  const body = await read(response, isText(type) === false ? 0 : limit);
+  const body = await read(response, isText(type) === false ? 0 : limit, signal);
   const binary = isText(type) === false || (isText(type) === undefined && looksBinary(body.bytes));
   const text = binary
     ? body.size === 0 ? "" : "[binary content, not shown]"
@@ -172,7 +177,7 @@ interface Body {
 }
 
 /** Reads at most so many bytes, as they are after decompression. */
-async function read(response: Response, limit: number): Promise<Body> {
+async function read(response: Response, limit: number, signal: AbortSignal): Promise<Body> {
   const declared = response.headers.has("content-encoding")
     ? undefined
     : Number(response.headers.get("content-length") ?? NaN);
@@ -186,14 +191,19 @@ async function read(response: Response, limit: number): Promise<Body> {
   let length = 0;
   let cut = false;
   const reader = response.body.getReader();
+  // A fetch forgets its signal once its response was collected as garbage; its body does not.
+  const abort = () => void reader.cancel().catch(() => {});
+  signal.addEventListener("abort", abort, { once: true });
   while (!cut) {
     const { value, done } = await reader.read();
+    signal.throwIfAborted();
     if (done) break;
     const part = value.subarray(0, limit - length);
     chunks.push(part);
     length += part.length;
     cut = part.length < value.length;
   }
+  signal.removeEventListener("abort", abort);
   await reader.cancel();
   const bytes = new Uint8Array(length);
   let at = 0;

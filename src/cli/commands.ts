@@ -3,15 +3,80 @@ import { messageOf, SvcError } from "../platform/errors.ts";
 import { nearestOf } from "../platform/nearest.ts";
 import { UsageError } from "./args.ts";
 
-interface Command {
+/** What may follow a word of the command line: the flags, and the commands below it. */
+export interface Words {
+  flags?: readonly string[];
+  commands?: Readonly<Record<string, Words>>;
+}
+
+interface Command extends Words {
   summary: string;
+  /** Not listed in the help: a former name. */
+  former?: boolean;
   load(): Promise<{ run(argv: string[]): Promise<number> }>;
 }
 
-const COMMANDS: Record<string, Command> = {
-  chat: { summary: "talk to an agent in a directory", load: () => import("./chat.ts") },
-  serve: { summary: "run the daemon in the foreground", load: () => import("./serve.ts") },
-  ctl: { summary: "look at and steer the running daemon", load: () => import("./ctl.ts") },
+const SERVE_FLAGS = ["--addr", "--port", "--emit-port-stdout", "--enable-agent-routes"];
+
+/** Every command; `svc completions` offers the words of this table. */
+export const COMMANDS: Readonly<Record<string, Command>> = {
+  chat: {
+    summary: "talk to an agent in a directory",
+    flags: ["--prompt", "--model", "--continue", "--session", "--approve", "--json"],
+    load: () => import("./chat.ts"),
+  },
+  serve: {
+    summary: "run the daemon in the foreground",
+    flags: [...SERVE_FLAGS, "--status", "--json"],
+    commands: { restart: { flags: ["--json"] } },
+    load: () => import("./serve.ts"),
+  },
+  ctl: {
+    summary: "look at and steer the running daemon",
+    flags: ["--json"],
+    commands: {
+      discover: {},
+      sessions: {
+        commands: {
+          list: { flags: ["--all"] },
+          get: {},
+          start: { flags: ["--model", "--approval", "--prompt"] },
+          kill: {},
+        },
+      },
+      ledger: { commands: { verify: {} } },
+      enqueue: { flags: ["--workdir", "--model"] },
+      tasks: { flags: ["--state"] },
+      cancel: {},
+      status: {},
+      workers: {},
+      pause: {},
+      resume: {},
+      wal: {},
+      call: {},
+    },
+    load: () => import("./ctl.ts"),
+  },
+  doctor: {
+    summary: "check that everything svc needs is well",
+    flags: ["--json"],
+    load: () => import("./doctor.ts"),
+  },
+  completions: {
+    summary: "print a completion script for your shell",
+    commands: { bash: {}, zsh: {}, fish: {} },
+    load: () => import("./completions.ts"),
+  },
+  daemon: {
+    summary: "former name of serve and ctl",
+    former: true,
+    load: async () => ({ run: (await import("./aliases.ts")).daemon }),
+  },
+  "agent-serve": {
+    summary: "former name of serve --enable-agent-routes",
+    former: true,
+    load: async () => ({ run: (await import("./aliases.ts")).agentServe }),
+  },
 };
 
 const DONE = 0;
@@ -51,9 +116,9 @@ export async function run(argv: string[]): Promise<number> {
 }
 
 function help(): string {
-  const rows = Object.entries(COMMANDS).map(([name, { summary }]) =>
-    `  svc ${name.padEnd(8)}${summary}`
-  );
+  const rows = Object.entries(COMMANDS)
+    .filter(([, { former }]) => !former)
+    .map(([name, { summary }]) => `  svc ${name.padEnd(13)}${summary}`);
   return `svc hosts agent sessions on your machine.
 
 Usage: svc <command> [options]

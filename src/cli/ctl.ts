@@ -1,10 +1,10 @@
-import { connect } from "../client/connect.ts";
 import { readDiscovery } from "../client/discovery.ts";
-import type { RpcClient } from "../client/rpc.ts";
 import { SvcError } from "../platform/errors.ts";
 import { nearestOf } from "../platform/nearest.ts";
 import type { SessionItem } from "../session/hub.ts";
-import { type Flags, parseFlags, UsageError } from "./args.ts";
+import { parseFlags, UsageError } from "./args.ts";
+import { QUEUE, QUEUE_HELP } from "./ctl_queue.ts";
+import { type Handler, print, required, withDaemon } from "./daemon_call.ts";
 import { ownPaths } from "./environment.ts";
 import { table } from "./table.ts";
 import { absolute } from "./workdir.ts";
@@ -16,14 +16,13 @@ Usage: svc ctl <command> [--json]
   discover                        print the discovery record
   sessions list [--all]           list sessions; --all shows the ended ones too
   sessions get <session_id>       show one session
-  sessions start <workdir> [-m <model>] [--approval auto|ask|read_only] [--prompt <text>]
+  sessions start <workdir> [--model <id>] [--approval auto|ask|read_only] [--prompt <text>]
   sessions kill <session_id>      end a session for good
   ledger verify <session_id>      compute a journal's hash chain anew and check it
+${QUEUE_HELP}
   call <method> [<json>]          call any verb, such as: svc ctl call session.send '{…}'
 
   --json    machine-readable output`;
-
-type Handler = (flags: Flags, args: string[]) => Promise<number>;
 
 const SESSIONS: Record<string, Handler> = {
   list: async ({ boolean }) => {
@@ -87,6 +86,7 @@ const COMMANDS: Record<string, Handler> = {
     } else console.error(`svc: the ledger of ${session_id} does not hold: ${result.problem}`);
     return result.ok ? 0 : 1;
   },
+  ...QUEUE,
   call: async (_flags, [method, json = "{}"]) => {
     required(method, "method");
     let params: unknown;
@@ -103,7 +103,7 @@ const COMMANDS: Record<string, Handler> = {
 export async function run(argv: string[]): Promise<number> {
   const flags = parseFlags(argv, {
     boolean: ["json", "all"],
-    string: ["model", "approval", "prompt"],
+    string: ["model", "approval", "prompt", "workdir", "state"],
     alias: { m: "model" },
   });
   const [name, ...args] = flags.rest;
@@ -116,20 +116,6 @@ export async function run(argv: string[]): Promise<number> {
   return await handler(flags, args);
 }
 
-async function withDaemon<T>(use: (rpc: RpcClient) => Promise<T>): Promise<T> {
-  const rpc = await connect(ownPaths());
-  try {
-    return await use(rpc);
-  } finally {
-    rpc.close();
-  }
-}
-
-function print(value: unknown): number {
-  console.log(JSON.stringify(value, null, 2));
-  return 0;
-}
-
 function sessionTable(sessions: SessionItem[]): string {
   const rows = sessions.map(({ id, state, activity, model, cost_usd, workdir, reason }) => [
     id,
@@ -139,10 +125,6 @@ function sessionTable(sessions: SessionItem[]): string {
     reason ? `${workdir} (${reason})` : workdir,
   ]);
   return table([["SESSION", "STATE", "MODEL", "COST", "WORKDIR"], ...rows]);
-}
-
-function required(value: string | undefined, name: string): asserts value is string {
-  if (value === undefined) throw new UsageError(`<${name}> is missing; see svc ctl --help`);
 }
 
 function unknown(command: string, word: string | undefined, known: string[]): UsageError {

@@ -1,5 +1,6 @@
 import { AlreadyRunning, type Daemon, startDaemon } from "../daemon/compose.ts";
 import { readDiscovery } from "../client/discovery.ts";
+import { SvcError } from "../platform/errors.ts";
 import type { HomePaths } from "../platform/paths.ts";
 import { parseFlags, UsageError } from "./args.ts";
 import { env, ownPaths } from "./environment.ts";
@@ -7,10 +8,18 @@ import { env, ownPaths } from "./environment.ts";
 const HELP = `Runs the daemon in the foreground. One runs per user; clients find it by itself.
 
 Usage: svc serve [--addr <host:port>] [--port <port>] [--emit-port-stdout]
+       svc serve --status [--json]
+       svc serve restart [--json]
 
-  --addr <host:port>    loopback address to listen on, 127.0.0.1:0 by default
-  --port <port>         port to listen on; 0, the default, picks a free one
-  --emit-port-stdout    print a daemon.listening line (NDJSON) when ready
+  --addr <host:port>      loopback address to listen on, 127.0.0.1:0 by default
+  --port <port>           port to listen on; 0, the default, picks a free one
+  --emit-port-stdout      print a daemon.listening line (NDJSON) when ready
+  --enable-agent-routes   also serve hired tasks
+
+  --status                show the running daemon; exit code 0 running, 3 stopped, 4 not installed
+  restart                 stop the daemon, with 30 s for turns to reach a safe point, and start a
+                          new one; sessions go on where they were
+  --json                  machine-readable output
 
 Ctrl-C stops it gracefully; a second Ctrl-C stops it at once, which loses nothing but the turns in
 flight.`;
@@ -20,16 +29,33 @@ const SHUTDOWN_GRACE_S = 30;
 /** Runs `svc serve`. */
 export async function run(argv: string[]): Promise<number> {
   const { boolean, string, rest } = parseFlags(argv, {
-    boolean: ["emit-port-stdout", "detached"],
-    string: ["addr", "port"],
+    boolean: ["emit-port-stdout", "enable-agent-routes", "detached", "status", "json"],
+    string: ["addr", "port", "task-timeout", "caps"],
   });
   if (boolean.help) {
     console.log(HELP);
     return 0;
   }
-  if (rest.length > 0) throw new UsageError(`svc serve takes no argument "${rest[0]}"`);
-  const { hostname, port } = listenAddress(string.addr, string.port);
+  const [action, ...others] = rest;
+  if (others.length > 0 || (action !== undefined && action !== "restart")) {
+    throw new UsageError(`svc serve takes no argument "${others[0] ?? action}"`);
+  }
   const paths = ownPaths();
+  if (boolean.status || action === "restart") {
+    const { restart, showStatus } = await import("./serve_control.ts");
+    const options = { paths, env, json: boolean.json ?? false };
+    return boolean.status ? await showStatus(options) : await restart(options);
+  }
+  if (boolean["enable-agent-routes"]) {
+    throw new SvcError(
+      "not_implemented",
+      "hired tasks (the routes under /api/) are not there yet",
+      {
+        hint: "`svc serve` without --enable-agent-routes runs everything else",
+      },
+    );
+  }
+  const { hostname, port } = listenAddress(string.addr, string.port);
   let daemon: Daemon;
   try {
     daemon = await startDaemon({
@@ -45,6 +71,9 @@ export async function run(argv: string[]): Promise<number> {
     console.error(await runningMessage(paths));
     return 1;
   }
+  // Before it says that it is ready: who reads that may stop it at once.
+  surviveDefects(daemon);
+  stopOnSignals(daemon, boolean.detached ?? false);
   const { discovery } = daemon;
   const url = `http://127.0.0.1:${discovery.port}/`;
   if (boolean["emit-port-stdout"]) {
@@ -53,8 +82,6 @@ export async function run(argv: string[]): Promise<number> {
   } else if (!boolean.detached) {
     console.log(`svc listens on ${url} and ${discovery.sock}`);
   }
-  surviveDefects(daemon);
-  stopOnSignals(daemon, boolean.detached ?? false);
   await daemon.stopped;
   return 0;
 }

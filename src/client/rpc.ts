@@ -5,6 +5,8 @@ import { SvcError } from "../platform/errors.ts";
 /** An event as `$/event` pushes it. */
 export interface EventParams {
   sub: number;
+  /** Of an event that came over the bus. */
+  bus_seq?: number;
   session_id: string;
   seq: number;
   at: string;

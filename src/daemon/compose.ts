@@ -15,10 +15,13 @@ import { serveSocket } from "../doors/socket.ts";
 import { messageOf, SvcError } from "../platform/errors.ts";
 import { atomicWrite, checkPrivate, ensurePrivateDir } from "../platform/files.ts";
 import { type Log, LogFile } from "../platform/log.ts";
+import { memoryTrimmer } from "../platform/memory.ts";
+import { stateDbFiles } from "../platform/state_db.ts";
 import { isInOtherNamespace, tcpPeerFinder } from "../platform/tcp_peer.ts";
 import type { Env, HomePaths } from "../platform/paths.ts";
 import { Hub } from "../session/hub.ts";
 import { ulidIds } from "../session/ids.ts";
+import type { TaskEngine } from "../tasks/engine.ts";
 import { Dispatcher } from "../verbs/define.ts";
 import { VERBS } from "../verbs/registry.ts";
 import type { Discovery, Services } from "../verbs/services.ts";
@@ -90,6 +93,9 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   for (const path of [paths.discovery, paths.index, paths.config, paths.log]) {
     checkPrivate(path, 0o600, "file");
   }
+  const [queue_there] = stateDbFiles(paths.state_db).map((path) =>
+    checkPrivate(path, 0o600, "file")
+  );
   for (const path of [paths.journal_links, paths.log_dir, paths.bus]) {
     checkPrivate(path, 0o700, "dir");
   }
@@ -124,6 +130,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
       at: new Date().toISOString(),
       data_json: JSON.stringify(data),
     }]);
+  const trimMemory = lazy(memoryTrimmer);
   const hub: Hub = new Hub({
     home: paths.home,
     index_path: paths.index,
@@ -153,8 +160,25 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
       bytes: config.journal.retention_mb * 1_000_000,
     }),
     onEvents: (session, events) => bus.record(session.id, events),
+    onRest: () => trimMemory()(),
     onEnded: (session) => units.closeSession(session.id),
   });
+
+  let engine: Promise<TaskEngine> | undefined;
+  const tasks = (): Promise<TaskEngine> => {
+    if (stopping && engine === undefined) {
+      return Promise.reject(new SvcError("shutting_down", "the daemon is stopping"));
+    }
+    const { workers } = config.tasks;
+    return engine ??= import("./tasks.ts")
+      .then(({ openTasks }) =>
+        openTasks({ path: paths.state_db, workers, log, hub, models: () => models })
+      )
+      .catch((error) => {
+        engine = undefined;
+        throw error;
+      });
+  };
 
   let stopping = false;
   const stopped = Promise.withResolvers<void>();
@@ -172,6 +196,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     get models() {
       return models;
     },
+    tasks,
     config: () => config,
     discovery: () => discovery,
     uptime_ms: () => performance.now() - started,
@@ -229,11 +254,24 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   restored.catch((error) =>
     log.error("the sessions cannot be restored", { error: messageOf(error) })
   );
+  // Queued tasks go on; without a database there are none, and nothing of the engine is loaded.
+  if (queue_there) {
+    restored.then(tasks).catch((error) =>
+      log.error("the task queue cannot be opened", { error: messageOf(error) })
+    );
+  }
   const parts = cleanup.move();
 
   async function stop(grace_ms: number): Promise<void> {
+    const until = Date.now() + grace_ms;
     try {
-      await hub.stop(grace_ms);
+      // Its tasks need sessions that run; they may use half of the time, the other is the turns'.
+      await (await engine)?.close(grace_ms / 2);
+    } catch (error) {
+      log.error("stopping the tasks failed", { error: messageOf(error) });
+    }
+    try {
+      await hub.stop(Math.max(until - Date.now(), 0));
     } catch (error) {
       log.error("stopping the sessions failed", { error: messageOf(error) });
     }

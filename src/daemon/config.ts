@@ -24,6 +24,8 @@ export interface Config {
     /** Jailed tool units alive at once. */
     units: number;
   };
+  /** `workers`: tasks of the queue that run at once, until it is told otherwise. */
+  tasks: { workers: number };
   models: Record<string, ModelEntry>;
   /** USD per million tokens, by model id; beats the built-in table. */
   prices: Record<string, Price>;
@@ -36,6 +38,7 @@ export const DEFAULTS: Config = {
   journal: { retention_hours: 24, retention_mb: 100 },
   agent: { approval: "ask", max_steps: 50 },
   sandbox: { shell: "auto", network: false, units: 16 },
+  tasks: { workers: 2 },
   models: {},
   prices: {},
   log: { level: "info" },

@@ -3,6 +3,7 @@ import { parse } from "@std/toml";
 import * as z from "zod";
 import { messageOf, SvcError } from "../platform/errors.ts";
 import { nearestOf } from "../platform/nearest.ts";
+import { WORKERS_MAX } from "../tasks/task.ts";
 import { type Config, DEFAULTS } from "./config.ts";
 
 const price = z.strictObject({
@@ -33,6 +34,9 @@ const ConfigSchema = z.strictObject({
     shell: z.enum(["auto", "bubblewrap", "none"]).default(DEFAULTS.sandbox.shell),
     network: z.boolean().default(DEFAULTS.sandbox.network),
     units: z.int().min(1).max(256).default(DEFAULTS.sandbox.units),
+  }).prefault({}),
+  tasks: z.strictObject({
+    workers: z.int().min(0).max(WORKERS_MAX).default(DEFAULTS.tasks.workers),
   }).prefault({}),
   models: z.record(
     z.string(),

@@ -6,8 +6,14 @@ const POSIX = Deno.build.os !== "windows";
 /** Makes what was done to the entries of a directory durable; a no-op where there is no such call. */
 export function syncDir(path: string): void {
   if (!POSIX) return;
-  using dir = Deno.openSync(path);
-  dir.syncSync();
+  // Not `using`: the minifier of `deno bundle` puts a variable's only use in its place, and what was
+  // to be closed at the end of the block never is.
+  const dir = Deno.openSync(path);
+  try {
+    dir.syncSync();
+  } finally {
+    dir.close();
+  }
 }
 
 /**

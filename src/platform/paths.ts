@@ -13,6 +13,12 @@ export interface HomePaths {
   journal_links: string;
   /** Where the sessions' ledgers stood, a file a session. */
   anchors: string;
+  /** The bus, a write-ahead log for observers of all sessions. */
+  bus: string;
+  /** The database: tasks. SQLite keeps two more files beside it. */
+  state_db: string;
+  /** Where `svc update` puts the binary. */
+  binary: string;
   config: string;
   log_dir: string;
   log: string;
@@ -48,6 +54,9 @@ export function homePaths(env: Env, uid: number | null): HomePaths {
     index: join(home, "sessions-index.json"),
     journal_links: join(home, "journals"),
     anchors: join(home, "ledger"),
+    bus: join(home, "bus"),
+    state_db: join(home, "state.db"),
+    binary: join(home, "bin", Deno.build.os === "windows" ? "svc.exe" : "svc"),
     config: join(home, "daemon.toml"),
     log_dir,
     log: join(log_dir, "daemon.ndjson"),

@@ -17,6 +17,9 @@ const METHOD_NOT_FOUND = -32601;
 const INVALID_PARAMS = -32602;
 const INTERNAL = -32603;
 
+/** Messages in a batch: what is asked in 8 MiB must not take gigabytes to answer. */
+export const BATCH_MAX = 1000;
+
 /** The number of each code on the wire. */
 const NUMBERS: Record<SvcCode, number> = {
   validation: -32001,
@@ -83,6 +86,10 @@ export async function answer(
   if (!Array.isArray(message)) return await answerOne(message, dispatcher, caller, call);
   if (message.length === 0) {
     return failure(null, INVALID_REQUEST, "the batch is empty", "invalid_request");
+  }
+  if (message.length > BATCH_MAX) {
+    const said = `a batch has ${BATCH_MAX} messages at most, this one has ${message.length}`;
+    return failure(null, INVALID_REQUEST, said, "payload_too_large");
   }
   const answers = await Promise.all(
     message.map((one) => answerOne(one, dispatcher, caller, call)),

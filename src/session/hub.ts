@@ -59,6 +59,8 @@ export interface HubParts {
   onEvents?(session: Session, events: readonly Published[]): void;
   /** Called when a session is gone, so that its tools' processes and workers go too. */
   onEnded(session: Session): void;
+  /** Called when the last busy session has come to rest. */
+  onRest(): void;
 }
 
 /** A session whose journal cannot be read: kept, listed, its file untouched. */
@@ -339,12 +341,11 @@ export class Hub {
   }
 
   #scheduleRest(): number {
-    const timer = setTimeout(() => {
-      for (const session of this.#awake) {
-        if (!session.rest(REST_MS)) continue;
-        this.#awake.delete(session);
-        this.#anchor(session);
-      }
+    const timer = setTimeout(async () => {
+      const rested = [...this.#awake].filter((session) => session.rest(REST_MS));
+      for (const session of rested) this.#awake.delete(session);
+      await Promise.all(rested.map((session) => this.#anchor(session)));
+      if (this.#awake.size === 0) this.#parts.onRest();
       this.#resting = this.#awake.size > 0 ? this.#scheduleRest() : undefined;
     }, REST_MS);
     Deno.unrefTimer(timer);

@@ -13,6 +13,9 @@ export interface IndexEntry {
 
 export type IndexEntries = Record<string, IndexEntry>;
 
+/** What {@linkcode IndexFile.read} says of a file that is not there, as before the first start. */
+export const MISSING = "is missing";
+
 export class IndexFile {
   readonly #path: string;
   readonly #entries: () => IndexEntries;
@@ -35,7 +38,7 @@ export class IndexFile {
     try {
       text = await Deno.readTextFile(this.#path);
     } catch (error) {
-      if (error instanceof Deno.errors.NotFound) return { problem: "is missing" };
+      if (error instanceof Deno.errors.NotFound) return { problem: MISSING };
       throw error;
     }
     try {

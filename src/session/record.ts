@@ -8,6 +8,8 @@ import type { SessionEvent } from "./events.ts";
 
 export const JOURNAL_VERSION = 1;
 const ENVELOPE = ["v", "seq", "at", "kind"] as const;
+/** What a field is called in a line whose envelope uses its name, and back. */
+const FROM_LINE = new Map<string, string>(ENVELOPE.map((name) => [`data_${name}`, name]));
 
 /** A line that is not a record of this journal; the message says why. */
 export class BadRecord extends Error {
@@ -42,7 +44,7 @@ export function decodeRecord(line: string): SessionEvent {
     throw new BadRecord("is not valid JSON");
   }
   if (typeof record !== "object" || record === null) throw new BadRecord("is not a JSON object");
-  const { v, seq, at, kind, ...fields } = record;
+  const { v, seq, at, kind } = record;
   if (v !== JOURNAL_VERSION) {
     throw new BadRecord(
       `has schema version ${JSON.stringify(v)}, this svc reads ${JOURNAL_VERSION}`,
@@ -51,12 +53,11 @@ export function decodeRecord(line: string): SessionEvent {
   if (!Number.isSafeInteger(seq) || typeof at !== "string" || typeof kind !== "string") {
     throw new BadRecord("lacks seq, at or kind");
   }
-  for (const name of ENVELOPE) {
-    const key = `data_${name}`;
-    if (key in fields) {
-      fields[name] = fields[key];
-      delete fields[key];
-    }
+  // Rest properties would say the same, at twice the time of all the rest of it.
+  const data: Record<string, unknown> = {};
+  for (const key in record) {
+    if (key === "v" || key === "seq" || key === "at" || key === "kind") continue;
+    data[key.startsWith("data_") ? FROM_LINE.get(key) ?? key : key] = record[key];
   }
-  return { seq, at, type: kind, data: fields } as unknown as SessionEvent;
+  return { seq, at, type: kind, data } as unknown as SessionEvent;
 }

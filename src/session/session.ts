@@ -49,8 +49,8 @@ export interface SessionParts {
   log: Log;
   /** Carries out one turn: calls the model, runs tools, emits what happens. */
   runTurn(session: Session, turn: Turn): Promise<TurnEnd>;
-  /** Called after each commit; `durable` when the journal was flushed. */
-  onCommit(session: Session, durable: boolean): void;
+  /** Called after each commit with its events; `durable` when the journal was flushed. */
+  onCommit(session: Session, events: readonly Published[], durable: boolean): void;
 }
 
 /** The turn in flight. */
@@ -143,7 +143,8 @@ export class Session implements Source {
       (lane.data as EventData["lane.delta"]).content_block.text += text;
       return;
     }
-    if (this.#ending) return;
+    // What a turn still says after it was cut off could follow session.paused.
+    if (this.#ending || this.#turn?.signal.aborted) return;
     this.#post({ type: "session.delta", data: { turn_id, text } });
     this.#postLaneText(MAIN_LANE, text);
   }
@@ -304,7 +305,7 @@ export class Session implements Source {
       for (const subscription of this.#subscriptions) subscription.push(event);
       batch[n].done?.resolve(event);
     });
-    this.#parts.onCommit(this, durable);
+    this.#parts.onCommit(this, events, durable);
   }
 
   #numberDelta(delta: EventData["lane.delta"], numbered: Map<string, number>): void {

@@ -1,10 +1,10 @@
 /**
- * A subscriber of one session: every event after `since_seq` exactly once and in order, replay
+ * A subscriber of one session, or of the bus: every event after `since_seq` exactly once and in order, replay
  * strictly before live (contract.md section 5). It reads from the journal until it has caught up
  * with the writer, so a slow or long-absent subscriber costs no memory.
  */
 import { messageOf, SvcError, toSvcError } from "../platform/errors.ts";
-import type { SessionEvent } from "./events.ts";
+import { type EventData, MAIN_LANE, type SessionEvent } from "./events.ts";
 
 /** An event with its session and its data as JSON, made once for journal and all subscribers. */
 export type Published = SessionEvent & { session_id: string; data_json: string };
@@ -12,43 +12,54 @@ export type Published = SessionEvent & { session_id: string; data_json: string }
 /** Which of the two forms of the main lane's text a subscriber wants. */
 export type Deltas = "session" | "lane" | "both";
 
+/** What a subscription has to know of an event; `seq` is its place in the order of its source. */
+export interface Numbered {
+  readonly seq: number;
+  readonly type: string;
+  readonly data?: unknown;
+}
+
 /** Where a subscriber's events go. */
-export interface Sink {
+export interface Sink<E extends Numbered = Published> {
   /** Takes one event. A promise is back-pressure: nothing more comes until it resolves. */
-  deliver(event: Published): void | Promise<void>;
+  deliver(event: E): void | Promise<void>;
   /** Called once when the subscription ends by itself: `error` says why, `undefined`: the session ended. */
   ended(error: SvcError | undefined): void;
 }
 
-/** What a subscription needs of its session. */
-export interface Source {
+/** What a subscription needs of its session, or of the bus. */
+export interface Source<E extends Numbered = Published> {
   /** seq of the last event that was published. */
   readonly published_seq: number;
   /** Whether no event will follow. */
   readonly final: boolean;
-  replay(since_seq: number): AsyncIterable<Published>;
-  join(subscription: Subscription): void;
-  leave(subscription: Subscription): void;
+  replay(since_seq: number): AsyncIterable<E>;
+  join(subscription: Subscription<E>): void;
+  leave(subscription: Subscription<E>): void;
 }
 
 /** Events that may wait for a subscriber before it is closed with -32008. */
 export const WAITING_MAX = 1024;
 
-export class Subscription {
-  readonly #source: Source;
-  readonly #sink: Sink;
+export class Subscription<E extends Numbered = Published> {
+  readonly #source: Source<E>;
+  readonly #sink: Sink<E>;
   readonly #deltas: Deltas;
   #last_seq: number;
-  #queue: Published[] = [];
+  #queue: E[] = [];
   #pumping = false;
   #pumped: Promise<void> = Promise.resolve();
   #closed = false;
 
-  constructor(source: Source, sink: Sink, options: { since_seq: number; deltas: Deltas }) {
+  constructor(
+    source: Source<E>,
+    sink: Sink<E>,
+    { since_seq, deltas = "both" }: { since_seq: number; deltas?: Deltas },
+  ) {
     this.#source = source;
     this.#sink = sink;
-    this.#deltas = options.deltas;
-    this.#last_seq = options.since_seq;
+    this.#deltas = deltas;
+    this.#last_seq = since_seq;
   }
 
   /** Replays what is missing, then goes live. Call once. */
@@ -73,7 +84,7 @@ export class Subscription {
   }
 
   /** Takes a live event. Called by the session, in seq order. */
-  push(event: Published): void {
+  push(event: E): void {
     if (this.#queue.length >= WAITING_MAX) {
       return this.end(
         new SvcError("crash_recovery", "the subscriber did not keep up and was closed", {
@@ -113,13 +124,11 @@ export class Subscription {
     }
   }
 
-  #deliver(event: Published): void | Promise<void> {
+  #deliver(event: E): void | Promise<void> {
     this.#last_seq = event.seq;
     if (this.#deltas === "lane" && event.type === "session.delta") return;
-    if (
-      this.#deltas === "session" && event.type === "lane.delta" && event.data.lane_id === "main"
-    ) {
-      return;
+    if (this.#deltas === "session" && event.type === "lane.delta") {
+      if ((event.data as EventData["lane.delta"]).lane_id === MAIN_LANE) return;
     }
     return this.#sink.deliver(event);
   }

@@ -5,7 +5,9 @@ import type { Verb } from "./define.ts";
 import { descentVerbs } from "./descent.ts";
 import { lanesVerbs } from "./lanes.ts";
 import { ledgerVerbs } from "./ledger.ts";
+import { queueVerbs } from "./queue.ts";
 import { sessionVerbs } from "./session.ts";
+import { taskVerbs } from "./task.ts";
 
 /** Every verb there is. */
 export const VERBS: readonly Verb[] = [
@@ -14,6 +16,8 @@ export const VERBS: readonly Verb[] = [
   ...ledgerVerbs,
   ...costVerbs,
   ...descentVerbs,
+  ...queueVerbs,
+  ...taskVerbs,
   ...busVerbs,
   ...daemonVerbs,
 ];

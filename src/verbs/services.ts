@@ -2,6 +2,7 @@ import type { Bus } from "../bus/bus.ts";
 import type { Config } from "../daemon/config.ts";
 import type { ModelRegistry } from "../agent/models/registry.ts";
 import type { Hub } from "../session/hub.ts";
+import type { TaskEngine } from "../tasks/engine.ts";
 
 /** The discovery record (product.md). */
 export interface Discovery {
@@ -19,6 +20,8 @@ export interface Services {
   readonly bus: Bus;
   readonly models: ModelRegistry;
   readonly version: string;
+  /** The task engine, opened at its first use. @throws {SvcError} when its database will not do. */
+  tasks(): Promise<TaskEngine>;
   config(): Config;
   discovery(): Discovery;
   /** Milliseconds since the daemon started. */

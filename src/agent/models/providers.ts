@@ -153,9 +153,13 @@ async function* stream(
 ): AsyncGenerator<ModelPart> {
   if (request.signal.aborted) throw abortError(request.signal);
   const connection = new AbortController();
-  const abort = () => connection.abort();
-  request.signal.addEventListener("abort", abort, { once: true });
   let reader: ReadableStreamDefaultReader<LanguageModelV4StreamPart> | undefined;
+  const abort = () => {
+    connection.abort();
+    // A fetch forgets its signal once its response was collected as garbage; its body does not.
+    reader?.cancel().catch(() => {});
+  };
+  request.signal.addEventListener("abort", abort, { once: true });
   try {
     const answer = await provider.language.doStream({
       ...provider.settings,

@@ -1,0 +1,274 @@
+import {
+  assert,
+  assertEquals,
+  assertRejects,
+  assertStringIncludes,
+  assertThrows,
+} from "@std/assert";
+import { join } from "@std/path";
+import { setImmediate } from "node:timers/promises";
+import { granted } from "../../tests/support/permissions.ts";
+import { MemoryLog } from "../../tests/support/sessions.ts";
+import { SvcError } from "../platform/errors.ts";
+import { WAITING_MAX } from "../session/subscription.ts";
+import { Bus, type BusEntry, type BusOptions, type BusRecord } from "./bus.ts";
+import { decodeBusRecord, encodeBusRecord } from "./record.ts";
+
+const ignore = !granted("read", "write");
+const at = "2026-01-02T03:04:05.678Z";
+
+/** A directory for a bus, removed at the end. */
+class Dir implements Disposable {
+  readonly path = join(Deno.makeTempDirSync({ prefix: "svc-bus-" }), "bus");
+  readonly log = new MemoryLog();
+
+  bus(options: Partial<BusOptions> = {}): Bus {
+    return new Bus({ dir: this.path, log: this.log, ...options });
+  }
+
+  names(): string[] {
+    return [...Deno.readDirSync(this.path)].map(({ name }) => name).sort();
+  }
+
+  [Symbol.dispose](): void {
+    Deno.removeSync(join(this.path, ".."), { recursive: true });
+  }
+}
+
+function entry(seq: number, type = "lane.note", text = `${seq}`): BusEntry {
+  return { seq, at, type, data_json: JSON.stringify({ text }) };
+}
+
+async function all(bus: Bus, since_seq = 0): Promise<BusRecord[]> {
+  const records = [];
+  for await (const record of bus.replay(since_seq)) records.push(record);
+  return records;
+}
+
+/** Fills a bus with `count` events, `a_time` in one batch. */
+async function fill(bus: Bus, count: number, a_time = 1): Promise<void> {
+  for (let n = 1; n <= count; n += a_time) {
+    bus.record(
+      "sess_1",
+      Array.from({ length: Math.min(a_time, count - n + 1) }, (_, i) => entry(n + i)),
+    );
+    await setImmediate();
+    await setImmediate();
+  }
+  while (await bus.lastSeq() < count) await setImmediate();
+}
+
+Deno.test("a record reads back as it was written; what is not one does not", () => {
+  const record = { seq: 7, scope: "sess_1", session_seq: 3, at, type: "x", data_json: '{"a":1}' };
+  assertEquals(decodeBusRecord(encodeBusRecord(record)), record);
+  const own = { ...record, session_seq: undefined, scope: "daemon" };
+  assertEquals(decodeBusRecord(encodeBusRecord(own)), own);
+  for (
+    const line of ["", "{", "null", "1", '{"v":2}', encodeBusRecord(record).replace("7", '"7"')]
+  ) {
+    assertEquals(decodeBusRecord(line), undefined, line);
+  }
+});
+
+Deno.test({
+  name: "events of all sessions get one bus_seq without gaps, text deltas are left out",
+  ignore,
+  async fn() {
+    using dir = new Dir();
+    const bus = dir.bus();
+    bus.record("sess_1", [entry(1), entry(2, "session.delta"), entry(3, "lane.delta"), entry(4)]);
+    bus.record("sess_2", [entry(1)]);
+    bus.record("daemon", [{ at, type: "daemon.shutdown", data_json: "{}" }]);
+    await bus.close();
+    const path = join(dir.path, "0000000000000001.ndjson");
+    const lines = Deno.readTextFileSync(path).trimEnd().split("\n").map((line) => JSON.parse(line));
+    assertEquals(lines.map(({ bus_seq, scope, seq }) => [bus_seq, scope, seq]), [
+      [1, "sess_1", 1],
+      [2, "sess_1", 4],
+      [3, "sess_2", 1],
+      [4, "daemon", undefined],
+    ]);
+    assertEquals(lines[0], {
+      v: 1,
+      bus_seq: 1,
+      at,
+      scope: "sess_1",
+      seq: 1,
+      type: "lane.note",
+      data: { text: "1" },
+    });
+    if (Deno.build.os !== "windows") {
+      assertEquals(Deno.statSync(dir.path).mode! & 0o777, 0o700);
+      assertEquals(Deno.statSync(path).mode! & 0o777, 0o600);
+    }
+  },
+});
+
+Deno.test({
+  name: "nothing is opened before the first event, and closing an unused bus leaves no trace",
+  ignore,
+  async fn() {
+    using dir = new Dir();
+    await dir.bus().close();
+    assertThrows(() => Deno.statSync(dir.path), Deno.errors.NotFound);
+  },
+});
+
+Deno.test({
+  name: "an observer gets every event once, replay before live, wherever it joins",
+  ignore,
+  async fn() {
+    using dir = new Dir();
+    const bus = dir.bus({ segment_bytes: 2_000 });
+    await fill(bus, 40, 7);
+    const observers = [0, 13, 40].map((since_seq) => ({ since_seq, seen: [] as number[] }));
+    for (const { since_seq, seen } of observers) {
+      bus.subscribe({ deliver: ({ seq }) => void seen.push(seq), ended() {} }, since_seq).start();
+    }
+    for (let n = 41; n <= 90; n++) {
+      bus.record("sess_2", [entry(n)]);
+      if (n % 3 === 0) await setImmediate();
+    }
+    while (observers.some(({ seen }) => seen.at(-1) !== 90)) await setImmediate();
+    await bus.close();
+    for (const { since_seq, seen } of observers) {
+      assertEquals(seen, Array.from({ length: 90 - since_seq }, (_, n) => since_seq + 1 + n));
+    }
+  },
+});
+
+Deno.test({
+  name: "an observer that does not keep up is closed with the last bus_seq it was given",
+  ignore,
+  async fn() {
+    using dir = new Dir();
+    const bus = dir.bus();
+    assertEquals(await bus.lastSeq(), 0);
+    const ended = Promise.withResolvers<SvcError | undefined>();
+    const stuck = { deliver: () => new Promise<void>(() => {}), ended: ended.resolve };
+    bus.subscribe(stuck, 0).start();
+    await fill(bus, WAITING_MAX + 10, 100);
+    const error = await ended.promise;
+    assertEquals([error?.code, error?.details], ["crash_recovery", { last_seq: 1 }]);
+    await bus.close();
+  },
+});
+
+Deno.test({
+  name: "segments are rotated by size, the oldest dropped; before them it answers journal_trimmed",
+  ignore,
+  async fn() {
+    using dir = new Dir();
+    const bus = dir.bus({ segment_bytes: 1_000, total_bytes: 4_000 });
+    await fill(bus, 200);
+    const names = dir.names();
+    const sizes = names.map((name) => Deno.statSync(join(dir.path, name)).size);
+    assert(
+      names.length > 2 && sizes.reduce((a, b) => a + b) <= 4_000 && Math.max(...sizes) <= 1_000,
+    );
+    const oldest_seq = parseInt(names[0]);
+    const trimmed = await assertRejects(() => all(bus), SvcError);
+    assertEquals([trimmed.code, trimmed.details], ["journal_trimmed", { oldest_seq }]);
+    assertThrows(() => bus.subscribe({ deliver() {}, ended() {} }, 0), SvcError, "begins at");
+    const kept = (await all(bus, oldest_seq - 1)).map(({ seq }) => seq);
+    assertEquals(kept, Array.from({ length: 201 - oldest_seq }, (_, n) => oldest_seq + n));
+    await bus.close();
+
+    const again = dir.bus({ segment_bytes: 1_000, total_bytes: 4_000 });
+    assertEquals(await again.lastSeq(), 200);
+    again.record("sess_1", [entry(201)]);
+    await again.close();
+    const reader = dir.bus();
+    assertEquals((await all(reader, 198)).map(({ seq }) => seq), [199, 200, 201]);
+    await reader.close();
+  },
+});
+
+Deno.test({
+  name: "a torn last line is cut off and said, whatever its length",
+  ignore,
+  async fn() {
+    const line = encodeBusRecord({ ...entry(3), seq: 3, scope: "sess_1", session_seq: 3 });
+    for (let cut = 1; cut < line.length; cut += 9) {
+      using dir = new Dir();
+      const bus = dir.bus();
+      await fill(bus, 2);
+      await bus.close();
+      const path = join(dir.path, "0000000000000001.ndjson");
+      Deno.writeTextFileSync(path, line.slice(0, cut), { append: true });
+      const again = dir.bus();
+      again.record("sess_1", [entry(9)]);
+      assertEquals(await again.lastSeq() >= 2, true);
+      await again.close();
+      const reader = dir.bus();
+      assertEquals((await all(reader)).map(({ seq, session_seq }) => [seq, session_seq]), [
+        [1, 1],
+        [2, 2],
+        [3, 9],
+      ]);
+      await reader.close();
+      assertStringIncludes(dir.log.of("warn").join(), "torn");
+    }
+  },
+});
+
+Deno.test({
+  name: "a bad segment is moved aside and said, the others are read, no bus_seq is given twice",
+  ignore,
+  async fn() {
+    for (const where of ["middle", "newest"]) {
+      using dir = new Dir();
+      const limits = { segment_bytes: 1_000 };
+      const bus = dir.bus(limits);
+      await fill(bus, 30);
+      await bus.close();
+      const names = dir.names();
+      const bad = where === "middle" ? names[1] : names.at(-1)!;
+      const path = join(dir.path, bad);
+      const lines = Deno.readTextFileSync(path).split("\n");
+      lines[0] = "rubbish";
+      Deno.writeTextFileSync(path, lines.join("\n"));
+      const lost = lines.length - 1;
+
+      const again = dir.bus(limits);
+      again.record("sess_1", [entry(31)]);
+      const seqs = (await all(again)).map(({ seq }) => seq);
+      while (await again.lastSeq() < 31) await setImmediate();
+      if (!seqs.includes(31)) seqs.push(31);
+      assertEquals(seqs.length, 31 - lost, where);
+      assertEquals(seqs, [...new Set(seqs)].sort((a, b) => a - b));
+      assertEquals(seqs.at(-1), 31);
+      await again.close();
+      assert(dir.names().includes(`${bad}.bad`));
+      assertStringIncludes(dir.log.of("error").join(), "moved aside");
+
+      const third = dir.bus(limits);
+      assertEquals(await third.lastSeq(), 31);
+      await third.close();
+    }
+  },
+});
+
+Deno.test({
+  name:
+    "where the bus cannot be written, events are counted as dropped, said once, and it recovers",
+  ignore,
+  async fn() {
+    using dir = new Dir();
+    Deno.writeTextFileSync(dir.path, "in the way");
+    const bus = dir.bus();
+    for (let n = 1; n <= 3; n++) {
+      bus.record("sess_1", [entry(n)]);
+      await assertRejects(() => bus.lastSeq(), SvcError, "is not a directory");
+      while (bus.dropped < n) await setImmediate();
+    }
+    assertEquals(dir.log.of("error"), ["the bus drops events"]);
+    Deno.removeSync(dir.path);
+    bus.record("sess_1", [entry(4)]);
+    await bus.close();
+    assertEquals(bus.dropped, 3);
+    const reader = dir.bus();
+    assertEquals((await all(reader)).map(({ seq, session_seq }) => [seq, session_seq]), [[1, 4]]);
+    await reader.close();
+  },
+});

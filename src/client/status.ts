@@ -1,0 +1,36 @@
+/** What is to be known of a running daemon, asked over its socket. */
+import { deadline } from "@std/async";
+import type { HomePaths } from "../platform/paths.ts";
+import type { Discovery } from "../verbs/services.ts";
+import { connect } from "./connect.ts";
+
+/** A daemon that answers. */
+export interface DaemonStatus extends Discovery {
+  uptime_s: number;
+  sessions: number;
+  url: string;
+  models: { provider: string; kind: string; configured: boolean }[];
+  default_model: string;
+}
+
+/** A daemon that is well answers within this time, however busy it is. */
+const ANSWER_MS = 5_000;
+
+/**
+ * Asks the running daemon.
+ *
+ * @throws {SvcError} not_found when none answers.
+ * @throws {DOMException} TimeoutError when one takes the connection and says nothing.
+ */
+export async function daemonStatus(paths: HomePaths): Promise<DaemonStatus> {
+  const rpc = await connect(paths);
+  try {
+    const calls = Promise.all([rpc.call("daemon.discover"), rpc.call("daemon.info")]);
+    const [discovery, info] = await deadline(calls, ANSWER_MS);
+    const { uptime_s, sessions, models, default_model } = info;
+    const url = `http://127.0.0.1:${discovery.port}/`;
+    return { ...discovery, uptime_s, sessions, models, default_model, url };
+  } finally {
+    rpc.close();
+  }
+}

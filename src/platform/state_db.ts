@@ -1,0 +1,97 @@
+/** `state.db`, the daemon's database (contract.md section 1): opened, private, at the right schema. */
+import type { DatabaseSync } from "node:sqlite";
+import { messageOf, SvcError } from "./errors.ts";
+import { checkPrivate } from "./files.ts";
+
+/**
+ * What brings the database from one version to the next. One list for every part that keeps tables
+ * here; what has been released is never edited, only followed by another.
+ */
+const MIGRATIONS: readonly string[] = [
+  `CREATE TABLE tasks (
+    seq INTEGER PRIMARY KEY AUTOINCREMENT,
+    id TEXT NOT NULL UNIQUE,
+    mode TEXT NOT NULL CHECK (mode IN ('queue', 'sync')),
+    status TEXT NOT NULL CHECK (status IN ('queued', 'running', 'completed', 'failed')),
+    task_type TEXT NOT NULL,
+    request TEXT NOT NULL,
+    created_at TEXT NOT NULL,
+    started_at TEXT,
+    completed_at TEXT,
+    summary TEXT,
+    size INTEGER,
+    error TEXT,
+    cancelled INTEGER NOT NULL DEFAULT 0,
+    attempts INTEGER NOT NULL,
+    max_attempts INTEGER NOT NULL,
+    timeout_ms INTEGER,
+    not_before INTEGER NOT NULL DEFAULT 0,
+    extras TEXT
+  ) STRICT;
+  CREATE INDEX tasks_by_status ON tasks (status, seq);
+  CREATE TABLE task_log (
+    seq INTEGER PRIMARY KEY AUTOINCREMENT,
+    at TEXT NOT NULL,
+    task_id TEXT,
+    event TEXT NOT NULL,
+    detail TEXT
+  ) STRICT;
+  CREATE TABLE task_settings (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID;`,
+];
+
+/** SQLite keeps its write-ahead log and its shared memory beside the database. */
+const FILES = ["", "-wal", "-shm"];
+
+/** The files that the database at `path` may consist of; all are for their owner alone. */
+export function stateDbFiles(path: string): string[] {
+  return FILES.map((suffix) => path + suffix);
+}
+
+/**
+ * Opens the database, made with mode 0600 when there is none.
+ *
+ * A commit is on the disk when it returns (`synchronous = FULL`). Whoever calls this closes it.
+ *
+ * @throws {SvcError} permission_denied when a file of it is wider than 0600, foreign or a link;
+ * `schema_version` when a newer svc wrote it; `internal` when it is no database or cannot be read.
+ */
+export async function openStateDb(path: string): Promise<DatabaseSync> {
+  const [there] = stateDbFiles(path).map((file) => checkPrivate(file, 0o600, "file"));
+  // SQLite would make it as wide as the umask allows; its other files take this one's mode.
+  if (!there) Deno.openSync(path, { write: true, createNew: true, mode: 0o600 }).close();
+  const { DatabaseSync } = await import("node:sqlite");
+  let db: DatabaseSync | undefined;
+  try {
+    db = new DatabaseSync(path);
+    // Little is read twice here, so the cache of SQLite stays small.
+    db.exec(`PRAGMA busy_timeout = 2000;
+      PRAGMA journal_mode = WAL;
+      PRAGMA synchronous = FULL;
+      PRAGMA cache_size = -256;
+      PRAGMA journal_size_limit = 4194304;`);
+    migrate(db, path);
+    return db;
+  } catch (cause) {
+    db?.close();
+    if (cause instanceof SvcError) throw cause;
+    throw new SvcError("internal", `the database ${path} cannot be opened: ${messageOf(cause)}`, {
+      hint: `move it away to start with an empty one: mv ${path} ${path}.old`,
+      cause,
+    });
+  }
+}
+
+function migrate(db: DatabaseSync, path: string): void {
+  const { user_version } = db.prepare("PRAGMA user_version").get() as { user_version: number };
+  const newest = MIGRATIONS.length;
+  if (user_version > newest) {
+    throw new SvcError(
+      "schema_version",
+      `the database ${path} has schema version ${user_version}; this svc knows up to ${newest}`,
+      { hint: "a newer svc wrote it: `svc update` brings that one back" },
+    );
+  }
+  for (let version = user_version; version < newest; version++) {
+    db.exec(`BEGIN IMMEDIATE; ${MIGRATIONS[version]} PRAGMA user_version = ${version + 1}; COMMIT`);
+  }
+}

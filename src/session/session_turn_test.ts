@@ -1,0 +1,209 @@
+import { assert, assertEquals, assertRejects } from "@std/assert";
+import { setImmediate } from "node:timers/promises";
+import { delay } from "@std/async";
+import { granted } from "../../tests/support/permissions.ts";
+import {
+  journaled,
+  Kept,
+  newSession,
+  range,
+  reopened,
+  TempDir,
+} from "../../tests/support/sessions.ts";
+import { SvcError } from "../platform/errors.ts";
+import type { Session, Turn, TurnEnd } from "./session.ts";
+
+const ignore = !granted("read", "write");
+
+function note(session: Session, text: string) {
+  return session.emit("lane.note", { lane_id: "main", text, reason_code: "test" });
+}
+
+async function refused(promise: () => Promise<unknown>, code: string): Promise<void> {
+  assertEquals((await assertRejects(async () => await promise(), SvcError)).code, code);
+}
+
+/** A turn that streams until it is stopped. */
+async function streams(session: Session, turn: Turn): Promise<TurnEnd> {
+  session.takeFresh();
+  while (!turn.soft.aborted) {
+    session.emitText(turn.turn_id, "word ");
+    await setImmediate();
+  }
+  turn.signal.throwIfAborted();
+  return { stop_reason: "interrupted" };
+}
+
+Deno.test({
+  name: "nothing follows the end: not what is emitted with it, nor later, nor a message",
+  ignore,
+  async fn() {
+    using dir = new TempDir();
+    const path = dir.join("journal.ndjson");
+    const session = await newSession(path, { runTurn: streams });
+    const sink = new Kept();
+    await session.subscribe(sink, { since_seq: 0 }).start();
+    await session.send("go");
+    await delay(5);
+    const killed = session.kill();
+    await refused(() => session.send("more"), "ended");
+    await killed;
+    const events = await journaled(path);
+    assertEquals(events.slice(-3).map((it) => it.type), [
+      "turn.completed",
+      "lane.status",
+      "session.ended",
+    ]);
+    session.emitText("turn_1", "late");
+    session.emitLaneText("main", "late");
+    await refused(() => note(session, "late"), "ended");
+    await refused(() => session.kill(), "ended");
+    await refused(() => session.pause("operator"), "ended");
+    await refused(() => session.resume("operator"), "ended");
+    await setImmediate();
+    assertEquals(await journaled(path), events);
+    assertEquals([sink.seqs, sink.end], [range(1, events.length), { error: undefined }]);
+  },
+});
+
+Deno.test({
+  name: "the same client_message_id sends once: at the same time, later, after a restart",
+  ignore,
+  async fn() {
+    using dir = new TempDir();
+    const path = dir.join("journal.ndjson");
+    const session = await newSession(path);
+    const [a, b] = await Promise.all([session.send("hi", "c1"), session.send("hi", "c1")]);
+    assertEquals([a, await session.send("hi", "c1")], [b, a]);
+    await delay(5);
+    session.journal.release();
+    const again = await reopened(path);
+    assertEquals(await again.send("hi", "c1"), a);
+    const messages = (await journaled(path)).filter((it) => it.type === "user.message");
+    assertEquals(messages.length, 1);
+    again.journal.release();
+  },
+});
+
+Deno.test({
+  name: "pause interrupts the turn and holds messages off until resume; a failed turn says why",
+  ignore,
+  async fn() {
+    using dir = new TempDir();
+    const path = dir.join("journal.ndjson");
+    let runTurn = streams;
+    const session = await newSession(path, { runTurn: (it, turn) => runTurn(it, turn) });
+    await session.send("go");
+    await delay(5);
+    await session.pause("operator");
+    assertEquals([session.state.state, session.state.last_stop], ["paused", "interrupted"]);
+    const paused = await journaled(path);
+    assertEquals(paused.slice(-2).map((it) => it.type), ["turn.completed", "session.paused"]);
+    await refused(() => session.send("more"), "conflict");
+    await refused(() => session.pause("operator"), "conflict");
+    await session.resume("operator");
+    await refused(() => session.resume("operator"), "conflict");
+    runTurn = (it) => {
+      it.takeFresh();
+      return Promise.reject(new Error("no such model"));
+    };
+    await session.send("again");
+    while (session.state.last_stop !== "error") await delay(1);
+    const last = (await journaled(path)).at(-1)!;
+    assert(last.type === "turn.completed");
+    assertEquals([last.data.stop_reason, last.data.error], ["error", "no such model"]);
+    session.journal.release();
+  },
+});
+
+Deno.test({
+  name: "no turn begins while a session pauses, though a message waits; resume begins it",
+  ignore,
+  async fn() {
+    using dir = new TempDir();
+    const path = dir.join("journal.ndjson");
+    const session = await newSession(path, { runTurn: streams });
+    await session.send("go");
+    await delay(5);
+    await session.send("steering");
+    const pausing = session.pause("operator");
+    await session.send("while it pauses");
+    await pausing;
+    await delay(10);
+    const paused = await journaled(path);
+    assertEquals(paused.at(-1)?.type, "session.paused");
+    assertEquals(paused.filter((it) => it.type === "turn.started").length, 1);
+    await session.resume("operator");
+    await delay(5);
+    assertEquals(session.state.activity, "working");
+    await session.kill();
+  },
+});
+
+Deno.test({
+  name: "what a turn says after it was cut off is not recorded",
+  ignore,
+  async fn() {
+    using dir = new TempDir();
+    const path = dir.join("journal.ndjson");
+    const session = await newSession(path, {
+      async runTurn(it, turn) {
+        it.takeFresh();
+        it.emitText(turn.turn_id, "before");
+        while (!turn.signal.aborted) await delay(1);
+        for (let n = 0; n < 5; n++) {
+          it.emitText(turn.turn_id, "late");
+          await delay(1);
+        }
+        return { stop_reason: "ok" };
+      },
+    });
+    await session.send("go");
+    await delay(5);
+    await session.cancel();
+    const last = (await journaled(path)).at(-1)!;
+    assert(last.type === "turn.completed");
+    assertEquals([last.data.message, last.data.stop_reason], ["before", "cancelled"]);
+    session.journal.release();
+  },
+});
+
+Deno.test({
+  name: "two messages at once close a turn that a crash left open once",
+  ignore,
+  async fn() {
+    using dir = new TempDir();
+    const path = dir.join("journal.ndjson");
+    const session = await newSession(path);
+    await session.emit("turn.started", { turn_id: "turn_lost", model: "m/m" });
+    session.emitText("turn_lost", "so far");
+    await note(session, "crash");
+    session.journal.release();
+    const again = await reopened(path);
+    await Promise.all([again.send("one"), again.send("two")]);
+    await delay(10);
+    const closed = (await journaled(path)).filter((it) =>
+      it.type === "turn.completed" && it.data.turn_id === "turn_lost"
+    );
+    assertEquals(closed.length, 1);
+    assert(closed[0].type === "turn.completed" && closed[0].data.message === "so far");
+    again.journal.release();
+  },
+});
+
+Deno.test({
+  name: "the conversation of an idle session is read when asked for, and not kept",
+  ignore,
+  async fn() {
+    using dir = new TempDir();
+    const session = await newSession(dir.join("journal.ndjson"));
+    await session.send("hi");
+    while (session.state.turn !== undefined || session.state.last_stop === undefined) {
+      await delay(1);
+    }
+    const [one, two] = [await session.transcript(), await session.transcript()];
+    assertEquals(one.messages(), [{ role: "user", text: "hi" }]);
+    assert(one !== two);
+    session.journal.release();
+  },
+});

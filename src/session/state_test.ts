@@ -1,0 +1,171 @@
+import { assert, assertEquals } from "@std/assert";
+import type { EventData, EventType, LaneStatus, SessionEvent } from "./events.ts";
+import { applyToState, emptyState, findLane, laneEnded, laneMayMove } from "./state.ts";
+
+const at = "2026-01-02T03:04:05.678Z";
+
+/** A fold that numbers events itself. */
+class Fold {
+  state = emptyState("sess_1");
+
+  add<T extends EventType>(type: T, data: EventData[T]): this {
+    const seq = this.state.last_seq + 1;
+    applyToState(this.state, { seq, at, type, data } as SessionEvent);
+    return this;
+  }
+
+  created(): this {
+    return this.add("session.created", {
+      workdir: "/w",
+      model: "m/m",
+      title: "t",
+      approval: "ask",
+      budget_usd: 2,
+    }).lane("main");
+  }
+
+  lane(lane_id: string): this {
+    const kind = lane_id === "main" ? "main" : "tool";
+    return this.add("lane.created", { lane_id, kind, label: lane_id, started_at: at });
+  }
+
+  move(lane_id: string, status: LaneStatus): this {
+    const prev_status = findLane(this.state, lane_id)?.status ?? "pending";
+    return this.add("lane.status", { lane_id, status, prev_status, reason: "", reason_code: "" });
+  }
+
+  tick(tokens: number, usd_delta: number): this {
+    const [tokens_in, tokens_out, tokens_cached] = [tokens, tokens * 2, tokens * 3];
+    return this.add("cost.tick", { usd_delta, tokens_in, tokens_out, tokens_cached, seen_seq: 0 });
+  }
+
+  text(text: string): this {
+    return this.add("session.delta", { turn_id: "turn_1", text });
+  }
+}
+
+const usage = { tokens_in: 0, tokens_out: 0, tokens_cached: 0, usd: 0 };
+
+Deno.test("lanes may move as contract.md section 5 says, and in no other way", () => {
+  const all: LaneStatus[] = ["pending", "running", "blocked", "done", "errored", "cancelled"];
+  const allowed = [
+    "pending→running",
+    "pending→cancelled",
+    "running→blocked",
+    "running→done",
+    "running→errored",
+    "running→cancelled",
+    "blocked→running",
+    "blocked→cancelled",
+    "blocked→errored",
+  ];
+  const found = all.flatMap((from) =>
+    all.filter((to) => laneMayMove(from, to)).map((to) => `${from}→${to}`)
+  );
+  assertEquals(found.sort(), allowed.sort());
+});
+
+Deno.test("a turn: activity, text, usage, totals, messages", () => {
+  const fold = new Fold().created();
+  assertEquals(fold.state.activity, "idle");
+  fold.add("user.message", { message_id: "msg_1", text: "hi" })
+    .add("turn.started", { turn_id: "turn_1", model: "m/m" }).text("one ").tick(10, 0.5)
+    .text("two").tick(1, 0.25);
+  const { state } = fold;
+  assertEquals(state.activity, "working");
+  assertEquals(state.turn, {
+    turn_id: "turn_1",
+    text: "one two",
+    step_start: 7,
+    usage: { tokens_in: 11, tokens_out: 22, tokens_cached: 33, usd: 0.75 },
+  });
+  fold.add("turn.completed", { turn_id: "turn_1", stop_reason: "ok", message: "one two", usage });
+  assertEquals([state.activity, state.turn, state.last_stop], ["idle", undefined, "ok"]);
+  assertEquals([state.tokens_in, state.tokens_out, state.tokens_cached], [11, 22, 33]);
+  assertEquals([state.cost_usd, state.messages_count], [0.75, 2]);
+  fold.add("turn.started", { turn_id: "turn_2", model: "m/m" }).tick(1, 1)
+    .add("turn.completed", { turn_id: "turn_2", stop_reason: "error", message: "", usage });
+  assertEquals([state.tokens_in, state.cost_usd, state.messages_count], [12, 1.75, 2]);
+});
+
+Deno.test("a retry takes back the text of its model call, and of no earlier one", () => {
+  const fold = new Fold().created().add("turn.started", { turn_id: "turn_1", model: "m/m" })
+    .text("kept ").tick(1, 0).text("void");
+  const note = { lane_id: "main", text: "again" };
+  fold.add("lane.note", { ...note, reason_code: "something_else" });
+  assertEquals(fold.state.turn?.text, "kept void");
+  fold.add("lane.note", { ...note, reason_code: "model_retry" });
+  assertEquals(fold.state.turn?.text, "kept ");
+  assertEquals(fold.text("new").state.turn?.text, "kept new");
+});
+
+Deno.test("approvals: pending until decided or the turn ends; allow_always is kept", () => {
+  const request = { tool: "run_command", args: {}, reason: "run x" };
+  const fold = new Fold().created().add("turn.started", { turn_id: "turn_1", model: "m/m" })
+    .add("approval.requested", {
+      ...request,
+      approval_id: "appr_1",
+      call_id: "call_1",
+      rule: "run x",
+    })
+    .add("approval.requested", { ...request, approval_id: "appr_2", call_id: "call_2", rule: "y" });
+  const { state } = fold;
+  assertEquals([state.activity, state.pending_approvals.length], ["awaiting_approval", 2]);
+  fold.add("approval.resolved", { approval_id: "appr_1", decision: "allow_always", by: "socket" });
+  assertEquals([state.activity, state.allowed], ["awaiting_approval", ["run x"]]);
+  fold.add("turn.completed", {
+    turn_id: "turn_1",
+    stop_reason: "interrupted",
+    message: "",
+    usage,
+  });
+  assertEquals([state.activity, state.pending_approvals], ["idle", []]);
+  fold.add("approval.resolved", { approval_id: "appr_9", decision: "allow_always", by: "socket" });
+  assertEquals(state.allowed, ["run x"]);
+});
+
+Deno.test("pause, resume, end", () => {
+  const fold = new Fold().created().add("session.paused", { reason: "daemon_shutdown" });
+  const { state } = fold;
+  assertEquals([state.state, state.paused_by], ["paused", "daemon_shutdown"]);
+  fold.add("session.resumed", { reason: "daemon_started" });
+  assertEquals([state.state, state.paused_by], ["running", undefined]);
+  fold.add("session.ended", { reason: "killed" });
+  assertEquals([state.state, state.activity, state.ended_at], ["ended", "idle", at]);
+});
+
+Deno.test("client_message_ids are remembered, the oldest forgotten past 256", () => {
+  const fold = new Fold().created();
+  for (let n = 1; n <= 300; n++) {
+    const message_id = `msg_${n}`;
+    fold.add("user.message", { message_id, text: "x", client_message_id: `c${n}` });
+  }
+  const { sent } = fold.state;
+  assertEquals([sent.size, sent.has("c44"), sent.has("c45")], [256, false, true]);
+  assertEquals(sent.get("c300"), { message_id: "msg_300", seq: 302 });
+});
+
+Deno.test("finished lanes are forgotten past 64; main and running ones never", () => {
+  const fold = new Fold().created().move("main", "running").lane("long").move("long", "running");
+  for (let n = 0; n < 500; n++) {
+    const lane_id = `lane_${n}`;
+    fold.lane(lane_id).move(lane_id, "running").move(lane_id, "done");
+  }
+  const { lanes } = fold.state;
+  assert(lanes.length <= 64, String(lanes.length));
+  assertEquals(lanes.slice(0, 2).map((lane) => lane.lane_id), ["main", "long"]);
+  assertEquals(lanes.at(-1)!.lane_id, "lane_499");
+  assert(lanes.slice(2).every(laneEnded));
+});
+
+Deno.test("events of unknown types and of unknown lanes only move last_seq", () => {
+  const fold = new Fold().created();
+  const before = structuredClone(fold.state);
+  applyToState(fold.state, { seq: 3, at: "later", type: "memory.written", data: {} } as never);
+  fold.move("lane_9", "done").add("lane.delta", {
+    lane_id: "lane_9",
+    delta_seq: 4,
+    content_block: { type: "text", text: "x" },
+  });
+  assertEquals(fold.state, { ...before, last_seq: 5, last_event_at: at });
+});

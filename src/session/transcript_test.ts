@@ -1,0 +1,216 @@
+import { assert, assertEquals } from "@std/assert";
+import type { Message } from "../agent/models/model.ts";
+import { Random } from "../../tests/support/random.ts";
+import { recordOf } from "../../tests/support/sessions.ts";
+import type { EventData, EventType, SessionEvent } from "./events.ts";
+import { decodeRecord } from "./record.ts";
+import { Transcript } from "./transcript.ts";
+
+const at = "2026-01-02T03:04:05.678Z";
+const usage = { tokens_in: 0, tokens_out: 0, tokens_cached: 0, usd: 0 };
+
+/** Events of a conversation, numbered, folded as they come. */
+class Conversation {
+  events: SessionEvent[] = [];
+  live = new Transcript();
+
+  add<T extends EventType>(type: T, data: EventData[T]): number {
+    const seq = this.events.length + 1;
+    const event = { seq, at, type, data } as SessionEvent;
+    this.events.push(event);
+    this.live.apply(event);
+    return seq;
+  }
+
+  user(text: string): number {
+    return this.add("user.message", { message_id: `msg_${text}`, text });
+  }
+
+  text(text: string): void {
+    this.add("session.delta", { turn_id: "turn", text });
+    const content_block = { type: "text" as const, text };
+    this.add("lane.delta", { lane_id: "main", delta_seq: 1, content_block });
+  }
+
+  tick(seen_seq: number): void {
+    const tokens = { tokens_in: 1, tokens_out: 1, tokens_cached: 0 };
+    this.add("cost.tick", { usd_delta: 0, ...tokens, seen_seq });
+  }
+
+  retry(): void {
+    this.add("lane.note", { lane_id: "main", text: "again", reason_code: "model_retry" });
+  }
+
+  start(call_id: string): void {
+    this.add("session.tool_started", { call_id, tool: "t", args: { call_id }, lane_id: "main" });
+  }
+
+  result(call_id: string, output = `out ${call_id}`): void {
+    const rest = { ok: true, duration_ms: 1, truncated: false };
+    this.add("session.tool_completed", { call_id, tool: "t", output, ...rest });
+  }
+
+  end(stop_reason: "ok" | "interrupted" | "error"): void {
+    this.add("turn.completed", { turn_id: "turn", stop_reason, message: "", usage });
+  }
+
+  /** The transcript that a restart would build. */
+  rebuilt(): Transcript {
+    const transcript = new Transcript();
+    for (const event of this.events) transcript.apply(decodeRecord(recordOf(event).trimEnd()));
+    return transcript;
+  }
+}
+
+/** What every provider demands of a conversation. */
+function checkWellFormed(messages: Message[], note: string): void {
+  messages.forEach((message, n) => {
+    const next = messages[n + 1];
+    if (message.role === "assistant") {
+      assert(message.text !== "" || message.calls.length > 0, `${note}: an empty answer`);
+      if (message.calls.length === 0) return assert(next?.role !== "tool", note);
+      assert(next?.role === "tool", `${note}: calls without results`);
+      assertEquals(
+        next.results.map((result) => result.call_id).sort(),
+        message.calls.map((call) => call.call_id).sort(),
+        `${note}: each call has one result`,
+      );
+    } else if (message.role === "tool") {
+      assertEquals(messages[n - 1]?.role, "assistant", note);
+    }
+  });
+}
+
+/** A conversation with steering, retries, parallel calls and turns that break off anywhere. */
+function randomConversation(seed: number) {
+  const random = new Random(seed);
+  const it = new Conversation();
+  const said: string[] = [];
+  const answers: string[] = [];
+  let count = 0;
+  const say = () => {
+    const text = `user ${++count}`;
+    said.push(text);
+    return it.user(text);
+  };
+  const check = (note: string) => {
+    const messages = it.live.messages();
+    assertEquals(messages, it.rebuilt().messages(), `seed ${seed}, ${note}`);
+    checkWellFormed(messages, `seed ${seed}, ${note}`);
+  };
+  for (let turns = 1 + random.below(6); turns > 0; turns--) {
+    for (let n = random.below(3); n >= 0; n--) say();
+    turn: for (let steps = 1 + random.below(5); steps > 0; steps--) {
+      check("before a model call");
+      const seen_seq = it.events.length;
+      for (let tries = random.below(3); tries > 0; tries--) {
+        if (random.chance(0.7)) it.text(`void ${++count} `);
+        if (random.chance(0.3)) say();
+        it.retry();
+      }
+      const parts = random.below(4);
+      let text = "";
+      for (let n = 0; n < parts; n++) {
+        text += `part ${++count} `;
+        it.text(`part ${count} `);
+        if (random.chance(0.2)) say();
+        if (random.chance(0.08)) {
+          answers.push(text);
+          break turn;
+        }
+      }
+      it.tick(seen_seq);
+      if (text !== "") answers.push(text);
+      const calls = Array.from({ length: random.below(4) }, () => `call_${++count}`);
+      const running: string[] = [];
+      for (const call of calls) {
+        it.start(call);
+        running.push(call);
+        if (random.chance(0.5)) it.result(running.splice(random.below(running.length), 1)[0]);
+        if (random.chance(0.1)) say();
+        if (random.chance(0.08)) break turn;
+      }
+      for (const call of running) it.result(call);
+    }
+    it.end(random.pick(["ok", "interrupted", "error"]));
+    check("after a turn");
+  }
+  return { messages: it.live.messages(), said, answers };
+}
+
+Deno.test("live equals rebuilt, whatever happens in the turns (500 seeds)", () => {
+  for (let seed = 1; seed <= 500; seed++) {
+    const { messages, said, answers } = randomConversation(seed);
+    const users = messages.flatMap((it) => it.role === "user" ? [it.text] : []);
+    assertEquals(users, said, `seed ${seed}: every message once, in order`);
+    const texts = messages.flatMap((it) =>
+      it.role === "assistant" && it.text !== "" ? [it.text] : []
+    );
+    assertEquals(texts, answers, `seed ${seed}: the texts without what retries took back`);
+  }
+});
+
+Deno.test("a message that comes during a model call follows its answer and results", () => {
+  const it = new Conversation();
+  const seen = it.user("first");
+  it.text("answer");
+  it.user("steering");
+  it.tick(seen);
+  it.start("call_1");
+  it.user("more");
+  it.result("call_1");
+  assert(it.live.unanswered);
+  const roles = it.live.messages().map((message) =>
+    message.role === "user" ? message.text : message.role
+  );
+  assertEquals(roles, ["first", "assistant", "tool", "steering", "more"]);
+  it.tick(it.events.length);
+  assert(!it.live.unanswered);
+});
+
+Deno.test("a call without a result gets one that says so when its turn ends", () => {
+  const it = new Conversation();
+  const seen = it.user("go");
+  it.tick(seen);
+  it.start("call_1");
+  it.start("call_2");
+  it.result("call_2");
+  it.end("interrupted");
+  assertEquals(it.live.messages().at(-1), {
+    role: "tool",
+    results: [
+      { call_id: "call_2", tool: "t", ok: true, output: "out call_2" },
+      { call_id: "call_1", tool: "t", ok: false, output: "interrupted, no result" },
+    ],
+  });
+});
+
+Deno.test("old outputs are elided past 512 Ki characters, the newest ones never", () => {
+  const it = new Conversation();
+  const size = 40_000;
+  const kept = () =>
+    it.live.messages().flatMap((message) => message.role === "tool" ? message.results : []);
+  it.user("go");
+  let elisions = 0;
+  for (let n = 1; n <= 60; n++) {
+    const before = kept().filter((result) => result.output.length < size).length;
+    it.tick(it.events.length);
+    it.start(`call_${n}`);
+    it.result(`call_${n}`, "x".repeat(size));
+    const results = kept();
+    const elided = results.filter((result) => result.output.length < size);
+    if (elided.length > before) elisions++;
+    assertEquals(results.length, n);
+    const total = results.reduce((sum, result) => sum + result.output.length, 0);
+    assert(total <= 512 * 1024 + n * 100, `${total} characters after ${n} calls`);
+    assertEquals(results.slice(0, elided.length), elided, "the oldest first");
+    assertEquals(results.at(-1)!.output.length, size);
+    for (const { output } of elided) {
+      assertEquals(output, "[output of an earlier call, no longer shown]");
+    }
+  }
+  assert(elisions >= 2 && elisions <= 10, `the prefix changed ${elisions} times`);
+  assertEquals(it.live.messages(), it.rebuilt().messages());
+  const events = it.events.filter((event) => event.type === "session.tool_completed");
+  assert(events.every(({ data }) => data.output.length === size), "events keep their output");
+});

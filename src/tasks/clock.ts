@@ -1,0 +1,23 @@
+/** Time as the task engine sees it; tests bring their own. */
+export interface Clock {
+  /** Milliseconds since 1970. May jump. */
+  now(): number;
+  /**
+   * Calls back once, by a clock that does not jump, and keeps no process alive for it.
+   *
+   * @returns what takes it back.
+   */
+  after(ms: number, call: () => void): () => void;
+}
+
+/** Longer delays do not fit the 31 bits of a timer, which would then fire at once. */
+const TIMER_MAX_MS = 2 ** 31 - 1;
+
+export const SYSTEM_CLOCK: Clock = {
+  now: () => Date.now(),
+  after(ms, call) {
+    const timer = setTimeout(call, Math.min(ms, TIMER_MAX_MS));
+    Deno.unrefTimer(timer);
+    return () => clearTimeout(timer);
+  },
+};

@@ -1,0 +1,338 @@
+/**
+ * Tasks in the database. Each change of a task and its line in the log are one transaction, and what
+ * decides between two ends of a task (done, cancelled, out of time) is the `WHERE` of that change.
+ */
+import type { DatabaseSync, StatementSync } from "node:sqlite";
+import type { TaskLogEntry, TaskRecord, TaskRequest, TaskStatus } from "./task.ts";
+
+/** Whether a task waits for a worker, or was started for a client that waits for it. */
+export type TaskMode = "queue" | "sync";
+
+export interface NewTask {
+  id: string;
+  mode: TaskMode;
+  request: TaskRequest;
+  max_attempts: number;
+  timeout_ms?: number;
+}
+
+/** A task whose attempt has begun. */
+export interface StartedTask {
+  id: string;
+  request: TaskRequest;
+  attempt: number;
+  max_attempts: number;
+  timeout_ms?: number;
+}
+
+/** How an attempt ended. */
+export type Outcome =
+  /** `extras`: what the deliverable has beside summary and size, as JSON. */
+  | { kind: "completed"; summary: string; size: number; extras: string }
+  | { kind: "failed"; error: string; cancelled?: boolean }
+  /** Another attempt follows, not before that time. */
+  | { kind: "retry"; error: string; not_before: number }
+  /** The attempt was cut off and does not count. */
+  | { kind: "returned"; reason: string };
+
+/** What a task lost with its daemon fails with. */
+export const LOST = "lost when the daemon stopped";
+
+type Value = string | number | null;
+type Row = Record<string, Value>;
+
+const COLUMNS = "seq, id, status, task_type, created_at, started_at, completed_at, summary, " +
+  "size, error, cancelled, attempts, extras";
+
+export class TaskStore {
+  readonly #db: DatabaseSync;
+  readonly #prepared = new Map<string, StatementSync>();
+
+  /** @param db a database of the current schema; {@linkcode TaskStore.close} closes it. */
+  constructor(db: DatabaseSync) {
+    this.#db = db;
+  }
+
+  close(): void {
+    this.#prepared.clear();
+    this.#db.close();
+  }
+
+  // ── changes ──────────────────────────────────────────────────────────────────────────────────
+
+  /** Adds tasks, those of the queue as queued and the others as running, in one transaction. */
+  insert(tasks: readonly NewTask[], now: number): TaskRecord[] {
+    const at = iso(now);
+    return this.#transaction(() =>
+      tasks.map(({ id, mode, request, max_attempts, timeout_ms }) => {
+        const running = mode === "sync";
+        this.#run(
+          `INSERT INTO tasks (id, mode, status, task_type, request, created_at, started_at,
+             attempts, max_attempts, timeout_ms)
+           VALUES (:id, :mode, :status, :task_type, :request, :at, :started_at,
+             :attempts, :max_attempts, :timeout_ms)`,
+          {
+            id,
+            mode,
+            status: running ? "running" : "queued",
+            task_type: request.task_type,
+            request: JSON.stringify(request),
+            at,
+            started_at: running ? at : null,
+            attempts: running ? 1 : 0,
+            max_attempts,
+            timeout_ms: timeout_ms ?? null,
+          },
+        );
+        if (running) this.log(at, id, "started", "attempt 1 of 1");
+        else this.log(at, id, "enqueued", request.task_type);
+        return this.get(id)!;
+      })
+    );
+  }
+
+  /**
+   * Starts the next attempt: of the queued tasks that are due, the one that came first.
+   *
+   * @param horizon_ms a time further off than that was written before the clock jumped back, and
+   * counts as come.
+   */
+  claim(now: number, horizon_ms: number): StartedTask | undefined {
+    return this.#transaction(() => {
+      const at = iso(now);
+      const row = this.#get(
+        `UPDATE tasks SET status = 'running', attempts = attempts + 1,
+           started_at = max(:at, created_at)
+         WHERE seq = (SELECT seq FROM tasks WHERE status = 'queued'
+           AND (not_before <= :now OR not_before > :now + :horizon_ms) ORDER BY seq LIMIT 1)
+         RETURNING id, request, attempts, max_attempts, timeout_ms`,
+        { at, now, horizon_ms },
+      );
+      if (row === undefined) return undefined;
+      const attempt = row.attempts as number;
+      this.log(at, row.id as string, "started", `attempt ${attempt} of ${row.max_attempts}`);
+      return {
+        id: row.id as string,
+        request: JSON.parse(row.request as string),
+        attempt,
+        max_attempts: row.max_attempts as number,
+        timeout_ms: row.timeout_ms === null ? undefined : row.timeout_ms as number,
+      };
+    });
+  }
+
+  /**
+   * Records how an attempt ended, unless the task has been decided otherwise meanwhile.
+   *
+   * @returns whether this outcome is the one that counts.
+   */
+  settle(id: string, attempt: number, outcome: Outcome, now: number): boolean {
+    return this.#transaction(() => this.#settle(id, attempt, outcome, iso(now)));
+  }
+
+  #settle(id: string, attempt: number, outcome: Outcome, at: string): boolean {
+    const { sql, values, detail } = settlement(outcome);
+    const { changes } = this.#run(
+      `UPDATE tasks SET ${sql} WHERE id = :id AND status = 'running' AND attempts = :attempt`,
+      { ...values, ...(sql.includes(":at") ? { at } : {}), id, attempt },
+    );
+    if (changes === 0) return false;
+    const cancelled = outcome.kind === "failed" && outcome.cancelled;
+    this.log(at, id, cancelled ? "cancelled" : outcome.kind, detail);
+    return true;
+  }
+
+  /** Cancels a task that has not ended. @returns whether it was this call that ended it. */
+  cancel(id: string, now: number): boolean {
+    const at = iso(now);
+    return this.#transaction(() => {
+      const { changes } = this.#run(
+        `UPDATE tasks SET status = 'failed', error = 'cancelled', cancelled = 1,
+           completed_at = max(:at, coalesce(started_at, created_at))
+         WHERE id = :id AND status IN ('queued', 'running')`,
+        { at, id },
+      );
+      if (changes > 0) this.log(at, id, "cancelled");
+      return changes > 0;
+    });
+  }
+
+  /** Settles what a daemon that is gone left running. @returns how many tasks that were. */
+  recover(now: number): number {
+    const at = iso(now);
+    return this.#transaction(() => {
+      const rows = this.#all(
+        "SELECT id, mode, attempts, max_attempts FROM tasks WHERE status = 'running'",
+        {},
+      );
+      for (const { id, mode, attempts, max_attempts } of rows) {
+        const again = mode === "queue" && attempts! < max_attempts!;
+        const error = mode === "queue" ? `${LOST}, attempt ${attempts} of ${max_attempts}` : LOST;
+        this.#settle(
+          id as string,
+          attempts as number,
+          again ? { kind: "retry", error, not_before: 0 } : { kind: "failed", error },
+          at,
+        );
+      }
+      return rows.length;
+    });
+  }
+
+  /** Adds a line to the log. */
+  log(at: string, task_id: string | undefined, event: string, detail?: string): void {
+    this.#run(
+      "INSERT INTO task_log (at, task_id, event, detail) VALUES (:at, :task_id, :event, :detail)",
+      { at, task_id: task_id ?? null, event, detail: detail ?? null },
+    );
+  }
+
+  /** Sets a setting of the queue, and says so in the log as `event`. */
+  set(name: string, value: string, event: string, now: number): void {
+    this.#transaction(() => {
+      this.#run(
+        `INSERT INTO task_settings (name, value) VALUES (:name, :value)
+         ON CONFLICT (name) DO UPDATE SET value = excluded.value`,
+        { name, value },
+      );
+      this.log(iso(now), undefined, event, value);
+    });
+  }
+
+  // ── looking ──────────────────────────────────────────────────────────────────────────────────
+
+  setting(name: string): string | undefined {
+    const row = this.#get("SELECT value FROM task_settings WHERE name = :name", { name });
+    return row?.value as string | undefined;
+  }
+
+  get(id: string): TaskRecord | undefined {
+    const row = this.#get(`SELECT ${COLUMNS} FROM tasks WHERE id = :id`, { id });
+    return row && toRecord(row);
+  }
+
+  /** Up to `limit` tasks, newest first, with what the next page begins at. */
+  list(
+    { state, limit, before }: { state?: TaskStatus; limit: number; before?: number },
+  ): { tasks: TaskRecord[]; next?: number } {
+    const rows = this.#all(
+      `SELECT ${COLUMNS} FROM tasks WHERE seq < :before
+       ${state === undefined ? "" : "AND status = :state"} ORDER BY seq DESC LIMIT :limit`,
+      {
+        before: before ?? Number.MAX_SAFE_INTEGER,
+        limit: limit + 1,
+        ...(state === undefined ? {} : { state }),
+      },
+    );
+    const page = rows.slice(0, limit);
+    const next = rows.length > limit ? page.at(-1)?.seq as number : undefined;
+    return { tasks: page.map(toRecord), next };
+  }
+
+  counts(): Record<TaskStatus, number> {
+    const counts = { queued: 0, running: 0, completed: 0, failed: 0 };
+    for (const row of this.#all("SELECT status, count(*) AS n FROM tasks GROUP BY status", {})) {
+      counts[row.status as TaskStatus] = row.n as number;
+    }
+    return counts;
+  }
+
+  /** When the next of the tasks that wait for a time is due; `undefined` when none waits. */
+  nextDue(): number | undefined {
+    const row = this.#get("SELECT min(not_before) AS due FROM tasks WHERE status = 'queued'", {});
+    return row?.due as number | null ?? undefined;
+  }
+
+  /** The newest `n` lines of the log, oldest of them first. */
+  tail(n: number): TaskLogEntry[] {
+    const rows = this.#all("SELECT * FROM task_log ORDER BY seq DESC LIMIT :n", { n });
+    return rows.reverse().map((row) => given(row) as unknown as TaskLogEntry);
+  }
+
+  // ── statements ───────────────────────────────────────────────────────────────────────────────
+
+  #statement(sql: string): StatementSync {
+    let statement = this.#prepared.get(sql);
+    if (statement === undefined) this.#prepared.set(sql, statement = this.#db.prepare(sql));
+    return statement;
+  }
+
+  #run(sql: string, values: Row) {
+    return this.#statement(sql).run(values);
+  }
+
+  #get(sql: string, values: Row): Row | undefined {
+    return this.#statement(sql).get(values) as Row | undefined;
+  }
+
+  #all(sql: string, values: Row): Row[] {
+    return this.#statement(sql).all(values) as Row[];
+  }
+
+  #transaction<T>(work: () => T): T {
+    this.#run("BEGIN IMMEDIATE", {});
+    try {
+      const result = work();
+      this.#run("COMMIT", {});
+      return result;
+    } catch (error) {
+      // A full disk has rolled it back already.
+      if (this.#db.isTransaction) this.#run("ROLLBACK", {});
+      throw error;
+    }
+  }
+}
+
+const ENDED_AT = "completed_at = max(:at, started_at)";
+
+/** An outcome as a change of its task's row. */
+function settlement(outcome: Outcome): { sql: string; values: Row; detail?: string } {
+  switch (outcome.kind) {
+    case "completed": {
+      const { summary, size, extras } = outcome;
+      return {
+        sql:
+          `status = 'completed', summary = :summary, size = :size, extras = :extras, ${ENDED_AT}`,
+        values: { summary, size, extras },
+        detail: `${size} bytes`,
+      };
+    }
+    case "failed": {
+      const { error, cancelled = false } = outcome;
+      return {
+        sql: `status = 'failed', error = :error, cancelled = :cancelled, ${ENDED_AT}`,
+        values: { error, cancelled: Number(cancelled) },
+        detail: error,
+      };
+    }
+    case "retry":
+      return {
+        sql: "status = 'queued', started_at = NULL, not_before = :not_before",
+        values: { not_before: outcome.not_before },
+        detail: outcome.error,
+      };
+    case "returned":
+      return {
+        sql: "status = 'queued', started_at = NULL, attempts = attempts - 1, not_before = 0",
+        values: {},
+        detail: outcome.reason,
+      };
+  }
+}
+
+function toRecord({ seq: _, extras, cancelled, ...row }: Row): TaskRecord {
+  return {
+    ...given(row),
+    ...(extras === null ? {} : JSON.parse(extras as string)),
+    ...(cancelled === 1 ? { cancelled: true } : {}),
+  } as TaskRecord;
+}
+
+/** A row without what it does not have. */
+function given(row: Row): Row {
+  return Object.fromEntries(Object.entries(row).filter(([, value]) => value !== null));
+}
+
+function iso(ms: number): string {
+  return new Date(ms).toISOString();
+}

@@ -1,0 +1,125 @@
+import * as z from "zod";
+import { WORKERS_MAX } from "../tasks/task.ts";
+import { defineVerb } from "./define.ts";
+import {
+  list_params,
+  request_fields,
+  SAYS_NOTHING,
+  saysSomething,
+  task,
+  task_id,
+  task_page,
+  timeout_ms,
+} from "./task.ts";
+
+const status = z.object({
+  paused: z.boolean(),
+  workers: z.int(),
+  busy: z.int(),
+  queued: z.int(),
+  running: z.int(),
+  completed: z.int(),
+  failed: z.int(),
+});
+
+const entry = z.object({
+  seq: z.int(),
+  at: z.string(),
+  task_id: z.string().optional(),
+  event: z.string(),
+  detail: z.string().optional(),
+});
+
+export const queueVerbs = [
+  defineVerb({
+    name: "queue.enqueue",
+    summary: "Puts a task in the queue; it is on the disk when this answers.",
+    access: "write",
+    input: z.object({
+      ...request_fields,
+      max_attempts: z.int().min(1).max(100).optional(),
+      timeout_ms: timeout_ms.optional().describe("What one attempt may take"),
+    }).refine(saysSomething, SAYS_NOTHING),
+    output: task,
+    async handle({ services }, { max_attempts, timeout_ms, ...request }) {
+      return await (await services.tasks()).enqueue(request, { max_attempts, timeout_ms });
+    },
+  }),
+  defineVerb({
+    name: "queue.status",
+    summary: "Tells how the queue stands.",
+    access: "read",
+    input: z.object({}),
+    output: status,
+    async handle({ services }) {
+      return (await services.tasks()).status();
+    },
+  }),
+  defineVerb({
+    name: "queue.workers",
+    summary: "Sets how many tasks of the queue run at once; without a count only tells.",
+    access: "write",
+    input: z.object({ count: z.int().min(0).max(WORKERS_MAX).optional() }),
+    output: z.object({ workers: z.int(), busy: z.int() }),
+    async handle({ services }, { count }) {
+      const engine = await services.tasks();
+      if (count !== undefined) engine.setWorkers(count);
+      const { workers, busy } = engine.status();
+      return { workers, busy };
+    },
+  }),
+  defineVerb({
+    name: "queue.pause",
+    summary: "Takes no more tasks from the queue; running ones go on.",
+    access: "write",
+    input: z.object({}),
+    output: status,
+    async handle({ services }) {
+      const engine = await services.tasks();
+      engine.pause();
+      return engine.status();
+    },
+  }),
+  defineVerb({
+    name: "queue.resume",
+    summary: "Takes tasks from the queue again.",
+    access: "write",
+    input: z.object({}),
+    output: status,
+    async handle({ services }) {
+      const engine = await services.tasks();
+      engine.resume();
+      return engine.status();
+    },
+  }),
+  defineVerb({
+    name: "queue.tasks",
+    summary: "Lists the tasks, newest first.",
+    access: "read",
+    input: list_params,
+    output: task_page,
+    async handle({ services }, params) {
+      return (await services.tasks()).list(params);
+    },
+  }),
+  defineVerb({
+    name: "queue.cancel",
+    summary: "Cancels a task for good; waits, at most 5 s, until its work has stopped.",
+    access: "write",
+    input: z.object({ task_id }),
+    output: task,
+    async handle({ services }, { task_id }) {
+      return await (await services.tasks()).cancel(task_id);
+    },
+  }),
+  defineVerb({
+    name: "queue.wal",
+    summary: "Shows the newest lines of the queue's log: every step of every task.",
+    access: "read",
+    input: z.object({ n: z.int().min(1).max(10_000).default(50) }),
+    output: z.object({ entries: z.array(entry) }),
+    async handle({ services }, { n }) {
+      return { entries: (await services.tasks()).log({ n }) };
+    },
+  }),
+];

@@ -1,0 +1,125 @@
+import * as z from "zod";
+import { TIMEOUT_MS } from "../tasks/task.ts";
+import { defineVerb } from "./define.ts";
+
+export const task_id = z.string().regex(/^t-[0-9A-Z]{26}$/, "must have the shape t-<ULID>");
+export const task_status = z.enum(["queued", "running", "completed", "failed"]);
+
+/** Timers take no more. */
+const TIMEOUT_MAX_MS = 2 ** 31 - 1;
+export const timeout_ms = z.int().min(1).max(TIMEOUT_MAX_MS);
+
+/** Product.md, Task request; contract.md section 9. */
+export const request_fields = {
+  task_type: z.string().min(1),
+  description: z.string().min(1).optional(),
+  query: z.string().min(1).optional(),
+  effort: z.enum(["minimal", "standard", "thorough", "critical"]).default("standard"),
+  extra: z.record(z.string(), z.unknown()).optional().describe("Options of the executor"),
+};
+
+export const SAYS_NOTHING = "at least one of description and query is needed";
+
+/** Whether a request says what is to be done. */
+export function saysSomething(request: { description?: string; query?: string }): boolean {
+  return request.description !== undefined || request.query !== undefined;
+}
+
+/** Product.md, Task record, and what this service adds. */
+export const task = z.object({
+  id: task_id,
+  status: task_status,
+  task_type: z.string(),
+  created_at: z.string(),
+  started_at: z.string().optional(),
+  completed_at: z.string().optional(),
+  summary: z.string().optional(),
+  size: z.int().optional(),
+  error: z.string().optional(),
+  attempts: z.int(),
+  cancelled: z.literal(true).optional(),
+  artifacts: z.array(z.object({
+    name: z.string(),
+    media_type: z.string(),
+    size: z.int(),
+    sha256: z.string(),
+    url: z.string(),
+  })).optional(),
+  verification: z.array(z.object({
+    criterion: z.string(),
+    passed: z.boolean(),
+    evidence: z.string(),
+  })).optional(),
+  usage: z.record(z.string(), z.unknown()).optional(),
+});
+
+export const task_page = z.object({ tasks: z.array(task), next_cursor: z.string().optional() });
+export const list_params = z.object({
+  state: task_status.optional(),
+  limit: z.int().min(1).max(1000).default(100),
+  cursor: z.string().optional().describe("next_cursor of the page before"),
+});
+
+export const taskVerbs = [
+  defineVerb({
+    name: "task.run",
+    summary: "Runs a task at once and waits for its end.",
+    access: "write",
+    input: z.object({ ...request_fields, timeout_ms: timeout_ms.default(TIMEOUT_MS) }).refine(
+      saysSomething,
+      SAYS_NOTHING,
+    ),
+    output: task,
+    async handle({ services, signal }, { timeout_ms, ...request }) {
+      return await (await services.tasks()).run(request, { signal, timeout_ms });
+    },
+  }),
+  defineVerb({
+    name: "task.get",
+    summary: "Shows one task.",
+    access: "read",
+    input: z.object({ task_id }),
+    output: task,
+    async handle({ services }, { task_id }) {
+      return (await services.tasks()).get(task_id);
+    },
+  }),
+  defineVerb({
+    name: "task.list",
+    summary: "Lists the tasks, newest first.",
+    access: "read",
+    input: list_params,
+    output: task_page,
+    async handle({ services }, params) {
+      return (await services.tasks()).list(params);
+    },
+  }),
+  defineVerb({
+    name: "task.cancel",
+    summary: "Cancels a task for good; waits, at most 5 s, until its work has stopped.",
+    access: "write",
+    input: z.object({ task_id }),
+    output: task,
+    async handle({ services }, { task_id }) {
+      return await (await services.tasks()).cancel(task_id);
+    },
+  }),
+  defineVerb({
+    name: "task.capabilities",
+    summary: "Tells which types of task can be run, and with what budget.",
+    access: "read",
+    input: z.object({}),
+    output: z.object({
+      version: z.string(),
+      task_types: z.array(z.string()),
+      budget_usd: z.number(),
+    }),
+    async handle({ services }) {
+      return {
+        version: services.version,
+        task_types: (await services.tasks()).task_types,
+        budget_usd: services.config().agent.budget_usd ?? 0,
+      };
+    },
+  }),
+];

@@ -1,0 +1,599 @@
+/**
+ * Whatever comes in at a door, the daemon answers with the right class of error or closes the
+ * connection, and goes on. SVC_FUZZ=20000 is the full run; SVC_FUZZ_SEED repeats one.
+ */
+import { assert, assertEquals, assertLess } from "@std/assert";
+import { delay } from "@std/async";
+import { join } from "@std/path";
+import { TextLineStream } from "@std/streams";
+import { Random } from "../support/random.ts";
+import { CLOSE, rawHttp, RawWebSocket, TEXT } from "../support/raw.ts";
+import { can_run_svc, type Daemon, Place } from "../support/svc.ts";
+import { checkHttp, httpText } from "./fuzz/http.ts";
+import { expectedOf, rpcText } from "./fuzz/json.ts";
+import { closing, frame, type FrameOptions, frames } from "./fuzz/websocket.ts";
+
+const ignore = !can_run_svc || Deno.build.os !== "linux";
+const INPUTS = Number(Deno.env.get("SVC_FUZZ") ?? 3_000);
+const WARM_UP = 400;
+const MB = 1024 * 1024;
+const GROWTH_MAX = 48 * MB;
+const REST_MS = 45_000;
+const ANSWER_MS = 15_000;
+const HEALTH = '{"jsonrpc":"2.0","id":"health","method":"daemon.health"}';
+/** Shares of the doors, of 100. */
+const SHARES = { websocket: 32, socket: 24, rpc: 14, http: 20, frames: 10 };
+
+const encoder = new TextEncoder();
+
+/** One byte a character, both ways. */
+function toBytes(text: string): Uint8Array<ArrayBuffer> {
+  return Uint8Array.from(text, (it) => it.charCodeAt(0));
+}
+function fromBytes(bytes: Uint8Array): string {
+  let text = "";
+  for (let at = 0; at < bytes.length; at += 8192) {
+    text += String.fromCharCode(...bytes.subarray(at, at + 8192));
+  }
+  return text;
+}
+
+async function writeAll(conn: Deno.Conn, bytes: Uint8Array): Promise<void> {
+  for (let done = 0; done < bytes.length;) done += await conn.write(bytes.subarray(done));
+}
+
+/** Reads until the other side closes, says nothing for `quiet_ms`, or `enough` is there. */
+async function readAll(
+  conn: Deno.Conn,
+  quiet_ms: number,
+  enough: (received: string) => boolean = () => false,
+): Promise<{ received: string; ended: boolean }> {
+  const chunk = new Uint8Array(64 * 1024);
+  let received = "";
+  while (!enough(received)) {
+    const timer = Promise.withResolvers<"quiet">();
+    const timeout = setTimeout(() => timer.resolve("quiet"), quiet_ms);
+    const reading = conn.read(chunk).catch(() => null);
+    const read = await Promise.race([reading, timer.promise]);
+    clearTimeout(timeout);
+    if (read === null) return { received, ended: true };
+    if (read === "quiet") {
+      conn.close();
+      await reading;
+      return { received, ended: false };
+    }
+    received += fromBytes(chunk.subarray(0, read));
+  }
+  return { received, ended: false };
+}
+
+function closeQuietly(conn: { close(): void }): void {
+  try {
+    conn.close();
+  } catch {
+    // Closed already.
+  }
+}
+
+/** Sends bytes over a connection of their own and gives what came back. */
+async function exchange(port: number, bytes: Uint8Array, quiet_ms: number, half = false) {
+  const conn = await Deno.connect({ hostname: "127.0.0.1", port });
+  try {
+    // An answer may come, and the connection end, before everything is sent.
+    const sending = writeAll(conn, bytes).then(() => half ? conn.closeWrite() : undefined)
+      .catch(() => {});
+    const answer = await readAll(conn, quiet_ms);
+    closeQuietly(conn);
+    await sending;
+    return answer;
+  } finally {
+    closeQuietly(conn);
+  }
+}
+
+/** Rejects when it takes too long: an answer that is due and does not come. */
+async function inTime<T>(promise: Promise<T>, what: string): Promise<T> {
+  const late = Promise.withResolvers<never>();
+  const timer = setTimeout(
+    () => late.reject(new Error(`no answer in ${ANSWER_MS} ms to ${what.slice(0, 400)}`)),
+    ANSWER_MS,
+  );
+  try {
+    return await Promise.race([promise, late.promise]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/** The answers of a long-lived connection, without what it pushes. */
+class Answers {
+  #waiting: PromiseWithResolvers<string>[] = [];
+  #there: string[] = [];
+  #closed = false;
+
+  take(text: string): void {
+    if (text.startsWith('{"jsonrpc":"2.0","method":"$/')) return;
+    const waiting = this.#waiting.shift();
+    if (waiting) waiting.resolve(text);
+    else this.#there.push(text);
+  }
+
+  end(): void {
+    this.#closed = true;
+    for (const it of this.#waiting) it.reject(new Error("the connection was closed"));
+  }
+
+  next(): Promise<string> {
+    const text = this.#there.shift();
+    if (text !== undefined) return Promise.resolve(text);
+    if (this.#closed) return Promise.reject(new Error("the connection was closed"));
+    const waiting = Promise.withResolvers<string>();
+    this.#waiting.push(waiting);
+    return waiting.promise;
+  }
+}
+
+/** Says one text and gives its answer, if one is due; what comes unasked fails the next one. */
+interface Speaker extends AsyncDisposable {
+  say(text: string, due: boolean): Promise<string | undefined>;
+}
+
+async function overWebSocket(daemon: Daemon): Promise<Speaker> {
+  const socket = new WebSocket(`${daemon.url.replace("http", "ws")}/v1/ws`, [
+    "svc.bearer",
+    daemon.token,
+    "svc.proto.v1",
+  ]);
+  const opened = Promise.withResolvers<void>();
+  const closed = Promise.withResolvers<void>();
+  const answers = new Answers();
+  socket.onopen = () => opened.resolve();
+  socket.onmessage = ({ data }) => answers.take(data);
+  socket.onclose = () => {
+    answers.end();
+    closed.resolve();
+  };
+  await opened.promise;
+  return {
+    async say(text, due) {
+      socket.send(text);
+      if (due) return await answers.next();
+    },
+    async [Symbol.asyncDispose]() {
+      socket.close();
+      await closed.promise;
+    },
+  };
+}
+
+async function overSocket(daemon: Daemon): Promise<Speaker> {
+  const conn = await Deno.connect({ transport: "unix", path: daemon.sock });
+  const answers = new Answers();
+  const reading = (async () => {
+    const lines = conn.readable.pipeThrough(new TextDecoderStream())
+      .pipeThrough(new TextLineStream());
+    for await (const line of lines) if (line !== "") answers.take(line);
+  })().catch(() => {}).finally(() => answers.end());
+  return {
+    async say(text, due) {
+      await writeAll(conn, encoder.encode(`${text}\n`));
+      if (due) return await answers.next();
+    },
+    async [Symbol.asyncDispose]() {
+      closeQuietly(conn);
+      await reading;
+    },
+  };
+}
+
+function overHttp(daemon: Daemon): Speaker {
+  return {
+    async say(text, due) {
+      const response = await fetch(`${daemon.url}/v1/rpc`, {
+        method: "POST",
+        headers: {
+          authorization: `Bearer ${daemon.token}`,
+          "content-type": "application/json",
+        },
+        body: text,
+      });
+      const body = await response.text();
+      assertEquals(response.status, due ? 200 : 204, body.slice(0, 300));
+      return due ? body : undefined;
+    },
+    [Symbol.asyncDispose]: () => Promise.resolve(),
+  };
+}
+
+/** What the daemon reads of a text: lone surrogates cannot be sent; a line is trimmed. */
+function asRead(text: string, door: keyof typeof SHARES): string {
+  const sent = new TextDecoder().decode(encoder.encode(text));
+  return door === "socket" ? sent.replaceAll("\n", " ").trim() : sent;
+}
+
+/** Sends random inputs at every door and checks what comes back. */
+class Fuzzer {
+  readonly #daemon: Daemon;
+  readonly #random: Random;
+  readonly #addressed: readonly string[];
+  readonly counts: Record<string, number> = {};
+
+  constructor(daemon: Daemon, random: Random, addressed: readonly string[]) {
+    this.#daemon = daemon;
+    this.#random = random;
+    this.#addressed = addressed;
+  }
+
+  async run(inputs: number): Promise<void> {
+    const daemon = this.#daemon;
+    let speakers = await this.#connect();
+    try {
+      for (let n = 0; n < inputs; n++) {
+        const door = this.#door();
+        this.counts[door] = (this.counts[door] ?? 0) + 1;
+        if (door === "http") await this.#http();
+        else if (door === "frames") await this.#frames();
+        else await this.#rpc(speakers[door], door);
+        if (n % 100 === 99) assertEquals((await daemon.http("GET", "/v1/health")).status, 200);
+        // So that what connections leave behind shows.
+        if (n % 250 === 249) {
+          await this.#disconnect(speakers);
+          speakers = await this.#connect();
+        }
+      }
+    } finally {
+      await this.#disconnect(speakers);
+    }
+  }
+
+  async #connect() {
+    const daemon = this.#daemon;
+    return {
+      websocket: await overWebSocket(daemon),
+      socket: await overSocket(daemon),
+      rpc: overHttp(daemon),
+    };
+  }
+
+  async #disconnect(speakers: Record<string, Speaker>): Promise<void> {
+    for (const it of Object.values(speakers)) await it[Symbol.asyncDispose]();
+  }
+
+  #door(): keyof typeof SHARES {
+    let at = this.#random.below(100);
+    for (const [door, share] of Object.entries(SHARES)) {
+      if ((at -= share) < 0) return door as keyof typeof SHARES;
+    }
+    return "http";
+  }
+
+  async #rpc(speaker: Speaker, door: "websocket" | "socket" | "rpc"): Promise<void> {
+    const text = asRead(rpcText(this.#random, this.#addressed), door);
+    // An empty line is none.
+    if (door === "socket" && text === "") return;
+    const { due, check } = expectedOf(text);
+    const what = `${door}: ${text.length} characters: ${text.slice(0, 1_000)}`;
+    const answer = await inTime(speaker.say(text, due), what);
+    if (answer === undefined) return;
+    try {
+      check(answer);
+    } catch (error) {
+      throw new Error(`${what}\nwas answered ${answer.slice(0, 600)}`, { cause: error });
+    }
+  }
+
+  async #http(): Promise<void> {
+    const { port, token } = this.#daemon;
+    const text = httpText(this.#random, this.#daemon);
+    const half = this.#random.chance(0.5);
+    const { received } = await exchange(port, toBytes(text), 12, half);
+    try {
+      checkHttp(text, received, token);
+    } catch (error) {
+      throw new Error(`${JSON.stringify(text.slice(0, 2_000))}\n${received.slice(0, 600)}`, {
+        cause: error,
+      });
+    }
+  }
+
+  async #frames(): Promise<void> {
+    const bytes = frames(this.#random);
+    const { codes, texts } = await sendFrames(this.#daemon, [bytes], 12);
+    const what = Array.from(bytes.subarray(0, 200), (it) => it.toString(16)).join(" ");
+    for (const text of texts) {
+      const { jsonrpc, result, error } = JSON.parse(text);
+      assertEquals([jsonrpc, (result ?? error) !== undefined], ["2.0", true], what);
+    }
+    for (const code of codes) assert([1000, 1002, 1003, 1007, 1009].includes(code) || code >= 1000);
+  }
+}
+
+interface FramesAnswer {
+  texts: string[];
+  /** Of the close frames that came. */
+  codes: number[];
+  /** Opcodes of all frames that came. */
+  opcodes: number[];
+  ended: boolean;
+}
+
+/** Sends frames over a WebSocket of their own and gives the frames that came back. */
+async function sendFrames(
+  daemon: Daemon,
+  pieces: Uint8Array[],
+  quiet_ms: number,
+): Promise<FramesAnswer> {
+  const conn = await Deno.connect({ hostname: "127.0.0.1", port: daemon.port });
+  try {
+    await writeAll(conn, toBytes(handshake(daemon)));
+    const head = await readAll(conn, ANSWER_MS, (it) => it.includes("\r\n\r\n"));
+    assert(head.received.startsWith("HTTP/1.1 101"), head.received);
+    const sending = (async () => {
+      for (const it of pieces) await writeAll(conn, it);
+    })().catch(() => {});
+    const { received, ended } = await readAll(conn, quiet_ms);
+    closeQuietly(conn);
+    await sending;
+    return { ...readFrames(toBytes(received)), ended };
+  } finally {
+    closeQuietly(conn);
+  }
+}
+
+/** Takes the server's frames apart; they must be what RFC 6455 says. */
+function readFrames(bytes: Uint8Array): Omit<FramesAnswer, "ended"> {
+  const texts: string[] = [];
+  const codes: number[] = [];
+  const opcodes: number[] = [];
+  const view = new DataView(bytes.buffer);
+  for (let at = 0; at + 2 <= bytes.length;) {
+    const [first, second] = [bytes[at], bytes[at + 1]];
+    assertEquals(first & 0xf0, 0x80, "whole frames without reserved bits");
+    const opcode = first & 0x0f;
+    assert([1, 8, 9, 10].includes(opcode), `opcode ${opcode}`);
+    assert(second < 0x80, "a server does not mask");
+    const length = second < 126
+      ? second
+      : second === 126
+      ? view.getUint16(at + 2)
+      : Number(view.getBigUint64(at + 2));
+    at += second < 126 ? 2 : second === 126 ? 4 : 10;
+    const payload = bytes.subarray(at, at + length);
+    if (payload.length < length) break;
+    opcodes.push(opcode);
+    if (opcode === TEXT) texts.push(new TextDecoder().decode(payload));
+    if (opcode === CLOSE && length >= 2) codes.push(view.getUint16(at));
+    at += length;
+  }
+  return { texts, codes, opcodes };
+}
+
+function descriptors({ pid }: Daemon): number {
+  return [...Deno.readDirSync(`/proc/${pid}/fd`)].length;
+}
+
+/** Waits until descriptors and memory are back below the bounds, or for long enough. */
+async function settle(daemon: Daemon, fds: number, rss: number, timeout_ms: number) {
+  const until = Date.now() + timeout_ms;
+  while (Date.now() < until && (descriptors(daemon) > fds || daemon.rss() > rss)) await delay(500);
+  return { fds: descriptors(daemon), rss: daemon.rss() };
+}
+
+const mb = (bytes: number) => `${(bytes / MB).toFixed(1)} MB`;
+
+/** What the daemon logged at level error. */
+function errorsIn(place: Place): string[] {
+  return Deno.readTextFileSync(join(place.home, "log", "daemon.ndjson")).split("\n")
+    .filter((line) => line.includes('"level":"error"'));
+}
+
+/** Sessions of a daemon: ones that are left alone and ones that are sent anything. */
+async function begin(place: Place) {
+  const daemon = await place.serve();
+  await using client = await daemon.rpc();
+  const start = async (name: string) => {
+    const workdir = place.mkdir(name);
+    const { session_id } = await client.rpc.call("session.start", { workdir });
+    const path = join(workdir, ".svc", "sessions", session_id, "journal.ndjson");
+    return { session_id, path };
+  };
+  const left_alone = [];
+  for (let n = 0; n < 3; n++) {
+    const it = await start(`alone-${n}`);
+    await client.rpc.call("session.subscribe", { session_id: it.session_id, since_seq: 0 });
+    await client.turn(it.session_id, "help");
+    left_alone.push({ ...it, text: Deno.readTextFileSync(it.path) });
+  }
+  const addressed = [
+    (await start("addressed-0")).session_id,
+    (await start("addressed-1")).session_id,
+  ];
+  return { daemon, left_alone, addressed };
+}
+
+Deno.test({
+  name: `${INPUTS} random inputs at every door: answered rightly or refused, and nothing is left`,
+  ignore,
+  async fn() {
+    const seed = Number(Deno.env.get("SVC_FUZZ_SEED") ?? Math.floor(Math.random() * 1e9));
+    console.log(`SVC_FUZZ_SEED=${seed}`);
+    await using place = new Place();
+    const { daemon, left_alone, addressed } = await begin(place);
+    await new Fuzzer(daemon, new Random(seed + 1), addressed).run(WARM_UP);
+    const before = await settle(daemon, 0, 0, 3_000);
+
+    const started = performance.now();
+    const fuzzer = new Fuzzer(daemon, new Random(seed), addressed);
+    await fuzzer.run(INPUTS);
+    const took = (performance.now() - started) / 1000;
+    const worked = { fds: descriptors(daemon), rss: daemon.rss() };
+    const after = await settle(daemon, before.fds + 2, before.rss + GROWTH_MAX, REST_MS);
+    console.log(
+      `${INPUTS} inputs in ${took.toFixed(1)} s ${JSON.stringify(fuzzer.counts)}; descriptors ` +
+        `${before.fds}, then ${worked.fds}, at rest ${after.fds}; RSS ${mb(before.rss)}, then ` +
+        `${mb(worked.rss)}, at rest ${mb(after.rss)}`,
+    );
+    assert(after.fds <= before.fds + 2, `${after.fds} descriptors`);
+    assert(after.rss <= before.rss + GROWTH_MAX, `grew by ${mb(after.rss - before.rss)}`);
+    for (const { path, text } of left_alone) assertEquals(Deno.readTextFileSync(path), text);
+    const { json } = await daemon.http("GET", "/v1/sessions?include_ended=true");
+    assertEquals(json.sessions.length, left_alone.length + addressed.length, "none was made");
+    assertEquals(errorsIn(place), []);
+    // They are as good as before.
+    await using client = await daemon.rpc();
+    const [{ session_id }] = left_alone;
+    await client.rpc.call("session.subscribe", { session_id });
+    assertEquals((await client.turn(session_id, "help")).data.stop_reason, "ok");
+  },
+});
+
+Deno.test({
+  name: "depth bombs, large batches and messages that end early, at every door",
+  ignore,
+  async fn() {
+    await using place = new Place();
+    const { daemon, left_alone } = await begin(place);
+    const deep = (open: string, close: string) => open.repeat(1e6) + "1" + close.repeat(1e6);
+    const get = (params: string) =>
+      `{"jsonrpc":"2.0","id":1,"method":"session.get","params":${params}}`;
+    const bombs: [string, number][] = [
+      [deep("[", "]"), -32600],
+      [deep('{"a":', "}"), -32600],
+      ["[".repeat(1e6), -32700],
+      ['{"a":'.repeat(1e6), -32700],
+      [`{"jsonrpc":"2.0","id":${deep("[", "]")},"method":"daemon.health"}`, -32600],
+      [`{"jsonrpc":"2.0","id":1,"method":${deep("[", "]")}}`, -32600],
+      [get(deep("[", "]")), -32602],
+      [get(`{"session_id":${deep('{"a":', "}")}}`), -32602],
+      [get(`{"__proto__":${deep('{"__proto__":', "}")}}`), -32602],
+      [`[${"1,".repeat(4_000_000)}1]`, -32600],
+      [`[${"[],".repeat(1_000)}1]`, -32600],
+      [`[${`${get("{}")},`.repeat(1_000)}1]`, -32600],
+      ['"' + "\\u0000".repeat(1_000_000) + '"', -32600],
+      ["9".repeat(1_000_000), -32600],
+      ["", -32700],
+      ["\0".repeat(1_000), -32700],
+    ];
+    for (
+      const [door, speaker] of Object.entries({
+        websocket: await overWebSocket(daemon),
+        socket: await overSocket(daemon),
+        rpc: overHttp(daemon),
+      })
+    ) {
+      await using _ = speaker;
+      for (const [text, code] of bombs) {
+        if (text === "" && door === "socket") continue;
+        const what = `${door} ${text.slice(0, 60)}`;
+        const answer = JSON.parse((await inTime(speaker.say(text, true), what))!);
+        const error = Array.isArray(answer) ? answer[0].error : answer.error;
+        assertEquals([error.code, typeof error.data.svc_code], [code, "string"], what);
+      }
+      assertEquals(JSON.parse((await speaker.say(HEALTH, true))!).result.status, "ok");
+    }
+    const json = { authorization: `Bearer ${daemon.token}`, "content-type": "application/json" };
+    for (const [body] of bombs.filter(([text]) => text !== "")) {
+      const answer = await rawHttp(daemon.port, "POST", "/v1/sessions", json, body);
+      assertEquals([answer.status, JSON.parse(answer.body).error.code], [400, "validation"]);
+    }
+    for (const { path, text } of left_alone) assertEquals(Deno.readTextFileSync(path), text);
+    assertEquals(errorsIn(place), []);
+  },
+});
+
+Deno.test({
+  name: "lines of the local socket: NULs, CRLF, broken UTF-8, no newline, one side closed",
+  ignore,
+  async fn() {
+    await using place = new Place();
+    const { daemon } = await begin(place);
+    const say = async (...pieces: (string | Uint8Array)[]) => {
+      using conn = await Deno.connect({ transport: "unix", path: daemon.sock });
+      for (const it of pieces) {
+        await writeAll(conn, typeof it === "string" ? encoder.encode(it) : it);
+      }
+      await conn.closeWrite();
+      const { received } = await readAll(conn, ANSWER_MS);
+      return received.trimEnd().split("\n").filter((it) => it !== "").map((it) => JSON.parse(it));
+    };
+    const codes = async (...pieces: (string | Uint8Array)[]) =>
+      (await say(...pieces)).map(({ error, result }) => error?.code ?? result.status);
+    assertEquals(await codes(`${HEALTH}\r\n\r\n\n \n${HEALTH}\n`), ["ok", "ok"]);
+    assertEquals(await codes(HEALTH.slice(0, 20), HEALTH.slice(20), "\n"), ["ok"]);
+    assertEquals(await codes("\0\0\n", "\0" + HEALTH + "\n", HEALTH + "\n"), [
+      -32700,
+      -32700,
+      "ok",
+    ]);
+    assertEquals(await codes(new Uint8Array([0xff, 0xfe, 0x0a]), HEALTH + "\n"), [-32700, "ok"]);
+    // Broken UTF-8 within a string is a character of its own, as everywhere on the web.
+    const method = toBytes('{"jsonrpc":"2.0","id":1,"method":"\xc3\x28\xff"}\n');
+    assertEquals(await codes(method), [-32601]);
+    // A line without its end was not sent to its end.
+    assertEquals(await codes(HEALTH), []);
+    assertEquals(await codes("x".repeat(1_000_000)), []);
+    // Who has sent everything and closes that side is still answered, also where it takes a while.
+    const workdir = place.mkdir("half");
+    const start = { jsonrpc: "2.0", id: 7, method: "session.start", params: { workdir } };
+    const [{ id, result }] = await say(`${JSON.stringify(start)}\n`);
+    assertEquals([id, result.workdir], [7, workdir]);
+    assertEquals(errorsIn(place), []);
+  },
+});
+
+Deno.test({
+  name: "a peer that asks and never reads costs bounded memory, on the socket and a WebSocket",
+  ignore,
+  async fn() {
+    await using place = new Place();
+    const { daemon } = await begin(place);
+    const method = "x".repeat(200_000);
+    const request = `{"jsonrpc":"2.0","id":1,"method":"${method}"}`;
+    const before = daemon.rss();
+    const unread = async (conn: Deno.Conn, message: Uint8Array) => {
+      let taken = 0;
+      const flood = (async () => {
+        for (let n = 0; n < 1_500; n++) {
+          await writeAll(conn, message);
+          taken++;
+        }
+      })().catch(() => {});
+      await Promise.race([flood, delay(4_000)]);
+      const peak = daemon.rss();
+      assertEquals((await daemon.http("GET", "/v1/health")).status, 200);
+      closeQuietly(conn);
+      await flood;
+      return { taken, grown: peak - before };
+    };
+    const unix = await unread(
+      await Deno.connect({ transport: "unix", path: daemon.sock }),
+      encoder.encode(`${request}\n`),
+    );
+    const conn = await Deno.connect({ hostname: "127.0.0.1", port: daemon.port });
+    await writeAll(conn, toBytes(handshake(daemon)));
+    const websocket = await unread(conn, frame(TEXT, request));
+    console.log(
+      `of 1500 requests of 200 kB the socket took ${unix.taken} (${mb(unix.grown)} more), ` +
+        `the WebSocket ${websocket.taken} (${mb(websocket.grown)} more)`,
+    );
+    assertLess(unix.taken, 600);
+    assertLess(unix.grown, 200 * MB);
+    assertLess(websocket.grown, 250 * MB);
+    assertEquals(errorsIn(place), []);
+  },
+});
+
+function handshake({ port, token }: Daemon, without: string[] = [], more: string[] = []): string {
+  return [
+    "GET /v1/ws HTTP/1.1",
+    `Host: 127.0.0.1:${port}`,
+    "Connection: keep-alive, Upgrade",
+    "Upgrade: websocket",
+    "Sec-WebSocket-Version: 13",
+    "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==",
+    `Sec-WebSocket-Protocol: svc.bearer, ${token}, svc.proto.v1`,
+    ...more,
+    "",
+    "",
+  ].filter((line) => !without.some((it) => line.startsWith(it))).join("\r\n");
+}

@@ -1,0 +1,104 @@
+import { assertEquals, assertStringIncludes } from "@std/assert";
+import { join } from "@std/path";
+import type { Finding } from "../../src/doctor/check.ts";
+import { can_run_svc, Place } from "../support/svc.ts";
+
+const ignore = !can_run_svc || Deno.build.os === "windows";
+const SECRET = "sk-secret-secret-secret";
+
+async function doctor(place: Place): Promise<{ code: number; of(name: string): Finding }> {
+  const { code, stdout, stderr } = await place.svc(["doctor", "--json"]);
+  assertEquals(stderr, "");
+  const { ok, checks }: { ok: boolean; checks: Finding[] } = JSON.parse(stdout);
+  assertEquals(ok, code === 0);
+  return { code, of: (name) => checks.find((it) => it.name === name)! };
+}
+
+Deno.test({
+  name: "doctor finds nothing wrong with a new home, nor with a daemon that runs",
+  ignore,
+  async fn() {
+    await using place = new Place({ ANTHROPIC_API_KEY: SECRET });
+    const before = await doctor(place);
+    assertEquals([before.code, before.of("socket").status], [0, "warn"]);
+    const daemon = await place.serve();
+    await using client = await daemon.rpc();
+    await client.session({ workdir: place.mkdir("project") });
+    const after = await doctor(place);
+    assertEquals(after.code, 0);
+    for (const name of ["versions", "files", "config", "socket", "port", "token", "journals"]) {
+      assertEquals([name, after.of(name).status], [name, "ok"], after.of(name).message);
+    }
+    assertStringIncludes(after.of("journals").message, "1 session");
+    assertStringIncludes(after.of("models").message, "anthropic");
+    const { stdout } = await place.svc(["doctor"]);
+    assertEquals(
+      [stdout.includes(SECRET), stdout.includes("\x1b"), stdout.includes(daemon.token)],
+      [
+        false,
+        false,
+        false,
+      ],
+    );
+  },
+});
+
+Deno.test({
+  name: "doctor names what is wrong with files, configuration, journals and the discovery file",
+  ignore,
+  async fn() {
+    await using place = new Place();
+    const daemon = await place.serve();
+    const workdir = place.mkdir("project");
+    let id: string;
+    {
+      await using client = await daemon.rpc();
+      id = await client.session({ workdir });
+      await client.turn(id, "help");
+    }
+    const index = join(place.home, "sessions-index.json");
+    await daemon.stop();
+    const journal = join(workdir, ".svc", "sessions", id, "journal.ndjson");
+    const lines = Deno.readTextFileSync(journal).split("\n");
+    lines[2] = "rubbish";
+    Deno.writeTextFileSync(journal, lines.join("\n"));
+    Deno.chmodSync(index, 0o644);
+    place.configure("[agent]\nmax_stps = 3\n");
+    const left = {
+      pid: 2 ** 22 + 1,
+      sock: "",
+      port: 1,
+      token: "t",
+      version: "",
+      protocol_version: 1,
+    };
+    Deno.writeTextFileSync(join(place.home, "daemon.json"), JSON.stringify(left), { mode: 0o600 });
+
+    const { code, of } = await doctor(place);
+    assertEquals(code, 1);
+    assertEquals(of("files").status, "fail");
+    assertStringIncludes(of("files").hint!, `chmod 0600 ${index}`);
+    assertStringIncludes(of("config").hint!, "agent.max_steps");
+    assertStringIncludes(of("journals").message, `1 of 1 cannot be read: ${id}`);
+    assertEquals(of("token").status, "warn");
+    assertStringIncludes(of("token").message, "is gone");
+  },
+});
+
+Deno.test({
+  name: "doctor tells when the installed binary is newer than the running daemon",
+  ignore,
+  async fn() {
+    await using place = new Place();
+    await place.serve();
+    const bin = join(place.home, "bin");
+    Deno.mkdirSync(bin, { mode: 0o700 });
+    Deno.writeTextFileSync(join(bin, "svc"), "#!/bin/sh\necho 'svc 99.0.0+abc (deno 3)'\n", {
+      mode: 0o700,
+    });
+    const { code, of } = await doctor(place);
+    assertEquals([code, of("versions").status], [0, "warn"]);
+    assertStringIncludes(of("versions").message, "is 99.0.0+abc");
+    assertStringIncludes(of("versions").hint!, "svc serve restart");
+  },
+});

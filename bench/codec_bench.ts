@@ -20,7 +20,7 @@ const echo = defineVerb({
 });
 const dispatcher = new Dispatcher([echo], {} as Services);
 const caller: Caller = { via: "bench" };
-const { signal } = new AbortController();
+const call = new AbortController();
 const params = { session_id: "sess_01JZZZZZZZZZZZZZZZZZZZZZZZ", limit: 10 };
 const request = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "bench.echo", params });
 const batch = `[${Array(100).fill(request).join(",")}]`;

@@ -64,7 +64,9 @@ export const QUEUE: Record<string, Handler> = {
     const params = count === undefined ? {} : { count: wholeNumber(count, "n", 0, 64) };
     const result = await withDaemon((rpc) => rpc.call("queue.workers", params));
     if (boolean.json) return print(result);
-    console.log(`${result.workers} workers, ${result.busy} busy`);
+    console.log(
+      `${result.workers} ${result.workers === 1 ? "worker" : "workers"}, ${result.busy} busy`,
+    );
     return 0;
   },
   wal: async ({ boolean }, [n = "50"]) => {

@@ -197,6 +197,10 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
       return models;
     },
     tasks,
+    open_state_db: async () => {
+      const { openStateDb } = await import("../platform/state_db.ts");
+      return openStateDb(paths.state_db);
+    },
     config: () => config,
     discovery: () => discovery,
     uptime_ms: () => performance.now() - started,

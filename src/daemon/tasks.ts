@@ -21,30 +21,40 @@ export interface TaskParts {
   models(): ModelRegistry;
 }
 
-/** Opens the daemon's task engine. @throws {SvcError} as {@linkcode openTaskEngine}. */
-export function openTasks({ path, workers, log, hub, models }: TaskParts): Promise<TaskEngine> {
-  const executors = new ExecutorRegistry([sessionExecutor({ start: starter(hub, models, log) })]);
-  return openTaskEngine(path, { executors, log, workers });
+/** What the session of a task is called. */
+const TITLE = /^task t-[0-9A-Z]{26}$/;
+
+/**
+ * Opens the daemon's task engine; sessions of tasks that a crash has left over are ended first.
+ *
+ * @throws {SvcError} as {@linkcode openTaskEngine}.
+ */
+export async function openTasks(parts: TaskParts): Promise<TaskEngine> {
+  const { path, workers, log, hub } = parts;
+  for (const { id, title, state } of await hub.list(false)) {
+    if (TITLE.test(title) && state !== "unreadable") await end(id, parts);
+  }
+  const executors = new ExecutorRegistry([sessionExecutor({ start: starter(parts) })]);
+  return await openTaskEngine(path, { executors, log, workers });
 }
 
-function starter(hub: Hub, models: () => ModelRegistry, log: Log): SessionExecutorParts["start"] {
-  const end = async (session_id: string) => {
-    try {
-      await hub.kill(session_id);
-    } catch (error) {
-      log.warn("the session of a task cannot be ended", { session_id, error: messageOf(error) });
-    }
-  };
+async function end(session_id: string, { hub, log }: TaskParts): Promise<void> {
+  try {
+    await hub.kill(session_id);
+  } catch (error) {
+    log.warn("the session of a task cannot be ended", { session_id, error: messageOf(error) });
+  }
+}
+
+function starter(parts: TaskParts): SessionExecutorParts["start"] {
+  const { hub, models } = parts;
   return async ({ task_id, workdir, prompt, model = models().defaultId() }) => {
     models().check(model);
     const title = `task ${task_id}`;
-    for (const item of await hub.list(false)) {
-      if (item.title === title && item.state !== "unreadable") await end(item.id);
-    }
     const session = await hub.create({ workdir, model, title, approval: "auto" });
     const turn = turnEnd(session);
     const stop = async () => {
-      if (!session.final) await end(session.id);
+      if (!session.final) await end(session.id, parts);
     };
     try {
       await session.send(prompt);

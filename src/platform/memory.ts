@@ -7,16 +7,19 @@ import { openLibc } from "./libc.ts";
 /** Growth of the resident memory, in bytes, below which collecting is not worth its pause. */
 const WORTHWHILE = 8 * 1024 * 1024;
 
-/** Makes the function that gives memory back; call it when nothing runs. */
+type Collect = (options: { type: "major"; execution: "sync"; flavor: "last-resort" }) => void;
+
+/** Makes the function that gives memory back; it pauses for up to 0.1 s, so call it at rest only. */
 export function memoryTrimmer(): () => void {
   const libc = openLibc({ malloc_trim: { parameters: ["usize"], result: "i32" } });
   // There when the program was compiled with --expose-gc.
-  const { gc } = globalThis as { gc?: () => void };
-  let least = Infinity;
+  const { gc } = globalThis as { gc?: Collect };
+  let settled = 0;
   return () => {
-    if (Deno.memoryUsage().rss < least + WORTHWHILE) return;
-    gc?.();
+    if (Deno.memoryUsage().rss < settled + WORTHWHILE) return;
+    // Of all kinds only this one also gives the pages back that V8 keeps for later.
+    gc?.({ type: "major", execution: "sync", flavor: "last-resort" });
     libc?.symbols.malloc_trim(0n);
-    least = Math.min(least, Deno.memoryUsage().rss);
+    settled = Deno.memoryUsage().rss;
   };
 }

@@ -37,6 +37,13 @@ const MIGRATIONS: readonly string[] = [
     detail TEXT
   ) STRICT;
   CREATE TABLE task_settings (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID;`,
+  `CREATE TABLE memory (
+    scope TEXT NOT NULL CHECK (scope IN ('Session', 'Worker', 'AllSessions', 'Global', 'Always')),
+    key TEXT NOT NULL,
+    value TEXT NOT NULL,
+    updated_at TEXT NOT NULL,
+    PRIMARY KEY (scope, key)
+  ) STRICT;`,
 ];
 
 /** SQLite keeps its write-ahead log and its shared memory beside the database. */

@@ -71,6 +71,10 @@ interface Unreadable {
 
 /** How long a session must have been quiet before it gives back its memory and files. */
 const REST_MS = 5_000;
+/** From so many sessions on the index is a large file. */
+const MANY = 1_000;
+/** How long it may then lag behind a flush; it never does behind a session's start and end. */
+const SAVE_MS = 250;
 /** How often journals are looked at for their age. */
 const RETENTION_EVERY_MS = 15 * 60_000;
 
@@ -83,9 +87,13 @@ export class Hub {
   /** Sessions that may hold what {@linkcode Session.rest} gives back. */
   #awake = new Set<Session>();
   #resting: number | undefined;
+  #saving: number | undefined;
   #retaining: number | undefined;
   #list: SessionItem[] | undefined;
   #items = new Map<Session, SessionItem>();
+  /** What the index says of the sessions; those of {@linkcode Hub.#changed} are out of date. */
+  #indexed: IndexEntries = {};
+  #changed = new Set<Session>();
   /** Resolves when all sessions of the index are back. */
   ready: Promise<void> = Promise.resolve();
 
@@ -197,9 +205,9 @@ export class Hub {
     });
     await Promise.all([created, main]);
     Deno.symlinkSync(journal_path, join(journal_links, id));
-    this.#sessions.set(id, session);
+    this.#add(session);
     this.#list = undefined;
-    await Promise.all([journal.flush(), this.#index.save()]);
+    await Promise.all([journal.flush(), this.#save()]);
     return session;
   }
 
@@ -208,7 +216,7 @@ export class Hub {
     const session = await this.get(id);
     await session.kill();
     this.#parts.onEnded(session);
-    await this.#index.save();
+    await this.#save();
   }
 
   // ── stopping and coming back ─────────────────────────────────────────────────────────────────
@@ -232,9 +240,10 @@ export class Hub {
         });
       }
       await session.release();
-      await this.#anchor(session);
+      // One that rests was anchored when it came to rest.
+      if (this.#awake.has(session)) await this.#anchor(session);
     }));
-    await this.#index.save();
+    await this.#save();
   }
 
   /** Brings the sessions of the index back; {@linkcode Hub.ready} resolves when they are there. */
@@ -251,7 +260,7 @@ export class Hub {
     for (const [id, entry] of Object.entries(found)) {
       await this.#restoreOne(id, entry.journal_path, entry.workdir, entry.started_at);
     }
-    if (entries === undefined) await this.#index.save();
+    if (entries === undefined) await this.#save();
     this.#scheduleRetention(0);
   }
 
@@ -281,7 +290,7 @@ export class Hub {
         await session.emit("daemon.reloaded", { at: new Date().toISOString(), version });
         if (state.paused_by === "daemon_shutdown") await session.resume("daemon_started");
       }
-      this.#sessions.set(id, session);
+      this.#add(session);
     } catch (error) {
       const reason = error instanceof Deno.errors.NotFound
         ? `its journal is not at ${path}`
@@ -291,8 +300,14 @@ export class Hub {
       log.error("a session is unreadable", { session_id: id, path, reason });
       const item = { ...toItem({ ...state, workdir, started_at }), state: "unreadable", reason };
       this.#unreadable.set(id, { journal_path: path, item: item as SessionItem });
+      this.#indexed[id] = { workdir, started_at, journal_path: path, last_seq: state.last_seq };
     }
     this.#list = undefined;
+  }
+
+  #add(session: Session): void {
+    this.#sessions.set(session.id, session);
+    this.#changed.add(session);
   }
 
   /** What the links in `journals/`, and the folders they lead to, say of the sessions there are. */
@@ -329,15 +344,30 @@ export class Hub {
   #onCommit(session: Session, events: readonly Published[], durable: boolean): void {
     this.#parts.onEvents?.(session, events);
     this.#items.delete(session);
+    this.#changed.add(session);
     this.#list = undefined;
     this.#awake.add(session);
     this.#resting ??= this.#scheduleRest();
     if (durable) this.#retain(session);
-    if (durable && this.#sessions.has(session.id)) {
-      this.#index.save().catch((error) => {
+    if (durable && this.#sessions.has(session.id)) this.#saveFlushed();
+  }
+
+  /** Has the index written after a flush; where that is much, not for every one. */
+  #saveFlushed(): void {
+    const save = () => {
+      this.#save().catch((error) => {
         this.#parts.log.error("the sessions index cannot be written", { error: messageOf(error) });
       });
-    }
+    };
+    if (this.#sessions.size < MANY) return save();
+    this.#saving ??= setTimeout(save, SAVE_MS);
+  }
+
+  /** Writes the index, and what waited for it with it. */
+  #save(): Promise<void> {
+    clearTimeout(this.#saving);
+    this.#saving = undefined;
+    return this.#index.save();
   }
 
   #scheduleRest(): number {
@@ -393,20 +423,17 @@ export class Hub {
   }
 
   #entries(): IndexEntries {
-    const entries: IndexEntries = {};
-    for (const [id, { state, journal }] of this.#sessions) {
-      entries[id] = {
+    for (const { id, state, journal } of this.#changed) {
+      if (!this.#sessions.has(id)) continue;
+      this.#indexed[id] = {
         workdir: state.workdir,
         started_at: state.started_at,
         journal_path: journal.path,
         last_seq: state.last_seq,
       };
     }
-    for (const [id, { item, journal_path }] of this.#unreadable) {
-      const { workdir, started_at, last_seq } = item;
-      entries[id] = { workdir, started_at, journal_path, last_seq };
-    }
-    return entries;
+    this.#changed.clear();
+    return this.#indexed;
   }
 }
 

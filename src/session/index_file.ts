@@ -19,10 +19,15 @@ export const MISSING = "is missing";
 export class IndexFile {
   readonly #path: string;
   readonly #entries: () => IndexEntries;
+  /** Entries as they stand in the file: of thousands, only a few change between two writes. */
+  readonly #texts = new WeakMap<IndexEntry, string>();
   #writing: Promise<void> | undefined;
   #next: Promise<void> | undefined;
 
-  /** @param entries what the file is to hold, asked at each write. */
+  /**
+   * @param entries what the file is to hold, asked at each write. An entry that was handed over
+   * must not be changed, but replaced.
+   */
   constructor(path: string, entries: () => IndexEntries) {
     this.#path = path;
     this.#entries = entries;
@@ -60,11 +65,26 @@ export class IndexFile {
 
   async #write(): Promise<void> {
     try {
-      await atomicWrite(this.#path, `${JSON.stringify(this.#entries())}\n`, 0o600);
+      await atomicWrite(this.#path, this.#text(), 0o600);
     } finally {
       // One that waits takes the place at once: two writes never run side by side.
       if (this.#next === undefined) this.#writing = undefined;
     }
+  }
+
+  #text(): string {
+    const parts: string[] = [];
+    const entries = this.#entries();
+    for (const id in entries) {
+      const entry = entries[id];
+      let text = this.#texts.get(entry);
+      if (text === undefined) {
+        text = `${JSON.stringify(id)}:${JSON.stringify(entry)}`;
+        this.#texts.set(entry, text);
+      }
+      parts.push(text);
+    }
+    return `{${parts.join(",")}}\n`;
   }
 }
 

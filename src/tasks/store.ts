@@ -38,6 +38,9 @@ export type Outcome =
 /** What a task lost with its daemon fails with. */
 export const LOST = "lost when the daemon stopped";
 
+/** Characters of a log line's detail; the task itself has all of it. */
+const DETAIL_MAX = 1000;
+
 type Value = string | number | null;
 type Row = Record<string, Value>;
 
@@ -183,7 +186,7 @@ export class TaskStore {
   log(at: string, task_id: string | undefined, event: string, detail?: string): void {
     this.#run(
       "INSERT INTO task_log (at, task_id, event, detail) VALUES (:at, :task_id, :event, :detail)",
-      { at, task_id: task_id ?? null, event, detail: detail ?? null },
+      { at, task_id: task_id ?? null, event, detail: detail?.slice(0, DETAIL_MAX) ?? null },
     );
   }
 

@@ -5,6 +5,7 @@ import type { Verb } from "./define.ts";
 import { descentVerbs } from "./descent.ts";
 import { lanesVerbs } from "./lanes.ts";
 import { ledgerVerbs } from "./ledger.ts";
+import { memoryVerbs } from "./memory.ts";
 import { queueVerbs } from "./queue.ts";
 import { sessionVerbs } from "./session.ts";
 import { taskVerbs } from "./task.ts";
@@ -14,6 +15,7 @@ export const VERBS: readonly Verb[] = [
   ...sessionVerbs,
   ...lanesVerbs,
   ...ledgerVerbs,
+  ...memoryVerbs,
   ...costVerbs,
   ...descentVerbs,
   ...queueVerbs,

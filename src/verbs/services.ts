@@ -1,3 +1,4 @@
+import type { DatabaseSync } from "node:sqlite";
 import type { Bus } from "../bus/bus.ts";
 import type { Config } from "../daemon/config.ts";
 import type { ModelRegistry } from "../agent/models/registry.ts";
@@ -22,6 +23,8 @@ export interface Services {
   readonly version: string;
   /** The task engine, opened at its first use. @throws {SvcError} when its database will not do. */
   tasks(): Promise<TaskEngine>;
+  /** Opens `state.db`; the caller closes it. */
+  open_state_db(): Promise<DatabaseSync>;
   config(): Config;
   discovery(): Discovery;
   /** Milliseconds since the daemon started. */

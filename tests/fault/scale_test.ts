@@ -130,6 +130,7 @@ Deno.test({
     assertEquals(observer.seen.at(-1)!.type, "daemon.reloaded");
     assertEquals(observer.seen.length, 12);
     // Its conversation has to be read whole, once.
+    await client.rpc.call("session.subscribe", { session_id });
     const [to_turn] = await timed(() => client.turn(session_id, "help", 60_000));
     console.log(
       `${JOURNAL_MB} MB, ${history.last_seq} records: open in ${ms(to_open)}, ` +

@@ -18,8 +18,7 @@ export interface TaskSession {
 
 export interface SessionExecutorParts {
   /**
-   * Starts a session and gives it the prompt. Whatever an earlier attempt of the same task has left
-   * is ended first.
+   * Starts a session and gives it the prompt.
    *
    * @throws {SvcError} validation when workdir or model will not do.
    */

@@ -1,0 +1,36 @@
+import * as z from "zod";
+import { queryMemory, SCOPES } from "../cortex/memory.ts";
+import { defineVerb } from "./define.ts";
+
+export const memoryVerbs = [
+  defineVerb({
+    name: "memory.list_scopes",
+    summary: "Lists the scopes that memory entries can have.",
+    access: "read",
+    input: z.object({}),
+    output: z.object({ scopes: z.array(z.enum(SCOPES)) }),
+    handle: () => ({ scopes: [...SCOPES] }),
+  }),
+  defineVerb({
+    name: "memory.query",
+    summary: "Finds memory entries of a scope by the beginning of their key.",
+    access: "read",
+    input: z.object({
+      scope: z.enum(SCOPES),
+      key_prefix: z.string().max(500).optional(),
+      limit: z.int().min(1).max(1000).default(100),
+    }),
+    output: z.object({
+      entries: z.array(z.object({ key: z.string(), value: z.string(), updated_at: z.string() })),
+      truncated: z.boolean(),
+    }),
+    async handle({ services }, params) {
+      const db = await services.open_state_db();
+      try {
+        return queryMemory(db, params);
+      } finally {
+        db.close();
+      }
+    },
+  }),
+];

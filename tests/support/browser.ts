@@ -1,0 +1,68 @@
+/** A real Chromium for tests, where the machine has one. */
+import type { Browser as PlaywrightBrowser, BrowserContext, Page } from "playwright-core";
+import { granted } from "./permissions.ts";
+
+const PATHS = [
+  "/usr/bin/chromium",
+  "/usr/bin/chromium-browser",
+  "/usr/bin/google-chrome",
+  "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
+];
+const ARGS = [
+  "--headless",
+  "--no-sandbox",
+  "--disable-gpu",
+  "--disable-quic",
+  "--no-first-run",
+  "--disable-background-networking",
+  "--disable-component-update",
+  "--disable-sync",
+];
+const TIMEOUT_MS = 30_000;
+
+/** Where Chromium is (SVC_CHROMIUM, or a usual place); undefined without it, or without the permissions. */
+export function chromiumPath(): string | undefined {
+  if (!granted("read", "write", "run", "net", "env", "sys")) return undefined;
+  return [Deno.env.get("SVC_CHROMIUM"), ...PATHS].find((path) => {
+    try {
+      return path !== undefined && Deno.statSync(path).isFile;
+    } catch {
+      return false;
+    }
+  });
+}
+
+/** A browser of its own for one test; closed at the end. */
+export class Browser implements AsyncDisposable {
+  readonly #browser: PlaywrightBrowser;
+  readonly context: BrowserContext;
+
+  private constructor(browser: PlaywrightBrowser, context: BrowserContext) {
+    this.#browser = browser;
+    this.context = context;
+  }
+
+  /** Starts it, with more of Chromium's switches where they are needed. */
+  static async launch(...args: string[]): Promise<Browser> {
+    // Loaded here alone, so that a run that ignores these tests needs none of it.
+    const { chromium } = await import("playwright-core");
+    const browser = await chromium.launch({
+      executablePath: chromiumPath(),
+      args: [...ARGS, ...args],
+      timeout: TIMEOUT_MS,
+    });
+    return new Browser(browser, await browser.newContext());
+  }
+
+  /** Opens a page. */
+  async page(url: string): Promise<Page> {
+    const page = await this.context.newPage();
+    await page.goto(url, { timeout: TIMEOUT_MS });
+    return page;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.context.close();
+    await this.#browser.close();
+  }
+}

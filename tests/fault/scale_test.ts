@@ -9,7 +9,7 @@ import { SocketObserver } from "../support/observers.ts";
 import { can_run_svc, type Daemon, Place } from "../support/svc.ts";
 
 const ignore = !can_run_svc || Deno.build.os !== "linux";
-const FULL = Deno.env.get("SVC_SCALE") === "1";
+const FULL = can_run_svc && Deno.env.get("SVC_SCALE") === "1";
 const SESSIONS = FULL ? 10_000 : 1_000;
 const JOURNAL_MB = FULL ? 99 : 10;
 const CREATED = 100;

@@ -46,6 +46,8 @@ const BASE_HEADERS = {
   "x-content-type-options": "nosniff",
   "referrer-policy": "no-referrer",
   "vary": "Origin",
+  // No page of another origin may even embed an answer.
+  "cross-origin-resource-policy": "same-origin",
 };
 const PREFLIGHT_HEADERS = {
   "access-control-allow-methods": "GET, POST, DELETE",

@@ -98,6 +98,7 @@ async function* lines(conn: Deno.UnixConn): AsyncGenerator<string | undefined> {
   for (let read; (read = await conn.read(chunk)) !== null;) {
     let start = 0;
     for (let at; (at = chunk.indexOf(NEWLINE, start)) >= 0 && at < read; start = at + 1) {
+      if (size + at - start > LINE_MAX) return yield undefined;
       rest.push(chunk.slice(start, at));
       yield decoder.decode(await new Blob(rest as BlobPart[]).arrayBuffer()).trim();
       rest = [];

@@ -192,23 +192,49 @@ export class Hub {
     const { ids, home, journal_links } = this.#parts;
     const workdir = await checkWorkdir(options.workdir, home);
     const id = ids.next("sess");
-    const journal_path = join(makeSessionDir(workdir, id), "journal.ndjson");
-    const journal = Journal.create(journal_path);
-    const session = new Session(emptyState(id), journal, this.#session_parts);
-    const title = options.title ?? (basename(workdir) || workdir);
-    const created = session.emit("session.created", { ...options, workdir, title });
-    const main = session.emit("lane.created", {
-      lane_id: MAIN_LANE,
-      kind: "main",
-      label: title,
-      started_at: new Date().toISOString(),
-    });
-    await Promise.all([created, main]);
-    Deno.symlinkSync(journal_path, join(journal_links, id));
-    this.#add(session);
+    const dir = makeSessionDir(workdir, id);
+    const journal_path = join(dir, "journal.ndjson");
+    const link = join(journal_links, id);
+    try {
+      const journal = Journal.create(journal_path);
+      const session = new Session(emptyState(id), journal, this.#session_parts);
+      const title = options.title ?? (basename(workdir) || workdir);
+      const created = session.emit("session.created", { ...options, workdir, title });
+      const main = session.emit("lane.created", {
+        lane_id: MAIN_LANE,
+        kind: "main",
+        label: title,
+        started_at: new Date().toISOString(),
+      });
+      await Promise.all([created, main]);
+      Deno.symlinkSync(journal_path, link);
+      this.#add(session);
+      await Promise.all([journal.flush(), this.#save()]);
+      return session;
+    } catch (cause) {
+      await this.#discard(id, dir, link);
+      if (cause instanceof SvcError) throw cause;
+      throw new SvcError("internal", `the session cannot be recorded: ${messageOf(cause)}`, {
+        hint: `free disk space or mend ${home} and ${dir}; nothing was started`,
+        cause,
+      });
+    }
+  }
+
+  /** Takes back what was made of a session that could not be recorded. */
+  async #discard(id: string, dir: string, link: string): Promise<void> {
+    const session = this.#sessions.get(id);
+    if (session !== undefined) {
+      this.#awake.delete(session);
+      this.#changed.delete(session);
+      this.#items.delete(session);
+      session.journal.release();
+    }
+    this.#sessions.delete(id);
+    delete this.#indexed[id];
     this.#list = undefined;
-    await Promise.all([journal.flush(), this.#save()]);
-    return session;
+    await Deno.remove(link).catch(() => {});
+    await Deno.remove(dir, { recursive: true }).catch(() => {});
   }
 
   /** Ends a session for good. @throws {SvcError} not_found or `ended`. */
@@ -308,6 +334,7 @@ export class Hub {
   #add(session: Session): void {
     this.#sessions.set(session.id, session);
     this.#changed.add(session);
+    this.#list = undefined;
   }
 
   /** What the links in `journals/`, and the folders they lead to, say of the sessions there are. */

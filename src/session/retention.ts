@@ -72,11 +72,14 @@ async function findCut(
   let cut: { seq: number; at: string; end: number } | undefined;
   let turn_open = false;
   let enough = keep_from === 0;
+  // What follows a recent event is recent too: a clock that was set back says otherwise.
+  let recent = false;
   for await (const { event: { type, seq, at }, end } of journal.records(trimmed_seq)) {
     if (type === "turn.started") turn_open = true;
     if (type === "turn.completed") turn_open = false;
+    recent ||= at >= too_old;
     if (turn_open) continue;
-    if (!enough || at < too_old) cut = { seq, at, end };
+    if (!enough || !recent) cut = { seq, at, end };
     enough ||= end >= keep_from;
   }
   return cut;

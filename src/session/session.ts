@@ -105,7 +105,8 @@ export class Session implements Source {
   #pausing = false;
   /** session.ended is on its way: no event may follow it. */
   #ending = false;
-  #touched = Date.now();
+  /** When it last committed, by a clock that is never set. */
+  #touched = performance.now();
 
   constructor(state: SessionState, journal: Journal, parts: SessionParts) {
     this.id = state.id;
@@ -264,14 +265,7 @@ export class Session implements Source {
       try {
         await this.#commit(batch);
       } catch (cause) {
-        const error = new SvcError(
-          "internal",
-          `the journal ${this.journal.path} cannot be written: ${messageOf(cause)}`,
-          {
-            hint: "free disk space or mend the directory; what was journaled before is intact",
-            cause,
-          },
-        );
+        const error = this.#unwritable(cause);
         this.#parts.log.error(error.message, { session_id: this.id });
         for (const { done } of batch) done?.reject(error);
         this.#closing = this.#ending = false;
@@ -279,6 +273,17 @@ export class Session implements Source {
       }
     }
     this.#draining = false;
+  }
+
+  #unwritable(cause: unknown): SvcError {
+    return new SvcError(
+      "internal",
+      `the journal ${this.journal.path} cannot be written: ${messageOf(cause)}`,
+      {
+        hint: "free disk space or mend the directory; what was journaled before is intact",
+        cause,
+      },
+    );
   }
 
   async #commit(batch: Waiting[]): Promise<void> {
@@ -297,7 +302,7 @@ export class Session implements Source {
     });
     const last_seq = first_seq + events.length - 1;
     await this.journal.append({ lines, first_seq, last_seq, at, durable });
-    this.#touched = Date.now();
+    this.#touched = performance.now();
     events.forEach((event, n) => {
       applyToState(this.state, event);
       this.#transcript?.apply(event);
@@ -379,7 +384,7 @@ export class Session implements Source {
 
   /** Gives back what only a busy session needs, if nothing happened for `rest_ms`. */
   rest(rest_ms: number): boolean {
-    if (this.#turn !== undefined || this.#draining || Date.now() - this.#touched < rest_ms) {
+    if (this.#turn !== undefined || this.#draining || performance.now() - this.#touched < rest_ms) {
       return false;
     }
     this.#transcript = undefined;
@@ -445,6 +450,12 @@ export class Session implements Source {
   }
 
   async #send(text: string, client_message_id?: string) {
+    try {
+      // An open file can be written long after it was deleted, with its directory or alone.
+      Deno.lstatSync(this.journal.path);
+    } catch (cause) {
+      throw this.#unwritable(cause);
+    }
     await this.closeStrayTurn("error");
     const message_id = this.#parts.ids.next("msg");
     const { seq } = await this.emit("user.message", { message_id, text, client_message_id });

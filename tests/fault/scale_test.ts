@@ -27,6 +27,18 @@ async function timed<T>(work: () => Promise<T>): Promise<[number, T]> {
   return [performance.now() - began, result];
 }
 
+/** The directories that a daemon has open. */
+function openDirectories({ pid }: Daemon): string[] {
+  return [...Deno.readDirSync(`/proc/${pid}/fd`)].flatMap(({ name }) => {
+    try {
+      const path = `/proc/${pid}/fd/${name}`;
+      return Deno.statSync(path).isDirectory ? [Deno.readLinkSync(path)] : [];
+    } catch {
+      return [];
+    }
+  });
+}
+
 /** The most memory that a daemon takes while something runs. */
 async function peakWhile<T>(daemon: Daemon, work: Promise<T>): Promise<number> {
   let peak = daemon.rss();
@@ -78,6 +90,7 @@ Deno.test({
         kills.push((await timed(() => client.rpc.call("session.kill", { session_id })))[0]);
       }
     }
+    assertEquals(openDirectories(daemon), [], "what was flushed was closed");
     const index = JSON.parse(Deno.readTextFileSync(join(place.home, "sessions-index.json")));
     assertEquals(Object.keys(index).length, SESSIONS + CREATED);
     const [create, slow, kill] = [

@@ -33,7 +33,10 @@ const PANELS: Panel[] = [
   {
     title: "Open file descriptors",
     unit: "",
-    curves: [{ name: "descriptors", color: "#1d4ed8", value: (it) => it.fds }],
+    curves: [
+      { name: "event polls", color: "#c2410c", value: (it) => it.polls },
+      { name: "all others", color: "#1d4ed8", value: (it) => it.fds },
+    ],
   },
 ];
 

@@ -18,6 +18,8 @@ export interface LoadOptions {
 }
 
 interface Working {
+  /** Added to the numbers of its messages, so that not all sessions use tools at once. */
+  offset: number;
   session_id: string;
   path: string;
   watched: Watched;
@@ -37,16 +39,15 @@ export class Load {
   #sessions: Working[] = [];
   #client!: TestClient;
   #started = performance.now();
-  #ended: number | undefined;
 
   constructor(options: LoadOptions, problems: string[]) {
     this.#options = options;
     this.#problems = problems;
   }
 
-  /** Since the load began, until it ended. */
+  /** Since the load began. */
   get seconds(): number {
-    return ((this.#ended ?? performance.now()) - this.#started) / 1000;
+    return (performance.now() - this.#started) / 1000;
   }
 
   /** Makes the sessions and their watchers. */
@@ -62,7 +63,7 @@ export class Load {
       });
       const watched = await watch(daemon, session_id, [this.#all, this.#recent]);
       const path = join(workdir, ".svc", "sessions", session_id, "journal.ndjson");
-      const working: Working = { session_id, path, watched, turnDone: () => {} };
+      const working: Working = { offset: n, session_id, path, watched, turnDone: () => {} };
       watched.all[0].onEvent = (event) => this.#look(working, event);
       this.#sessions.push(working);
     }
@@ -90,7 +91,7 @@ export class Load {
       const phase = random.next();
       for (let n = 0; n < messages; n++) {
         // About evenly, but not in step with the other sessions.
-        const at = (n + phase + random.next() * 0.2) / 1.2 * pace_s;
+        const at = (n + (phase + random.next() * 0.2) / 1.2) * pace_s;
         try {
           await delay(Math.max(0, at - this.seconds) * 1000, { signal: stop });
         } catch {
@@ -99,11 +100,10 @@ export class Load {
         await this.#turn(working, n + 1);
       }
     }));
-    this.#ended = performance.now();
   }
 
   async #turn(working: Working, number: number): Promise<void> {
-    const { session_id, path } = working;
+    const { offset, session_id, path } = working;
     const done = Promise.withResolvers<void>();
     working.turnDone = done.resolve;
     const late = setTimeout(
@@ -111,7 +111,7 @@ export class Load {
       TURN_MAX_MS,
     );
     try {
-      const text = `Message ${number}`;
+      const text = `Message ${number + offset}`;
       const sending = this.#client.rpc.call("session.send", { session_id, text });
       await Promise.all([sending, done.promise]);
       this.sent++;
@@ -136,7 +136,7 @@ export class Load {
       delay_p99_ms: this.#recent.percentile(0.99),
       rss_mb: rounded(daemon.rss()),
       heap_mb: rounded(heap_bytes),
-      fds: [...Deno.readDirSync(`/proc/${daemon.pid}/fd`)].length,
+      ...descriptors(daemon.pid),
     };
     this.#recent.clear();
     return sample;
@@ -162,4 +162,17 @@ export class Load {
   async close(): Promise<void> {
     await this.#client[Symbol.asyncDispose]();
   }
+}
+
+function descriptors(pid: number): { fds: number; polls: number } {
+  const found = { fds: 0, polls: 0 };
+  for (const { name } of Deno.readDirSync(`/proc/${pid}/fd`)) {
+    try {
+      const target = Deno.readLinkSync(`/proc/${pid}/fd/${name}`);
+      found[/^anon_inode:\[event(poll|fd)\]$/.test(target) ? "polls" : "fds"]++;
+    } catch {
+      // Closed meanwhile.
+    }
+  }
+  return found;
 }

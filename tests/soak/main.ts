@@ -33,6 +33,8 @@ The exit code is 0 when all holds, else 1.`;
 
 const root = dirname(dirname(dirname(fromFileUrl(import.meta.url))));
 const SAMPLE_S = 5;
+/** By then the sessions rest and their tools' workers have ended. */
+const REST_S = 45;
 
 const args = parseArgs(Deno.args, {
   string: ["minutes", "sessions", "messages", "out", "seed"],
@@ -87,6 +89,8 @@ async function soak(): Promise<boolean> {
   const problems: string[] = [];
   const load = new Load({ daemon, place, random, minutes, sessions, messages }, problems);
   let events = 0;
+  let took_s = 0;
+  let rest = "";
   try {
     await load.open();
     const over = new AbortController();
@@ -99,6 +103,8 @@ async function soak(): Promise<boolean> {
       if (samples.length % (60 / SAMPLE_S) === 0) report(samples.at(-1)!);
     }
     await working;
+    took_s = load.seconds;
+    if (!stop.signal.aborted) rest = await atRest(load, samples);
     events = await load.check();
     await load.close();
   } catch (error) {
@@ -111,21 +117,35 @@ async function soak(): Promise<boolean> {
 
   const title = `${sessions} sessions, ${messages} messages each`;
   const subtitle = `svc ${version}, ${new Date().toISOString().slice(0, 16)}Z; ` +
-    `${load.sent} messages and ${events} events in ${(load.seconds / 60).toFixed(1)} minutes`;
+    `${load.sent} messages and ${events} events in ${(took_s / 60).toFixed(1)} minutes`;
   Deno.mkdirSync(out, { recursive: true });
   Deno.writeTextFileSync(join(out, "soak.csv"), toCsv(samples));
   Deno.writeTextFileSync(join(out, "soak.svg"), toSvg(samples, title, subtitle));
   console.log(`\n${subtitle}`);
   console.log(`delay of all events: ${load.delays()}`);
+  if (rest !== "") console.log(rest);
   console.log(verdict.lines.join("\n"));
   console.log(`${join(out, "soak.csv")}\n${join(out, "soak.svg")}`);
   return verdict.holds;
 }
 
-function report({ seconds, messages, delay_p50_ms, delay_p99_ms, rss_mb, heap_mb, fds }: Sample) {
+function report(
+  { seconds, messages, delay_p50_ms, delay_p99_ms, rss_mb, heap_mb, fds, polls }: Sample,
+) {
   console.log(
     `${(seconds / 60).toFixed(0)} min: ${messages} messages, ` +
       `delay p50 ${delay_p50_ms ?? "-"} p99 ${delay_p99_ms ?? "-"} ms, ` +
-      `RSS ${rss_mb.toFixed(1)} MB, heap ${heap_mb.toFixed(1)} MB, ${fds} descriptors`,
+      `RSS ${rss_mb.toFixed(1)} MB, heap ${
+        heap_mb.toFixed(1)
+      } MB, ${fds} descriptors and ${polls} event polls`,
   );
+}
+
+/** What is left when the load is over and all that was lent out has been given back. */
+async function atRest(load: Load, samples: readonly Sample[]): Promise<string> {
+  await delay(REST_S * 1000);
+  const { rss_mb, heap_mb } = await load.sample();
+  const [first] = samples;
+  const before = first === undefined ? "" : ` (${first.rss_mb} MB after the first ${SAMPLE_S} s)`;
+  return `${REST_S} s after the load: RSS ${rss_mb} MB${before}, heap ${heap_mb} MB`;
 }

@@ -43,7 +43,10 @@ export interface Sample {
   delay_p99_ms?: number;
   rss_mb: number;
   heap_mb: number;
+  /** Open file descriptors, without the next. */
   fds: number;
+  /** Event polls: two for every worker that ever ran, which Deno does not give back. */
+  polls: number;
 }
 
 const COLUMNS = [
@@ -55,6 +58,7 @@ const COLUMNS = [
   "rss_mb",
   "heap_mb",
   "fds",
+  "polls",
 ] as const;
 
 export function toCsv(samples: readonly Sample[]): string {
@@ -70,7 +74,10 @@ export interface Trend {
 }
 
 /** The line with the least squares through the last two thirds of the samples. */
-export function trend(samples: readonly Sample[], name: "rss_mb" | "heap_mb" | "fds"): Trend {
+export function trend(
+  samples: readonly Sample[],
+  name: "rss_mb" | "heap_mb" | "fds" | "polls",
+): Trend {
   const warm = samples.slice(Math.floor(samples.length / 3));
   const mean = warm.reduce((sum, it) => sum + it[name], 0) / warm.length;
   const middle = warm.reduce((sum, it) => sum + it.seconds, 0) / warm.length;

@@ -41,16 +41,37 @@ const { output = join(root, "dist", "svc"), target } = parseArgs(Deno.args, {
 });
 /** Bundles entries with what they load, minified; other chunks stay lazy. */
 async function bundled(outdir: string, entries: string[], external: string[] = []): Promise<void> {
-  await deno(
+  const args = [
     "bundle",
     "--quiet",
     "--platform=deno",
     "--code-splitting",
-    "--minify",
     ...external.map((path) => `--external=${path}`),
-    `--outdir=${outdir}`,
-    ...entries,
-  );
+  ];
+  const plain = await Deno.makeTempDir();
+  await deno(...args, `--outdir=${plain}`, ...entries);
+  await deno(...args, "--minify", `--outdir=${outdir}`, ...entries);
+  const [written, kept] = [await countUsing(plain), await countUsing(outdir)];
+  await Deno.remove(plain, { recursive: true });
+  if (kept !== written) {
+    throw new Error(
+      `the minifier dropped ${written - kept} of ${written} using declarations: what they hold ` +
+        "would never be closed; write try/finally there",
+    );
+  }
+}
+
+/**
+ * Counts the `using` declarations in a folder of JavaScript. The minifier inlines one that is read
+ * only by the next statement, and nothing is disposed of then.
+ */
+async function countUsing(dir: string): Promise<number> {
+  let count = 0;
+  for await (const { path } of walk(dir, { includeDirs: false, exts: [".js"] })) {
+    const text = await Deno.readTextFile(path);
+    count += text.match(/(?<![\w$."'`])using\s+[\w$]+\s*=/g)?.length ?? 0;
+  }
+  return count;
 }
 
 await emptyDir(bundle);

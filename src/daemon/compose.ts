@@ -112,7 +112,15 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   const token = crypto.getRandomValues(new Uint8Array(32)).toHex();
   log.mask(token);
   const ids = ulidIds();
-  const units = new UnitPool({ max: config.sandbox.units, idle_ms: UNIT_IDLE_MS });
+  const trimMemory = lazy(memoryTrimmer);
+  const trimAtRest = () => {
+    if (hub.at_rest && units.size === 0) trimMemory()();
+  };
+  const units: UnitPool = new UnitPool({
+    max: config.sandbox.units,
+    idle_ms: UNIT_IDLE_MS,
+    onEmpty: () => trimAtRest(),
+  });
   const sandbox = lazy(() => detectSandbox(config.sandbox.shell));
   let port = options.port;
   const newModels = () =>
@@ -130,7 +138,6 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
       at: new Date().toISOString(),
       data_json: JSON.stringify(data),
     }]);
-  const trimMemory = lazy(memoryTrimmer);
   const hub: Hub = new Hub({
     home: paths.home,
     index_path: paths.index,
@@ -160,7 +167,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
       bytes: config.journal.retention_mb * 1_000_000,
     }),
     onEvents: (session, events) => bus.record(session.id, events),
-    onRest: () => trimMemory()(),
+    onRest: trimAtRest,
     onEnded: (session) => units.closeSession(session.id),
   });
 
@@ -248,7 +255,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   if (expel === undefined) {
     log.warn("peer credentials cannot be read; the socket's mode protects it");
   }
-  const listener = listenSocket(paths.runtime_dir, paths.socket);
+  const listener = await listenSocket(paths.runtime_dir, paths.socket);
   const socket = serveSocket(listener, dispatcher, expel ?? (() => {}), log);
 
   const restored = hub.restore();
@@ -267,7 +274,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   const parts = cleanup.move();
 
   async function stop(grace_ms: number): Promise<void> {
-    const until = Date.now() + grace_ms;
+    const until = performance.now() + grace_ms;
     try {
       // Its tasks need sessions that run; they may use half of the time, the other is the turns'.
       await (await engine)?.close(grace_ms / 2);
@@ -275,7 +282,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
       log.error("stopping the tasks failed", { error: messageOf(error) });
     }
     try {
-      await hub.stop(Math.max(until - Date.now(), 0));
+      await hub.stop(Math.max(until - performance.now(), 0));
     } catch (error) {
       log.error("stopping the sessions failed", { error: messageOf(error) });
     }

@@ -110,6 +110,11 @@ export class Hub {
 
   // ── finding ──────────────────────────────────────────────────────────────────────────────────
 
+  /** Whether no session has done anything for a while. */
+  get at_rest(): boolean {
+    return this.#awake.size === 0;
+  }
+
   /** Number of sessions that have not ended. */
   get size(): number {
     let size = this.#unreadable.size;

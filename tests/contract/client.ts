@@ -171,7 +171,11 @@ export class SocketClient extends JsonRpc {
   close(): void {
     if (!this.#open) return;
     this.#open = false;
-    this.#conn.close();
+    try {
+      this.#conn.close();
+    } catch {
+      // The other end was faster; the stream has closed this one.
+    }
   }
 
   async #read(): Promise<void> {

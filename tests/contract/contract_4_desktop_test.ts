@@ -163,6 +163,8 @@ desktop("the hash is the SHA-256 of (previous hash, record line)", async () => {
     if (n === 0) continue;
     const text = events[n - 1].hash + lines[n];
     const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(text));
+    const hex = [...new Uint8Array(digest)].map((byte) => byte.toString(16).padStart(2, "0"));
+    assertEquals(hex.join(""), hash, `record ${n + 1}`);
   }
 });
 

@@ -191,7 +191,7 @@ section5("lanes.subscribe pushes lane events, replay before live", async () => {
 });
 
 section5(
-  "lanes.kill {cascade?=true}: killing the main lane's turn takes its tool lanes",
+  "lanes.kill of the main lane: all of it with what is below, or nothing",
   async () => {
     const { session_id, client } = await begin();
     await using _ = client;
@@ -201,7 +201,6 @@ section5(
       method: "lanes.kill",
       params: { session_id, lane_id: main },
     });
-    // Either the tree below the main lane goes, or the main lane is refused: it never half does it.
     if (error === undefined) {
       await event(client, "lane.killed", (data) => data.lane_id === lane_id);
     } else {

@@ -217,6 +217,19 @@ section5("approval ask (default): reads run, writes and commands wait", async ()
   assert(![...Deno.readDirSync(workdir)].some(({ name }) => name === "made.txt"));
 });
 
+section5("approval ask: a write waits, and is done once allowed", async () => {
+  const { workdir, client, call } = await begin();
+  await using _ = client;
+  const path = join(workdir, "new.txt");
+  await call("session.send", { text: "write new.txt\n```\nwritten\n```" });
+  const { data: { approval_id, tool } } = await event(client, "approval.requested");
+  assertStringIncludes(tool, "write");
+  assert(!(await Deno.stat(path).catch(() => false)), "written before it was allowed");
+  await call("session.approve", { approval_id, decision: "allow" });
+  await event(client, "turn.completed");
+  assertEquals(Deno.readTextFileSync(path).trim(), "written");
+});
+
 section5("approval ask: what was always allowed is not asked again", async () => {
   const { session_id, client, call } = await begin();
   await using _ = client;

@@ -14,13 +14,17 @@ import {
   STAMP,
 } from "./contract_kit.ts";
 import type { Json } from "./client.ts";
+import { traced } from "./trace.ts";
+import { hasProgram } from "./shared.ts";
 import { row } from "./row.ts";
 
 const it = new Shared("[journal]\nretention_mb = 0.2\n");
 
-function section6(name: string, fn: () => void | Promise<void>) {
-  row("contract", "6 Journal", name, fn);
+function section6(name: string, fn: () => void | Promise<void>, options?: { ignore?: boolean }) {
+  row("contract", "6 Journal", name, fn, options);
 }
+
+const untraced = { ignore: Deno.build.os !== "linux" || !hasProgram("strace") };
 
 /** A followed session of the shared daemon. */
 async function begin(params: Json = {}) {
@@ -103,18 +107,46 @@ section6(".svc/ in a workdir gets a .gitignore of *", async () => {
   assertEquals(Deno.readTextFileSync(join(workdir, ".svc", ".gitignore")).trim(), "*");
 });
 
-section6("the kinds that are flushed are there: turn.completed, paused, ended", async () => {
+for (
+  const [kind, act] of [
+    ["turn.completed", "session.send"],
+    ["session.paused", "session.pause"],
+    ["session.ended", "session.kill"],
+  ]
+) {
+  section6(`fsync on ${kind}`, async () => {
+    const { session_id, client, path } = await begin();
+    await using _ = client;
+    const params = { session_id, ...(act === "session.send" ? { text: "help" } : {}) };
+    const trace = await traced(it.pid, "fsync,fdatasync", async () => {
+      await client.call(act, params);
+      await event(client, kind);
+    });
+    assertStringIncludes(trace, path);
+    assertEquals(records(path).filter((each) => each.kind === kind).length, 1);
+  }, untraced);
+}
+
+section6("retention: temporary file, fsync, rename, fsync of the directory", async () => {
   const { session_id, client, path } = await begin();
   await using _ = client;
-  await client.turn(session_id, "help");
-  for (const method of ["session.pause", "session.resume", "session.kill"]) {
-    await client.call(method, { session_id });
-  }
-  const kinds = records(path).map(({ kind }) => kind);
-  for (const kind of ["turn.completed", "session.paused", "session.ended"]) {
-    assertEquals(kinds.filter((each) => each === kind).length, 1, kind);
-  }
-});
+  const calls = "fsync,fdatasync,rename,renameat,renameat2";
+  const trace = await traced(it.pid, calls, async () => {
+    for (let n = 0; n < 80 && records(path)[0].kind !== "session.checkpoint"; n++) {
+      await client.turn(session_id, `run head -c 9000 /dev/zero | tr '\\0' z; echo ${n}`);
+    }
+    // The directory follows the rename.
+    await delay(300);
+  });
+  const lines = trace.split("\n");
+  const renamed = lines.findIndex((line) => line.includes("rename") && line.includes(`"${path}"`));
+  assert(renamed >= 0, "the journal was not replaced by a rename");
+  const [, temporary] = lines[renamed].match(/"([^"]+)"/)!;
+  const synced = (of: string, part: string[]) =>
+    part.some((line) => /f(data)?sync/.test(line) && line.includes(`<${of}>`));
+  assert(synced(temporary, lines.slice(0, renamed)), `${temporary} was not flushed before`);
+  assert(synced(dirname(path), lines.slice(renamed)), "the directory was not flushed after");
+}, untraced);
 
 /** Two sessions of a daemon that has stopped; the journal of the first is changed. */
 async function damaged(place: Place, change: (text: string) => string) {

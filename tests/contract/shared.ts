@@ -1,7 +1,7 @@
 /** What the rows of product.md have in common: a daemon for a whole file, and requests by hand. */
 import { join } from "@std/path";
 import { delay } from "@std/async";
-import { can_run_svc, type Daemon, Place, svcCommand } from "../support/svc.ts";
+import { can_run_svc, Daemon, Place, svcCommand } from "../support/svc.ts";
 import { type Json, SocketClient } from "./client.ts";
 
 /** A daemon that the rows of one file share. */
@@ -16,9 +16,10 @@ export class Shared {
       if (!can_run_svc) return;
       this.#place = new Place();
       if (configuration !== undefined) this.#place.configure(configuration);
-      this.#daemon = await this.#place.serve();
+      this.#daemon = await quietDaemon(this.#place);
     });
     Deno.test.afterAll(async () => {
+      await this.#daemon?.kill();
       await this.#place?.[Symbol.asyncDispose]();
     });
   }
@@ -159,8 +160,18 @@ export function hasProgram(name: string): boolean {
   return dirs.some((dir) => exists(join(dir, name)));
 }
 
-/** A process of `svc` that is told nothing and reads nothing; the caller ends it. */
-export function spawnSvc(place: Place, args: string[]): Deno.ChildProcess {
+/** A daemon whose log nobody reads: what it says during a row would count as the row's own. */
+async function quietDaemon(place: Place): Promise<Daemon> {
+  const child = spawnSvc(place, ["serve", "--emit-port-stdout"], "null");
+  return new Daemon(child, Promise.resolve(""), JSON.parse(await firstLine(child)));
+}
+
+/** A process of `svc` without a standard input; the caller ends it. */
+export function spawnSvc(
+  place: Place,
+  args: string[],
+  stderr: "piped" | "null" = "piped",
+): Deno.ChildProcess {
   const [program, first] = svcCommand();
   return new Deno.Command(program, {
     args: [...first, ...args],
@@ -169,7 +180,7 @@ export function spawnSvc(place: Place, args: string[]): Deno.ChildProcess {
     cwd: "/",
     stdin: "null",
     stdout: "piped",
-    stderr: "piped",
+    stderr,
   }).spawn();
 }
 

@@ -21,6 +21,8 @@ export interface UnitPoolOptions {
   idle_ms: number;
   /** How long a running call may take; ms, default 60,000. */
   deadline_ms?: number;
+  /** Called when the last unit has ended for being idle. */
+  onEmpty?: () => void;
   /** The unit's module, for tests. */
   entry?: URL;
 }
@@ -60,6 +62,7 @@ export class UnitPool {
   readonly #idleMs: number;
   readonly #deadlineMs: number;
   readonly #entry: URL;
+  readonly #onEmpty: () => void;
   /** By session, the one used longest ago first. */
   readonly #units = new Map<string, Unit>();
   #waiting: Call[] = [];
@@ -71,6 +74,7 @@ export class UnitPool {
     this.#max = options.max;
     this.#idleMs = options.idle_ms;
     this.#deadlineMs = options.deadline_ms ?? DEADLINE_MS;
+    this.#onEmpty = options.onEmpty ?? (() => {});
     this.#entry = options.entry ?? unitEntry(import.meta.url);
   }
 
@@ -281,6 +285,7 @@ export class UnitPool {
       // A timer may come a little early.
       if (isIdle(unit) && now - unit.idleSince >= this.#idleMs - 1) this.#end(unit);
     }
+    if (this.#units.size === 0) this.#onEmpty();
     this.#scheduleIdle();
   }
 }

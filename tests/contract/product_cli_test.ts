@@ -1,0 +1,170 @@
+/** product.md, Endpoints: surface A's command line. */
+import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
+import { join } from "@std/path";
+import { can_run_svc, gone, Place } from "../support/svc.ts";
+import { row } from "./row.ts";
+import { createSession, exists, firstLine, http, Shared, spawnSvc } from "./shared.ts";
+import { installPlace, managerCalls, units } from "./units.ts";
+
+const shared = new Shared();
+const SECTION = "Command line";
+const linux = can_run_svc && Deno.build.os === "linux";
+
+/** Runs `svc` against the shared daemon; it must do well. */
+async function svc(...args: string[]): Promise<string> {
+  const { code, stdout, stderr } = await shared.place.svc(args);
+  assertEquals(code, 0, stderr);
+  return stdout;
+}
+
+row("product", SECTION, "svc serve: run the daemon", async () => {
+  await using place = new Place();
+  const child = spawnSvc(place, ["serve"]);
+  await firstLine(child);
+  const { pid, port } = place.discovery();
+  const health = await fetch(`http://127.0.0.1:${port}/v1/health`);
+  assertEquals((await health.json()).sessions, 0);
+  assertEquals(pid, child.pid);
+  child.kill("SIGTERM");
+  assertEquals((await child.output()).code, 0);
+});
+
+row("product", SECTION, "svc serve --addr <addr>", async () => {
+  await using place = new Place();
+  let port: number;
+  {
+    using free = Deno.listen({ hostname: "127.0.0.1", port: 0 });
+    port = free.addr.port;
+  }
+  const daemon = await place.serve("--addr", `127.0.0.1:${port}`);
+  assertEquals(daemon.port, port);
+  assertEquals((await http(daemon, "GET", "/v1/health")).status, 200);
+});
+
+row("product", SECTION, "svc serve --port=0", async () => {
+  await using place = new Place();
+  assert((await place.serve("--port=0")).port > 0);
+});
+
+row("product", SECTION, "svc serve --emit-port-stdout: a daemon.listening line", async () => {
+  await using place = new Place();
+  const child = spawnSvc(place, ["serve", "--emit-port-stdout"]);
+  const line = JSON.parse(await firstLine(child));
+  assertEquals([line.event, line.port], ["daemon.listening", place.discovery().port]);
+  child.kill("SIGTERM");
+  await child.output();
+});
+
+row("product", SECTION, "svc serve --enable-agent-routes", async () => {
+  await using place = new Place();
+  const daemon = await place.serve("--enable-agent-routes");
+  assertEquals((await http(daemon, "GET", "/v1/health")).status, 200);
+});
+
+row("product", SECTION, "svc serve --install: write a per-user background unit", async () => {
+  await using place = installPlace();
+  const { code, stderr } = await place.svc(["serve", "--install"]);
+  assertEquals(code, 0, stderr);
+  const [path] = units(place);
+  assertMatch(Deno.readTextFileSync(path), /^ExecStart=.*\bserve\b/m);
+  assertStringIncludes(managerCalls(place), "--user");
+}, { ignore: !linux });
+
+row("product", SECTION, "svc serve --uninstall: stop and remove the unit", async () => {
+  await using place = installPlace();
+  await place.svc(["serve", "--install"]);
+  const { code, stderr } = await place.svc(["serve", "--uninstall"]);
+  assertEquals(code, 0, stderr);
+  assertEquals(units(place), []);
+  assertMatch(managerCalls(place), /--user.*(stop|disable)/);
+}, { ignore: !linux });
+
+row("product", SECTION, "svc serve --status: show daemon status", async () => {
+  const shown = await svc("serve", "--status");
+  for (const value of [shared.daemon.pid, shared.daemon.port]) {
+    assertStringIncludes(shown, String(value));
+  }
+});
+
+row("product", SECTION, "svc serve restart: restart-based hot upgrade", async () => {
+  await using place = new Place();
+  const daemon = await place.serve();
+  const workdir = place.mkdir("project");
+  const { session_id } = await createSession(daemon, { workdir });
+  assertEquals((await place.svc(["serve", "restart"])).code, 0);
+  assert(await gone(daemon.pid));
+  const { pid, port, token } = place.discovery();
+  assert(pid !== daemon.pid);
+  const response = await fetch(`http://127.0.0.1:${port}/v1/sessions/${session_id}`, {
+    headers: { authorization: `Bearer ${token}` },
+  });
+  assertEquals((await response.json()).workdir, workdir);
+});
+
+row("product", SECTION, "svc ctl discover: the values of the discovery file", async () => {
+  const printed = await svc("ctl", "discover");
+  for (const value of Object.values(shared.place.discovery())) {
+    assertStringIncludes(printed, String(value));
+  }
+});
+
+row("product", SECTION, "svc ctl sessions list", async () => {
+  const workdir = shared.workdir();
+  const { session_id } = await createSession(shared.daemon, { workdir });
+  const printed = await svc("ctl", "sessions", "list");
+  for (const value of [session_id, workdir]) assertStringIncludes(printed, value);
+});
+
+row("product", SECTION, "svc ctl sessions get <session_id>", async () => {
+  const workdir = shared.workdir();
+  const { session_id } = await createSession(shared.daemon, { workdir });
+  const printed = await svc("ctl", "sessions", "get", session_id);
+  for (const value of [session_id, workdir, "running"]) assertStringIncludes(printed, value);
+  assertEquals((await shared.place.svc(["ctl", "sessions", "get", "sess_none"])).code, 1);
+});
+
+row("product", SECTION, "svc ctl sessions start <workdir>", async () => {
+  const workdir = shared.workdir();
+  const printed = await svc("ctl", "sessions", "start", workdir);
+  const [id] = printed.match(/sess_\w+/)!;
+  assertEquals((await shared.http("GET", `/v1/sessions/${id}`)).json.workdir, workdir);
+});
+
+row("product", SECTION, "svc ctl sessions kill <session_id>", async () => {
+  await using client = await shared.socket();
+  const id = await client.session({ workdir: shared.workdir() });
+  await svc("ctl", "sessions", "kill", id);
+  await client.event((it) => it.session_id === id && it.type === "session.ended");
+});
+
+row("product", SECTION, "svc chat: starts the daemon if the socket does not answer", async () => {
+  await using place = new Place();
+  const workdir = place.mkdir("project");
+  Deno.writeTextFileSync(join(workdir, "seen.txt"), "");
+  const { code, stdout, stderr } = await place.svc(["chat", workdir, "-p", "ls"]);
+  assertEquals(code, 0, stderr);
+  assertStringIncludes(stdout, "seen.txt");
+  assert(!await gone(place.discovery().pid, 0), "it stays");
+});
+
+row("product", SECTION, "svc update", async () => {
+  await using place = new Place();
+  // Nothing says where updates come from: a failure, but not an unknown command.
+  const { code, stderr } = await place.svc(["update"]);
+  assertEquals(code, 1, stderr);
+  assertEquals(exists(join(place.home, "bin", "svc")), false);
+});
+
+row("product", SECTION, "svc doctor: tells that the installed binary is newer", async () => {
+  await using place = new Place();
+  const daemon = await place.serve();
+  Deno.mkdirSync(join(place.home, "bin"), { mode: 0o700 });
+  const script = "#!/bin/sh\necho 'svc 99.0.0+newer (deno 2.0.0, protocol 1)'\n";
+  Deno.writeTextFileSync(join(place.home, "bin", "svc"), script, { mode: 0o755 });
+  const { stdout, stderr } = await place.svc(["doctor"]);
+  const said = stdout + stderr;
+  assertStringIncludes(said, "99.0.0+newer");
+  assertStringIncludes(said, place.discovery().version);
+  assertStringIncludes(said, "svc serve restart");
+  assertEquals(place.discovery().pid, daemon.pid);
+});

@@ -71,9 +71,12 @@ export async function runCommand(options: CommandOptions): Promise<CommandResult
       await within(drained, OUTPUT_GRACE_MS);
     } else {
       const asked = options.sandbox.kind === "bubblewrap"
-        ? terminateInside(child.pid)
+        ? signalInside(child.pid, "TERM")
         : signalGroup(child.pid, "SIGTERM");
-      await within(Promise.all([asked, child.status, drained]), TERM_GRACE_MS);
+      const stopped = await within(Promise.all([asked, child.status, drained]), TERM_GRACE_MS);
+      if (stopped === undefined && options.sandbox.kind === "bubblewrap") {
+        await within(signalInside(child.pid, "KILL"), KILL_GRACE_MS);
+      }
     }
     signalGroup(child.pid, "SIGKILL");
     const [status] = await Promise.all([
@@ -159,21 +162,22 @@ function signalGroup(pid: number, signal: "SIGTERM" | "SIGKILL"): void {
 }
 
 /**
- * Sends SIGTERM to what runs under a bwrap, but not to bwrap: that would die of it at once, and the
- * kernel would kill the command before it could clean up. The group is that of bwrap's one child,
- * which as the first process of its namespace ignores the signal. A shell looks that child up, for
- * Deno reads nothing under /proc without all permissions.
+ * Signals what runs under a bwrap, past bwrap itself. SIGTERM would end that at once, and the kernel
+ * the command with it before it could clean up: it goes to the group of bwrap's one child, which as
+ * the first process of its namespace ignores it. SIGKILL goes to that child, with which the whole
+ * namespace ends; that it notices its parent's death by itself is not relied on. A shell looks the
+ * child up, for Deno reads nothing under /proc without all permissions.
  */
-async function terminateInside(pid: number): Promise<void> {
-  const script = 'read -r child rest <"/proc/$1/task/$1/children"; kill -s TERM -- "-$child"';
+async function signalInside(pid: number, signal: "TERM" | "KILL"): Promise<void> {
+  const script = 'read -r child rest <"/proc/$1/task/$1/children"; kill -s "$2" -- "$3$child"';
   const { success } = await new Deno.Command("/bin/sh", {
-    args: ["-c", script, "sh", String(pid)],
+    args: ["-c", script, "sh", String(pid), signal, signal === "TERM" ? "-" : ""],
     clearEnv: true,
     stdin: "null",
     stdout: "null",
     stderr: "null",
   }).output();
-  if (!success) signalGroup(pid, "SIGTERM");
+  if (!success) signalGroup(pid, `SIG${signal}`);
 }
 
 /** Reads a pipe through one buffer, and lets others have their turn when it floods. */

@@ -5,6 +5,7 @@ import { messageOf } from "../platform/errors.ts";
 import { MAIN_LANE, MODEL_RETRY } from "../session/events.ts";
 import type { Session, Turn, TurnEnd } from "../session/session.ts";
 import { type Model, ModelError, type ToolCall, type Usage } from "./models/model.ts";
+import { spentBudget } from "./budget.ts";
 import { SYSTEM_PROMPT } from "./prefix.ts";
 import type { Access, Tool, ToolOutcome } from "./tools.ts";
 import { watchLane } from "./tool_lane.ts";
@@ -39,10 +40,8 @@ export function turnRunner(parts: LoopParts): (session: Session, turn: Turn) => 
     const max_steps = parts.max_steps();
     for (let step = 1; step <= max_steps; step++) {
       if (turn.soft.aborted) return { stop_reason: "interrupted" };
-      const budget = session.state.budget_usd ?? parts.budget_usd();
-      if (budget !== undefined && session.state.cost_usd >= budget) {
-        return { stop_reason: "budget", error: `the session's budget of $${budget} is used up` };
-      }
+      const spent = spentBudget(session.state, parts.budget_usd());
+      if (spent !== undefined) return { stop_reason: "budget", error: spent };
       const calls = await askModel(parts, model, session, turn);
       if (calls.length > 0) await runCalls(parts, calls, session, turn);
       else if (!session.fresh) return { stop_reason: "ok" };

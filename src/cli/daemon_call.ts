@@ -1,5 +1,5 @@
 /** What the commands that steer the running daemon have in common. */
-import { connect } from "../client/connect.ts";
+import { connectPatiently } from "../client/connect.ts";
 import type { RpcClient } from "../client/rpc.ts";
 import { type Flags, UsageError } from "./args.ts";
 import { ownPaths } from "./environment.ts";
@@ -9,7 +9,10 @@ export type Handler = (flags: Flags, args: string[]) => Promise<number>;
 
 /** Connects to the running daemon for one use. @throws {SvcError} not_found when none runs. */
 export async function withDaemon<T>(use: (rpc: RpcClient) => Promise<T>): Promise<T> {
-  const rpc = await connect(ownPaths());
+  const rpc = await connectPatiently(
+    ownPaths(),
+    () => console.error("svc: no daemon answers yet; trying for a few seconds (Ctrl-C stops)"),
+  );
   try {
     return await use(rpc);
   } finally {

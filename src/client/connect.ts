@@ -11,6 +11,8 @@ const RETRY_BACKOFF_MS = 2_000;
 /** How often, while they wait, they look whether the discovery file is there. */
 const NOTICE_MS = 15;
 const START_DEADLINE_MS = 30_000;
+/** How often a client that starts no daemon itself tries again. */
+const RETRIES = 3;
 
 /**
  * Connects to the running daemon.
@@ -23,6 +25,26 @@ export async function connect(paths: HomePaths): Promise<RpcClient> {
   throw new SvcError("not_found", `no daemon answers at ${paths.socket}`, {
     hint: "`svc serve` starts one; `svc chat` does so by itself",
   });
+}
+
+/**
+ * Connects to the running daemon, or to one that comes within three times the backoff.
+ *
+ * @param onWaiting told when none answers at first.
+ * @throws {SvcError} not_found when none has come.
+ */
+export async function connectPatiently(
+  paths: HomePaths,
+  onWaiting: () => void,
+): Promise<RpcClient> {
+  for (let retry = 0; retry < RETRIES; retry++) {
+    const seen = await discoveryTime(paths);
+    const conn = await tryConnect(paths.socket);
+    if (conn !== undefined) return new RpcClient(conn);
+    if (retry === 0) onWaiting();
+    await discoveryChange(paths, seen, () => false);
+  }
+  return await connect(paths);
 }
 
 /**

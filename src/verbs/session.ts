@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { spentBudget } from "../agent/budget.ts";
 import { SvcError } from "../platform/errors.ts";
 import type { Message } from "../agent/models/model.ts";
 import { defineVerb, Prepared } from "./define.ts";
@@ -163,7 +164,13 @@ export const sessionVerbs = [
     }),
     output: z.object({ message_id: z.string(), seq: z.int() }),
     async handle({ services }, { session_id, text, client_message_id }) {
-      return (await services.hub.get(session_id)).send(text, client_message_id);
+      const session = await services.hub.get(session_id);
+      const known = client_message_id !== undefined && session.state.sent.has(client_message_id);
+      const spent = spentBudget(session.state, services.config().agent.budget_usd);
+      if (spent !== undefined && !known) {
+        throw new SvcError("budget_exceeded", spent, { hint: "start a session with a larger one" });
+      }
+      return session.send(text, client_message_id);
     },
   }),
   defineVerb({

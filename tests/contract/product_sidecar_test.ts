@@ -1,6 +1,6 @@
 /** product.md, Desktop sidecar discovery: what a desktop shell does, and the daemon must support. */
 import { assert, assertEquals, assertNotEquals, assertRejects } from "@std/assert";
-import { deadline } from "@std/async";
+import { deadline, delay } from "@std/async";
 import { Place } from "../support/svc.ts";
 import { WsClient } from "./client.ts";
 import { row } from "./row.ts";
@@ -29,7 +29,11 @@ row("product", "Limits", "sidecar probe timeout: 1 second, a busy daemon answers
   const turns = ids.map((id) => client.turn(id, "run yes | head -c 3000000\nrun seq 100000"));
   let busy = true;
   const done = Promise.all(turns).finally(() => busy = false);
-  while (busy) await probe(shared.daemon.port);
+  while (busy) {
+    await probe(shared.daemon.port);
+    // Without a pause this would be a flood, and the system's queue of connections full.
+    await delay(10);
+  }
   await done;
 });
 

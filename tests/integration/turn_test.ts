@@ -1,8 +1,9 @@
-import { assert, assertEquals, assertStringIncludes } from "@std/assert";
+import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
 import { join } from "@std/path";
 import { can_run_svc } from "../support/svc.ts";
 import { PROVIDERS, Scenario } from "../support/scripted.ts";
 import type { Message } from "../../src/agent/models/model.ts";
+import { SvcError } from "../../src/platform/errors.ts";
 
 const ignore = !can_run_svc;
 
@@ -294,7 +295,7 @@ Deno.test({
     const second = (await budget.turn("go")).data;
     assertEquals([second.stop_reason, budget.asked.length], ["budget", 2]);
     assertStringIncludes(second.error, "$0.002");
-    assertEquals((await budget.turn("on")).data.stop_reason, "budget");
-    assertEquals(budget.asked.length, 2);
+    const refused = await assertRejects(() => budget.turn("on"), SvcError, "is used up");
+    assertEquals([refused.code, budget.asked.length], ["budget_exceeded", 2]);
   },
 });

@@ -68,7 +68,7 @@ row("product", SECTION, "svc serve --install: write a per-user background unit",
   const [path] = units(place);
   assertMatch(Deno.readTextFileSync(path), /^ExecStart=.*\bserve\b/m);
   assertStringIncludes(managerCalls(place), "--user");
-}, { ignore: !linux });
+}, { ignore: !linux, open: "service installation is not built yet" });
 
 row("product", SECTION, "svc serve --uninstall: stop and remove the unit", async () => {
   await using place = installPlace();
@@ -77,14 +77,14 @@ row("product", SECTION, "svc serve --uninstall: stop and remove the unit", async
   assertEquals(code, 0, stderr);
   assertEquals(units(place), []);
   assertMatch(managerCalls(place), /--user.*(stop|disable)/);
-}, { ignore: !linux });
+}, { ignore: !linux, open: "service installation is not built yet" });
 
 row("product", SECTION, "svc serve --status: show daemon status", async () => {
   const shown = await svc("serve", "--status");
   for (const value of [shared.daemon.pid, shared.daemon.port]) {
     assertStringIncludes(shown, String(value));
   }
-}, { open: "service installation is not built yet" });
+});
 
 row("product", SECTION, "svc serve restart: restart-based hot upgrade", async () => {
   await using place = new Place();
@@ -99,7 +99,7 @@ row("product", SECTION, "svc serve restart: restart-based hot upgrade", async ()
     headers: { authorization: `Bearer ${token}` },
   });
   assertEquals((await response.json()).workdir, workdir);
-}, { open: "service installation is not built yet" });
+});
 
 row("product", SECTION, "svc ctl discover: the values of the discovery file", async () => {
   const printed = await svc("ctl", "discover");

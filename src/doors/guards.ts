@@ -31,18 +31,16 @@ export class Guards {
   }
 
   /** Origin pin; an absent Origin is a client that is not a browser. */
-  origin(headers: Headers): boolean {
-    const origin = headers.get("origin");
+  origin(origin: string | null): boolean {
     return origin === null || this.#origins.has(origin);
   }
 
   /**
-   * The origin that a page of it may read answers from, if it may: those of daemon.toml and of the
-   * desktop shell. Not `null`, which any sandboxed page has.
+   * Whether a page of an origin may read answers: those of daemon.toml and of the desktop shell. Not
+   * `null`, which any sandboxed page has.
    */
-  readable(headers: Headers): string | undefined {
-    const origin = headers.get("origin");
-    return origin !== null && this.#readable.has(origin) ? origin : undefined;
+  readable(origin: string): boolean {
+    return this.#readable.has(origin);
   }
 
   /** Compares in a time that does not depend on where the difference is. */

@@ -46,8 +46,6 @@ const BASE_HEADERS = {
   "x-content-type-options": "nosniff",
   "referrer-policy": "no-referrer",
   "vary": "Origin",
-  // No page of another origin may even embed an answer.
-  "cross-origin-resource-policy": "same-origin",
 };
 const PREFLIGHT_HEADERS = {
   "access-control-allow-methods": "GET, POST, DELETE",
@@ -72,7 +70,7 @@ export function httpDoor(options: HttpOptions): HttpDoor {
   const caller: Caller = { via: "http" };
   const sockets = new Set<WebSocket>();
 
-  const refuse = (request: Request): Response | undefined => {
+  const refuse = (request: Request, origin: string | null): Response | undefined => {
     const guard = guards();
     if (!guard.host(request.headers)) {
       return errorResponse(
@@ -81,7 +79,7 @@ export function httpDoor(options: HttpOptions): HttpDoor {
         }),
       );
     }
-    if (!guard.origin(request.headers)) {
+    if (!guard.origin(origin)) {
       return errorResponse(
         new SvcError("permission_denied", "this Origin may not talk to the daemon", {
           hint: "add it to [http] allowed_origins in daemon.toml if it is yours",
@@ -119,9 +117,10 @@ export function httpDoor(options: HttpOptions): HttpDoor {
     }
     const result = await dispatcher.run(verb, params, caller, request);
     if (status === 204) return new Response(null, { status, headers: BASE_HEADERS });
-    const headers: Record<string, string> = location
-      ? { ...JSON_HEADERS, location: location(result as never) }
-      : JSON_HEADERS;
+    let headers: Record<string, string> = JSON_HEADERS;
+    if (location) headers = { ...headers, location: location(result as never) };
+    // No page of another origin may even embed it.
+    if (same_user) headers = { ...headers, "cross-origin-resource-policy": "same-origin" };
     return new Response(resultJson(result), { status, headers });
   };
   const failed = (thrown: unknown, path: string): Response => {
@@ -219,11 +218,12 @@ export function httpDoor(options: HttpOptions): HttpDoor {
 
   return {
     handle(request, info) {
-      const refusal = refuse(request);
+      const origin = request.headers.get("origin");
+      const refusal = refuse(request, origin);
       if (refusal !== undefined) return refusal;
-      const origin = guards().readable(request.headers);
-      if (origin !== undefined) return answerCrossOrigin(request, info, origin);
-      return route(request, info);
+      return origin !== null && guards().readable(origin)
+        ? answerCrossOrigin(request, info, origin)
+        : route(request, info);
     },
     close() {
       for (const socket of sockets) socket.close(CLOSE_GOING_AWAY, "the daemon is stopping");

@@ -113,7 +113,7 @@ function verbOperation(verb: Verb): Json {
   const body_needed = body.map(([name]) => name).filter((name) => needed.has(name));
   const success = status === 204
     ? { description: "Done" }
-    : answer(verb.summary, jsonSchema(verb.output, "output"));
+    : answer(verb.summary, jsonSchema(verb.output(), "output"));
   if (location) {
     success.headers = { Location: { schema: { type: "string" }, description: "The new resource" } };
   }

@@ -90,6 +90,7 @@ export class Hub {
   #saving: number | undefined;
   #retaining: number | undefined;
   #list: SessionItem[] | undefined;
+  #size: number | undefined;
   #items = new Map<Session, SessionItem>();
   /** What the index says of the sessions; those of {@linkcode Hub.#changed} are out of date. */
   #indexed: IndexEntries = {};
@@ -117,9 +118,17 @@ export class Hub {
 
   /** Number of sessions that have not ended. */
   get size(): number {
-    let size = this.#unreadable.size;
-    for (const session of this.#sessions.values()) if (!session.final) size++;
-    return size;
+    if (this.#size === undefined) {
+      const open = this.#sessions.values().filter((session) => !session.final);
+      this.#size = this.#unreadable.size + open.toArray().length;
+    }
+    return this.#size;
+  }
+
+  /** Forgets what was derived from the sessions: one was added, removed or changed. */
+  #forgetDerived(): void {
+    this.#list = undefined;
+    this.#size = undefined;
   }
 
   /**
@@ -237,7 +246,7 @@ export class Hub {
     }
     this.#sessions.delete(id);
     delete this.#indexed[id];
-    this.#list = undefined;
+    this.#forgetDerived();
     await Deno.remove(link).catch(() => {});
     await Deno.remove(dir, { recursive: true }).catch(() => {});
   }
@@ -333,13 +342,13 @@ export class Hub {
       this.#unreadable.set(id, { journal_path: path, item: item as SessionItem });
       this.#indexed[id] = { workdir, started_at, journal_path: path, last_seq: state.last_seq };
     }
-    this.#list = undefined;
+    this.#forgetDerived();
   }
 
   #add(session: Session): void {
     this.#sessions.set(session.id, session);
     this.#changed.add(session);
-    this.#list = undefined;
+    this.#forgetDerived();
   }
 
   /** What the links in `journals/`, and the folders they lead to, say of the sessions there are. */
@@ -377,7 +386,7 @@ export class Hub {
     this.#parts.onEvents?.(session, events);
     this.#items.delete(session);
     this.#changed.add(session);
-    this.#list = undefined;
+    this.#forgetDerived();
     this.#awake.add(session);
     this.#resting ??= this.#scheduleRest();
     if (durable) this.#retain(session);

@@ -21,7 +21,7 @@ export const busVerbs = [
       since_seq: z.int().min(0).optional()
         .describe("The last bus_seq the client has; without it only what comes from now on"),
     }),
-    output: z.object({ sub: z.int(), current_seq: z.int() }),
+    output: () => z.object({ sub: z.int(), current_seq: z.int() }),
     async handle({ services: { bus }, caller }, { session_id, since_seq }) {
       if (caller.push === undefined) {
         throw new SvcError("validation", "bus.tail: this transport cannot push events", {
@@ -47,17 +47,18 @@ export const busVerbs = [
       to_seq: z.int().min(1).describe("The last bus_seq"),
       session_id: scope,
     }),
-    output: z.object({
-      events: z.array(z.object({
-        bus_seq: z.int(),
-        session_id: z.string().optional(),
-        seq: z.int().optional(),
-        at: z.string(),
-        type: z.string(),
-        data: z.unknown(),
-      })),
-      next_seq: z.int().optional().describe("Where to go on, when there is more"),
-    }),
+    output: () =>
+      z.object({
+        events: z.array(z.object({
+          bus_seq: z.int(),
+          session_id: z.string().optional(),
+          seq: z.int().optional(),
+          at: z.string(),
+          type: z.string(),
+          data: z.unknown(),
+        })),
+        next_seq: z.int().optional().describe("Where to go on, when there is more"),
+      }),
     async handle({ services: { bus } }, { from_seq, to_seq, session_id }) {
       const events = [];
       let chars = 0;

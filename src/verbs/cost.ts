@@ -18,12 +18,13 @@ export const costVerbs = [
     summary: "Tells what a session, or all of them, cost so far.",
     access: "read",
     input: z.object({ session_id: session_id.optional() }),
-    output: z.object({
-      usd: z.number(),
-      tokens_in: z.int(),
-      tokens_out: z.int(),
-      as_of: z.iso.datetime(),
-    }),
+    output: () =>
+      z.object({
+        usd: z.number(),
+        tokens_in: z.int(),
+        tokens_out: z.int(),
+        as_of: z.iso.datetime(),
+      }),
     async handle({ services }, { session_id }) {
       const total = { usd: 0, tokens_in: 0, tokens_out: 0, as_of: new Date().toISOString() };
       for (const { state } of await services.hub.some(session_id)) {
@@ -44,9 +45,10 @@ export const costVerbs = [
       bucket: z.enum(["minute", "hour", "day"]).default("hour")
         .describe("What retention has rewritten is known by the hour"),
     }),
-    output: z.object({
-      buckets: z.array(z.object({ at: z.string(), usd: z.number(), tokens: z.int() })),
-    }),
+    output: () =>
+      z.object({
+        buckets: z.array(z.object({ at: z.string(), usd: z.number(), tokens: z.int() })),
+      }),
     async handle({ services }, { session_id, since, bucket }) {
       const from = since === undefined ? "" : new Date(since).toISOString();
       const [length, rest] = CUTS[bucket];

@@ -17,12 +17,13 @@ export const daemonVerbs = [
     access: "read",
     rest: { method: "GET", path: "/v1/health", status: 200, public: true },
     input: z.object({}),
-    output: z.object({
-      status: z.string(),
-      version: z.string(),
-      sessions: z.int(),
-      uptime_s: z.int(),
-    }),
+    output: () =>
+      z.object({
+        status: z.string(),
+        version: z.string(),
+        sessions: z.int(),
+        uptime_s: z.int(),
+      }),
     handle({ services }) {
       return {
         status: "ok",
@@ -38,7 +39,7 @@ export const daemonVerbs = [
     access: "read",
     rest: { method: "GET", path: "/v1/discover", status: 200, public: true, same_user: true },
     input: z.object({}),
-    output: discovery,
+    output: () => discovery,
     handle: ({ services }) => services.discovery(),
   }),
   defineVerb({
@@ -46,20 +47,21 @@ export const daemonVerbs = [
     summary: "Tells versions, memory, models and configuration of the daemon.",
     access: "read",
     input: z.object({}),
-    output: z.object({
-      version: z.string(),
-      deno: z.string(),
-      protocol_version: z.int(),
-      pid: z.int(),
-      uptime_s: z.int(),
-      rss_bytes: z.int(),
-      heap_bytes: z.int(),
-      sessions: z.int(),
-      default_model: z.string(),
-      models: z.array(
-        z.object({ provider: z.string(), kind: z.string(), configured: z.boolean() }),
-      ),
-    }),
+    output: () =>
+      z.object({
+        version: z.string(),
+        deno: z.string(),
+        protocol_version: z.int(),
+        pid: z.int(),
+        uptime_s: z.int(),
+        rss_bytes: z.int(),
+        heap_bytes: z.int(),
+        sessions: z.int(),
+        default_model: z.string(),
+        models: z.array(
+          z.object({ provider: z.string(), kind: z.string(), configured: z.boolean() }),
+        ),
+      }),
     handle({ services }) {
       const { rss, heapUsed } = Deno.memoryUsage();
       const { version, pid, protocol_version } = services.discovery();
@@ -82,7 +84,7 @@ export const daemonVerbs = [
     summary: "Stops the daemon; turns get the grace period to reach a safe point.",
     access: "write",
     input: z.object({ grace_s: z.int().min(0).max(3600).default(30) }),
-    output: z.object({ grace_s: z.int() }),
+    output: () => z.object({ grace_s: z.int() }),
     handle({ services }, { grace_s }) {
       services.shutdown(grace_s);
       return { grace_s };
@@ -93,7 +95,7 @@ export const daemonVerbs = [
     summary: "Reads daemon.toml again; a file with an error changes nothing.",
     access: "write",
     input: z.object({}),
-    output: z.object({}),
+    output: () => z.object({}),
     async handle({ services }) {
       await services.reload_config();
       return {};

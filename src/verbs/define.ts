@@ -76,7 +76,8 @@ export interface Verb {
   readonly name: string;
   readonly summary: string;
   readonly input: z.ZodType;
-  readonly output: z.ZodType;
+  /** Made when it is asked for: documents need it, calls do not. */
+  output(): z.ZodType;
   /** Whether it changes anything. */
   readonly access: "read" | "write";
   readonly rest?: RestRoute;
@@ -87,7 +88,7 @@ interface Definition<I extends z.ZodType, O extends z.ZodType> {
   name: string;
   summary: string;
   input: I;
-  output: O;
+  output: () => O;
   access: "read" | "write";
   rest?: Omit<RestRoute, "location"> & { location?(result: z.output<O>): string };
   handle(

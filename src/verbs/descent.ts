@@ -15,9 +15,10 @@ export const descentVerbs = [
     summary: "Tells at which tier the criteria of a session's missions are.",
     access: "read",
     input: z.object({ session_id, ac_id: z.string().optional() }),
-    output: z.array(
-      z.object({ ac_id: z.string(), tier, status, evidence_ref: z.string().optional() }),
-    ),
+    output: () =>
+      z.array(
+        z.object({ ac_id: z.string(), tier, status, evidence_ref: z.string().optional() }),
+      ),
     async handle({ services }, { session_id, ac_id }) {
       const current = new Map<string, Change>();
       for await (const change of changes(await services.hub.get(session_id))) {
@@ -33,16 +34,17 @@ export const descentVerbs = [
     summary: "Tells which tiers a criterion went through.",
     access: "read",
     input: z.object({ session_id, ac_id: z.string() }),
-    output: z.object({
-      ac_id: z.string(),
-      attempts: z.array(z.object({
-        tier,
-        status,
-        at: z.string(),
-        evidence_ref: z.string().optional(),
-        failure_class: z.string().optional(),
-      })),
-    }),
+    output: () =>
+      z.object({
+        ac_id: z.string(),
+        attempts: z.array(z.object({
+          tier,
+          status,
+          at: z.string(),
+          evidence_ref: z.string().optional(),
+          failure_class: z.string().optional(),
+        })),
+      }),
     async handle({ services }, { session_id, ac_id }) {
       const attempts = [];
       for await (const { ac_id: of, ...attempt } of changes(await services.hub.get(session_id))) {

@@ -14,7 +14,7 @@ export const lanesVerbs = [
     summary: "Lists the lanes of a session.",
     access: "read",
     input: z.object({ session_id }),
-    output: z.object({ lanes: z.array(lane) }),
+    output: () => z.object({ lanes: z.array(lane) }),
     async handle({ services }, { session_id }) {
       return { lanes: (await services.hub.get(session_id)).state.lanes };
     },
@@ -28,9 +28,10 @@ export const lanesVerbs = [
       lane_id,
       tail: z.int().min(0).max(1000).default(20).describe("Number of its last deltas to give"),
     }),
-    output: lane.extend({
-      deltas: z.array(z.object({ seq: z.int(), delta_seq: z.int(), text: z.string() })),
-    }),
+    output: () =>
+      lane.extend({
+        deltas: z.array(z.object({ seq: z.int(), delta_seq: z.int(), text: z.string() })),
+      }),
     async handle({ services }, { session_id, lane_id, tail }) {
       const session = await services.hub.get(session_id);
       const lane = session.lane(lane_id);
@@ -46,7 +47,7 @@ export const lanesVerbs = [
       lane_id: lane_id.optional(),
       since_seq: z.int().min(0).optional(),
     }),
-    output: z.object({ sub: z.int(), current_seq: z.int() }),
+    output: () => z.object({ sub: z.int(), current_seq: z.int() }),
     async handle({ services, caller }, { session_id, lane_id, since_seq }) {
       const session = await services.hub.get(session_id);
       if (lane_id !== undefined) session.lane(lane_id);
@@ -77,7 +78,7 @@ export const lanesVerbs = [
       cascade: z.boolean().default(true),
       reason: z.string().min(1).max(500).default("killed"),
     }),
-    output: z.object({ killed: z.array(z.string()) }),
+    output: () => z.object({ killed: z.array(z.string()) }),
     async handle({ services, caller }, { session_id, lane_id, cascade, reason }) {
       const session = await services.hub.get(session_id);
       return { killed: await session.killLane(lane_id, { cascade, reason, actor: caller.via }) };
@@ -88,7 +89,7 @@ export const lanesVerbs = [
     summary: "Pins a lane, so that it stays listed after its end, or lets it go.",
     access: "write",
     input: z.object({ session_id, lane_id, pinned: z.boolean() }),
-    output: z.object({ lane_id: z.string(), pinned: z.boolean() }),
+    output: () => z.object({ lane_id: z.string(), pinned: z.boolean() }),
     async handle({ services, caller }, { session_id, lane_id, pinned }) {
       const session = await services.hub.get(session_id);
       if (session.lane(lane_id).pinned !== pinned) {

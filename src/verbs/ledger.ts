@@ -13,12 +13,13 @@ export const ledgerVerbs = [
     summary: "Shows one record of a journal by its hash.",
     access: "read",
     input: z.object({ hash }),
-    output: z.object({
-      hash,
-      type: z.string(),
-      payload: z.unknown(),
-      edges: z.array(z.object({ to: hash, kind: z.enum(["prev", "cause"]) })),
-    }),
+    output: () =>
+      z.object({
+        hash,
+        type: z.string(),
+        payload: z.unknown(),
+        edges: z.array(z.object({ to: hash, kind: z.enum(["prev", "cause"]) })),
+      }),
     async handle({ services }, { hash }) {
       for (const session of await services.hub.some(undefined)) {
         for await (const node of ledger(session.journal)) {
@@ -45,10 +46,11 @@ export const ledgerVerbs = [
       limit: z.int().min(1).max(1000).default(100),
       cursor: z.string().optional().describe("next_cursor of the page before"),
     }),
-    output: z.object({
-      events: z.array(z.object({ hash, type: z.string(), at: z.string() })),
-      next_cursor: z.string().optional(),
-    }),
+    output: () =>
+      z.object({
+        events: z.array(z.object({ hash, type: z.string(), at: z.string() })),
+        next_cursor: z.string().optional(),
+      }),
     async handle({ services }, { session_id, since, limit, cursor }) {
       const sessions = await services.hub.some(session_id);
       const from = since === undefined ? "" : new Date(since).toISOString();
@@ -72,13 +74,14 @@ export const ledgerVerbs = [
     summary: "Computes the hash chain of a session's journal anew and holds it against its anchor.",
     access: "read",
     input: z.object({ session_id }),
-    output: z.object({
-      ok: z.boolean(),
-      records: z.int(),
-      head: hash,
-      anchored_seq: z.int(),
-      problem: z.string().optional(),
-    }),
+    output: () =>
+      z.object({
+        ok: z.boolean(),
+        records: z.int(),
+        head: hash,
+        anchored_seq: z.int(),
+        problem: z.string().optional(),
+      }),
     async handle({ services }, { session_id }) {
       const { hub } = services;
       const session = await hub.get(session_id);

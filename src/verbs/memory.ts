@@ -8,7 +8,7 @@ export const memoryVerbs = [
     summary: "Lists the scopes that memory entries can have.",
     access: "read",
     input: z.object({}),
-    output: z.object({ scopes: z.array(z.enum(SCOPES)) }),
+    output: () => z.object({ scopes: z.array(z.enum(SCOPES)) }),
     handle: () => ({ scopes: [...SCOPES] }),
   }),
   defineVerb({
@@ -20,10 +20,11 @@ export const memoryVerbs = [
       key_prefix: z.string().max(500).optional(),
       limit: z.int().min(1).max(1000).default(100),
     }),
-    output: z.object({
-      entries: z.array(z.object({ key: z.string(), value: z.string(), updated_at: z.string() })),
-      truncated: z.boolean(),
-    }),
+    output: () =>
+      z.object({
+        entries: z.array(z.object({ key: z.string(), value: z.string(), updated_at: z.string() })),
+        truncated: z.boolean(),
+      }),
     async handle({ services }, params) {
       const db = await services.open_state_db();
       try {

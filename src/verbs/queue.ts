@@ -40,7 +40,7 @@ export const queueVerbs = [
       max_attempts: z.int().min(1).max(100).optional(),
       timeout_ms: timeout_ms.optional().describe("What one attempt may take"),
     }).refine(saysSomething, SAYS_NOTHING),
-    output: task,
+    output: () => task,
     async handle({ services }, { max_attempts, timeout_ms, ...request }) {
       return await (await services.tasks()).enqueue(request, { max_attempts, timeout_ms });
     },
@@ -50,7 +50,7 @@ export const queueVerbs = [
     summary: "Tells how the queue stands.",
     access: "read",
     input: z.object({}),
-    output: status,
+    output: () => status,
     async handle({ services }) {
       return (await services.tasks()).status();
     },
@@ -60,7 +60,7 @@ export const queueVerbs = [
     summary: "Sets how many tasks of the queue run at once; without a count only tells.",
     access: "write",
     input: z.object({ count: z.int().min(0).max(WORKERS_MAX).optional() }),
-    output: z.object({ workers: z.int(), busy: z.int() }),
+    output: () => z.object({ workers: z.int(), busy: z.int() }),
     async handle({ services }, { count }) {
       const engine = await services.tasks();
       if (count !== undefined) engine.setWorkers(count);
@@ -73,7 +73,7 @@ export const queueVerbs = [
     summary: "Takes no more tasks from the queue; running ones go on.",
     access: "write",
     input: z.object({}),
-    output: status,
+    output: () => status,
     async handle({ services }) {
       const engine = await services.tasks();
       engine.pause();
@@ -85,7 +85,7 @@ export const queueVerbs = [
     summary: "Takes tasks from the queue again.",
     access: "write",
     input: z.object({}),
-    output: status,
+    output: () => status,
     async handle({ services }) {
       const engine = await services.tasks();
       engine.resume();
@@ -97,7 +97,7 @@ export const queueVerbs = [
     summary: "Lists the tasks, newest first.",
     access: "read",
     input: list_params,
-    output: task_page,
+    output: () => task_page,
     async handle({ services }, params) {
       return (await services.tasks()).list(params);
     },
@@ -107,7 +107,7 @@ export const queueVerbs = [
     summary: "Cancels a task for good; waits, at most 5 s, until its work has stopped.",
     access: "write",
     input: z.object({ task_id }),
-    output: task,
+    output: () => task,
     async handle({ services }, { task_id }) {
       return await (await services.tasks()).cancel(task_id);
     },
@@ -117,7 +117,7 @@ export const queueVerbs = [
     summary: "Shows the newest lines of the queue's log: every step of every task.",
     access: "read",
     input: z.object({ n: z.int().min(1).max(10_000).default(50) }),
-    output: z.object({ entries: z.array(entry) }),
+    output: () => z.object({ entries: z.array(entry) }),
     async handle({ services }, { n }) {
       return { entries: (await services.tasks()).log({ n }) };
     },

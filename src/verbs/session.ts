@@ -79,7 +79,7 @@ export const sessionVerbs = [
       approval: approval.optional(),
       title: z.string().min(1).max(200).optional(),
     }),
-    output: z.object({ session_id, workdir: z.string(), started_at: timestamp }),
+    output: () => z.object({ session_id, workdir: z.string(), started_at: timestamp }),
     async handle({ services }, params) {
       const { hub, models } = services;
       const config = services.config();
@@ -116,7 +116,7 @@ export const sessionVerbs = [
     access: "read",
     rest: { method: "GET", path: "/v1/sessions", status: 200 },
     input: z.object({ include_ended: z.boolean().optional() }),
-    output: z.object({ sessions: z.array(listItem) }),
+    output: () => z.object({ sessions: z.array(listItem) }),
     async handle({ services }, { include_ended = false }) {
       const sessions = await services.hub.list(include_ended) as SessionItem[];
       let answer = prepared.get(sessions);
@@ -130,13 +130,14 @@ export const sessionVerbs = [
     access: "read",
     rest: { method: "GET", path: "/v1/sessions/:session_id", status: 200 },
     input: z.object({ session_id }),
-    output: item.extend({
-      tokens_in: z.int(),
-      tokens_out: z.int(),
-      tokens_cached: z.int(),
-      messages_count: z.int(),
-      pending_approvals: z.array(pending),
-    }),
+    output: () =>
+      item.extend({
+        tokens_in: z.int(),
+        tokens_out: z.int(),
+        tokens_cached: z.int(),
+        messages_count: z.int(),
+        pending_approvals: z.array(pending),
+      }),
     async handle({ services }, { session_id }) {
       const session = await services.hub.get(session_id);
       const { tokens_in, tokens_out, tokens_cached, messages_count, pending_approvals } =
@@ -162,7 +163,7 @@ export const sessionVerbs = [
       client_message_id: z.string().min(1).max(128).optional()
         .describe("The same one again sends nothing and answers the same"),
     }),
-    output: z.object({ message_id: z.string(), seq: z.int() }),
+    output: () => z.object({ message_id: z.string(), seq: z.int() }),
     async handle({ services }, { session_id, text, client_message_id }) {
       const session = await services.hub.get(session_id);
       const known = client_message_id !== undefined && session.state.sent.has(client_message_id);
@@ -179,7 +180,7 @@ export const sessionVerbs = [
     access: "write",
     rest: { method: "POST", path: "/v1/sessions/:session_id/cancel", status: 200 },
     input: z.object({ session_id }),
-    output: z.object({ cancelled: z.boolean() }),
+    output: () => z.object({ cancelled: z.boolean() }),
     async handle({ services }, { session_id }) {
       return { cancelled: await (await services.hub.get(session_id)).cancel() };
     },
@@ -190,7 +191,7 @@ export const sessionVerbs = [
     access: "write",
     rest: { method: "POST", path: "/v1/sessions/:session_id/pause", status: 200 },
     input: z.object({ session_id }),
-    output: z.object({ paused_at: timestamp }),
+    output: () => z.object({ paused_at: timestamp }),
     async handle({ services }, { session_id }) {
       return { paused_at: await (await services.hub.get(session_id)).pause("operator") };
     },
@@ -201,7 +202,7 @@ export const sessionVerbs = [
     access: "write",
     rest: { method: "POST", path: "/v1/sessions/:session_id/resume", status: 200 },
     input: z.object({ session_id }),
-    output: z.object({ resumed_at: timestamp }),
+    output: () => z.object({ resumed_at: timestamp }),
     async handle({ services }, { session_id }) {
       return { resumed_at: await (await services.hub.get(session_id)).resume("operator") };
     },
@@ -212,7 +213,7 @@ export const sessionVerbs = [
     access: "write",
     rest: { method: "DELETE", path: "/v1/sessions/:session_id", status: 204 },
     input: z.object({ session_id }),
-    output: z.object({}),
+    output: () => z.object({}),
     async handle({ services }, { session_id }) {
       await services.hub.kill(session_id);
       return {};
@@ -232,7 +233,7 @@ export const sessionVerbs = [
       approval_id: z.string(),
       decision: z.enum(["allow", "allow_always", "deny"]),
     }),
-    output: z.object({ approval_id: z.string(), decision: z.string() }),
+    output: () => z.object({ approval_id: z.string(), decision: z.string() }),
     async handle({ services, caller }, { session_id, approval_id, decision }) {
       await (await services.hub.get(session_id)).approve(approval_id, decision, caller.via);
       return { approval_id, decision };
@@ -243,7 +244,7 @@ export const sessionVerbs = [
     summary: "Gives the conversation of a session.",
     access: "read",
     input: z.object({ session_id }),
-    output: z.object({ messages: z.array(z.custom<Message>()), seq: z.int() }),
+    output: () => z.object({ messages: z.array(z.custom<Message>()), seq: z.int() }),
     async handle({ services }, { session_id }) {
       const session = await services.hub.get(session_id);
       const transcript = await session.transcript();
@@ -260,7 +261,7 @@ export const sessionVerbs = [
         .describe("The last seq the client has; without it only what comes from now on"),
       deltas: z.enum(["session", "lane", "both"]).optional(),
     }),
-    output: z.object({ sub: z.int(), current_seq: z.int() }),
+    output: () => z.object({ sub: z.int(), current_seq: z.int() }),
     async handle({ services, caller }, { session_id, since_seq, deltas }) {
       const session = await services.hub.get(session_id);
       if (caller.push === undefined) {
@@ -283,7 +284,7 @@ export const sessionVerbs = [
     summary: "Ends a subscription of this connection.",
     access: "read",
     input: z.object({ sub: z.int() }),
-    output: z.object({}),
+    output: () => z.object({}),
     handle({ caller }, { sub }) {
       if (!caller.push?.close(sub)) {
         throw new SvcError("not_found", `this connection has no subscription ${sub}`);

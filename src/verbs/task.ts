@@ -69,7 +69,7 @@ export const taskVerbs = [
       saysSomething,
       SAYS_NOTHING,
     ),
-    output: task,
+    output: () => task,
     async handle({ services, signal }, { timeout_ms, ...request }) {
       return await (await services.tasks()).run(request, { signal, timeout_ms });
     },
@@ -79,7 +79,7 @@ export const taskVerbs = [
     summary: "Shows one task.",
     access: "read",
     input: z.object({ task_id }),
-    output: task,
+    output: () => task,
     async handle({ services }, { task_id }) {
       return (await services.tasks()).get(task_id);
     },
@@ -89,7 +89,7 @@ export const taskVerbs = [
     summary: "Lists the tasks, newest first.",
     access: "read",
     input: list_params,
-    output: task_page,
+    output: () => task_page,
     async handle({ services }, params) {
       return (await services.tasks()).list(params);
     },
@@ -99,7 +99,7 @@ export const taskVerbs = [
     summary: "Cancels a task for good; waits, at most 5 s, until its work has stopped.",
     access: "write",
     input: z.object({ task_id }),
-    output: task,
+    output: () => task,
     async handle({ services }, { task_id }) {
       return await (await services.tasks()).cancel(task_id);
     },
@@ -109,11 +109,12 @@ export const taskVerbs = [
     summary: "Tells which types of task can be run, and with what budget.",
     access: "read",
     input: z.object({}),
-    output: z.object({
-      version: z.string(),
-      task_types: z.array(z.string()),
-      budget_usd: z.number(),
-    }),
+    output: () =>
+      z.object({
+        version: z.string(),
+        task_types: z.array(z.string()),
+        budget_usd: z.number(),
+      }),
     async handle({ services }) {
       return {
         version: services.version,

@@ -1,7 +1,6 @@
 /**
  * Builds the one binary: bundles main.ts and the unit's entry, then compiles the result. Bundled, it
- * starts faster and stays smaller in memory than compiled from the modules themselves
- * (CONTRIBUTING.md has the figures).
+ * starts faster and stays smaller in memory than compiled from the modules themselves.
  *
  *   deno task compile [--output <path>] [--target <triple>]
  *

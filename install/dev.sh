@@ -2,7 +2,8 @@
 # Runs svc, or a task of deno.json, from source:
 #
 #   sh install/dev.sh chat -p "ls"     any svc command, in the directory you stand in
-#   sh install/dev.sh test             a task: test, check, compile, bench, web
+#   sh install/dev.sh test             a task: test, check, compile, bench, contract, soak, docs,
+#                                      cache-check
 #
 # It uses the deno on PATH when its version will do, else fetches the right one through npx.
 set -eu
@@ -31,7 +32,7 @@ fi
 deno cache --config="$root/deno.json" "$root/main.ts" >&2
 
 case "${1-}" in
-  test | check | compile | bench | web)
+  test | check | compile | bench | contract | soak | docs | cache-check)
     deno task --quiet --config="$root/deno.json" "$@"
     ;;
   *)

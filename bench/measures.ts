@@ -1,6 +1,7 @@
 /** The measurements: each starts a daemon of its own and gives its figures. */
 import { fromFileUrl, join } from "@std/path";
 import { delay } from "@std/async";
+import { writeHistory, writeIndex } from "../tests/support/histories.ts";
 import { type Daemon, Place, svcCommand } from "../tests/support/svc.ts";
 import { type Figure, median, percentile, short } from "./figures.ts";
 import type { Load } from "./load.ts";
@@ -17,6 +18,8 @@ const TURNS = 50;
 const AT_ONCE = 50;
 const ROUNDS = 5;
 const STREAMS = 20;
+/** Just under what retention keeps. */
+const JOURNAL_BYTES = 99e6;
 const PACE_MS = 20;
 const WATCHED_TURNS = 3;
 const FLOOD = "run yes | head -c 300M";
@@ -300,6 +303,24 @@ export async function fairness(): Promise<Figure[]> {
     value: percentile(delays, 0.99),
     note: `${delays.length} events, p50 ${median(delays)}, most ${Math.max(...delays)}; ` +
       `${STREAMS} more sessions stream; ${floods} × ${FLOOD.slice(4)}`,
+  }];
+}
+
+/** Time until a session with a long journal is back after a start, and what its reading takes. */
+export async function reopening(): Promise<Figure[]> {
+  await using place = new Place();
+  const history = writeHistory(place.mkdir("long"), JOURNAL_BYTES);
+  writeIndex(place, [history]);
+  const daemon = await place.serve();
+  await using client = await daemon.rpc();
+  const took = await timed(() => client.rpc.call("session.get", { session_id: history.id }));
+  const megabytes = Math.round(Deno.statSync(history.journal_path).size / 1e6);
+  return [{
+    id: "journal_open",
+    name: `open a journal of ${megabytes} MB`,
+    unit: "ms",
+    value: took,
+    note: `${history.last_seq} records, from the listening of the daemon on`,
   }];
 }
 

@@ -11,7 +11,7 @@ import { fromFileUrl, join } from "@std/path";
 import { parseArgs } from "@std/cli/parse-args";
 import { type Figure, markdownReport, plainTable, short, toRow } from "./figures.ts";
 import { ownLoad, wrk, wrkVersion } from "./load.ts";
-import { fairness, journal, sessions, start, turns } from "./measures.ts";
+import { fairness, journal, reopening, sessions, start, turns } from "./measures.ts";
 import { svcCommand } from "../tests/support/svc.ts";
 
 const root = fromFileUrl(new URL("..", import.meta.url));
@@ -29,6 +29,7 @@ async function main(): Promise<number> {
     turns,
     fairness,
     journal,
+    reopening,
   };
   const names = args.only?.split(",") ?? Object.keys(measures);
   const unknown = names.find((name: string) => !(name in measures));

@@ -70,7 +70,8 @@ async function serveConn(
     for await (const line of lines(conn)) {
       if (line === undefined) {
         writer.write(TOO_LONG);
-        return await writer.idle();
+        await writer.idle();
+        return await discardRest(conn);
       }
       if (line === "") continue;
       const answered = connection.receive(line).catch(() => closeQuietly(conn))
@@ -87,6 +88,19 @@ async function serveConn(
   } finally {
     connection.dispose();
   }
+}
+
+/**
+ * Reads what a refused peer still sends, for a moment: a socket closed over unread bytes resets the
+ * connection, and the peer could miss why.
+ */
+async function discardRest(conn: Deno.UnixConn): Promise<void> {
+  const discard = async () => {
+    await conn.closeWrite();
+    const buffer = new Uint8Array(64 * 1024);
+    while ((await conn.read(buffer)) !== null);
+  };
+  await deadline(discard(), LAST_ANSWERS_MS).catch(() => {});
 }
 
 /** The lines of a connection; undefined for one that is too long, and then no more. */

@@ -1,12 +1,13 @@
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import { dirname, join } from "@std/path";
 import { startOpenAiServer } from "../support/model_servers.ts";
+import { granted } from "../support/permissions.ts";
 import { Place } from "../support/svc.ts";
 import { connect, http, mode, refused } from "./contract_kit.ts";
 import { row } from "./row.ts";
 
 const posix = Deno.build.os !== "windows";
-const root = posix && Deno.uid() === 0;
+const root = posix && granted("sys") && Deno.uid() === 0;
 
 function section1(name: string, fn: () => void | Promise<void>, options = { ignore: !posix }) {
   row("contract", "1 Homes, files, modes", name, fn, options);

@@ -1,8 +1,7 @@
 import * as z from "zod";
 import type { BusRecord } from "../bus/bus.ts";
 import { DAEMON_SCOPE } from "../bus/bus.ts";
-import { SvcError } from "../platform/errors.ts";
-import { defineVerb, type Pushed } from "./define.ts";
+import { defineVerb, pushChannel, type Pushed } from "./define.ts";
 import { session_id } from "./session.ts";
 
 const scope = session_id.optional().describe("Only what happens in this session");
@@ -23,13 +22,13 @@ export const busVerbs = [
     }),
     output: () => z.object({ sub: z.int(), current_seq: z.int() }),
     async handle({ services: { bus }, caller }, { session_id, since_seq }) {
-      if (caller.push === undefined) {
-        throw new SvcError("validation", "bus.tail: this transport cannot push events", {
-          hint: "use the local socket or a WebSocket, or ask bus.replay now and then",
-        });
-      }
+      const push = pushChannel(
+        caller,
+        "bus.tail",
+        "use the local socket or a WebSocket, or ask bus.replay now and then",
+      );
       const current_seq = await bus.lastSeq();
-      const sub = caller.push.open(({ event, ended }) => {
+      const sub = push.open(({ event, ended }) => {
         const deliver = (record: BusRecord) => {
           if (session_id === undefined || record.scope === session_id) return event(pushed(record));
         };

@@ -3,7 +3,7 @@
  * Every door (socket, WebSocket, REST, command line) is derived from the registry of verbs.
  */
 import * as z from "zod";
-import { InvalidParams, type SvcError } from "../platform/errors.ts";
+import { InvalidParams, SvcError } from "../platform/errors.ts";
 import type { Services } from "./services.ts";
 
 /** Who calls, and over what. */
@@ -18,6 +18,17 @@ export interface Caller {
 export interface PushChannel {
   open(make: (deliver: Deliver) => Pushing): number;
   close(sub: number): boolean;
+}
+
+/**
+ * Where a caller's pushed events go.
+ *
+ * @param hint what to use instead.
+ * @throws {SvcError} validation when its transport cannot push.
+ */
+export function pushChannel(caller: Caller, verb: string, hint: string): PushChannel {
+  if (caller.push !== undefined) return caller.push;
+  throw new SvcError("validation", `${verb}: this transport cannot push events`, { hint });
 }
 
 /** A subscription as its connection sees it. */

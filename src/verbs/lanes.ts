@@ -1,9 +1,8 @@
 import * as z from "zod";
-import { SvcError } from "../platform/errors.ts";
 import { PINNED, UNPINNED } from "../session/events.ts";
 import type { Session } from "../session/session.ts";
 import type { Sink } from "../session/subscription.ts";
-import { defineVerb } from "./define.ts";
+import { defineVerb, pushChannel } from "./define.ts";
 import { lane, session_id } from "./session.ts";
 
 const lane_id = z.string().min(1);
@@ -51,13 +50,9 @@ export const lanesVerbs = [
     async handle({ services, caller }, { session_id, lane_id, since_seq }) {
       const session = await services.hub.get(session_id);
       if (lane_id !== undefined) session.lane(lane_id);
-      if (caller.push === undefined) {
-        throw new SvcError("validation", "lanes.subscribe: this transport cannot push events", {
-          hint: "use the local socket or a WebSocket",
-        });
-      }
+      const push = pushChannel(caller, "lanes.subscribe", "use the local socket or a WebSocket");
       const current_seq = session.published_seq;
-      const sub = caller.push.open(({ event: take, ended }) => {
+      const sub = push.open(({ event: take, ended }) => {
         const deliver: Sink["deliver"] = (event) => {
           if (!event.type.startsWith("lane.")) return;
           const { lane_id: of } = event.data as { lane_id: string };

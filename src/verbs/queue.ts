@@ -2,13 +2,12 @@ import * as z from "zod";
 import { WORKERS_MAX } from "../tasks/task.ts";
 import { defineVerb } from "./define.ts";
 import {
-  list_params,
+  cancelVerb,
+  listVerb,
   request_fields,
   SAYS_NOTHING,
   saysSomething,
   task,
-  task_id,
-  task_page,
   timeout_ms,
 } from "./task.ts";
 
@@ -92,26 +91,8 @@ export const queueVerbs = [
       return engine.status();
     },
   }),
-  defineVerb({
-    name: "queue.tasks",
-    summary: "Lists the tasks, newest first.",
-    access: "read",
-    input: list_params,
-    output: () => task_page,
-    async handle({ services }, params) {
-      return (await services.tasks()).list(params);
-    },
-  }),
-  defineVerb({
-    name: "queue.cancel",
-    summary: "Cancels a task for good; waits, at most 5 s, until its work has stopped.",
-    access: "write",
-    input: z.object({ task_id }),
-    output: () => task,
-    async handle({ services }, { task_id }) {
-      return await (await services.tasks()).cancel(task_id);
-    },
-  }),
+  listVerb("queue.tasks"),
+  cancelVerb("queue.cancel"),
   defineVerb({
     name: "queue.wal",
     summary: "Shows the newest lines of the queue's log: every step of every task.",

@@ -2,7 +2,7 @@ import * as z from "zod";
 import { spentBudget } from "../agent/budget.ts";
 import { SvcError } from "../platform/errors.ts";
 import type { Message } from "../agent/models/model.ts";
-import { defineVerb, Prepared } from "./define.ts";
+import { defineVerb, Prepared, pushChannel } from "./define.ts";
 import type { SessionItem } from "../session/hub.ts";
 
 export const session_id = z.string().regex(
@@ -264,13 +264,13 @@ export const sessionVerbs = [
     output: () => z.object({ sub: z.int(), current_seq: z.int() }),
     async handle({ services, caller }, { session_id, since_seq, deltas }) {
       const session = await services.hub.get(session_id);
-      if (caller.push === undefined) {
-        throw new SvcError("validation", "session.subscribe: this transport cannot push events", {
-          hint: "use the local socket, a WebSocket, or GET /v1/sessions/{id}/events",
-        });
-      }
+      const push = pushChannel(
+        caller,
+        "session.subscribe",
+        "use the local socket, a WebSocket, or GET /v1/sessions/{id}/events",
+      );
       const current_seq = session.published_seq;
-      const sub = caller.push.open(({ event, ended }) =>
+      const sub = push.open(({ event, ended }) =>
         session.subscribe({ deliver: event, ended }, {
           since_seq: since_seq ?? current_seq,
           deltas,

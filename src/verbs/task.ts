@@ -60,6 +60,34 @@ export const list_params = z.object({
   cursor: z.string().optional().describe("next_cursor of the page before"),
 });
 
+/** Lists tasks: the queue and hired work are one engine, so both names show the same. */
+export function listVerb(name: string) {
+  return defineVerb({
+    name,
+    summary: "Lists the tasks, newest first.",
+    access: "read",
+    input: list_params,
+    output: () => task_page,
+    async handle({ services }, params) {
+      return (await services.tasks()).list(params);
+    },
+  });
+}
+
+/** Cancels a task, under either name. */
+export function cancelVerb(name: string) {
+  return defineVerb({
+    name,
+    summary: "Cancels a task for good; waits, at most 5 s, until its work has stopped.",
+    access: "write",
+    input: z.object({ task_id }),
+    output: () => task,
+    async handle({ services }, { task_id }) {
+      return await (await services.tasks()).cancel(task_id);
+    },
+  });
+}
+
 export const taskVerbs = [
   defineVerb({
     name: "task.run",
@@ -84,26 +112,8 @@ export const taskVerbs = [
       return (await services.tasks()).get(task_id);
     },
   }),
-  defineVerb({
-    name: "task.list",
-    summary: "Lists the tasks, newest first.",
-    access: "read",
-    input: list_params,
-    output: () => task_page,
-    async handle({ services }, params) {
-      return (await services.tasks()).list(params);
-    },
-  }),
-  defineVerb({
-    name: "task.cancel",
-    summary: "Cancels a task for good; waits, at most 5 s, until its work has stopped.",
-    access: "write",
-    input: z.object({ task_id }),
-    output: () => task,
-    async handle({ services }, { task_id }) {
-      return await (await services.tasks()).cancel(task_id);
-    },
-  }),
+  listVerb("task.list"),
+  cancelVerb("task.cancel"),
   defineVerb({
     name: "task.capabilities",
     summary: "Tells which types of task can be run, and with what budget.",

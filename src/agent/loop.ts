@@ -220,12 +220,12 @@ async function approve(
   }
   const rule = tool.rule(args);
   if (allowed.includes(rule)) return undefined;
-  const decision = await session.askApproval({
+  const decision = await session.approvals.ask({
     call_id,
     tool: tool.spec.name,
     args,
     reason: tool.describe(args),
     rule,
-  }, turn);
+  }, { signal: turn.soft });
   return decision === "deny" ? "denied: the person did not allow this call" : undefined;
 }

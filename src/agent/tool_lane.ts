@@ -29,15 +29,15 @@ export function watchLane(
   let forget = () => {};
   const killed = new AbortController();
   const open = async (id: string) => {
-    await session.emit("lane.created", {
+    await session.lanes.open({
       lane_id: id,
       kind: "tool",
       parent_lane_id: MAIN_LANE,
       label,
       started_at,
     });
-    await session.moveLane(id, "running", "the call takes long", "tool_running");
-    forget = session.onLaneKilled(id, () => killed.abort(new Error("its lane was killed")));
+    await session.lanes.move(id, "running", "the call takes long", "tool_running");
+    forget = session.lanes.onKilled(id, () => killed.abort(new Error("its lane was killed")));
     lane_id = id;
     if (early !== "") session.emitLaneText(id, early);
     early = "";
@@ -57,7 +57,7 @@ export function watchLane(
       await opened;
       forget();
       if (lane_id === undefined || killed.signal.aborted) return;
-      await session.moveLane(lane_id, status, "the call ended", status);
+      await session.lanes.move(lane_id, status, "the call ended", status);
     },
   };
 }

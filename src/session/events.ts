@@ -61,6 +61,8 @@ export interface EventData {
   };
   "approval.requested": {
     approval_id: string;
+    /** Who asks. */
+    lane_id: string;
     call_id: string;
     tool: string;
     args: unknown;

@@ -326,7 +326,7 @@ export class Hub {
             reason_code: "journal_torn",
           });
         }
-        await session.closeStrayTurn("interrupted");
+        await session.recover();
         await session.emit("daemon.reloaded", { at: new Date().toISOString(), version });
         if (state.paused_by === "daemon_shutdown") await session.resume("daemon_started");
       }

@@ -11,7 +11,7 @@ import type {
   SessionEvent,
   StopReason,
 } from "./events.ts";
-import { MODEL_RETRY, PINNED, UNPINNED } from "./events.ts";
+import { MAIN_LANE, MODEL_RETRY, PINNED, UNPINNED } from "./events.ts";
 
 export interface Lane {
   lane_id: string;
@@ -36,6 +36,7 @@ export interface HourCost {
 
 export interface PendingApproval {
   approval_id: string;
+  lane_id: string;
   call_id: string;
   tool: string;
   args: unknown;
@@ -172,13 +173,13 @@ export function applyToState(state: SessionState, event: SessionEvent): void {
       break;
     }
     case "turn.started":
-      state.activity = "working";
       state.turn = {
         turn_id: event.data.turn_id,
         text: "",
         step_start: 0,
         usage: { tokens_in: 0, tokens_out: 0, tokens_cached: 0, usd: 0 },
       };
+      state.activity = activityOf(state);
       break;
     case "session.delta":
       if (state.turn) state.turn.text += event.data.text;
@@ -200,9 +201,10 @@ export function applyToState(state: SessionState, event: SessionEvent): void {
       break;
     }
     case "approval.requested": {
-      const { approval_id, call_id, tool, args, reason, rule } = event.data;
+      const { approval_id, lane_id, call_id, tool, args, reason, rule } = event.data;
       state.pending_approvals.push({
         approval_id,
+        lane_id,
         call_id,
         tool,
         args,
@@ -210,7 +212,7 @@ export function applyToState(state: SessionState, event: SessionEvent): void {
         rule,
         requested_at: event.at,
       });
-      state.activity = "awaiting_approval";
+      state.activity = activityOf(state);
       break;
     }
     case "approval.resolved": {
@@ -220,13 +222,12 @@ export function applyToState(state: SessionState, event: SessionEvent): void {
       if (decision === "allow_always" && approval && !state.allowed.includes(approval.rule)) {
         state.allowed.push(approval.rule);
       }
-      if (state.pending_approvals.length === 0 && state.turn) state.activity = "working";
+      state.activity = activityOf(state);
       break;
     }
     case "turn.completed":
-      state.activity = "idle";
       state.turn = undefined;
-      state.pending_approvals = [];
+      withdrawApprovals(state, MAIN_LANE);
       state.last_stop = event.data.stop_reason;
       if (event.data.message !== "") state.messages_count++;
       break;
@@ -264,7 +265,9 @@ export function applyToState(state: SessionState, event: SessionEvent): void {
     }
     case "lane.status": {
       const lane = findLane(state, event.data.lane_id);
-      if (lane) lane.status = event.data.status;
+      if (lane === undefined) break;
+      lane.status = event.data.status;
+      if (laneEnded(lane)) withdrawApprovals(state, lane.lane_id);
       break;
     }
     case "lane.delta": {
@@ -288,6 +291,18 @@ export function applyToState(state: SessionState, event: SessionEvent): void {
       break;
     }
   }
+}
+
+/** What a session does: an approval of its turn holds that up, another's waits beside it. */
+function activityOf({ turn, pending_approvals }: SessionState): SessionState["activity"] {
+  if (turn && !pending_approvals.some((it) => it.lane_id === MAIN_LANE)) return "working";
+  return pending_approvals.length > 0 ? "awaiting_approval" : "idle";
+}
+
+/** Nobody waits any more for what a lane asked. */
+function withdrawApprovals(state: SessionState, lane_id: string): void {
+  state.pending_approvals = state.pending_approvals.filter((it) => it.lane_id !== lane_id);
+  state.activity = activityOf(state);
 }
 
 function addHourCost(hours: HourCost[], at: string, usd: number, tokens: number): void {

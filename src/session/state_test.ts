@@ -100,7 +100,7 @@ Deno.test("a retry takes back the text of its model call, and of no earlier one"
 });
 
 Deno.test("approvals: pending until decided or the turn ends; allow_always is kept", () => {
-  const request = { tool: "run_command", args: {}, reason: "run x" };
+  const request = { lane_id: "main", tool: "run_command", args: {}, reason: "run x" };
   const fold = new Fold().created().add("turn.started", { turn_id: "turn_1", model: "m/m" })
     .add("approval.requested", {
       ...request,
@@ -122,6 +122,21 @@ Deno.test("approvals: pending until decided or the turn ends; allow_always is ke
   assertEquals([state.activity, state.pending_approvals], ["idle", []]);
   fold.add("approval.resolved", { approval_id: "appr_9", decision: "allow_always", by: "socket" });
   assertEquals(state.allowed, ["run x"]);
+});
+
+Deno.test("an approval that another lane asks for outlives turns and goes with its lane", () => {
+  const request = { call_id: "call_1", tool: "remember", args: {}, reason: "keep", rule: "x" };
+  const fold = new Fold().created().lane("lane_1").move("lane_1", "running")
+    .add("approval.requested", { ...request, approval_id: "appr_1", lane_id: "lane_1" })
+    .move("lane_1", "blocked");
+  const { state } = fold;
+  assertEquals(state.activity, "awaiting_approval");
+  fold.add("turn.started", { turn_id: "turn_1", model: "m/m" });
+  assertEquals(state.activity, "working");
+  fold.add("turn.completed", { turn_id: "turn_1", stop_reason: "ok", message: "", usage });
+  assertEquals([state.activity, state.pending_approvals.length], ["awaiting_approval", 1]);
+  fold.move("lane_1", "cancelled");
+  assertEquals([state.activity, state.pending_approvals], ["idle", []]);
 });
 
 Deno.test("pause, resume, end", () => {

@@ -33,7 +33,7 @@ export const lanesVerbs = [
       }),
     async handle({ services }, { session_id, lane_id, tail }) {
       const session = await services.hub.get(session_id);
-      const lane = session.lane(lane_id);
+      const lane = session.lanes.get(lane_id);
       return { ...lane, deltas: tail === 0 ? [] : await lastDeltas(session, lane_id, tail) };
     },
   }),
@@ -49,7 +49,7 @@ export const lanesVerbs = [
     output: () => z.object({ sub: z.int(), current_seq: z.int() }),
     async handle({ services, caller }, { session_id, lane_id, since_seq }) {
       const session = await services.hub.get(session_id);
-      if (lane_id !== undefined) session.lane(lane_id);
+      if (lane_id !== undefined) session.lanes.get(lane_id);
       const push = pushChannel(caller, "lanes.subscribe", "use the local socket or a WebSocket");
       const current_seq = session.published_seq;
       const sub = push.open(({ event: take, ended }) => {
@@ -76,7 +76,7 @@ export const lanesVerbs = [
     output: () => z.object({ killed: z.array(z.string()) }),
     async handle({ services, caller }, { session_id, lane_id, cascade, reason }) {
       const session = await services.hub.get(session_id);
-      return { killed: await session.killLane(lane_id, { cascade, reason, actor: caller.via }) };
+      return { killed: await session.lanes.kill(lane_id, { cascade, reason, actor: caller.via }) };
     },
   }),
   defineVerb({
@@ -87,7 +87,7 @@ export const lanesVerbs = [
     output: () => z.object({ lane_id: z.string(), pinned: z.boolean() }),
     async handle({ services, caller }, { session_id, lane_id, pinned }) {
       const session = await services.hub.get(session_id);
-      if (session.lane(lane_id).pinned !== pinned) {
+      if (session.lanes.get(lane_id).pinned !== pinned) {
         await session.emit("lane.note", {
           lane_id,
           text: `${pinned ? "pinned" : "unpinned"} over ${caller.via}`,

@@ -235,7 +235,11 @@ export const sessionVerbs = [
     }),
     output: () => z.object({ approval_id: z.string(), decision: z.string() }),
     async handle({ services, caller }, { session_id, approval_id, decision }) {
-      await (await services.hub.get(session_id)).approve(approval_id, decision, caller.via);
+      await (await services.hub.get(session_id)).approvals.decide(
+        approval_id,
+        decision,
+        caller.via,
+      );
       return { approval_id, decision };
     },
   }),

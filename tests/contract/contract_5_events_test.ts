@@ -34,7 +34,7 @@ const FIELDS: Record<string, string[]> = {
 const BEYOND: Record<string, string[]> = {
   "session.created": ["approval", "budget_usd"],
   "user.message": ["client_message_id"],
-  "approval.requested": ["rule"],
+  "approval.requested": ["lane_id", "rule"],
   "cost.tick": ["seen_seq"],
   "turn.completed": ["error"],
 };

@@ -1,0 +1,118 @@
+/** The lanes of a session: how they open, move and are killed (contract.md section 5). */
+import { SvcError } from "../platform/errors.ts";
+import { type EventData, type LaneStatus, MAIN_LANE } from "./events.ts";
+import { findLane, type Lane, laneEnded, laneMayMove, type SessionState } from "./state.ts";
+import type { Writer } from "./writer.ts";
+
+/** Why a lane moves, in words and as a code. */
+interface Cause {
+  reason: string;
+  reason_code: string;
+}
+
+export class Lanes {
+  readonly #state: SessionState;
+  readonly #writer: Writer;
+  readonly #stops = new Map<string, () => void>();
+
+  constructor(state: SessionState, writer: Writer) {
+    this.#state = state;
+    this.#writer = writer;
+  }
+
+  /** The lane of that id. @throws {SvcError} not_found. */
+  get(lane_id: string): Lane {
+    const lane = findLane(this.#state, lane_id);
+    if (lane === undefined) {
+      throw new SvcError(
+        "not_found",
+        `session ${this.#state.id} has no lane ${JSON.stringify(lane_id)}`,
+      );
+    }
+    return lane;
+  }
+
+  /** Opens a lane, pending. */
+  async open(lane: EventData["lane.created"]): Promise<void> {
+    await this.#writer.emit("lane.created", lane);
+  }
+
+  /**
+   * Moves a lane to another status; one that is unknown or there already stays as it is.
+   *
+   * @throws {Error} when contract.md section 5 does not allow the move: a defect of the caller.
+   */
+  async move(
+    lane_id: string,
+    status: LaneStatus,
+    reason: string,
+    reason_code: string,
+  ): Promise<void> {
+    const lane = findLane(this.#state, lane_id);
+    if (lane === undefined || lane.status === status) return;
+    if (!laneMayMove(lane.status, status)) {
+      throw new Error(`lane ${lane_id} cannot go from ${lane.status} to ${status}`);
+    }
+    const prev_status = lane.status;
+    await this.#writer.emit("lane.status", { lane_id, status, prev_status, reason, reason_code });
+  }
+
+  /** Moves the open lanes that `which` picks to cancelled; nothing is told to those who run them. */
+  async cancelOpen(which: (lane: Lane) => boolean, { reason, reason_code }: Cause): Promise<void> {
+    for (const lane of [...this.#state.lanes]) {
+      if (lane.lane_id === MAIN_LANE || laneEnded(lane) || !which(lane)) continue;
+      await this.move(lane.lane_id, "cancelled", reason, reason_code);
+    }
+  }
+
+  /**
+   * Ends a lane and, with `cascade`, the lanes below it: the work stops, lane.killed and
+   * lane.status are recorded.
+   *
+   * @returns the lanes that were ended.
+   * @throws {SvcError} not_found; conflict for the main lane, for one that has ended, and for one
+   * with lanes below it when `cascade` is false.
+   */
+  async kill(
+    lane_id: string,
+    options: { cascade: boolean; reason: string; actor: string },
+  ): Promise<string[]> {
+    const lane = this.get(lane_id);
+    if (lane_id === MAIN_LANE) {
+      throw new SvcError("conflict", "the main lane lives as long as its session", {
+        hint: "session.cancel ends its turn, session.kill the session",
+      });
+    }
+    if (laneEnded(lane)) {
+      throw new SvcError("conflict", `lane ${lane_id} is ${lane.status} already`);
+    }
+    const below = this.#state.lanes.filter((it) => it.parent_lane_id === lane_id && !laneEnded(it));
+    if (below.length > 0 && !options.cascade) {
+      throw new SvcError("conflict", `lane ${lane_id} has ${below.length} lanes below it`, {
+        hint: "set cascade to end them too",
+      });
+    }
+    const killed: string[] = [];
+    for (const child of below) killed.push(...await this.kill(child.lane_id, options));
+    const { reason, actor } = options;
+    await this.#writer.emit("lane.killed", { lane_id, reason, actor });
+    await this.move(lane_id, "cancelled", reason, "killed");
+    this.#stops.get(lane_id)?.();
+    return [...killed, lane_id];
+  }
+
+  /** Kills every open lane but the main one. */
+  async killAll(reason: string, actor: string): Promise<void> {
+    const open = () =>
+      this.#state.lanes.find((lane) => lane.lane_id !== MAIN_LANE && !laneEnded(lane));
+    for (let lane = open(); lane !== undefined; lane = open()) {
+      await this.kill(lane.lane_id, { cascade: true, reason, actor });
+    }
+  }
+
+  /** Has `stop` called when the lane is killed. @returns what takes that back. */
+  onKilled(lane_id: string, stop: () => void): () => void {
+    this.#stops.set(lane_id, stop);
+    return () => this.#stops.delete(lane_id);
+  }
+}

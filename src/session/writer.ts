@@ -1,0 +1,292 @@
+/**
+ * The single writer of a session's events, and the one who reads them back for its subscribers. The
+ * order of every event is: seq, journal, flush where the type demands it, fold, subscribers.
+ */
+import { setImmediate } from "node:timers";
+import { deadline } from "@std/async";
+import { messageOf, SvcError } from "../platform/errors.ts";
+import { DURABLE, type EventData, type EventType, MAIN_LANE, type SessionEvent } from "./events.ts";
+import type { Journal } from "./journal.ts";
+import { encodeRecord } from "./record.ts";
+import { planCheckpoint, type Retention } from "./retention.ts";
+import { applyToState, findLane, type SessionState } from "./state.ts";
+import {
+  type Deltas,
+  type Published,
+  type Sink,
+  type Source,
+  Subscription,
+} from "./subscription.ts";
+
+/** What a writer tells the session it writes for. */
+export interface WriterParts {
+  /** Called after each commit with its events; `durable` when the journal was flushed. */
+  onCommit(events: readonly Published[], durable: boolean): void;
+  /** Called when events could not be written and are gone. */
+  onFailed(error: SvcError): void;
+}
+
+interface Waiting {
+  type: EventType;
+  data: EventData[EventType];
+  done?: PromiseWithResolvers<SessionEvent>;
+}
+
+/** How long a slow subscriber may take for its last events when the daemon stops. */
+const DELIVER_GRACE_MS = 1_000;
+
+export class Writer implements Source {
+  readonly #state: SessionState;
+  readonly #journal: Journal;
+  readonly #parts: WriterParts;
+  #waiting: Waiting[] = [];
+  #jobs: (() => void)[] = [];
+  #compacting = false;
+  #draining = false;
+  #subscriptions = new Set<Subscription>();
+  /** session.ended is on its way: no event may follow it. */
+  #ending = false;
+  /** When it last committed, by a clock that is never set. */
+  #touched = performance.now();
+
+  constructor(state: SessionState, journal: Journal, parts: WriterParts) {
+    this.#state = state;
+    this.#journal = journal;
+    this.#parts = parts;
+  }
+
+  // ── writing ──────────────────────────────────────────────────────────────────────────────────
+
+  /**
+   * Records an event.
+   *
+   * @returns the event once it is in the journal (and on the disk, for the types of
+   * {@linkcode DURABLE}); subscribers have been handed it by then.
+   * @throws {SvcError} `ended` after session.ended; `internal` when the journal cannot be written,
+   * and then nothing of it remains.
+   */
+  emit<T extends EventType>(type: T, data: EventData[T]): Promise<SessionEvent> {
+    if (this.#ending || this.final) {
+      return Promise.reject(new SvcError("ended", `session ${this.#state.id} has ended`));
+    }
+    if (type === "session.ended") this.#ending = true;
+    const done = Promise.withResolvers<SessionEvent>();
+    this.#post({ type, data, done });
+    return done.promise;
+  }
+
+  /** Records text of the main lane, as session.delta and as lane.delta; nothing waits for it. */
+  emitText(turn_id: string, text: string): void {
+    const [own, lane] = this.#waiting.slice(-2);
+    // Text that comes within one turn of the event loop is one event.
+    if (own?.type === "session.delta" && lane?.type === "lane.delta") {
+      (own.data as EventData["session.delta"]).text += text;
+      (lane.data as EventData["lane.delta"]).content_block.text += text;
+      return;
+    }
+    if (this.#ending) return;
+    this.#post({ type: "session.delta", data: { turn_id, text } });
+    this.emitLaneText(MAIN_LANE, text);
+  }
+
+  /** Records output of a lane; nothing waits for it. */
+  emitLaneText(lane_id: string, text: string): void {
+    if (this.#ending) return;
+    const content_block = { type: "text" as const, text };
+    this.#post({ type: "lane.delta", data: { lane_id, delta_seq: 0, content_block } });
+  }
+
+  #post(waiting: Waiting): void {
+    this.#waiting.push(waiting);
+    this.#wake();
+  }
+
+  #wake(): void {
+    if (this.#draining) return;
+    this.#draining = true;
+    setImmediate(() => this.#drain());
+  }
+
+  /** Runs a job of the writer's between two commits. */
+  #betweenCommits(job: () => void): Promise<void> {
+    const done = Promise.withResolvers<void>();
+    this.#jobs.push(() => {
+      try {
+        done.resolve(job());
+      } catch (error) {
+        done.reject(error);
+      }
+    });
+    this.#wake();
+    return done.promise;
+  }
+
+  async #drain(): Promise<void> {
+    while (this.#waiting.length > 0 || this.#jobs.length > 0) {
+      for (const job of this.#jobs.splice(0)) job();
+      const batch = this.#waiting;
+      this.#waiting = [];
+      if (batch.length === 0) continue;
+      try {
+        await this.#commit(batch);
+      } catch (cause) {
+        const error = this.#unwritable(cause);
+        for (const { done } of batch) done?.reject(error);
+        this.#ending = false;
+        this.#parts.onFailed(error);
+      }
+    }
+    this.#draining = false;
+  }
+
+  async #commit(batch: Waiting[]): Promise<void> {
+    const at = new Date().toISOString();
+    const { id: session_id, last_seq: before } = this.#state;
+    const delta_seqs = new Map<string, number>();
+    let durable = false;
+    let lines = "";
+    const events = batch.map(({ type, data }, n): Published => {
+      if (type === "lane.delta") this.#numberDelta(data as EventData["lane.delta"], delta_seqs);
+      durable ||= DURABLE.has(type);
+      const event = { seq: before + 1 + n, at, type, data } as SessionEvent;
+      const data_json = JSON.stringify(data);
+      lines += encodeRecord(event, data_json);
+      return { ...event, session_id, data_json };
+    });
+    const [first_seq, last_seq] = [before + 1, before + events.length];
+    await this.#journal.append({ lines, first_seq, last_seq, at, durable });
+    this.#touched = performance.now();
+    events.forEach((event, n) => {
+      applyToState(this.#state, event);
+      for (const subscription of this.#subscriptions) subscription.push(event);
+      batch[n].done?.resolve(event);
+    });
+    this.#parts.onCommit(events, durable);
+  }
+
+  #numberDelta(delta: EventData["lane.delta"], numbered: Map<string, number>): void {
+    const { lane_id } = delta;
+    const last = numbered.get(lane_id) ?? findLane(this.#state, lane_id)?.delta_seq ?? 0;
+    delta.delta_seq = last + 1;
+    numbered.set(lane_id, last + 1);
+  }
+
+  /** Asserts that what is written now can be found later. @throws {SvcError} internal. */
+  requireWritable(): void {
+    try {
+      // An open file can be written long after it was deleted, with its directory or alone.
+      Deno.lstatSync(this.#journal.path);
+    } catch (cause) {
+      throw this.#unwritable(cause);
+    }
+  }
+
+  #unwritable(cause: unknown): SvcError {
+    return new SvcError(
+      "internal",
+      `the journal ${this.#journal.path} cannot be written: ${messageOf(cause)}`,
+      {
+        hint: "free disk space or mend the directory; what was journaled before is intact",
+        cause,
+      },
+    );
+  }
+
+  // ── reading ──────────────────────────────────────────────────────────────────────────────────
+
+  get published_seq(): number {
+    return this.#state.last_seq;
+  }
+
+  get final(): boolean {
+    return this.#state.state === "ended";
+  }
+
+  async *replay(since_seq: number): AsyncGenerator<Published> {
+    this.#requireKept(since_seq);
+    const { id: session_id } = this.#state;
+    for await (const event of this.#journal.read(since_seq)) {
+      yield { ...event, session_id, data_json: JSON.stringify(event.data) };
+    }
+  }
+
+  join(subscription: Subscription): void {
+    this.#subscriptions.add(subscription);
+  }
+
+  leave(subscription: Subscription): void {
+    this.#subscriptions.delete(subscription);
+  }
+
+  /**
+   * Makes a subscription; it delivers nothing before its `start` is called.
+   *
+   * @param options.since_seq the last seq the subscriber has; by default only what comes from now on.
+   * @throws {SvcError} validation when since_seq is beyond the last event; journal_trimmed when
+   * retention has rewritten what follows it.
+   */
+  subscribe(sink: Sink, options: { since_seq?: number; deltas?: Deltas }): Subscription {
+    const { since_seq = this.published_seq, deltas = "both" } = options;
+    if (since_seq > this.published_seq) {
+      throw new SvcError(
+        "validation",
+        `since_seq ${since_seq} is beyond the last event, ${this.published_seq}`,
+      );
+    }
+    this.#requireKept(since_seq);
+    return new Subscription(this, sink, { since_seq, deltas });
+  }
+
+  #requireKept(since_seq: number): void {
+    const { trimmed_seq } = this.#journal;
+    if (since_seq >= trimmed_seq) return;
+    const oldest_seq = trimmed_seq + 1;
+    throw new SvcError(
+      "journal_trimmed",
+      `events up to ${trimmed_seq} of session ${this.#state.id} are in a checkpoint`,
+      {
+        hint: `session.transcript has their outcome; subscribe with since_seq ${trimmed_seq}`,
+        details: { oldest_seq },
+      },
+    );
+  }
+
+  // ── keeping ──────────────────────────────────────────────────────────────────────────────────
+
+  /** Whether nothing was written for `ms`. */
+  quietFor(ms: number): boolean {
+    return !this.#draining && performance.now() - this.#touched >= ms;
+  }
+
+  /**
+   * Keeps the journal within its limits: rewrites the oldest finished turns into a checkpoint.
+   *
+   * @returns whether anything was rewritten.
+   */
+  async retain(limits: Retention): Promise<boolean> {
+    if (this.#compacting) return false;
+    this.#compacting = true;
+    try {
+      const plan = await planCheckpoint(this.#state.id, this.#journal, limits);
+      if (plan === undefined) return false;
+      const { event, end } = plan;
+      const line = encodeRecord(event, JSON.stringify(event.data));
+      const compaction = await this.#journal.compact(line, event.seq, end);
+      await this.#betweenCommits(() => compaction.finish());
+      return true;
+    } finally {
+      this.#compacting = false;
+    }
+  }
+
+  /** Lets go of subscribers and files; for the daemon's stop, after everything is recorded. */
+  async release(): Promise<void> {
+    const delivered = [...this.#subscriptions].map((subscription) => subscription.delivered);
+    await deadline(Promise.all(delivered), DELIVER_GRACE_MS).catch(() => {});
+    const error = new SvcError("shutting_down", "the daemon is stopping", {
+      hint: "subscribe again with since_seq when it is back",
+    });
+    for (const subscription of [...this.#subscriptions]) subscription.end(error);
+    this.#journal.release();
+  }
+}

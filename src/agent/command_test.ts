@@ -18,7 +18,10 @@ const sandboxes: Record<string, Sandbox | undefined> = {
   bubblewrap: runs ? await detectSandbox("auto") : undefined,
 };
 
+const FLOOD = new URL("../../tests/support/command_flood_main.ts", import.meta.url).href;
+
 interface Here {
+  kind: string;
   workdir: string;
   run(command: string, options?: Partial<CommandOptions>): Promise<CommandResult>;
 }
@@ -41,7 +44,7 @@ function each(name: string, body: (here: Here) => Promise<void>): void {
             ...options,
           });
         try {
-          await body({ workdir, run });
+          await body({ kind, workdir, run });
         } finally {
           await Deno.remove(workdir, { recursive: true });
         }
@@ -85,36 +88,43 @@ each("a command that does not exist says so", async ({ run }) => {
 
 each("a command runs out of time with all that it started", async ({ run }) => {
   const marker = `6${Deno.pid}1`;
-  const result = await run(`echo early; sleep ${marker} & sleep ${marker}`, { timeout_ms: 300 });
+  const result = await run(`echo early; sleep ${marker} & sleep ${marker}`, { timeout_ms: 2_000 });
   assertEquals([result.exit_code, result.timed_out, result.output], [null, true, "early\n"]);
-  assertLess(result.duration_ms, 2000);
   await assertGone(marker);
 });
 
 each("a child that ignores SIGTERM is killed", async ({ run }) => {
   const marker = `6${Deno.pid}2`;
   const command = `trap '' TERM; echo ready; while :; do sleep ${marker}; done`;
-  const result = await run(command, { timeout_ms: 300 });
+  const result = await run(command, { timeout_ms: 2_000 });
   assertEquals([result.timed_out, result.output], [true, "ready\n"]);
-  assertGreaterOrEqual(result.duration_ms, 550);
-  assertLess(result.duration_ms, 2000);
   await assertGone(marker);
 });
 
 each("a command may clean up on SIGTERM", async ({ run }) => {
   const command = "trap 'echo cleaned up; exit 0' TERM; echo ready; sleep 60 & wait";
-  const result = await run(command, { timeout_ms: 300 });
+  const result = await run(command, { timeout_ms: 2_000 });
   assertEquals([result.timed_out, result.output], [true, "ready\ncleaned up\n"]);
 });
 
 each("an aborted command rejects with the reason once it is dead", async ({ run }) => {
   const marker = `6${Deno.pid}3`;
   const stop = new AbortController();
-  const started = performance.now();
   const result = run(`sleep ${marker} & sleep ${marker}`, { signal: stop.signal });
   setTimeout(() => stop.abort(new Error("the person said stop")), 150);
   await assertRejects(() => result, Error, "the person said stop");
-  assertLess(performance.now() - started, 2000);
+  await assertGone(marker);
+});
+
+each("whenever it is aborted while it starts, nothing of it is left", async ({ run }) => {
+  const marker = `6${Deno.pid}5`;
+  const command = `trap '' TERM INT; while :; do sleep ${marker}; done`;
+  await Promise.all(Array.from({ length: 40 }, async (_, ms) => {
+    const stop = new AbortController();
+    const result = run(command, { signal: stop.signal });
+    setTimeout(() => stop.abort(new Error("stop")), ms);
+    await assertRejects(() => result, Error, "stop");
+  }));
   await assertGone(marker);
 });
 
@@ -144,7 +154,6 @@ each("a child left in the background neither delays the result nor stays", async
   const marker = `6${Deno.pid}4`;
   const holding = await run(`sleep ${marker} & echo hi`);
   assertEquals([holding.exit_code, holding.output], [0, "hi\n"]);
-  assertLess(holding.duration_ms, 2000);
   await assertGone(marker);
   const silent = await run(`sleep ${marker} >/dev/null 2>&1 & echo hi`);
   assertEquals([silent.exit_code, silent.output], [0, "hi\n"]);
@@ -152,12 +161,12 @@ each("a child left in the background neither delays the result nor stays", async
 });
 
 each("a grandchild that left the group does not delay the result", async ({ run }) => {
-  const result = await run("setsid sleep 3 & echo hi");
+  const result = await run("setsid sleep 10 & echo hi");
   assertEquals([result.exit_code, result.output], [0, "hi\n"]);
-  assertLess(result.duration_ms, 2500);
-  const late = await run("setsid sleep 3 & sleep 60", { timeout_ms: 200 });
+  assertLess(result.duration_ms, 10_000);
+  const late = await run("setsid sleep 10 & sleep 60", { timeout_ms: 200 });
   assertEquals(late.timed_out, true);
-  assertLess(late.duration_ms, 2500);
+  assertLess(late.duration_ms, 10_000);
 });
 
 each("a command ended by a signal says which", async ({ run }) => {
@@ -219,21 +228,16 @@ each("a command line too long for the system is an error", async ({ run }) => {
   await assertRejects(() => run(`: ${"x".repeat(200_000)}`), Error, "too long");
 });
 
-each("many commands leave neither descriptors nor memory behind", async ({ run }) => {
-  const { signal } = new AbortController();
-  const flood = () => run("head -c 1000000 /dev/zero | tr '\\0' x", { signal });
-  await Promise.all([flood(), flood()]);
-  const descriptors = countDescriptors();
-  const before = Deno.memoryUsage().rss;
-  for (let i = 0; i < 20; i++) await Promise.all([flood(), flood(), flood(), flood()]);
-  assertLessOrEqual(countDescriptors(), descriptors + 2);
-  assertLess(Deno.memoryUsage().rss - before, 64 * 1024 * 1024);
+each("many commands leave neither descriptors nor memory behind", async ({ kind }) => {
+  // In a process of its own: the tests that run beside this one open and close theirs.
+  const { stdout } = await new Deno.Command(Deno.execPath(), {
+    args: ["run", "--quiet", "--allow-all", FLOOD, kind],
+    stderr: "inherit",
+  }).output();
+  const { descriptors, rss } = JSON.parse(new TextDecoder().decode(stdout));
+  assertLessOrEqual(descriptors, 2);
+  assertLess(rss, 64 * 1024 * 1024);
 });
-
-function countDescriptors(): number {
-  if (Deno.build.os !== "linux") return 0;
-  return [...Deno.readDirSync(`/proc/${Deno.pid}/fd`)].length;
-}
 
 /** That no `sleep <marker>` is left, however the process table calls it. */
 async function assertGone(marker: string): Promise<void> {

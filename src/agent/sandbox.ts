@@ -2,7 +2,8 @@
  * Where the model's commands run: under bubblewrap, which shows them the system read-only, the
  * workdir and nothing else of the person's, or as a plain child where there is no bubblewrap.
  */
-import { isWithin } from "../platform/paths.ts";
+import { existingDirectory, mounts, personalDirectories } from "./sandbox_mounts.ts";
+import { toolchainsOf } from "./toolchains.ts";
 
 /** What `daemon.toml` says under `[sandbox] shell`. */
 export type ShellSandbox = "auto" | "bubblewrap" | "none";
@@ -13,8 +14,12 @@ export interface SandboxScope {
   workdir: string;
   /** Absolute real paths that no tool may see; the workdir itself is never one of them. */
   hidden: readonly string[];
+  /** Variables set beside those that every command has. */
+  env?: Readonly<Record<string, string>>;
   /** Whether the command reaches the network. */
   network: boolean;
+  /** Goes on when the daemon dies: what cut off would leave something half done. */
+  lasting?: boolean;
 }
 
 /** What to spawn for a command line, with the whole of its environment. */
@@ -25,6 +30,8 @@ export interface SandboxArgv {
   args: string[];
   /** Its environment: nothing else is inherited. */
   env: Record<string, string>;
+  /** Windows: the arguments are a command line already, not to be quoted. */
+  raw?: boolean;
 }
 
 /** Turns a shell command line into what to spawn. */
@@ -61,6 +68,23 @@ export async function detectSandbox(
   throw new Error(
     `[sandbox] shell = "bubblewrap", but ${found}; mend that or set shell = "auto" in daemon.toml`,
   );
+}
+
+/**
+ * What to spawn for a program and its arguments, which no shell looks at.
+ *
+ * @param sandbox where it runs
+ * @param argv the program, found on the PATH, and its arguments
+ * @param scope what it may see
+ */
+export function programArgv(
+  sandbox: Sandbox,
+  argv: readonly string[],
+  scope: SandboxScope,
+): SandboxArgv {
+  const { cmd, args, env } = sandbox.argv('exec "$0" "$@"', scope);
+  if (sandbox.kind === "none") return { cmd: argv[0], args: argv.slice(1), env };
+  return { cmd, args: [...args, ...argv], env };
 }
 
 /** The sandbox, or a clause that says why there is none. */
@@ -103,7 +127,6 @@ function bubblewrap(
   const personal = personalDirectories(environment);
   const home = existingDirectory(environment.HOME);
   const isolation = [
-    "--die-with-parent",
     "--new-session",
     "--unshare-pid",
     "--unshare-ipc",
@@ -111,8 +134,9 @@ function bubblewrap(
     "--unshare-cgroup-try",
     ...privileges,
   ];
-  // $HOME stays its own name: programs that ask the user database find the same, empty, place.
+  // $HOME stays its own name: programs that ask the user database find the same place.
   const commandHome = home === undefined || home === "/" ? "/tmp" : home;
+  const toolchains = home === undefined ? [] : toolchainsOf(home, environment.PATH);
   return {
     kind: "bubblewrap",
     argv(command, scope) {
@@ -120,8 +144,9 @@ function bubblewrap(
         cmd: program,
         args: [
           ...isolation,
+          ...(scope.lasting ? [] : ["--die-with-parent"]),
           ...(scope.network ? [] : ["--unshare-net"]),
-          ...mounts(scope, personal, commandHome),
+          ...mounts(scope, { personal, toolchains, home: commandHome }),
           "--chdir",
           scope.workdir,
           "--",
@@ -129,7 +154,7 @@ function bubblewrap(
           "-c",
           command,
         ],
-        env: commandEnvironment(environment, shell, commandHome, scope.workdir),
+        env: commandEnvironment(environment, shell, commandHome, scope),
       };
     },
   };
@@ -145,104 +170,11 @@ function plain(environment: Record<string, string>, note: string): Sandbox {
       return {
         cmd: shell,
         args: windows ? ["/d", "/s", "/c", command] : ["-c", command],
-        env: commandEnvironment(environment, shell, environment.HOME ?? "/tmp", scope.workdir),
+        env: commandEnvironment(environment, shell, environment.HOME ?? "/tmp", scope),
+        raw: windows,
       };
     },
   };
-}
-
-/**
- * Lays the command's file system: the system read-only, over it what hides things outside the
- * workdir, over that the workdir (which may lie in something hidden), over that what hides things
- * inside it.
- */
-function mounts(scope: SandboxScope, personal: readonly string[], home: string): string[] {
-  const { workdir } = scope;
-  const hidden = scope.hidden.filter((path) => path !== workdir && !carriesSystem(path));
-  const inside = existing(hidden.filter((path) => isWithin(path, workdir)));
-  const outside = existing(hidden.filter((path) => !isWithin(path, workdir)), personal);
-  const isPersonal = (path: string) => personal.some((directory) => isWithin(path, directory));
-  return [
-    // A session at "/" is possible for root; bound later, it would cover /dev and /proc again.
-    ...(workdir === "/" ? ["--bind", "/", "/"] : ["--ro-bind", "/", "/"]),
-    ...["--dev", "/dev", "--proc", "/proc"],
-    // For root without a user namespace these stay writable, whatever its capabilities.
-    ...["/proc/sys", "/proc/sysrq-trigger"].flatMap(readOnly),
-    ...personal.flatMap((path) => ["--tmpfs", path]),
-    ...outside.flatMap(cover),
-    ...(isPersonal(home) ? ["--dir", home] : []),
-    ...neededFromRun(scope).filter(isPersonal).flatMap(readOnly),
-    ...(workdir === "/" ? [] : ["--bind", workdir, workdir]),
-    ...directoriesAbove(inside, workdir).flatMap((path) => ["--bind", path, path]),
-    ...inside.flatMap(cover),
-    // So that a write to what is hidden fails rather than vanishes. Last: mount points are made.
-    ...[...outside, ...inside].filter((each) => each.is_directory)
-      .flatMap((each) => ["--remount-ro", each.path]),
-  ];
-}
-
-interface HiddenPath {
-  path: string;
-  is_directory: boolean;
-}
-
-function cover({ path, is_directory }: HiddenPath): string[] {
-  return is_directory ? ["--tmpfs", path] : ["--ro-bind", "/dev/null", path];
-}
-
-function readOnly(path: string): string[] {
-  return ["--ro-bind-try", path, path];
-}
-
-/**
- * The paths that need a cover: outermost ones that lie in none of the `covered` directories. One
- * that does not exist needs none, and bwrap would create it.
- */
-function existing(paths: readonly string[], covered: readonly string[] = []): HiddenPath[] {
-  const found: HiddenPath[] = [];
-  for (const path of outermost(paths)) {
-    if (covered.some((directory) => isWithin(path, directory))) continue;
-    try {
-      found.push({ path, is_directory: Deno.statSync(path).isDirectory });
-    } catch {
-      continue;
-    }
-  }
-  return found;
-}
-
-/**
- * The directories between the workdir and what is hidden in it. A mount point cannot be renamed,
- * but the directories above it can: a command that moved one of them would find the hidden path in
- * sight the next time. Bound to itself, each is a mount point too.
- */
-function directoriesAbove(hidden: readonly HiddenPath[], workdir: string): string[] {
-  const above = new Set<string>();
-  for (const { path } of hidden) {
-    for (let up = parent(path); up !== workdir && up !== "/"; up = parent(up)) above.add(up);
-  }
-  return [...above].sort((a, b) => a.length - b.length);
-}
-
-/** What a system does not work without, though it lies among the sockets of running programs. */
-function neededFromRun(scope: SandboxScope): string[] {
-  const resolver = scope.network ? realPath("/etc/resolv.conf") : undefined;
-  // NixOS keeps its programs under the first.
-  return ["/run/current-system", ...(resolver === undefined ? [] : [resolver])];
-}
-
-/** Directories that hold people's files and the sockets of running programs. */
-function personalDirectories(environment: Record<string, string>): string[] {
-  const { HOME, TMPDIR, XDG_RUNTIME_DIR } = environment;
-  const found = ["/tmp", "/var/tmp", "/run", "/home", "/root", HOME, TMPDIR, XDG_RUNTIME_DIR]
-    .map(existingDirectory)
-    .filter((path) => path !== undefined && !carriesSystem(path));
-  return outermost(found as string[]);
-}
-
-/** A directory that no command works without is not hidden, even if a session has it as workdir. */
-function carriesSystem(path: string): boolean {
-  return ["/usr", "/etc", "/bin", "/lib", "/dev", "/proc"].some((needed) => isWithin(needed, path));
 }
 
 /** Variables that say how to behave and nothing about who is asking. */
@@ -250,7 +182,7 @@ function commandEnvironment(
   environment: Record<string, string>,
   shell: string,
   home: string,
-  workdir: string,
+  { workdir, env }: SandboxScope,
 ): Record<string, string> {
   const chosen: Record<string, string> = {};
   for (const [name, value] of Object.entries(environment)) {
@@ -267,6 +199,7 @@ function commandEnvironment(
     PAGER: "cat",
     GIT_PAGER: "cat",
     GIT_TERMINAL_PROMPT: "0",
+    ...env,
   };
 }
 
@@ -325,36 +258,4 @@ function firstExisting(paths: readonly string[]): string | undefined {
       return false;
     }
   });
-}
-
-function existingDirectory(path: string | undefined): string | undefined {
-  if (path === undefined || !path.startsWith("/")) return undefined;
-  const real = realPath(path);
-  return real !== undefined && Deno.statSync(real).isDirectory ? real : undefined;
-}
-
-function realPath(path: string): string | undefined {
-  try {
-    return Deno.realPathSync(path);
-  } catch {
-    return undefined;
-  }
-}
-
-/** The paths that lie in no other of them, each once. */
-function outermost(paths: readonly string[]): string[] {
-  const kept: string[] = [];
-  const seen = new Set<string>();
-  for (const path of [...paths].sort((a, b) => a.length - b.length)) {
-    let up = path;
-    while (!seen.has(up) && up !== "/") up = parent(up);
-    if (seen.has(up)) continue;
-    seen.add(path);
-    kept.push(path);
-  }
-  return kept;
-}
-
-function parent(path: string): string {
-  return path.slice(0, path.lastIndexOf("/")) || "/";
 }

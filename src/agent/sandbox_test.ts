@@ -127,6 +127,35 @@ sandboxed(
 );
 
 sandboxed(
+  "toolchains in the home directory can be used, not changed; credentials beside them are not seen",
+  [
+    ...["work/", "home/.cargo/bin/tool", "home/.cargo/credentials.toml", "home/.ssh/id"],
+    ...["home/tools/bin/own", "home/.rustup/settings.toml", "home/go/pkg/mod/theirs/secret"],
+  ],
+  async (root) => {
+    const home = `${root}/home`;
+    Deno.writeTextFileSync(`${home}/.cargo/bin/tool`, "#!/bin/sh\necho works\n");
+    Deno.chmodSync(`${home}/.cargo/bin/tool`, 0o755);
+    const PATH = `${home}/.cargo/bin:${home}/tools/bin:${home}:/usr/bin:/bin`;
+    const sandbox = await detectSandbox("bubblewrap", { HOME: home, PATH });
+    const scope = { workdir: `${root}/work`, hidden: [`${home}/go/pkg/mod/theirs`] };
+    const { output } = await run(
+      "tool; cat ~/.rustup/settings.toml ~/tools/bin/own",
+      scope,
+      sandbox,
+    );
+    assertEquals(
+      output,
+      "works\ncontent of home/.rustup/settings.tomlcontent of home/tools/bin/own",
+    );
+    assert((await run("echo evil > ~/.cargo/bin/tool", scope, sandbox)).code !== 0);
+    for (const path of [".cargo/credentials.toml", ".ssh/id", "go/pkg/mod/theirs/secret"]) {
+      assert((await run(`cat ~/${path}`, scope, sandbox)).code !== 0, path);
+    }
+  },
+);
+
+sandboxed(
   "a directory above a hidden one cannot be moved to bring it into sight",
   ["work/a/b/hidden/token", "work/a/c"],
   async (root) => {

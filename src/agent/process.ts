@@ -1,0 +1,224 @@
+/** Runs one program, and ends it with all that it started. */
+import { setImmediate } from "node:timers/promises";
+import { messageOf } from "../platform/errors.ts";
+import { signalGroup } from "../platform/process_tree.ts";
+import type { Sandbox, SandboxArgv } from "./sandbox.ts";
+
+/** What {@linkcode runProcess} runs. */
+export interface ProcessOptions {
+  argv: SandboxArgv;
+  cwd: string;
+  /** What `argv` was made by: how the program is ended depends on it. */
+  sandbox: Sandbox["kind"];
+  timeout_ms: number;
+  /** Ends it. */
+  signal: AbortSignal;
+  /** Takes standard output as it comes; the chunk is valid during the call only. */
+  onStdout(chunk: Uint8Array): void;
+  /** Takes standard error; without it that is thrown away. */
+  onStderr?(chunk: Uint8Array): void;
+  /** Whether what it started may go on when it ends by itself: a deployment's server. */
+  may_leave?: boolean;
+}
+
+/** How a program ended. */
+export interface ProcessEnd {
+  /** `null` when a signal ended it or it ran out of time. */
+  exit_code: number | null;
+  /** The signal that ended it. Under bubblewrap it shows as an exit code of 128 + signal. */
+  signal: string | null;
+  timed_out: boolean;
+  duration_ms: number;
+}
+
+/** What a program gets to clean up between SIGTERM and SIGKILL. */
+const TERM_GRACE_MS = 1_000;
+/** How long output is waited for after the program is gone: a leftover child may hold the pipe. */
+const OUTPUT_GRACE_MS = 200;
+/** How long finding a command under its bwrap may take, on a machine that is busy. */
+const LOOKUP_MS = 5_000;
+/** How long the kernel may take to end what was killed. */
+const KILL_GRACE_MS = 100;
+const BUFFER_BYTES = 64 * 1024;
+const YIELD_EVERY_BYTES = 4 * 1024 * 1024;
+
+/**
+ * Runs a program to its end, its timeout or its abort, whichever comes first. Nothing that it
+ * started in its process group outlives the call, unless it may; under bubblewrap nothing at all
+ * does.
+ *
+ * @throws {Error} when it cannot be started, for instance because `cwd` is gone
+ * @throws the signal's reason when it was aborted, once the processes are dead
+ */
+export async function runProcess(options: ProcessOptions): Promise<ProcessEnd> {
+  options.signal.throwIfAborted();
+  const started = performance.now();
+  const child = spawn(options);
+  const pipes = [new Pipe(child.stdout, options.onStdout)];
+  if (options.onStderr !== undefined) pipes.push(new Pipe(child.stderr, options.onStderr));
+  const drained = Promise.all(pipes.map((pipe) => pipe.ended));
+  try {
+    const end = await firstOf(child.status, options);
+    if (end === "exit") {
+      await within(drained, OUTPUT_GRACE_MS);
+    } else {
+      const jailed = options.sandbox === "bubblewrap";
+      // The time to clean up begins when the command has been told.
+      if (jailed) await within(signalInside(child.pid, "TERM"), LOOKUP_MS);
+      else signalGroup(child.pid, "SIGTERM");
+      const stopped = await within(Promise.all([child.status, drained]), TERM_GRACE_MS);
+      if (stopped === undefined && jailed) {
+        await within(signalInside(child.pid, "KILL"), LOOKUP_MS);
+      }
+    }
+    if (end !== "exit" || !options.may_leave) signalGroup(child.pid, "SIGKILL");
+    const [status] = await Promise.all([
+      within(child.status, KILL_GRACE_MS),
+      within(drained, KILL_GRACE_MS),
+    ]);
+    if (end === "abort") throw options.signal.reason;
+    return {
+      exit_code: status === undefined || status.signal || end === "timeout" ? null : status.code,
+      signal: status?.signal ?? null,
+      timed_out: end === "timeout",
+      duration_ms: Math.round(performance.now() - started),
+    };
+  } finally {
+    await Promise.all(pipes.map((pipe) => pipe.close()));
+  }
+}
+
+/** One pipe for both streams keeps their order; without a POSIX shell there is no way to it. */
+const MERGED = Deno.build.os !== "windows";
+
+/**
+ * Runs a program as {@linkcode runProcess} does, with its standard error among its standard output.
+ *
+ * @param options.onOutput takes both as they come; the chunk is valid during the call only.
+ */
+export function runMerged(
+  { onOutput, argv, ...options }: Omit<ProcessOptions, "onStdout" | "onStderr"> & {
+    onOutput(chunk: Uint8Array): void;
+  },
+): Promise<ProcessEnd> {
+  return runProcess({
+    ...options,
+    argv: MERGED ? merged(argv) : argv,
+    onStdout: onOutput,
+    onStderr: MERGED ? undefined : onOutput,
+  });
+}
+
+function merged({ cmd, args, env }: SandboxArgv): SandboxArgv {
+  return { cmd: "/bin/sh", args: ["-c", 'exec "$@" 2>&1', "sh", cmd, ...args], env };
+}
+
+function spawn({ argv, cwd, onStderr }: ProcessOptions): Deno.ChildProcess {
+  try {
+    return new Deno.Command(argv.cmd, {
+      args: argv.args,
+      env: argv.env,
+      clearEnv: true,
+      cwd,
+      stdin: "null",
+      stdout: "piped",
+      stderr: onStderr === undefined ? "null" : "piped",
+      detached: true,
+      windowsRawArguments: argv.raw,
+    }).spawn();
+  } catch (cause) {
+    throw new Error(`cannot run a command in ${cwd}: ${explain(cwd, cause)}`, { cause });
+  }
+}
+
+function explain(cwd: string, cause: unknown): string {
+  try {
+    if (!Deno.statSync(cwd).isDirectory) return "it is no longer a directory";
+  } catch {
+    return "it is gone or may not be entered";
+  }
+  return messageOf(cause);
+}
+
+/** Which comes first; leaves no timer and no listener behind. */
+async function firstOf(
+  exit: Promise<unknown>,
+  { signal, timeout_ms }: ProcessOptions,
+): Promise<"exit" | "timeout" | "abort"> {
+  const end = Promise.withResolvers<"timeout" | "abort">();
+  const onAbort = () => end.resolve("abort");
+  // A delay that does not fit 31 bits would fire at once.
+  const timer = setTimeout(() => end.resolve("timeout"), Math.min(timeout_ms, 2 ** 31 - 1));
+  signal.addEventListener("abort", onAbort, { once: true });
+  try {
+    return await Promise.race([exit.then(() => "exit" as const), end.promise]);
+  } finally {
+    clearTimeout(timer);
+    signal.removeEventListener("abort", onAbort);
+  }
+}
+
+/**
+ * Signals what runs under a bwrap, past bwrap itself. SIGTERM would end that at once, and the kernel
+ * the command with it before it could clean up: it goes to the group of bwrap's one child, which as
+ * the first process of its namespace ignores it. SIGKILL goes to that child, with which the whole
+ * namespace ends. It must come before bwrap's own end: until the command begins, the child does not
+ * notice that its parent is gone and would live on without it. A bwrap that has no child yet needs
+ * nothing, for a child begins in its group and dies with that. A shell looks the child up, for Deno
+ * reads nothing under /proc without all permissions.
+ */
+async function signalInside(pid: number, signal: "TERM" | "KILL"): Promise<void> {
+  const script =
+    'read -r child rest <"/proc/$1/task/$1/children"; [ "$child" ] && kill -s "$2" -- "$3$child"';
+  await new Deno.Command("/bin/sh", {
+    args: ["-c", script, "sh", String(pid), signal, signal === "TERM" ? "-" : ""],
+    clearEnv: true,
+    stdin: "null",
+    stdout: "null",
+    stderr: "null",
+  }).output();
+}
+
+/** Reads a pipe through one buffer, and lets others have their turn when it floods. */
+class Pipe {
+  /** Resolves when nothing more can come; never rejects. */
+  readonly ended: Promise<void>;
+  readonly #reader: ReadableStreamBYOBReader;
+
+  constructor(stream: ReadableStream<Uint8Array>, onChunk: (chunk: Uint8Array) => void) {
+    this.#reader = stream.getReader({ mode: "byob" });
+    this.ended = this.#read(onChunk);
+  }
+
+  async #read(onChunk: (chunk: Uint8Array) => void): Promise<void> {
+    let buffer = new Uint8Array(BUFFER_BYTES);
+    let since_yield = 0;
+    while (true) {
+      const { value, done } = await this.#reader.read(buffer);
+      if (done || value === undefined) return;
+      onChunk(value);
+      since_yield += value.length;
+      buffer = new Uint8Array(value.buffer);
+      if (since_yield < YIELD_EVERY_BYTES) continue;
+      since_yield = 0;
+      await setImmediate();
+    }
+  }
+
+  /** Stops reading, also when something still holds the other end. */
+  async close(): Promise<void> {
+    await this.#reader.cancel();
+    await this.ended;
+  }
+}
+
+/** The promise's value if it comes in time. */
+async function within<T>(promise: Promise<T>, ms: number): Promise<T | undefined> {
+  const late = Promise.withResolvers<undefined>();
+  const timer = setTimeout(late.resolve, ms);
+  try {
+    return await Promise.race([promise, late.promise]);
+  } finally {
+    clearTimeout(timer);
+  }
+}

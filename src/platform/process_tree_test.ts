@@ -1,0 +1,78 @@
+import { assert, assertEquals } from "@std/assert";
+import { granted } from "../../tests/support/permissions.ts";
+import { gone } from "../../tests/support/svc.ts";
+import { descendantsOf, guardTree, killTree } from "./process_tree.ts";
+
+const ignore = !granted("run", "read") || Deno.build.os !== "linux";
+
+/** A program with a child, and a grandchild in a session of its own; their ids. */
+async function tree() {
+  const root = new Deno.Command("/bin/sh", {
+    args: ["-c", 'sleep 300 & echo $!; setsid sh -c "sleep 300 & echo \\$!; wait" & wait'],
+    stdout: "piped",
+    detached: true,
+  }).spawn();
+  const lines = root.stdout.pipeThrough(new TextDecoderStream()).getReader();
+  let text = "";
+  while (text.split("\n").length < 3) text += (await lines.read()).value ?? "";
+  await lines.cancel();
+  return { root, below: text.trim().split("\n").map(Number) };
+}
+
+Deno.test({
+  name: "a program is killed with its children, also those that left its group",
+  ignore,
+  async fn() {
+    const { root, below } = await tree();
+    const found = await descendantsOf(root.pid);
+    for (const pid of below) assert(found.some((it) => it.startsWith(`${pid}:`)), `${found}`);
+    await killTree(root.pid, found);
+    assertEquals((await root.status).signal, "SIGKILL");
+    for (const pid of below) assert(await gone(pid), `${pid} is still there`);
+  },
+});
+
+Deno.test({
+  name: "a process that has got an id since is left alone",
+  ignore,
+  async fn() {
+    const other = new Deno.Command("sleep", { args: ["300"] }).spawn();
+    const dead = new Deno.Command("true", { detached: true }).spawn();
+    await dead.status;
+    await killTree(dead.pid, [`${other.pid}:1`]);
+    assert(!(await gone(other.pid, 200)));
+    other.kill("SIGKILL");
+    await other.status;
+  },
+});
+
+Deno.test({
+  name: "a guard ends the tree when the process that started it is gone, and not before",
+  ignore,
+  async fn() {
+    const { root, below } = await tree();
+    const module = import.meta.resolve("./process_tree.ts");
+    const starter = new Deno.Command(Deno.execPath(), {
+      args: [
+        "eval",
+        `import { guardTree } from ${JSON.stringify(module)};
+        guardTree(${root.pid});
+        console.log("on guard");
+        await new Promise((done) => setTimeout(done, 1e6));`,
+      ],
+      stdout: "piped",
+    }).spawn();
+    const reader = starter.stdout.getReader();
+    await reader.read();
+    assert(!(await gone(root.pid, 200)));
+    starter.kill("SIGKILL");
+    await starter.status;
+    await reader.cancel();
+    await root.status;
+    for (const pid of below) assert(await gone(pid), `${pid} is still there`);
+
+    // One that is called off ends without a trace.
+    const stop = guardTree(Deno.pid);
+    await stop();
+  },
+});

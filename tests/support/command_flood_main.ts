@@ -1,0 +1,35 @@
+/** Runs many commands that flood their output, and prints what they leave of descriptors and bytes. */
+import { runCommand } from "../../src/agent/command.ts";
+import { detectSandbox } from "../../src/agent/sandbox.ts";
+
+const ROUNDS = 20;
+const AT_ONCE = 4;
+
+const sandbox = await detectSandbox(Deno.args[0] === "none" ? "none" : "auto");
+const workdir = await Deno.realPath(await Deno.makeTempDir({ prefix: "command" }));
+const { signal } = new AbortController();
+
+async function flood(): Promise<void> {
+  await Promise.all(Array.from({ length: AT_ONCE }, () =>
+    runCommand({
+      command: "head -c 1000000 /dev/zero | tr '\\0' x",
+      sandbox,
+      scope: { workdir, hidden: [], network: false },
+      timeout_ms: 20_000,
+      signal,
+    })));
+}
+
+function countDescriptors(): number {
+  if (Deno.build.os !== "linux") return 0;
+  return [...Deno.readDirSync("/proc/self/fd")].length;
+}
+
+await flood();
+const before = { descriptors: countDescriptors(), rss: Deno.memoryUsage().rss };
+for (let round = 0; round < ROUNDS; round++) await flood();
+console.log(JSON.stringify({
+  descriptors: countDescriptors() - before.descriptors,
+  rss: Deno.memoryUsage().rss - before.rss,
+}));
+await Deno.remove(workdir, { recursive: true });

@@ -82,15 +82,28 @@ function hexPort(port: number): string {
 export function isInOtherNamespace(inode: string): boolean | undefined {
   const own = Deno.readLinkSync("/proc/self/ns/pid");
   for (const { name: pid } of Deno.readDirSync("/proc")) {
-    if (!/^\d+$/.test(pid)) continue;
-    try {
-      for (const { name: fd } of Deno.readDirSync(`/proc/${pid}/fd`)) {
-        if (Deno.readLinkSync(`/proc/${pid}/fd/${fd}`) !== `socket:[${inode}]`) continue;
-        return Deno.readLinkSync(`/proc/${pid}/ns/pid`) !== own;
-      }
-    } catch {
-      // Another user's process, or one that has just ended.
-    }
+    if (!/^\d+$/.test(pid) || !holdsSocket(pid, inode)) continue;
+    const namespace = readLinkIfAny(`/proc/${pid}/ns/pid`);
+    if (namespace !== undefined) return namespace !== own;
   }
   return undefined;
+}
+
+function holdsSocket(pid: string, inode: string): boolean {
+  try {
+    return Deno.readDirSync(`/proc/${pid}/fd`)
+      .some(({ name: fd }) => readLinkIfAny(`/proc/${pid}/fd/${fd}`) === `socket:[${inode}]`);
+  } catch {
+    // Another user's process, or one that has just ended.
+    return false;
+  }
+}
+
+/** A descriptor may be closed at any moment. */
+function readLinkIfAny(path: string): string | undefined {
+  try {
+    return Deno.readLinkSync(path);
+  } catch {
+    return undefined;
+  }
 }

@@ -1,31 +1,352 @@
-import { assertEquals } from "@std/assert";
+import { assert, assertEquals, assertRejects, assertThrows } from "@std/assert";
 import { granted } from "../../tests/support/permissions.ts";
+import { canMount, SmallDisk } from "../../tests/support/small_disk.ts";
+import { Random } from "../../tests/support/random.ts";
 import { TempDir } from "../../tests/support/sessions.ts";
-import { openStateDb } from "../platform/state_db.ts";
-import { queryMemory } from "./memory.ts";
+import { SvcError } from "../platform/errors.ts";
+import { openStateDb, stateDbFiles } from "../platform/state_db.ts";
+import { AuditTrail } from "./audit.ts";
+import { CATEGORIES, type Category, type Reader, type Scope, SCOPES } from "./entry.ts";
+import { Memory } from "./memory.ts";
+import { MemoryStore } from "./store.ts";
+
+const ignore = !granted("read", "write", "sys") || Deno.build.os === "windows";
+
+/** A memory in a directory of its own. */
+class Fixture implements Disposable {
+  readonly dir = new TempDir();
+  readonly db_path = this.dir.join("state.db");
+  readonly audit_path = this.dir.join("cortex", "curator-audit.jsonl");
+  readonly audit = new AuditTrail(this.audit_path);
+  #ids = 0;
+  #open: Memory | undefined;
+
+  async open(): Promise<Memory> {
+    this.close();
+    const store = new MemoryStore(await openStateDb(this.db_path));
+    const newId = () => `mem_${String(++this.#ids).padStart(3, "0")}`;
+    return this.#open = await Memory.open({ store, audit: this.audit, newId });
+  }
+
+  close(): void {
+    this.#open?.close();
+    this.#open = undefined;
+  }
+
+  /** The ids in the audit trail. */
+  audited(): Promise<string[]> {
+    return Array.fromAsync(this.audit.records(), ({ entry_id }) => entry_id);
+  }
+
+  /** What lies in the database's files. */
+  bytes(): string {
+    const decoder = new TextDecoder("latin1");
+    return stateDbFiles(this.db_path).map((path) => {
+      try {
+        return decoder.decode(Deno.readFileSync(path));
+      } catch {
+        return "";
+      }
+    }).join("");
+  }
+
+  [Symbol.dispose](): void {
+    this.close();
+    this.dir[Symbol.dispose]();
+  }
+}
+
+function test(name: string, fn: (it: Fixture) => Promise<void>): void {
+  Deno.test({
+    name,
+    ignore,
+    async fn() {
+      using it = new Fixture();
+      await fn(it);
+    },
+  });
+}
+
+const reader = (name: string, workdir: string, trusted = true): Reader => {
+  return { session_id: `sess_${name}`, workdir, trusted };
+};
+
+const contents = (found: { content: string }[]) => found.map(({ content }) => content);
+
+test("an entry is found by its words in another form, the best fit first", async (it) => {
+  const memory = await it.open();
+  for (
+    const content of [
+      "The app deploys with make ship",
+      "A deployment needs a release tag",
+      "The staging server listens on port 8443",
+      "The production server listens on port 443",
+      "Die Prüfung läuft über Nacht",
+      "我们在北京部署应用",
+    ]
+  ) memory.remember({ content, category: "fact" });
+  const found = (text: string) => contents(memory.recall(text, { limit: 10 }));
+  assertEquals(found("deploying"), [
+    "The app deploys with make ship",
+    "A deployment needs a release tag",
+  ]);
+  assertEquals(found("What port has the staging server?"), [
+    "The staging server listens on port 8443",
+    "The production server listens on port 443",
+  ]);
+  assertEquals(found("prufung"), ["Die Prüfung läuft über Nacht"]);
+  assertEquals(found("部署在哪里"), ["我们在北京部署应用"]);
+  assertEquals(found("kubernetes"), []);
+});
+
+test("of entries that fit as well a warning comes first, then the recent", async (it) => {
+  const memory = await it.open();
+  const remember = (content: string, category: Category) =>
+    memory.remember({ content, category }, {});
+  remember("tests want docker one", "fact");
+  remember("tests want docker two", "gotcha");
+  const db = await openStateDb(it.db_path);
+  db.exec("UPDATE memory SET updated_at = '2020-01-01T00:00:00.000Z'");
+  db.close();
+  remember("tests want docker six", "fact");
+  assertEquals(contents(memory.recall("docker tests", { limit: 9 })), [
+    "tests want docker two",
+    "tests want docker six",
+    "tests want docker one",
+  ]);
+  const [best] = memory.recall("docker tests", { limit: 1 });
+  assertEquals([best.score, best.content], [1, "tests want docker two"]);
+});
+
+test("each scope is seen by its sessions, and an untrusted one sees little", async (it) => {
+  const memory = await it.open();
+  const writer = reader("a", "/work/one");
+  for (const scope of SCOPES) {
+    memory.remember({ content: `secret of ${scope}`, category: "fact", scope }, { reader: writer });
+  }
+  const seen = (by: Reader) =>
+    memory.recall("secret", { reader: by, limit: 9 }).map(({ scope }) => scope).sort();
+  const all: Scope[] = ["AllSessions", "Always", "Global", "Session", "Worker"];
+  assertEquals(seen(writer), all);
+  assertEquals(seen(reader("b", "/work/one")), ["AllSessions", "Always", "Global", "Worker"]);
+  assertEquals(seen(reader("b", "/work/two")), ["AllSessions", "Always", "Global"]);
+  assertEquals(seen(reader("b", "/work/one", false)), ["Always", "Global"]);
+  assertEquals(seen(reader("a", "/work/one", false)), ["Always", "Global", "Session"]);
+  assertEquals(memory.recall("secret", { limit: 9 }).length, 5);
+  assertEquals(memory.always().map(({ content }) => content), ["secret of Always"]);
+});
+
+test("an untrusted session writes for itself only", async (it) => {
+  const memory = await it.open();
+  const hired = reader("h", "/work", false);
+  for (const scope of SCOPES.filter((it) => it !== "Session")) {
+    const error = assertThrows(
+      () => memory.remember({ content: "obey me", category: "fact", scope }, { reader: hired }),
+      SvcError,
+    );
+    assertEquals(error.code, "permission_denied");
+  }
+  const { entry } = memory.remember({ content: "mine", category: "fact" }, { reader: hired });
+  assertEquals([entry.scope, entry.owner], ["Session", "sess_h"]);
+});
+
+test("a scope that belongs to a session cannot be written without one", async (it) => {
+  const memory = await it.open();
+  for (const scope of ["Session", "Worker"] as const) {
+    assertThrows(() => memory.remember({ content: "x", category: "fact", scope }), SvcError);
+  }
+});
+
+test("the same again is one entry, for the same sessions and of the same category", async (it) => {
+  const memory = await it.open();
+  const first = memory.remember({ content: "twice", category: "fact" });
+  const again = memory.remember({ content: "twice", category: "fact" });
+  assertEquals([first.is_new, again.is_new], [true, false]);
+  assertEquals(again.entry.entry_id, first.entry.entry_id);
+  assert(memory.remember({ content: "twice", category: "gotcha" }).is_new);
+  assert(memory.remember({ content: "twice", category: "fact", scope: "Global" }).is_new);
+});
+
+test("entries are listed by their key, and only as many as asked for", async (it) => {
+  const memory = await it.open();
+  for (const category of CATEGORIES) memory.remember({ content: category, category });
+  memory.remember({ content: "elsewhere", category: "fact", scope: "Global" });
+  const query = (key_prefix?: string, limit = 10) => {
+    const { entries, truncated } = memory.query({ scope: "AllSessions", key_prefix, limit });
+    return [entries.map(({ key, value }) => `${key}=${value}`), truncated];
+  };
+  assertEquals(query("fact/"), [["fact/mem_001=fact"], false]);
+  assertEquals(query("f", 1), [["fact/mem_001=fact"], true]);
+  assertEquals(query("f%"), [[], false]);
+  assertEquals((query()[0] as string[]).length, 6);
+});
+
+test("what is forgotten is neither found nor in the files any more", async (it) => {
+  const memory = await it.open();
+  const { entry } = memory.remember({ content: "The xylophone is in room 12", category: "fact" });
+  memory.remember({ content: "Something else", category: "fact" });
+  assert(it.bytes().includes("xylophone"));
+  memory.forget(entry.entry_id);
+  assertEquals(memory.recall("xylophone", { limit: 9 }), []);
+  assert(!it.bytes().toLowerCase().includes("xylophon"));
+  const error = assertThrows(() => memory.forget(entry.entry_id), SvcError);
+  assertEquals(error.code, "not_found");
+});
+
+test("what looks like a credential is refused, in content and tags", async (it) => {
+  const memory = await it.open();
+  const token = `ghp_${"a1B2".repeat(9)}`;
+  for (const proposal of [{ content: `use ${token}` }, { content: "x", tags: [token] }]) {
+    assertThrows(
+      () => memory.remember({ category: "fact", ...proposal }, { source_msg_id: "msg_1" }),
+      SvcError,
+      "looks like a GitHub token",
+    );
+  }
+  assert(!it.bytes().includes(token));
+  assertEquals(await it.audited(), []);
+});
+
+test("no text is an error to look for", async (it) => {
+  const memory = await it.open();
+  memory.remember({ content: "something", category: "fact" });
+  const random = new Random(7);
+  const parts = [
+    '"',
+    "*",
+    "(",
+    ")",
+    "^",
+    "NEAR",
+    "AND",
+    "OR NOT",
+    ":",
+    "-",
+    "words:",
+    "\0",
+    "é",
+    "\ud800",
+    "東",
+    "some",
+  ];
+  for (let n = 0; n < 500; n++) {
+    const text = Array.from({ length: 6 }, () => random.pick(parts)).join(random.pick(["", " "]));
+    memory.recall(text, { limit: 5 });
+  }
+});
+
+// ── the audit trail ────────────────────────────────────────────────────────────────────────────
+
+test("an automatic write has its record, one by a client has none", async (it) => {
+  const memory = await it.open();
+  const umask = Deno.umask(0);
+  const { entry } = memory.remember({ content: "by itself", category: "fact" }, {
+    reader: reader("a", "/work"),
+    source_msg_id: "msg_1",
+  });
+  Deno.umask(umask);
+  memory.remember({ content: "by a client", category: "fact" });
+  const { entry_id, category, content_sha, created_at: ts } = entry;
+  assertEquals(await Array.fromAsync(it.audit.records()), [
+    { ts, entry_id, category, content_sha, source_msg_id: "msg_1" },
+  ]);
+  assertEquals(Deno.statSync(it.audit_path).mode! & 0o777, 0o600);
+  assertEquals(Deno.statSync(it.dir.join("cortex")).mode! & 0o777, 0o700);
+});
+
+test("a write that its record cannot precede is none", async (it) => {
+  const memory = await it.open();
+  Deno.mkdirSync(it.audit_path, { recursive: true, mode: 0o700 });
+  Deno.chmodSync(it.dir.join("cortex"), 0o700);
+  const write = (into: Memory) =>
+    into.remember({ content: "unaudited", category: "fact" }, { source_msg_id: "msg_1" });
+  assertThrows(() => write(memory), SvcError, "is not a regular file");
+  Deno.removeSync(it.audit_path);
+  const again = await it.open();
+  assertEquals(again.recall("unaudited", { limit: 1 }), []);
+  assert(write(again).is_new);
+});
+
+test("a crash before the record undoes the write, one after it completes it", async (it) => {
+  const memory = await it.open();
+  const { entry } = memory.remember({ content: "kept", category: "fact" });
+  it.close();
+  const store = new MemoryStore(await openStateDb(it.db_path));
+  for (const entry_id of ["mem_before", "mem_after"]) {
+    const content_sha = entry_id;
+    store.hold({ ...entry, entry_id, content: entry_id, content_sha });
+  }
+  store.close();
+  const { category, content_sha, created_at: ts } = entry;
+  it.audit.append({ ts, entry_id: "mem_after", category, content_sha, source_msg_id: "m" });
+  const found = (await it.open()).query({ scope: "AllSessions", limit: 9 }).entries;
+  assertEquals(found.map(({ value }) => value), ["kept", "mem_after"]);
+  assertEquals(await it.audited(), ["mem_after"]);
+});
+
+test("a record that was cut off is cut away by the next", async (it) => {
+  const memory = await it.open();
+  const write = (content: string) =>
+    memory.remember({ content, category: "fact" }, { source_msg_id: "msg_1" });
+  write("one");
+  Deno.writeTextFileSync(it.audit_path, '{"ts":"2026-01-0', { append: true });
+  assertEquals(await it.audited(), ["mem_001"]);
+  write("two");
+  assertEquals(await it.audited(), ["mem_001", "mem_002"]);
+  assertEquals(Deno.readTextFileSync(it.audit_path).split("\n").length, 3);
+});
+
+test("an audit trail that others can read is not written on", async (it) => {
+  const memory = await it.open();
+  const write = (content: string) =>
+    memory.remember({ content, category: "fact" }, { source_msg_id: "msg_1" });
+  write("one");
+  Deno.chmodSync(it.audit_path, 0o644);
+  assertThrows(() => write("two"), SvcError, "has mode 0644");
+  await assertRejects(() => it.audited(), SvcError, "has mode 0644");
+  assertEquals(memory.recall("two", { limit: 1 }), []);
+});
+
+test("a paused lobe is paused after a restart too", async (it) => {
+  (await it.open()).setLobePaused("curator", true);
+  const memory = await it.open();
+  assertEquals([...memory.pausedLobes()], ["curator"]);
+  memory.setLobePaused("curator", true);
+  memory.setLobePaused("curator", false);
+  assertEquals([...memory.pausedLobes()], []);
+});
 
 Deno.test({
-  name: "entries are found by scope and by the letters their key begins with, in order of the key",
-  ignore: !granted("read", "write", "sys"),
+  name: "on a full disk nothing is half written, and what was audited is there when it has room",
+  ignore: ignore || !canMount(),
   async fn() {
-    using dir = new TempDir();
-    const db = await openStateDb(dir.join("state.db"));
-    const insert = db.prepare(
-      "INSERT INTO memory (scope, key, value, updated_at) VALUES (?, ?, ?, ?)",
-    );
-    const at = "2026-01-02T03:04:05.678Z";
-    for (const key of ["build/test", "build/%", "build_", "style"]) {
-      insert.run("Global", key, key, at);
+    using it = new Fixture();
+    using disk = new SmallDisk(it.dir.path, 16_384);
+    const memory = await it.open();
+    const write = (n: number) =>
+      memory.remember(
+        { content: `entry ${n} ${"of many words ".repeat(100)}`, category: "fact" },
+        { source_msg_id: "msg_1" },
+      );
+    write(0);
+    let refused = 0;
+    for (let n = 1; n <= 120; n++) {
+      // Room for some of the steps of a write.
+      disk.fill((n % 30) * 4);
+      try {
+        write(n);
+      } catch (error) {
+        assert(error instanceof SvcError, String(error));
+        refused++;
+      }
     }
-    insert.run("Session", "build/other", "x", at);
-    const keys = (key_prefix?: string, limit = 10) => {
-      const { entries, truncated } = queryMemory(db, { scope: "Global", key_prefix, limit });
-      return [entries.map((entry) => entry.key), truncated];
-    };
-    assertEquals(keys(), [["build/%", "build/test", "build_", "style"], false]);
-    assertEquals(keys("build/"), [["build/%", "build/test"], false]);
-    assertEquals(keys("build/%"), [["build/%"], false]);
-    assertEquals(keys("", 2), [["build/%", "build/test"], true]);
-    db.close();
+    assert(refused > 0 && refused < 120, `${refused} refused`);
+    assert(memory.recall("entry", { limit: 1 }).length > 0);
+    disk.free();
+    assert(write(-1).is_new);
+    const again = await it.open();
+    const { entries } = again.query({ scope: "AllSessions", limit: 10_000 });
+    const audited = await it.audited();
+    assertEquals(entries.map(({ key }) => key.split("/")[1]).sort(), audited.sort());
   },
 });

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { queryMemory, SCOPES } from "../cortex/memory.ts";
+import { SCOPES } from "../cortex/entry.ts";
 import { defineVerb } from "./define.ts";
 
 export const memoryVerbs = [
@@ -17,7 +17,7 @@ export const memoryVerbs = [
     access: "read",
     input: z.object({
       scope: z.enum(SCOPES),
-      key_prefix: z.string().max(500).optional(),
+      key_prefix: z.string().max(500).optional().describe("Keys are <category>/<entry_id>"),
       limit: z.int().min(1).max(1000).default(100),
     }),
     output: () =>
@@ -26,12 +26,7 @@ export const memoryVerbs = [
         truncated: z.boolean(),
       }),
     async handle({ services }, params) {
-      const db = await services.open_state_db();
-      try {
-        return queryMemory(db, params);
-      } finally {
-        db.close();
-      }
+      return (await services.cortex()).query(params);
     },
   }),
 ];

@@ -1,0 +1,99 @@
+/** What the memory consists of, and which session sees what of it (contract.md section 4). */
+
+/** What an entry is about. */
+export const CATEGORIES = [
+  "fact",
+  "preference",
+  "pattern",
+  "gotcha",
+  "anti_pattern",
+  "fix",
+] as const;
+export type Category = typeof CATEGORIES[number];
+
+/**
+ * For whom an entry holds:
+ *
+ * - `Session`: the session that wrote it.
+ * - `Worker`: the sessions of the same working directory.
+ * - `AllSessions`: every session of this user that is trusted.
+ * - `Global`: every session, the untrusted ones of hired work too.
+ * - `Always`: as `Global`, and every prompt has it, whatever the prompt is about.
+ */
+export const SCOPES = ["Session", "Worker", "AllSessions", "Global", "Always"] as const;
+export type Scope = typeof SCOPES[number];
+
+/** One thing that is remembered. It is never changed, only forgotten. */
+export interface Entry {
+  /** `mem_` and a ULID. */
+  entry_id: string;
+  category: Category;
+  scope: Scope;
+  /** The session id of `Session`, the working directory of `Worker`, else empty. */
+  owner: string;
+  content: string;
+  tags: string[];
+  /** SHA-256 of the content, in hex. */
+  content_sha: string;
+  created_at: string;
+  /** When it was last remembered again. */
+  updated_at: string;
+}
+
+/** What is to be remembered. */
+export interface Proposal {
+  content: string;
+  category: Category;
+  scope?: Scope;
+  tags?: string[];
+}
+
+/** The session that remembers or recalls. */
+export interface Reader {
+  session_id: string;
+  /** Absolute real path. */
+  workdir: string;
+  /** Untrusted ones do hired work: nothing of this user but what is `Global` is for them. */
+  trusted: boolean;
+}
+
+/** Whose an entry of a scope is that this session writes. */
+export function ownerOf(scope: Scope, { session_id, workdir }: Reader): string {
+  return scope === "Session" ? session_id : scope === "Worker" ? workdir : "";
+}
+
+/** The scopes, each with its owner, whose entries a session sees. */
+export function visibleTo(reader: Reader): [Scope, string][] {
+  return SCOPES
+    .filter((scope) => reader.trusted || (scope !== "Worker" && scope !== "AllSessions"))
+    .map((scope) => [scope, ownerOf(scope, reader)]);
+}
+
+/** Whether a session may write in a scope: an untrusted one speaks to nobody but itself. */
+export function mayWrite(scope: Scope, { trusted }: Reader): boolean {
+  return trusted || scope === "Session";
+}
+
+/** What `memory.query` knows an entry by: its category leads, so that a prefix picks one. */
+export function keyOf({ category, entry_id }: Entry): string {
+  return `${category}/${entry_id}`;
+}
+
+/** Characters of an entry's content and of a tag; number of tags. */
+export const CONTENT_MAX = 2_000;
+export const TAG_MAX = 60;
+export const TAGS_MAX = 10;
+
+/** The tools by which a model uses the memory; the curator asks under the same name. */
+export const REMEMBER = "remember";
+export const RECALL = "recall";
+
+/** Whether what is remembered by itself needs the person's word; a plain fact does not. */
+export function asksFirst(category: Category): boolean {
+  return category !== "fact";
+}
+
+/** What `allow_always` lets through: entries of that category. */
+export function ruleOf(category: Category): string {
+  return `${REMEMBER} ${category}`;
+}

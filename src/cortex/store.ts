@@ -1,0 +1,173 @@
+/** The memory's tables in `state.db`: entries and their full-text index, what is held back, lobes. */
+import type { DatabaseSync } from "node:sqlite";
+import { type Row, Statements } from "../platform/statements.ts";
+import type { Entry, Scope } from "./entry.ts";
+
+/** An entry that was found, and how well its words fit: FTS5's bm25, lower is better. */
+export type Found = Entry & { rank: number };
+
+const COLUMNS = "entry_id, category, scope, owner, content, tags, content_sha, created_at, " +
+  "updated_at";
+/** Whether an entry belongs to a `(scope, owner)` of :visible; everything does where that is null. */
+const VISIBLE = `(:visible IS NULL OR (scope, owner) IN (
+  SELECT value ->> 0, value ->> 1 FROM json_each(:visible)))`;
+/** Entries that are ranked for one search: it is what takes the time, some microseconds each. */
+const RANKED_MAX = 500;
+
+export class MemoryStore {
+  readonly #sql: Statements;
+
+  /** @param db a database of the current schema; {@linkcode MemoryStore.close} closes it. */
+  constructor(db: DatabaseSync) {
+    this.#sql = new Statements(db);
+    // What is forgotten must not lie on in free pages.
+    this.#sql.run("PRAGMA secure_delete = ON");
+  }
+
+  close(): void {
+    this.#sql.close();
+  }
+
+  // ── entries ──────────────────────────────────────────────────────────────────────────────────
+
+  /** @param words of content and tags, as the index is to have them. */
+  insert({ tags, ...entry }: Entry, words: readonly string[]): void {
+    this.#sql.run(
+      `INSERT INTO memory (${COLUMNS}, words) VALUES (:entry_id, :category, :scope, :owner,
+         :content, :tags, :content_sha, :created_at, :updated_at, :words)`,
+      { ...entry, tags: JSON.stringify(tags), words: words.join(" ") },
+    );
+  }
+
+  /** The id of the entry that says the same to the same sessions, with its time moved to `now`. */
+  touch({ scope, owner, category, content_sha }: Entry, now: string): string | undefined {
+    const row = this.#sql.get(
+      `UPDATE memory SET updated_at = :now WHERE scope = :scope AND owner = :owner
+         AND category = :category AND content_sha = :content_sha RETURNING entry_id`,
+      { scope, owner, category, content_sha, now },
+    );
+    return row?.entry_id as string | undefined;
+  }
+
+  /** Forgets an entry for good, in the log too. @returns false when there is none of that id. */
+  remove(entry_id: string): boolean {
+    const { changes } = this.#sql.run("DELETE FROM memory WHERE entry_id = :entry_id", {
+      entry_id,
+    });
+    if (changes === 0) return false;
+    this.#sql.get("PRAGMA wal_checkpoint(TRUNCATE)");
+    return true;
+  }
+
+  count(): number {
+    return this.#sql.get("SELECT count(*) AS count FROM memory")!.count as number;
+  }
+
+  /**
+   * Finds the entries that match FTS5 terms best, the best first.
+   *
+   * @param visible the scopes and owners to look in; all when it is left out.
+   */
+  search(terms: readonly string[], limit: number, visible?: [Scope, string][]): Found[] {
+    const match = this.#telling(terms).join(" OR ");
+    if (match === "") return [];
+    const rows = this.#sql.all(
+      `SELECT * FROM (
+         SELECT ${COLUMNS}, rank FROM memory_words JOIN memory ON seq = memory_words.rowid
+         WHERE memory_words MATCH :match AND ${VISIBLE}
+         ORDER BY memory_words.rowid DESC LIMIT ${RANKED_MAX})
+       ORDER BY rank LIMIT :limit`,
+      { match, limit, visible: visible === undefined ? null : JSON.stringify(visible) },
+    );
+    return rows.map((row) => ({ ...toEntry(row), rank: row.rank as number }));
+  }
+
+  /**
+   * The rarest of the terms, so many that not too much is to be ranked: common ones tell little. Of
+   * a single common one the newest entries have to do.
+   */
+  #telling(terms: readonly string[]): string[] {
+    const counted = terms.map((term) => {
+      const row = this.#sql.get(
+        `SELECT count(*) AS count FROM (
+           SELECT 1 FROM memory_words WHERE memory_words MATCH :term LIMIT ${RANKED_MAX})`,
+        { term },
+      );
+      return { term, count: row!.count as number };
+    });
+    let ranked = 0;
+    return counted
+      .filter(({ count }) => count > 0)
+      .sort((a, b) => a.count - b.count)
+      .filter(({ count }, n) => (ranked += count) <= RANKED_MAX || n === 0)
+      .map(({ term }) => term);
+  }
+
+  /** The entries of a scope, the newest first. */
+  ofScope(scope: Scope): Entry[] {
+    return this.#sql.all(
+      `SELECT ${COLUMNS} FROM memory WHERE scope = :scope ORDER BY updated_at DESC, seq DESC`,
+      { scope },
+    ).map(toEntry);
+  }
+
+  /** The entries of a scope whose key begins with `prefix`, in order of their keys. */
+  byKey(scope: Scope, prefix: string, limit: number): Entry[] {
+    return this.#sql.all(
+      `SELECT ${COLUMNS}, category || '/' || entry_id AS key FROM memory
+       WHERE scope = :scope AND substr(key, 1, length(:prefix)) = :prefix
+       ORDER BY key LIMIT :limit`,
+      { scope, prefix, limit },
+    ).map(toEntry);
+  }
+
+  // ── automatic writes ─────────────────────────────────────────────────────────────────────────
+
+  /** Keeps an entry where nobody sees it until {@linkcode MemoryStore.release}. */
+  hold(entry: Entry): void {
+    this.#sql.run(
+      "INSERT INTO memory_held (entry_id, entry) VALUES (:entry_id, :entry)",
+      { entry_id: entry.entry_id, entry: JSON.stringify(entry) },
+    );
+  }
+
+  held(): Entry[] {
+    return this.#sql.all("SELECT entry FROM memory_held")
+      .map(({ entry }) => JSON.parse(entry as string));
+  }
+
+  /** Makes a held entry one of the memory's. */
+  release(entry: Entry, words: readonly string[]): void {
+    this.#sql.transaction(() => {
+      this.insert(entry, words);
+      this.drop(entry.entry_id);
+    });
+  }
+
+  /** Forgets a held entry. */
+  drop(entry_id: string): void {
+    this.#sql.run("DELETE FROM memory_held WHERE entry_id = :entry_id", { entry_id });
+  }
+
+  // ── lobes ────────────────────────────────────────────────────────────────────────────────────
+
+  pausedLobes(): Set<string> {
+    return new Set(
+      this.#sql.all("SELECT lobe FROM paused_lobes").map(({ lobe }) => lobe as string),
+    );
+  }
+
+  setLobePaused(lobe: string, paused: boolean): void {
+    const sql = paused
+      ? "INSERT OR IGNORE INTO paused_lobes (lobe) VALUES (:lobe)"
+      : "DELETE FROM paused_lobes WHERE lobe = :lobe";
+    this.#sql.run(sql, { lobe });
+  }
+}
+
+function toEntry(row: Row): Entry {
+  const { entry_id, category, scope, owner, content, tags, content_sha, created_at, updated_at } =
+    row as unknown as Omit<Entry, "tags"> & { tags: string };
+  const entry = { entry_id, category, scope, owner, content, tags: JSON.parse(tags) };
+  return { ...entry, content_sha, created_at, updated_at };
+}

@@ -1,0 +1,202 @@
+import * as z from "zod";
+import { CATEGORIES, CONTENT_MAX, SCOPES, TAG_MAX, TAGS_MAX } from "../cortex/entry.ts";
+import { LOBES } from "../cortex/lobes.ts";
+import { MAIN_LANE, PUBLISHED } from "../session/events.ts";
+import type { Session } from "../session/session.ts";
+import { type Context, defineVerb } from "./define.ts";
+import { session_id } from "./session.ts";
+
+const tags = z.array(z.string().trim().min(1).max(TAG_MAX)).max(TAGS_MAX);
+const severity = z.enum(["info", "warning", "error"]);
+const lobe = z.enum(LOBES);
+const timestamp = z.iso.datetime();
+
+const note = z.object({
+  seq: z.int().describe("seq of its event, which is also its id"),
+  at: timestamp,
+  text: z.string(),
+  tags: z.array(z.string()),
+  severity,
+  by: z.string(),
+});
+
+const entry = z.object({
+  entry_id: z.string(),
+  category: z.enum(CATEGORIES),
+  scope: z.enum(SCOPES),
+  owner: z.string().describe("Session id or working directory that it belongs to, if any"),
+  content: z.string(),
+  tags: z.array(z.string()),
+  content_sha: z.string(),
+  created_at: timestamp,
+  updated_at: timestamp,
+});
+
+const auditRecord = z.object({
+  ts: timestamp,
+  entry_id: z.string(),
+  category: z.string(),
+  content_sha: z.string(),
+  source_msg_id: z.string(),
+});
+
+export const cortexVerbs = [
+  defineVerb({
+    name: "cortex.remember",
+    summary: "Remembers something for later sessions.",
+    access: "write",
+    input: z.object({
+      content: z.string().trim().min(1).max(CONTENT_MAX)
+        .describe("A sentence that can be understood alone"),
+      category: z.enum(CATEGORIES),
+      scope: z.enum(SCOPES).optional().describe("Default: AllSessions"),
+      tags: tags.optional(),
+      session_id: session_id.optional()
+        .describe("The session whose entry it is in scope Session or Worker"),
+    }),
+    output: () => z.object({ entry_id: z.string(), is_new: z.boolean() }),
+    async handle(context, { session_id, ...proposal }) {
+      const session = await sessionOf(context, session_id);
+      const cortex = await context.services.cortex();
+      const { entry: { entry_id }, is_new } = await cortex.remember(proposal, session);
+      return { entry_id, is_new };
+    },
+  }),
+  defineVerb({
+    name: "cortex.recall",
+    summary: "Finds what is remembered, by its words in any form; the best first.",
+    access: "read",
+    input: z.object({
+      query: z.string().min(1).max(10_000),
+      limit: z.int().min(1).max(100).default(10),
+      session_id: session_id.optional()
+        .describe("Only what this session sees; without it all entries"),
+    }),
+    output: () =>
+      z.object({
+        entries: z.array(
+          entry.extend({ score: z.number().describe("Against the best, which is 1") }),
+        ),
+      }),
+    async handle(context, { query, limit, session_id }) {
+      const session = await sessionOf(context, session_id);
+      return { entries: await (await context.services.cortex()).recall(query, limit, session) };
+    },
+  }),
+  defineVerb({
+    name: "cortex.forget",
+    summary: "Forgets an entry of the memory for good.",
+    access: "write",
+    destructive: true,
+    input: z.object({ entry_id: z.string().min(1).max(100) }),
+    output: () => z.object({ entry_id: z.string() }),
+    async handle({ services }, { entry_id }) {
+      await (await services.cortex()).forget(entry_id);
+      return { entry_id };
+    },
+  }),
+  defineVerb({
+    name: "cortex.audit",
+    summary: "Lists the memory's automatic writes, the oldest first.",
+    access: "read",
+    input: z.object({
+      limit: z.int().min(1).max(1000).default(100).describe("Number of the last records"),
+    }),
+    output: () => z.object({ records: z.array(auditRecord) }),
+    async handle({ services }, { limit }) {
+      return { records: await (await services.cortex()).audit(limit) };
+    },
+  }),
+  defineVerb({
+    name: "cortex.publish",
+    summary: "Publishes a note to a session; its subscribers get it as lane.note.",
+    access: "write",
+    input: z.object({
+      session_id,
+      note: z.object({
+        text: z.string().trim().min(1).max(4_000),
+        tags: tags.default([]),
+        severity: severity.default("info"),
+      }),
+    }),
+    output: () => z.object({ seq: z.int(), at: timestamp }),
+    async handle({ services, caller }, { session_id, note: { text, tags, severity } }) {
+      const session = await services.hub.get(session_id);
+      const { seq, at } = await session.emit("lane.note", {
+        lane_id: MAIN_LANE,
+        text,
+        reason_code: PUBLISHED,
+        note: { tags, severity, by: caller.via },
+      });
+      return { seq, at };
+    },
+  }),
+  defineVerb({
+    name: "cortex.notes",
+    summary: "Lists the notes that were published to a session, as long as its journal has them.",
+    access: "read",
+    input: z.object({
+      session_id,
+      limit: z.int().min(1).max(1000).default(100).describe("Number of the last notes"),
+    }),
+    output: () => z.object({ notes: z.array(note) }),
+    async handle({ services }, { session_id, limit }) {
+      return { notes: await lastNotes(await services.hub.get(session_id), limit) };
+    },
+  }),
+  defineVerb({
+    name: "cortex.lobes_list",
+    summary: "Lists the lobes, which work for the sessions beside their conversation.",
+    access: "read",
+    input: z.object({}),
+    output: () =>
+      z.object({
+        lobes: z.array(z.object({
+          lobe,
+          summary: z.string(),
+          status: z.enum(["off", "paused", "idle", "working"]),
+        })),
+      }),
+    async handle({ services }) {
+      return { lobes: await (await services.cortex()).lobes() };
+    },
+  }),
+  defineVerb({
+    name: "cortex.lobe_pause",
+    summary: "Pauses a lobe, beyond a restart too; what it is at, it finishes.",
+    access: "write",
+    idempotent: true,
+    input: z.object({ lobe }),
+    output: () => z.object({ lobe, paused: z.boolean() }),
+    async handle({ services }, { lobe }) {
+      await (await services.cortex()).setLobePaused(lobe, true);
+      return { lobe, paused: true };
+    },
+  }),
+  defineVerb({
+    name: "cortex.lobe_resume",
+    summary: "Lets a paused lobe go on.",
+    access: "write",
+    idempotent: true,
+    input: z.object({ lobe }),
+    output: () => z.object({ lobe, paused: z.boolean() }),
+    async handle({ services }, { lobe }) {
+      await (await services.cortex()).setLobePaused(lobe, false);
+      return { lobe, paused: false };
+    },
+  }),
+];
+
+async function sessionOf({ services }: Context, id: string | undefined) {
+  return id === undefined ? undefined : await services.hub.get(id);
+}
+
+async function lastNotes({ journal }: Session, limit: number): Promise<z.output<typeof note>[]> {
+  const notes: z.output<typeof note>[] = [];
+  for await (const { seq, at, type, data } of journal.read(journal.trimmed_seq)) {
+    if (type !== "lane.note" || data.note === undefined) continue;
+    notes.push({ seq, at, text: data.text, ...data.note });
+    if (notes.length > limit) notes.shift();
+  }
+  return notes;
+}

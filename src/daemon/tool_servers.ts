@@ -1,0 +1,36 @@
+/** The tool servers of a daemon. Loaded when a policy names one, or a project may. */
+import { programArgv, type Sandbox, type SandboxScope } from "../agent/sandbox.ts";
+import { type ExternalPolicy, ExternalServers } from "../mcp/external.ts";
+import { SessionTools } from "../mcp/external_tools.ts";
+import type { LogFile } from "../platform/log.ts";
+import type { Env } from "../platform/paths.ts";
+import { SYSTEM_CLOCK } from "../tasks/clock.ts";
+
+export interface ToolServerParts {
+  env: Env;
+  log: LogFile;
+  policy: ExternalPolicy;
+  sandbox(): Promise<Sandbox>;
+  /** What a command in a directory may see. */
+  scope(workdir: string): SandboxScope;
+}
+
+/** The servers, and what turns are given of them. */
+export interface ToolServers {
+  servers: ExternalServers;
+  session_tools: SessionTools;
+}
+
+/** Makes the tool servers; none is started. */
+export function makeToolServers(parts: ToolServerParts): ToolServers {
+  const { env, log, policy, sandbox, scope } = parts;
+  const servers = new ExternalServers({
+    env,
+    log,
+    clock: SYSTEM_CLOCK,
+    onSecrets: (secrets) => log.mask(...secrets),
+    confine: async (argv, workdir, env) =>
+      programArgv(await sandbox(), argv, { ...scope(workdir), env }),
+  }, policy);
+  return { servers, session_tools: new SessionTools(servers) };
+}

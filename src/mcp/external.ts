@@ -1,0 +1,299 @@
+/**
+ * All tool servers: those of the operator's policy and, where that is allowed, those of the projects
+ * that sessions work in. A server is shared by the sessions that may use it; a trusted and an
+ * untrusted session never share one.
+ */
+import { messageOf, SvcError } from "../platform/errors.ts";
+import type { Log } from "../platform/log.ts";
+import { nearestOf } from "../platform/nearest.ts";
+import type { Env } from "../platform/paths.ts";
+import type { Trust } from "../session/events.ts";
+import type { Clock } from "../tasks/clock.ts";
+import type { BreakerState } from "./external_breaker.ts";
+import type { RemoteTool } from "./external_connection.ts";
+import { credentialsOf, masker } from "./external_credentials.ts";
+import { type Policy, ProjectPolicy, type ServerEntry } from "./external_policy.ts";
+import { ExternalServer, type Tested } from "./external_server.ts";
+import { type Confine, targetOf } from "./external_target.ts";
+
+/** What the configuration says of tool servers. */
+export interface ExternalPolicy {
+  /** The operator's own. */
+  policy: Policy;
+  allow_project: boolean;
+  /** Variables that a project's servers may be given. */
+  project_env: readonly string[];
+}
+
+export interface ExternalParts {
+  env: Env;
+  clock: Clock;
+  log: Log;
+  /** Told the credentials that are in use, so that they are masked in the log too. */
+  onSecrets(secrets: readonly string[]): void;
+  /** Puts a project's program into the sandbox of commands. */
+  confine: Confine;
+}
+
+/** For whom servers are looked up. */
+export interface ExternalScope {
+  trust: Trust;
+  /** The session's directory; without one only the operator's servers are there. */
+  workdir?: string;
+}
+
+/** A tool that a server offers. */
+export interface OfferedTool {
+  server: ExternalServer;
+  /** Whose policy the server stands in. */
+  scope: ServerScope;
+  tool: RemoteTool;
+}
+
+export type ServerScope = "operator" | "project";
+
+/** Why the tools of a server are missing. */
+export interface ServerProblem {
+  server: string;
+  message: string;
+}
+
+/** What the servers of a scope offer. */
+export interface Offer {
+  offered: OfferedTool[];
+  /** Names of all servers that the scope may use. */
+  servers: string[];
+  problems: ServerProblem[];
+}
+
+/** A server as lists show it. */
+export interface ServerItem {
+  name: string;
+  scope: ServerScope;
+  transport: ServerEntry["transport"];
+  trust: Trust;
+  enabled: boolean;
+  /** Why it cannot be used. */
+  problem?: string;
+  /** Programs that run or connections that are open. */
+  connected: number;
+  breaker: BreakerState;
+  /** Number of its tools, once they were listed. */
+  tools?: number;
+}
+
+interface Definition {
+  entry: ServerEntry;
+  scope: ServerScope;
+  workdir?: string;
+  problem?: string;
+  /** Its variables or headers, credentials filled in. */
+  values: Record<string, string>;
+  /** What of them must not show. */
+  secrets: readonly string[];
+}
+
+const TRUSTS: readonly Trust[] = ["trusted", "untrusted"];
+
+export class ExternalServers {
+  readonly #parts: ExternalParts;
+  #policy: ExternalPolicy;
+  #projects = new Map<string, ProjectPolicy>();
+  /** By what they are made from and for whom; see {@linkcode ExternalServers.#server}. */
+  #servers = new Map<string, ExternalServer>();
+  #retired: ExternalServer[] = [];
+  #closed = false;
+
+  constructor(parts: ExternalParts, policy: ExternalPolicy) {
+    this.#parts = parts;
+    this.#policy = policy;
+  }
+
+  /** Goes over to another policy: servers that are not in it as they were end after their calls. */
+  configure(policy: ExternalPolicy): void {
+    this.#policy = policy;
+    this.#projects.clear();
+    const kept = new Set(
+      policy.policy.servers.flatMap((entry) => TRUSTS.map((trust) => keyOf({ entry }, trust))),
+    );
+    for (const key of this.#servers.keys()) if (!kept.has(key)) this.#retire(key);
+  }
+
+  /**
+   * The tools of the servers that the scope may use, sorted by server and name.
+   *
+   * @param only of this server; default of all.
+   * @returns with the names of all servers, and why the tools of some are missing.
+   * @throws {SvcError} not_found for a server that is in no policy.
+   * @throws the signal's reason.
+   */
+  async tools(scope: ExternalScope, signal: AbortSignal, only?: string): Promise<Offer> {
+    const { definitions, problems } = await this.#definitions(scope);
+    const wanted = only === undefined ? definitions : [find(definitions, only)];
+    const lists = await Promise.all(wanted.map(async (definition) => {
+      const { entry: { name, enabled }, problem } = definition;
+      if (!enabled) return [];
+      try {
+        if (problem !== undefined) throw new Error(problem);
+        const server = this.#server(definition, scope.trust);
+        const tools = await server.tools(signal);
+        return tools.map((tool): OfferedTool => ({ server, scope: definition.scope, tool }));
+      } catch (error) {
+        signal.throwIfAborted();
+        problems.push({ server: name, message: messageOf(error) });
+        return [];
+      }
+    }));
+    const offered = lists.flat().sort((a, b) =>
+      compare(a.server.entry.name, b.server.entry.name) || compare(a.tool.name, b.tool.name)
+    );
+    const servers = definitions.map(({ entry }) => entry.name);
+    return { offered, servers, problems: problems.sort((a, b) => compare(a.server, b.server)) };
+  }
+
+  /** The servers that the scope may use. Starts none. */
+  async list(scope: ExternalScope): Promise<{ items: ServerItem[]; problems: ServerProblem[] }> {
+    const { definitions, problems } = await this.#definitions(scope);
+    const items = definitions.map((definition): ServerItem => {
+      const { entry, scope, problem } = definition;
+      const { name, transport, trust, enabled } = entry;
+      const made = TRUSTS.map((trust) => this.#servers.get(keyOf(definition, trust)))
+        .filter((server) => server !== undefined);
+      return {
+        name,
+        scope,
+        transport,
+        trust,
+        enabled,
+        problem,
+        connected: made.filter((server) => server.connected).length,
+        breaker: made.find((server) => server.breaker !== "closed")?.breaker ?? "closed",
+        tools: made.find((server) => server.remembered !== undefined)?.remembered?.length,
+      };
+    });
+    return { items, problems };
+  }
+
+  /**
+   * Connects to a server, lists its tools, and ends the connection.
+   *
+   * @throws {SvcError} not_found for a name that is in no policy; conflict for one that is disabled
+   * or lacks a credential; internal or timeout when it does not answer as it should.
+   */
+  async test(name: string, scope: ExternalScope, signal: AbortSignal): Promise<Tested> {
+    const { definitions } = await this.#definitions(scope);
+    const definition = find(definitions, name);
+    if (definition.problem !== undefined) throw new SvcError("conflict", definition.problem);
+    if (!definition.entry.enabled) {
+      throw new SvcError("conflict", `tool server ${name} is disabled`);
+    }
+    return await this.#server(definition, scope.trust).test(signal);
+  }
+
+  /** Stops all servers; resolves when nothing of them is left. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    await Promise.all([...this.#servers.values(), ...this.#retired].map((it) => it.close()));
+  }
+
+  // ── who is there ─────────────────────────────────────────────────────────────────────────────
+
+  async #definitions(
+    { trust, workdir }: ExternalScope,
+  ): Promise<{ definitions: Definition[]; problems: ServerProblem[] }> {
+    const { policy, allow_project, project_env } = this.#policy;
+    const problems: ServerProblem[] = [];
+    const own = policy.servers.map((entry) => this.#definition(entry));
+    const definitions = [...own];
+    if (allow_project && workdir !== undefined) {
+      const entries = await this.#project(workdir, problems);
+      for (const entry of entries) {
+        if (own.some(({ entry: { name } }) => name === entry.name)) {
+          const message = `tool server ${entry.name}: the operator has one of that name already`;
+          problems.push({ server: entry.name, message });
+        } else definitions.push(this.#definition(entry, workdir, project_env));
+      }
+    }
+    // Untrusted sessions have the tools of untrusted servers only (product.md, rule 2).
+    const usable = definitions.filter(({ entry }) =>
+      trust === "trusted" || entry.trust === "untrusted"
+    );
+    return { definitions: usable, problems };
+  }
+
+  async #project(workdir: string, problems: ServerProblem[]): Promise<readonly ServerEntry[]> {
+    let project = this.#projects.get(workdir);
+    if (project === undefined) this.#projects.set(workdir, project = new ProjectPolicy(workdir));
+    try {
+      const { policy, changed } = await project.read();
+      if (changed) this.#retireProject(workdir);
+      return policy.servers;
+    } catch (error) {
+      this.#retireProject(workdir);
+      problems.push({ server: "", message: messageOf(error) });
+      return [];
+    }
+  }
+
+  #definition(entry: ServerEntry, workdir?: string, allowed?: readonly string[]): Definition {
+    const scope = workdir === undefined ? "operator" : "project";
+    const found = entry.enabled
+      ? credentialsOf(entry, this.#parts.env, allowed)
+      : { values: {}, secrets: [] };
+    if ("problem" in found) {
+      const problem = `tool server ${entry.name}: ${found.problem}`;
+      return { entry, scope, workdir, problem, values: {}, secrets: [] };
+    }
+    return { entry, scope, workdir, ...found };
+  }
+
+  #server(definition: Definition, trust: Trust): ExternalServer {
+    if (this.#closed) throw new SvcError("shutting_down", "the daemon is stopping");
+    const { entry, workdir, values, secrets } = definition;
+    const key = keyOf(definition, trust);
+    let server = this.#servers.get(key);
+    if (server === undefined) {
+      const { clock, log, env, confine, onSecrets } = this.#parts;
+      onSecrets(secrets);
+      const target = () => targetOf({ entry, values, env, workdir, confine });
+      server = new ExternalServer({ entry, target, mask: masker(secrets), clock, log });
+      this.#servers.set(key, server);
+    }
+    return server;
+  }
+
+  #retireProject(workdir: string): void {
+    for (const key of this.#servers.keys()) {
+      if (JSON.parse(key)[0] === workdir) this.#retire(key);
+    }
+  }
+
+  #retire(key: string): void {
+    const server = this.#servers.get(key)!;
+    this.#servers.delete(key);
+    server.retire();
+    this.#retired = [...this.#retired.filter((it) => !it.done), server];
+  }
+}
+
+/** Sessions share a server when this is the same for them. */
+function keyOf({ workdir, entry }: Pick<Definition, "workdir" | "entry">, trust: Trust): string {
+  return JSON.stringify([workdir ?? null, trust, entry]);
+}
+
+/** @throws {SvcError} not_found. */
+function find(definitions: readonly Definition[], name: string): Definition {
+  const found = definitions.find(({ entry }) => entry.name === name);
+  if (found !== undefined) return found;
+  const known = definitions.map(({ entry }) => entry.name);
+  const nearest = nearestOf(name, known);
+  throw new SvcError("not_found", `there is no tool server ${JSON.stringify(name)}`, {
+    hint: nearest === undefined
+      ? `the servers are ${known.join(", ") || "none"}`
+      : `did you mean ${nearest}?`,
+  });
+}
+
+function compare(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0;
+}

@@ -1,0 +1,117 @@
+/** Tool servers without a daemon: the policy as text, real servers, a clock that stands. */
+import { fromFileUrl } from "@std/path";
+import {
+  type ExternalScope,
+  ExternalServers,
+  type OfferedTool,
+  type ServerProblem,
+} from "../../src/mcp/external.ts";
+import { resultText } from "../../src/mcp/external_result.ts";
+import { parsePolicy } from "../../src/mcp/external_policy_file.ts";
+import { FakeClock } from "./clock.ts";
+import { MemoryLog } from "./sessions.ts";
+
+const PROGRAM = fromFileUrl(new URL("./tool_server.ts", import.meta.url));
+const CONFIG = fromFileUrl(new URL("../../deno.json", import.meta.url));
+
+/** The lines of `policy.yaml` for the tests' own server as a program. */
+export function stdioEntry(name: string, more: Record<string, unknown> = {}): string {
+  const { env = {}, ...rest } = more;
+  const deno_dir = Deno.env.get("DENO_DIR");
+  return entry(name, {
+    transport: "stdio",
+    command: Deno.execPath(),
+    args: ["run", "-A", "--quiet", "--no-check", `--config=${CONFIG}`, PROGRAM],
+    env: { ...(deno_dir === undefined ? {} : { DENO_DIR: deno_dir }), ...env as object },
+    ...rest,
+  });
+}
+
+/** The lines for a server by HTTP. */
+export function httpEntry(name: string, url: string, more: Record<string, unknown> = {}): string {
+  return entry(name, { transport: "http", url, ...more });
+}
+
+/** JSON is YAML too. */
+function entry(name: string, fields: Record<string, unknown>): string {
+  return `  - ${JSON.stringify({ name, ...fields })}\n`;
+}
+
+/** A policy file of these entries. */
+export function policyOf(...entries: string[]): string {
+  return `mcp_servers:\n${entries.join("")}`;
+}
+
+export const TRUSTED: ExternalScope = { trust: "trusted" };
+export const UNTRUSTED: ExternalScope = { trust: "untrusted" };
+
+export interface ToolServersOptions {
+  env?: Record<string, string>;
+  allow_project?: boolean;
+  project_env?: string[];
+}
+
+export class TestToolServers implements AsyncDisposable {
+  readonly clock = new FakeClock();
+  readonly log = new MemoryLog();
+  readonly secrets: string[] = [];
+  readonly servers: ExternalServers;
+  readonly #options: ToolServersOptions;
+
+  constructor(entries: string[], options: ToolServersOptions = {}) {
+    this.#options = options;
+    this.servers = new ExternalServers({
+      env: (name) => options.env?.[name] ?? Deno.env.get(name),
+      clock: this.clock,
+      log: this.log,
+      onSecrets: (secrets) => void this.secrets.push(...secrets),
+      confine: ([cmd, ...args], _, env) =>
+        Promise.resolve({ cmd, args, env: { PATH: Deno.env.get("PATH") ?? "", ...env } }),
+    }, this.#policy(entries));
+  }
+
+  #policy(entries: string[]) {
+    const { allow_project = false, project_env = [] } = this.#options;
+    return { policy: parsePolicy(policyOf(...entries), "policy.yaml"), allow_project, project_env };
+  }
+
+  configure(...entries: string[]): void {
+    this.servers.configure(this.#policy(entries));
+  }
+
+  async tools(scope = TRUSTED): Promise<{ offered: OfferedTool[]; problems: ServerProblem[] }> {
+    return await this.servers.tools(scope, new AbortController().signal);
+  }
+
+  /** The names of a server's tools. */
+  async names(server: string, scope = TRUSTED): Promise<string[]> {
+    const { offered } = await this.tools(scope);
+    return offered.filter((it) => it.server.entry.name === server).map(({ tool }) => tool.name);
+  }
+
+  /** Calls a tool and gives its text, masked. */
+  async call(
+    server: string,
+    tool: string,
+    args: Record<string, unknown> = {},
+    options: { scope?: ExternalScope; signal?: AbortSignal; answer_forms?: boolean } = {},
+  ): Promise<string> {
+    const { scope = TRUSTED, signal = new AbortController().signal, answer_forms = false } =
+      options;
+    const { offered, problems } = await this.tools(scope);
+    const found = offered.find((it) => it.server.entry.name === server);
+    if (found === undefined) throw new Error(problems.map(({ message }) => message).join("; "));
+    const result = await found.server.call(tool, args, { signal, answer_forms });
+    return found.server.mask(resultText(result));
+  }
+
+  /** The list item of a server. */
+  async item(server: string, scope = TRUSTED) {
+    const { items } = await this.servers.list(scope);
+    return items.find(({ name }) => name === server)!;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.servers.close();
+  }
+}

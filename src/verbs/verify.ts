@@ -1,0 +1,88 @@
+import * as z from "zod";
+import type { Kind } from "../verify/detect.ts";
+import { type Context, defineVerb } from "./define.ts";
+import { place, workdirOf } from "./workdir.ts";
+
+const TIMEOUT_S = 600;
+/** Characters of a report of progress. */
+const MESSAGE_MAX = 200;
+
+const limits = {
+  ...place,
+  timeout_s: z.int().min(1).max(3_600).default(TIMEOUT_S)
+    .describe(`Time limit in seconds, ${TIMEOUT_S} by default`),
+};
+
+const result = {
+  command: z.string().describe("What was run"),
+  detected_by: z.string().describe("The file that says how"),
+  exit_code: z.int().nullable().describe("null when a signal or the time limit ended it"),
+  timed_out: z.boolean(),
+  log_tail: z.string().describe("The end of the output"),
+  duration_ms: z.int(),
+};
+
+export const verifyVerbs = [
+  defineVerb({
+    name: "verify.build",
+    summary: "Builds a project as its own files say.",
+    access: "write",
+    input: z.object(limits),
+    output: () => z.object(result),
+    handle: (context, params) => run(context, "build", params),
+  }),
+  defineVerb({
+    name: "verify.test",
+    summary: "Runs the tests of a project and says which fail.",
+    access: "write",
+    input: z.object({
+      ...limits,
+      packages: z.array(z.string().min(1)).max(100).optional()
+        .describe("Parts of the project, by the names or paths that its own tool takes"),
+    }),
+    output: () =>
+      z.object({
+        ...result,
+        passed: z.int().optional().describe("Absent where the report was not understood"),
+        failed: z.int().optional(),
+        failing: z.array(z.string()).optional().describe("The first 200 of them"),
+      }),
+    handle: (context, params) => run(context, "test", params),
+  }),
+  defineVerb({
+    name: "verify.lint",
+    summary: "Lints a project as its own files say.",
+    access: "write",
+    input: z.object(limits),
+    output: () => z.object(result),
+    handle: (context, params) => run(context, "lint", params),
+  }),
+];
+
+interface Params {
+  session_id?: string;
+  workdir?: string;
+  timeout_s: number;
+  packages?: string[];
+}
+
+async function run(context: Context, kind: Kind, { timeout_s, packages, ...at }: Params) {
+  const { services, signal } = context;
+  let reports = 0;
+  const workdir = await workdirOf(context, at);
+  // Loaded at its first use: nothing else of a daemon needs it.
+  const { verify } = await import("../verify/verify.ts");
+  return await verify({
+    kind,
+    packages,
+    scope: services.scope(workdir),
+    sandbox: await services.sandbox(),
+    timeout_ms: timeout_s * 1_000,
+    signal,
+    onOutput: (text) => context.progress({ progress: ++reports, message: lastLine(text) }),
+  });
+}
+
+function lastLine(text: string): string {
+  return text.trimEnd().split("\n").at(-1)!.slice(0, MESSAGE_MAX);
+}

@@ -1,0 +1,22 @@
+import type { TestCounts } from "./test_report.ts";
+
+/** Adds up what a runner's summaries say. */
+export class Counts {
+  #sum: TestCounts | undefined;
+
+  /** Takes figures of a summary; what is not a number counts as none. */
+  add(passed: string | number | undefined, failed: string | number | undefined): void {
+    this.#sum ??= { passed: 0, failed: 0 };
+    this.#sum.passed += Number(passed ?? 0);
+    this.#sum.failed += Number(failed ?? 0);
+  }
+
+  get sum(): TestCounts | undefined {
+    return this.#sum;
+  }
+}
+
+/** The number in front of one of these words, as in `1 failed, 2 passed`. */
+export function numberOf(text: string, word: string): number {
+  return Number(text.match(new RegExp(`(\\d+) ${word}\\b`))?.[1] ?? 0);
+}

@@ -1,0 +1,92 @@
+/** Builds, tests or lints a project as it says itself, in the sandbox of the model's commands. */
+import { BoundedOutput, LiveOutput } from "../agent/output.ts";
+import { runMerged } from "../agent/process.ts";
+import { programArgv, type Sandbox, type SandboxScope } from "../agent/sandbox.ts";
+import { detect, type Kind } from "./detect.ts";
+import { OutputLines } from "./output_lines.ts";
+import { goText } from "./runners_other.ts";
+import { TestReport } from "./test_report.ts";
+
+export interface VerifyOptions {
+  kind: Kind;
+  /** The parts to test; all by default. */
+  packages?: readonly string[];
+  /** The project's directory, and what may be seen beside it. */
+  scope: SandboxScope;
+  sandbox: Sandbox;
+  timeout_ms: number;
+  /** Ends it, with all that it started. */
+  signal: AbortSignal;
+  /** Is passed the output as it comes, paced and shortened as {@linkcode LiveOutput} does. */
+  onOutput?: (text: string) => void;
+}
+
+export interface VerifyResult {
+  /** What was run. */
+  command: string;
+  /** The file that said so. */
+  detected_by: string;
+  /** `null` when a signal or the time limit ended it. */
+  exit_code: number | null;
+  timed_out: boolean;
+  /** Tests, where the runner's report was understood. */
+  passed?: number;
+  failed?: number;
+  /** The first of the failing ones, as the runner calls them. */
+  failing?: string[];
+  /** The end of the output. */
+  log_tail: string;
+  duration_ms: number;
+}
+
+/**
+ * Python takes a cached module for the current one when size and second of the source are the same,
+ * as after a quick edit: without caches no verdict is about what was there before.
+ */
+const ENVIRONMENT = { PYTHONDONTWRITEBYTECODE: "1" };
+
+const LOG_TAIL_BYTES = 16 * 1024;
+
+/**
+ * Builds, tests or lints a project.
+ *
+ * @throws {SvcError} not_found when nothing in its directory says how; validation for packages that
+ * cannot be chosen.
+ * @throws the signal's reason when it was aborted, once the processes are dead.
+ */
+export async function verify(options: VerifyOptions): Promise<VerifyResult> {
+  const { kind, packages, scope, sandbox, timeout_ms, signal, onOutput } = options;
+  const { argv, detected_by } = detect(scope.workdir, kind, packages);
+  const tail = new BoundedOutput(0, LOG_TAIL_BYTES);
+  const live = onOutput && new LiveOutput(onOutput);
+  const report = kind === "test" ? new TestReport() : undefined;
+  const encoder = new TextEncoder();
+  const lines = new OutputLines((line) => {
+    report?.read(line);
+    const shown = encoder.encode(goText(line));
+    tail.push(shown);
+    live?.push(shown);
+  });
+  try {
+    const { exit_code, timed_out, duration_ms } = await runMerged({
+      argv: programArgv(sandbox, argv, { ...scope, env: { ...scope.env, ...ENVIRONMENT } }),
+      cwd: scope.workdir,
+      sandbox: sandbox.kind,
+      timeout_ms,
+      signal,
+      onOutput: (chunk) => lines.push(chunk),
+    });
+    lines.close();
+    return {
+      command: argv.join(" "),
+      detected_by,
+      exit_code,
+      timed_out,
+      ...report?.summary(),
+      log_tail: tail.text(),
+      duration_ms,
+    };
+  } finally {
+    live?.close();
+  }
+}

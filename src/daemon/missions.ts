@@ -1,0 +1,64 @@
+/** The missions of a daemon, with the parts of it that they need. Loaded at the first mission. */
+import type { ModelRegistry } from "../agent/models/registry.ts";
+import type { Sandbox, SandboxScope } from "../agent/sandbox.ts";
+import type { UnitPool } from "../agent/unit/pool.ts";
+import { MissionEngine } from "../mission/engine.ts";
+import { GitWorkspace, missionBranch } from "../mission/git_workspace.ts";
+import { MissionStore } from "../mission/store.ts";
+import { checkRunner } from "./checks.ts";
+import type { Log } from "../platform/log.ts";
+import { openStateDb } from "../platform/state_db.ts";
+import type { Approval } from "../session/events.ts";
+import type { Hub } from "../session/hub.ts";
+import type { Ids } from "../session/ids.ts";
+import { endSession, endWorkSessions, WorkSession } from "../session/work_session.ts";
+
+export interface MissionWiring {
+  /** Of the database. */
+  path: string;
+  /** Where the files of missions are. */
+  dir: string;
+  log: Log;
+  hub: Hub;
+  ids: Ids;
+  models(): ModelRegistry;
+  units: UnitPool;
+  sandbox(): Promise<Sandbox>;
+  /** What is done in a workdir may see. */
+  scope(workdir: string): SandboxScope;
+  approval(): Approval;
+}
+
+/** What the sessions of a mission's units are called. */
+const TITLE = /^mission m-[0-9A-Z]{26} [sd]?\d+$/;
+
+/**
+ * Opens the daemon's missions and takes up those that are unfinished; sessions that a crash has left
+ * over are ended first.
+ *
+ * @throws {SvcError} as {@linkcode openStateDb}.
+ */
+export async function openMissions(wiring: MissionWiring): Promise<MissionEngine> {
+  const { hub, log, models, ids, dir, path } = wiring;
+  await endWorkSessions(wiring, TITLE);
+  const engine = new MissionEngine({
+    store: new MissionStore(await openStateDb(path)),
+    log,
+    dir,
+    new_lane_id: () => ids.next("lane"),
+    session: (id) => hub.get(id),
+    startParent: (options) => hub.create(options),
+    endParent: (session_id) => endSession(wiring, session_id, "completed"),
+    startSession: (options) => WorkSession.start(wiring, options),
+    openChecks: (workdir, env) => checkRunner(wiring, workdir, env),
+    branchFor: async (workdir, mission_id) =>
+      await missionBranch(workdir, mission_id, await wiring.sandbox(), AbortSignal.timeout(60_000)),
+    gitWorkspace: async ({ id, workdir }, { base }) =>
+      new GitWorkspace({ workdir, mission_id: id, base, sandbox: await wiring.sandbox(), log }),
+    checkModel: (id) => models().check(id),
+    defaultModel: () => models().defaultId(),
+    defaultApproval: wiring.approval,
+  });
+  await engine.resumeAll();
+  return engine;
+}

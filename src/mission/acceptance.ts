@@ -1,0 +1,106 @@
+/** Brings the criteria of a mission's session to hold, together. */
+import { examineCheck, runCheck } from "./checks.ts";
+import { Descent } from "./descent.ts";
+import type { MissionLane } from "./report.ts";
+import type { CriterionSpec } from "./spec.ts";
+import type { RunContext, Unit } from "./unit.ts";
+
+export interface AcceptanceOptions {
+  criteria: readonly CriterionSpec[];
+  /** Where they are checked. */
+  unit: Unit;
+  lane: MissionLane;
+  signal: AbortSignal;
+}
+
+/** What did not hold in the end; empty when all did. */
+export type Unmet = string[];
+
+/** How often all are checked again because one was mended after another had passed. */
+const ROUNDS_MAX = 4;
+
+/**
+ * Checks the criteria, mends what fails, and makes what was changed part of the result. Only then
+ * are they recorded as passed: what was mended must not be lost.
+ *
+ * @returns the ids of those that do not hold.
+ */
+export async function accept(context: RunContext, options: AcceptanceOptions): Promise<Unmet> {
+  const { mission, store } = context;
+  const descents = options.criteria.map((criterion) => {
+    const { rewritten } = store.criteria(mission.id).get(criterion.id)!;
+    return new Descent(criterion, rewritten, descentParts(context, options, criterion.id));
+  });
+  const statuses = await runAll(context, descents);
+  const unmet = descents.map(({ criterion }) => criterion.id)
+    .filter((ac_id) => statuses.get(ac_id) === "failed");
+  if (unmet.length === 0) {
+    await options.unit.integrate(`Mend what the criteria of mission ${mission.spec.name} ask for`);
+  }
+  for (const [ac_id, status] of statuses) {
+    // One that held beside one that did not was checked on what is thrown away.
+    const counts = unmet.length === 0 || status === "failed";
+    store.setCriterion(mission.id, { ac_id, status: counts ? status : "pending" });
+  }
+  return unmet;
+}
+
+type Status = Awaited<ReturnType<Descent["run"]>>;
+
+async function runAll(
+  { mission, store }: RunContext,
+  descents: readonly Descent[],
+): Promise<Map<string, Status>> {
+  const statuses = new Map<string, Status>();
+  for (let round = 1;; round++) {
+    let changed = false;
+    for (const descent of descents) {
+      const ac_id = descent.criterion.id;
+      store.setCriterion(mission.id, { ac_id, status: "running" });
+      const status = await descent.run();
+      statuses.set(ac_id, status);
+      if (status === "failed") return statuses;
+      changed ||= descent.changed;
+    }
+    if (!changed) return statuses;
+    if (round === ROUNDS_MAX) {
+      // Mending one keeps breaking another.
+      for (const descent of descents) {
+        if (descent.changed) statuses.set(descent.criterion.id, "failed");
+      }
+      return statuses;
+    }
+  }
+}
+
+function descentParts(
+  { mission, store, report }: RunContext,
+  { unit, lane, signal }: AcceptanceOptions,
+  ac_id: string,
+): ConstructorParameters<typeof Descent>[2] {
+  return {
+    examine: (check) => examineCheck(check, unit.checks, signal),
+    check: (check) => runCheck(check, unit.checks, signal),
+    ask: (prompt) => unit.ask(prompt),
+    rewritten: (check) => store.setCriterion(mission.id, { ac_id, rewritten: check }),
+    evidence: (event, detail) =>
+      report.note({ ac_id, event, detail }, { failure: event === "check_failed" }),
+    async step(step) {
+      const { tier, failure_class, evidence_ref } = step;
+      store.setCriterion(mission.id, {
+        ac_id,
+        tier,
+        ...(failure_class === undefined ? {} : { failure_class }),
+        ...(evidence_ref === undefined ? {} : { evidence_ref }),
+      });
+      await report.emit("descent.tier_changed", { ac_id, ...step });
+    },
+    async allowed(tier, reason) {
+      if (mission.options.approval === "auto") return true;
+      const rule = `mission ${mission.id} ${tier} ${ac_id}`;
+      const request = { call_id: ac_id, tool: "mission.descend", args: { tier }, reason, rule };
+      const decision = await report.session.approvals.ask(request, { lane_id: lane.id, signal });
+      return decision !== "deny";
+    },
+  };
+}

@@ -1,0 +1,138 @@
+/**
+ * What the sessions of a mission are told. Everything but the words of the spec stands in lines that
+ * begin with `#`: a heading to a model, a comment to `builtin/toolbelt`, so what a check printed is
+ * never taken for an instruction by it.
+ */
+import type { FailureClass } from "./mission.ts";
+import type { Check, CriterionSpec, MissionSpec, TaskSpec } from "./spec.ts";
+
+/** Characters of a check's output that a prompt carries: its end says what went wrong. */
+const OUTPUT_MAX = 8 * 1024;
+
+/** What a task's session is told first. */
+export function taskPrompt(mission: MissionSpec, task: TaskSpec): string {
+  const files = task.files.length > 0 ? [`Files: ${task.files.join(", ")}`] : [];
+  return [
+    framed(
+      `Task ${task.id} of the mission "${mission.name}". Do it in the working directory.`,
+      "Changes are committed when you are done; do not commit, push or change branches.",
+      ...files,
+    ),
+    task.description,
+  ].join("\n");
+}
+
+/** Asks to resolve a merge that stopped. */
+export function conflictPrompt(files: readonly string[]): string {
+  return framed(
+    "What was done meanwhile in other tasks has been merged in, and these files conflict:",
+    ...files.map((file) => `  ${file}`),
+    "Edit them so that both sides' intent is kept and no conflict marker is left.",
+    "The merge is committed when you are done; do not commit it yourself.",
+  );
+}
+
+/** Asks to mend what a check found wrong. */
+export function repairPrompt(criterion: CriterionSpec, check: Check, output: string): string {
+  return framed(
+    `The acceptance criterion ${criterion.id} fails: ${criterion.description}`,
+    checkLine(check),
+    "Mend the code so that it holds. Do not change the check, and do not make it pass without meaning.",
+    "What it printed:",
+    quoted(output),
+  );
+}
+
+/** Asks to bring about what a check needs to run. */
+export function environmentPrompt(criterion: CriterionSpec, check: Check, output: string): string {
+  return framed(
+    `The acceptance criterion ${criterion.id} cannot be checked here: ${criterion.description}`,
+    checkLine(check),
+    "Something in its environment is missing. Bring it about within the working directory.",
+    "What it printed:",
+    quoted(output),
+  );
+}
+
+/** Asks to change the code so that a criterion can be checked at all. */
+export function refactorPrompt(criterion: CriterionSpec, check: Check, output: string): string {
+  return framed(
+    `The acceptance criterion ${criterion.id} cannot be checked as the code is: ` +
+      criterion.description,
+    checkLine(check),
+    "Change the code's structure, not what it does, so that the check can be carried out.",
+    "What it printed:",
+    quoted(output),
+  );
+}
+
+/** Asks for another check of the same thing; the answer is read by {@linkcode readCheck}. */
+export function rewritePrompt(criterion: CriterionSpec, check: Check, output: string): string {
+  return framed(
+    `The check of the acceptance criterion ${criterion.id} is itself wrong: ${criterion.description}`,
+    checkLine(check),
+    "What it printed:",
+    quoted(output),
+    "Change no file. Answer with nothing but a JSON object that has one of these members and checks",
+    "the same thing, no more leniently:",
+    '  {"command": "…"}',
+    '  {"file_exists": "path"}',
+    '  {"content_match": {"file": "path", "pattern": "regular expression"}}',
+  );
+}
+
+/** Asks what a failure comes from; the answer is read by {@linkcode readClass}. */
+export function classifyPrompt(criterion: CriterionSpec, check: Check, output: string): string {
+  return framed(
+    `The acceptance criterion ${criterion.id} fails: ${criterion.description}`,
+    checkLine(check),
+    "What it printed:",
+    quoted(output),
+    "Change no file. Answer with one word, where the fault lies:",
+    "  code_bug     the code does not do what the criterion asks for",
+    "  ac_bug       the check is wrong, the code may be right",
+    "  environment  a program, a network or a permission is missing here",
+  );
+}
+
+/** Asks to judge a criterion that has no check; the answer is read by {@linkcode readVerdict}. */
+export function judgePrompt(criterion: CriterionSpec): string {
+  return [
+    framed(
+      `Judge whether the acceptance criterion ${criterion.id} holds in the working directory.`,
+      "Look at the files and run what shows it. Change no file. The last line of your answer is",
+      "PASS or FAIL, and after it on the same line why. The criterion:",
+    ),
+    criterion.description,
+  ].join("\n");
+}
+
+/** A verdict from the last line of an answer; `undefined` when there is none. */
+export function readVerdict(answer: string): boolean | undefined {
+  const last = answer.trimEnd().split("\n").at(-1) ?? "";
+  const [, word] = /^[\s*_`]*(PASS|FAIL)\b/.exec(last) ?? [];
+  return word === undefined ? undefined : word === "PASS";
+}
+
+/** A class from an answer of one word; `undefined` when it is anything else. */
+export function readClass(answer: string): FailureClass | undefined {
+  const word = answer.trim().replace(/^[*_`"]+|[*_`".]+$/g, "").toLowerCase();
+  return word === "code_bug" || word === "ac_bug" || word === "environment" ? word : undefined;
+}
+
+/** A check in a line for people and models. */
+export function checkLine({ command, file_exists, content_match }: Check): string {
+  if (command !== undefined) return `Its check is the command: ${command}`;
+  if (file_exists !== undefined) return `Its check: the file ${file_exists} exists`;
+  if (content_match === undefined) return "It has no check of its own and is judged.";
+  return `Its check: a line of ${content_match.file} matches /${content_match.pattern}/`;
+}
+
+function framed(...lines: string[]): string {
+  return lines.flatMap((line) => line.split("\n")).map((line) => `# ${line}`.trimEnd()).join("\n");
+}
+
+function quoted(output: string): string {
+  const end = output.length > OUTPUT_MAX ? `[…]${output.slice(-OUTPUT_MAX)}` : output;
+  return (end.trimEnd() || "(nothing)").split("\n").map((line) => `  ${line}`).join("\n");
+}

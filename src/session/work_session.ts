@@ -1,0 +1,106 @@
+/** Sessions that work for a part of the daemon: started, told what to do, watched, ended. */
+import { messageOf, SvcError } from "../platform/errors.ts";
+import type { Log } from "../platform/log.ts";
+import type { StopReason, TurnUsage } from "./events.ts";
+import type { CreateOptions, Hub } from "./hub.ts";
+import type { Session } from "./session.ts";
+import type { Published, Subscription } from "./subscription.ts";
+
+/** How a turn of a work session ended. */
+export interface TurnResult {
+  stop_reason: StopReason;
+  /** What it said. */
+  message: string;
+  error?: string;
+  usage?: TurnUsage;
+}
+
+export interface WorkSessionParts {
+  hub: Hub;
+  log: Log;
+}
+
+export interface WorkSessionOptions extends CreateOptions {
+  /** What it is known by after a crash; see {@linkcode endWorkSessions}. */
+  title: string;
+  /** Is told what happens in it. */
+  onEvent?(event: Published): void;
+}
+
+export class WorkSession {
+  readonly #session: Session;
+  readonly #parts: WorkSessionParts;
+  readonly #subscription: Subscription;
+  #turn: PromiseWithResolvers<TurnResult> | undefined;
+
+  private constructor(session: Session, parts: WorkSessionParts, options: WorkSessionOptions) {
+    this.#session = session;
+    this.#parts = parts;
+    this.#subscription = session.subscribe({
+      deliver: (event) => {
+        options.onEvent?.(event);
+        if (event.type !== "turn.completed") return;
+        const { stop_reason, message, error, usage } = event.data;
+        this.#turn?.resolve({ stop_reason, message, error, usage });
+      },
+      ended: (error) => this.#end(error?.message ?? "the session ended"),
+    }, { deltas: "session" });
+    this.#subscription.start();
+  }
+
+  /** Starts one. @throws {SvcError} validation when the workdir will not do. */
+  static async start(parts: WorkSessionParts, options: WorkSessionOptions): Promise<WorkSession> {
+    const { onEvent: _, ...create } = options;
+    return new WorkSession(await parts.hub.create(create), parts, options);
+  }
+
+  get id(): string {
+    return this.#session.id;
+  }
+
+  /**
+   * Begins a turn; one at a time.
+   *
+   * @returns how it will end; that promise never rejects.
+   * @throws {SvcError} `ended`, or conflict when the session is paused.
+   */
+  async begin(prompt: string): Promise<{ turn: Promise<TurnResult> }> {
+    const turn = Promise.withResolvers<TurnResult>();
+    this.#turn = turn;
+    await this.#session.send(prompt);
+    return { turn: turn.promise };
+  }
+
+  /** Ends the session; resolves when its processes are gone. Never rejects. */
+  async stop(reason: "killed" | "completed" = "killed"): Promise<void> {
+    if (!this.#session.final) await endSession(this.#parts, this.id, reason);
+    this.#subscription.close();
+    this.#end("the session ended");
+  }
+
+  #end(error: string): void {
+    this.#turn?.resolve({ stop_reason: "error", message: "", error });
+  }
+}
+
+/** Ends the work sessions that a crash has left over, known by their titles. */
+export async function endWorkSessions(parts: WorkSessionParts, title: RegExp): Promise<void> {
+  for (const item of await parts.hub.list(false)) {
+    if (item.state === "unreadable" || !title.test(item.title)) continue;
+    await endSession(parts, item.id, "killed");
+  }
+}
+
+/** Ends a session; one that cannot be ended is only reported. Never rejects. */
+export async function endSession(
+  { hub, log }: WorkSessionParts,
+  session_id: string,
+  reason: "killed" | "completed",
+): Promise<void> {
+  try {
+    await hub.kill(session_id, reason);
+  } catch (error) {
+    if (error instanceof SvcError && error.code === "ended") return;
+    log.warn("a work session cannot be ended", { session_id, error: messageOf(error) });
+  }
+}

@@ -1,0 +1,188 @@
+/** The mission tools under the names and with the fields of before, unchanged until v2.0.0. */
+import * as z from "zod";
+import type { MissionView } from "../mission/engine.ts";
+import type { MissionStatus } from "../mission/mission.ts";
+import { SvcError } from "../platform/errors.ts";
+import { defineVerb } from "./define.ts";
+import { mission_id } from "./mission.ts";
+
+const status = z.enum(["running", "success", "failed", "cancelled"]);
+
+const STATUS: Record<MissionStatus, z.output<typeof status>> = {
+  running: "running",
+  completed: "success",
+  failed: "failed",
+  cancelled: "cancelled",
+};
+const EXIT_CODE: Record<MissionStatus, number> = {
+  running: 0,
+  completed: 0,
+  failed: 1,
+  cancelled: -1,
+};
+
+const item = z.object({
+  mission_id,
+  status,
+  repo_root: z.string(),
+  started_at: z.string(),
+  finished_at: z.string().optional(),
+  exit_code: z.int().optional(),
+});
+
+const state = item.extend({
+  exit_code: z.int(),
+  sow_path: z.string(),
+  stdout_log: z.string(),
+  stderr_log: z.string(),
+  elapsed_sec: z.number().optional(),
+  duration_sec: z.number().optional(),
+  error: z.string().optional(),
+});
+
+export const legacyMissionVerbs = [
+  defineVerb({
+    name: "svc_build_from_sow",
+    summary: "Builds a project from a statement of work; ask svc_get_mission_status how it goes.",
+    access: "write",
+    legacy: true,
+    input: z.object({
+      repo_root: z.string().min(1).describe("Absolute path; made when it does not exist"),
+      sow: z.string().min(1).describe("The statement of work, as JSON or YAML text"),
+      runner: z.string().optional()
+        .describe("The model, <provider>/<model>; native, the default, is the configured one"),
+      resume: z.boolean().optional().describe("Go on with an incomplete build of this repo_root"),
+      continue_on_failure: z.boolean().optional(),
+      env: z.record(z.string(), z.string()).optional()
+        .describe("Variables for the commands of the criteria"),
+    }),
+    output: () =>
+      z.object({
+        mission_id,
+        status,
+        repo_root: z.string(),
+        sow_path: z.string(),
+        stdout_log: z.string(),
+        stderr_log: z.string(),
+        started_at: z.string(),
+      }),
+    async handle({ services }, { repo_root, sow, runner, resume, continue_on_failure, env }) {
+      const { mission, paths } = await (await services.missions()).create({
+        workdir: repo_root,
+        make_workdir: true,
+        spec: sow,
+        model: modelOf(runner),
+        // Whoever calls this waits for a build, not for questions.
+        approval: "auto",
+        resume,
+        continue_on_failure,
+        env,
+      });
+      const { id, workdir, created_at } = mission;
+      return {
+        mission_id: id,
+        status: STATUS[mission.status],
+        repo_root: workdir,
+        ...paths,
+        started_at: created_at,
+      };
+    },
+  }),
+  defineVerb({
+    name: "svc_get_mission_status",
+    summary: "Tells how a build stands.",
+    access: "read",
+    legacy: true,
+    input: z.object({ mission_id }),
+    output: () => state,
+    async handle({ services }, { mission_id }) {
+      return toState((await services.missions()).get(mission_id));
+    },
+  }),
+  defineVerb({
+    name: "svc_get_mission_logs",
+    summary: "Gives the last lines of a build's standard output and standard error.",
+    access: "read",
+    legacy: true,
+    input: z.object({ mission_id, tail_lines: z.int().min(1).max(10_000).default(200) }),
+    output: () => z.object({ mission_id, status, stdout: z.string(), stderr: z.string() }),
+    async handle({ services }, { mission_id, tail_lines }) {
+      const { mission, paths } = (await services.missions()).get(mission_id);
+      const { tailOf } = await import("../mission/files.ts");
+      return {
+        mission_id,
+        status: STATUS[mission.status],
+        stdout: tailOf(paths.stdout_log, tail_lines),
+        stderr: tailOf(paths.stderr_log, tail_lines),
+      };
+    },
+  }),
+  defineVerb({
+    name: "svc_cancel_mission",
+    summary: "Cancels a build; one that has ended stays as it is.",
+    access: "write",
+    destructive: true,
+    legacy: true,
+    input: z.object({ mission_id }),
+    output: () => z.object({ mission_id, status, message: z.string() }),
+    async handle({ services }, { mission_id }) {
+      const missions = await services.missions();
+      const before = missions.get(mission_id).mission.status;
+      if (before !== "running") {
+        return { mission_id, status: STATUS[before], message: "the mission has ended already" };
+      }
+      const { mission } = await missions.cancel(mission_id);
+      return { mission_id, status: STATUS[mission.status], message: "the mission was cancelled" };
+    },
+  }),
+  defineVerb({
+    name: "svc_list_missions",
+    summary: "Lists the builds, newest first.",
+    access: "read",
+    legacy: true,
+    input: z.object({}),
+    output: () => z.object({ missions: z.array(item) }),
+    async handle({ services }) {
+      const { missions } = (await services.missions()).list({ limit: LISTED });
+      return { missions: missions.map(({ mission }) => toItem(mission)) };
+    },
+  }),
+];
+
+/** The old list had no pages. */
+const LISTED = 1000;
+
+/** @throws {SvcError} validation for a runner that there is no more. */
+function modelOf(runner = "native"): string | undefined {
+  if (runner === "native" || runner === "") return undefined;
+  if (runner.includes("/")) return runner;
+  throw new SvcError("validation", `runner ${JSON.stringify(runner)} is not supported`, {
+    hint: 'use "native" or a model, <provider>/<model>',
+  });
+}
+
+function toItem(
+  { id, status, workdir, created_at, completed_at }: MissionView["mission"],
+): z.output<typeof item> {
+  const end = completed_at && { finished_at: completed_at, exit_code: EXIT_CODE[status] };
+  return {
+    mission_id: id,
+    status: STATUS[status],
+    repo_root: workdir,
+    started_at: created_at,
+    ...end,
+  };
+}
+
+function toState({ mission, paths }: MissionView): z.output<typeof state> {
+  const { status, error, created_at, completed_at } = mission;
+  const seconds = (Date.parse(completed_at ?? new Date().toISOString()) - Date.parse(created_at)) /
+    1000;
+  return {
+    ...toItem(mission),
+    exit_code: EXIT_CODE[status],
+    ...paths,
+    ...(completed_at === undefined ? { elapsed_sec: seconds } : { duration_sec: seconds }),
+    error,
+  };
+}

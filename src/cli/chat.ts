@@ -5,8 +5,7 @@ import { SvcError } from "../platform/errors.ts";
 import type { SessionItem } from "../session/hub.ts";
 import { parseFlags, UsageError } from "./args.ts";
 import { askOnce } from "./chat_once.ts";
-import { converse } from "./chat_interactive.ts";
-import { ownPaths } from "./environment.ts";
+import { env, ownPaths } from "./environment.ts";
 import { absolute } from "./workdir.ts";
 
 const HELP = `Talks to an agent that works in a directory. Starts the daemon if none runs.
@@ -22,8 +21,9 @@ Usage: svc chat [workdir] [options]
       --json              print events as NDJSON, one a line
 
 A prompt may also be piped in: git diff | svc chat -p "review this".
-In a conversation Ctrl-C cancels the turn and a second one leaves; the session goes on in the
-daemon and \`svc chat -c\` comes back to it.`;
+On a terminal a conversation has the whole screen: ? shows its keys. Ctrl-C cancels the turn and a
+second one leaves; the session goes on in the daemon and \`svc chat -c\` comes back to it. Without
+one, with TERM=dumb or with --json it goes line by line.`;
 
 /** Runs `svc chat`. */
 export async function run(argv: string[]): Promise<number> {
@@ -42,7 +42,8 @@ export async function run(argv: string[]): Promise<number> {
   if (prompt === "" && !Deno.stdin.isTerminal()) {
     throw new UsageError("there is nothing to ask: give -p or pipe a prompt in");
   }
-  const rpc = await connectOrStart(ownPaths(), () => {
+  const paths = ownPaths();
+  const rpc = await connectOrStart(paths, () => {
     if (Deno.stderr.isTerminal()) console.error("starting the daemon …");
   });
   try {
@@ -54,12 +55,21 @@ export async function run(argv: string[]): Promise<number> {
       approval: string.approve,
     });
     const options = { session_id, json: boolean.json ?? false };
-    return prompt === ""
-      ? await converse(rpc, options)
-      : await askOnce(rpc, { ...options, prompt });
+    if (prompt !== "") return await askOnce(rpc, { ...options, prompt });
+    if (options.json || !canShowScreens()) {
+      const { converse } = await import("./chat_interactive.ts");
+      return await converse(rpc, options);
+    }
+    const { converseInTerminal } = await import("./chat_terminal.ts");
+    return await converseInTerminal(rpc, { session_id, paths });
   } finally {
     rpc.close();
   }
+}
+
+/** Whether what is written goes to a terminal that can do more than lines. */
+function canShowScreens(): boolean {
+  return Deno.stdout.isTerminal() && (env("TERM") ?? "dumb") !== "dumb";
 }
 
 interface Wanted {

@@ -2,7 +2,10 @@ import { createInterface } from "node:readline";
 import process from "node:process";
 import type { RpcClient } from "../client/rpc.ts";
 import { messageOf } from "../platform/errors.ts";
-import { callLine, eventLines, painter, wantsColour } from "./chat_render.ts";
+import type { SessionEvent } from "../session/events.ts";
+import { stillPending } from "../session/state.ts";
+import { callLine } from "../tui/call_line.ts";
+import { eventLines, painter, wantsColour } from "./chat_render.ts";
 
 export interface ConverseOptions {
   session_id: string;
@@ -11,6 +14,7 @@ export interface ConverseOptions {
 
 interface Approval {
   approval_id: string;
+  lane_id: string;
   tool: string;
   args: unknown;
 }
@@ -41,7 +45,7 @@ export async function converse(rpc: RpcClient, options: ConverseOptions): Promis
     historySize: 500,
   });
   const left = Promise.withResolvers<number>();
-  const approvals: Approval[] = session.pending_approvals;
+  let approvals: Approval[] = session.pending_approvals;
   let busy = session.activity !== "idle";
   let at_line_start = true;
   let interrupted = false;
@@ -76,16 +80,16 @@ export async function converse(rpc: RpcClient, options: ConverseOptions): Promis
     else if (type === "approval.requested") {
       approvals.push(data);
       if (approvals.length === 1) ask();
-    } else if (type === "approval.resolved") {
-      const at = approvals.findIndex((it) => it.approval_id === data.approval_id);
-      if (at >= 0) approvals.splice(at, 1);
-      if (at === 0 && approvals.length > 0) ask();
-    } else if (type === "turn.completed") {
-      busy = interrupted = false;
-      approvals.length = 0;
-      if (!at_line_start) say("");
-      ask();
-    } else if (type === "session.ended") left.resolve(0);
+    } else {
+      const [asked] = approvals;
+      approvals = stillPending(approvals, event as unknown as SessionEvent);
+      if (type === "session.ended") left.resolve(0);
+      else if (type === "turn.completed") {
+        busy = interrupted = false;
+        if (!at_line_start) say("");
+        ask();
+      } else if (asked !== approvals[0]) ask();
+    }
   };
 
   input.on("line", (text: string) => {

@@ -1,6 +1,8 @@
 import type { EventParams, RpcClient } from "../client/rpc.ts";
 import { SvcError } from "../platform/errors.ts";
-import { callLine, eventLines, painter, wantsColour } from "./chat_render.ts";
+import { MAIN_LANE } from "../session/events.ts";
+import { callLine } from "../tui/call_line.ts";
+import { eventLines, painter, wantsColour } from "./chat_render.ts";
 
 export interface OnceOptions {
   session_id: string;
@@ -23,7 +25,7 @@ export async function askOnce(rpc: RpcClient, options: OnceOptions): Promise<num
     if (type === "session.delta" && !json) {
       write(data.text);
       at_line_start = data.text.endsWith("\n");
-    } else if (type === "approval.requested") {
+    } else if (type === "approval.requested" && data.lane_id === MAIN_LANE) {
       refuse(rpc, session_id, data);
     } else if (type === "turn.completed") {
       completed = event;

@@ -1,9 +1,8 @@
 /** How a conversation looks on a terminal or in a pipe. */
 import { bold, cyan, dim, green, red, yellow } from "@std/fmt/colors";
 import type { EventParams } from "../client/rpc.ts";
+import { callLine } from "../tui/call_line.ts";
 
-/** Longest line shown of a call's arguments, in characters. */
-const ARGS_SHOWN = 100;
 /** Lines shown of a call's output. */
 const OUTPUT_LINES = 6;
 
@@ -21,14 +20,6 @@ export function painter(colour: boolean) {
 }
 
 export type Paint = ReturnType<typeof painter>;
-
-/** One line for a call: what is done, to what. */
-export function callLine(tool: string, args: unknown): string {
-  const { command, path, pattern, url } = (args ?? {}) as Record<string, unknown>;
-  const about = command ?? pattern ?? url ?? path ?? "";
-  const text = String(about).split("\n")[0];
-  return `${tool} ${text.length > ARGS_SHOWN ? `${text.slice(0, ARGS_SHOWN)}…` : text}`.trimEnd();
-}
 
 /** The lines that tell of an event other than text; empty for one that is not shown. */
 export function eventLines(event: EventParams, paint: Paint): string[] {

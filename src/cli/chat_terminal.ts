@@ -1,0 +1,152 @@
+/** `svc chat` on a terminal: the terminal UI, connected to the daemon for as long as it is open. */
+import { deadline } from "@std/async";
+import { connectOrStart, connectPatiently } from "../client/connect.ts";
+import type { RpcClient } from "../client/rpc.ts";
+import type { HomePaths } from "../platform/paths.ts";
+import { SvcError, toSvcError } from "../platform/errors.ts";
+import { DEFAULT_SIZE } from "../tui/arrange.ts";
+import { type Link, TuiClient } from "../tui/client.ts";
+import type { SentRequest } from "../tui/host.ts";
+import { answerRequest } from "../tui/requests.ts";
+import { Tui } from "../tui/tui.ts";
+import { painter as styles, wantsColour } from "./chat_render.ts";
+import { Terminal } from "./terminal.ts";
+import { Arming, MemoryAtRest } from "./terminal_timers.ts";
+import { Painter } from "./terminal_painter.ts";
+
+export interface TerminalChatOptions {
+  session_id: string;
+  paths: HomePaths;
+}
+
+/** How long answers that are due may take when the person leaves. */
+const LAST_MS = 1_000;
+/** Tries, a backoff apart, before a daemon that went away without a word is started again. */
+const RETRIES_AFTER_CRASH = 1;
+
+/** Talks in a terminal until the person leaves. @returns the exit code. */
+export async function converseInTerminal(
+  first: RpcClient,
+  { session_id, paths }: TerminalChatOptions,
+): Promise<number> {
+  const left = Promise.withResolvers<number>();
+  const tui = new Tui(session_id, DEFAULT_SIZE, () => crypto.randomUUID());
+  const answering = new Set<Promise<void>>();
+  const arming = new Arming(() => {
+    tui.arm();
+    painter.request();
+  });
+  const memory = new MemoryAtRest();
+
+  const client = new TuiClient(tui, {
+    onChange: () => painter.request(),
+    onOwn(effect) {
+      if (effect === "quit") left.resolve(0);
+      else if (effect === "redraw") painter.forget();
+      else terminal.suspend();
+    },
+  });
+  const terminal: Terminal = new Terminal({
+    onKey: (key) => void client.perform(tui.press(key)),
+    onRedraw: () => painter.forget(),
+    onLeave: left.resolve,
+  });
+  const painter: Painter = new Painter({
+    draw() {
+      tui.size = terminal.size();
+      return tui.screen();
+    },
+    write: (text) => terminal.write(text),
+    paint: styles(wantsColour(Deno.stdout)),
+    onPainted() {
+      arming.seen(tui.model.approvals[0]);
+      memory.used();
+    },
+  });
+
+  let rpc = first;
+  const talk = async (): Promise<never> => {
+    for (;;) {
+      await openOver(rpc, client, answering);
+      await rpc.closed;
+      client.close();
+      rpc = await reconnect(paths, tui);
+    }
+  };
+  let code: number;
+  try {
+    code = await Promise.race([left.promise, talk()]);
+  } finally {
+    arming.close();
+    memory.close();
+    painter.close();
+    await deadline(Promise.all(answering), LAST_MS).catch(() => {});
+    await terminal.close();
+    rpc.close();
+  }
+  if (code === 0 && tui.model.session.state !== "ended") {
+    console.log(`The session goes on: svc chat --session ${session_id}`);
+  }
+  return code;
+}
+
+/** Catches up over a connection and answers the tui verbs there. A connection that breaks is left. */
+async function openOver(
+  rpc: RpcClient,
+  client: TuiClient,
+  answering: Set<Promise<void>>,
+): Promise<void> {
+  const link: Link = {
+    call: (method, params) => rpc.call(method, params),
+    onEvent: () => {},
+    onSubscriptionEnded: () => {},
+    get lost() {
+      return rpc.lost;
+    },
+  };
+  rpc.onEvent = (event) => {
+    if (event.type !== "tui.request") return link.onEvent(event);
+    const answered = answerTo(rpc, client, event.data).finally(() => answering.delete(answered));
+    answering.add(answered);
+  };
+  rpc.onSubscriptionEnded = (error) => link.onSubscriptionEnded(error);
+  try {
+    await client.open(link);
+    await rpc.call("tui.attach", { session_id: client.tui.model.session.id });
+  } catch (error) {
+    if (!rpc.lost) throw error;
+  }
+}
+
+async function answerTo(
+  rpc: RpcClient,
+  client: TuiClient,
+  { request_id, ...request }: SentRequest,
+): Promise<void> {
+  try {
+    const result = await answerRequest(client, request);
+    await rpc.call("tui.answer", { request_id, result });
+  } catch (failed) {
+    const { code, message, hint } = toSvcError(failed);
+    const error = { code, message, hint };
+    // Whoever asked has given up when this fails too.
+    await rpc.call("tui.answer", { request_id, error }).catch(() => {});
+  }
+}
+
+/**
+ * Waits for the daemon, and starts it when it went away without a word, or when there is a message
+ * to be sent. One that was stopped is not started behind the person's back.
+ */
+async function reconnect(paths: HomePaths, { model }: Tui): Promise<RpcClient> {
+  for (;;) {
+    try {
+      return await connectPatiently(paths, () => {}, RETRIES_AFTER_CRASH);
+    } catch (error) {
+      if (!(error instanceof SvcError) || error.code !== "not_found") throw error;
+    }
+    if (!model.session.paused_by_stop || model.outbox.length > 0) {
+      return await connectOrStart(paths, () => {});
+    }
+  }
+}

@@ -1,0 +1,169 @@
+/** The terminal as a screen: raw input, its own buffer, and how it is given back on every way out. */
+import { deadline } from "@std/async";
+import type { Key } from "../tui/keys.ts";
+import { DEFAULT_SIZE, type Size } from "../tui/arrange.ts";
+import { KeyDecoder } from "./terminal_keys.ts";
+
+/** What a terminal tells. */
+export interface TerminalEvents {
+  onKey(key: Key): void;
+  /** Its size changed, or it shows nothing of ours any more. */
+  onRedraw(): void;
+  /** A signal, or the end of its input: the program is to end with this code. */
+  onLeave(code: number): void;
+}
+
+/** Alternate buffer, bracketed paste, no wrapping at the edge, cleared. */
+const ENTER = "\x1b[?1049h\x1b[?2004h\x1b[?7l\x1b[2J\x1b[H";
+/** Undoes it, and what a frame may have begun: synchronized update, a style, a hidden cursor. */
+const LEAVE = "\x1b[?2026l\x1b[0m\x1b[?7h\x1b[?2004l\x1b[?25h\x1b[?1049l";
+/** A lone Esc is the key when nothing follows for so long. */
+const ESCAPE_MS = 50;
+/** Signals that end the program, with their numbers: it exits with 128 and the number. */
+const ENDING: readonly (readonly [Deno.Signal, number])[] = [
+  ["SIGHUP", 1],
+  ["SIGINT", 2],
+  ["SIGQUIT", 3],
+  ["SIGTERM", 15],
+];
+const SIGNAL_BASE = 128;
+const HANGUP = SIGNAL_BASE + 1;
+/** A terminal that does not take what is being written in this time is not waited for. */
+const SETTLE_MS = 1_000;
+
+export class Terminal {
+  readonly #events: TerminalEvents;
+  readonly #listeners: [Deno.Signal, () => void][] = [];
+  readonly #restore = () => this.#leave();
+  #entered = false;
+  #closed = false;
+  #escape: number | undefined;
+  #writing: Promise<void> = Promise.resolve();
+
+  /** Takes the terminal over; {@linkcode close} gives it back. */
+  constructor(events: TerminalEvents) {
+    this.#events = events;
+    if (Deno.build.os !== "windows") this.#listen();
+    // An error that nobody catches, and Deno.exit from anywhere.
+    for (const type of ["error", "unhandledrejection", "unload"]) {
+      globalThis.addEventListener(type, this.#restore);
+    }
+    this.#enter();
+    this.#read();
+  }
+
+  /** Its size as it is now. */
+  size(): Size {
+    try {
+      const { columns: cols, rows } = Deno.consoleSize();
+      return cols > 0 && rows > 0 ? { cols, rows } : DEFAULT_SIZE;
+    } catch {
+      return DEFAULT_SIZE;
+    }
+  }
+
+  /** Writes to it, unless it was given back. Resolves when it has taken all, or is gone. */
+  async write(text: string): Promise<void> {
+    await (this.#writing = this.#write(text));
+  }
+
+  /** Stops the program as Ctrl-Z does, with all of its job; it goes on when the shell lets it. */
+  suspend(): void {
+    if (Deno.build.os !== "windows") Deno.kill(0, "SIGTSTP");
+  }
+
+  /** Gives the terminal back. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    clearTimeout(this.#escape);
+    for (const [signal, listener] of this.#listeners.splice(0)) {
+      Deno.removeSignalListener(signal, listener);
+    }
+    for (const type of ["error", "unhandledrejection", "unload"]) {
+      globalThis.removeEventListener(type, this.#restore);
+    }
+    if (await this.#settled()) this.#leave();
+  }
+
+  #listen(): void {
+    for (const [signal, number] of ENDING) {
+      this.#on(signal, () => this.#events.onLeave(SIGNAL_BASE + number));
+    }
+    this.#on("SIGWINCH", () => this.#events.onRedraw());
+    this.#on("SIGTSTP", async () => {
+      if (await this.#settled()) this.#leave();
+      Deno.kill(Deno.pid, "SIGSTOP");
+    });
+    this.#on("SIGCONT", () => {
+      this.#enter();
+      this.#events.onRedraw();
+    });
+  }
+
+  #on(signal: Deno.Signal, listener: () => void): void {
+    Deno.addSignalListener(signal, listener);
+    this.#listeners.push([signal, listener]);
+  }
+
+  #enter(): void {
+    if (this.#entered || this.#closed) return;
+    Deno.stdin.setRaw(true);
+    writeNow(ENTER);
+    this.#entered = true;
+  }
+
+  #leave(): void {
+    if (!this.#entered) return;
+    this.#entered = false;
+    try {
+      writeNow(LEAVE);
+      Deno.stdin.setRaw(false);
+    } catch {
+      // The terminal is gone.
+    }
+  }
+
+  async #read(): Promise<void> {
+    const decoder = new KeyDecoder();
+    const buffer = new Uint8Array(16 * 1024);
+    const next = () => this.#closed ? null : Deno.stdin.read(buffer).catch(() => null);
+    for (let size; (size = await next()) !== null;) {
+      clearTimeout(this.#escape);
+      this.#take(decoder.feed(buffer.subarray(0, size)));
+      if (decoder.waiting) {
+        this.#escape = setTimeout(() => this.#take(decoder.flush()), ESCAPE_MS);
+      }
+    }
+    this.#gone();
+  }
+
+  async #write(text: string): Promise<void> {
+    const bytes = new TextEncoder().encode(text);
+    try {
+      for (let done = 0; done < bytes.length && this.#entered;) {
+        done += await Deno.stdout.write(bytes.subarray(done));
+      }
+    } catch {
+      this.#gone();
+    }
+  }
+
+  /** Whether all that was being written is out: a terminal that takes nothing is left as it is. */
+  async #settled(): Promise<boolean> {
+    return await deadline(this.#writing, SETTLE_MS).then(() => true, () => false);
+  }
+
+  /** Nobody can read or type here any more. */
+  #gone(): void {
+    if (!this.#closed) this.#events.onLeave(HANGUP);
+  }
+
+  #take(keys: readonly Key[]): void {
+    if (!this.#closed) { for (const key of keys) this.#events.onKey(key); }
+  }
+}
+
+function writeNow(text: string): void {
+  const bytes = new TextEncoder().encode(text);
+  for (let done = 0; done < bytes.length;) done += Deno.stdout.writeSync(bytes.subarray(done));
+}

@@ -1,0 +1,100 @@
+/** Paints screens on a terminal: only rows that changed, and ten times a second at most. */
+import type { Screen } from "../tui/render.ts";
+import type { Line } from "../tui/text.ts";
+import type { Paint } from "./chat_render.ts";
+
+export interface PainterParts {
+  /** Draws the screen as it is now. */
+  draw(): Screen;
+  /** Writes to the terminal. */
+  write(text: string): Promise<void>;
+  paint: Paint;
+  /** Told after each frame. */
+  onPainted(): void;
+}
+
+/** Between the beginnings of two frames. */
+const FRAME_MS = 100;
+const BEGIN = "\x1b[?2026h\x1b[?25l";
+const END = "\x1b[?2026l";
+const SHOW_CURSOR = "\x1b[?25h";
+const CLEAR = "\x1b[0m\x1b[2J";
+// deno-lint-ignore no-control-regex -- they are what must not get through
+const CONTROL = /[\u0000-\u001f\u007f-\u009f]/g;
+
+export class Painter {
+  readonly #parts: PainterParts;
+  /** The rows that the terminal shows; undefined when that is not known. */
+  #shown: string[] | undefined;
+  #cursor = "";
+  #wanted = false;
+  #last_at = -Infinity;
+  #timer: number | undefined;
+  #painting: Promise<void> | undefined;
+  #closed = false;
+
+  constructor(parts: PainterParts) {
+    this.#parts = parts;
+  }
+
+  /** The screen may look different now. */
+  request(): void {
+    this.#wanted = true;
+    if (this.#timer !== undefined || this.#painting !== undefined || this.#closed) return;
+    const wait_ms = Math.max(this.#last_at + FRAME_MS - performance.now(), 0);
+    this.#timer = setTimeout(() => {
+      this.#timer = undefined;
+      this.#painting = this.#frame().finally(() => {
+        this.#painting = undefined;
+        if (this.#wanted) this.request();
+      });
+    }, wait_ms);
+  }
+
+  /** Nothing of what the terminal shows is known any more: the next frame paints all of it. */
+  forget(): void {
+    this.#shown = undefined;
+    this.request();
+  }
+
+  /** Paints no more. */
+  close(): void {
+    this.#closed = true;
+    clearTimeout(this.#timer);
+  }
+
+  async #frame(): Promise<void> {
+    this.#wanted = false;
+    this.#last_at = performance.now();
+    const text = this.#changes(this.#parts.draw());
+    if (text !== "") await this.#parts.write(text);
+    this.#parts.onPainted();
+  }
+
+  /** What has to be written so that the terminal shows the screen. */
+  #changes({ lines, cursor }: Screen): string {
+    const rows = lines.map((line) => encode(line, this.#parts.paint));
+    const known = this.#shown;
+    const out: string[] = known === undefined ? [CLEAR] : [];
+    for (const [index, row] of rows.entries()) {
+      if (row === (known?.[index] ?? "")) continue;
+      // Cleared first: behind a full row the cursor stands on its last column.
+      out.push(`\x1b[${index + 1};1H\x1b[0m\x1b[K${row}`);
+    }
+    const at = cursor === undefined
+      ? ""
+      : `\x1b[${cursor.row + 1};${cursor.col + 1}H${SHOW_CURSOR}`;
+    this.#shown = rows;
+    if (out.length === 0 && at === this.#cursor) return "";
+    this.#cursor = at;
+    return `${BEGIN}${out.join("")}${at}${END}`;
+  }
+}
+
+/** A line with its styles. No control character of its text gets to the terminal. */
+export function encode(line: Line, paint: Paint): string {
+  return line.map(({ text, style }) => {
+    const safe = text.replace(CONTROL, "\ufffd");
+    return style === "plain" ? safe : paint[style](safe);
+  }).join("");
+}

@@ -1,0 +1,104 @@
+/** Divides the screen among its parts; on a small one the less important go first. */
+import type { Layouts } from "./layout.ts";
+import { type Model, shownLane } from "./model.ts";
+import type { View } from "./scroll.ts";
+import { clean, type Line, line, width, wrap } from "./text.ts";
+
+export interface Size {
+  cols: number;
+  rows: number;
+}
+
+/** The size of a screen that does not say how large it is. */
+export const DEFAULT_SIZE: Size = { cols: 80, rows: 24 };
+
+/** Heights in rows, from top to bottom, and what was found out on the way. */
+export interface Arrangement {
+  size: Size;
+  /** Tells what stands in the transcript's place. */
+  title: number;
+  view: View;
+  rule: number;
+  approval: number;
+  lanes: number;
+  input: InputRows;
+  status: number;
+}
+
+/** The rows of the message that is being typed, as many as are shown. */
+export interface InputRows {
+  rows: Line[];
+  /** Where the cursor stands among them. */
+  row: number;
+  col: number;
+}
+
+/** Fewer rows than this have no lanes, rule and title. */
+const ROOMY_ROWS = 8;
+/** Rows of a question besides what it is about: who asks, and which keys answer. */
+export const APPROVAL_FRAME = 2;
+
+/** Divides the screen. */
+export function arrange(model: Model, size: Size, layouts: Layouts): Arrangement {
+  const { cols, rows } = size;
+  const roomy = rows >= ROOMY_ROWS;
+  const status = rows > 1 ? 1 : 0;
+  const input = inputRows(model, cols, Math.max(Math.floor(rows / 3), 1));
+  const rule = roomy ? 1 : 0;
+  const replaced = model.approval_shown || shownLane(model) !== undefined || model.help;
+  const title = roomy && replaced ? 1 : 0;
+  const panel = roomy && model.lanes.length > 1 ? model.lanes.length : 0;
+  const lanes = Math.min(panel, Math.max(Math.floor(rows / 5), 1));
+  const left = rows - status - input.rows.length - rule - title - lanes;
+  const options = { cols, expanded: model.expanded };
+  const [first] = model.approvals;
+  const wanted = first === undefined
+    ? 0
+    : APPROVAL_FRAME + layouts.rows(first.about, options).length;
+  const approval = Math.min(wanted, Math.max(Math.ceil(left / 2), 0));
+  const height = Math.max(left - approval, 0);
+  const view = { ...options, layouts, height };
+  return { size, title, view, rule, approval, lanes, input, status };
+}
+
+const PROMPT = "› ";
+
+/** The rows around the cursor of the message that is being typed. */
+function inputRows({ input }: Model, cols: number, height: number): InputRows {
+  const prompt = cols > 10 ? PROMPT : "";
+  const indent = width(prompt);
+  const inner = Math.max(cols - indent, 1);
+  // No more is laid out than can be seen, however much was pasted.
+  const reach = cols * (height + 1);
+  const before = clean(input.text.slice(Math.max(input.cursor - reach, 0), input.cursor));
+  const after = clean(input.text.slice(input.cursor, input.cursor + reach));
+  const rows: string[] = [];
+  let at = { row: 0, col: 0 };
+  let left = before.length;
+  for (const text of (before + after).split("\n")) {
+    const wrapped = wrap(text, inner);
+    for (const [index, row] of wrapped.entries()) {
+      const ends = index === wrapped.length - 1;
+      if (left >= 0 && (left < row.length || (left === row.length && ends))) {
+        at = { row: rows.length, col: width(row.slice(0, left)) };
+      }
+      left -= row.length;
+      rows.push(row);
+    }
+    left -= 1;
+  }
+  // Behind a full row the cursor stands on the next.
+  if (at.col >= inner && inner > 1) {
+    at = { row: at.row + 1, col: 0 };
+    rows.splice(at.row, 0, "");
+  }
+  const first = Math.min(Math.max(at.row - height + 1, 0), Math.max(rows.length - height, 0));
+  const shown = rows.slice(first, first + height);
+  return {
+    rows: shown.map((row, index) =>
+      line(`${first + index === 0 ? prompt : " ".repeat(indent)}${row}`)
+    ),
+    row: at.row - first,
+    col: Math.min(at.col + indent, cols - 1),
+  };
+}

@@ -1,0 +1,87 @@
+/** The entries of the transcript: added, grown, and kept within bounds. */
+import type { Entry, Model } from "./model.ts";
+
+/** Characters kept of one entry; past them the older half goes. */
+export const ENTRY_MAX = 256 * 1024;
+/** Characters kept of all entries. */
+export const ENTRIES_MAX = 512 * 1024;
+/** Entries kept. */
+const ENTRIES_COUNT = 5_000;
+const CUT = "[… what came before is in the journal]";
+
+/** Adds an entry at the end. @param text clean. */
+export function addEntry(
+  model: Model,
+  kind: Entry["kind"],
+  text: string,
+  more: Partial<Entry> = {},
+): Entry {
+  const entry = newEntry(model, kind, text, more);
+  model.entries.push(entry);
+  trim(model);
+  return entry;
+}
+
+/** Makes an entry that is not in the transcript: a lane's output. */
+export function newEntry(
+  model: Model,
+  kind: Entry["kind"],
+  text: string,
+  more: Partial<Entry> = {},
+): Entry {
+  const id = model.next_entry++;
+  const entry: Entry = { id, kind, lines: [""], epoch: 0, size: 0, ...more };
+  growEntry(entry, text);
+  return entry;
+}
+
+/** Appends text to an entry. @param text clean. @param max characters kept of it. */
+export function growEntry(entry: Entry, text: string, max = ENTRY_MAX): void {
+  const [first, ...rest] = text.split("\n");
+  entry.lines[entry.lines.length - 1] += first;
+  for (const line of rest) entry.lines.push(line);
+  entry.size += text.length;
+  if (entry.size > max) dropFront(entry, max / 2);
+}
+
+/** Puts text in front of what an entry has. @param text clean. */
+export function prependToEntry(entry: Entry, text: string): void {
+  const lines = text.split("\n");
+  const joint = lines.pop()! + entry.lines[0];
+  entry.lines.splice(0, 1, ...lines, joint);
+  entry.size += text.length;
+  entry.epoch++;
+}
+
+/** Takes an entry out of the transcript. */
+export function removeEntry(model: Model, id: number | undefined): void {
+  model.entries = model.entries.filter((entry) => entry.id !== id);
+}
+
+function dropFront(entry: Entry, keep: number): void {
+  let dropped = 0;
+  let at = 0;
+  while (entry.size - dropped > keep && at < entry.lines.length - 1) {
+    dropped += entry.lines[at++].length + 1;
+  }
+  const rest = entry.lines.slice(at);
+  rest[0] = rest[0].slice(-keep).toWellFormed();
+  entry.lines = [CUT, ...rest];
+  entry.size = entry.lines.reduce((sum, { length }) => sum + length + 1, -1);
+  entry.epoch++;
+}
+
+function trim(model: Model): void {
+  const { entries } = model;
+  let size = entries.reduce((sum, entry) => sum + entry.size, 0);
+  let dropped = 0;
+  while (
+    dropped < entries.length - 1 &&
+    (size > ENTRIES_MAX || entries.length - dropped > ENTRIES_COUNT)
+  ) {
+    size -= entries[dropped++].size;
+  }
+  if (dropped === 0) return;
+  entries.splice(0, dropped);
+  model.cut = true;
+}

@@ -1,0 +1,166 @@
+/**
+ * Entries as rows of the screen. What is laid out stays, so that of a long answer only the end is
+ * wrapped again when it grows.
+ */
+import { markdownStart, type MarkdownState, styleRow } from "./markdown.ts";
+import type { Entry } from "./model.ts";
+import { cut, type Line, line, type Style, width, wrap } from "./text.ts";
+
+/** Lines of a call's output that are shown until more is asked for. */
+const OUTPUT_SHOWN = 6;
+/** Rows at the end of a line that are wrapped again when it grows: a word may move down. */
+const OPEN_ROWS = 3;
+
+export interface LayoutOptions {
+  cols: number;
+  /** Calls show all of their output. */
+  expanded: boolean;
+}
+
+interface Laid extends LayoutOptions {
+  epoch: number;
+  rows: Line[];
+  /** Rows at the end of `rows` that belong to `rest` and are not final. */
+  open_rows: number;
+  /** Index of the line that is being laid out. */
+  line: number;
+  /** Code units of it that were taken. */
+  taken: number;
+  /** Its end that is not final. */
+  rest: string;
+  /** Whether `rest` begins the line. */
+  begins: boolean;
+  markdown: MarkdownState;
+}
+
+export class Layouts {
+  readonly #laid = new WeakMap<Entry, Laid>();
+
+  /** The rows of an entry; the array is valid until the next call with this entry. */
+  rows(entry: Entry, options: LayoutOptions): readonly Line[] {
+    let laid = this.#laid.get(entry);
+    const { cols, expanded } = options;
+    if (
+      laid === undefined || laid.epoch !== entry.epoch || laid.cols !== cols ||
+      laid.expanded !== expanded
+    ) {
+      laid = entry.kind === "call" ? callRows(entry, options) : begin(entry, options);
+      this.#laid.set(entry, laid);
+    }
+    if (entry.kind !== "call") grow(laid, entry);
+    return laid.rows;
+  }
+}
+
+/** What stands before the first row of an entry, and before the others. */
+const GUTTERS: Record<Entry["kind"], readonly [string, string]> = {
+  user: ["› ", "  "],
+  assistant: ["  ", "  "],
+  call: ["● ", "  "],
+  note: ["· ", "  "],
+  problem: ["! ", "  "],
+  lane: ["", ""],
+  approval: ["  ", "  "],
+};
+const STYLES: Record<Entry["kind"], Style> = {
+  user: "bold",
+  assistant: "plain",
+  call: "plain",
+  note: "dim",
+  problem: "red",
+  lane: "plain",
+  approval: "plain",
+};
+/** Narrower than this, nothing is spent on gutters. */
+const GUTTER_COLS = 16;
+
+function gutter(entry: Entry, first: boolean, cols: number): string {
+  return cols < GUTTER_COLS ? "" : GUTTERS[entry.kind][first ? 0 : 1];
+}
+
+function begin(entry: Entry, options: LayoutOptions): Laid {
+  return {
+    ...options,
+    epoch: entry.epoch,
+    rows: [],
+    open_rows: 0,
+    line: 0,
+    taken: 0,
+    rest: "",
+    begins: true,
+    markdown: markdownStart(),
+  };
+}
+
+/** Lays out what was added. */
+function grow(laid: Laid, entry: Entry): void {
+  for (;; laid.line++) {
+    const text = entry.lines[laid.line];
+    const last = laid.line === entry.lines.length - 1;
+    if (laid.taken < text.length || laid.begins) {
+      laid.rest = (laid.rest + text.slice(laid.taken)).normalize();
+      laid.taken = text.length;
+      layRest(laid, entry, last);
+    } else if (!last) layRest(laid, entry, false);
+    if (last) return;
+    laid.open_rows = laid.taken = 0;
+    laid.rest = "";
+    laid.begins = true;
+  }
+}
+
+/** Wraps the end of a line. @param open whether it may grow. */
+function layRest(laid: Laid, entry: Entry, open: boolean): void {
+  laid.rows.length -= laid.open_rows;
+  const inner = Math.max(laid.cols - width(gutter(entry, true, laid.cols)), 1);
+  const rows = wrap(laid.rest, inner);
+  const final = open ? Math.max(rows.length - OPEN_ROWS, 0) : rows.length;
+  for (const row of rows.slice(0, final)) {
+    laid.rows.push(styled(laid, entry, row, laid.markdown));
+    laid.begins = false;
+    laid.rest = laid.rest.slice(row.length);
+  }
+  const begins = laid.begins;
+  const markdown = { ...laid.markdown };
+  for (const row of rows.slice(final)) {
+    laid.rows.push(styled(laid, entry, row, markdown));
+    laid.begins = false;
+  }
+  laid.begins = begins;
+  laid.open_rows = rows.length - final;
+}
+
+function styled(laid: Laid, entry: Entry, row: string, markdown: MarkdownState): Line {
+  const first = laid.rows.length === 0;
+  const pending = entry.client_message_id !== undefined;
+  // The blank at which a line was broken.
+  const shown = laid.begins ? row : row.replace(/^ /, "");
+  const body = entry.kind === "assistant"
+    ? styleRow(shown, markdown, laid.begins)
+    : line(shown, pending ? "dim" : STYLES[entry.kind]);
+  const before = gutter(entry, first, laid.cols);
+  return before === "" ? body : [{ text: before, style: STYLES[entry.kind] }, ...body];
+}
+
+/** A call: its title, then what it gave, a part of it unless all is asked for. */
+function callRows(entry: Entry, options: LayoutOptions): Laid {
+  const { cols, expanded } = options;
+  const [title, ...output] = entry.lines;
+  const mark = entry.ok === undefined ? "yellow" : entry.ok ? "green" : "red";
+  const rows: Line[] = [[
+    { text: gutter(entry, true, cols), style: mark },
+    { text: cut(title, Math.max(cols - 2, 1)), style: "plain" },
+  ]];
+  const shown = expanded ? output : output.slice(0, OUTPUT_SHOWN);
+  const inner = Math.max(cols - 4, 1);
+  for (const text of shown) {
+    const wrapped = wrap(text, inner);
+    for (const row of expanded ? wrapped : [cut(text, inner)]) {
+      const head = rows.length > 1 ? "    " : entry.ok === false ? "  └!" : "  └ ";
+      rows.push([{ text: head, style: mark }, { text: row, style: "dim" }]);
+    }
+  }
+  const hidden = output.length - shown.length;
+  if (hidden > 0) rows.push(line(`    … ${hidden} more lines (Ctrl-O)`, "dim"));
+  return { ...begin(entry, options), rows };
+}

@@ -1,0 +1,54 @@
+/** Light styling of Markdown: nothing is taken away, what is marked only looks it. */
+import type { Line, Span, Style } from "./text.ts";
+
+/** What carries over from one row to the next. */
+export interface MarkdownState {
+  /** Inside a fenced block. */
+  fenced: boolean;
+  heading: boolean;
+  bold: boolean;
+  code: boolean;
+}
+
+/** The state before the first row. */
+export function markdownStart(): MarkdownState {
+  return { fenced: false, heading: false, bold: false, code: false };
+}
+
+const FENCE = /^\s*(```|~~~)/;
+const HEADING = /^#{1,6} /;
+const MARK = /(\*\*|`)/;
+
+/**
+ * Styles one row of text.
+ *
+ * @param state of the row before; changed to that of this row.
+ * @param begins whether the row begins a line of the source.
+ */
+export function styleRow(row: string, state: MarkdownState, begins: boolean): Line {
+  if (begins) {
+    state.bold = state.code = false;
+    state.heading = !state.fenced && HEADING.test(row);
+    if (FENCE.test(row)) {
+      state.fenced = !state.fenced;
+      return [{ text: row, style: "dim" }];
+    }
+  }
+  if (state.fenced) return [{ text: row, style: "cyan" }];
+  if (state.heading) return [{ text: row, style: "bold" }];
+  const out: Span[] = [];
+  for (const part of row.split(MARK)) {
+    if (part === "") continue;
+    const before = styleOf(state);
+    if (part === "`") state.code = !state.code;
+    else if (part === "**" && !state.code) state.bold = !state.bold;
+    // A mark looks like what it marks.
+    const style = before === "plain" ? styleOf(state) : before;
+    out.push({ text: part, style });
+  }
+  return out;
+}
+
+function styleOf({ code, bold }: MarkdownState): Style {
+  return code ? "cyan" : bold ? "bold" : "plain";
+}

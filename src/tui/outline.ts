@@ -1,0 +1,91 @@
+/** The screen as an outline of regions, in the terms of ARIA, for who cannot see it. */
+import { arrange, type Size } from "./arrange.ts";
+import { HELP } from "./help.ts";
+import type { Layouts } from "./layout.ts";
+import { type Entry, type Model, shownEntries, shownLane } from "./model.ts";
+import { windowOf } from "./scroll.ts";
+import { activity } from "./status.ts";
+
+/** A part of the screen. */
+export interface Region {
+  role: string;
+  name: string;
+  text?: string;
+  focused?: boolean;
+  children?: Region[];
+}
+
+const SPEAKERS: Record<Entry["kind"], string> = {
+  user: "you",
+  assistant: "assistant",
+  call: "call",
+  note: "note",
+  problem: "problem",
+  lane: "output",
+  approval: "details",
+};
+/** Characters of an entry's text; the screen shows no more of it than that. */
+const TEXT_MAX = 16 * 1024;
+
+/** Describes what is on the screen, from top to bottom. */
+export function outline(model: Model, size: Size, layouts: Layouts): Region[] {
+  const parts = arrange(model, size, layouts);
+  const regions = [
+    model.help
+      ? { role: "dialog", name: "help", text: HELP.join("\n") }
+      : transcriptRegion(model, windowOf(model, parts.view).entries),
+  ];
+  if (model.approvals.length > 0) regions.push(approvalRegion(model));
+  if (model.lanes.length > 1) regions.push(lanesRegion(model));
+  regions.push(focusable(model, "input", {
+    role: "textbox",
+    name: "message",
+    text: model.input.text,
+  }));
+  regions.push({ role: "status", name: "status", text: model.notice ?? activity(model).text });
+  return regions;
+}
+
+function focusable(model: Model, focus: Model["focus"], region: Region): Region {
+  return model.focus === focus ? { ...region, focused: true } : region;
+}
+
+function transcriptRegion(model: Model, shown: readonly number[]): Region {
+  const lane = shownLane(model);
+  const children = shownEntries(model).filter(({ id }) => shown.includes(id)).map(entryRegion);
+  const name = lane === undefined ? "transcript" : `lane ${lane.label}`;
+  return focusable(model, "transcript", { role: "log", name, children });
+}
+
+function entryRegion(entry: Entry): Region {
+  const outcome = entry.ok === undefined ? "running" : entry.ok ? "done" : "failed";
+  return {
+    role: "article",
+    name: entry.kind === "call" ? `call, ${outcome}` : SPEAKERS[entry.kind],
+    text: entry.lines.join("\n").slice(-TEXT_MAX).toWellFormed(),
+  };
+}
+
+function approvalRegion(model: Model): Region {
+  const [{ tool, about, armed }] = model.approvals;
+  const keys = [["y", "allow"], ["a", "always allow"], ["n", "deny"], ["v", "show in full"]];
+  return focusable(model, "approval", {
+    role: "alertdialog",
+    name: `allow ${tool}?`,
+    text: about.lines.join("\n"),
+    children: armed ? keys.map(([text, name]) => ({ role: "button", name, text })) : [],
+  });
+}
+
+function lanesRegion(model: Model): Region {
+  return focusable(model, "lanes", {
+    role: "list",
+    name: "lanes",
+    children: model.lanes.map(({ lane_id, label, status }) => ({
+      role: "listitem",
+      name: label,
+      text: status,
+      ...(lane_id === model.lane_at ? { focused: model.focus === "lanes" } : {}),
+    })),
+  });
+}

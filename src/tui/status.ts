@@ -1,0 +1,51 @@
+/** The status line. */
+import type { Model } from "./model.ts";
+import { type Line, type Span, type Style, width } from "./text.ts";
+
+/** What the session does, in a word or two. */
+export function activity(model: Model): { text: string; style: Style } {
+  const { session, link } = model;
+  if (link === "connecting") return { text: "connecting", style: "yellow" };
+  if (link === "reconnecting") {
+    const text = session.paused_by_stop
+      ? "the daemon was stopped; a message starts it"
+      : "reconnecting";
+    return { text, style: "red" };
+  }
+  if (session.state !== "running") return { text: session.state, style: "yellow" };
+  if (model.approvals.length > 0) return { text: "waits for you", style: "yellow" };
+  return session.turn ? { text: "working", style: "green" } : { text: "ready", style: "dim" };
+}
+
+const HINTS: Record<Model["focus"], string> = {
+  input: "? help",
+  approval: "y / n / a",
+  lanes: "Enter shows, k kills, Esc back",
+  transcript: "arrows scroll, Esc back",
+};
+
+/** One line: what happens, in which session, and what the keys do. What does not fit is left out. */
+export function statusLine(model: Model, cols: number): Line {
+  const { session, outbox, notice } = model;
+  const first = activity(model);
+  const { workdir } = session;
+  const texts = notice !== undefined ? [notice] : [
+    outbox.length > 0 ? `${outbox.length} to send` : "",
+    HINTS[model.focus],
+    session.model,
+    `approval ${session.approval}`,
+    session.cost_usd > 0 ? `$${session.cost_usd.toFixed(4)}` : "",
+    workdir,
+    session.id,
+  ];
+  const out: Span[] = [{ text: `● ${first.text}`, style: first.style }];
+  let left = cols - width(out[0].text);
+  for (const text of texts) {
+    const part = ` · ${text}`;
+    if (text === "") continue;
+    if (width(part) > left && notice === undefined) break;
+    out.push({ text: part, style: notice === undefined ? "dim" : "yellow" });
+    left -= width(part);
+  }
+  return out;
+}

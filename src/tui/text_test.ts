@@ -1,0 +1,79 @@
+import { assert, assertEquals } from "@std/assert";
+import { clean, cut, cutLine, line, lineText, width, wrap } from "./text.ts";
+
+const PIECES = [
+  "a",
+  " ",
+  "word",
+  "日本",
+  "👍🏽",
+  "é",
+  "❤️",
+  "👨‍👩‍👧",
+  "-",
+  "🇩🇪",
+  "x".repeat(9),
+  "ก็",
+  "\u0301",
+];
+
+/** Texts of random pieces, the same in every run. */
+function* texts(count: number): Generator<string> {
+  let seed = 7;
+  const random = (below: number) => (seed = (seed * 48271) % 0x7fffffff) % below;
+  for (let at = 0; at < count; at++) {
+    yield Array.from({ length: random(40) }, () => PIECES[random(PIECES.length)]).join("");
+  }
+}
+
+Deno.test("columns are counted as terminals show them", () => {
+  const widths: [string, number][] = [
+    ["abc", 3],
+    ["日本", 4],
+    ["👍🏽", 2],
+    ["👨‍👩‍👧", 2],
+    ["e\u0301", 1],
+    ["🇩🇪", 2],
+    ["ｱ", 1],
+    ["", 0],
+  ];
+  for (const [text, columns] of widths) assertEquals(width(text), columns, text);
+});
+
+Deno.test("no escape sequence and no control character gets through", () => {
+  assertEquals(clean("\x1b[31mred\x1b[0m \x1b]0;title\x07\x1b[2J\x1b[H!"), "red !");
+  assertEquals(clean("a\tb\r\nc\rd\x07\x7f\x9b31m"), "a    b\nc␍d␇␡");
+  assertEquals(clean("x\u202egnp.exe\u2066\u200b\u{e0041}"), "xgnp.exe");
+  assertEquals(clean("\x1b"), "␛");
+  assertEquals(clean("\ud800"), "\ufffd");
+  let every = "";
+  for (let code = 0; code < 0x300; code++) every += String.fromCharCode(code);
+  // deno-lint-ignore no-control-regex -- they are what is looked for
+  assert(!/[\x00-\x09\x0b-\x1f\x7f-\x9f]/.test(clean(every)));
+});
+
+Deno.test("wrapped rows fit, and joined they are the text again", () => {
+  for (const text of texts(600)) {
+    const plain = clean(text);
+    for (const cols of [2, 3, 7, 20]) {
+      const rows = wrap(plain, cols);
+      assertEquals(rows.join(""), plain);
+      for (const row of rows) assert(width(row) <= cols, `${JSON.stringify(row)} in ${cols}`);
+    }
+  }
+});
+
+Deno.test("what is cut fits and tells so", () => {
+  assertEquals(cut("abcdef", 4), "abc…");
+  assertEquals(cut("日本語", 4), "日…");
+  assertEquals(cut("abc", 3), "abc");
+  assertEquals(cut("abc", 0), "");
+  for (const text of texts(300)) {
+    for (const cols of [0, 1, 2, 5, 17]) {
+      const plain = clean(text);
+      assert(width(cut(plain, cols)) <= cols);
+      const spans = [...line(plain, "bold"), ...line(plain)];
+      assert(width(lineText(cutLine(spans, cols))) <= cols);
+    }
+  }
+});

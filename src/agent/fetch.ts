@@ -1,6 +1,20 @@
 /** Fetches a web page for the model: bounded in size and time, and never from the daemon itself. */
 
 import { lookup } from "node:dns/promises";
+import type { Egress } from "../platform/egress.ts";
+import {
+  type Body,
+  decodeBody,
+  explainFetch,
+  follow,
+  isHtml,
+  isTextBody,
+  isTextType,
+  mediaType,
+  portOf,
+  readBody,
+  Refusal,
+} from "../platform/http_get.ts";
 import { grouped } from "./output.ts";
 
 /** What {@linkcode fetchUrl} fetches and how far it goes. */
@@ -11,6 +25,8 @@ export interface FetchOptions {
   signal: AbortSignal;
   /** The daemon's own port: a loopback address with it is refused, it would hand out the token. */
   own_port?: number;
+  /** The way out of one who may not go everywhere; Deno's own way by default. */
+  egress?: Egress;
   /** The most of the body that is read, 1 MiB by default. */
   max_bytes?: number;
   /** The most time that it all takes, 30 s by default. */
@@ -27,13 +43,9 @@ export interface FetchResult {
 
 const MAX_BYTES = 1024 * 1024;
 const TIMEOUT_MS = 30_000;
-const MAX_REDIRECTS = 5;
 const ERROR_BODY_BYTES = 16 * 1024;
 const ERROR_BODY_CHARACTERS = 2_000;
 const LOOKUP_MS = 2_000;
-
-/** Why there is nothing to show; its message is for the model. */
-class Refusal extends Error {}
 
 /**
  * Fetches a URL and gives its text; HTML is reduced to what a reader would see.
@@ -58,12 +70,17 @@ export async function fetchUrl(options: FetchOptions): Promise<FetchResult> {
   );
   options.signal.addEventListener("abort", onAbort, { once: true });
   try {
-    const { response, url } = await follow(options, stop.signal);
+    const { response, url } = await follow({
+      url: options.url,
+      signal: stop.signal,
+      check: (url) => check(url, options.own_port),
+      egress: options.egress,
+    });
     return await describe(response, url, options.max_bytes ?? MAX_BYTES, stop.signal);
   } catch (error) {
     options.signal.throwIfAborted();
     const cause = stop.signal.aborted ? stop.signal.reason : error;
-    return { ok: false, output: `cannot fetch ${options.url}: ${explain(cause)}` };
+    return { ok: false, output: `cannot fetch ${options.url}: ${explainFetch(cause)}` };
   } finally {
     clearTimeout(timer);
     options.signal.removeEventListener("abort", onAbort);
@@ -72,43 +89,11 @@ export async function fetchUrl(options: FetchOptions): Promise<FetchResult> {
   }
 }
 
-/** Follows redirects by hand, so that each address is checked before it is asked. */
-async function follow(
-  { url, own_port }: FetchOptions,
-  signal: AbortSignal,
-): Promise<{ response: Response; url: URL }> {
-  let next = await check(url, undefined, own_port);
-  for (let hops = 0; hops <= MAX_REDIRECTS; hops++) {
-    const response = await fetch(next, {
-      redirect: "manual",
-      signal,
-      headers: { accept: "text/html, text/*, application/json, */*;q=0.5", "user-agent": "svc" },
-    });
-    const location = response.headers.get("location");
-    if (![301, 302, 303, 307, 308].includes(response.status) || location === null) {
-      return { response, url: next };
-    }
-    await response.body?.cancel();
-    next = await check(location, next, own_port);
+/** Refuses the daemon's own address. */
+async function check(url: URL, own_port: number | undefined): Promise<void> {
+  if (portOf(url) === own_port && await leadsToLoopback(url.hostname)) {
+    throw new Refusal("that is this program's own address");
   }
-  throw new Refusal(`more than ${MAX_REDIRECTS} redirects`);
-}
-
-async function check(address: string, base: URL | undefined, own_port?: number): Promise<URL> {
-  const url = URL.parse(address, base);
-  const redirected = base === undefined ? "" : `redirected to ${address}: `;
-  if (url === null) throw new Refusal(`${redirected}not a valid URL`);
-  if (url.protocol !== "http:" && url.protocol !== "https:") {
-    throw new Refusal(`${redirected}only http and https are fetched, not ${url.protocol}`);
-  }
-  if (url.username !== "" || url.password !== "") {
-    throw new Refusal(`${redirected}credentials in a URL are not sent`);
-  }
-  const port = Number(url.port || (url.protocol === "https:" ? 443 : 80));
-  if (port === own_port && await leadsToLoopback(url.hostname)) {
-    throw new Refusal(`${redirected}that is this program's own address`);
-  }
-  return url;
 }
 
 /**
@@ -143,14 +128,13 @@ async function describe(
   max_bytes: number,
   signal: AbortSignal,
 ): Promise<FetchResult> {
-  const header = response.headers.get("content-type") ?? "";
-  const type = header.split(";")[0].trim().toLowerCase();
+  const type = mediaType(response.headers);
   const limit = response.ok ? max_bytes : Math.min(max_bytes, ERROR_BODY_BYTES);
-  const body = await read(response, isText(type) === false ? 0 : limit, signal);
-  const binary = isText(type) === false || (isText(type) === undefined && looksBinary(body.bytes));
+  const body = await readBody(response, isTextType(type) === false ? 0 : limit, signal);
+  const binary = !isTextBody(type, body.bytes);
   const text = binary
     ? body.size === 0 ? "" : "[binary content, not shown]"
-    : await toText(body.bytes, header, type, url);
+    : await toText(body.bytes, response.headers, url);
   return {
     ok: response.ok,
     output: [
@@ -169,97 +153,15 @@ async function describe(
   };
 }
 
-interface Body {
-  bytes: Uint8Array;
-  /** The whole size where it is known. */
-  size: number | undefined;
-  cut: boolean;
-}
-
-/** Reads at most so many bytes, as they are after decompression. */
-async function read(response: Response, limit: number, signal: AbortSignal): Promise<Body> {
-  const declared = response.headers.has("content-encoding")
-    ? undefined
-    : Number(response.headers.get("content-length") ?? NaN);
-  const total = Number.isSafeInteger(declared) ? declared : undefined;
-  if (response.body === null) return { bytes: new Uint8Array(0), size: 0, cut: false };
-  if (limit === 0) {
-    await response.body.cancel();
-    return { bytes: new Uint8Array(0), size: total, cut: true };
-  }
-  const chunks: Uint8Array[] = [];
-  let length = 0;
-  let cut = false;
-  const reader = response.body.getReader();
-  // A fetch forgets its signal once its response was collected as garbage; its body does not.
-  const abort = () => void reader.cancel().catch(() => {});
-  signal.addEventListener("abort", abort, { once: true });
-  while (!cut) {
-    const { value, done } = await reader.read();
-    signal.throwIfAborted();
-    if (done) break;
-    const part = value.subarray(0, limit - length);
-    chunks.push(part);
-    length += part.length;
-    cut = part.length < value.length;
-  }
-  signal.removeEventListener("abort", abort);
-  await reader.cancel();
-  const bytes = new Uint8Array(length);
-  let at = 0;
-  for (const chunk of chunks) {
-    bytes.set(chunk, at);
-    at += chunk.length;
-  }
-  return { bytes, size: cut ? total : length, cut };
-}
-
 function sizeOf({ bytes, size, cut }: Body): string {
   if (size !== undefined) return `${grouped(size)} bytes`;
   return cut && bytes.length > 0 ? `more than ${grouped(bytes.length)} bytes` : "size unknown";
 }
 
-/** Whether a type is text; `undefined` where the bytes must tell. */
-function isText(type: string): boolean | undefined {
-  if (type === "" || type === "application/octet-stream") return undefined;
-  return type.startsWith("text/") || TEXT_TYPE.test(type);
-}
-
-const TEXT_TYPE =
-  /^(?:application|image|message|model)\/(?:.*\+)?(?:json|json5|jsonc|xml|x?html|yaml|x-yaml|toml|javascript|ecmascript|typescript|x-javascript|x-sh|x-ndjson|ndjson|jsonl|sql|graphql|x-www-form-urlencoded|rfc822|x-httpd-php)(?:-seq)?$/;
-
-function looksBinary(bytes: Uint8Array): boolean {
-  return bytes.subarray(0, 8 * 1024).includes(0);
-}
-
-async function toText(
-  bytes: Uint8Array,
-  header: string,
-  type: string,
-  url: URL,
-): Promise<string> {
-  const html = type === "text/html" || type === "application/xhtml+xml";
-  const declared = /charset\s*=\s*["']?([\w.:-]+)/i;
-  const start = html ? new TextDecoder("latin1").decode(bytes.subarray(0, 1024)) : "";
-  const label = declared.exec(header)?.[1] ?? declared.exec(start)?.[1] ?? "utf-8";
-  // As a stream: a character cut off at the limit is left out, not shown broken.
-  const text = decoderFor(label).decode(bytes, { stream: true });
-  if (!html) return text.trimEnd();
+async function toText(bytes: Uint8Array, headers: Headers, url: URL): Promise<string> {
+  const text = decodeBody(bytes, headers);
+  if (!isHtml(mediaType(headers))) return text.trimEnd();
   // Most sessions never fetch a page: the parser is loaded by the first.
   const { htmlToText } = await import("./html_text.ts");
   return await htmlToText(text, url.href);
-}
-
-function decoderFor(label: string): TextDecoder {
-  try {
-    return new TextDecoder(label);
-  } catch {
-    return new TextDecoder();
-  }
-}
-
-function explain(error: unknown): string {
-  if (!(error instanceof Error)) return String(error);
-  // "error sending request for url (…): client error (Connect): tcp connect error: Connection …"
-  return error.message.replace(/^error sending request for url \(.*?\): (?:client error )?/, "");
 }

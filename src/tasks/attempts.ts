@@ -1,11 +1,15 @@
 /** Executors at work: started, told to stop, their outcome recorded. */
+import { setImmediate } from "node:timers";
 import { formatDuration } from "../platform/duration.ts";
 import { messageOf } from "../platform/errors.ts";
 import type { Log } from "../platform/log.ts";
 import type { Clock } from "./clock.ts";
 import type { ExecutorRegistry } from "./executors/registry.ts";
 import { LOST, type Outcome, type StartedTask, type TaskStore } from "./store.ts";
-import { type Deliverable, RetryableError } from "./task.ts";
+import { newCanary } from "../agent/critic.ts";
+import { type ArtifactStore, keepArtifact } from "./artifacts.ts";
+import { extrasJson, isCriticised, judge } from "./judge.ts";
+import { type Artifact, type NewArtifact, RetryableError } from "./task.ts";
 
 export interface AttemptsParts {
   store: TaskStore;
@@ -13,8 +17,13 @@ export interface AttemptsParts {
   log: Log;
   clock: Clock;
   random: () => number;
+  artifacts: ArtifactStore;
   /** Called when a worker may take another task. */
   onWorkerFree(): void;
+  /** Called when a task's log has a line more. */
+  onNoted(task_id: string): void;
+  /** Called when an attempt's outcome was recorded. */
+  onSettled(task_id: string): void;
 }
 
 /** One executor at work on one task. */
@@ -22,6 +31,11 @@ export interface Attempt {
   readonly task: StartedTask;
   /** Whether it takes up a worker. */
   readonly queued: boolean;
+  /** Told what its executor notes. */
+  readonly onNote?: (text: string) => void;
+  /** What its executor has kept, and the text of what the critic is to read. */
+  readonly kept: Artifact[];
+  readonly texts: string[];
   readonly stop: AbortController;
   /** Resolves when the task's outcome is recorded, whether or not the executor has ended. */
   readonly settled: PromiseWithResolvers<void>;
@@ -30,6 +44,13 @@ export interface Attempt {
   /** What ended it from outside; counts more than what the executor says. */
   verdict?: Outcome;
   released: boolean;
+}
+
+/** An outcome that waits to be written. */
+interface Unrecorded {
+  attempt: Attempt;
+  outcome: Outcome;
+  recorded(): void;
 }
 
 /** The longest wait between two attempts. */
@@ -43,6 +64,7 @@ const STOP_GRACE_MS = 5_000;
 export class Attempts {
   readonly #parts: AttemptsParts;
   #running = new Map<string, Attempt>();
+  #unrecorded: Unrecorded[] = [];
   #busy = 0;
   /** Fires when the database is about to be closed. */
   readonly #closed = new AbortController();
@@ -57,10 +79,13 @@ export class Attempts {
   }
 
   /** Starts the executor of a task that the database has as running. */
-  begin(task: StartedTask, queued: boolean): Attempt {
+  begin(task: StartedTask, queued: boolean, onNote?: (text: string) => void): Attempt {
     const attempt: Attempt = {
       task,
       queued,
+      onNote,
+      kept: [],
+      texts: [],
       stop: new AbortController(),
       settled: Promise.withResolvers(),
       ended: Promise.resolve(),
@@ -107,6 +132,8 @@ export class Attempts {
           : { kind: "failed", error: LOST },
       )
     ));
+    // Its first try is made at once.
+    this.#recordAll();
     this.#closed.abort();
   }
 
@@ -119,31 +146,50 @@ export class Attempts {
 
   /** Never rejects. */
   async #carryOut(attempt: Attempt): Promise<void> {
-    const { task: { id, request, attempt: number }, stop } = attempt;
+    const { task: { id, request, hired, attempt: number }, stop, onNote, kept, texts } = attempt;
+    const { task_type } = request;
+    const canary = newCanary();
     let outcome: Outcome;
     try {
       // Whoever has begun it is to know of it before its executor does anything.
       await null;
       stop.signal.throwIfAborted();
-      const executor = this.#parts.executors.get(request.task_type);
-      const deliverable = await executor.run(request, {
+      const deliverable = await this.#parts.executors.get(task_type).run(request, {
         task_id: id,
+        hired,
         signal: stop.signal,
         attempt: number,
-        note: (text) => this.#note(id, text),
+        canary,
+        note: (text) => {
+          this.#note(id, text);
+          onNote?.(text);
+        },
+        keep: (artifact) => this.#keep(attempt, artifact),
       });
-      outcome = completed(request.task_type, deliverable);
+      outcome = judge({ task_type, deliverable, artifacts: kept, texts, canary });
     } catch (error) {
-      outcome = this.#failure(attempt.task, error);
+      outcome = this.#failure(attempt, error);
     }
     await this.#record(attempt, attempt.verdict ?? outcome);
   }
 
-  #failure({ attempt, max_attempts }: StartedTask, thrown: unknown): Outcome {
+  async #keep(attempt: Attempt, artifact: NewArtifact): Promise<Artifact> {
+    attempt.stop.signal.throwIfAborted();
+    const kept = await keepArtifact(this.#parts.artifacts, attempt.task.id, artifact);
+    attempt.kept.push(kept);
+    const { content, media_type } = artifact;
+    if (isCriticised(media_type)) {
+      attempt.texts.push(typeof content === "string" ? content : new TextDecoder().decode(content));
+    }
+    return kept;
+  }
+
+  #failure({ task: { attempt, max_attempts }, kept }: Attempt, thrown: unknown): Outcome {
     const message = messageOf(thrown);
-    if (!(thrown instanceof RetryableError)) return { kind: "failed", error: message };
+    const extras = extrasJson({ artifacts: kept });
+    if (!(thrown instanceof RetryableError)) return { kind: "failed", error: message, extras };
     const error = `${message} (attempt ${attempt} of ${max_attempts})`;
-    if (attempt >= max_attempts) return { kind: "failed", error };
+    if (attempt >= max_attempts) return { kind: "failed", error, extras };
     const { clock, random } = this.#parts;
     const backoff = Math.min(BACKOFF_MIN_MS * 2 ** (attempt - 1), BACKOFF_MAX_MS);
     const wait_ms = Math.round(backoff * (0.5 + random() / 2));
@@ -154,22 +200,39 @@ export class Attempts {
     };
   }
 
-  /** Records an outcome, however long the disk refuses it. Never rejects. */
-  async #record({ task, settled }: Attempt, outcome: Outcome): Promise<void> {
+  /** Records an outcome, together with what else ends in this turn of the loop. */
+  #record(attempt: Attempt, outcome: Outcome): Promise<void> {
+    const { promise, resolve: recorded } = Promise.withResolvers<void>();
+    const count = this.#unrecorded.push({ attempt, outcome, recorded });
+    if (count === 1) setImmediate(() => this.#recordAll());
+    return promise;
+  }
+
+  /** Writes outcomes, however long the disk refuses them. Never rejects. */
+  async #recordAll(): Promise<void> {
     const { store, clock, log } = this.#parts;
+    const unrecorded = this.#unrecorded;
+    this.#unrecorded = [];
+    const settlements = unrecorded.map(({ attempt: { task }, outcome }) => {
+      return { id: task.id, attempt: task.attempt, outcome };
+    });
     while (!this.#closed.signal.aborted) {
       try {
-        store.settle(task.id, task.attempt, outcome, clock.now());
+        store.settle(settlements, clock.now());
         break;
       } catch (error) {
-        log.error("the outcome of a task cannot be recorded; trying again", {
-          task_id: task.id,
+        log.error("outcomes of tasks cannot be recorded; trying again", {
+          task_ids: settlements.map(({ id }) => id),
           error: messageOf(error),
         });
         await this.#within(aborted(this.#closed.signal), WRITE_AGAIN_MS);
       }
     }
-    settled.resolve();
+    for (const { attempt, recorded } of unrecorded) {
+      this.#parts.onSettled(attempt.task.id);
+      attempt.settled.resolve();
+      recorded();
+    }
   }
 
   /** Aborts an executor and waits for it; one that does not obey loses its worker. */
@@ -199,6 +262,7 @@ export class Attempts {
     const { store, clock, log } = this.#parts;
     try {
       store.log(new Date(clock.now()).toISOString(), task_id, "note", text);
+      this.#parts.onNoted(task_id);
     } catch (error) {
       log.warn("a note of a task is lost", { task_id, text, error: messageOf(error) });
     }
@@ -214,15 +278,6 @@ export class Attempts {
       cancel();
     }
   }
-}
-
-/** @throws {Error} when it cannot be recorded: a defect of the executor. */
-function completed(task_type: string, deliverable: Deliverable): Outcome {
-  const { summary, size, ...extras } = deliverable ?? {};
-  if (typeof summary !== "string" || !Number.isSafeInteger(size)) {
-    throw new Error(`the executor of ${task_type} returned neither a summary nor an error`);
-  }
-  return { kind: "completed", summary, size, extras: JSON.stringify(extras) };
 }
 
 function aborted(signal: AbortSignal): Promise<void> {

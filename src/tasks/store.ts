@@ -2,7 +2,9 @@
  * Tasks in the database. Each change of a task and its line in the log are one transaction, and what
  * decides between two ends of a task (done, cancelled, out of time) is the `WHERE` of that change.
  */
-import type { DatabaseSync, StatementSync } from "node:sqlite";
+import type { DatabaseSync } from "node:sqlite";
+import { given, type Row, Statements } from "../platform/statements.ts";
+import { CallbackStore, type CallbackTarget } from "./callback_store.ts";
 import type { TaskLogEntry, TaskRecord, TaskRequest, TaskStatus } from "./task.ts";
 
 /** Whether a task waits for a worker, or was started for a client that waits for it. */
@@ -12,14 +14,19 @@ export interface NewTask {
   id: string;
   mode: TaskMode;
   request: TaskRequest;
+  /** Whether someone else asked for it, over the network. */
+  hired: boolean;
   max_attempts: number;
   timeout_ms?: number;
+  /** Who is told of its end. */
+  callback?: CallbackTarget;
 }
 
 /** A task whose attempt has begun. */
 export interface StartedTask {
   id: string;
   request: TaskRequest;
+  hired: boolean;
   attempt: number;
   max_attempts: number;
   timeout_ms?: number;
@@ -29,11 +36,18 @@ export interface StartedTask {
 export type Outcome =
   /** `extras`: what the deliverable has beside summary and size, as JSON. */
   | { kind: "completed"; summary: string; size: number; extras: string }
-  | { kind: "failed"; error: string; cancelled?: boolean }
+  | { kind: "failed"; error: string; cancelled?: boolean; extras?: string }
   /** Another attempt follows, not before that time. */
   | { kind: "retry"; error: string; not_before: number }
   /** The attempt was cut off and does not count. */
   | { kind: "returned"; reason: string };
+
+/** How one attempt at a task ended. */
+export interface Settlement {
+  id: string;
+  attempt: number;
+  outcome: Outcome;
+}
 
 /** What a task lost with its daemon fails with. */
 export const LOST = "lost when the daemon stopped";
@@ -41,23 +55,22 @@ export const LOST = "lost when the daemon stopped";
 /** Characters of a log line's detail; the task itself has all of it. */
 const DETAIL_MAX = 1000;
 
-type Value = string | number | null;
-type Row = Record<string, Value>;
+const PRUNED_AT_ONCE = 1_000;
 
 const COLUMNS = "seq, id, status, task_type, created_at, started_at, completed_at, summary, " +
   "size, error, cancelled, attempts, extras";
 
 export class TaskStore {
-  readonly #db: DatabaseSync;
-  readonly #prepared = new Map<string, StatementSync>();
+  readonly #db: Statements;
+  readonly callbacks: CallbackStore;
 
   /** @param db a database of the current schema; {@linkcode TaskStore.close} closes it. */
   constructor(db: DatabaseSync) {
-    this.#db = db;
+    this.#db = new Statements(db);
+    this.callbacks = new CallbackStore(this.#db, (...line) => this.log(...line));
   }
 
   close(): void {
-    this.#prepared.clear();
     this.#db.close();
   }
 
@@ -66,14 +79,14 @@ export class TaskStore {
   /** Adds tasks, those of the queue as queued and the others as running, in one transaction. */
   insert(tasks: readonly NewTask[], now: number): TaskRecord[] {
     const at = iso(now);
-    return this.#transaction(() =>
-      tasks.map(({ id, mode, request, max_attempts, timeout_ms }) => {
+    return this.#db.transaction(() =>
+      tasks.map(({ id, mode, request, hired, max_attempts, timeout_ms, callback }) => {
         const running = mode === "sync";
-        this.#run(
+        this.#db.run(
           `INSERT INTO tasks (id, mode, status, task_type, request, created_at, started_at,
-             attempts, max_attempts, timeout_ms)
+             attempts, max_attempts, timeout_ms, hired)
            VALUES (:id, :mode, :status, :task_type, :request, :at, :started_at,
-             :attempts, :max_attempts, :timeout_ms)`,
+             :attempts, :max_attempts, :timeout_ms, :hired)`,
           {
             id,
             mode,
@@ -85,8 +98,10 @@ export class TaskStore {
             attempts: running ? 1 : 0,
             max_attempts,
             timeout_ms: timeout_ms ?? null,
+            hired: Number(hired),
           },
         );
+        if (callback !== undefined) this.callbacks.add(id, callback);
         if (running) this.log(at, id, "started", "attempt 1 of 1");
         else this.log(at, id, "enqueued", request.task_type);
         return this.get(id)!;
@@ -101,14 +116,14 @@ export class TaskStore {
    * counts as come.
    */
   claim(now: number, horizon_ms: number): StartedTask | undefined {
-    return this.#transaction(() => {
+    return this.#db.transaction(() => {
       const at = iso(now);
-      const row = this.#get(
+      const row = this.#db.get(
         `UPDATE tasks SET status = 'running', attempts = attempts + 1,
            started_at = max(:at, created_at)
          WHERE seq = (SELECT seq FROM tasks WHERE status = 'queued'
            AND (not_before <= :now OR not_before > :now + :horizon_ms) ORDER BY seq LIMIT 1)
-         RETURNING id, request, attempts, max_attempts, timeout_ms`,
+         RETURNING id, request, attempts, max_attempts, timeout_ms, hired`,
         { at, now, horizon_ms },
       );
       if (row === undefined) return undefined;
@@ -117,6 +132,7 @@ export class TaskStore {
       return {
         id: row.id as string,
         request: JSON.parse(row.request as string),
+        hired: row.hired === 1,
         attempt,
         max_attempts: row.max_attempts as number,
         timeout_ms: row.timeout_ms === null ? undefined : row.timeout_ms as number,
@@ -125,31 +141,33 @@ export class TaskStore {
   }
 
   /**
-   * Records how an attempt ended, unless the task has been decided otherwise meanwhile.
-   *
-   * @returns whether this outcome is the one that counts.
+   * Records how attempts ended, in one transaction; those whose tasks have been decided otherwise
+   * meanwhile are left out.
    */
-  settle(id: string, attempt: number, outcome: Outcome, now: number): boolean {
-    return this.#transaction(() => this.#settle(id, attempt, outcome, iso(now)));
+  settle(settlements: readonly Settlement[], now: number): void {
+    this.#db.transaction(() => {
+      for (const { id, attempt, outcome } of settlements) {
+        this.#settle(id, attempt, outcome, iso(now));
+      }
+    });
   }
 
-  #settle(id: string, attempt: number, outcome: Outcome, at: string): boolean {
+  #settle(id: string, attempt: number, outcome: Outcome, at: string): void {
     const { sql, values, detail } = settlement(outcome);
-    const { changes } = this.#run(
+    const { changes } = this.#db.run(
       `UPDATE tasks SET ${sql} WHERE id = :id AND status = 'running' AND attempts = :attempt`,
       { ...values, ...(sql.includes(":at") ? { at } : {}), id, attempt },
     );
-    if (changes === 0) return false;
+    if (changes === 0) return;
     const cancelled = outcome.kind === "failed" && outcome.cancelled;
     this.log(at, id, cancelled ? "cancelled" : outcome.kind, detail);
-    return true;
   }
 
   /** Cancels a task that has not ended. @returns whether it was this call that ended it. */
   cancel(id: string, now: number): boolean {
     const at = iso(now);
-    return this.#transaction(() => {
-      const { changes } = this.#run(
+    return this.#db.transaction(() => {
+      const { changes } = this.#db.run(
         `UPDATE tasks SET status = 'failed', error = 'cancelled', cancelled = 1,
            completed_at = max(:at, coalesce(started_at, created_at))
          WHERE id = :id AND status IN ('queued', 'running')`,
@@ -163,8 +181,8 @@ export class TaskStore {
   /** Settles what a daemon that is gone left running. @returns how many tasks that were. */
   recover(now: number): number {
     const at = iso(now);
-    return this.#transaction(() => {
-      const rows = this.#all(
+    return this.#db.transaction(() => {
+      const rows = this.#db.all(
         "SELECT id, mode, attempts, max_attempts FROM tasks WHERE status = 'running'",
         {},
       );
@@ -182,9 +200,42 @@ export class TaskStore {
     });
   }
 
+  /**
+   * Forgets the oldest ended tasks and their lines in the log, a thousand at a time. One whose end is
+   * still to be reported stays.
+   *
+   * @param keep how many ended tasks stay.
+   * @returns the ids of those that are gone.
+   */
+  prune(keep: number): string[] {
+    return this.#db.transaction(() => {
+      const rows = this.#db.all(
+        `DELETE FROM tasks WHERE seq IN (
+           SELECT seq FROM tasks WHERE status IN ('completed', 'failed') AND seq <= (
+             SELECT seq FROM tasks WHERE status IN ('completed', 'failed')
+             ORDER BY seq DESC LIMIT 1 OFFSET :keep)
+           AND id NOT IN (SELECT task_id FROM task_callbacks)
+           ORDER BY seq LIMIT ${PRUNED_AT_ONCE})
+         RETURNING id`,
+        { keep },
+      );
+      const ids = rows.map(({ id }) => id as string);
+      for (const id of ids) this.#db.run("DELETE FROM task_log WHERE task_id = :id", { id });
+      if (ids.length > 0) {
+        // What was done to the queue itself is as old as the tasks around it.
+        this.#db.run(
+          `DELETE FROM task_log WHERE task_id IS NULL
+             AND seq < (SELECT min(seq) FROM task_log WHERE task_id IS NOT NULL)`,
+          {},
+        );
+      }
+      return ids;
+    });
+  }
+
   /** Adds a line to the log. */
   log(at: string, task_id: string | undefined, event: string, detail?: string): void {
-    this.#run(
+    this.#db.run(
       "INSERT INTO task_log (at, task_id, event, detail) VALUES (:at, :task_id, :event, :detail)",
       { at, task_id: task_id ?? null, event, detail: detail?.slice(0, DETAIL_MAX) ?? null },
     );
@@ -192,8 +243,8 @@ export class TaskStore {
 
   /** Sets a setting of the queue, and says so in the log as `event`. */
   set(name: string, value: string, event: string, now: number): void {
-    this.#transaction(() => {
-      this.#run(
+    this.#db.transaction(() => {
+      this.#db.run(
         `INSERT INTO task_settings (name, value) VALUES (:name, :value)
          ON CONFLICT (name) DO UPDATE SET value = excluded.value`,
         { name, value },
@@ -205,12 +256,16 @@ export class TaskStore {
   // ── looking ──────────────────────────────────────────────────────────────────────────────────
 
   setting(name: string): string | undefined {
-    const row = this.#get("SELECT value FROM task_settings WHERE name = :name", { name });
+    const row = this.#db.get("SELECT value FROM task_settings WHERE name = :name", { name });
     return row?.value as string | undefined;
   }
 
-  get(id: string): TaskRecord | undefined {
-    const row = this.#get(`SELECT ${COLUMNS} FROM tasks WHERE id = :id`, { id });
+  /** @param hired whether to look among the hired ones only. */
+  get(id: string, hired = false): TaskRecord | undefined {
+    const row = this.#db.get(
+      `SELECT ${COLUMNS} FROM tasks WHERE id = :id AND hired >= :hired`,
+      { id, hired: Number(hired) },
+    );
     return row && toRecord(row);
   }
 
@@ -218,7 +273,7 @@ export class TaskStore {
   list(
     { state, limit, before }: { state?: TaskStatus; limit: number; before?: number },
   ): { tasks: TaskRecord[]; next?: number } {
-    const rows = this.#all(
+    const rows = this.#db.all(
       `SELECT ${COLUMNS} FROM tasks WHERE seq < :before
        ${state === undefined ? "" : "AND status = :state"} ORDER BY seq DESC LIMIT :limit`,
       {
@@ -234,7 +289,7 @@ export class TaskStore {
 
   counts(): Record<TaskStatus, number> {
     const counts = { queued: 0, running: 0, completed: 0, failed: 0 };
-    for (const row of this.#all("SELECT status, count(*) AS n FROM tasks GROUP BY status", {})) {
+    for (const row of this.#db.all("SELECT status, count(*) AS n FROM tasks GROUP BY status", {})) {
       counts[row.status as TaskStatus] = row.n as number;
     }
     return counts;
@@ -242,47 +297,26 @@ export class TaskStore {
 
   /** When the next of the tasks that wait for a time is due; `undefined` when none waits. */
   nextDue(): number | undefined {
-    const row = this.#get("SELECT min(not_before) AS due FROM tasks WHERE status = 'queued'", {});
+    const row = this.#db.get(
+      "SELECT min(not_before) AS due FROM tasks WHERE status = 'queued'",
+      {},
+    );
     return row?.due as number | null ?? undefined;
   }
 
   /** The newest `n` lines of the log, oldest of them first. */
   tail(n: number): TaskLogEntry[] {
-    const rows = this.#all("SELECT * FROM task_log ORDER BY seq DESC LIMIT :n", { n });
+    const rows = this.#db.all("SELECT * FROM task_log ORDER BY seq DESC LIMIT :n", { n });
     return rows.reverse().map((row) => given(row) as unknown as TaskLogEntry);
   }
 
-  // ── statements ───────────────────────────────────────────────────────────────────────────────
-
-  #statement(sql: string): StatementSync {
-    let statement = this.#prepared.get(sql);
-    if (statement === undefined) this.#prepared.set(sql, statement = this.#db.prepare(sql));
-    return statement;
-  }
-
-  #run(sql: string, values: Row) {
-    return this.#statement(sql).run(values);
-  }
-
-  #get(sql: string, values: Row): Row | undefined {
-    return this.#statement(sql).get(values) as Row | undefined;
-  }
-
-  #all(sql: string, values: Row): Row[] {
-    return this.#statement(sql).all(values) as Row[];
-  }
-
-  #transaction<T>(work: () => T): T {
-    this.#run("BEGIN IMMEDIATE", {});
-    try {
-      const result = work();
-      this.#run("COMMIT", {});
-      return result;
-    } catch (error) {
-      // A full disk has rolled it back already.
-      if (this.#db.isTransaction) this.#run("ROLLBACK", {});
-      throw error;
-    }
+  /** The lines of one task after `since_seq`, oldest first. */
+  logOf(task_id: string, since_seq: number): TaskLogEntry[] {
+    const rows = this.#db.all(
+      "SELECT * FROM task_log WHERE task_id = :task_id AND seq > :since_seq ORDER BY seq",
+      { task_id, since_seq },
+    );
+    return rows.map((row) => given(row) as unknown as TaskLogEntry);
   }
 }
 
@@ -301,10 +335,11 @@ function settlement(outcome: Outcome): { sql: string; values: Row; detail?: stri
       };
     }
     case "failed": {
-      const { error, cancelled = false } = outcome;
+      const { error, cancelled = false, extras = null } = outcome;
       return {
-        sql: `status = 'failed', error = :error, cancelled = :cancelled, ${ENDED_AT}`,
-        values: { error, cancelled: Number(cancelled) },
+        sql:
+          `status = 'failed', error = :error, cancelled = :cancelled, extras = :extras, ${ENDED_AT}`,
+        values: { error, cancelled: Number(cancelled), extras },
         detail: error,
       };
     }
@@ -331,11 +366,6 @@ function toRecord({ seq: _, extras, cancelled, ...row }: Row): TaskRecord {
   } as TaskRecord;
 }
 
-/** A row without what it does not have. */
-function given(row: Row): Row {
-  return Object.fromEntries(Object.entries(row).filter(([, value]) => value !== null));
-}
-
-function iso(ms: number): string {
-  return new Date(ms).toISOString();
+function iso(now: number): string {
+  return new Date(now).toISOString();
 }

@@ -1,7 +1,13 @@
 /** What a task is: asked for, recorded, carried out (product.md, Task request and Task record). */
 
 export type TaskStatus = "queued" | "running" | "completed" | "failed";
-export type Effort = "minimal" | "standard" | "thorough" | "critical";
+
+/** How much is done for a task; what that is, each executor's own table says. */
+export const EFFORTS = ["minimal", "standard", "thorough", "critical"] as const;
+export type Effort = typeof EFFORTS[number];
+
+/** The types of tasks there are executors for. */
+export const TASK_TYPES = ["research", "browser", "deploy", "code"] as const;
 
 /** Tasks of the queue that may run at once. */
 export const WORKERS_MAX = 64;
@@ -35,18 +41,27 @@ export interface Verification {
   evidence: string;
 }
 
-/** What an executor returns. */
+/** What an executor returns; the artifacts it kept belong to it too. */
 export interface Deliverable {
   summary: string;
   /** In bytes. */
   size: number;
+  /** Every criterion that was checked; one that is not met fails the task. */
+  verification?: Verification[];
+  usage?: Record<string, unknown>;
+  /** Hosts that the deliverable may show images of: where what it reports was read. */
+  known_hosts?: string[];
+}
+
+/** What a record has beyond the fields of every task. */
+export interface Extras {
   artifacts?: Artifact[];
   verification?: Verification[];
   usage?: Record<string, unknown>;
 }
 
 /** A task as clients see it. Timestamps are ISO 8601 in UTC. */
-export interface TaskRecord extends Partial<Deliverable> {
+export interface TaskRecord extends Extras {
   /** `t-` and a ULID. */
   id: string;
   status: TaskStatus;
@@ -55,6 +70,9 @@ export interface TaskRecord extends Partial<Deliverable> {
   /** When the last attempt began. */
   started_at?: string;
   completed_at?: string;
+  summary?: string;
+  /** In bytes. */
+  size?: number;
   error?: string;
   /** How often an executor was started for it. */
   attempts: number;
@@ -64,21 +82,40 @@ export interface TaskRecord extends Partial<Deliverable> {
 /** What an executor is told beside the request. */
 export interface TaskContext {
   readonly task_id: string;
+  /** Whether someone else asked for it, over the network: it may reach less than the operator. */
+  readonly hired: boolean;
   /** Fires when the task must stop: what it says next is not heard any more. */
   readonly signal: AbortSignal;
   /** 1 for the first. */
   readonly attempt: number;
+  /** A mark to plant in prompts: a deliverable that has it was made by something that leaks them. */
+  readonly canary: string;
   /** Adds a line about the task to the log. */
   note(text: string): void;
+  /** Keeps something that the task made, and shows it in the record. @throws when it cannot be. */
+  keep(artifact: NewArtifact): Promise<Artifact>;
+}
+
+/** An artifact as an executor hands it over. */
+export interface NewArtifact {
+  /** A plain file name. */
+  name: string;
+  media_type: string;
+  content: string | Uint8Array<ArrayBuffer>;
 }
 
 /** Carries out the tasks of one type. */
 export interface Executor {
   readonly task_type: string;
-  /** Looks at a request before it is taken. @throws {SvcError} validation when it will not do. */
-  check?(request: TaskRequest): void;
   /**
-   * Carries a task out; returns only what passed its checks.
+   * Looks at a request before it is taken.
+   *
+   * @param hired whether someone else asks, over the network.
+   * @throws {SvcError} validation when it will not do; permission_denied when it may not be.
+   */
+  check?(request: TaskRequest, hired: boolean): void | Promise<void>;
+  /**
+   * Carries a task out, and checks what came of it.
    *
    * @throws {RetryableError} when another attempt may do better; anything else fails the task.
    */
@@ -89,6 +126,9 @@ export interface Executor {
 export class RetryableError extends Error {
   override name = "RetryableError";
 }
+
+/** Events of the log after which nothing more happens to a task. */
+export const FINAL_EVENTS: ReadonlySet<string> = new Set(["completed", "failed", "cancelled"]);
 
 /** A line of the queue's log. */
 export interface TaskLogEntry {

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { TIMEOUT_MS } from "../tasks/task.ts";
+import { EFFORTS, TIMEOUT_MS } from "../tasks/task.ts";
 import { defineVerb } from "./define.ts";
 
 export const task_id = z.string().regex(/^t-[0-9A-Z]{26}$/, "must have the shape t-<ULID>");
@@ -14,7 +14,7 @@ export const request_fields = {
   task_type: z.string().min(1),
   description: z.string().min(1).optional(),
   query: z.string().min(1).optional(),
-  effort: z.enum(["minimal", "standard", "thorough", "critical"]).default("standard"),
+  effort: z.enum(EFFORTS).default("standard"),
   extra: z.record(z.string(), z.unknown()).optional().describe("Options of the executor"),
 };
 
@@ -61,7 +61,7 @@ export const list_params = z.object({
 });
 
 /** Lists tasks: the queue and hired work are one engine, so both names show the same. */
-export function listVerb(name: string) {
+export function listVerb<const N extends string>(name: N) {
   return defineVerb({
     name,
     summary: "Lists the tasks, newest first.",
@@ -75,11 +75,13 @@ export function listVerb(name: string) {
 }
 
 /** Cancels a task, under either name. */
-export function cancelVerb(name: string) {
+export function cancelVerb<const N extends string>(name: N) {
   return defineVerb({
     name,
     summary: "Cancels a task for good; waits, at most 5 s, until its work has stopped.",
     access: "write",
+    destructive: true,
+    idempotent: true,
     input: z.object({ task_id }),
     output: () => task,
     async handle({ services }, { task_id }) {
@@ -98,8 +100,10 @@ export const taskVerbs = [
       SAYS_NOTHING,
     ),
     output: () => task,
-    async handle({ services, signal }, { timeout_ms, ...request }) {
-      return await (await services.tasks()).run(request, { signal, timeout_ms });
+    async handle({ services, signal, progress }, { timeout_ms, ...request }) {
+      let notes = 0;
+      const onNote = (message: string) => progress({ progress: ++notes, message });
+      return await (await services.tasks()).run(request, { signal, timeout_ms, onNote });
     },
   }),
   defineVerb({
@@ -129,7 +133,7 @@ export const taskVerbs = [
       return {
         version: services.version,
         task_types: (await services.tasks()).task_types,
-        budget_usd: services.config().agent.budget_usd ?? 0,
+        budget_usd: services.config().tasks.budget_usd,
       };
     },
   }),

@@ -4,7 +4,8 @@ import { granted } from "../../tests/support/permissions.ts";
 import { MemoryLog, TempDir } from "../../tests/support/sessions.ts";
 import { SvcError } from "../platform/errors.ts";
 import { openStateDb } from "../platform/state_db.ts";
-import { openTaskEngine, type TaskEngine, type TaskEngineParts } from "./engine.ts";
+import { LocalArtifacts } from "./artifacts.ts";
+import { type LocalTaskEngine, openTaskEngine, type TaskEngineParts } from "./local_engine.ts";
 import { ExecutorRegistry } from "./executors/registry.ts";
 import { type Deliverable, RetryableError, type TaskContext, type TaskRequest } from "./task.ts";
 
@@ -26,7 +27,7 @@ class Bench implements AsyncDisposable {
   readonly held: Held[] = [];
   /** Whether executors stop when they are told to. */
   obedient = true;
-  engine!: TaskEngine;
+  engine!: LocalTaskEngine;
 
   static async open(parts: Partial<TaskEngineParts> = {}): Promise<Bench> {
     const bench = new Bench();
@@ -49,6 +50,8 @@ class Bench implements AsyncDisposable {
       workers: 2,
       clock,
       random: () => 1,
+      artifacts: new LocalArtifacts(this.dir.join("artifacts")),
+      deliver: () => Promise.resolve(),
       ...parts,
     });
   }
@@ -504,5 +507,101 @@ Deno.test({
     assertEquals(new Set(records.map(({ id }) => id)).size, 200);
     for (let n = 0; n < 100 && bench.engine.status().completed < 200; n++) await settle();
     assertEquals(bench.engine.status().completed, 200);
+  },
+});
+
+Deno.test({
+  name: "the oldest ended tasks are forgotten with their log and their files; no others are",
+  ignore,
+  async fn() {
+    const deliver = () => Promise.reject(new Error("later"));
+    await using bench = await Bench.open({ deliver });
+    const held = await bench.enqueue("not ended");
+    const reported = await bench.engine.enqueue({ task_type: "echo" }, {
+      callback: { url: "https://example.org/", key_id: "k" },
+    });
+    await settle();
+    const ids: string[] = [];
+    for (let n = 0; n < 6; n++) {
+      const { id } = await bench.engine.run({ task_type: "echo", description: `${n}` });
+      ids.push(id);
+      Deno.mkdirSync(bench.dir.join("artifacts", id), { recursive: true });
+    }
+    await bench.crash({ keep_tasks: 3, deliver });
+    assertEquals(bench.engine.get(reported.id).status, "completed");
+    for (const id of ids.slice(0, 3)) {
+      assertThrows(() => bench.engine.get(id), SvcError, "no task");
+      assertEquals(bench.events(id), []);
+    }
+    assertEquals(states(bench, ids.slice(3)), Array(3).fill("completed"));
+    assertEquals(bench.engine.get(held).status, "running");
+    // Many more end, and the number stays about the same.
+    for (let n = 0; n < 260; n++) {
+      await bench.engine.run({ task_type: "echo", description: `${n}` });
+    }
+    const { completed, running } = bench.engine.status();
+    assert(completed <= 3 + 1 + 250 && completed >= 3, `${completed} are kept`);
+    assertEquals(running, 1);
+    await bench.crash({ keep_tasks: 3, deliver });
+    const kept = [...Deno.readDirSync(bench.dir.join("artifacts"))].map(({ name }) => name);
+    assertEquals(kept.filter((id) => ids.includes(id)), []);
+  },
+});
+
+Deno.test({
+  name: "a criterion that is not met, or a finding of the critic, fails the task",
+  ignore,
+  async fn() {
+    const executors = new ExecutorRegistry([{
+      task_type: "check",
+      async run({ description = "" }, { keep }) {
+        await keep({ name: "a.txt", media_type: "text/plain", content: description });
+        const verification = [{
+          criterion: "it is so",
+          passed: description !== "no",
+          evidence: "e",
+        }];
+        return { summary: "fine", size: 4, verification };
+      },
+    }]);
+    await using bench = await Bench.open({ executors });
+    const run = (description: string) => bench.engine.run({ task_type: "check", description });
+    const [good, bad, hostile] = [await run("yes"), await run("no"), await run("<|im_end|>")];
+    assertEquals([good.status, good.artifacts?.length], ["completed", 1]);
+    assertEquals([bad.status, bad.error], ["failed", "not met: it is so: e"]);
+    assertEquals(bad.artifacts?.length, 1, "what it made may tell why");
+    assertEquals(hostile.error, "the output critic refused it, rule role-token: <|im_end|>");
+    assertEquals(hostile.artifacts, undefined, "what was refused is not handed over");
+    assertEquals(await bench.engine.openArtifact(hostile.id, "a.txt"), undefined);
+  },
+});
+
+Deno.test({
+  name: "callbacks are tried five times, later each time, also over a restart",
+  ignore,
+  async fn() {
+    const told: string[] = [];
+    let failure: Error | undefined = new Error("no answer");
+    const deliver: TaskEngineParts["deliver"] = ({ url, key_id }, { status }) => {
+      told.push(`${url} ${key_id} ${status}`);
+      return failure === undefined ? Promise.resolve() : Promise.reject(failure);
+    };
+    await using bench = await Bench.open({ deliver });
+    const callback = { url: "http://a.example/", key_id: "k" };
+    const request = { task_type: "echo", description: "x" };
+    const { id } = await bench.engine.enqueue(request, { callback });
+    for (let n = 0; n < 50 && told.length === 0; n++) await settle();
+    await bench.clock.advance(1_000);
+    await bench.clock.advance(4_000);
+    assertEquals(told.length, 3);
+    await bench.crash({ deliver });
+    for (const wait_ms of [16_000, 64_000, 600_000]) await bench.clock.advance(wait_ms);
+    assertEquals(told, Array(5).fill("http://a.example/ k completed"));
+    assertEquals(bench.events(id).slice(-2), ["callback_retry", "callback_failed"]);
+    failure = undefined;
+    const second = await bench.engine.enqueue(request, { callback });
+    for (let n = 0; n < 50 && told.length < 6; n++) await settle();
+    await settle();
+    assertEquals(bench.events(second.id).at(-1), "callback");
   },
 });

@@ -1,0 +1,43 @@
+/**
+ * Surface B in a process of its own, over an executor that does nothing: what is measured is what
+ * hiring costs. Prints its port, serves until its input ends.
+ *
+ *   deno run … bench/hire_main.ts <directory>
+ */
+import { join } from "@std/path";
+import { openHire } from "../src/hire/listener.ts";
+import { LocalArtifacts } from "../src/tasks/artifacts.ts";
+import { ExecutorRegistry } from "../src/tasks/executors/registry.ts";
+import { openTaskEngine } from "../src/tasks/local_engine.ts";
+import type { Log } from "../src/platform/log.ts";
+
+const [dir] = Deno.args;
+const log: Log = { debug() {}, info() {}, warn: console.error, error: console.error };
+const engine = await openTaskEngine(join(dir, "state.db"), {
+  executors: new ExecutorRegistry([{
+    task_type: "nothing",
+    run: () => Promise.resolve({ summary: "done", size: 4 }),
+  }]),
+  log,
+  workers: 2,
+  artifacts: new LocalArtifacts(join(dir, "artifacts")),
+  deliver: () => Promise.resolve(),
+});
+const hire = openHire({
+  hostname: "127.0.0.1",
+  port: 0,
+  timeout_ms: 600_000,
+  caps: ["nothing"],
+  allow_private: false,
+  tokens: ["token"],
+  version: "bench",
+  log,
+  engine: () => Promise.resolve(engine),
+  budget_usd: () => 5,
+  allowed_origins: () => [],
+  stopping: () => false,
+});
+console.log(hire.port);
+await Deno.stdin.readable.pipeTo(new WritableStream());
+await hire.close();
+await engine.close();

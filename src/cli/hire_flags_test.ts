@@ -1,0 +1,55 @@
+import { assertEquals, assertThrows } from "@std/assert";
+import { parseFlags, UsageError } from "./args.ts";
+import { HIRE_FLAGS, hireOptions, parseTokens } from "./hire_flags.ts";
+
+function read(argv: string[], tokens: string[] = []) {
+  const string = ["addr", ...HIRE_FLAGS.string];
+  return hireOptions(parseFlags(argv, { boolean: HIRE_FLAGS.boolean, string }), tokens);
+}
+const on = "--enable-agent-routes";
+
+Deno.test("without --enable-agent-routes nothing is taken for hire", () => {
+  assertEquals(read([]), undefined);
+  for (const argv of [["--caps", "code"], ["--insecure"], ["--task-timeout", "1m"]]) {
+    assertThrows(() => read(argv), UsageError, "goes with --enable-agent-routes only");
+  }
+});
+
+Deno.test("the defaults: port 8440 of this machine, ten minutes, every task type", () => {
+  assertEquals(read([on]), {
+    hostname: "127.0.0.1",
+    port: 8440,
+    timeout_ms: 600_000,
+    caps: ["research", "browser", "deploy", "code"],
+    allow_private: false,
+  });
+});
+
+Deno.test("addresses with and without a host, also of IPv6", () => {
+  const address = (addr: string, tokens = ["t"]) => {
+    const { hostname, port } = read([on, "--addr", addr], tokens)!;
+    return `${hostname} ${port}`;
+  };
+  assertEquals(address(":9"), "127.0.0.1 9");
+  assertEquals(address("localhost:0"), "127.0.0.1 0");
+  assertEquals(address("0.0.0.0:80"), "0.0.0.0 80");
+  assertEquals(address("[::1]:80"), "::1 80");
+  assertEquals(address("[::]:80"), ":: 80");
+  for (const addr of ["8440", "a:b", ":70000", "::1:80", "[::1]"]) {
+    assertThrows(() => address(addr), UsageError, "--addr takes host:port");
+  }
+});
+
+Deno.test("an address of the network needs tokens, or --insecure", () => {
+  for (const addr of ["0.0.0.0:80", "[::]:80", "192.168.1.2:80", "example.com:80"]) {
+    assertThrows(() => read([on, "--addr", addr]), UsageError, "set SVC_SERVE_TOKENS");
+    assertEquals(read([on, "--addr", addr, "--insecure"])?.port, 80);
+    assertEquals(read([on, "--addr", addr], ["t"])?.port, 80);
+  }
+  assertEquals(read([on, "--addr", "127.0.0.2:80"])?.hostname, "127.0.0.2");
+});
+
+Deno.test("tokens are a comma-separated list; spaces and repetitions do not count", () => {
+  assertEquals(parseTokens(" a, b,,a ,"), ["a", "b"]);
+  assertEquals(parseTokens(undefined), []);
+});

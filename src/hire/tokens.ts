@@ -1,0 +1,44 @@
+/** Who may hire: the tokens of `SVC_SERVE_TOKENS` (product.md, Authentication, surface B). */
+import { createHash, createHmac, timingSafeEqual } from "node:crypto";
+
+/** The accepted tokens; none of them leaves this object. */
+export class HireTokens {
+  readonly #tokens: readonly string[];
+  readonly #digests: readonly Uint8Array[];
+
+  constructor(tokens: readonly string[]) {
+    this.#tokens = tokens;
+    this.#digests = tokens.map(digest);
+  }
+
+  /** Whether any token is configured; if none is, everyone may hire. */
+  get required(): boolean {
+    return this.#tokens.length > 0;
+  }
+
+  /** Which token was offered: its key id; takes the same time whichever it is, or none. */
+  identify(offered: string | null): string | undefined {
+    const bytes = digest(offered ?? "");
+    let found: string | undefined;
+    for (const known of this.#digests) {
+      if (timingSafeEqual(known, bytes)) found = keyId(known);
+    }
+    return found;
+  }
+
+  /** Signs a text with the token of that key id; undefined when it is accepted no more. */
+  sign(key_id: string, text: string): string | undefined {
+    const at = this.#digests.findIndex((known) => keyId(known) === key_id);
+    if (at < 0) return undefined;
+    return createHmac("sha256", this.#tokens[at]).update(text).digest("base64");
+  }
+}
+
+function digest(token: string): Uint8Array {
+  return createHash("sha256").update(token).digest();
+}
+
+/** Tells tokens apart in the database, and is of no use to whoever reads it there. */
+function keyId(digest: Uint8Array): string {
+  return digest.slice(0, 8).toHex();
+}

@@ -1,0 +1,122 @@
+/** Reports the ends of tasks to those who asked for it; what is due survives a restart. */
+import { messageOf } from "../platform/errors.ts";
+import type { Log } from "../platform/log.ts";
+import type { Clock } from "./clock.ts";
+import type { DueCallback } from "./callback_store.ts";
+import type { TaskStore } from "./store.ts";
+import type { TaskRecord } from "./task.ts";
+
+/** Tells one client of the end of its task. @throws {UndeliverableError} or what went wrong. */
+export type Deliver = (
+  callback: DueCallback,
+  record: TaskRecord,
+  signal: AbortSignal,
+) => Promise<void>;
+
+/** A report that no further try would bring through. */
+export class UndeliverableError extends Error {
+  override name = "UndeliverableError";
+}
+
+export interface CallbacksParts {
+  store: TaskStore;
+  log: Log;
+  clock: Clock;
+  deliver: Deliver;
+}
+
+/** How often a report is tried (contract.md section 9). */
+const TRIES = 5;
+const WAIT_MIN_MS = 1_000;
+/** Between two tries: 1, 4, 16 and 64 s. */
+const WAIT_FACTOR = 4;
+const WAIT_MAX_MS = WAIT_MIN_MS * WAIT_FACTOR ** (TRIES - 2);
+/** Reports that are under way at once. */
+const AT_ONCE = 8;
+const READ_AGAIN_MS = 5_000;
+const RECORD_AGAIN_MS = 5_000;
+
+export class Callbacks {
+  readonly #parts: CallbacksParts;
+  readonly #stop = new AbortController();
+  readonly #under_way = new Map<string, Promise<void>>();
+  #cancelWake: (() => void) | undefined;
+
+  constructor(parts: CallbacksParts) {
+    this.#parts = parts;
+  }
+
+  /** Sends what is due, and sees to it that it is called when more is. */
+  pump(): void {
+    this.#cancelWake?.();
+    this.#cancelWake = undefined;
+    if (this.#stop.signal.aborted) return;
+    const { store, clock, log } = this.#parts;
+    try {
+      for (const callback of store.callbacks.due(clock.now(), WAIT_MAX_MS)) {
+        if (this.#under_way.size >= AT_ONCE) return;
+        if (this.#under_way.has(callback.task_id)) continue;
+        const sending = this.#send(callback).finally(() => {
+          this.#under_way.delete(callback.task_id);
+          this.pump();
+        });
+        this.#under_way.set(callback.task_id, sending);
+      }
+      const due = store.callbacks.nextDue();
+      if (due !== undefined && this.#under_way.size === 0) this.#wakeAfter(due - clock.now());
+    } catch (error) {
+      log.error("the callbacks cannot be read", { error: messageOf(error) });
+      this.#wakeAfter(READ_AGAIN_MS);
+    }
+  }
+
+  #wakeAfter(ms: number): void {
+    this.#cancelWake = this.#parts.clock.after(Math.max(ms, 1), () => this.pump());
+  }
+
+  /** Never rejects. */
+  async #send(callback: DueCallback): Promise<void> {
+    const { store, clock, log, deliver } = this.#parts;
+    const { task_id } = callback;
+    try {
+      const failure = await this.#attempt(callback, deliver);
+      if (this.#stop.signal.aborted) return;
+      const now = clock.now();
+      if (failure === undefined) return store.callbacks.end(task_id, "callback", "delivered", now);
+      const tries = callback.tries + 1;
+      const what = `${failure.message} (try ${tries} of ${TRIES})`;
+      if (tries >= TRIES || failure instanceof UndeliverableError) {
+        return store.callbacks.end(task_id, "callback_failed", what, now);
+      }
+      const wait_ms = WAIT_MIN_MS * WAIT_FACTOR ** callback.tries;
+      store.callbacks.postpone(task_id, now + wait_ms, what, now);
+    } catch (error) {
+      log.error("a callback cannot be recorded", { task_id, error: messageOf(error) });
+      // It is still due, and would be sent again at once.
+      await this.#pause(RECORD_AGAIN_MS);
+    }
+  }
+
+  async #pause(ms: number): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const cancel = this.#parts.clock.after(ms, resolve);
+    this.#stop.signal.addEventListener("abort", () => resolve(), { once: true });
+    await promise;
+    cancel();
+  }
+
+  async #attempt(callback: DueCallback, deliver: Deliver): Promise<Error | undefined> {
+    try {
+      await deliver(callback, this.#parts.store.get(callback.task_id)!, this.#stop.signal);
+    } catch (error) {
+      return error instanceof Error ? error : new Error(String(error));
+    }
+  }
+
+  /** Ends what is under way; it stays due. */
+  async close(): Promise<void> {
+    this.#stop.abort();
+    this.#cancelWake?.();
+    await Promise.all(this.#under_way.values());
+  }
+}

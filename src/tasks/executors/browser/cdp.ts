@@ -1,0 +1,114 @@
+/**
+ * The Chrome DevTools Protocol over Chromium's own pipes: JSON messages, each ended by a NUL. Unlike
+ * the debugging port, nobody else on the machine reaches them, and Chromium ends when they close.
+ */
+import { Buffer } from "node:buffer";
+import type { Duplex } from "node:stream";
+
+// deno-lint-ignore no-explicit-any -- what a method answers is in Chromium's own description of it
+export type CdpResult = any;
+
+/** Chromium refused a call. */
+export class CdpError extends Error {
+  override name = "CdpError";
+}
+
+interface Waiting {
+  method: string;
+  resolve(result: CdpResult): void;
+  reject(error: Error): void;
+}
+
+/** An event, and the session (the page) that it is of. */
+export interface CdpEvent {
+  method: string;
+  params: CdpResult;
+  session_id?: string;
+}
+
+/** How long Chromium may take to answer a call. */
+const ANSWER_MS = 60_000;
+/** A message may be a screenshot or a PDF in base64; one that never ends is none. */
+const MESSAGE_MAX = 128 * 1024 * 1024;
+
+export class Cdp {
+  readonly #to: Duplex;
+  readonly #waiting = new Map<number, Waiting>();
+  readonly #watchers = new Set<(event: CdpEvent) => void>();
+  #last_id = 0;
+  #ended: Error | undefined;
+
+  /**
+   * @param to what Chromium reads from.
+   * @param from what it writes to.
+   */
+  constructor(to: Duplex, from: Duplex) {
+    this.#to = to;
+    const chunks: Uint8Array[] = [];
+    let size = 0;
+    from.on("data", (data: Uint8Array) => {
+      for (let rest = data; rest.length > 0;) {
+        const end = rest.indexOf(0);
+        const part = end < 0 ? rest : rest.subarray(0, end);
+        chunks.push(part.slice());
+        size += part.length;
+        if (size > MESSAGE_MAX) return this.end(new CdpError("a message of Chromium never ends"));
+        if (end < 0) break;
+        this.#receive(JSON.parse(Buffer.concat(chunks.splice(0)).toString("utf8")));
+        size = 0;
+        rest = rest.subarray(end + 1);
+      }
+    });
+    const gone = () => this.end(new CdpError("Chromium has ended"));
+    for (const stream of [to, from]) stream.on("error", gone);
+    from.on("close", gone);
+  }
+
+  /**
+   * Calls a method.
+   *
+   * @param session_id of the page it is about.
+   * @throws {CdpError} when Chromium refuses, or has ended.
+   */
+  call(
+    method: string,
+    params: Record<string, unknown> = {},
+    session_id?: string,
+  ): Promise<CdpResult> {
+    if (this.#ended !== undefined) return Promise.reject(this.#ended);
+    const id = ++this.#last_id;
+    const { promise, resolve, reject } = Promise.withResolvers<CdpResult>();
+    this.#waiting.set(id, { method, resolve, reject });
+    const timer = setTimeout(() => {
+      this.#waiting.delete(id);
+      reject(new CdpError(`${method}: no answer within ${ANSWER_MS / 1000} s`));
+    }, ANSWER_MS);
+    this.#to.write(`${JSON.stringify({ id, method, params, sessionId: session_id })}\0`);
+    return promise.finally(() => clearTimeout(timer));
+  }
+
+  /** Is told every event from now on. @returns what ends that. */
+  watch(watcher: (event: CdpEvent) => void): () => void {
+    this.#watchers.add(watcher);
+    return () => void this.#watchers.delete(watcher);
+  }
+
+  /** Fails what waits, and every later call. */
+  end(error: Error): void {
+    this.#ended ??= error;
+    for (const { reject } of this.#waiting.values()) reject(this.#ended);
+    this.#waiting.clear();
+  }
+
+  #receive(message: CdpResult): void {
+    if (message.id === undefined) {
+      const { method, params, sessionId: session_id } = message;
+      for (const watcher of [...this.#watchers]) watcher({ method, params, session_id });
+      return;
+    }
+    const waiting = this.#waiting.get(message.id);
+    this.#waiting.delete(message.id);
+    if (message.error === undefined) waiting?.resolve(message.result);
+    else waiting?.reject(new CdpError(`${waiting.method}: ${message.error.message}`));
+  }
+}

@@ -1,0 +1,9 @@
+import type { Deliverable } from "../task.ts";
+
+/** A deliverable that is a text. */
+export function textDeliverable(
+  summary: string,
+  more: Omit<Deliverable, "summary" | "size"> = {},
+): Deliverable {
+  return { summary, size: new TextEncoder().encode(summary).length, ...more };
+}

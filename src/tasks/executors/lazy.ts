@@ -1,0 +1,16 @@
+import type { Executor } from "../task.ts";
+
+/** An executor whose module is loaded when its first task is asked for. */
+export function lazyExecutor(task_type: string, load: () => Promise<Executor>): Executor {
+  let loaded: Promise<Executor> | undefined;
+  const executor = () =>
+    loaded ??= load().catch((error) => {
+      loaded = undefined;
+      throw error;
+    });
+  return {
+    task_type,
+    check: async (request, hired) => await (await executor()).check?.(request, hired),
+    run: async (request, context) => await (await executor()).run(request, context),
+  };
+}

@@ -1,0 +1,22 @@
+/**
+ * Finds the text of a page that is meant to be read. In a worker without any permission: the page may
+ * be made to keep its reader busy for ever.
+ */
+/// <reference lib="deno.worker" />
+import { Readability } from "@mozilla/readability";
+import { parseHTML } from "linkedom";
+
+self.onmessage = ({ data: html }: MessageEvent<string>) => {
+  const { document } = parseHTML(html) as unknown as {
+    document: ConstructorParameters<typeof Readability>[0];
+  };
+  const article = new Readability(document).parse();
+  const text = article?.textContent ?? "";
+  self.postMessage({ title: article?.title ?? "", text: tidy(text) });
+};
+
+/** Paragraphs apart, each on a line of its own. */
+function tidy(text: string): string {
+  return text.split(/\n\s*\n|\n(?=\s{2,}\S)/).map((part) => part.replace(/\s+/g, " ").trim())
+    .filter((part) => part !== "").join("\n\n");
+}

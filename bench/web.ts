@@ -1,0 +1,148 @@
+/** What the web app takes in a real Chromium, where there is one. */
+import { Browser, chromiumPath } from "../tests/support/browser.ts";
+import { writeHistory, writeIndex } from "../tests/support/histories.ts";
+import { Scenario } from "../tests/support/scripted.ts";
+import { Place } from "../tests/support/svc.ts";
+import { AppPage } from "../tests/support/web.ts";
+import {
+  contentMs,
+  heapBytes,
+  inputDelays,
+  longestScrollFrame,
+  repaints,
+  watchContent,
+  watchInput,
+  watchRepaints,
+} from "../tests/support/web_load.ts";
+import { type Figure, median, percentile, short } from "./figures.ts";
+
+const LOADS = 9;
+/** A journal of this size has some 20,000 events. */
+const LONG_BYTES = 3_900_000;
+const DELTAS_PER_S = 500;
+/** Shorter than they are to be apart: a timer is late. */
+const PACE_MS = 1;
+const STREAM_S = 30;
+const KEYS = 100;
+const SESSIONS = 50;
+const WARM = 5;
+const MB = 1e6;
+
+/** Loading, a long transcript, a fast stream, memory. */
+export async function web(): Promise<Figure[]> {
+  if (chromiumPath() === undefined) return [];
+  return [...await loading(), ...await streaming(), ...await leaving()];
+}
+
+async function loading(): Promise<Figure[]> {
+  await using place = new Place();
+  const long = writeHistory(place.mkdir("project"), LONG_BYTES);
+  writeIndex(place, [long]);
+  const daemon = await place.serve();
+  const times = async (path: string, selector: string) => {
+    const all: number[] = [];
+    // A browser that runs already, to which the page is new: the first load warms it up.
+    await using browser = await Browser.launch();
+    for (let n = 0; n <= LOADS; n++) {
+      const context = await browser.context.browser()!.newContext();
+      await context.addInitScript(watchContent, selector);
+      const { page } = await AppPage.open({ context }, daemon, path);
+      all.push(await contentMs(page));
+      await context.close();
+    }
+    return all.slice(1);
+  };
+  const first = await times("/", "tbody tr");
+  const path = `/sessions/${long.id}`;
+  const opened = await times(path, "[role=log] [data-role]");
+  await using browser = await Browser.launch();
+  const { page } = await AppPage.open(browser, daemon, path);
+  await page.locator("[role=log] [data-role]").first().waitFor();
+  const frame = await longestScrollFrame(page, "[role=log]");
+  const note = (all: number[]) => `median of ${all.length}, ${short(Math.max(...all))} at worst`;
+  return [
+    {
+      id: "web_first",
+      name: "web: sessions shown",
+      unit: "ms",
+      value: median(first),
+      note: note(first),
+    },
+    {
+      id: "web_open",
+      name: `web: ${long.last_seq} events shown`,
+      unit: "ms",
+      value: median(opened),
+      note: note(opened),
+    },
+    {
+      id: "web_scroll",
+      name: "web: longest frame while it scrolls",
+      unit: "ms",
+      value: frame,
+      note: "from its end to its beginning",
+    },
+  ];
+}
+
+async function streaming(): Promise<Figure[]> {
+  const text = Array.from(
+    { length: DELTAS_PER_S * STREAM_S },
+    (_, n) => n % 60 === 59 ? `word${n}.\n\n` : `word${n} `,
+  );
+  await using it = await Scenario.begin([{ text, pace_ms: PACE_MS }]);
+  await using browser = await Browser.launch();
+  const { page } = await AppPage.open(browser, it.daemon, `/sessions/${it.session_id}`);
+  const box = page.getByLabel("Message", { exact: true });
+  await box.focus();
+  await watchRepaints(page, "[role=log]");
+  await watchInput(page);
+  const began = performance.now();
+  const turn = it.client.turn(it.session_id, "go", 4 * STREAM_S * 1000);
+  for (let n = 0; n < KEYS; n++) {
+    await page.keyboard.press("a");
+    await page.waitForTimeout(STREAM_S * 1000 / KEYS);
+  }
+  await turn;
+  const seconds = (performance.now() - began) / 1000;
+  const delays = await inputDelays(page);
+  const { count, ms } = await repaints(page);
+  return [{
+    id: "web_input",
+    name: `web: a key, at ${short(text.length / seconds)} deltas/s`,
+    unit: "ms",
+    value: percentile(delays, 0.98),
+    note: `p98 of ${delays.length}, median ${short(median(delays))}; ` +
+      `${short(count / (ms / 1000))} changes of the page a second`,
+  }];
+}
+
+async function leaving(): Promise<Figure[]> {
+  await using place = new Place();
+  const histories = Array.from(
+    { length: SESSIONS },
+    (_, n) => writeHistory(place.mkdir(`project-${n}`), 500_000),
+  );
+  writeIndex(place, histories);
+  const daemon = await place.serve();
+  await using browser = await Browser.launch();
+  const { page } = await AppPage.open(browser, daemon);
+  const visit = async (id: string) => {
+    await page.getByRole("main").locator(`a[href="/sessions/${id}"]`).click();
+    await page.locator("[role=log] [data-role=assistant]").first().waitFor();
+    await page.goBack();
+    await page.getByRole("table").waitFor();
+  };
+  // What is loaded and compiled once stays: it is no leak.
+  for (const { id } of histories.slice(0, WARM)) await visit(id);
+  const before = await heapBytes(page);
+  for (const { id } of histories) await visit(id);
+  const after = await heapBytes(page);
+  return [{
+    id: "web_heap",
+    name: `web: heap after ${SESSIONS} sessions`,
+    unit: "MB",
+    value: after / MB,
+    note: `${short(before / MB)} before`,
+  }];
+}

@@ -1,0 +1,172 @@
+/**
+ * Builds the web app into web/dist: bundled, minified, compressed, names with the hash of what is
+ * in them. `src/doors/app.ts` serves it from there, the compiled binary from a copy inside itself.
+ *
+ *   deno task web [--if-stale]
+ *
+ * With --if-stale it does nothing when no source has changed since the last build.
+ */
+import { gzipSync } from "node:zlib";
+import { dirname, fromFileUrl, join } from "@std/path";
+import { parseArgs } from "@std/cli/parse-args";
+import type { Asset, Manifest } from "../src/doors/app.ts";
+
+const root = dirname(dirname(fromFileUrl(import.meta.url)));
+const web = join(root, "web");
+
+/** Where the build is. */
+const WEB_DIST = join(web, "dist");
+const MANIFEST = join(WEB_DIST, "manifest.json");
+
+/** What the build is made from. */
+const SOURCES = ["web/src", "web/styles", "web/index.html", "web/deno.json", "deno.json"]
+  .concat("install/web.ts", "src/session/state.ts", "src/session/events.ts")
+  .map((path) => join(root, path));
+
+const TYPES: Record<string, string> = {
+  css: "text/css; charset=utf-8",
+  html: "text/html; charset=utf-8",
+  js: "text/javascript; charset=utf-8",
+  svg: "image/svg+xml",
+};
+
+/** Whether a source is newer than the build, or there is none. */
+async function isStale(): Promise<boolean> {
+  let built: number;
+  try {
+    built = (await Deno.stat(MANIFEST)).mtime!.getTime();
+  } catch {
+    return true;
+  }
+  for (const source of SOURCES) {
+    if (await newestIn(source) > built) return true;
+  }
+  return false;
+}
+
+/** When a file, or anything in a folder, was changed last: also what was taken out of it. */
+async function newestIn(path: string): Promise<number> {
+  const { mtime, isDirectory } = await Deno.stat(path);
+  let newest = mtime!.getTime();
+  if (!isDirectory) return newest;
+  for await (const { name } of Deno.readDir(path)) {
+    newest = Math.max(newest, await newestIn(join(path, name)));
+  }
+  return newest;
+}
+
+async function bundle(outdir: string, ...args: string[]): Promise<void> {
+  const { success, stderr } = await new Deno.Command(Deno.execPath(), {
+    args: [
+      "bundle",
+      "--quiet",
+      "--platform=browser",
+      "--minify",
+      `--outdir=${outdir}`,
+      ...args,
+    ],
+    cwd: root,
+  }).output();
+  if (!success) throw new Error(new TextDecoder().decode(stderr));
+}
+
+async function hashOf(bytes: Uint8Array<ArrayBuffer>): Promise<string> {
+  return new Uint8Array(await crypto.subtle.digest("SHA-256", bytes)).toHex().slice(0, 16);
+}
+
+/** Takes the files of one build; its manifest is the last, and comes whole. */
+class Build {
+  readonly manifest: Manifest = {};
+
+  /** Adds a file under its own path. @returns its path. */
+  async add(path: string, text: string, immutable: boolean): Promise<string> {
+    const bytes = new TextEncoder().encode(text);
+    const hash = await hashOf(bytes);
+    const type = TYPES[path.split(".").at(-1)!] ?? TYPES.html;
+    const file = `${hash}.gz`;
+    await write(join(WEB_DIST, file), gzipSync(bytes, { level: 9 }));
+    this.manifest[path] = { file, type, hash, immutable } satisfies Asset;
+    return path;
+  }
+
+  /** Adds a file whose path tells what is in it. @returns that path. */
+  async addHashed(name: string, text: string): Promise<string> {
+    const hash = await hashOf(new TextEncoder().encode(text));
+    const [, stem, extension] = name.match(/^(.*)\.(\w+)$/)!;
+    return this.add(`/assets/${stem}-${hash.slice(0, 8)}.${extension}`, text, true);
+  }
+
+  async finish(): Promise<void> {
+    await write(MANIFEST, new TextEncoder().encode(JSON.stringify(this.manifest)));
+    const kept = new Set(Object.values(this.manifest).map(({ file }) => file));
+    for await (const { name } of Deno.readDir(WEB_DIST)) {
+      if (name.endsWith(".gz") && !kept.has(name)) await Deno.remove(join(WEB_DIST, name));
+    }
+  }
+}
+
+/** Two builds at once, of parallel tests, leave whole files. */
+async function write(path: string, bytes: Uint8Array): Promise<void> {
+  const temporary = `${path}.${crypto.randomUUID()}`;
+  await Deno.writeFile(temporary, bytes);
+  await Deno.rename(temporary, path);
+}
+
+/** Builds the web app. @throws {Error} what the bundler says about a source with an error. */
+export async function buildWeb(): Promise<void> {
+  await Deno.mkdir(WEB_DIST, { recursive: true });
+  const out = await Deno.makeTempDir({ dir: WEB_DIST });
+  try {
+    await Promise.all([
+      bundle(join(out, "app"), "--code-splitting", "web/src/main.tsx"),
+      bundle(join(out, "boot"), "--format=iife", "web/src/boot.ts"),
+      bundle(join(out, "styles"), "web/styles/app.css"),
+    ]);
+    const build = new Build();
+    const read = (...path: string[]) => Deno.readTextFile(join(out, ...path));
+    const main = await read("app", "main.js");
+    const app = await build.addHashed("app.js", main);
+    for await (const { name } of Deno.readDir(join(out, "app"))) {
+      // The bundler has put the hash into the names of the others.
+      if (name !== "main.js") await build.add(`/assets/${name}`, await read("app", name), true);
+    }
+    const boot = await build.addHashed("boot.js", await read("boot", "boot.js"));
+    const styles = await build.addHashed("app.css", await read("styles", "app.css"));
+    const icon = await build.addHashed(
+      "icon.svg",
+      await Deno.readTextFile(join(web, "icon.svg")),
+    );
+    const html = (await Deno.readTextFile(join(web, "index.html")))
+      .replace("%boot%", boot)
+      .replace("%app%", app)
+      .replace("%styles%", styles)
+      .replace("%icon%", icon)
+      .replace("%preload%", () =>
+        staticImports(main)
+          .map((name) => `<link rel="modulepreload" href="/assets/${name}">`).join("\n    "));
+    await build.add("/", html, false);
+    await build.finish();
+  } finally {
+    await Deno.remove(out, { recursive: true });
+  }
+}
+
+/** Copies the build into a folder. */
+export async function copyWeb(to: string): Promise<void> {
+  await Deno.mkdir(to, { recursive: true });
+  const manifest: Manifest = JSON.parse(await Deno.readTextFile(MANIFEST));
+  const files = Object.values(manifest).map(({ file }) => file);
+  for (const name of ["manifest.json", ...files]) {
+    await Deno.copyFile(join(WEB_DIST, name), join(to, name));
+  }
+}
+
+/** The chunks that a module loads before it runs. */
+function staticImports(code: string): string[] {
+  return [...code.matchAll(/(?:from|import)\s*"\.\/([^"]+)"/g)].map(([, name]) => name);
+}
+
+if (import.meta.main) {
+  const { "if-stale": if_stale } = parseArgs(Deno.args, { boolean: ["if-stale"] });
+  if (!if_stale || await isStale()) await buildWeb();
+}

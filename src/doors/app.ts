@@ -1,0 +1,113 @@
+/**
+ * The web app (product.md): its built files, made by `deno task web`, at `/` and `/assets/`. They lie
+ * beside the source, or inside the compiled binary, and are read when they are asked for: a daemon
+ * that nobody looks at keeps none of them in memory.
+ */
+import { SvcError } from "../platform/errors.ts";
+
+/** One file of the build; on disk it is compressed. */
+export interface Asset {
+  /** Name in the build's folder. */
+  file: string;
+  type: string;
+  /** Of its content. */
+  hash: string;
+  /** Its path changes with its content. */
+  immutable: boolean;
+}
+
+/** The files of a build by their paths; `/` is the page itself. */
+export type Manifest = Record<string, Asset>;
+
+const PAGE = "/";
+
+/** As product.md has it; a header, since a meta element cannot carry frame-ancestors. */
+export const CONTENT_SECURITY_POLICY = [
+  "default-src 'self'",
+  "connect-src 'self' ws://127.0.0.1:* http://127.0.0.1:*",
+  "style-src 'self' 'unsafe-inline'",
+  "img-src 'self' data: blob:",
+  "script-src 'self'",
+  "worker-src 'self' blob:",
+  "frame-ancestors 'none'",
+].join("; ");
+
+const PAGE_HEADERS = {
+  "content-security-policy": CONTENT_SECURITY_POLICY,
+  "cross-origin-opener-policy": "same-origin",
+};
+
+/**
+ * Answers a GET or HEAD for a file of the app. Any path that a browser opens as a page gets the page:
+ * which view it means is decided there.
+ *
+ * @param base_headers what every response of the listener carries.
+ * @returns undefined when the app has nothing at this path.
+ * @throws {SvcError} not_implemented when the app has not been built.
+ */
+export function appResponse(
+  request: Request,
+  base_headers: Record<string, string>,
+): Response | undefined {
+  const { pathname } = new URL(request.url);
+  const manifest = readManifest();
+  const asset = manifest[pathname] ?? (isPage(request, pathname) ? manifest[PAGE] : undefined);
+  if (asset === undefined) return undefined;
+  const zipped = acceptsGzip(request.headers);
+  // Two representations are two strong tags (RFC 9110, section 8.8.3).
+  const etag = zipped ? `"${asset.hash}"` : `"${asset.hash}-identity"`;
+  const headers: Record<string, string> = {
+    ...base_headers,
+    ...(asset.type.startsWith("text/html") ? PAGE_HEADERS : {}),
+    "cross-origin-resource-policy": "same-origin",
+    "content-type": asset.type,
+    "cache-control": asset.immutable ? "public, max-age=31536000, immutable" : "no-cache",
+    "vary": "Origin, Accept-Encoding",
+    etag,
+  };
+  if (matches(request.headers.get("if-none-match"), etag)) {
+    return new Response(null, { status: 304, headers });
+  }
+  // At once: these are a few kilobytes, and a page asks for all of its files together.
+  const file = Deno.readFileSync(new URL(asset.file, distUrl()));
+  if (zipped) return new Response(file, { headers: { ...headers, "content-encoding": "gzip" } });
+  const plain = new Blob([file]).stream().pipeThrough(new DecompressionStream("gzip"));
+  return new Response(plain, { headers });
+}
+
+function distUrl(): URL {
+  const source = import.meta.url.endsWith("/src/doors/app.ts");
+  return new URL(source ? "../../web/dist/" : "./web/", import.meta.url);
+}
+
+function readManifest(): Manifest {
+  try {
+    return JSON.parse(Deno.readTextFileSync(new URL("manifest.json", distUrl())));
+  } catch (cause) {
+    if (!(cause instanceof Deno.errors.NotFound)) throw cause;
+    throw new SvcError("not_implemented", "the web app has not been built", {
+      hint: "run `deno task web` in the source folder",
+      cause,
+    });
+  }
+}
+
+/** Whether a browser asks for a page, not a program for data. */
+function isPage({ headers }: Request, pathname: string): boolean {
+  return !/^\/(v1|api|assets|mcp)(\/|$)/.test(pathname) &&
+    (headers.get("accept") ?? "").includes("text/html");
+}
+
+function acceptsGzip(headers: Headers): boolean {
+  return (headers.get("accept-encoding") ?? "").split(",").some((it) => {
+    const [coding, ...parameters] = it.split(";").map((part) => part.trim().toLowerCase());
+    return (coding === "gzip" || coding === "*") &&
+      !parameters.some((parameter) => /^q=0(\.0*)?$/.test(parameter));
+  });
+}
+
+function matches(if_none_match: string | null, etag: string): boolean {
+  if (if_none_match === null) return false;
+  return if_none_match.trim() === "*" ||
+    if_none_match.split(",").some((it) => it.trim().replace(/^W\//, "") === etag);
+}

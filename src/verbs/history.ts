@@ -1,0 +1,61 @@
+import * as z from "zod";
+import { SvcError } from "../platform/errors.ts";
+import type { SessionEvent } from "../session/events.ts";
+import type { Session } from "../session/session.ts";
+import { textForms } from "../session/subscription.ts";
+import { defineVerb } from "./define.ts";
+import { session_id } from "./session.ts";
+
+/** Characters of event data that one answer has at most; it has one event at least. */
+const CHARS_MAX = 4_000_000;
+
+export const historyVerbs = [
+  defineVerb({
+    name: "session.history",
+    summary: "Gives the recorded events of a session, page by page.",
+    access: "read",
+    input: z.object({
+      session_id,
+      since_seq: z.int().min(0).default(0)
+        .describe("The last seq the client has; 0 begins with what retention kept"),
+      limit: z.int().min(1).max(20_000).default(1_000),
+      deltas: z.enum(["session", "lane", "both"]).default("both")
+        .describe("Which form of the main lane's text"),
+    }),
+    output: () =>
+      z.object({
+        events: z.array(z.custom<SessionEvent>()),
+        last_seq: z.int().describe("since_seq of the next page"),
+        more: z.boolean(),
+      }),
+    async handle({ services }, { session_id, since_seq, limit, deltas }) {
+      const session = await services.hub.get(session_id);
+      requireKept(session, since_seq);
+      const wanted = textForms(deltas);
+      const events: SessionEvent[] = [];
+      const { published_seq } = session;
+      let last_seq = since_seq;
+      let chars = 0;
+      for await (const { event, line } of session.journal.records(since_seq)) {
+        if (event.seq > published_seq || events.length >= limit) break;
+        if (wanted(event)) {
+          chars += line.length;
+          if (chars > CHARS_MAX && events.length > 0) break;
+          events.push(event);
+        }
+        last_seq = event.seq;
+      }
+      return { events, last_seq, more: last_seq < published_seq };
+    },
+  }),
+];
+
+/** @throws {SvcError} journal_trimmed for a place in the middle of what a checkpoint stands for. */
+function requireKept({ journal: { trimmed_seq }, id }: Session, since_seq: number): void {
+  if (since_seq === 0 || since_seq >= trimmed_seq) return;
+  throw new SvcError(
+    "journal_trimmed",
+    `events up to ${trimmed_seq} of session ${id} are in a checkpoint`,
+    { hint: "begin with since_seq 0", details: { oldest_seq: trimmed_seq + 1 } },
+  );
+}

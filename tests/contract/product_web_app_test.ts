@@ -1,0 +1,65 @@
+/** product.md: the embedded web app; `tests/web` has what it does in a browser. */
+import { assert, assertEquals, assertMatch } from "@std/assert";
+import { rawHttp } from "../support/raw.ts";
+import { Browser } from "../support/browser.ts";
+import { appBuilt, no_browser } from "../support/web.ts";
+import { row } from "./row.ts";
+import { Shared } from "./shared.ts";
+
+const shared = new Shared();
+const SECTION = "Web app";
+
+/** The directives of section Web app. */
+const DIRECTIVES: Record<string, string> = {
+  "default-src": "'self'",
+  "connect-src": "'self' ws://127.0.0.1:* http://127.0.0.1:*",
+  "style-src": "'self' 'unsafe-inline'",
+  "img-src": "'self' data: blob:",
+  "script-src": "'self'",
+  "worker-src": "'self' blob:",
+  "frame-ancestors": "'none'",
+};
+
+async function page() {
+  await appBuilt();
+  return await rawHttp(shared.daemon.port, "GET", "/", { accept: "text/html" });
+}
+
+row("product", "What the service does", "5. a single-page web app at /", async () => {
+  const { status, headers, body } = await page();
+  assertEquals(status, 200);
+  assertMatch(headers.get("content-type")!, /^text\/html/);
+  assertMatch(body, /<script type="module" src="\/assets\/[\w-]+\.js">/);
+});
+
+row("product", "Endpoints: loopback HTTP", "GET / and its static assets: no token", async () => {
+  const { body } = await page();
+  const paths = [...body.matchAll(/(?:src|href)="(\/assets\/[^"]+)"/g)].map(([, path]) => path);
+  assert(paths.length >= 3);
+  for (const path of paths) {
+    assertEquals([path, (await rawHttp(shared.daemon.port, "GET", path)).status], [path, 200]);
+  }
+});
+
+for (const [name, value] of Object.entries(DIRECTIVES)) {
+  row("product", SECTION, `Content-Security-Policy: ${name} ${value}`, async () => {
+    const policy = (await page()).headers.get("content-security-policy")!;
+    const directives = Object.fromEntries(
+      policy.split("; ").map((directive) => directive.split(/ (.*)/s).slice(0, 2)),
+    );
+    assertEquals(directives[name], value);
+    assertEquals(Object.keys(directives).sort(), Object.keys(DIRECTIVES).sort());
+  });
+}
+
+row("product", "Desktop sidecar discovery", "5. the banner", async () => {
+  await appBuilt();
+  await using browser = await Browser.launch();
+  for (
+    const [query, banner] of [["", "Connected (external)"], ["?daemon=bundled", "Bundled daemon"]]
+  ) {
+    const shown = await browser.page(`${shared.daemon.url}/${query}`);
+    await shown.getByText(banner).waitFor();
+    await shown.close();
+  }
+}, { ignore: no_browser });

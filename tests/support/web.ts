@@ -1,0 +1,126 @@
+/** The web app in a real Chromium: a page that notes what goes wrong in it, and judges it with axe. */
+import { assertEquals } from "@std/assert";
+import { fromFileUrl } from "@std/path";
+import type { Page } from "playwright-core";
+import type { Browser } from "./browser.ts";
+import { chromiumPath } from "./browser.ts";
+import { can_run_svc, type Daemon } from "./svc.ts";
+
+/** What tests of the web app must be ignored for. */
+export const no_browser = !can_run_svc || chromiumPath() === undefined;
+
+/** How long a page may take for what it is asked: slow machines are not wrong. */
+const PATIENCE_MS = 30_000;
+
+export const THEMES = ["light", "dark", "contrast"] as const;
+export type Theme = typeof THEMES[number];
+/** Phone, tablet, desktop: widths in CSS pixels. */
+export const WIDTHS = [360, 768, 1440] as const;
+
+/** Builds the app if a source is newer; a compiled binary has its own. */
+export async function appBuilt(): Promise<void> {
+  if (Deno.env.get("SVC_BIN")) return;
+  const { success, stderr } = await new Deno.Command(Deno.execPath(), {
+    args: [
+      "run",
+      "--quiet",
+      "--no-check",
+      "--allow-all",
+      fromFileUrl(new URL("../../install/web.ts", import.meta.url)),
+      "--if-stale",
+    ],
+  }).output();
+  if (!success) throw new Error(new TextDecoder().decode(stderr));
+}
+
+/** A page of the app. */
+export class AppPage {
+  readonly page: Page;
+  /** Errors of the console, exceptions, refusals by the policy. */
+  readonly problems: string[] = [];
+  readonly #daemon: Daemon;
+
+  private constructor(page: Page, daemon: Daemon) {
+    this.page = page;
+    this.#daemon = daemon;
+    page.setDefaultTimeout(PATIENCE_MS);
+    page.on("console", (message) => {
+      if (["error", "warning"].includes(message.type())) this.problems.push(message.text());
+    });
+    page.on("pageerror", (error) => this.problems.push(String(error.stack)));
+  }
+
+  /** Opens the app at a path. */
+  static async open(
+    browser: Pick<Browser, "context">,
+    daemon: Daemon,
+    path = "/",
+  ): Promise<AppPage> {
+    await appBuilt();
+    const app = new AppPage(await browser.context.newPage(), daemon);
+    // A colour on its way to another one is neither.
+    await app.page.emulateMedia({ reducedMotion: "reduce" });
+    await app.go(path);
+    return app;
+  }
+
+  /** Loads a path, and waits until the page is connected. */
+  async go(path: string): Promise<void> {
+    await this.page.goto(`${this.#daemon.url}${path}`);
+    await this.connected();
+  }
+
+  /** Waits until the page is connected. */
+  async connected(): Promise<void> {
+    await this.page.getByText("Connected (external)").waitFor({ state: "attached" });
+  }
+
+  /** Chooses a theme as a person's choice is kept. */
+  async theme(theme: Theme, scheme: "light" | "dark" = "light"): Promise<void> {
+    await this.page.emulateMedia({ colorScheme: scheme });
+    await this.page.evaluate((theme) => {
+      // deno-lint-ignore no-explicit-any -- the page's globals, of which Deno has no types
+      const { document, localStorage } = globalThis as any;
+      localStorage.setItem("svc.theme", theme);
+      document.documentElement.dataset.theme = theme;
+    }, theme);
+  }
+
+  /** Fails when axe finds anything, of any impact. */
+  async accessible(what: string): Promise<void> {
+    const { default: axe } = await import("axe-core");
+    await this.page.evaluate(axe.source);
+    const found = await this.page.evaluate(async () => {
+      // deno-lint-ignore no-explicit-any -- what axe put into the page
+      const { violations } = await (globalThis as any).axe.run({
+        resultTypes: ["violations"],
+        iframes: false,
+        preload: false,
+      });
+      // deno-lint-ignore no-explicit-any -- axe's result
+      return violations.map(({ id, impact, nodes }: any) =>
+        // deno-lint-ignore no-explicit-any -- axe's result
+        `${impact} ${id}: ${nodes.map((it: any) => `${it.html} ${it.failureSummary}`).join("\n  ")}`
+      );
+    });
+    assertEquals([what, found], [what, []]);
+  }
+
+  /** As {@linkcode AppPage.accessible}, in every theme at every width. */
+  async accessibleEverywhere(what: string): Promise<void> {
+    for (const theme of THEMES) {
+      await this.theme(theme);
+      for (const width of WIDTHS) {
+        await this.page.setViewportSize({ width, height: 800 });
+        await this.accessible(`${what}, ${theme}, ${width} px`);
+      }
+    }
+    await this.page.setViewportSize({ width: 1440, height: 900 });
+    await this.theme("light");
+  }
+
+  /** Fails when the console or the policy had to say anything. */
+  clean(what: string): void {
+    assertEquals([what, this.problems], [what, []]);
+  }
+}

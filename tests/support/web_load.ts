@@ -1,0 +1,111 @@
+/** What the web app is put under, and what it is watched by: for its tests and for the bench. */
+import type { Page } from "playwright-core";
+
+/** Runs before the page's own script: notes when content is first there. */
+export function watchContent(selector: string) {
+  // deno-lint-ignore no-explicit-any -- the page's globals, of which Deno has no types
+  const page = globalThis as any;
+  new page.MutationObserver((_: unknown, observer: { disconnect(): void }) => {
+    if (page.document.querySelector(selector) === null) return;
+    observer.disconnect();
+    // What is there now is painted with the next frame.
+    page.requestAnimationFrame(() => page.content_ms = performance.now());
+  }).observe(page.document, { childList: true, subtree: true });
+}
+
+/** Milliseconds from the navigation to the first content; see {@linkcode watchContent}. */
+export async function contentMs(page: Page): Promise<number> {
+  // Not waitForFunction: the page's policy forbids what it needs.
+  for (;;) {
+    const ms: number | undefined = await page.evaluate("globalThis.content_ms");
+    if (ms !== undefined) return ms;
+    await page.waitForTimeout(10);
+  }
+}
+
+/** Scrolls a box from its end to its beginning. @returns the longest frame in milliseconds. */
+export async function longestScrollFrame(page: Page, selector: string): Promise<number> {
+  return await page.evaluate(async (selector) => {
+    // deno-lint-ignore no-explicit-any -- the page's globals
+    const { document, requestAnimationFrame } = globalThis as any;
+    const box = document.querySelector(selector);
+    const frame = () => new Promise<number>((resolve) => requestAnimationFrame(resolve));
+    let longest = 0;
+    let before = await frame();
+    for (let top = box.scrollHeight; top > 0; top -= 900) {
+      box.scrollTop = top;
+      const now = await frame();
+      longest = Math.max(longest, now - before);
+      before = now;
+    }
+    return longest;
+  }, selector);
+}
+
+/** Counts the frames in which a box is drawn anew, and in what time. */
+export async function watchRepaints(page: Page, selector: string): Promise<void> {
+  await page.evaluate((selector) => {
+    // deno-lint-ignore no-explicit-any -- the page's globals
+    const all = globalThis as any;
+    const began = performance.now();
+    let frame = 0;
+    let drawn = -1;
+    all.repaints = 0;
+    // A message that is sent in a frame comes after it was painted.
+    const { port1, port2 } = new MessageChannel();
+    port1.onmessage = () => {
+      frame++;
+      all.requestAnimationFrame(() => port2.postMessage(0));
+    };
+    port2.postMessage(0);
+    new all.MutationObserver(() => {
+      if (drawn === frame) return;
+      drawn = frame;
+      all.repaints++;
+      all.repaint_ms = performance.now() - began;
+    }).observe(all.document.querySelector(selector), {
+      childList: true,
+      characterData: true,
+      subtree: true,
+    });
+  }, selector);
+}
+
+/** The repaints so far, and the milliseconds from the watch's beginning to the last of them. */
+export async function repaints(page: Page): Promise<{ count: number; ms: number }> {
+  return await page.evaluate(() => {
+    // deno-lint-ignore no-explicit-any -- the page's globals
+    const { repaints, repaint_ms } = globalThis as any;
+    return { count: repaints, ms: repaint_ms ?? 0 };
+  });
+}
+
+/** Notes how long each key takes until its effect is painted. */
+export async function watchInput(page: Page): Promise<void> {
+  await page.evaluate(() => {
+    // deno-lint-ignore no-explicit-any -- the page's globals
+    const all = globalThis as any;
+    all.delays = [];
+    all.addEventListener("keydown", (event: { timeStamp: number }) => {
+      all.requestAnimationFrame(() =>
+        setTimeout(() => all.delays.push(performance.now() - event.timeStamp), 0)
+      );
+    }, true);
+  });
+}
+
+/** What {@linkcode watchInput} noted, in milliseconds. */
+export async function inputDelays(page: Page): Promise<number[]> {
+  return await page.evaluate("globalThis.delays");
+}
+
+/** Bytes of the page's heap that are in use, after a collection. */
+export async function heapBytes(page: Page): Promise<number> {
+  const session = await page.context().newCDPSession(page);
+  try {
+    await session.send("HeapProfiler.collectGarbage");
+    return (await session.send("Runtime.getHeapUsage")).usedSize;
+  } finally {
+    await session.detach();
+  }
+}

@@ -1,0 +1,89 @@
+/** The daemon goes and comes back: the page does too, and shows what the journal has. */
+import { assertEquals } from "@std/assert";
+import type { Page } from "playwright-core";
+import { Browser } from "../support/browser.ts";
+import { Scenario, until } from "../support/scripted.ts";
+import { AppPage, no_browser } from "../support/web.ts";
+
+const PIECES = Array.from({ length: 400 }, (_, n) => `word${n} `);
+
+/** The texts of a conversation, in order, as the page draws them. */
+function drawn(page: Page, role: string): Promise<string[]> {
+  return page.locator(`[role=log] [data-role=${role}]`).allTextContents();
+}
+
+Deno.test({
+  name:
+    "a daemon killed while it streams: the page reconnects by itself, nothing is missing or twice",
+  ignore: no_browser,
+  async fn() {
+    await using it = await Scenario.begin([
+      { text: PIECES, pace_ms: 5 },
+      { text: "after the restart" },
+    ]);
+    await using browser = await Browser.launch();
+    const app = await AppPage.open(browser, it.daemon, `/sessions/${it.session_id}`);
+    const { page } = app;
+    await it.send("go on");
+    await page.getByRole("log").getByText("word60 ").waitFor();
+    await page.getByLabel("Message", { exact: true }).fill("a draft");
+    await it.daemon.kill();
+    await page.getByText("Reconnecting…").waitFor();
+    it.daemon = await it.place.serve();
+    await app.connected();
+    await page.getByRole("log").getByText("Interrupted").waitFor();
+    await page.getByRole("log").getByText("The daemon was restarted").waitFor();
+    assertEquals(await page.getByLabel("Message", { exact: true }).inputValue(), "a draft");
+    await page.getByRole("button", { name: "Send" }).click();
+    await page.getByRole("log").getByText("after the restart").waitFor();
+
+    await using client = await it.daemon.rpc();
+    const { messages } = await client.rpc.call("session.transcript", { session_id: it.session_id });
+    const texts = (role: string) =>
+      messages.filter((one: { role: string }) => one.role === role)
+        .map((one: { text: string }) => one.text.trim());
+    const asked = (await drawn(page, "user")).map((text) => text.replace(/^You:/, ""));
+    assertEquals(asked, texts("user"));
+    assertEquals((await drawn(page, "assistant")).map((text) => text.trim()), texts("assistant"));
+    // The same from the beginning is the same that was followed.
+    const followed = await page.getByRole("log").textContent();
+    await page.reload();
+    await page.getByRole("log").getByText("after the restart").waitFor();
+    assertEquals(await page.getByRole("log").textContent(), followed);
+    const refused = app.problems.filter((text) => !/ERR_CONNECTION_REFUSED|WebSocket/.test(text));
+    assertEquals(refused, []);
+  },
+});
+
+Deno.test({
+  name: "without a daemon the page says Offline, and comes back when it is asked to try again",
+  ignore: no_browser,
+  async fn() {
+    await using it = await Scenario.begin([{ text: "here" }]);
+    await using browser = await Browser.launch();
+    const app = await AppPage.open(browser, it.daemon);
+    const { page } = app;
+    await it.daemon.kill();
+    await page.getByText("Offline").waitFor();
+    await app.accessible("offline");
+    it.daemon = await it.place.serve();
+    await page.getByRole("button", { name: "Retry" }).click();
+    await app.connected();
+    await page.getByRole("row", { name: /project/ }).waitFor();
+    assertEquals(await page.getByRole("button", { name: "Retry" }).count(), 0);
+  },
+});
+
+Deno.test({
+  name: "a bundled daemon is called so, also after going to another view",
+  ignore: no_browser,
+  async fn() {
+    await using it = await Scenario.begin([{ text: "here" }]);
+    await using browser = await Browser.launch();
+    const page = await browser.page(`${it.daemon.url}/?daemon=bundled`);
+    await page.getByText("Bundled daemon").waitFor();
+    await page.getByRole("row").getByRole("link").first().click();
+    await page.getByRole("heading", { level: 1, name: "project" }).waitFor();
+    await until(() => page.getByText("Bundled daemon").isVisible(), "the banner");
+  },
+});

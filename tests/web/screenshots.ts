@@ -1,0 +1,182 @@
+/**
+ * Makes pictures of every view in light and dark, on a desktop and on a phone:
+ *
+ *   deno task screenshots [--out <folder>]
+ *
+ * They go to dist/screenshots; the three of the README are kept in web/screenshots.
+ */
+import { fromFileUrl, join } from "@std/path";
+import { parseArgs } from "@std/cli/parse-args";
+import type { Page } from "playwright-core";
+import { Browser } from "../support/browser.ts";
+import { Scenario } from "../support/scripted.ts";
+import { AppPage, type Theme } from "../support/web.ts";
+
+const root = fromFileUrl(new URL("../..", import.meta.url));
+const SIZES = { desktop: { width: 1440, height: 900 }, phone: { width: 390, height: 844 } };
+/** Pictures for the README, by their names here. */
+const KEPT = ["session-light-desktop", "session-dark-phone", "approval-dark-desktop"];
+
+const BEFORE = `export function total(items) {
+  let sum = 0;
+  for (const item of items) sum += item.price;
+  return sum;
+}
+`;
+const AFTER = BEFORE.replace("sum += item.price;", "sum += item.price * (item.quantity ?? 1);");
+const ANSWER = `The basket counted every item once. Two things to know:
+
+1. \`quantity\` may be missing; it counts as **one** then.
+2. The tests cover \`0\`, too.
+
+| case | before | after |
+|---|---|---|
+| two of $5 | $5 | $10 |
+| no quantity | $5 | $5 |
+
+\`\`\`js
+total([{ price: 5, quantity: 2 }]); // 10
+\`\`\`
+`;
+
+/** A session with something of everything, and others beside it. */
+async function scene(): Promise<Scenario> {
+  const edit = { path: "src/basket.js", old_text: BEFORE, new_text: AFTER };
+  const it = await Scenario.begin([
+    { text: "I look at the basket first.", calls: [call("grep", { pattern: "total" })] },
+    { text: "", calls: [call("read_file", { path: "src/basket.js" })] },
+    { text: "The sum leaves out the quantity.", calls: [call("edit_file", edit)] },
+    { text: "", calls: [call("run_command", { command: "sh test.sh" })] },
+    { text: ANSWER },
+    { text: "", calls: [call("run_command", { command: "git push origin basket-quantity" })] },
+  ], { start: { title: "Basket forgets the quantity" } });
+  Deno.mkdirSync(join(it.workdir, "src"));
+  Deno.writeTextFileSync(join(it.workdir, "src", "basket.js"), BEFORE);
+  const test =
+    "echo 'ok 1 - two of a kind'; echo 'ok 2 - no quantity'; sleep 2.5; echo 'ok 3 - none'";
+  Deno.writeTextFileSync(join(it.workdir, "test.sh"), `${test}\n`);
+  for (
+    const [title, name] of [
+      ["Upgrade the parser", "parser"],
+      [
+        "Why is the nightly build slow?",
+        "a-directory-with-a-rather-long-name-below-another/nightly",
+      ],
+      ["A title that somebody wrote without ever thinking of how long it gets ".repeat(2), "notes"],
+    ]
+  ) {
+    await it.client.rpc.call("session.start", { workdir: it.place.mkdir(name), title });
+  }
+  await it.turn("The basket shows the wrong total when I buy two of something. Fix it, please.");
+  return it;
+}
+
+function call(name: string, args: unknown) {
+  return { name, args };
+}
+
+/** Each view, and how it gets into the state that is shown. */
+function views(it: Scenario): Record<string, (app: AppPage) => Promise<void>> {
+  const session = `/sessions/${it.session_id}`;
+  return {
+    sessions: async (app) => {
+      await app.go("/");
+      await app.page.getByRole("table").waitFor();
+    },
+    "sessions-none": async (app) => {
+      await app.go("/");
+      await app.page.getByLabel("Filter sessions").fill("nothing is called so");
+      await app.page.getByText("No session fits").waitFor();
+    },
+    create: async (app) => {
+      await app.go("/");
+      await app.page.getByRole("button", { name: "New session" }).click();
+      await app.page.getByLabel("Directory", { exact: true }).fill(it.place.dir);
+      await app.page.getByRole("button", { name: "Browse" }).click();
+      await app.page.getByRole("button", { name: "parser" }).waitFor();
+    },
+    session: async (app) => {
+      await app.go(session);
+      await app.page.getByText("no quantity").last().waitFor();
+    },
+    lanes: async (app) => {
+      await app.go(session);
+      await app.page.getByRole("button", { name: "Lanes", exact: true }).click();
+      await app.page.getByRole("heading", { name: "Lanes" }).waitFor();
+    },
+    lane: async (app) => {
+      const { lanes } = await it.call("lanes.list");
+      await app.go(`${session}/lanes/${lanes.at(-1).lane_id}`);
+      await app.page.getByRole("group", { name: "Output" }).waitFor();
+    },
+    palette: async (app) => {
+      await app.go(session);
+      await app.page.getByText("no quantity").last().waitFor();
+      await app.page.keyboard.press("Control+k");
+      await app.page.getByRole("option", { name: /^session\.start/ }).waitFor();
+      await app.page.keyboard.type("session");
+    },
+    verb: async (app) => {
+      await app.go(session);
+      await app.page.keyboard.press("Control+k");
+      await app.page.getByRole("option", { name: /^session\.get/ }).click();
+      await app.page.getByRole("button", { name: "Run session.get" }).click();
+      await app.page.getByRole("status", { name: "Result" }).waitFor();
+    },
+    "no-session": async (app) => {
+      await app.go("/sessions/sess_00000000000000000000000000");
+      await app.page.getByRole("alert").getByText("no session").waitFor();
+    },
+    "not-found": async (app) => {
+      await app.go("/nowhere");
+      await app.page.getByText("There is nothing here").waitFor();
+    },
+  };
+}
+
+async function main(): Promise<void> {
+  const { out = join(root, "dist", "screenshots") } = parseArgs(Deno.args, { string: ["out"] });
+  await Deno.mkdir(out, { recursive: true });
+  await using it = await scene();
+  await using browser = await Browser.launch();
+  const app = await AppPage.open(browser, it.daemon);
+  const take = async (name: string, prepare: () => Promise<void>) => {
+    for (const theme of ["light", "dark"] as const satisfies Theme[]) {
+      for (const [size, viewport] of Object.entries(SIZES)) {
+        await app.page.setViewportSize(viewport);
+        await app.theme(theme);
+        await prepare();
+        await shoot(app.page, out, `${name}-${theme}-${size}`);
+      }
+    }
+  };
+  for (const [name, view] of Object.entries(views(it))) await take(name, () => view(app));
+
+  await it.call("session.pause");
+  await it.call("session.resume");
+  const asking = await it.client.rpc.call("session.start", {
+    workdir: it.workdir,
+    model: "builtin/toolbelt",
+    title: "Push the fix",
+    prompt: "run git push origin basket-quantity",
+  });
+  await take("approval", async () => {
+    await app.go(`/sessions/${asking.session_id}`);
+    await app.page.getByRole("button", { name: "Allow", exact: true }).waitFor();
+  });
+  await it.daemon.kill();
+  await take("offline", () => app.page.getByText("Offline").waitFor({ state: "attached" }));
+}
+
+async function shoot(page: Page, out: string, name: string): Promise<void> {
+  const path = join(out, `${name}.png`);
+  await page.screenshot({ path });
+  console.log(path);
+  if (KEPT.includes(name)) {
+    const kept = join(root, "web", "screenshots");
+    await Deno.mkdir(kept, { recursive: true });
+    await Deno.copyFile(path, join(kept, `${name}.png`));
+  }
+}
+
+if (import.meta.main) await main();

@@ -1,0 +1,262 @@
+/** A person's way through a session, and that each verb tells the same. */
+import { assert, assertEquals } from "@std/assert";
+import { join } from "@std/path";
+import { Browser } from "../support/browser.ts";
+import { Scenario } from "../support/scripted.ts";
+import { Place } from "../support/svc.ts";
+import { AppPage, no_browser } from "../support/web.ts";
+
+Deno.test({
+  name: "a session by keyboard alone: create, send, approve, read, kill; the focus is never lost",
+  ignore: no_browser,
+  async fn() {
+    await using place = new Place();
+    const daemon = await place.serve();
+    const workdir = place.mkdir("project");
+    await using browser = await Browser.launch();
+    const app = await AppPage.open(browser, daemon);
+    const { page } = app;
+    const press = async (...keys: string[]) => {
+      for (const key of keys) await page.keyboard.press(key);
+    };
+    /** Tabs on until what has the focus is called so. */
+    const tabTo = async (name: RegExp) => {
+      for (let n = 0; n < 60; n++) {
+        const focused = await page.evaluate(() => {
+          // deno-lint-ignore no-explicit-any -- the page's globals
+          const { document } = globalThis as any;
+          const { activeElement: it } = document;
+          const label = it.labels?.[0]?.textContent ?? it.ariaLabel ?? it.textContent;
+          return it === document.body ? "" : String(label);
+        });
+        if (name.test(focused)) return;
+        await press("Tab");
+      }
+      throw new Error(`no ${name} within 60 tabs`);
+    };
+    const focusKept = async (what: string) => {
+      const lost = await page.evaluate(() => {
+        // deno-lint-ignore no-explicit-any -- the page's globals
+        const { document } = globalThis as any;
+        return document.activeElement === document.body;
+      });
+      assertEquals([what, lost], [what, false]);
+    };
+
+    await tabTo(/^New session$/);
+    await press("Enter");
+    await tabTo(/^Directory$/);
+    await press("ControlOrMeta+a");
+    await page.keyboard.type(workdir);
+    await tabTo(/^First message/);
+    await page.keyboard.type("help");
+    await tabTo(/^Start session$/);
+    await press("Enter");
+    await page.getByRole("heading", { level: 1, name: "project" }).waitFor();
+    await page.getByRole("log").getByText("I am builtin/toolbelt").waitFor();
+    await focusKept("after creating");
+
+    await tabTo(/^Message$/);
+    await page.keyboard.type("run echo one");
+    await press("Control+Enter");
+    await page.getByRole("button", { name: "Allow", exact: true }).waitFor();
+    await focusKept("after sending");
+    await tabTo(/^Allow$/);
+    await press("Enter");
+    await page.getByRole("group", { name: "Output of run_command" }).getByText("one").waitFor();
+    await page.getByText("exit 0").waitFor();
+    await focusKept("after allowing");
+    assertEquals(await page.evaluate("document.activeElement.id"), "message");
+
+    await press("ArrowUp");
+    assertEquals(await page.getByLabel("Message", { exact: true }).inputValue(), "run echo one");
+    await page.keyboard.press("ControlOrMeta+a");
+    await page.keyboard.type("run echo two");
+    await press("Control+Enter");
+    await page.getByRole("button", { name: "Deny" }).waitFor();
+    await tabTo(/^Deny$/);
+    await press("Enter");
+    await page.getByText("denied · failed").waitFor();
+    await focusKept("after denying");
+
+    // The palette runs a verb without touching the mouse.
+    await press("Control+k");
+    await page.keyboard.type("session.pause");
+    await page.getByRole("option", { name: /^session\.pause/ }).waitFor();
+    await press("Enter");
+    await page.getByRole("button", { name: "Run session.pause" }).waitFor();
+    await press("Enter");
+    await page.getByRole("status", { name: "Result" }).getByText("paused_at").waitFor();
+    await press("Escape");
+    await page.getByText("This session is paused").waitFor();
+    await tabTo(/^Resume$/);
+    await press("Enter");
+    await page.getByRole("button", { name: "Pause" }).waitFor();
+    await focusKept("after resuming");
+
+    await tabTo(/^Kill$/);
+    await press("Enter");
+    await page.getByRole("dialog", { name: "Kill this session?" }).waitFor();
+    await tabTo(/^Kill session$/);
+    await press("Enter");
+    await page.getByText("This session has ended.").waitFor();
+    await focusKept("after killing");
+
+    const { json } = await daemon.http("GET", "/v1/sessions?include_ended=true");
+    assertEquals(json.sessions.map((it: { state: string }) => it.state), ["ended"]);
+    app.clean("by keyboard");
+  },
+});
+
+Deno.test({
+  name: "each action of the app does what its verb does, and shows what the verb tells",
+  ignore: no_browser,
+  async fn() {
+    const edit = { path: "a.txt", old_text: "old", new_text: "new" };
+    await using it = await Scenario.begin([
+      { text: "I look.", calls: [{ id: "c1", name: "read_file", args: { path: "a.txt" } }] },
+      { text: "I mend.", calls: [{ id: "c2", name: "edit_file", args: edit }] },
+      { text: "Mended." },
+      { calls: [{ id: "c3", name: "run_command", args: { command: "echo out; sleep 60" } }] },
+      { text: "Killed." },
+      { text: ["slow "], hang_after: 1 },
+    ], { start: { approval: "ask", title: "by the verbs" } });
+    Deno.writeTextFileSync(join(it.workdir, "a.txt"), "old\n");
+    await using browser = await Browser.launch();
+    const app = await AppPage.open(browser, it.daemon);
+    const { page } = app;
+    const get = () => it.call("session.get");
+
+    // The list shows what session.list tells.
+    const row = page.getByRole("row", { name: /by the verbs/ });
+    for (const text of [it.workdir, it.model, "Idle", "$0.00"]) {
+      await row.getByText(text).first().waitFor();
+    }
+    await page.getByLabel("Filter sessions").fill("no such session");
+    await page.getByText("No session fits").waitFor();
+    await page.getByLabel("Filter sessions").fill("verbs");
+
+    // The directory picker walks what daemon.list_dirs lists.
+    await page.getByRole("button", { name: "New session" }).click();
+    await page.getByLabel("Directory", { exact: true }).fill(it.place.dir);
+    await page.getByRole("button", { name: "Browse" }).click();
+    const listed = await it.client.rpc.call("daemon.list_dirs", { path: it.place.dir });
+    const picker = page.getByRole("list", { name: "Directories" });
+    for (const { name } of listed.directories) {
+      await picker.getByRole("button", { name, exact: true }).waitFor();
+    }
+    await picker.getByRole("button", { name: "project", exact: true }).click();
+    await page.getByText("No directories in here").waitFor();
+    assertEquals(await page.getByLabel("Directory", { exact: true }).inputValue(), it.workdir);
+    await page.getByLabel("Title").fill("made here");
+    await page.getByLabel("Approvals").selectOption("read_only");
+    await page.getByRole("button", { name: "Start session" }).click();
+    await page.getByRole("heading", { level: 1, name: "made here" }).waitFor();
+    const { sessions } = await it.client.rpc.call("session.list");
+    const made = sessions.find((one: { title: string }) => one.title === "made here");
+    assertEquals([made.workdir, made.approval], [it.workdir, "read_only"]);
+    assertEquals(page.url(), `${it.daemon.url}/sessions/${made.id}`);
+    await page.goBack();
+    await row.getByRole("link").click();
+
+    // A message, an edit as a diff, an approval for good.
+    await page.getByLabel("Message", { exact: true }).fill("mend it");
+    await page.getByRole("button", { name: "Send" }).click();
+    await page.getByRole("group", { name: "Change of a.txt" }).getByText("new").waitFor();
+    await page.getByText("Needs approval").first().waitFor();
+    assertEquals((await get()).pending_approvals.length, 1);
+    await page.getByRole("button", { name: "Always", exact: true }).click();
+    await page.getByRole("log").getByText("Mended.").waitFor();
+    assertEquals(Deno.readTextFileSync(join(it.workdir, "a.txt")), "new\n");
+    assertEquals((await get()).pending_approvals, []);
+    await shows(page, it);
+
+    // Search finds what is there, and goes round.
+    await page.getByRole("button", { name: "Search in the conversation" }).click();
+    await page.getByLabel("Search in the conversation").last().fill("mend");
+    await page.getByText("3", { exact: true }).waitFor();
+    await page.keyboard.press("Enter");
+    await page.getByText("1 of 3").waitFor();
+    await page.keyboard.press("Shift+Enter");
+    await page.getByText("3 of 3").waitFor();
+    await page.keyboard.press("Escape");
+
+    // A long command has a lane: seen, pinned, killed.
+    await page.getByLabel("Message", { exact: true }).fill("take long");
+    await page.keyboard.press("Control+Enter");
+    await page.getByRole("button", { name: "Allow", exact: true }).click();
+    await page.getByRole("button", { name: "Lanes", exact: true }).click();
+    await page.getByRole("button", { name: /^Pin lane/ }).click();
+    await page.getByRole("button", { name: /^Unpin lane/ }).waitFor();
+    const [, lane] = (await it.call("lanes.list")).lanes;
+    assertEquals([lane.kind, lane.pinned, lane.status], ["tool", true, "running"]);
+    await page.getByRole("group", { name: "Output of run_command" }).getByText("out").waitFor();
+    await page.getByRole("link", { name: lane.label }).click();
+    await page.getByRole("heading", { level: 1, name: lane.label }).waitFor();
+    await page.getByRole("group", { name: "Output" }).getByText("out").waitFor();
+    await page.getByRole("button", { name: /^Kill lane/ }).click();
+    await page.getByText("cancelled").waitFor();
+    assertEquals((await it.call("lanes.get", { lane_id: lane.lane_id })).status, "cancelled");
+    await page.getByRole("link", { name: "To the session" }).click();
+    await page.getByRole("log").getByText("Killed.").waitFor();
+
+    // A turn is cancelled, the session paused, resumed, killed.
+    await page.getByLabel("Message", { exact: true }).fill("be slow");
+    await page.keyboard.press("Control+Enter");
+    await page.getByRole("log").getByText("slow").last().waitFor();
+    await page.getByRole("button", { name: "Cancel turn" }).click();
+    await page.getByRole("log").getByText("Cancelled", { exact: true }).waitFor();
+    assertEquals((await get()).activity, "idle");
+    await page.getByRole("button", { name: "Pause" }).click();
+    await page.getByText("This session is paused").waitFor();
+    assertEquals((await get()).state, "paused");
+    await page.getByRole("button", { name: "Resume" }).click();
+    await page.getByRole("button", { name: "Pause" }).waitFor();
+    assertEquals((await get()).state, "running");
+    await shows(page, it);
+
+    // Any verb, with what the same call gives elsewhere.
+    await page.keyboard.press("Control+k");
+    await page.getByRole("combobox", { name: /^Find/ }).fill("session.get");
+    await page.getByRole("option", { name: /^session\.get/ }).waitFor();
+    await page.keyboard.press("Enter");
+    await page.getByRole("button", { name: "Run session.get" }).click();
+    const said = JSON.parse((await page.getByRole("status", { name: "Result" }).textContent())!);
+    assertEquals(said, await get());
+    await page.getByRole("button", { name: "Back" }).click();
+    await page.getByRole("combobox", { name: /^Find/ }).fill("session.subscribe");
+    await page.getByRole("option", { name: /^session\.subscribe/ }).click();
+    await page.getByLabel("since_seq").fill("0");
+    await page.getByRole("button", { name: "Run session.subscribe" }).click();
+    await page.getByRole("status", { name: "Result" }).getByText("session.resumed").waitFor();
+    await page.keyboard.press("Escape");
+
+    await page.getByRole("button", { name: "Kill", exact: true }).click();
+    await page.getByRole("button", { name: "Kill session" }).click();
+    await page.getByText("This session has ended.").waitFor();
+    assertEquals((await get()).state, "ended");
+    await page.goto(`${it.daemon.url}/`);
+    await page.getByLabel("Show ended").check();
+    await row.getByText("Ended").waitFor();
+    await page.goto(`${it.daemon.url}/sessions/sess_00000000000000000000000000`);
+    await page.getByRole("alert").getByText("sess_00000000000000000000000000").waitFor();
+    app.clean("all actions");
+  },
+});
+
+/** Fails unless the conversation on the page is the one that session.transcript tells. */
+async function shows(page: import("playwright-core").Page, it: Scenario): Promise<void> {
+  const { messages } = await it.call("session.transcript");
+  const text = (await page.getByRole("log").textContent())!;
+  let at = 0;
+  for (const message of messages) {
+    const parts = message.role === "tool"
+      ? []
+      : [message.text, ...(message.calls ?? []).map((call: { tool: string }) => call.tool)];
+    for (const part of parts.filter((part) => part !== "")) {
+      const found = text.indexOf(part, at);
+      assert(found >= 0, `${JSON.stringify(part)} is not shown after ${at} in ${text}`);
+      at = found + part.length;
+    }
+  }
+}

@@ -1,0 +1,46 @@
+/** How values look to a person. */
+
+const MINUTE_MS = 60_000;
+const HOUR_MS = 60 * MINUTE_MS;
+const DAY_MS = 24 * HOUR_MS;
+
+/** `2 min ago` and the like; a date when it is long ago. */
+export function ago(at: string, now: number): string {
+  const passed = now - Date.parse(at);
+  if (!(passed >= 0)) return "just now";
+  if (passed < 10_000) return "just now";
+  if (passed < MINUTE_MS) return `${Math.floor(passed / 1000)} s ago`;
+  if (passed < HOUR_MS) return `${Math.floor(passed / MINUTE_MS)} min ago`;
+  if (passed < DAY_MS) return `${Math.floor(passed / HOUR_MS)} h ago`;
+  return new Date(at).toLocaleDateString(undefined, { day: "numeric", month: "short" });
+}
+
+/** Date and time in full. */
+export function fullTime(at: string): string {
+  return new Date(at).toLocaleString(undefined, { dateStyle: "medium", timeStyle: "medium" });
+}
+
+/** A duration in milliseconds. */
+export function duration(ms: number): string {
+  if (ms < 1000) return `${Math.round(ms)} ms`;
+  if (ms < MINUTE_MS) return `${(ms / 1000).toFixed(1)} s`;
+  if (ms < HOUR_MS) return `${Math.floor(ms / MINUTE_MS)} min ${Math.floor(ms / 1000) % 60} s`;
+  return `${Math.floor(ms / HOUR_MS)} h ${Math.floor(ms / MINUTE_MS) % 60} min`;
+}
+
+/** An amount in US dollars; what is less than a cent keeps its figures. */
+export function usd(amount: number): string {
+  if (amount === 0) return "$0.00";
+  return amount < 0.01 ? `$${amount.toFixed(4)}` : `$${amount.toFixed(2)}`;
+}
+
+/** A number of tokens, short. */
+export function count(value: number): string {
+  if (value < 1000) return String(value);
+  return value < 1e6 ? `${(value / 1000).toFixed(1)}k` : `${(value / 1e6).toFixed(1)}M`;
+}
+
+/** The last part of a path. */
+export function baseName(path: string): string {
+  return path.replace(/[/\\]+$/, "").split(/[/\\]/).at(-1) || path;
+}

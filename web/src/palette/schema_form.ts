@@ -1,0 +1,82 @@
+/** Fields of a form from a JSON Schema, and the parameters that its inputs spell. */
+
+/** The part of JSON Schema that the verbs' parameters use. */
+export interface JsonSchema {
+  type?: string;
+  enum?: unknown[];
+  anyOf?: JsonSchema[];
+  description?: string;
+  default?: unknown;
+  properties?: Record<string, JsonSchema>;
+  required?: string[];
+}
+
+export type FieldKind = "text" | "number" | "flag" | "choice" | "json";
+
+export interface FormField {
+  name: string;
+  kind: FieldKind;
+  required: boolean;
+  description?: string;
+  /** Of a choice. */
+  choices: string[];
+  default?: unknown;
+}
+
+/** The fields of an object's schema; required ones first. */
+export function fieldsOf({ properties = {}, required = [] }: JsonSchema): FormField[] {
+  return Object.entries(properties)
+    .map(([name, schema]) => ({
+      name,
+      kind: kindOf(schema),
+      required: required.includes(name),
+      description: schema.description,
+      choices: (schema.enum ?? []).map(String),
+      default: schema.default,
+    }))
+    .sort((a, b) => Number(b.required) - Number(a.required));
+}
+
+function kindOf({ type, enum: choices }: JsonSchema): FieldKind {
+  if (choices !== undefined) return "choice";
+  if (type === "string") return "text";
+  if (type === "integer" || type === "number") return "number";
+  return type === "boolean" ? "flag" : "json";
+}
+
+/**
+ * The parameters that the inputs spell; an empty input is left out.
+ *
+ * @throws {Error} naming the field whose text is no number, or no JSON.
+ */
+export function paramsOf(
+  fields: readonly FormField[],
+  values: Readonly<Record<string, string>>,
+): Record<string, unknown> {
+  const params: Record<string, unknown> = {};
+  for (const field of fields) {
+    const text = values[field.name] ?? "";
+    if (text !== "") params[field.name] = valueOf(field, text);
+  }
+  return params;
+}
+
+function valueOf({ name, kind }: FormField, text: string): unknown {
+  switch (kind) {
+    case "number": {
+      const value = Number(text);
+      if (Number.isNaN(value)) throw new Error(`${name} must be a number`);
+      return value;
+    }
+    case "flag":
+      return text === "true";
+    case "json":
+      try {
+        return JSON.parse(text);
+      } catch {
+        throw new Error(`${name} must be JSON`);
+      }
+    default:
+      return text;
+  }
+}

@@ -1,0 +1,45 @@
+import { assertEquals, assertThrows } from "@std/assert";
+import * as z from "zod";
+import { VERBS } from "../../../src/verbs/registry.ts";
+import { fieldsOf, type JsonSchema, paramsOf } from "./schema_form.ts";
+
+const schema = z.toJSONSchema(
+  z.object({
+    note: z.string().optional().describe("What it says"),
+    session_id: z.string(),
+    limit: z.int().default(20),
+    state: z.enum(["running", "ended"]).optional(),
+    full: z.boolean().optional(),
+    tags: z.array(z.string()).optional(),
+  }),
+  { io: "input" },
+) as JsonSchema;
+
+Deno.test("a schema's properties become fields of their kinds, required ones first", () => {
+  assertEquals(fieldsOf(schema).map(({ name, kind, required }) => [name, kind, required]), [
+    ["session_id", "text", true],
+    ["note", "text", false],
+    ["limit", "number", false],
+    ["state", "choice", false],
+    ["full", "flag", false],
+    ["tags", "json", false],
+  ]);
+});
+
+Deno.test("inputs become parameters; what is empty is left out", () => {
+  const fields = fieldsOf(schema);
+  assertEquals(
+    paramsOf(fields, { session_id: "s", limit: "5", full: "false", tags: '["a"]', note: "" }),
+    { session_id: "s", limit: 5, full: false, tags: ["a"] },
+  );
+  assertThrows(() => paramsOf(fields, { limit: "x" }), Error, "limit must be a number");
+  assertThrows(() => paramsOf(fields, { tags: "[" }), Error, "tags must be JSON");
+});
+
+Deno.test("every verb's parameters have a form", () => {
+  for (const { name, input } of VERBS) {
+    const json = z.toJSONSchema(input, { io: "input", unrepresentable: "any" }) as JsonSchema;
+    const { properties = {} } = json;
+    assertEquals(fieldsOf(json).length, Object.keys(properties).length, name);
+  }
+});

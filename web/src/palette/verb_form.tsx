@@ -1,0 +1,186 @@
+import { useSignal } from "@preact/signals";
+import { useEffect, useRef } from "preact/hooks";
+import { useApp } from "../app.ts";
+import { matchPath } from "../router.ts";
+import {
+  explain,
+  isSubscribeVerb,
+  type Params,
+  type SubscribeVerb,
+  type VerbName,
+} from "../rpc/api.ts";
+import { Button } from "../ui/button.tsx";
+import { Field } from "../ui/field.tsx";
+import type { VerbInfo } from "./palette.tsx";
+import { fieldsOf, type FormField, type JsonSchema, paramsOf } from "./schema_form.ts";
+
+/** Verbs such as a build or a mission take their time. */
+const RUN_DEADLINE_MS = 60 * 60_000;
+
+/** Pushed events that are shown: the last ones. */
+const EVENTS_SHOWN = 100;
+
+/** Takes a verb's parameters, runs it and shows what it gave. */
+export function VerbForm({ verb, onBack }: { verb: VerbInfo; onBack(): void }) {
+  const app = useApp();
+  const fields = fieldsOf(verb.input as JsonSchema);
+  const values = useSignal<Record<string, string>>({});
+  const outcome = useSignal<{ text: string; ok: boolean } | undefined>(undefined);
+  const running = useSignal(false);
+  const form = useRef<HTMLFormElement>(null);
+  useEffect(() => {
+    const here = matchPath("/sessions/:id", app.router.path.value) ??
+      matchPath("/sessions/:id/lanes/:lane_id", app.router.path.value);
+    if (here) values.value = { session_id: here.id, lane_id: here.lane_id ?? "" };
+    const first = form.current!.querySelector<HTMLElement>(
+      "input, select, textarea, [type=submit]",
+    );
+    first?.focus();
+  }, []);
+
+  const stop = useRef(() => {});
+  useEffect(() => () => stop.current(), []);
+
+  /** Follows what a verb pushes, until the form is closed. */
+  const follow = (name: SubscribeVerb, params: Params<SubscribeVerb>) => {
+    const lines: string[] = [];
+    const show = (ok: boolean) => outcome.value = { ok, text: lines.join("\n") || "Waiting …" };
+    show(true);
+    stop.current();
+    stop.current = app.client.subscribe(name, {
+      params: () => params,
+      event({ sub: _, ...event }) {
+        lines.push(JSON.stringify(event));
+        if (lines.length > EVENTS_SHOWN) lines.shift();
+        show(true);
+      },
+      ended(error) {
+        lines.push(error ? explain(error) : "The end");
+        show(error === undefined);
+      },
+    });
+  };
+  const run = async () => {
+    if (running.value) return;
+    outcome.value = undefined;
+    running.value = true;
+    try {
+      const params = paramsOf(fields, values.value);
+      if (isSubscribeVerb(verb.name)) return follow(verb.name, params as Params<SubscribeVerb>);
+      const result = await app.client.call(verb.name as VerbName, params as Params<VerbName>, {
+        timeout_ms: RUN_DEADLINE_MS,
+      });
+      outcome.value = { ok: true, text: JSON.stringify(result, null, 2) };
+      app.sessions.refresh();
+    } catch (error) {
+      outcome.value = { ok: false, text: explain(error) };
+    } finally {
+      running.value = false;
+    }
+  };
+
+  return (
+    <form
+      ref={form}
+      class="form"
+      onSubmit={(event) => {
+        event.preventDefault();
+        run();
+      }}
+    >
+      <p class="verb-summary">{verb.summary}</p>
+      {fields.map((field) => (
+        <VerbField
+          key={field.name}
+          field={field}
+          value={values.value[field.name] ?? ""}
+          onChange={(value) => values.value = { ...values.value, [field.name]: value }}
+        />
+      ))}
+      <footer class="dialog-foot">
+        <Button onClick={onBack}>Back</Button>
+        <Button
+          type="submit"
+          tone={verb.destructive ? "danger" : "primary"}
+          aria-busy={running.value}
+        >
+          Run {verb.name}
+        </Button>
+      </footer>
+      {outcome.value && (
+        <pre
+          class={outcome.value.ok ? "result" : "result failed"}
+          role={outcome.value.ok ? "status" : "alert"}
+          tabIndex={0}
+          aria-label={outcome.value.ok ? "Result" : "Error"}
+        >{outcome.value.text}</pre>
+      )}
+    </form>
+  );
+}
+
+interface VerbFieldProps {
+  field: FormField;
+  value: string;
+  onChange(value: string): void;
+}
+
+function VerbField({ field, value, onChange }: VerbFieldProps) {
+  const { sessions } = useApp();
+  const { name, kind, required, description, choices } = field;
+  const fallback = field.default === undefined ? "" : String(field.default);
+  return (
+    <Field label={name} hint={description} optional={!required}>
+      {(control) => {
+        const common = {
+          ...control,
+          required,
+          value,
+          onInput: (
+            event: { currentTarget: HTMLInputElement | HTMLSelectElement | HTMLTextAreaElement },
+          ) => onChange(event.currentTarget.value),
+        };
+        if (kind === "choice" || kind === "flag") {
+          return (
+            <select {...common}>
+              <option value="">{fallback === "" ? "" : `${fallback} (default)`}</option>
+              {(kind === "flag" ? ["true", "false"] : choices).map((it) => (
+                <option key={it} value={it}>{it}</option>
+              ))}
+            </select>
+          );
+        }
+        if (kind === "json" || name === "text" || name === "prompt") {
+          return (
+            <textarea
+              {...common}
+              class={kind === "json" ? "mono" : ""}
+              rows={3}
+              placeholder={kind === "json" ? "JSON" : ""}
+            />
+          );
+        }
+        return (
+          <>
+            <input
+              {...common}
+              class="mono"
+              inputMode={kind === "number" ? "decimal" : undefined}
+              placeholder={fallback}
+              spellcheck={false}
+              autocomplete="off"
+              list={name === "session_id" ? "session-ids" : undefined}
+            />
+            {name === "session_id" && (
+              <datalist id="session-ids">
+                {(sessions.items.value ?? []).map(({ id, title }) => (
+                  <option key={id} value={id}>{title}</option>
+                ))}
+              </datalist>
+            )}
+          </>
+        );
+      }}
+    </Field>
+  );
+}

@@ -1,0 +1,71 @@
+/** Which view the address means, and how to go to another without a new page. */
+import { type ReadonlySignal, signal } from "@preact/signals";
+
+export type RouteParams = Record<string, string>;
+
+/**
+ * The parameters of a path that fits a pattern such as `/sessions/:id`.
+ *
+ * @returns undefined when it does not fit.
+ */
+export function matchPath(pattern: string, path: string): RouteParams | undefined {
+  const wanted = pattern.split("/");
+  const given = path.split("/");
+  if (wanted.length !== given.length) return undefined;
+  const params: RouteParams = {};
+  for (const [n, part] of wanted.entries()) {
+    if (part.startsWith(":") && given[n] !== "") params[part.slice(1)] = decode(given[n]);
+    else if (part !== given[n]) return undefined;
+  }
+  return params;
+}
+
+function decode(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
+
+export class Router {
+  readonly #path = signal(cleanPath());
+  /** Whether a view was opened from another one: then the focus goes to it. */
+  navigated = false;
+
+  constructor() {
+    addEventListener("popstate", () => this.#show());
+    document.addEventListener("click", (event) => this.#onClick(event));
+  }
+
+  get path(): ReadonlySignal<string> {
+    return this.#path;
+  }
+
+  go(path: string): void {
+    if (path === this.#path.value) return;
+    history.pushState(null, "", path);
+    this.#show();
+  }
+
+  #show(): void {
+    this.navigated = true;
+    this.#path.value = cleanPath();
+  }
+
+  /** Plain clicks on our own links; what means another tab or window is left to the browser. */
+  #onClick(event: MouseEvent): void {
+    if (event.defaultPrevented || event.button !== 0) return;
+    if (event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return;
+    const link = (event.target as Element).closest("a[href]") as HTMLAnchorElement | null;
+    if (link === null || link.target !== "" || link.origin !== location.origin) return;
+    if (link.hash !== "" && link.pathname === location.pathname) return;
+    event.preventDefault();
+    this.go(link.pathname);
+  }
+}
+
+function cleanPath(): string {
+  const { pathname } = location;
+  return pathname.length > 1 && pathname.endsWith("/") ? pathname.slice(0, -1) : pathname;
+}

@@ -1,0 +1,66 @@
+/**
+ * The types of every verb, from their schemas in src/verbs: nothing of the daemon is in the bundle,
+ * and nothing is typed twice.
+ */
+import type * as z from "zod";
+import type { TYPED_VERBS } from "../../../src/verbs/registry.ts";
+
+type Verbs = typeof TYPED_VERBS[number];
+
+/** The name of a verb. */
+export type VerbName = Verbs["name"];
+
+type Named<N extends VerbName> = Extract<Verbs, { readonly name: N }>;
+
+/** What a verb takes. */
+export type Params<N extends VerbName> = z.input<Named<N>["input"]>;
+
+/** What a verb gives. */
+export type Result<N extends VerbName> = z.output<ReturnType<Named<N>["output"]>>;
+
+const SUBSCRIBE_VERBS = [
+  "session.subscribe",
+  "lanes.subscribe",
+  "bus.tail",
+] as const satisfies VerbName[];
+
+/** A verb that pushes events. */
+export type SubscribeVerb = typeof SUBSCRIBE_VERBS[number];
+
+/** Whether a verb of that name pushes events. */
+export function isSubscribeVerb(name: string): name is SubscribeVerb {
+  return (SUBSCRIBE_VERBS as readonly string[]).includes(name);
+}
+
+/** An event as `$/event` pushes it. */
+export interface PushedEvent {
+  sub: number;
+  session_id?: string;
+  seq?: number;
+  bus_seq?: number;
+  at: string;
+  type: string;
+  data: unknown;
+}
+
+/** What a verb was refused with. */
+export class RpcError extends Error {
+  override name = "RpcError";
+  /** Of the daemon's taxonomy, or `disconnected` when no answer came. */
+  readonly code: string;
+  /** What to do about it. */
+  readonly hint?: string;
+
+  constructor(code: string, message: string, hint?: string) {
+    super(message);
+    this.code = code;
+    this.hint = hint;
+  }
+}
+
+/** The message of whatever was thrown, with what to do about it. */
+export function explain(error: unknown): string {
+  const message = error instanceof Error ? error.message : String(error);
+  const hint = error instanceof RpcError && error.hint ? `. ${error.hint}.` : "";
+  return `${message}${hint}`.replaceAll("`", "");
+}

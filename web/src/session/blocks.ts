@@ -1,0 +1,64 @@
+/** Splits Markdown that is still being written into blocks; those before the last few stay as they are. */
+import { Lexer, type Token, type Tokens } from "marked";
+
+/** A piece of Markdown that can be shown by itself. */
+export type Block =
+  | { kind: "code"; raw: string; language: string; code: string }
+  | { kind: "text"; raw: string };
+
+/** A paragraph without end is cut, so that a growing one is not laid out anew as a whole. */
+const PARAGRAPH_MAX = 8_000;
+/** What comes next can still change these: a list goes on, a line becomes a heading. */
+const OPEN = 2;
+
+export class Blocks {
+  #text = "";
+  #blocks: Block[] = [];
+
+  /** The blocks of a text; of one that has grown, only the last few are read again. */
+  update(written: string): readonly Block[] {
+    const text = written.replace(/\r\n?/g, "\n");
+    if (text === this.#text) return this.#blocks;
+    const kept = text.startsWith(this.#text) ? this.#blocks.slice(0, -OPEN) : [];
+    const from = kept.reduce((sum, { raw }) => sum + raw.length, 0);
+    this.#blocks = [...kept, ...split(text.slice(from))];
+    this.#text = text;
+    return this.#blocks;
+  }
+}
+
+function split(text: string): Block[] {
+  const blocks: Block[] = [];
+  let leading = "";
+  for (const token of new Lexer().blockTokens(text)) {
+    const last = blocks.at(-1);
+    if (token.type !== "space") blocks.push(...blocksOf(token));
+    else if (last) last.raw += token.raw;
+    else leading += token.raw;
+  }
+  if (blocks.length > 0) blocks[0].raw = leading + blocks[0].raw;
+  // The lexer tidies some unfinished lines; then the text is one piece until they are finished.
+  const whole = blocks.map(({ raw }) => raw).join("");
+  return whole === text ? blocks : [{ kind: "text", raw: text }];
+}
+
+function blocksOf(token: Token): Block[] {
+  const { raw } = token;
+  if (token.type === "code") {
+    const { text, lang = "" } = token as Tokens.Code;
+    return [{ kind: "code", raw, language: lang.split(/\s/)[0], code: text }];
+  }
+  if (token.type !== "paragraph" || raw.length <= PARAGRAPH_MAX) return [{ kind: "text", raw }];
+  const pieces: Block[] = [];
+  for (let from = 0; from < raw.length;) {
+    const space = raw.lastIndexOf(" ", from + PARAGRAPH_MAX);
+    const to = raw.length - from <= PARAGRAPH_MAX
+      ? raw.length
+      : space > from
+      ? space + 1
+      : from + PARAGRAPH_MAX;
+    pieces.push({ kind: "text", raw: raw.slice(from, to) });
+    from = to;
+  }
+  return pieces;
+}

@@ -1,0 +1,71 @@
+import { assert, assertEquals } from "@std/assert";
+import { Blocks } from "./blocks.ts";
+
+const TEXT = `# Title
+
+A paragraph
+of two lines.
+
+- one
+- two
+
+  still two
+
+\`\`\`ts
+const a = 1;
+
+const b = 2;
+\`\`\`
+
+| a | b |
+|---|---|
+| 1 | 2 |
+
+> quoted
+
+last`;
+
+Deno.test("text that grows by any steps has the blocks of the whole", () => {
+  const whole = new Blocks().update(TEXT);
+  assertEquals(whole.map(({ kind }) => kind), [
+    "text",
+    "text",
+    "text",
+    "code",
+    "text",
+    "text",
+    "text",
+  ]);
+  for (const step of [1, 2, 3, 7, 50]) {
+    const blocks = new Blocks();
+    for (let end = step; end < TEXT.length; end += step) blocks.update(TEXT.slice(0, end));
+    assertEquals(blocks.update(TEXT), whole, `by ${step}`);
+  }
+});
+
+Deno.test("blocks add up to the text; their beginning stays while it grows", () => {
+  const blocks = new Blocks();
+  let before: readonly unknown[] = [];
+  for (let end = 1; end <= TEXT.length; end++) {
+    const now = blocks.update(TEXT.slice(0, end));
+    assertEquals(now.map(({ raw }) => raw).join(""), TEXT.slice(0, end));
+    const kept = before.slice(0, -2);
+    assert(kept.every((block, n) => block === now[n]));
+    before = now;
+  }
+});
+
+Deno.test("a paragraph without end is cut at spaces, a word without end anywhere", () => {
+  for (const text of ["word ".repeat(10_000), "x".repeat(50_000)]) {
+    const blocks = new Blocks().update(text);
+    assert(blocks.length > 4 && blocks.every(({ raw }) => raw.length <= 8_001));
+    assertEquals(blocks.map(({ raw }) => raw).join(""), text);
+  }
+});
+
+Deno.test("a text that became another one is read anew", () => {
+  const blocks = new Blocks();
+  blocks.update("one\n\ntwo\n\nthree\n\nfour");
+  assertEquals(blocks.update("other").map(({ raw }) => raw), ["other"]);
+  assertEquals(blocks.update(""), []);
+});

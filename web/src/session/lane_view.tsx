@@ -1,0 +1,96 @@
+import { useLayoutEffect, useRef } from "preact/hooks";
+import type { RouteParams } from "../router.ts";
+import { findLane } from "../../../src/session/state.ts";
+import { Page } from "../ui/page.tsx";
+import { Empty, Failed, Loading } from "../ui/states.tsx";
+import { Ago } from "../ui/time.tsx";
+import { LaneActions } from "./lanes_panel.tsx";
+import type { SessionStore } from "./store.ts";
+import { useSessionStore } from "./use_store.ts";
+
+export default function LaneView({ params: { id, lane_id } }: { params: RouteParams }) {
+  const store = useSessionStore(id);
+  const lane = findLane(store.state, lane_id);
+  const back = <a class="button" href={`/sessions/${id}`}>To the session</a>;
+  if (store.error.value !== undefined) {
+    return (
+      <Page title="Lane" actions={back}>
+        <Failed message={store.error.value} onRetry={() => store.open()} />
+      </Page>
+    );
+  }
+  if (!store.loaded.value) {
+    return (
+      <Page title="Lane">
+        <Loading label="Loading the lane" />
+      </Page>
+    );
+  }
+  if (lane === undefined) {
+    return (
+      <Page title="Lane" actions={back}>
+        <Empty icon="lanes" title="The session has no such lane">
+          <p>Lanes that ended long ago are no longer listed; a pinned one stays.</p>
+        </Empty>
+      </Page>
+    );
+  }
+  const { label, status, kind, started_at } = lane;
+  return (
+    <Page
+      title={label}
+      fill
+      lead={
+        <p class="facts">
+          <span class={`chip ${status}`}>
+            <span class={`dot ${status}`} aria-hidden="true" />
+            {status}
+          </span>
+          <span>{kind}</span>
+          <span>
+            started <Ago at={started_at} />
+          </span>
+        </p>
+      }
+      actions={
+        <>
+          {kind !== "main" && <LaneActions lane={lane} store={store} />}
+          {back}
+        </>
+      }
+    >
+      <LaneOutput store={store} lane_id={lane_id} />
+    </Page>
+  );
+}
+
+/** The last of what a lane said; it stays at the end unless the person scrolled away from it. */
+function LaneOutput({ store, lane_id }: { store: SessionStore; lane_id: string }) {
+  const box = useRef<HTMLPreElement>(null);
+  const at_end = useRef(true);
+  const text = outputOf(store, lane_id);
+  useLayoutEffect(() => {
+    if (at_end.current && box.current) box.current.scrollTop = box.current.scrollHeight;
+  }, [text]);
+  if (text === "") return <Empty icon="lanes" title="It has said nothing so far" />;
+  return (
+    <pre
+      ref={box}
+      class="lane-output"
+      tabIndex={0}
+      role="group"
+      aria-label="Output"
+      onScroll={({ currentTarget: { scrollTop, scrollHeight, clientHeight } }) =>
+        at_end.current = scrollHeight - scrollTop - clientHeight < 48}
+    >{text}</pre>
+  );
+}
+
+function outputOf({ conversation, state }: SessionStore, lane_id: string): string {
+  if (findLane(state, lane_id)?.kind === "main") {
+    return conversation.items.flatMap((it) => it.kind === "text" ? [it.text] : []).join("");
+  }
+  const call = conversation.items.find((it) => it.kind === "tool" && it.lane_id === lane_id);
+  const live = conversation.lane_output.get(lane_id);
+  return live ?? (call?.kind === "tool" ? call.outcome?.output : undefined) ?? "";
+}

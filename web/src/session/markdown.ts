@@ -1,0 +1,80 @@
+/**
+ * Markdown of models and tools as HTML that does nothing: HTML in it is shown as text, links lead to
+ * the web only, images are data or links; then the sanitiser has its say.
+ */
+import DOMPurify from "dompurify";
+import { Marked, type Tokens } from "marked";
+
+const LINK = /^(https?:|mailto:)/i;
+const IMAGE = /^data:image\/(png|jpeg|gif|webp);base64,/i;
+
+const marked = new Marked({
+  gfm: true,
+  // A line that a model or a tool ended is one.
+  breaks: true,
+  renderer: {
+    html: ({ text }) => escape(text),
+    // Not h1 to h6: what a model writes must not disturb the headings of the page.
+    heading({ tokens, depth }) {
+      return `<p class="md-heading md-h${depth}">${this.parser.parseInline(tokens)}</p>`;
+    },
+    link({ href, tokens }) {
+      return link(href, this.parser.parseInline(tokens));
+    },
+    image({ href, text }) {
+      if (IMAGE.test(href)) return `<img src="${escape(href)}" alt="${escape(text)}">`;
+      return link(href, escape(text || href));
+    },
+    checkbox: ({ checked }) => checked ? "☑ " : "☐ ",
+    code({ text }: Tokens.Code) {
+      return `<pre><code>${escape(text)}</code></pre>`;
+    },
+  },
+});
+
+const ALLOWED_TAGS = [
+  "a",
+  "blockquote",
+  "br",
+  "code",
+  "del",
+  "em",
+  "hr",
+  "img",
+  "li",
+  "ol",
+  "p",
+  "pre",
+  "strong",
+  "table",
+  "tbody",
+  "td",
+  "th",
+  "thead",
+  "tr",
+  "ul",
+];
+const ALLOWED_ATTR = ["align", "alt", "class", "href", "rel", "src", "start", "target"];
+
+/** The HTML of a piece of Markdown. */
+export function toHtml(markdown: string): string {
+  return DOMPurify.sanitize(marked.parse(markdown, { async: false }), {
+    ALLOWED_TAGS,
+    ALLOWED_ATTR,
+    ALLOW_DATA_ATTR: false,
+    ALLOW_ARIA_ATTR: false,
+    ADD_URI_SAFE_ATTR: [],
+  });
+}
+
+function link(href: string, html: string): string {
+  if (!LINK.test(href)) return html;
+  return `<a href="${escape(href)}" target="_blank" rel="noopener noreferrer">${html}</a>`;
+}
+
+function escape(text: string): string {
+  return text.replace(
+    /[&<>"']/g,
+    (char) => ({ "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#39;" })[char]!,
+  );
+}

@@ -1,0 +1,113 @@
+/** Search in the transcript, also in what is not drawn. */
+import { signal } from "@preact/signals";
+import { useEffect, useRef } from "preact/hooks";
+import { Button } from "../ui/button.tsx";
+import { Icon } from "../ui/icon.tsx";
+import { type Row, rowText } from "./rows.ts";
+
+export class Search {
+  readonly open = signal(false);
+  readonly query = signal("");
+  /** Indexes of the rows that have it. */
+  readonly found = signal<readonly number[]>([]);
+  /** The row that was gone to. */
+  readonly at = signal(-1);
+
+  /** Looks through the rows. */
+  look(rows: readonly Row[]): void {
+    const query = this.query.value.toLowerCase();
+    const found = query === ""
+      ? []
+      : rows.flatMap((row, n) => rowText(row).toLowerCase().includes(query) ? [n] : []);
+    if (
+      found.length !== this.found.peek().length || found.some((n, i) => n !== this.found.peek()[i])
+    ) {
+      this.found.value = found;
+    }
+  }
+
+  /** The next row that has it, or, with -1, the one before; round at the ends. */
+  step(by: 1 | -1): number | undefined {
+    const found = this.found.peek();
+    if (found.length === 0) return undefined;
+    const here = this.at.peek();
+    const next = by === 1
+      ? found.find((n) => n > here) ?? found[0]
+      : found.findLast((n) => n < here) ?? found.at(-1)!;
+    return this.at.value = next;
+  }
+
+  close(): void {
+    this.open.value = false;
+    this.query.value = "";
+    this.at.value = -1;
+  }
+}
+
+export function TranscriptSearch({ search, onGo }: { search: Search; onGo(row: number): void }) {
+  const input = useRef<HTMLInputElement>(null);
+  const open = search.open.value;
+  useEffect(() => {
+    if (open) input.current?.focus();
+  }, [open]);
+  if (!open) return null;
+  const go = (by: 1 | -1) => {
+    const row = search.step(by);
+    if (row !== undefined) onGo(row);
+  };
+  const found = search.found.value;
+  const place = found.indexOf(search.at.value) + 1;
+  return (
+    <search class="transcript-search">
+      <Icon name="search" />
+      <input
+        ref={input}
+        type="text"
+        aria-label="Search in the conversation"
+        placeholder="Search in the conversation"
+        value={search.query}
+        onInput={({ currentTarget }) => {
+          search.query.value = currentTarget.value;
+          search.at.value = -1;
+        }}
+        onKeyDown={(event) => {
+          if (event.key === "Enter") go(event.shiftKey ? -1 : 1);
+          if (event.key === "Escape") search.close();
+        }}
+      />
+      <span class="search-count" role="status">
+        {search.query.value === ""
+          ? ""
+          : found.length === 0
+          ? "None"
+          : `${place > 0 ? `${place} of ` : ""}${found.length}`}
+      </span>
+      <Button label="Previous" icon="up" tone="quiet" onClick={() => go(-1)} />
+      <Button label="Next" icon="down" tone="quiet" onClick={() => go(1)} />
+      <Button label="Close search" icon="close" tone="quiet" onClick={() => search.close()} />
+    </search>
+  );
+}
+
+const HIGHLIGHT = "found";
+
+/** Marks a text in what is drawn, without touching the elements. */
+export function markMatches(root: HTMLElement, query: string): void {
+  if (!("highlights" in CSS)) return;
+  CSS.highlights.delete(HIGHLIGHT);
+  if (query === "") return;
+  const wanted = query.toLowerCase();
+  const ranges: Range[] = [];
+  const walker = document.createTreeWalker(root, NodeFilter.SHOW_TEXT);
+  while (walker.nextNode()) {
+    const node = walker.currentNode as Text;
+    const text = node.data.toLowerCase();
+    for (let at = text.indexOf(wanted); at >= 0; at = text.indexOf(wanted, at + wanted.length)) {
+      const range = new Range();
+      range.setStart(node, at);
+      range.setEnd(node, at + wanted.length);
+      ranges.push(range);
+    }
+  }
+  CSS.highlights.set(HIGHLIGHT, new Highlight(...ranges));
+}

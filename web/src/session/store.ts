@@ -1,0 +1,137 @@
+/** One session as it is seen: what the journal has, then what happens, in order and once. */
+import { signal } from "@preact/signals";
+import type { SessionEvent } from "../../../src/session/events.ts";
+import { applyToState, emptyState, type SessionState } from "../../../src/session/state.ts";
+import type { Client } from "../rpc/client.ts";
+import { explain, type PushedEvent, RpcError } from "../rpc/api.ts";
+import { Conversation } from "./conversation.ts";
+
+/**
+ * What happens is drawn so far apart: with the rows that are measured then, and the scrolling after
+ * them, that stays below ten repaints a second.
+ */
+const REPAINT_MS = 125;
+const PAGE = 20_000;
+
+export class SessionStore {
+  readonly id: string;
+  readonly #client: Client;
+  readonly #onEvent: (event: SessionEvent) => void;
+  readonly #version = signal(0);
+  #state: SessionState;
+  #conversation = new Conversation();
+  #leave = () => {};
+  #closed = false;
+  #paint: ReturnType<typeof setTimeout> | undefined;
+  /** What the journal had is there. */
+  readonly loaded = signal(false);
+  /** Why there is nothing to show. */
+  readonly error = signal<string | undefined>(undefined);
+  /** Tool cards that were opened or closed, by the keys of their items. */
+  readonly #toggled = signal<ReadonlyMap<string, boolean>>(new Map());
+
+  /** @param onEvent told each event that happens while it is open. */
+  constructor(client: Client, id: string, onEvent: (event: SessionEvent) => void = () => {}) {
+    this.#client = client;
+    this.id = id;
+    this.#onEvent = onEvent;
+    this.#state = emptyState(id);
+  }
+
+  /** What the session is in; who reads it to draw it draws again when the store says so. */
+  get state(): SessionState {
+    this.#version.value;
+    return this.#state;
+  }
+
+  /** What is shown; who reads it to draw it draws again when the store says so. */
+  get conversation(): Conversation {
+    this.#version.value;
+    return this.#conversation;
+  }
+
+  /** Whether a tool card was opened; undefined when nobody did anything to it. */
+  isOpen(key: string): boolean | undefined {
+    return this.#toggled.value.get(key);
+  }
+
+  /** Opens or closes a tool card. */
+  toggle(key: string, open: boolean): void {
+    this.#toggled.value = new Map(this.#toggled.peek()).set(key, open);
+  }
+
+  /** Loads what happened and follows what happens. */
+  async open(): Promise<void> {
+    this.error.value = undefined;
+    this.#leave();
+    this.#state = emptyState(this.id);
+    this.#conversation = new Conversation();
+    try {
+      await this.#load();
+      if (this.#closed) return;
+      this.#follow();
+      this.loaded.value = true;
+      this.#version.value++;
+    } catch (error) {
+      // It was rewritten between two pages.
+      if (error instanceof RpcError && error.code === "journal_trimmed") return this.open();
+      this.error.value = explain(error);
+    }
+  }
+
+  close(): void {
+    this.#closed = true;
+    clearTimeout(this.#paint);
+    this.#leave();
+  }
+
+  async #load(): Promise<void> {
+    for (let more = true, since_seq = 0; more && !this.#closed;) {
+      const page = await this.#client.ask("session.history", {
+        session_id: this.id,
+        since_seq,
+        limit: PAGE,
+        deltas: "session",
+      });
+      for (const event of page.events) this.#apply(event);
+      // The fold has seen less than was read: the other form of the text was left out.
+      this.#state.last_seq = since_seq = page.last_seq;
+      more = page.more;
+    }
+  }
+
+  #follow(): void {
+    this.#leave = this.#client.subscribe("session.subscribe", {
+      params: () => ({
+        session_id: this.id,
+        since_seq: this.#state.last_seq,
+        deltas: "session" as const,
+      }),
+      event: (event) => this.#take(event),
+      ended: (error) => this.#ended(error),
+    });
+  }
+
+  #take(event: PushedEvent): void {
+    if (event.seq! <= this.#state.last_seq) return;
+    const happened = event as unknown as SessionEvent;
+    this.#apply(happened);
+    this.#onEvent(happened);
+    this.#paint ??= setTimeout(() => {
+      this.#paint = undefined;
+      this.#version.value++;
+    }, REPAINT_MS);
+  }
+
+  #apply(event: SessionEvent): void {
+    applyToState(this.#state, event);
+    this.#conversation.apply(event);
+  }
+
+  #ended(error: RpcError | undefined): void {
+    if (error === undefined) return;
+    // Away for longer than retention keeps, or the journal is another one: from its beginning.
+    if (error.code === "journal_trimmed" || error.code === "validation") this.open();
+    else this.error.value = explain(error);
+  }
+}

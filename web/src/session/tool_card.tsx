@@ -1,0 +1,110 @@
+import { duration } from "../format.ts";
+import { Icon } from "../ui/icon.tsx";
+import { callSubject, fileChange, showsByItself } from "./call.ts";
+import type { ToolItem, ToolOutcome } from "./conversation.ts";
+import { DiffView } from "./diff_view.tsx";
+import type { SessionStore } from "./store.ts";
+
+interface ToolCardProps {
+  item: ToolItem;
+  /** Of the item: it changes in place. */
+  revision: number;
+  store: SessionStore;
+}
+
+/** A tool call: what is done to what, and, opened, all of it with its output. */
+export function ToolCard({ item, store }: ToolCardProps) {
+  const { tool, args, outcome, lane_id, decision, waits } = item;
+  // What waits for an approval is shown in full there.
+  const open = store.isOpen(item.key) ?? (!waits && (showsByItself(tool) || outcome?.ok === false));
+  const status = outcome !== undefined
+    ? outcome.ok ? "done" : "errored"
+    : waits
+    ? "blocked"
+    : "running";
+  return (
+    <div class={`tool ${status}`}>
+      <button
+        type="button"
+        class="tool-head"
+        aria-expanded={open}
+        onClick={() => store.toggle(item.key, !open)}
+      >
+        <span class={`dot ${status}`} aria-hidden="true" />
+        <span class="tool-name">{tool}</span>
+        <code class="tool-subject clip">{callSubject(args).split("\n")[0]}</code>
+        <span class="tool-outcome">{outcomeText(outcome, decision, waits)}</span>
+        <Icon name="chevron" />
+      </button>
+      {open && (
+        <div class="tool-body">
+          <Arguments tool={tool} args={args} />
+          <Output
+            tool={tool}
+            outcome={outcome}
+            live={lane_id && store.conversation.lane_output.get(lane_id)}
+          />
+          {lane_id && <a class="tool-lane" href={`/sessions/${store.id}/lanes/${lane_id}`}>Lane</a>}
+        </div>
+      )}
+    </div>
+  );
+}
+
+function outcomeText(
+  outcome: ToolOutcome | undefined,
+  decision: string | undefined,
+  waits: boolean,
+): string {
+  if (outcome === undefined) return waits ? "waits for you" : "running";
+  const { ok, duration_ms, exit_code } = outcome;
+  const said = [
+    decision === "deny" ? "denied" : undefined,
+    exit_code === undefined ? (ok ? undefined : "failed") : `exit ${exit_code}`,
+    duration_ms === undefined ? undefined : duration(duration_ms),
+  ];
+  return said.filter(Boolean).join(" · ");
+}
+
+/** A change is shown as one, a command as it was written, anything else as JSON. */
+export function Arguments({ tool, args }: { tool: string; args: unknown }) {
+  const change = fileChange(tool, args);
+  if (change) {
+    const { path } = args as { path: string };
+    return (
+      <>
+        <p class="tool-file">
+          <Icon name="file" />
+          <span class="path clip" title={path}>
+            <bdi>{path}</bdi>
+          </span>
+        </p>
+        <DiffView lines={change} label={`Change of ${path}`} />
+      </>
+    );
+  }
+  const { command } = (args ?? {}) as { command?: unknown };
+  if (typeof command === "string") return <pre class="tool-command"><code>{command}</code></pre>;
+  const json = JSON.stringify(args, null, 2) ?? "";
+  return json === "{}" ? null : <pre class="tool-command"><code>{json}</code></pre>;
+}
+
+interface OutputProps {
+  tool: string;
+  outcome: ToolOutcome | undefined;
+  /** What it has said so far. */
+  live: string | undefined;
+}
+
+function Output({ tool, outcome, live }: OutputProps) {
+  const text = outcome?.output ?? live ?? "";
+  if (text === "") return outcome === undefined ? null : <p class="tool-none">No output</p>;
+  return (
+    <>
+      <pre class="tool-output" tabIndex={0} role="group" aria-label={`Output of ${tool}`}>
+        {text}
+      </pre>
+      {outcome?.truncated && <p class="tool-none">Some of the output was left out</p>}
+    </>
+  );
+}

@@ -1,0 +1,101 @@
+import { useSignal } from "@preact/signals";
+import { useEffect, useLayoutEffect, useMemo, useRef } from "preact/hooks";
+import { Button } from "../ui/button.tsx";
+import { Empty } from "../ui/states.tsx";
+import { useVirtualizer } from "../ui/use_virtualizer.ts";
+import { estimatedHeight, RowMaker } from "./rows.ts";
+import { RowView } from "./row_view.tsx";
+import type { SessionStore } from "./store.ts";
+import { markMatches, Search, TranscriptSearch } from "./search.tsx";
+
+/** As near to its end the transcript follows what is said. */
+const NEAR_PX = 48;
+const OVERSCAN = 6;
+
+export function Transcript({ store, search }: { store: SessionStore; search: Search }) {
+  const scroller = useRef<HTMLDivElement>(null);
+  const maker = useMemo(() => new RowMaker(), [store.conversation]);
+  const rows = maker.rows(store.conversation.items);
+  const following = useSignal(true);
+  const query = search.query.value;
+  const virtualizer = useVirtualizer({
+    count: rows.length,
+    getScrollElement: () => scroller.current,
+    estimateSize: (n) => estimatedHeight(rows[n]),
+    getItemKey: (n) => rows[n]?.key ?? n,
+    overscan: OVERSCAN,
+  });
+  const height = virtualizer.getTotalSize();
+  const toEnd = () => {
+    following.value = true;
+    scroller.current!.scrollTop = scroller.current!.scrollHeight;
+  };
+  useLayoutEffect(() => {
+    if (following.peek()) toEnd();
+  }, [height, rows.length]);
+  useEffect(() => {
+    search.look(rows);
+    markMatches(scroller.current!, query);
+  });
+
+  const onScroll = () => {
+    const { scrollTop, scrollHeight, clientHeight } = scroller.current!;
+    following.value = scrollHeight - scrollTop - clientHeight < NEAR_PX;
+  };
+  // It will be scrolled there: drawn right at once, it is not drawn again after the scroll.
+  if (following.peek()) {
+    virtualizer.scrollOffset = Math.max(0, height - (virtualizer.scrollRect?.height ?? 0));
+  }
+  const shown = virtualizer.getVirtualItems();
+  return (
+    <div class="transcript-frame">
+      <TranscriptSearch
+        search={search}
+        onGo={(n) => {
+          following.value = false;
+          const { item } = rows[n];
+          if (item.kind === "tool") store.toggle(item.key, true);
+          virtualizer.scrollToIndex(n, { align: "center" });
+        }}
+      />
+      <div
+        ref={scroller}
+        class="transcript"
+        role="log"
+        aria-live="off"
+        aria-label="Conversation"
+        tabIndex={0}
+        onScroll={onScroll}
+      >
+        {rows.length === 0 && store.loaded.value && (
+          <Empty icon="sessions" title="Nothing has been said yet">
+            <p>Write what is to be done.</p>
+          </Empty>
+        )}
+        <div class="transcript-all" style={{ height: `${height}px` }}>
+          <div
+            class="transcript-shown"
+            style={{ transform: `translateY(${shown[0]?.start ?? 0}px)` }}
+          >
+            {shown.map(({ index, key }) => (
+              <div
+                key={key}
+                ref={virtualizer.measureElement}
+                data-index={index}
+                data-key={rows[index].key}
+                class={search.at.value === index && query !== "" ? "row at" : "row"}
+              >
+                <RowView
+                  row={rows[index]}
+                  revision={rows[index].item.revision}
+                  store={store}
+                />
+              </div>
+            ))}
+          </div>
+        </div>
+      </div>
+      {!following.value && <Button class="to-end" icon="down" onClick={toEnd}>Newest</Button>}
+    </div>
+  );
+}

@@ -1,0 +1,134 @@
+import { useSignal } from "@preact/signals";
+import { useEffect, useMemo, useRef } from "preact/hooks";
+import { useApp } from "../app.ts";
+import { count, usd } from "../format.ts";
+import type { RouteParams } from "../router.ts";
+import { StateChip } from "../sessions/state_chip.tsx";
+import { Button } from "../ui/button.tsx";
+import { ConfirmDialog } from "../ui/dialog.tsx";
+import { Page } from "../ui/page.tsx";
+import { Failed, Loading } from "../ui/states.tsx";
+import { Approvals } from "./approvals.tsx";
+import { Composer } from "./composer.tsx";
+import { LanesPanel } from "./lanes_panel.tsx";
+import { Search } from "./search.tsx";
+import type { SessionStore } from "./store.ts";
+import { Transcript } from "./transcript.tsx";
+import { useSessionStore } from "./use_store.ts";
+
+export default function SessionView({ params: { id } }: { params: RouteParams }) {
+  const store = useSessionStore(id);
+  const search = useMemo(() => new Search(), []);
+  const lanes = useSignal(false);
+  const input = useRef<HTMLTextAreaElement>(null);
+  useEffect(() => {
+    const onKey = (event: KeyboardEvent) => {
+      if (event.key.toLowerCase() !== "f" || !(event.metaKey || event.ctrlKey)) return;
+      event.preventDefault();
+      search.open.value = true;
+    };
+    addEventListener("keydown", onKey);
+    return () => removeEventListener("keydown", onKey);
+  }, []);
+
+  if (store.error.value !== undefined) {
+    return (
+      <Page title="Session">
+        <Failed message={store.error.value} onRetry={() => store.open()}>
+          <a class="button" href="/">All sessions</a>
+        </Failed>
+      </Page>
+    );
+  }
+  return (
+    <Page
+      title={store.state.title || "Session"}
+      fill
+      class="session"
+      lead={<Facts store={store} />}
+      actions={
+        <>
+          <Button
+            label="Search in the conversation"
+            icon="search"
+            tone="quiet"
+            onClick={() => search.open.value = true}
+          />
+          <Button
+            icon="lanes"
+            aria-expanded={lanes.value}
+            onClick={() => lanes.value = !lanes.value}
+          >
+            Lanes
+          </Button>
+          <Life store={store} />
+        </>
+      }
+    >
+      <div class={lanes.value ? "session-body with-lanes" : "session-body"}>
+        <div class="session-main">
+          {store.loaded.value
+            ? <Transcript store={store} search={search} />
+            : <Loading lines={6} label="Loading the conversation" />}
+          <Approvals store={store} onNone={() => input.current?.focus()} />
+          <Composer store={store} input={input} />
+        </div>
+        {lanes.value && <LanesPanel store={store} />}
+      </div>
+    </Page>
+  );
+}
+
+function Facts({ store }: { store: SessionStore }) {
+  const { workdir, model, cost_usd, tokens_in, tokens_out, state, activity } = store.state;
+  if (workdir === "") return null;
+  return (
+    <p class="facts">
+      <StateChip state={state} activity={activity} />
+      <span class="path clip" title={workdir}>
+        <bdi>{workdir}</bdi>
+      </span>
+      <span class="clip">{model}</span>
+      <span title={`${tokens_in} tokens in, ${tokens_out} out`}>
+        {usd(cost_usd)} · {count(tokens_in + tokens_out)} tokens
+      </span>
+    </p>
+  );
+}
+
+/** Pause, resume and kill. */
+function Life({ store }: { store: SessionStore }) {
+  const { client, sessions } = useApp();
+  const killing = useSignal(false);
+  const { state, title } = store.state;
+  const session_id = store.id;
+  if (state === "ended") return null;
+  return (
+    <>
+      {state === "paused"
+        ? (
+          <Button icon="play" onClick={() => client.call("session.resume", { session_id })}>
+            Resume
+          </Button>
+        )
+        : (
+          <Button icon="pause" onClick={() => client.call("session.pause", { session_id })}>
+            Pause
+          </Button>
+        )}
+      <Button icon="trash" tone="danger" onClick={() => killing.value = true}>Kill</Button>
+      {killing.value && (
+        <ConfirmDialog
+          title="Kill this session?"
+          text={`“${title}” ends for good: what it does is stopped, and nothing more can be sent to it. Its history stays.`}
+          action="Kill session"
+          onConfirm={async () => {
+            await client.call("session.kill", { session_id });
+            await sessions.refresh();
+          }}
+          onClose={() => killing.value = false}
+        />
+      )}
+    </>
+  );
+}

@@ -1,0 +1,167 @@
+import { useSignal } from "@preact/signals";
+import { useEffect } from "preact/hooks";
+import { useApp } from "../app.ts";
+import { explain, type Params, type Result } from "../rpc/api.ts";
+import { Button } from "../ui/button.tsx";
+import { Dialog } from "../ui/dialog.tsx";
+import { Field } from "../ui/field.tsx";
+import { DirectoryPicker } from "./directory_picker.tsx";
+
+type Approval = NonNullable<Params<"session.start">["approval"]>;
+
+const APPROVALS: Record<Approval, string> = {
+  ask: "Ask before it writes or runs anything",
+  auto: "Let it do everything",
+  read_only: "Let it only read",
+};
+
+/** Starts a session and opens it. */
+export function CreateSession({ onClose }: { onClose(): void }) {
+  const app = useApp();
+  const workdir = useSignal("");
+  const title = useSignal("");
+  const model = useSignal("");
+  const prompt = useSignal("");
+  const approval = useSignal<Approval>("ask");
+  const browsing = useSignal(false);
+  const error = useSignal<string | undefined>(undefined);
+  const info = useSignal<Result<"daemon.info"> | undefined>(undefined);
+  useEffect(() => {
+    app.client.ask("daemon.info", {}).then((it) => info.value = it).catch(() => {});
+  }, []);
+
+  const create = async () => {
+    error.value = undefined;
+    try {
+      const { session_id } = await app.client.call("session.start", {
+        workdir: workdir.value.trim(),
+        approval: approval.value,
+        ...(title.value.trim() && { title: title.value.trim() }),
+        ...(model.value.trim() && { model: model.value.trim() }),
+        ...(prompt.value.trim() && { prompt: prompt.value }),
+      });
+      onClose();
+      app.router.go(`/sessions/${session_id}`);
+      app.sessions.refresh();
+    } catch (thrown) {
+      error.value = explain(thrown);
+    }
+  };
+
+  return (
+    <Dialog title="New session" onClose={onClose}>
+      <form
+        class="form"
+        onSubmit={(event) => {
+          event.preventDefault();
+          create();
+        }}
+        onKeyDown={(event) => {
+          if (event.key === "Enter" && (event.metaKey || event.ctrlKey)) create();
+        }}
+      >
+        <Field label="Directory" hint="All its work happens in here.">
+          {(control) => (
+            <div class="joined">
+              <input
+                {...control}
+                class="mono"
+                required
+                data-focus
+                spellcheck={false}
+                autocomplete="off"
+                placeholder="/home/you/project"
+                value={workdir}
+                onInput={({ currentTarget }) => workdir.value = currentTarget.value}
+              />
+              <Button
+                icon="folder"
+                aria-expanded={browsing.value}
+                onClick={() => browsing.value = !browsing.value}
+              >
+                Browse
+              </Button>
+            </div>
+          )}
+        </Field>
+        {browsing.value && (
+          <DirectoryPicker
+            path={workdir.value}
+            onPick={(path) => workdir.value = path}
+          />
+        )}
+        <Field label="First message" optional>
+          {(control) => (
+            <textarea
+              {...control}
+              rows={3}
+              placeholder="What is to be done?"
+              value={prompt}
+              onInput={({ currentTarget }) => prompt.value = currentTarget.value}
+            />
+          )}
+        </Field>
+        <div class="columns">
+          <Field label="Model" optional>
+            {(control) => (
+              <>
+                <input
+                  {...control}
+                  list="models"
+                  spellcheck={false}
+                  autocomplete="off"
+                  placeholder={info.value?.default_model ?? ""}
+                  value={model}
+                  onInput={({ currentTarget }) => model.value = currentTarget.value}
+                />
+                <datalist id="models">
+                  {knownModels(app.sessions.items.value ?? [], info.value).map((it) => (
+                    <option key={it} value={it} />
+                  ))}
+                </datalist>
+              </>
+            )}
+          </Field>
+          <Field label="Title" optional>
+            {(control) => (
+              <input
+                {...control}
+                maxLength={200}
+                value={title}
+                onInput={({ currentTarget }) => title.value = currentTarget.value}
+              />
+            )}
+          </Field>
+        </div>
+        <Field label="Approvals">
+          {(control) => (
+            <select
+              {...control}
+              value={approval}
+              onChange={({ currentTarget }) => approval.value = currentTarget.value as Approval}
+            >
+              {Object.entries(APPROVALS).map(([value, text]) => (
+                <option key={value} value={value}>{text}</option>
+              ))}
+            </select>
+          )}
+        </Field>
+        {error.value && <p class="form-error" role="alert">{error}</p>}
+        <footer class="dialog-foot">
+          <Button onClick={onClose}>Cancel</Button>
+          <Button type="submit" tone="primary">Start session</Button>
+        </footer>
+      </form>
+    </Dialog>
+  );
+}
+
+function knownModels(
+  sessions: readonly { model: string }[],
+  info: Result<"daemon.info"> | undefined,
+): string[] {
+  const configured = info?.models.filter((it) => it.configured).map((it) => `${it.provider}/`) ??
+    [];
+  const used = sessions.map(({ model }) => model);
+  return [...new Set([...(info ? [info.default_model] : []), ...used, ...configured])];
+}

@@ -1,0 +1,140 @@
+/** What stays around every view: navigation, connection, alerts, the command palette. */
+import { useSignal } from "@preact/signals";
+import { useEffect } from "preact/hooks";
+import { useApp } from "./app.ts";
+import { ConnectionBanner } from "./connection_banner.tsx";
+import { keepFocus } from "./focus.ts";
+import { Palette } from "./palette/palette.tsx";
+import { ROUTES } from "./routes.tsx";
+import { ThemeChoice } from "./theme_choice.tsx";
+import { Button } from "./ui/button.tsx";
+import { Icon } from "./ui/icon.tsx";
+import { View } from "./view.tsx";
+
+export function Shell() {
+  const app = useApp();
+  const palette = useSignal(false);
+  const menu = useSignal(false);
+  const path = app.router.path.value;
+  useEffect(keepFocus, []);
+  useEffect(() => {
+    const onKey = (event: KeyboardEvent) => {
+      if (event.key.toLowerCase() !== "k" || !(event.metaKey || event.ctrlKey)) return;
+      event.preventDefault();
+      palette.value = !palette.peek();
+    };
+    addEventListener("keydown", onKey);
+    return () => removeEventListener("keydown", onKey);
+  }, []);
+  useEffect(() => {
+    menu.value = false;
+  }, [path]);
+  return (
+    <div class="shell">
+      <a class="skip" href="#main">Skip to content</a>
+      <header class="sidebar">
+        <div class="sidebar-head">
+          <a class="brand" href="/" aria-label="svc, all sessions">
+            <Icon name="terminal" />
+            <span aria-hidden="true">svc</span>
+          </a>
+          <ConnectionBanner />
+          <Button
+            class="menu-toggle"
+            label="Menu"
+            icon="menu"
+            tone="quiet"
+            aria-expanded={menu.value}
+            aria-controls="navigation"
+            onClick={() => menu.value = !menu.value}
+          />
+        </div>
+        <div id="navigation" class={menu.value ? "sidebar-body open" : "sidebar-body"}>
+          <button type="button" class="palette-open" onClick={() => palette.value = true}>
+            <Icon name="search" />
+            <span>Search or run</span>
+            <kbd>{MODIFIER}K</kbd>
+          </button>
+          <nav aria-label="Views">
+            <ul>
+              {ROUTES.filter((route) => route.nav).map(({ path: href, nav }) => (
+                <li key={href}>
+                  <a href={href} aria-current={path === href ? "page" : undefined}>
+                    <Icon name={nav!.icon} />
+                    <span>{nav!.label}</span>
+                    {href === "/" && <Pending />}
+                  </a>
+                </li>
+              ))}
+            </ul>
+          </nav>
+          <RecentSessions />
+          <ThemeChoice />
+        </div>
+      </header>
+      <main id="main" tabIndex={-1}>
+        <View />
+      </main>
+      {palette.value && <Palette onClose={() => palette.value = false} />}
+      <Announcements />
+    </div>
+  );
+}
+
+const MODIFIER = /Mac|iPhone|iPad/.test(navigator.userAgent) ? "⌘" : "Ctrl ";
+const RECENT = 8;
+
+function Pending() {
+  const pending = useApp().sessions.pending.value;
+  if (pending === 0) return null;
+  const label = pending === 1 ? "1 approval waits" : `${pending} approvals wait`;
+  return <span class="badge attention" aria-label={label} role="img">{pending}</span>;
+}
+
+function RecentSessions() {
+  const app = useApp();
+  const recent = (app.sessions.items.value ?? []).filter((it) => it.state !== "ended")
+    .slice(0, RECENT);
+  if (recent.length === 0) return null;
+  return (
+    <nav class="recent" aria-labelledby="recent">
+      <h2 id="recent">Recent</h2>
+      <ul>
+        {recent.map(({ id, title, activity, state }) => (
+          <li key={id}>
+            <a
+              href={`/sessions/${id}`}
+              aria-current={app.router.path.value === `/sessions/${id}` ? "page" : undefined}
+            >
+              <span class={`dot ${state === "running" ? activity : state}`} aria-hidden="true" />
+              <span class="clip">{title}</span>
+            </a>
+          </li>
+        ))}
+      </ul>
+    </nav>
+  );
+}
+
+function Announcements() {
+  const { announcer } = useApp();
+  return (
+    <>
+      <div class="visually-hidden" role="status" aria-live="polite">{announcer.polite}</div>
+      <div class="alerts" role="alert" aria-live="assertive">
+        {announcer.alerts.value.map(({ id, text }) => (
+          <div key={id} class="alert">
+            <Icon name="warning" />
+            <p>{text}</p>
+            <Button
+              label="Dismiss"
+              icon="close"
+              tone="quiet"
+              onClick={() => announcer.dismiss(id)}
+            />
+          </div>
+        ))}
+      </div>
+    </>
+  );
+}

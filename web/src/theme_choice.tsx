@@ -1,0 +1,28 @@
+import { useState } from "preact/hooks";
+import { chooseTheme, chosenTheme, type Theme, THEMES } from "./theme.ts";
+
+const LABELS: Record<Theme, string> = {
+  system: "As the system",
+  light: "Light",
+  dark: "Dark",
+  contrast: "High contrast",
+};
+
+export function ThemeChoice() {
+  const [theme, setTheme] = useState(chosenTheme);
+  return (
+    <label class="theme-choice">
+      <span>Theme</span>
+      <select
+        value={theme}
+        onChange={({ currentTarget }) => {
+          const chosen = currentTarget.value as Theme;
+          chooseTheme(chosen);
+          setTheme(chosen);
+        }}
+      >
+        {THEMES.map((it) => <option key={it} value={it}>{LABELS[it]}</option>)}
+      </select>
+    </label>
+  );
+}

@@ -1,0 +1,42 @@
+import type { ComponentChildren } from "preact";
+import { useEffect, useRef } from "preact/hooks";
+import { useApp } from "../app.ts";
+
+interface PageProps {
+  /** The view's name: its heading and the window's title. */
+  title: string;
+  /** Beside the heading. */
+  actions?: ComponentChildren;
+  /** Below the heading. */
+  lead?: ComponentChildren;
+  /** The view fills the window and scrolls inside. */
+  fill?: boolean;
+  class?: string;
+  children: ComponentChildren;
+}
+
+/** The frame of every view. A view that was navigated to takes the focus at its heading. */
+export function Page({ title, actions, lead, fill, class: extra, children }: PageProps) {
+  const app = useApp();
+  const heading = useRef<HTMLHeadingElement>(null);
+  const pending = app.sessions.pending.value;
+  useEffect(() => {
+    document.title = `${pending > 0 ? `(${pending}) ` : ""}${title} · svc`;
+  }, [title, pending]);
+  useEffect(() => {
+    if (app.router.navigated) heading.current?.focus();
+    app.router.navigated = false;
+  }, []);
+  return (
+    <div class={["page", fill && "fill", extra].filter(Boolean).join(" ")}>
+      <header class="page-head">
+        <div class="page-title">
+          <h1 ref={heading} tabIndex={-1}>{title}</h1>
+          {lead}
+        </div>
+        {actions && <div class="page-actions">{actions}</div>}
+      </header>
+      {children}
+    </div>
+  );
+}

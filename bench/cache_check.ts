@@ -32,12 +32,16 @@ const registry = new ModelRegistry({
   default_model: config.default_model,
   builtin: toolbelt(() => crypto.randomUUID()),
 });
+/** Only what the tools are offered as counts here. */
+const uncalled = () => Promise.reject(new Error("no tool is called here"));
 const model = await registry.resolve(string.model ?? registry.defaultId());
 const tools = builtinTools({
   units: new UnitPool({ max: 1, idle_ms: 0 }),
   sandbox: () => detectSandbox(config.sandbox.shell),
   network: config.sandbox.network,
   own_port: () => 0,
+  egress: () => Promise.resolve(undefined),
+  memory: { remember: uncalled, recall: uncalled },
 }).map((tool) => tool.spec);
 const stop = new AbortController();
 Deno.addSignalListener("SIGINT", () => stop.abort());

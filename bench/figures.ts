@@ -28,6 +28,12 @@ const TARGETS: Record<string, Target> = {
   list_200: { aim: 20_000, peer_a: 300, peer_b: 19_100 },
   turn_openai: { aim: 12, peer_a: 115, peer_b: 47 },
   turn_anthropic: { aim: 12, peer_a: 115, peer_b: 47 },
+  mcp_stdio_list: { aim: 20 },
+  mcp_http_list: { aim: 20 },
+  web_first: { aim: 150 },
+  web_open: { aim: 1_000 },
+  web_scroll: { aim: 100 },
+  web_input: { aim: 100 },
   turns_50: { aim: 500, peer_a: 5_000, peer_b: 1_510 },
 };
 

@@ -195,6 +195,8 @@ export async function turns(): Promise<Figure[]> {
   await using anthropic = await ModelProcess.start("anthropic", 0);
   await using place = new Place({ BENCH_KEY: "none" });
   place.configure(`
+[cortex]
+curator = false
 [models.openai_like]
 kind = "openai-compatible"
 base_url = "${openai.url}"
@@ -256,7 +258,8 @@ export async function fairness(): Promise<Figure[]> {
   await using model = await ModelProcess.start("openai", PACE_MS);
   await using place = new Place();
   place.configure(
-    `[models.paced]\nkind = "openai-compatible"\nbase_url = "${model.url}"\n`,
+    `[cortex]\ncurator = false\n` +
+      `[models.paced]\nkind = "openai-compatible"\nbase_url = "${model.url}"\n`,
   );
   const daemon = await place.serve();
   using watcher = await Subscriber.connect(daemon);

@@ -10,8 +10,11 @@ import { cpus } from "node:os";
 import { fromFileUrl, join } from "@std/path";
 import { parseArgs } from "@std/cli/parse-args";
 import { type Figure, markdownReport, plainTable, short, toRow } from "./figures.ts";
+import { hire } from "./hire.ts";
 import { ownLoad, wrk, wrkVersion } from "./load.ts";
+import { mcp } from "./mcp.ts";
 import { fairness, journal, reopening, sessions, start, turns } from "./measures.ts";
+import { web } from "./web.ts";
 import { svcCommand } from "../tests/support/svc.ts";
 
 const root = fromFileUrl(new URL("..", import.meta.url));
@@ -28,8 +31,11 @@ async function main(): Promise<number> {
     sessions: () => sessions(load),
     turns,
     fairness,
+    hire,
+    mcp,
     journal,
     reopening,
+    web,
   };
   const names = args.only?.split(",") ?? Object.keys(measures);
   const unknown = names.find((name: string) => !(name in measures));

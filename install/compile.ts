@@ -9,6 +9,7 @@
 import { dirname, fromFileUrl, join } from "@std/path";
 import { parseArgs } from "@std/cli/parse-args";
 import { emptyDir, walk } from "@std/fs";
+import { buildWeb, copyWeb } from "./web.ts";
 
 const root = dirname(dirname(fromFileUrl(import.meta.url)));
 const bundle = join(root, "dist", "bundle");
@@ -74,7 +75,11 @@ async function countUsing(dir: string): Promise<number> {
 }
 
 await emptyDir(bundle);
-await bundled(bundle, ["main.ts", "src/agent/unit/main.ts"], ["./sdk/*"]);
+await bundled(
+  bundle,
+  ["main.ts", "src/agent/unit/main.ts", "src/tasks/executors/research/extract_worker.ts"],
+  ["./sdk/*"],
+);
 // The providers' packages apart: in one bundle their use of zod would keep all of it, 300 KB of
 // locales above all, in the chunk that the daemon loads at its start.
 await bundled(
@@ -82,6 +87,13 @@ await bundled(
   ["anthropic", "google", "openai", "openai_compatible"]
     .map((name) => `src/agent/models/sdk/${name}.ts`),
 );
+// MCP's package likewise; its server and its client share what they have in common.
+await bundled(
+  join(bundle, "sdk"),
+  ["mcp_client", "mcp_server"].map((name) => `src/mcp/sdk/${name}.ts`),
+);
+await buildWeb();
+await copyWeb(join(bundle, "web"));
 const mark = await revision();
 for await (const { path } of walk(bundle, { includeDirs: false, exts: [".js"] })) {
   const text = await Deno.readTextFile(path);

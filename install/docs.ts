@@ -29,7 +29,7 @@ export function withVerbs(text: string, verbs: readonly Verb[]): string {
 }
 
 function verbTable(verbs: readonly Verb[]): string {
-  const rows = verbs.map(({ name, summary, rest }) => {
+  const rows = verbs.filter(({ internal }) => !internal).map(({ name, summary, rest }) => {
     const route = rest && `\`${rest.method} ${openApiPath(rest.path)}\` → ${rest.status}`;
     return `| \`${name}\` | ${summary.replaceAll("|", "\\|")} | ${route ?? ""} |`.replace(
       / +\|$/,

@@ -13,7 +13,14 @@ import { watchLane } from "./tool_lane.ts";
 export interface LoopParts {
   /** Finds a model by its id; throws with a message for the person when there is none. */
   model(id: string): Promise<Model>;
-  tools(): readonly Tool[];
+  /**
+   * The tools of a session for one step: those of this program first, always in the same order.
+   *
+   * @throws the signal's reason.
+   */
+  tools(session: Session, signal: AbortSignal): Promise<readonly Tool[]>;
+  /** Records what the memory has for a turn, before its first model call. */
+  recall(session: Session, turn: Turn): Promise<void>;
   /** Model calls a turn may make. */
   max_steps(): number;
   /** Budget of a session that has none of its own, in USD. */
@@ -33,36 +40,52 @@ const RETRY_MAX_MS = 30_000;
 /** A provider that asks for a longer wait is not waited for. */
 const RETRY_AFTER_MAX_MS = 60_000;
 
+/** One step of a turn: one model call and the calls it asks for. */
+interface Step {
+  parts: LoopParts;
+  model: Model;
+  tools: readonly Tool[];
+  session: Session;
+  turn: Turn;
+}
+
 /** Makes the function that runs a session's turns. */
 export function turnRunner(parts: LoopParts): (session: Session, turn: Turn) => Promise<TurnEnd> {
   return async (session, turn) => {
     const model = await parts.model(session.state.model);
     const max_steps = parts.max_steps();
-    for (let step = 1; step <= max_steps; step++) {
+    await parts.recall(session, turn);
+    for (let count = 1; count <= max_steps; count++) {
       if (turn.soft.aborted) return { stop_reason: "interrupted" };
       const spent = spentBudget(session.state, parts.budget_usd());
       if (spent !== undefined) return { stop_reason: "budget", error: spent };
-      const calls = await askModel(parts, model, session, turn);
-      if (calls.length > 0) await runCalls(parts, calls, session, turn);
-      else if (!session.fresh) return { stop_reason: "ok" };
+      const tools = await parts.tools(session, turn.soft);
+      const current = { parts, model, tools, session, turn };
+      const calls = await askModel(current);
+      if (calls.length > 0) await runCalls(current, calls);
+      else if (!session.fresh) return await criticised(session);
     }
     return { stop_reason: "budget", error: `the limit of ${max_steps} steps a turn is reached` };
   };
 }
 
-async function askModel(
-  parts: LoopParts,
-  model: Model,
-  session: Session,
-  turn: Turn,
-): Promise<ToolCall[]> {
+/** What an untrusted session says is for someone else than the person: the critic reads it first. */
+async function criticised({ state }: Session): Promise<TurnEnd> {
+  if (state.trust === "trusted") return { stop_reason: "ok" };
+  const { criticise } = await import("./critic.ts");
+  const finding = criticise(state.turn?.text ?? "");
+  if (finding === undefined) return { stop_reason: "ok" };
+  return { stop_reason: "critic", error: `rule ${finding.rule}: ${finding.evidence}` };
+}
+
+async function askModel({ parts, model, tools, session, turn }: Step): Promise<ToolCall[]> {
   const transcript = await session.transcript();
   const seen_seq = session.published_seq;
   session.takeFresh();
   const request = {
     system: SYSTEM_PROMPT,
     messages: transcript.messages(),
-    tools: parts.tools().map((tool) => tool.spec),
+    tools: tools.map((tool) => tool.spec),
     signal: turn.signal,
   };
   const attempt = async () => {
@@ -125,42 +148,33 @@ async function noteRetry(
 // ── tool calls ─────────────────────────────────────────────────────────────────────────────────
 
 /** Runs the calls of one answer in order; neighbours that only read run at the same time. */
-async function runCalls(
-  parts: LoopParts,
-  calls: readonly ToolCall[],
-  session: Session,
-  turn: Turn,
-): Promise<void> {
+async function runCalls(step: Step, calls: readonly ToolCall[]): Promise<void> {
   const accessOf = (call: ToolCall): Access | undefined =>
-    parts.tools().find((tool) => tool.spec.name === call.tool)?.access;
+    step.tools.find((tool) => tool.spec.name === call.tool)?.access;
   for (let at = 0; at < calls.length;) {
-    turn.soft.throwIfAborted();
+    step.turn.soft.throwIfAborted();
     let end = at + 1;
     if (accessOf(calls[at]) === "read") {
       while (end < calls.length && accessOf(calls[end]) === "read") end++;
     }
-    await Promise.all(calls.slice(at, end).map((call) => runCall(parts, call, session, turn)));
+    await Promise.all(calls.slice(at, end).map((call) => runCall(step, call)));
     at = end;
   }
 }
 
-async function runCall(
-  parts: LoopParts,
-  call: ToolCall,
-  session: Session,
-  turn: Turn,
-): Promise<void> {
+async function runCall(step: Step, call: ToolCall): Promise<void> {
+  const { session, turn } = step;
   const { call_id, tool: name, args, echo } = call;
   const lane_id = MAIN_LANE;
   await session.emit("session.tool_started", { call_id, tool: name, args, lane_id, echo });
   const started = performance.now();
   let outcome: ToolOutcome;
   try {
-    outcome = await perform(parts, call, session, turn);
+    outcome = await perform(step, call);
   } catch (error) {
     outcome = { ok: false, output: turn.soft.aborted ? "stopped" : messageOf(error) };
   }
-  const { ok, output, truncated = false } = outcome;
+  const { ok, output, truncated = false, exit_code } = outcome;
   const duration_ms = Math.round(performance.now() - started);
   await session.emit("session.tool_completed", {
     call_id,
@@ -169,26 +183,28 @@ async function runCall(
     duration_ms,
     output,
     truncated,
+    exit_code,
   });
   turn.signal.throwIfAborted();
 }
 
 async function perform(
-  parts: LoopParts,
+  { parts, tools, session, turn }: Step,
   call: ToolCall,
-  session: Session,
-  turn: Turn,
 ): Promise<ToolOutcome> {
-  const tool = parts.tools().find((it) => it.spec.name === call.tool);
+  const tool = tools.find((it) => it.spec.name === call.tool);
   if (tool === undefined) {
-    const names = parts.tools().map((it) => it.spec.name).join(", ");
+    const names = tools.map((it) => it.spec.name).join(", ");
     return { ok: false, output: `there is no tool ${call.tool}; the tools are ${names}` };
   }
   const { args, problem } = tool.parse(call.args);
   if (problem !== undefined) return { ok: false, output: `invalid arguments:\n${problem}` };
   const refusal = await approve(tool, args, call.call_id, session, turn);
   if (refusal !== undefined) return { ok: false, output: refusal };
-  const lane = watchLane(session, turn, parts.new_lane_id, tool.describe(args));
+  const lane = watchLane(session, turn, parts.new_lane_id, {
+    call_id: call.call_id,
+    label: tool.describe(args),
+  });
   try {
     const outcome = await tool.run(args, {
       session_id: session.id,
@@ -219,7 +235,7 @@ async function approve(
     return `refused: this session is read_only and ${tool.spec.name} does more than read`;
   }
   const rule = tool.rule(args);
-  if (allowed.includes(rule)) return undefined;
+  if (!tool.asks(args) || allowed.includes(rule)) return undefined;
   const decision = await session.approvals.ask({
     call_id,
     tool: tool.spec.name,

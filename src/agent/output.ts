@@ -195,7 +195,8 @@ const CONTROLS = /[\0-\x08\x0b\x0c\x0e-\x1f\x7f]/g;
 // deno-lint-ignore no-control-regex
 const OPEN_ESCAPE = /\x1b(?:\[[0-?]{0,64}[ -/]{0,8}|[\]PX^_][^\x07\x1b]{0,256}|[ -/]{0,8})$/;
 
-function plainText(text: string): string {
+/** A text without terminal escape sequences and control characters. */
+export function plainText(text: string): string {
   return text.replace(ESCAPES, "").replace(CONTROLS, "");
 }
 

@@ -20,7 +20,7 @@ export function watchLane(
   session: Session,
   turn: Turn,
   newId: () => string,
-  label: string,
+  { call_id, label }: { call_id: string; label: string },
 ): ToolLane {
   const started_at = new Date().toISOString();
   let early = "";
@@ -35,6 +35,7 @@ export function watchLane(
       parent_lane_id: MAIN_LANE,
       label,
       started_at,
+      call_id,
     });
     await session.lanes.move(id, "running", "the call takes long", "tool_running");
     forget = session.lanes.onKilled(id, () => killed.abort(new Error("its lane was killed")));

@@ -1,6 +1,20 @@
 /** The tools a model may call, each with its arguments' schema, in the order models are shown them. */
 import * as z from "zod";
 import type { ToolSpec } from "./models/model.ts";
+import {
+  asksFirst,
+  CATEGORIES,
+  CONTENT_MAX,
+  type Proposal,
+  RECALL,
+  REMEMBER,
+  ruleOf,
+  SCOPES,
+  TAG_MAX,
+  TAGS_MAX,
+} from "../cortex/entry.ts";
+import type { Kind } from "../verify/detect.ts";
+import type { Egress } from "../platform/egress.ts";
 import { runCommand } from "./command.ts";
 import type { Sandbox } from "./sandbox.ts";
 import type { UnitOp, UnitPool } from "./unit/pool.ts";
@@ -24,6 +38,8 @@ export interface ToolOutcome {
   ok: boolean;
   output: string;
   truncated?: boolean;
+  /** Of a command that ran to its end. */
+  exit_code?: number;
 }
 
 export interface Tool {
@@ -35,7 +51,15 @@ export interface Tool {
   describe(args: unknown): string;
   /** What `allow_always` lets through: this tool, or for a command this very command line. */
   rule(args: unknown): string;
+  /** Whether this call, which does more than read, needs an approval in a session that asks. */
+  asks(args: unknown): boolean;
   run(args: unknown, scope: ToolScope): Promise<ToolOutcome>;
+}
+
+/** The memory, for a session by its id. What is found and done comes back as text for the model. */
+export interface ToolMemory {
+  remember(session_id: string, proposal: Proposal): Promise<string>;
+  recall(session_id: string, query: string, limit: number): Promise<string>;
 }
 
 export interface ToolParts {
@@ -45,12 +69,16 @@ export interface ToolParts {
   network: boolean;
   /** Port of the daemon itself, which no tool may fetch from. */
   own_port(): number;
+  /** Opens the way out of an untrusted session; undefined for one that may go everywhere. */
+  egress(session_id: string): Promise<Egress | undefined>;
+  memory: ToolMemory;
 }
 
 /** Output handed to the model and kept in the journal, in characters. */
 const OUTPUT_MAX = 48 * 1024;
 const COMMAND_TIMEOUT_S = 120;
 const COMMAND_TIMEOUT_MAX_S = 3_600;
+const VERIFY_TIMEOUT_S = 600;
 
 const path = z.string().min(1).describe("Path inside the working directory");
 
@@ -80,9 +108,14 @@ export function builtinTools(parts: ToolParts): Tool[] {
       access: "network",
       input: z.strictObject({ url: z.string().min(1) }),
       describe: ({ url }) => `fetch ${url}`,
-      run: async ({ url }, { signal }) => {
+      run: async ({ url }, { session_id, signal }) => {
         const { fetchUrl } = await import("./fetch.ts");
-        return fetchUrl({ url, signal, own_port: parts.own_port() });
+        const egress = await parts.egress(session_id);
+        try {
+          return await fetchUrl({ url, signal, own_port: parts.own_port(), egress });
+        } finally {
+          await egress?.[Symbol.asyncDispose]();
+        }
       },
     }),
     defineTool({
@@ -128,6 +161,41 @@ export function builtinTools(parts: ToolParts): Tool[] {
       run: inUnit("read_file"),
     }),
     defineTool({
+      name: RECALL,
+      description: "Searches the memory that sessions share; gives the entries that fit best.",
+      access: "read",
+      input: z.strictObject({
+        query: z.string().min(1).describe("Words of what is looked for"),
+        limit: z.int().min(1).max(50).optional().describe("Number of entries, 10 by default"),
+      }),
+      describe: ({ query }) => `recall ${query}`,
+      run: async ({ query, limit = 10 }, { session_id }) => {
+        return { ok: true, output: await parts.memory.recall(session_id, query, limit) };
+      },
+    }),
+    defineTool({
+      name: REMEMBER,
+      description:
+        "Keeps something for later sessions: one sentence that can be understood alone. " +
+        "Never a password, key or token.",
+      access: "write",
+      input: z.strictObject({
+        content: z.string().trim().min(1).max(CONTENT_MAX),
+        category: z.enum(CATEGORIES),
+        scope: z.enum(SCOPES).optional().describe(
+          "Who sees it: this Session, sessions of this directory (Worker), AllSessions of the " +
+            "person (default), Global: hired ones too, Always: every prompt",
+        ),
+        tags: z.array(z.string().trim().min(1).max(TAG_MAX)).max(TAGS_MAX).optional(),
+      }),
+      describe: ({ category, content }) => `remember as ${category}: ${content}`,
+      rule: ({ category }) => ruleOf(category),
+      asks: ({ category }) => asksFirst(category),
+      run: async (proposal, { session_id }) => {
+        return { ok: true, output: await parts.memory.remember(session_id, proposal) };
+      },
+    }),
+    defineTool({
       name: "run_command",
       description: "Runs a shell command in the working directory and gives its output. " +
         "It has no terminal and no input.",
@@ -141,6 +209,22 @@ export function builtinTools(parts: ToolParts): Tool[] {
       rule: ({ command }) => `run_command ${command}`,
       run: ({ command, timeout_s = COMMAND_TIMEOUT_S }, scope) =>
         execute(parts, command, timeout_s, scope),
+    }),
+    defineTool({
+      name: "verify",
+      description: "Builds, tests or lints the project as its own files say (deno.json, " +
+        "package.json, Cargo.toml, go.mod, pyproject.toml, Makefile); tells which tests fail.",
+      access: "execute",
+      input: z.strictObject({
+        what: z.enum(["build", "test", "lint"]),
+        packages: z.array(z.string().min(1)).max(100).optional()
+          .describe("Parts to test, by the names or paths that the project's own tool takes"),
+        timeout_s: z.int().min(1).max(COMMAND_TIMEOUT_MAX_S).optional()
+          .describe(`Time limit in seconds, ${VERIFY_TIMEOUT_S} by default`),
+      }),
+      describe: ({ what }) => `verify ${what}`,
+      rule: ({ what }) => `verify ${what}`,
+      run: (args, scope) => verifyProject(parts, args, scope),
     }),
     defineTool({
       name: "write_file",
@@ -172,7 +256,40 @@ async function execute(
   else if (result.signal !== null) notes.push(`[ended by ${result.signal}]`);
   else if (result.exit_code !== 0) notes.push(`[exit code ${result.exit_code}]`);
   const output = [result.output.trimEnd(), ...notes].filter((it) => it !== "").join("\n");
-  return { ok: notes.length === 0, output, truncated: result.truncated };
+  return {
+    ok: notes.length === 0,
+    output,
+    truncated: result.truncated,
+    ...(result.exit_code === null ? {} : { exit_code: result.exit_code }),
+  };
+}
+
+async function verifyProject(
+  parts: ToolParts,
+  { what, packages, timeout_s = VERIFY_TIMEOUT_S }: {
+    what: Kind;
+    packages?: string[];
+    timeout_s?: number;
+  },
+  { workdir, hidden, signal, onOutput }: ToolScope,
+): Promise<ToolOutcome> {
+  const { verify } = await import("../verify/verify.ts");
+  const { outcomeText } = await import("../verify/outcome.ts");
+  const result = await verify({
+    kind: what,
+    packages,
+    scope: { workdir, hidden, network: parts.network },
+    sandbox: await parts.sandbox(),
+    timeout_ms: timeout_s * 1000,
+    signal,
+    onOutput,
+  });
+  const { exit_code } = result;
+  return {
+    ok: exit_code === 0,
+    output: outcomeText(what, result),
+    exit_code: exit_code ?? undefined,
+  };
 }
 
 interface Definition<I extends z.ZodType> {
@@ -182,11 +299,13 @@ interface Definition<I extends z.ZodType> {
   input: I;
   describe(args: z.output<I>): string;
   rule?(args: z.output<I>): string;
+  asks?(args: z.output<I>): boolean;
   run(args: z.output<I>, scope: ToolScope): Promise<ToolOutcome>;
 }
 
 function defineTool<I extends z.ZodType>(definition: Definition<I>): Tool {
-  const { name, description, access, input, describe, rule = () => name } = definition;
+  const { name, description, access, input, describe } = definition;
+  const { rule = () => name, asks = () => true } = definition;
   const { $schema: _, ...input_schema } = z.toJSONSchema(input) as Record<string, unknown>;
   return {
     spec: { name, description, input_schema },
@@ -197,11 +316,13 @@ function defineTool<I extends z.ZodType>(definition: Definition<I>): Tool {
     },
     describe: (args) => describe(args as z.output<I>),
     rule: (args) => rule(args as z.output<I>),
+    asks: (args) => asks(args as z.output<I>),
     run: async (args, scope) => capped(await definition.run(args as z.output<I>, scope)),
   };
 }
 
-function capped(outcome: ToolOutcome): ToolOutcome {
+/** An outcome whose output is no longer than a model is given. */
+export function capped(outcome: ToolOutcome): ToolOutcome {
   if (outcome.output.length <= OUTPUT_MAX) return outcome;
   const left_out = outcome.output.length - OUTPUT_MAX;
   const output = `${outcome.output.slice(0, OUTPUT_MAX)}\n[… ${left_out} more characters left out]`;

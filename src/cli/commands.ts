@@ -16,7 +16,8 @@ interface Command extends Words {
   load(): Promise<{ run(argv: string[]): Promise<number> }>;
 }
 
-const SERVE_FLAGS = ["--addr", "--port", "--emit-port-stdout", "--enable-agent-routes"];
+const HIRE_FLAGS = ["--addr", "--task-timeout", "--caps", "--insecure", "--allow-private"];
+const SERVE_FLAGS = ["--port", "--emit-port-stdout", "--enable-agent-routes", ...HIRE_FLAGS];
 
 /** Every command; `svc completions` offers the words of this table. */
 export const COMMANDS: Readonly<Record<string, Command>> = {
@@ -30,6 +31,11 @@ export const COMMANDS: Readonly<Record<string, Command>> = {
     flags: [...SERVE_FLAGS, "--status", "--json"],
     commands: { restart: { flags: ["--json"] } },
     load: () => import("./serve.ts"),
+  },
+  open: {
+    summary: "open the web app in your browser",
+    flags: ["--print"],
+    load: () => import("./open.ts"),
   },
   ctl: {
     summary: "look at and steer the running daemon",
@@ -57,6 +63,24 @@ export const COMMANDS: Readonly<Record<string, Command>> = {
     },
     load: () => import("./ctl.ts"),
   },
+  "mcp-serve": {
+    summary: "serve MCP over standard input and output",
+    flags: ["--caps", "--safe-names"],
+    load: () => import("./mcp_serve.ts"),
+  },
+  task: {
+    summary: "run a task and see what came of it",
+    flags: ["--json"],
+    commands: {
+      run: {
+        flags: ["--effort", "--extra", "--workdir", "--url", "--model", "--timeout"],
+      },
+      list: { flags: ["--state"] },
+      get: {},
+      cancel: {},
+    },
+    load: () => import("./task.ts"),
+  },
   doctor: {
     summary: "check that everything svc needs is well",
     flags: ["--json"],
@@ -75,6 +99,7 @@ export const COMMANDS: Readonly<Record<string, Command>> = {
   "agent-serve": {
     summary: "former name of serve --enable-agent-routes",
     former: true,
+    flags: HIRE_FLAGS,
     load: async () => ({ run: (await import("./aliases.ts")).agentServe }),
   },
 };

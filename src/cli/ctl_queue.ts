@@ -17,7 +17,8 @@ export const QUEUE_HELP = `  enqueue <task_type> <description> [--workdir <dir>]
   pause, resume                   take no more tasks from the queue; take them again
   wal [<n>]                       show the newest n steps of the queue, 50 by default`;
 
-const STATES = ["queued", "running", "completed", "failed"];
+/** The states that tasks are listed by. */
+export const STATES = ["queued", "running", "completed", "failed"];
 
 export const QUEUE: Record<string, Handler> = {
   enqueue: async ({ boolean, string }, [task_type, ...words]) => {
@@ -96,7 +97,8 @@ function show(status: QueueStatus, json: boolean | undefined): number {
   return 0;
 }
 
-function taskTable(tasks: readonly TaskRecord[]): string {
+/** Tasks as a table, a line each. */
+export function taskTable(tasks: readonly TaskRecord[]): string {
   const rows = tasks.map(({ id, cancelled, status, task_type, created_at, error, summary }) => [
     id,
     cancelled ? "cancelled" : status,

@@ -1,20 +1,23 @@
 import { AlreadyRunning, type Daemon, startDaemon } from "../daemon/compose.ts";
 import { readDiscovery } from "../client/discovery.ts";
-import { SvcError } from "../platform/errors.ts";
+import type { HireOptions } from "../hire/listener.ts";
 import type { HomePaths } from "../platform/paths.ts";
-import { parseFlags, UsageError } from "./args.ts";
+import { type Flags, parseFlags, UsageError } from "./args.ts";
 import { env, ownPaths } from "./environment.ts";
+import { HIRE_FLAGS, HIRE_HELP, hireOptions, parseTokens } from "./hire_flags.ts";
 
 const HELP = `Runs the daemon in the foreground. One runs per user; clients find it by itself.
 
 Usage: svc serve [--addr <host:port>] [--port <port>] [--emit-port-stdout]
+       svc serve --enable-agent-routes [--addr <host:port>] [--port <port>] …
        svc serve --status [--json]
        svc serve restart [--json]
 
   --addr <host:port>      loopback address to listen on, 127.0.0.1:0 by default
   --port <port>           port to listen on; 0, the default, picks a free one
   --emit-port-stdout      print a daemon.listening line (NDJSON) when ready
-  --enable-agent-routes   also serve hired tasks
+
+${HIRE_HELP}
 
   --status                show the running daemon; exit code 0 running, 3 stopped, 4 not installed
   restart                 stop the daemon, with 30 s for turns to reach a safe point, and start a
@@ -28,10 +31,11 @@ const SHUTDOWN_GRACE_S = 30;
 
 /** Runs `svc serve`. */
 export async function run(argv: string[]): Promise<number> {
-  const { boolean, string, rest } = parseFlags(argv, {
-    boolean: ["emit-port-stdout", "enable-agent-routes", "detached", "status", "json"],
-    string: ["addr", "port", "task-timeout", "caps"],
+  const flags = parseFlags(argv, {
+    boolean: ["emit-port-stdout", "detached", "status", "json", ...HIRE_FLAGS.boolean],
+    string: ["addr", "port", ...HIRE_FLAGS.string],
   });
+  const { boolean, string, rest } = flags;
   if (boolean.help) {
     console.log(HELP);
     return 0;
@@ -46,16 +50,10 @@ export async function run(argv: string[]): Promise<number> {
     const options = { paths, env, json: boolean.json ?? false };
     return boolean.status ? await showStatus(options) : await restart(options);
   }
-  if (boolean["enable-agent-routes"]) {
-    throw new SvcError(
-      "not_implemented",
-      "hired tasks (the routes under /api/) are not there yet",
-      {
-        hint: "`svc serve` without --enable-agent-routes runs everything else",
-      },
-    );
-  }
-  const { hostname, port } = listenAddress(string.addr, string.port);
+  const hire_tokens = parseTokens(env("SVC_SERVE_TOKENS"));
+  const hire = hireOptions(flags, hire_tokens);
+  // With agent routes --addr is their address; the daemon's own listener is on loopback anyway.
+  const { hostname, port } = listenAddress(hire ? undefined : string.addr, string.port);
   let daemon: Daemon;
   try {
     daemon = await startDaemon({
@@ -65,10 +63,13 @@ export async function run(argv: string[]): Promise<number> {
       hostname,
       port,
       log_stderr: !boolean.detached,
+      hire,
+      hire_tokens,
     });
   } catch (error) {
     if (!(error instanceof AlreadyRunning)) throw error;
     console.error(await runningMessage(paths));
+    if (hire) console.error("     end it first: tasks are taken for hire by one daemon");
     return 1;
   }
   // Before it says that it is ready: who reads that may stop it at once.
@@ -82,8 +83,24 @@ export async function run(argv: string[]): Promise<number> {
   } else if (!boolean.detached) {
     console.log(`svc listens on ${url} and ${discovery.sock}`);
   }
+  if (hire) announceHire({ ...hire, port: daemon.hire_port! }, hire_tokens, boolean);
   await daemon.stopped;
   return 0;
+}
+
+/** Says where tasks are taken for hire, and warns when everyone may hire. */
+function announceHire(
+  { hostname, port }: HireOptions,
+  tokens: readonly string[],
+  { "emit-port-stdout": as_json }: Flags["boolean"],
+): void {
+  const url = `http://${hostname.includes(":") ? `[${hostname}]` : hostname}:${port}/`;
+  if (as_json) console.log(JSON.stringify({ event: "agent.listening", url, port }));
+  else console.log(`tasks are taken for hire at ${url}api/task`);
+  if (tokens.length > 0) return;
+  console.error(
+    `svc: SVC_SERVE_TOKENS is empty: everyone who reaches ${url} may hire; for development only`,
+  );
 }
 
 /** A defect in one session must not take the others down with it. */

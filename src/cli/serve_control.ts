@@ -4,9 +4,11 @@ import { join } from "@std/path";
 import { connect, connectOrStart } from "../client/connect.ts";
 import type { RpcClient } from "../client/rpc.ts";
 import { daemonStatus } from "../client/status.ts";
-import { takeLock } from "../daemon/lock.ts";
+import { keepPort } from "../daemon/last_port.ts";
 import { SvcError } from "../platform/errors.ts";
+import { takeLock } from "../platform/lock.ts";
 import type { Env, HomePaths } from "../platform/paths.ts";
+import type { Discovery } from "../verbs/services.ts";
 import { table } from "./table.ts";
 
 /** Exit codes of `svc serve --status` (contract.md section 10). */
@@ -74,12 +76,15 @@ export async function restart({ paths, json }: ControlOptions): Promise<number> 
   if (old === undefined) {
     console.error("no daemon was running; starting one");
   } else {
-    previous_pid = (await old.call("daemon.discover")).pid as number;
+    const { pid, port }: Discovery = await old.call("daemon.discover");
+    previous_pid = pid;
+    await requireNoHire(old);
     await old.call("daemon.shutdown", { grace_s: GRACE_S });
     if (!await waitUntilGone(old, paths, previous_pid)) {
       console.error("svc: stopped waiting; the daemon goes on stopping, no new one is started");
       return INTERRUPTED;
     }
+    keepPort(paths.lock, port);
   }
   const rpc = await connectOrStart(paths, () => {});
   try {
@@ -90,6 +95,16 @@ export async function restart({ paths, json }: ControlOptions): Promise<number> 
     rpc.close();
   }
   return 0;
+}
+
+/** A new daemon would neither have its flags nor its tokens. @throws {SvcError} conflict. */
+async function requireNoHire(daemon: RpcClient): Promise<void> {
+  const { agent_port } = await daemon.call("daemon.info");
+  if (agent_port === undefined) return;
+  daemon.close();
+  throw new SvcError("conflict", "the daemon takes tasks for hire; restart it as it was started", {
+    hint: "`svc ctl call daemon.shutdown` ends it, `svc serve --enable-agent-routes …` starts it",
+  });
 }
 
 async function connectIfAny(paths: HomePaths): Promise<RpcClient | undefined> {

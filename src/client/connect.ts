@@ -20,7 +20,7 @@ const RETRIES = 3;
  * @throws {SvcError} not_found when none answers.
  */
 export async function connect(paths: HomePaths): Promise<RpcClient> {
-  const conn = await tryConnect(paths.socket);
+  const conn = await dial(paths);
   if (conn !== undefined) return new RpcClient(conn);
   throw new SvcError("not_found", `no daemon answers at ${paths.socket}`, {
     hint: "`svc serve` starts one; `svc chat` does so by itself",
@@ -28,18 +28,20 @@ export async function connect(paths: HomePaths): Promise<RpcClient> {
 }
 
 /**
- * Connects to the running daemon, or to one that comes within three times the backoff.
+ * Connects to the running daemon, or to one that comes soon.
  *
  * @param onWaiting told when none answers at first.
+ * @param retries how often it tries again, a backoff apart.
  * @throws {SvcError} not_found when none has come.
  */
 export async function connectPatiently(
   paths: HomePaths,
   onWaiting: () => void,
+  retries = RETRIES,
 ): Promise<RpcClient> {
-  for (let retry = 0; retry < RETRIES; retry++) {
+  for (let retry = 0; retry < retries; retry++) {
     const seen = await discoveryTime(paths);
-    const conn = await tryConnect(paths.socket);
+    const conn = await dial(paths);
     if (conn !== undefined) return new RpcClient(conn);
     if (retry === 0) onWaiting();
     await discoveryChange(paths, seen, () => false);
@@ -57,8 +59,16 @@ export async function connectOrStart(
   paths: HomePaths,
   onStarting: () => void,
 ): Promise<RpcClient> {
-  const conn = await tryConnect(paths.socket);
-  if (conn !== undefined) return new RpcClient(conn);
+  return new RpcClient(await dialOrStart(paths, onStarting));
+}
+
+/** As {@linkcode connectOrStart}, the bare connection. */
+export async function dialOrStart(
+  paths: HomePaths,
+  onStarting: () => void,
+): Promise<Deno.UnixConn> {
+  const conn = await dial(paths);
+  if (conn !== undefined) return conn;
   onStarting();
   const child = startDetached();
   // Only a start that fails says anything here; a daemon that runs logs to its file.
@@ -66,15 +76,17 @@ export async function connectOrStart(
   let ended: Deno.CommandStatus | undefined;
   child.status.then((status) => ended = status);
   const until = Date.now() + START_DEADLINE_MS;
-  while (Date.now() < until) {
+  for (let last_try = false; Date.now() < until;) {
     const seen = await discoveryTime(paths);
-    const conn = await tryConnect(paths.socket);
+    const conn = await dial(paths);
     if (conn !== undefined) {
       child.unref();
-      return new RpcClient(conn);
+      return conn;
     }
-    if (ended !== undefined) break;
-    await discoveryChange(paths, seen, () => ended !== undefined);
+    if (last_try) break;
+    // It also ends where the daemon of another client was faster: that one is waited for, once.
+    last_try = ended !== undefined;
+    await discoveryChange(paths, seen, () => !last_try && ended !== undefined);
   }
   const reason = ended === undefined
     ? `it was not ready after ${START_DEADLINE_MS / 1000} s`
@@ -84,7 +96,8 @@ export async function connectOrStart(
   });
 }
 
-async function tryConnect(path: string): Promise<Deno.UnixConn | undefined> {
+/** Connects to the running daemon; undefined when none answers. */
+export async function dial({ socket: path }: HomePaths): Promise<Deno.UnixConn | undefined> {
   try {
     return await Deno.connect({ transport: "unix", path });
   } catch (error) {

@@ -15,10 +15,16 @@ export interface EventParams {
   data: any;
 }
 
+interface RpcError {
+  code: number;
+  message: string;
+  data?: { svc_code?: string; hint?: string };
+}
+
 interface Answer {
   id?: number;
   result?: unknown;
-  error?: { code: number; message: string; data?: { svc_code?: string; hint?: string } };
+  error?: RpcError;
   method?: string;
   params?: unknown;
 }
@@ -31,6 +37,8 @@ export class RpcClient {
   #lost: Error | undefined;
   /** Called with each pushed event, in order. */
   onEvent: (event: EventParams) => void = () => {};
+  /** Called when a subscription ends by itself; without an error, because its session has ended. */
+  onSubscriptionEnded: (error: SvcError | undefined) => void = () => {};
   /** Resolves when the connection is gone. */
   readonly closed: Promise<void>;
 
@@ -53,6 +61,11 @@ export class RpcClient {
     const line = `${JSON.stringify({ jsonrpc: "2.0", id, method, params })}\n`;
     this.#writing = this.#writing.then(() => this.#write(line)).catch(() => {});
     return call.promise;
+  }
+
+  /** Whether the connection is gone. */
+  get lost(): boolean {
+    return this.#lost !== undefined;
   }
 
   /** Closes the connection. */
@@ -87,12 +100,19 @@ export class RpcClient {
 
   #receive(answer: Answer): void {
     if (answer.method === "$/event") return this.onEvent(answer.params as EventParams);
+    if (answer.method === "$/subscription_ended") {
+      const { error } = answer.params as { error?: RpcError };
+      return this.onSubscriptionEnded(error && svcError(error));
+    }
     const call = answer.id === undefined ? undefined : this.#calls.get(answer.id);
     if (call === undefined) return;
     this.#calls.delete(answer.id!);
     if (answer.error === undefined) return call.resolve(answer.result);
-    const { message, data } = answer.error;
-    const code = (data?.svc_code ?? "internal") as SvcError["code"];
-    call.reject(new SvcError(code, message, { hint: data?.hint }));
+    call.reject(svcError(answer.error));
   }
+}
+
+function svcError({ message, data }: RpcError): SvcError {
+  const code = (data?.svc_code ?? "internal") as SvcError["code"];
+  return new SvcError(code, message, { hint: data?.hint });
 }

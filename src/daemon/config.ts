@@ -4,6 +4,7 @@ import type { ModelEntry } from "../agent/models/registry.ts";
 import type { ShellSandbox } from "../agent/sandbox.ts";
 import type { LogLevel } from "../platform/log.ts";
 import type { Approval } from "../session/events.ts";
+import type { SearchConfig } from "../tasks/executors/research/search.ts";
 
 /** The configuration with every default filled in. */
 export interface Config {
@@ -24,11 +25,31 @@ export interface Config {
     /** Jailed tool units alive at once. */
     units: number;
   };
-  /** `workers`: tasks of the queue that run at once, until it is told otherwise. */
-  tasks: { workers: number };
+  tasks: {
+    /** Tasks of the queue that run at once, until it is told otherwise. */
+    workers: number;
+    /** USD that one task may cost. */
+    budget_usd: number;
+    /** Directories that hired work may be done in, with all that is below them. */
+    workdirs: string[];
+  };
+  /** Where research looks for sources; none: in those only that it is given. */
+  search?: SearchConfig;
+  cortex: {
+    /** Whether a model reads each turn when it is over, for what is worth remembering. */
+    curator: boolean;
+    /** Tokens that a prompt may be given of the memory; 0 for none. */
+    recall_tokens: number;
+  };
   models: Record<string, ModelEntry>;
   /** USD per million tokens, by model id; beats the built-in table. */
   prices: Record<string, Price>;
+  policy: {
+    /** Whether a project's `svc.policy.yaml` is read. */
+    allow_project: boolean;
+    /** Variables that the tool servers of a project may be given. */
+    project_env: string[];
+  };
   log: { level: LogLevel };
 }
 
@@ -38,9 +59,11 @@ export const DEFAULTS: Config = {
   journal: { retention_hours: 24, retention_mb: 100 },
   agent: { approval: "ask", max_steps: 50 },
   sandbox: { shell: "auto", network: false, units: 16 },
-  tasks: { workers: 2 },
+  tasks: { workers: 2, budget_usd: 5, workdirs: [] },
+  cortex: { curator: true, recall_tokens: 1000 },
   models: {},
   prices: {},
+  policy: { allow_project: false, project_env: [] },
   log: { level: "info" },
 };
 

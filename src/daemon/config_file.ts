@@ -1,8 +1,9 @@
 /** Reads the text of `daemon.toml`; loaded only where there is one. */
+import { isAbsolute } from "@std/path";
 import { parse } from "@std/toml";
 import * as z from "zod";
 import { messageOf, SvcError } from "../platform/errors.ts";
-import { nearestOf } from "../platform/nearest.ts";
+import { misfit } from "../platform/operator_file.ts";
 import { WORKERS_MAX } from "../tasks/task.ts";
 import { type Config, DEFAULTS } from "./config.ts";
 
@@ -37,6 +38,20 @@ const ConfigSchema = z.strictObject({
   }).prefault({}),
   tasks: z.strictObject({
     workers: z.int().min(0).max(WORKERS_MAX).default(DEFAULTS.tasks.workers),
+    budget_usd: z.number().positive().default(DEFAULTS.tasks.budget_usd),
+    workdirs: z.array(z.string().refine(isAbsolute, "must be an absolute path"))
+      .default([...DEFAULTS.tasks.workdirs]),
+  }).prefault({}),
+  search: z.strictObject({
+    provider: z.enum(["searxng", "brave", "tavily"]),
+    base_url: z.url().optional(),
+    api_key_env: z.string().optional(),
+  }).refine(({ provider, base_url }) => provider !== "searxng" || base_url !== undefined, {
+    message: "searxng needs base_url",
+  }).optional(),
+  cortex: z.strictObject({
+    curator: z.boolean().default(DEFAULTS.cortex.curator),
+    recall_tokens: z.int().min(0).max(100_000).default(DEFAULTS.cortex.recall_tokens),
   }).prefault({}),
   models: z.record(
     z.string(),
@@ -48,6 +63,10 @@ const ConfigSchema = z.strictObject({
   ).default({}),
   /** USD per million tokens, by model id; beats the built-in table. */
   prices: z.record(z.string(), price).default({}),
+  policy: z.strictObject({
+    allow_project: z.boolean().default(DEFAULTS.policy.allow_project),
+    project_env: z.array(z.string()).default([...DEFAULTS.policy.project_env]),
+  }).prefault({}),
   log: z.strictObject({
     level: z.enum(["debug", "info", "warn", "error"]).default(DEFAULTS.log.level),
   }).prefault({}),
@@ -72,44 +91,12 @@ export function parseConfig(text: string, path: string): Config {
   }
   const parsed = ConfigSchema.safeParse(table);
   if (parsed.success) return parsed.data;
-  const [issue] = parsed.error.issues;
-  const keys = issue.path.map(String);
-  if (issue.code === "unrecognized_keys") {
-    const key = issue.keys[0];
-    const known = knownKeys(keys);
-    const nearest = nearestOf(key, known);
-    const full = [...keys, key].join(".");
-    throw new SvcError(
-      "validation",
-      `${path}:${lineOf(text, [...keys, key])}: unknown key ${full}`,
-      {
-        hint: nearest
-          ? `did you mean ${[...keys, nearest].join(".")}?`
-          : `known keys: ${known.join(", ")}`,
-      },
-    );
-  }
-  throw new SvcError(
-    "validation",
-    `${path}:${lineOf(text, keys)}: ${keys.join(".")}: ${issue.message}`,
-  );
-}
-
-/** The keys that may stand in the table at `path`. */
-function knownKeys(path: readonly string[]): string[] {
-  let schema: unknown = ConfigSchema;
-  for (const key of path) {
-    const inner = unwrapped(schema);
-    schema = inner instanceof z.ZodRecord ? inner.valueType : (inner as z.ZodObject).shape?.[key];
-  }
-  return Object.keys((unwrapped(schema) as z.ZodObject).shape ?? {});
-}
-
-function unwrapped(schema: unknown): unknown {
-  while (schema instanceof z.ZodDefault || schema instanceof z.ZodPrefault) {
-    schema = schema.unwrap();
-  }
-  return schema;
+  throw misfit({
+    path,
+    schema: ConfigSchema,
+    error: parsed.error,
+    lineOf: (keys) => lineOf(text, keys),
+  });
 }
 
 /** The line where a key is set, found by walking tables and keys; 1 when it cannot be found. */

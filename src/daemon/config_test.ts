@@ -27,6 +27,9 @@ api_key_env = "LOCAL_KEY"
 [prices."local/big"]
 input = 1
 output = 2
+[policy]
+allow_project = true
+project_env = ["PROJECT_KEY"]
 [log]
 level = "debug"
 `,
@@ -39,6 +42,7 @@ level = "debug"
   assertEquals(config.sandbox, { shell: "none", network: false, units: 16 });
   assertEquals(config.models.local.api_key_env, "LOCAL_KEY");
   assertEquals(config.prices["local/big"], { input: 1, output: 2, cache_read: 1, cache_write: 1 });
+  assertEquals(config.policy, { allow_project: true, project_env: ["PROJECT_KEY"] });
   assertEquals(config.log.level, "debug");
 });
 

@@ -1,84 +1,175 @@
 /** The task engine of a daemon, with the executors that need its parts. Loaded at the first task. */
+import { join } from "@std/path";
+import { costUsd } from "../agent/models/prices.ts";
 import type { ModelRegistry } from "../agent/models/registry.ts";
-import { messageOf } from "../platform/errors.ts";
+import { callbackSender } from "../hire/callback.ts";
+import { HireTokens } from "../hire/tokens.ts";
+import type { Egress } from "../platform/egress.ts";
+import { SvcError } from "../platform/errors.ts";
+import { ensurePrivateDir } from "../platform/files.ts";
 import type { Log } from "../platform/log.ts";
+import { type Env, type HomePaths, isWithin } from "../platform/paths.ts";
 import type { Hub } from "../session/hub.ts";
-import type { Session } from "../session/session.ts";
-import { openTaskEngine, type TaskEngine } from "../tasks/engine.ts";
+import { checkWorkdir } from "../session/workdir.ts";
+import { endWorkSessions, WorkSession } from "../session/work_session.ts";
+import { LocalArtifacts } from "../tasks/artifacts.ts";
+import type { DeployTarget } from "../tasks/deploy_target.ts";
+import type { TaskEngine } from "../tasks/engine.ts";
+import type { CodeParts } from "../tasks/executors/code/executor.ts";
+import { lazyExecutor } from "../tasks/executors/lazy.ts";
 import { ExecutorRegistry } from "../tasks/executors/registry.ts";
-import {
-  sessionExecutor,
-  type SessionExecutorParts,
-  type TaskSession,
-} from "../tasks/executors/session.ts";
+import type { ResearchParts } from "../tasks/executors/research/executor.ts";
+import { openTaskEngine } from "../tasks/local_engine.ts";
+import { type CheckParts, checkRunner } from "./checks.ts";
+import type { Config } from "./config.ts";
 
-export interface TaskParts {
-  /** Of the database. */
-  path: string;
-  workers: number;
+export interface TaskParts extends CheckParts {
+  paths: HomePaths;
+  env: Env;
   log: Log;
   hub: Hub;
+  config(): Config;
   models(): ModelRegistry;
+  deploy_targets(): readonly DeployTarget[];
+  /** Tokens with which callbacks are signed. */
+  tokens: readonly string[];
+  /** Opens the way out of one task; hired ones may not go everywhere. */
+  openEgress(hired: boolean): Promise<Egress>;
 }
 
 /** What the session of a task is called. */
 const TITLE = /^task t-[0-9A-Z]{26}$/;
 
 /**
- * Opens the daemon's task engine; sessions of tasks that a crash has left over are ended first.
+ * Opens the daemon's task engine; what a crash has left over of tasks is ended and removed first.
  *
  * @throws {SvcError} as {@linkcode openTaskEngine}.
  */
 export async function openTasks(parts: TaskParts): Promise<TaskEngine> {
-  const { path, workers, log, hub } = parts;
-  for (const { id, title, state } of await hub.list(false)) {
-    if (TITLE.test(title) && state !== "unreadable") await end(id, parts);
-  }
-  const executors = new ExecutorRegistry([sessionExecutor({ start: starter(parts) })]);
-  return await openTaskEngine(path, { executors, log, workers });
+  const { paths, log, config, env, tokens } = parts;
+  await endWorkSessions(parts, TITLE);
+  const places = await TaskPlaces.open(parts);
+  const egress = parts.openEgress;
+  const executors = new ExecutorRegistry([
+    lazyExecutor("research", async () => {
+      const { researchExecutor } = await import("../tasks/executors/research/executor.ts");
+      return researchExecutor(researchParts(parts, egress));
+    }),
+    lazyExecutor("browser", async () => {
+      const { browserExecutor } = await import("../tasks/executors/browser/executor.ts");
+      return browserExecutor({ env, egress, scratch: () => places.scratch() });
+    }),
+    lazyExecutor("deploy", async () => {
+      const { deployExecutor } = await import("../tasks/executors/deploy.ts");
+      return deployExecutor({ env, targets: parts.deploy_targets });
+    }),
+    lazyExecutor("code", async () => {
+      const { codeExecutor } = await import("../tasks/executors/code/executor.ts");
+      return codeExecutor(codeParts(parts, egress, places));
+    }),
+  ]);
+  return await openTaskEngine(paths.state_db, {
+    executors,
+    log,
+    workers: config().tasks.workers,
+    artifacts: new LocalArtifacts(paths.artifacts),
+    deliver: callbackSender({ tokens: new HireTokens(tokens), egress: () => egress(true) }),
+  });
 }
 
-async function end(session_id: string, { hub, log }: TaskParts): Promise<void> {
-  try {
-    await hub.kill(session_id);
-  } catch (error) {
-    log.warn("the session of a task cannot be ended", { session_id, error: messageOf(error) });
-  }
-}
-
-function starter(parts: TaskParts): SessionExecutorParts["start"] {
-  const { hub, models } = parts;
-  return async ({ task_id, workdir, prompt, model = models().defaultId() }) => {
-    models().check(model);
-    const title = `task ${task_id}`;
-    const session = await hub.create({ workdir, model, title, approval: "auto" });
-    const turn = turnEnd(session);
-    const stop = async () => {
-      if (!session.final) await end(session.id, parts);
-    };
-    try {
-      await session.send(prompt);
-    } catch (error) {
-      await stop();
-      throw error;
-    }
-    return { session_id: session.id, turn, stop };
+function researchParts(parts: TaskParts, egress: ResearchParts["egress"]): ResearchParts {
+  const { env, config, models } = parts;
+  return {
+    egress,
+    search() {
+      const { search: chosen } = config();
+      if (chosen === undefined) return undefined;
+      return async (query, count, signal) => {
+        const { search } = await import("../tasks/executors/research/search.ts");
+        return await search({ config: chosen, env, query, count, signal });
+      };
+    },
+    async model(id = models().defaultId()) {
+      return models().isBuiltin(id) ? undefined : await models().resolve(id);
+    },
+    checkModel: (id) => models().check(id),
+    cost: (id, usage) => costUsd(id, usage, config().prices).usd,
+    budget_usd: () => config().tasks.budget_usd,
+    workdir: (path, hired) => taskWorkdir(parts, path, hired),
   };
 }
 
-/** How the session's first turn ends. */
-function turnEnd(session: Session): TaskSession["turn"] {
-  const { promise, resolve } = Promise.withResolvers<Awaited<TaskSession["turn"]>>();
-  const subscription = session.subscribe({
-    deliver(event) {
-      if (event.type !== "turn.completed") return;
-      const { stop_reason, message, error, usage } = event.data;
-      resolve({ stop_reason, message, error, usage: { ...usage } });
+function codeParts(parts: TaskParts, egress: CodeParts["egress"], places: TaskPlaces): CodeParts {
+  const { env, config, models, sandbox } = parts;
+  return {
+    env,
+    egress,
+    sandbox,
+    startSession: (options) => WorkSession.start(parts, options),
+    openChecks: (workdir) => checkRunner(parts, workdir),
+    workdir: (path, hired) => taskWorkdir(parts, path, hired),
+    makePlace: (task_id) => places.make(task_id),
+    model(id = models().defaultId()) {
+      models().check(id);
+      return { id, builtin: models().isBuiltin(id) };
     },
-    ended: (error) =>
-      resolve({ stop_reason: "error", message: "", error: error?.message ?? "the session ended" }),
-  }, { deltas: "lane" });
-  subscription.start();
-  promise.then(() => subscription.close());
-  return promise;
+    budget_usd: () => config().tasks.budget_usd,
+  };
+}
+
+/** Checks that a task may work in a directory. @returns its real path. @throws {SvcError} */
+async function taskWorkdir(
+  { paths, config }: TaskParts,
+  path: string,
+  hired: boolean,
+): Promise<string> {
+  if (hired) await requireOffered(path, config().tasks.workdirs);
+  return await checkWorkdir(path, paths.home);
+}
+
+/** @throws {SvcError} permission_denied, in the same words whether or not there is such a place. */
+async function requireOffered(path: string, offered: readonly string[]): Promise<void> {
+  const real = await Deno.realPath(path).catch(() => undefined);
+  for (const dir of offered) {
+    const real_dir = await Deno.realPath(dir).catch(() => undefined);
+    if (real !== undefined && real_dir !== undefined && isWithin(real, real_dir)) return;
+  }
+  throw new SvcError("permission_denied", `${path} is not offered for hire`, {
+    hint: "the operator lists directories under [tasks] workdirs in daemon.toml",
+  });
+}
+
+/** Directories for what lives no longer than its task; gone with it, or at the next start. */
+class TaskPlaces {
+  readonly #dir: string;
+  readonly #artifacts: string;
+
+  private constructor(dir: string, artifacts: string) {
+    this.#dir = dir;
+    this.#artifacts = artifacts;
+  }
+
+  static async open({ paths, env }: TaskParts): Promise<TaskPlaces> {
+    const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(paths.home));
+    const name = `svc-tasks-${new Uint8Array(digest).slice(0, 6).toHex()}`;
+    const dir = join(env("TMPDIR") ?? "/tmp", name);
+    await Deno.remove(dir, { recursive: true }).catch(() => {});
+    return new TaskPlaces(dir, paths.artifacts);
+  }
+
+  /** The directory of them all. */
+  scratch(): string {
+    ensurePrivateDir(this.#dir);
+    return this.#dir;
+  }
+
+  async make(task_id: string): Promise<{ workdir: string; journal_root: string }> {
+    // Not in the home of svc, which no session may see.
+    const workdir = join(this.scratch(), task_id);
+    const journal_root = join(this.#artifacts, task_id);
+    for (const path of [this.#artifacts, journal_root]) ensurePrivateDir(path);
+    await Deno.remove(workdir, { recursive: true }).catch(() => {});
+    ensurePrivateDir(workdir);
+    return { workdir, journal_root };
+  }
 }

@@ -9,6 +9,7 @@ import type { Check, Finding, Patient } from "./check.ts";
 import { port, socket, token, versions } from "./daemon_checks.ts";
 import { config, disk, files, journals } from "./file_checks.ts";
 import { beneath, browser, git, models, sandbox } from "./tool_checks.ts";
+import { toolServers } from "./tool_server_check.ts";
 
 /** In the order in which they are shown, by the name of what is looked at. */
 const CHECKS: readonly [name: string, check: Check][] = [
@@ -23,6 +24,7 @@ const CHECKS: readonly [name: string, check: Check][] = [
   ["models", models],
   ["sandbox", sandbox],
   ["file tools", beneath],
+  ["tool servers", toolServers],
   ["git", git],
   ["browser", browser],
 ];

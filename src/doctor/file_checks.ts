@@ -18,7 +18,7 @@ export function files({ paths }: Patient): Finding {
     paths.journal_links,
     paths.anchors,
     paths.bus,
-    join(paths.home, "cortex"),
+    paths.cortex,
   ];
   const ours = [
     paths.discovery,
@@ -27,8 +27,8 @@ export function files({ paths }: Patient): Finding {
     paths.config,
     paths.log,
     join(paths.home, "state.db"),
-    join(paths.home, "policy.yaml"),
-    join(paths.home, "cortex", "curator-audit.jsonl"),
+    paths.policy,
+    paths.curator_audit,
     ...filesOf(paths.bus),
     ...filesOf(paths.anchors),
   ];

@@ -1,9 +1,17 @@
-/** The loopback HTTP listener: REST routes made from the verbs, `/v1/rpc`, SSE, WebSocket. */
+/** The loopback HTTP listener: REST routes made from the verbs, `/v1/rpc`, SSE, WebSocket, the web app. */
 import { type Context as HonoContext, Hono } from "hono";
 import type { Log } from "../platform/log.ts";
-import { type SvcCode, SvcError, toSvcError } from "../platform/errors.ts";
+import { SvcError, toSvcError } from "../platform/errors.ts";
 import { answer } from "../rpc/codec.ts";
 import { type Caller, type Dispatcher, resultJson, type Verb } from "../verbs/define.ts";
+import {
+  BASE_HEADERS,
+  bodyText,
+  errorResponse,
+  JSON_HEADERS,
+  jsonObject,
+  requireJson,
+} from "./answers.ts";
 import { type Guards } from "./guards.ts";
 import { sessionEvents } from "./sse.ts";
 import { CLOSE_GOING_AWAY, upgradeSocket } from "./websocket.ts";
@@ -14,45 +22,26 @@ export interface HttpOptions {
   guards(): Guards;
   /** Whether the daemon is stopping: nothing new is taken. */
   stopping(): boolean;
+  /** Answers a request for `/mcp` whose Host, Origin and token passed. */
+  mcp(request: Request): Promise<Response>;
   /** Whether a TCP peer is this user; true where the system cannot tell. */
   sameUser(peer_port: number): boolean;
 }
 
 /** Largest request body in bytes (contract.md section 2). */
-const BODY_MAX = 8 * 1024 * 1024;
+export const BODY_MAX = 8 * 1024 * 1024;
 
-const STATUS: Record<SvcCode, number> = {
-  validation: 400,
-  unauthenticated: 401,
-  permission_denied: 403,
-  not_found: 404,
-  method_not_allowed: 405,
-  conflict: 409,
-  append_only_violation: 409,
-  ended: 410,
-  journal_trimmed: 410,
-  payload_too_large: 413,
-  unsupported_media_type: 415,
-  budget_exceeded: 429,
-  internal: 500,
-  crash_recovery: 500,
-  schema_version: 500,
-  not_implemented: 501,
-  shutting_down: 503,
-  timeout: 504,
-};
-
-const BASE_HEADERS = {
-  "x-content-type-options": "nosniff",
-  "referrer-policy": "no-referrer",
-  "vary": "Origin",
-};
 const PREFLIGHT_HEADERS = {
   "access-control-allow-methods": "GET, POST, DELETE",
-  "access-control-allow-headers": "Authorization, Content-Type, Last-Event-ID",
+  "access-control-allow-headers":
+    "Authorization, Content-Type, Last-Event-ID, Mcp-Session-Id, Mcp-Protocol-Version",
   "access-control-max-age": "600",
 };
-const JSON_HEADERS = { ...BASE_HEADERS, "content-type": "application/json" };
+/** No page of another origin may even embed it, no cache keep it. */
+const SECRET_HEADERS = {
+  "cross-origin-resource-policy": "same-origin",
+  "cache-control": "no-store",
+};
 
 export interface HttpDoor {
   handle(
@@ -119,8 +108,7 @@ export function httpDoor(options: HttpOptions): HttpDoor {
     if (status === 204) return new Response(null, { status, headers: BASE_HEADERS });
     let headers: Record<string, string> = JSON_HEADERS;
     if (location) headers = { ...headers, location: location(result as never) };
-    // No page of another origin may even embed it.
-    if (same_user) headers = { ...headers, "cross-origin-resource-policy": "same-origin" };
+    if (same_user) headers = { ...headers, ...SECRET_HEADERS };
     return new Response(resultJson(result), { status, headers });
   };
   const failed = (thrown: unknown, path: string): Response => {
@@ -162,11 +150,20 @@ export function httpDoor(options: HttpOptions): HttpDoor {
   app.post("/v1/rpc", async (c) => {
     authenticated(c.req.raw);
     requireJson(c.req.raw);
-    const said = await answer(await bodyText(c.req.raw), dispatcher, caller, c.req.raw);
+    const said = await answer(await bodyText(c.req.raw, BODY_MAX), dispatcher, caller, c.req.raw);
     if (said === undefined) return new Response(null, { status: 204, headers: BASE_HEADERS });
     return new Response(said, { headers: JSON_HEADERS });
   });
   allowed.set("/v1/rpc", ["POST"]);
+
+  const mcp_methods = ["GET", "POST", "DELETE"];
+  app.on(mcp_methods, "/mcp", async (c) => {
+    authenticated(c.req.raw);
+    const response = await options.mcp(c.req.raw);
+    for (const [name, value] of Object.entries(BASE_HEADERS)) response.headers.set(name, value);
+    return response;
+  });
+  allowed.set("/mcp", mcp_methods);
 
   let description: Promise<string> | undefined;
   app.get("/v1/openapi.json", async () => {
@@ -192,6 +189,10 @@ export function httpDoor(options: HttpOptions): HttpDoor {
       return response;
     });
   }
+  app.get("*", async (c, next) => {
+    const { appResponse } = await import("./app.ts");
+    return appResponse(c.req.raw, BASE_HEADERS) ?? next();
+  });
   app.notFound((c) =>
     errorResponse(new SvcError("not_found", `there is nothing at ${c.req.path}`))
   );
@@ -212,7 +213,9 @@ export function httpDoor(options: HttpOptions): HttpDoor {
       ? new Response(null, { status: 204, headers: { ...BASE_HEADERS, ...PREFLIGHT_HEADERS } })
       : await route(request, info);
     // The answer to an upgrade is the socket's own.
-    if (response.status !== 101) response.headers.set("access-control-allow-origin", origin);
+    if (response.status === 101) return response;
+    response.headers.set("access-control-allow-origin", origin);
+    response.headers.set("access-control-expose-headers", "Mcp-Session-Id");
     return response;
   };
 
@@ -231,18 +234,6 @@ export function httpDoor(options: HttpOptions): HttpDoor {
   };
 }
 
-/** An error as both surfaces show it (contract.md section 3). */
-export function errorResponse(error: SvcError): Response {
-  const { code, message, hint, details } = error;
-  const headers: Record<string, string> = { ...JSON_HEADERS };
-  if (code === "unauthenticated") headers["www-authenticate"] = 'Bearer realm="svc"';
-  if (code === "shutting_down") headers["retry-after"] = "2";
-  return new Response(JSON.stringify({ error: { code, message, hint, details } }), {
-    status: STATUS[code],
-    headers,
-  });
-}
-
 /** Path and query of an absolute URL, as they were sent. */
 function pathOf(url: string): string {
   return url.slice(url.indexOf("/", url.indexOf("//") + 2));
@@ -254,19 +245,10 @@ type Params = Record<string, unknown>;
 async function restParams(c: HonoContext, verb: Verb): Promise<Params> {
   const path = c.req.param() as Record<string, string>;
   if (verb.rest!.method !== "POST") return { ...queryParams(c.req.query()), ...path };
-  const text = await bodyText(c.req.raw);
+  const text = await bodyText(c.req.raw, BODY_MAX);
   if (text === "") return path;
   requireJson(c.req.raw);
-  let body: unknown;
-  try {
-    body = JSON.parse(text);
-  } catch {
-    throw new SvcError("validation", "the body is not valid JSON");
-  }
-  if (typeof body !== "object" || body === null || Array.isArray(body)) {
-    throw new SvcError("validation", "the body must be a JSON object");
-  }
-  return { ...body, ...path };
+  return { ...jsonObject(text), ...path };
 }
 
 /** Query values as the JSON they spell (`true`, `10`), else as the string they are. */
@@ -276,34 +258,4 @@ function queryParams(query: Record<string, string>): Record<string, unknown> {
       [name, value],
     ) => [name, /^(true|false|-?\d+)$/.test(value) ? JSON.parse(value) : value]),
   );
-}
-
-function requireJson(request: Request): void {
-  const type = request.headers.get("content-type")?.split(";")[0].trim().toLowerCase();
-  if (type !== "application/json") {
-    throw new SvcError("unsupported_media_type", "the body must be application/json");
-  }
-}
-
-/** Reads a body of at most {@linkcode BODY_MAX} bytes. */
-async function bodyText(request: Request): Promise<string> {
-  const tooLarge = () =>
-    new SvcError("payload_too_large", `the body is larger than ${BODY_MAX} bytes`);
-  if (Number(request.headers.get("content-length") ?? 0) > BODY_MAX) throw tooLarge();
-  if (request.body === null) return "";
-  const decoder = new TextDecoder();
-  let size = 0;
-  let text = "";
-  try {
-    for await (const chunk of request.body) {
-      size += chunk.length;
-      if (size > BODY_MAX) throw tooLarge();
-      text += decoder.decode(chunk, { stream: true });
-    }
-  } catch (error) {
-    if (error instanceof SvcError) throw error;
-    // Badly framed, or the client left in the middle of it.
-    throw new SvcError("validation", "the body could not be read to its end", { cause: error });
-  }
-  return text + decoder.decode();
 }

@@ -1,5 +1,6 @@
 /** The OpenAPI 3.1 description of the loopback listener, made from the verbs. */
 import * as z from "zod";
+import { CAPS } from "../mcp/server_catalog.ts";
 import type { Verb } from "../verbs/define.ts";
 import { PROTOCOL_VERSION, VERSION } from "../version.ts";
 
@@ -60,6 +61,7 @@ export function openApi(verbs: Iterable<Verb>): Json {
   add("/v1/sessions/:session_id/events", "GET", eventStream());
   add("/v1/rpc", "POST", rpc(verbs));
   add("/v1/openapi.json", "GET", ownDescription());
+  for (const [method, operation] of Object.entries(mcp())) add("/mcp", method, operation);
   return {
     openapi: "3.1.0",
     info: {
@@ -186,6 +188,54 @@ function rpc(verbs: Iterable<Verb>): Json {
       204: { description: "There was nothing to answer" },
       ...failures(false),
     },
+  };
+}
+
+/** The streamable HTTP transport of the Model Context Protocol, which says the rest. */
+function mcp(): Record<string, Json> {
+  const stream = { "text/event-stream": { schema: { type: "string" } } };
+  const session = parameter("Mcp-Session-Id", "header", false, {
+    type: "string",
+    description: "From the answer to initialize, which alone goes without it",
+  });
+  const last_event = parameter("Last-Event-ID", "header", false, {
+    type: "string",
+    description: "Where a stream broke off",
+  });
+  const catalog = [
+    parameter("caps", "query", false, { enum: [...CAPS], description: "Tools to offer" }),
+    parameter("safe_names", "query", false, {
+      type: "boolean",
+      description: "Underscores in place of the dots of tool names",
+    }),
+  ];
+  const operation = (id: string, summary: string, parameters: Json[], success: Json): Json => ({
+    operationId: `mcp.${id}`,
+    tags: ["mcp"],
+    summary,
+    parameters,
+    responses: { ...success, ...failures(false) },
+  });
+  return {
+    POST: {
+      ...operation("message", "Takes a message of the Model Context Protocol.", [
+        session,
+        ...catalog,
+      ], {
+        200: { description: "Its answer, and what is told before", content: stream },
+        202: { description: "There was nothing to answer" },
+      }),
+      requestBody: {
+        required: true,
+        content: { "application/json": { schema: { $ref: "#/components/schemas/JsonRpc" } } },
+      },
+    },
+    GET: operation("stream", "Streams what the server tells by itself.", [session, last_event], {
+      200: { description: "Notifications", content: stream },
+    }),
+    DELETE: operation("end", "Ends a session of the protocol.", [session], {
+      200: { description: "Done" },
+    }),
   };
 }
 

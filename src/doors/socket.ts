@@ -1,7 +1,10 @@
 /** The local socket: newline-delimited JSON-RPC, one message or batch per line. */
 import { deadline } from "@std/async";
-import { Connection } from "../rpc/connection.ts";
+import { rpcError } from "../rpc/codec.ts";
+import { Connection, type Receiver, type Send } from "../rpc/connection.ts";
 import type { Dispatcher } from "../verbs/define.ts";
+import { toSvcError } from "../platform/errors.ts";
+import { LineWriter } from "../platform/line_writer.ts";
 import type { Log } from "../platform/log.ts";
 
 /** Longest line in bytes (contract.md section 2). */
@@ -9,37 +12,41 @@ const LINE_MAX = 8 * 1024 * 1024;
 const NEWLINE = 0x0a;
 const TOO_LONG =
   '{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"the line is longer than 8 MiB","data":{"svc_code":"payload_too_large"}}}';
-/** Characters that may wait for a peer before its subscriptions are asked to wait. */
-const WAITING_MAX = 256 * 1024;
 /** Characters of answers that a peer may leave unread while it goes on asking. */
 const UNREAD_MAX = 16 * 1024 * 1024;
 /** How long a peer that has closed its side, or is gone, is still answered. */
 const LAST_ANSWERS_MS = 2_000;
+
+/**
+ * The method with which a connection's first line turns it to MCP. What follows are MCP messages, a
+ * line each: the framing is the same.
+ */
+const MCP_METHOD = "$/mcp";
+
+export interface SocketOptions {
+  dispatcher: Dispatcher;
+  /** Shuts down the connections of other users; called after each accept, before anything is read. */
+  expelForeign(): void;
+  /** Serves MCP to a connection. @throws {SvcError} validation for options that there are not. */
+  serveMcp(options: unknown, send: Send): Promise<Receiver>;
+  log: Log;
+}
 
 export interface SocketDoor {
   /** Closes the listener, lets every connection's last lines out, and closes them. */
   close(): Promise<void>;
 }
 
-/**
- * Serves a bound socket.
- *
- * @param expelForeign shuts down the connections of other users; called after each accept, before
- * anything is read.
- */
-export function serveSocket(
-  listener: Deno.UnixListener,
-  dispatcher: Dispatcher,
-  expelForeign: () => void,
-  log: Log,
-): SocketDoor {
+/** Serves a bound socket. */
+export function serveSocket(listener: Deno.UnixListener, options: SocketOptions): SocketDoor {
+  const { log } = options;
   const open = new Map<Deno.UnixConn, LineWriter>();
   const accept = async () => {
     for await (const conn of listener) {
-      expelForeign();
-      const writer = new LineWriter(conn);
+      options.expelForeign();
+      const writer = new LineWriter(conn, () => closeQuietly(conn));
       open.set(conn, writer);
-      serveConn(conn, writer, dispatcher)
+      serveConn(conn, writer, options)
         .catch((error) => log.debug("a socket connection broke", { error: String(error) }))
         .finally(() => {
           open.delete(conn);
@@ -62,9 +69,11 @@ export function serveSocket(
 async function serveConn(
   conn: Deno.UnixConn,
   writer: LineWriter,
-  dispatcher: Dispatcher,
+  { dispatcher, serveMcp }: SocketOptions,
 ): Promise<void> {
-  const connection = new Connection(dispatcher, "socket", (text) => writer.write(text));
+  const send: Send = (text) => writer.write(text);
+  let peer: Receiver = new Connection(dispatcher, "socket", send);
+  let first = true;
   const answering = new Set<Promise<void>>();
   try {
     for await (const line of lines(conn)) {
@@ -74,7 +83,13 @@ async function serveConn(
         return await discardRest(conn);
       }
       if (line === "") continue;
-      const answered = connection.receive(line).catch(() => closeQuietly(conn))
+      const turn = first ? mcpTurn(line) : undefined;
+      first = false;
+      if (turn !== undefined) {
+        peer = await turnToMcp(turn, serveMcp, send) ?? peer;
+        continue;
+      }
+      const answered = peer.receive(line).catch(() => closeQuietly(conn))
         .finally(() => answering.delete(answered));
       answering.add(answered);
       // Who does not read is not read from.
@@ -86,7 +101,39 @@ async function serveConn(
     }
     await writer.idle();
   } finally {
-    connection.dispose();
+    peer.dispose();
+  }
+}
+
+interface McpTurn {
+  id: string | number | null;
+  params?: unknown;
+}
+
+/** What a connection that turns to MCP asks for; undefined for any other line. */
+function mcpTurn(line: string): McpTurn | undefined {
+  if (!line.includes(MCP_METHOD)) return undefined;
+  try {
+    const { id = null, method, params } = JSON.parse(line);
+    return method === MCP_METHOD ? { id, params } : undefined;
+  } catch {
+    // The connection says so.
+    return undefined;
+  }
+}
+
+/** @returns undefined, and the connection stays what it was, when that is refused. */
+async function turnToMcp(
+  { id, params }: McpTurn,
+  serveMcp: SocketOptions["serveMcp"],
+  send: Send,
+): Promise<Receiver | undefined> {
+  try {
+    const peer = await serveMcp(params, send);
+    await send(JSON.stringify({ jsonrpc: "2.0", id, result: {} }));
+    return peer;
+  } catch (error) {
+    await send(JSON.stringify({ jsonrpc: "2.0", id, error: rpcError(toSvcError(error)) }));
   }
 }
 
@@ -123,54 +170,6 @@ async function* lines(conn: Deno.UnixConn): AsyncGenerator<string | undefined> {
       size += read - start;
     }
     if (size > LINE_MAX) return yield undefined;
-  }
-}
-
-/** Writes lines whole and in order; what comes while one is written goes out together. */
-class LineWriter {
-  readonly #conn: Deno.UnixConn;
-  #next: string[] = [];
-  /** Characters in `#next`. */
-  #size = 0;
-  #writing: Promise<void> | undefined;
-
-  constructor(conn: Deno.UnixConn) {
-    this.#conn = conn;
-  }
-
-  /** Takes a line; a promise asks the sender to wait until the peer has read. */
-  write(line: string): void | Promise<void> {
-    this.#next.push(line, "\n");
-    this.#size += line.length + 1;
-    this.#writing ??= this.#flush();
-    if (this.#size > WAITING_MAX) return this.#writing;
-  }
-
-  /** Characters that wait behind what is being written. */
-  get waiting(): number {
-    return this.#size;
-  }
-
-  /** Resolves when nothing waits to be written. */
-  async idle(): Promise<void> {
-    await this.#writing;
-  }
-
-  async #flush(): Promise<void> {
-    try {
-      while (this.#next.length > 0) {
-        const bytes = new TextEncoder().encode(this.#next.splice(0).join(""));
-        this.#size = 0;
-        for (let done = 0; done < bytes.length;) {
-          done += await this.#conn.write(bytes.subarray(done));
-        }
-      }
-    } catch {
-      // The peer is gone; reading from it ends too, and that ends the connection.
-      closeQuietly(this.#conn);
-    } finally {
-      this.#writing = undefined;
-    }
   }
 }
 

@@ -16,3 +16,19 @@ export function formatDuration(ms: number): string {
   }
   return text;
 }
+
+const SIZES: Record<string, number> = { ms: 1, ...Object.fromEntries(UNITS) };
+
+/**
+ * Reads a duration as {@linkcode formatDuration} writes it.
+ *
+ * @returns milliseconds; undefined when the text is no duration, for one without a unit too.
+ */
+export function parseDuration(text: string): number | undefined {
+  if (!/^(\d+(\.\d+)?(ms|h|m|s))+$/.test(text)) return undefined;
+  let ms = 0;
+  for (const [, count, unit] of text.matchAll(/([\d.]+)(ms|h|m|s)/g)) {
+    ms += Number(count) * SIZES[unit];
+  }
+  return ms;
+}

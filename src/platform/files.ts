@@ -95,6 +95,17 @@ export function checkPrivate(path: string, mode: number, kind: "file" | "dir" | 
   return true;
 }
 
+/** Whether there is anything at a path. */
+export function exists(path: string): boolean {
+  try {
+    Deno.lstatSync(path);
+    return true;
+  } catch (error) {
+    if (error instanceof Deno.errors.NotFound) return false;
+    throw error;
+  }
+}
+
 /** Makes a directory of ours with mode 0700, or checks the one that is there. */
 export function ensurePrivateDir(path: string): void {
   if (checkPrivate(path, 0o700, "dir")) return;

@@ -25,7 +25,7 @@ export class LogFile implements Log {
   #options: Required<LogFileOptions>;
   #file: Deno.FsFile | undefined;
   #size = 0;
-  #secrets: string[] = [];
+  readonly #secrets = new Set<string>();
 
   constructor(options: LogFileOptions) {
     this.#options = { max_bytes: 10 * 1024 * 1024, keep: 5, ...options };
@@ -33,7 +33,7 @@ export class LogFile implements Log {
 
   /** Values that are masked wherever they would appear. Short ones are ignored. */
   mask(...secrets: (string | undefined)[]): void {
-    for (const secret of secrets) if (secret && secret.length >= 8) this.#secrets.push(secret);
+    for (const secret of secrets) if (secret && secret.length >= 8) this.#secrets.add(secret);
   }
 
   debug(message: string, fields?: Record<string, unknown>): void {

@@ -15,11 +15,20 @@ export interface HomePaths {
   anchors: string;
   /** The bus, a write-ahead log for observers of all sessions. */
   bus: string;
-  /** The database: tasks. SQLite keeps two more files beside it. */
+  /** The cortex's own directory, and the audit trail of automatic memory writes in it. */
+  cortex: string;
+  curator_audit: string;
+  /** The files of missions, a directory each. */
+  missions: string;
+  /** What tasks made, a directory each. */
+  artifacts: string;
+  /** The database: memory, missions, tasks. SQLite keeps two more files beside it. */
   state_db: string;
   /** Where `svc update` puts the binary. */
   binary: string;
   config: string;
+  /** The operator's tool servers. */
+  policy: string;
   log_dir: string;
   log: string;
 }
@@ -55,9 +64,14 @@ export function homePaths(env: Env, uid: number | null): HomePaths {
     journal_links: join(home, "journals"),
     anchors: join(home, "ledger"),
     bus: join(home, "bus"),
+    cortex: join(home, "cortex"),
+    curator_audit: join(home, "cortex", "curator-audit.jsonl"),
+    missions: join(home, "missions"),
+    artifacts: join(home, "artifacts"),
     state_db: join(home, "state.db"),
     binary: join(home, "bin", Deno.build.os === "windows" ? "svc.exe" : "svc"),
     config: join(home, "daemon.toml"),
+    policy: join(home, "policy.yaml"),
     log_dir,
     log: join(log_dir, "daemon.ndjson"),
   };

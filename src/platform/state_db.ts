@@ -44,6 +44,91 @@ const MIGRATIONS: readonly string[] = [
     updated_at TEXT NOT NULL,
     PRIMARY KEY (scope, key)
   ) STRICT;`,
+  `CREATE TABLE missions (
+    id TEXT PRIMARY KEY,
+    session_id TEXT NOT NULL,
+    owns_session INTEGER NOT NULL,
+    workdir TEXT NOT NULL,
+    spec TEXT NOT NULL,
+    options TEXT NOT NULL,
+    status TEXT NOT NULL CHECK (status IN ('running', 'completed', 'failed', 'cancelled')),
+    error TEXT,
+    created_at TEXT NOT NULL,
+    completed_at TEXT,
+    branch TEXT,
+    base TEXT,
+    cost_usd REAL NOT NULL DEFAULT 0,
+    released INTEGER NOT NULL DEFAULT 0
+  ) STRICT;
+  CREATE INDEX missions_by_status ON missions (status, id);
+  CREATE TABLE mission_tasks (
+    mission_id TEXT NOT NULL,
+    task_id TEXT NOT NULL,
+    status TEXT NOT NULL,
+    attempts INTEGER NOT NULL DEFAULT 0,
+    session_id TEXT,
+    "commit" TEXT,
+    error TEXT,
+    started_at TEXT,
+    completed_at TEXT,
+    PRIMARY KEY (mission_id, task_id)
+  ) STRICT;
+  CREATE TABLE mission_criteria (
+    mission_id TEXT NOT NULL,
+    ac_id TEXT NOT NULL,
+    status TEXT NOT NULL,
+    tier TEXT,
+    failure_class TEXT,
+    evidence_ref TEXT,
+    rewritten TEXT,
+    PRIMARY KEY (mission_id, ac_id)
+  ) STRICT;
+  CREATE TABLE mission_log (
+    seq INTEGER PRIMARY KEY AUTOINCREMENT,
+    mission_id TEXT NOT NULL,
+    at TEXT NOT NULL,
+    task_id TEXT,
+    ac_id TEXT,
+    event TEXT NOT NULL,
+    detail TEXT
+  ) STRICT;
+  CREATE INDEX mission_log_by_mission ON mission_log (mission_id, seq);`,
+  `DROP TABLE memory;
+  CREATE TABLE memory (
+    seq INTEGER PRIMARY KEY AUTOINCREMENT,
+    entry_id TEXT NOT NULL UNIQUE,
+    category TEXT NOT NULL CHECK (
+      category IN ('fact', 'preference', 'pattern', 'gotcha', 'anti_pattern', 'fix')),
+    scope TEXT NOT NULL CHECK (scope IN ('Session', 'Worker', 'AllSessions', 'Global', 'Always')),
+    owner TEXT NOT NULL,
+    content TEXT NOT NULL,
+    tags TEXT NOT NULL,
+    content_sha TEXT NOT NULL,
+    created_at TEXT NOT NULL,
+    updated_at TEXT NOT NULL,
+    words TEXT NOT NULL,
+    UNIQUE (scope, owner, category, content_sha)
+  ) STRICT;
+  CREATE VIRTUAL TABLE memory_words USING fts5 (
+    words, content = 'memory', content_rowid = 'seq', tokenize = 'porter unicode61');
+  INSERT INTO memory_words (memory_words, rank) VALUES ('secure-delete', 1);
+  CREATE TRIGGER memory_inserted AFTER INSERT ON memory BEGIN
+    INSERT INTO memory_words (rowid, words) VALUES (new.seq, new.words);
+  END;
+  CREATE TRIGGER memory_deleted AFTER DELETE ON memory BEGIN
+    INSERT INTO memory_words (memory_words, rowid, words) VALUES ('delete', old.seq, old.words);
+  END;
+  CREATE TABLE memory_held (entry_id TEXT PRIMARY KEY, entry TEXT NOT NULL) STRICT, WITHOUT ROWID;
+  CREATE TABLE paused_lobes (lobe TEXT PRIMARY KEY) STRICT, WITHOUT ROWID;`,
+  `ALTER TABLE tasks ADD COLUMN hired INTEGER NOT NULL DEFAULT 0;
+  CREATE INDEX task_log_by_task ON task_log (task_id, seq);
+  CREATE TABLE task_callbacks (
+    task_id TEXT PRIMARY KEY,
+    url TEXT NOT NULL,
+    key_id TEXT NOT NULL,
+    tries INTEGER NOT NULL DEFAULT 0,
+    not_before INTEGER NOT NULL DEFAULT 0
+  ) STRICT, WITHOUT ROWID;`,
 ];
 
 /** SQLite keeps its write-ahead log and its shared memory beside the database. */

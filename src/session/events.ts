@@ -4,9 +4,13 @@
  */
 
 export type Approval = "auto" | "ask" | "read_only";
+/** Whether a session may use the tools of trusted servers (product.md, Tool-protocol catalog). */
+export type Trust = "trusted" | "untrusted";
 export type Decision = "allow" | "allow_always" | "deny";
 export type StopReason = "ok" | "cancelled" | "error" | "budget" | "critic" | "interrupted";
 export type LaneKind = "main" | "tool" | "mission_task" | "lobe" | "router";
+/** How much a note matters. */
+export type Severity = "info" | "warning" | "error";
 export type LaneStatus = "pending" | "running" | "blocked" | "done" | "errored" | "cancelled";
 
 /** Steps of repairing a criterion that failed, T1 intent match to T8 soft pass (contract.md section 4). */
@@ -31,6 +35,14 @@ export type CheckpointState = Record<string, unknown>;
 /** What the transcript had made of them. */
 export type CheckpointTranscript = Record<string, unknown>;
 
+/** A mission at its beginning; the figures count what its spec has. */
+interface MissionBegin {
+  mission_id: string;
+  name: string;
+  tasks: number;
+  criteria: number;
+}
+
 /** The fields of each event type. */
 export interface EventData {
   "session.created": {
@@ -39,6 +51,8 @@ export interface EventData {
     title: string;
     approval: Approval;
     budget_usd?: number;
+    /** Journals from before it was recorded have none: those sessions are trusted. */
+    trust?: Trust;
   };
   "user.message": { message_id: string; text: string; client_message_id?: string };
   "turn.started": { turn_id: string; model: string };
@@ -58,6 +72,8 @@ export interface EventData {
     duration_ms: number;
     output: string;
     truncated: boolean;
+    /** Of a command that ran to its end. */
+    exit_code?: number;
   };
   "approval.requested": {
     approval_id: string;
@@ -85,6 +101,8 @@ export interface EventData {
     tokens_cached: number;
     /** The last seq that the model call behind these figures was built from. */
     seen_seq: number;
+    /** The lane whose call it was, when it was not the main one's. */
+    lane_id?: string;
   };
   "session.paused": { reason: "operator" | "daemon_shutdown" };
   "session.resumed": { reason: "operator" | "daemon_started" };
@@ -103,12 +121,38 @@ export interface EventData {
     evidence_ref?: string;
     failure_class?: "code_bug" | "ac_bug" | "environment";
   };
+  "mission.created": MissionBegin;
+  /** It goes on: with another daemon, or because it was asked to after a failure. */
+  "mission.resumed": MissionBegin;
+  "mission.task_started": {
+    mission_id: string;
+    task_id: string;
+    lane_id: string;
+    /** The session that works on it. */
+    session_id: string;
+    attempt: number;
+  };
+  "mission.task_completed": {
+    mission_id: string;
+    task_id: string;
+    status: "completed" | "failed" | "cancelled";
+    commit?: string;
+    error?: string;
+  };
+  "mission.conflict": { mission_id: string; task_id?: string; files: string[] };
+  "mission.completed": {
+    mission_id: string;
+    status: "completed" | "failed" | "cancelled";
+    error?: string;
+  };
   "lane.created": {
     lane_id: string;
     kind: LaneKind;
     parent_lane_id?: string;
     label: string;
     started_at: string;
+    /** The tool call that runs in it. */
+    call_id?: string;
   };
   "lane.status": {
     lane_id: string;
@@ -125,8 +169,21 @@ export interface EventData {
     tokens_out: number;
     tokens_cached: number;
   };
-  "lane.note": { lane_id: string; text: string; reason_code: string };
+  "lane.note": {
+    lane_id: string;
+    text: string;
+    reason_code: string;
+    /** Of a published note ({@linkcode PUBLISHED}). */
+    note?: { tags: string[]; severity: Severity; by: string };
+  };
   "lane.killed": { lane_id: string; reason: string; actor: string };
+  /** What a turn's first model call is given of the memory. */
+  "memory.recalled": {
+    turn_id: string;
+    entries: { entry_id: string; category: string; scope: string }[];
+    text: string;
+  };
+  "memory.written": { entry_id: string; category: string; scope: string; content_sha: string };
 }
 
 export type EventType = keyof EventData;
@@ -148,6 +205,9 @@ export const MAIN_LANE = "main";
 
 /** The `reason_code` of the note before a model call is tried again: what it said so far is void. */
 export const MODEL_RETRY = "model_retry";
+
+/** The `reason_code` of a note that was published to the session. */
+export const PUBLISHED = "published";
 
 /** The `reason_code`s of the notes that pin a lane and let it go. */
 export const PINNED = "pinned";

@@ -3,7 +3,8 @@ import { basename, join } from "@std/path";
 import { messageOf, SvcError } from "../platform/errors.ts";
 import { ensurePrivateDir, removeTemporaries } from "../platform/files.ts";
 import type { Log } from "../platform/log.ts";
-import type { Approval } from "./events.ts";
+import { isWithin } from "../platform/paths.ts";
+import type { Approval, Trust } from "./events.ts";
 import { MAIN_LANE } from "./events.ts";
 import type { Ids } from "./ids.ts";
 import { type IndexEntries, IndexFile, MISSING } from "./index_file.ts";
@@ -21,6 +22,10 @@ export interface CreateOptions {
   title?: string;
   approval: Approval;
   budget_usd?: number;
+  /** Default trusted; who starts a session for another hands its own down. */
+  trust?: Trust;
+  /** The directory whose `.svc` keeps the journal, for a workdir that will be removed. */
+  journal_root?: string;
 }
 
 /** A session as lists show it (contract.md section 5). */
@@ -36,6 +41,7 @@ export interface SessionItem {
   last_seq: number;
   last_event_at: string;
   approval: Approval;
+  trust: Trust;
   budget_usd?: number;
   cost_usd: number;
   pending_approvals: number;
@@ -146,7 +152,10 @@ export class Hub {
       throw new SvcError(
         reason.includes("schema version") ? "schema_version" : "internal",
         `session ${id} is unreadable: ${reason}`,
-        { hint: `its journal is kept as it is: ${unreadable.journal_path}` },
+        {
+          hint: `its journal is kept as it is: ${unreadable.journal_path}; ` +
+            "session.kill takes the session out of the list",
+        },
       );
     }
     throw new SvcError("not_found", `there is no session ${JSON.stringify(id)}`, {
@@ -181,16 +190,16 @@ export class Hub {
     return item;
   }
 
-  /** Paths that the tools of a session must not see (architecture: neither jail sees them). */
-  hiddenFrom(session: Session): string[] {
-    const { workdir } = session.state;
+  /** Paths that tools must not see which work in a directory (architecture: neither jail sees them). */
+  hiddenFrom(workdir: string): string[] {
     const hidden = new Set([this.#parts.home, join(workdir, ".svc")]);
-    for (const other of this.#sessions.values()) {
-      const { workdir: theirs } = other.state;
-      if (theirs === workdir) continue;
+    for (const session of this.#sessions.values()) {
       // An ended session's directory is free again, its journal is not.
-      hidden.add(other.final ? join(theirs, ".svc") : theirs);
+      hidden.add(ownDir(session.journal.path));
+      const { workdir: theirs } = session.state;
+      if (!session.final && theirs !== workdir) hidden.add(theirs);
     }
+    for (const { journal_path } of this.#unreadable.values()) hidden.add(ownDir(journal_path));
     return [...hidden];
   }
 
@@ -204,16 +213,17 @@ export class Hub {
   async create(options: CreateOptions): Promise<Session> {
     await this.ready;
     const { ids, home, journal_links } = this.#parts;
+    const { journal_root, ...told } = options;
     const workdir = await checkWorkdir(options.workdir, home);
     const id = ids.next("sess");
-    const dir = makeSessionDir(workdir, id);
+    const dir = makeSessionDir(journal_root ?? workdir, id);
     const journal_path = join(dir, "journal.ndjson");
     const link = join(journal_links, id);
     try {
       const journal = Journal.create(journal_path);
       const session = new Session(emptyState(id), journal, this.#session_parts);
       const title = options.title ?? (basename(workdir) || workdir);
-      const created = session.emit("session.created", { ...options, workdir, title });
+      const created = session.emit("session.created", { ...told, workdir, title });
       const main = session.emit("lane.created", {
         lane_id: MAIN_LANE,
         kind: "main",
@@ -237,6 +247,13 @@ export class Hub {
 
   /** Takes back what was made of a session that could not be recorded. */
   async #discard(id: string, dir: string, link: string): Promise<void> {
+    this.#drop(id);
+    await Deno.remove(link).catch(() => {});
+    await Deno.remove(dir, { recursive: true }).catch(() => {});
+  }
+
+  /** Forgets a session, in memory. */
+  #drop(id: string): void {
     const session = this.#sessions.get(id);
     if (session !== undefined) {
       this.#awake.delete(session);
@@ -247,15 +264,40 @@ export class Hub {
     this.#sessions.delete(id);
     delete this.#indexed[id];
     this.#forgetDerived();
-    await Deno.remove(link).catch(() => {});
-    await Deno.remove(dir, { recursive: true }).catch(() => {});
   }
 
-  /** Ends a session for good. @throws {SvcError} not_found or `ended`. */
-  async kill(id: string): Promise<void> {
+  /**
+   * Ends a session for good. One that cannot be read is taken out of the lists; its journal stays
+   * where and as it is.
+   *
+   * @throws {SvcError} not_found or `ended`.
+   */
+  async kill(id: string, reason: "killed" | "completed" = "killed"): Promise<void> {
+    await this.ready;
+    if (this.#unreadable.has(id)) return await this.#forget([id]);
     const session = await this.get(id);
-    await session.kill();
+    await session.kill(reason);
     this.#parts.onEnded(session);
+    await this.#save();
+  }
+
+  /** Takes sessions that have ended out of the lists whose journals lay in a directory now gone. */
+  async forgetWithin(dir: string): Promise<void> {
+    await this.ready;
+    const ids = [...this.#sessions.values()]
+      .filter((session) => session.final && isWithin(session.journal.path, dir))
+      .map((session) => session.id);
+    if (ids.length > 0) await this.#forget(ids);
+  }
+
+  async #forget(ids: readonly string[]): Promise<void> {
+    for (const id of ids) {
+      this.#unreadable.delete(id);
+      this.#drop(id);
+      for (const path of [join(this.#parts.journal_links, id), this.anchorPath(id)]) {
+        await Deno.remove(path).catch(ifMissing);
+      }
+    }
     await this.#save();
   }
 
@@ -478,6 +520,11 @@ export class Hub {
   }
 }
 
+/** The `.svc` that a session's journal is in. */
+function ownDir(journal_path: string): string {
+  return join(journal_path, "..", "..", "..");
+}
+
 function toItem(state: SessionState): SessionItem {
   return {
     id: state.id,
@@ -491,6 +538,7 @@ function toItem(state: SessionState): SessionItem {
     last_seq: state.last_seq,
     last_event_at: state.last_event_at,
     approval: state.approval,
+    trust: state.trust,
     budget_usd: state.budget_usd,
     cost_usd: state.cost_usd,
     pending_approvals: state.pending_approvals.length,
@@ -498,10 +546,14 @@ function toItem(state: SessionState): SessionItem {
   };
 }
 
+function ifMissing(error: unknown): void {
+  if (!(error instanceof Deno.errors.NotFound)) throw error;
+}
+
 async function* readDirIfAny(path: string): AsyncGenerator<Deno.DirEntry> {
   try {
     yield* Deno.readDir(path);
   } catch (error) {
-    if (!(error instanceof Deno.errors.NotFound)) throw error;
+    ifMissing(error);
   }
 }

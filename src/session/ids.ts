@@ -2,7 +2,7 @@ import { monotonicUlid } from "@std/ulid";
 
 /** Makes ids of the shape `<prefix>_<ULID>`. */
 export interface Ids {
-  next(prefix: "sess" | "msg" | "turn" | "appr" | "call" | "lane"): string;
+  next(prefix: "sess" | "msg" | "turn" | "appr" | "call" | "lane" | "mem"): string;
 }
 
 /** Ids that sort by the time they were made. */

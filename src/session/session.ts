@@ -345,7 +345,7 @@ export class Session {
   }
 
   /** Ends the session for good; its tools get 5 s to stop. @throws {SvcError} `ended`. */
-  async kill(): Promise<void> {
+  async kill(reason: "killed" | "completed" = "killed"): Promise<void> {
     this.#requireOpen();
     this.#closing = true;
     await this.#stopTurn("cancelled", 0);
@@ -354,7 +354,7 @@ export class Session {
     }
     await this.lanes.killAll("the session was killed", "session.kill");
     await this.lanes.move(MAIN_LANE, "cancelled", "the session was killed", "killed");
-    await this.emit("session.ended", { reason: "killed" });
+    await this.emit("session.ended", { reason });
     this.#transcript = undefined;
     this.journal.release();
   }

@@ -6,10 +6,12 @@ import type {
   Approval,
   CheckpointState,
   ContentBlock,
+  EventData,
   LaneKind,
   LaneStatus,
   SessionEvent,
   StopReason,
+  Trust,
 } from "./events.ts";
 import { MAIN_LANE, MODEL_RETRY, PINNED, UNPINNED } from "./events.ts";
 
@@ -45,6 +47,16 @@ export interface PendingApproval {
   requested_at: string;
 }
 
+/** A step of repairing a criterion. */
+export type TierChange = Omit<EventData["descent.tier_changed"], "ac_id"> & { at: string };
+
+/** What a criterion of a mission went through. */
+export interface Descent {
+  ac_id: string;
+  /** Oldest first. */
+  changes: TierChange[];
+}
+
 /** The turn in flight. */
 export interface OpenTurn {
   turn_id: string;
@@ -67,12 +79,16 @@ export interface SessionState {
   last_seq: number;
   last_event_at: string;
   approval: Approval;
+  /** Fixed at creation. */
+  trust: Trust;
   budget_usd?: number;
   cost_usd: number;
   tokens_in: number;
   tokens_out: number;
   tokens_cached: number;
   messages_count: number;
+  /** Id of the person's last message; empty before the first. */
+  last_message_id: string;
   /** Cost by the hour, oldest first: it outlives the events that retention rewrites. */
   cost_hours: HourCost[];
   paused_by?: "operator" | "daemon_shutdown";
@@ -80,6 +96,8 @@ export interface SessionState {
   turn?: OpenTurn;
   lanes: Lane[];
   pending_approvals: PendingApproval[];
+  /** What the criteria of missions went through, the one that changed last at the end. */
+  descents: Descent[];
   /** What `allow_always` was said to. */
   allowed: string[];
   /** Recent client_message_ids and what was answered to them. */
@@ -92,6 +110,9 @@ type CheckpointedState = Omit<SessionState, "sent"> & {
 
 /** How many client_message_ids are remembered: a client retries soon or never. */
 const SENT_KEPT = 256;
+/** Criteria whose descent is kept, and how many of its newest steps. */
+const DESCENTS_KEPT = 200;
+const TIER_CHANGES_KEPT = 64;
 /** Finished tool lanes kept for listing. */
 const LANES_KEPT = 64;
 
@@ -108,14 +129,17 @@ export function emptyState(id: string): SessionState {
     last_seq: 0,
     last_event_at: "",
     approval: "ask",
+    trust: "trusted",
     cost_usd: 0,
     tokens_in: 0,
     tokens_out: 0,
     tokens_cached: 0,
     messages_count: 0,
+    last_message_id: "",
     cost_hours: [],
     lanes: [],
     pending_approvals: [],
+    descents: [],
     allowed: [],
     sent: new Map(),
   };
@@ -140,6 +164,27 @@ export function laneEnded(lane: Lane): boolean {
   return LANE_MOVES[lane.status].length === 0;
 }
 
+/**
+ * The approvals that still wait after an event. One goes with its decision and with the lane that
+ * asked; the main lane's go with the turn.
+ */
+export function stillPending<T extends { approval_id: string; lane_id: string }>(
+  pending: T[],
+  { type, data }: SessionEvent,
+): T[] {
+  switch (type) {
+    case "approval.resolved":
+      return pending.filter((it) => it.approval_id !== data.approval_id);
+    case "turn.completed":
+      return pending.filter((it) => it.lane_id !== MAIN_LANE);
+    case "lane.status":
+      if (LANE_MOVES[data.status].length > 0) return pending;
+      return pending.filter((it) => it.lane_id !== data.lane_id);
+    default:
+      return pending;
+  }
+}
+
 /** What a checkpoint keeps of a state. */
 export function stateToCheckpoint({ sent, ...state }: SessionState): CheckpointState {
   return { ...state, sent: [...sent] };
@@ -160,12 +205,14 @@ export function applyToState(state: SessionState, event: SessionEvent): void {
       state.model = event.data.model;
       state.title = event.data.title;
       state.approval = event.data.approval;
+      state.trust = event.data.trust ?? "trusted";
       state.budget_usd = event.data.budget_usd;
       state.started_at = event.at;
       break;
     case "user.message": {
       state.messages_count++;
       const { client_message_id, message_id } = event.data;
+      state.last_message_id = message_id;
       if (client_message_id !== undefined) {
         state.sent.set(client_message_id, { message_id, seq: event.seq });
         if (state.sent.size > SENT_KEPT) state.sent.delete(state.sent.keys().next().value!);
@@ -185,8 +232,10 @@ export function applyToState(state: SessionState, event: SessionEvent): void {
       if (state.turn) state.turn.text += event.data.text;
       break;
     case "cost.tick": {
-      const { usd_delta, tokens_in, tokens_out, tokens_cached } = event.data;
-      for (const total of [state.turn?.usage, state]) {
+      const { usd_delta, tokens_in, tokens_out, tokens_cached, lane_id = MAIN_LANE } = event.data;
+      // What another lane spends beside a turn is the session's alone.
+      const turn = lane_id === MAIN_LANE ? state.turn : undefined;
+      for (const total of [turn?.usage, state]) {
         if (total === undefined) continue;
         total.tokens_in += tokens_in;
         total.tokens_out += tokens_out;
@@ -194,9 +243,9 @@ export function applyToState(state: SessionState, event: SessionEvent): void {
       }
       state.cost_usd += usd_delta;
       addHourCost(state.cost_hours, event.at, usd_delta, tokens_in + tokens_out);
-      if (state.turn) {
-        state.turn.usage.usd += usd_delta;
-        state.turn.step_start = state.turn.text.length;
+      if (turn) {
+        turn.usage.usd += usd_delta;
+        turn.step_start = turn.text.length;
       }
       break;
     }
@@ -218,16 +267,15 @@ export function applyToState(state: SessionState, event: SessionEvent): void {
     case "approval.resolved": {
       const { approval_id, decision } = event.data;
       const approval = state.pending_approvals.find((it) => it.approval_id === approval_id);
-      state.pending_approvals = state.pending_approvals.filter((it) => it !== approval);
+      withdrawApprovals(state, event);
       if (decision === "allow_always" && approval && !state.allowed.includes(approval.rule)) {
         state.allowed.push(approval.rule);
       }
-      state.activity = activityOf(state);
       break;
     }
     case "turn.completed":
       state.turn = undefined;
-      withdrawApprovals(state, MAIN_LANE);
+      withdrawApprovals(state, event);
       state.last_stop = event.data.stop_reason;
       if (event.data.message !== "") state.messages_count++;
       break;
@@ -243,6 +291,9 @@ export function applyToState(state: SessionState, event: SessionEvent): void {
       state.state = "ended";
       state.activity = "idle";
       state.ended_at = event.at;
+      break;
+    case "descent.tier_changed":
+      addTierChange(state.descents, event.at, event.data);
       break;
     case "lane.created": {
       const { lane_id, kind, label, started_at, parent_lane_id } = event.data;
@@ -265,9 +316,8 @@ export function applyToState(state: SessionState, event: SessionEvent): void {
     }
     case "lane.status": {
       const lane = findLane(state, event.data.lane_id);
-      if (lane === undefined) break;
-      lane.status = event.data.status;
-      if (laneEnded(lane)) withdrawApprovals(state, lane.lane_id);
+      if (lane) lane.status = event.data.status;
+      withdrawApprovals(state, event);
       break;
     }
     case "lane.delta": {
@@ -299,9 +349,8 @@ function activityOf({ turn, pending_approvals }: SessionState): SessionState["ac
   return pending_approvals.length > 0 ? "awaiting_approval" : "idle";
 }
 
-/** Nobody waits any more for what a lane asked. */
-function withdrawApprovals(state: SessionState, lane_id: string): void {
-  state.pending_approvals = state.pending_approvals.filter((it) => it.lane_id !== lane_id);
+function withdrawApprovals(state: SessionState, event: SessionEvent): void {
+  state.pending_approvals = stillPending(state.pending_approvals, event);
   state.activity = activityOf(state);
 }
 
@@ -315,6 +364,17 @@ function addHourCost(hours: HourCost[], at: string, usd: number, tokens: number)
   } else {
     hours.push({ at: start, usd, tokens });
   }
+}
+
+function addTierChange(
+  descents: Descent[],
+  at: string,
+  { ac_id, ...change }: EventData["descent.tier_changed"],
+): void {
+  const before = descents.findIndex((it) => it.ac_id === ac_id);
+  const [{ changes }] = before < 0 ? [{ changes: [] }] : descents.splice(before, 1);
+  descents.push({ ac_id, changes: [...changes, { ...change, at }].slice(-TIER_CHANGES_KEPT) });
+  if (descents.length > DESCENTS_KEPT) descents.shift();
 }
 
 /** The lane of that id, if it is still known. */

@@ -1,6 +1,13 @@
 import { assert, assertEquals } from "@std/assert";
 import type { EventData, EventType, LaneStatus, SessionEvent } from "./events.ts";
-import { applyToState, emptyState, findLane, laneEnded, laneMayMove } from "./state.ts";
+import {
+  applyToState,
+  emptyState,
+  findLane,
+  laneEnded,
+  laneMayMove,
+  stateToCheckpoint,
+} from "./state.ts";
 
 const at = "2026-01-02T03:04:05.678Z";
 
@@ -86,6 +93,16 @@ Deno.test("a turn: activity, text, usage, totals, messages", () => {
   fold.add("turn.started", { turn_id: "turn_2", model: "m/m" }).tick(1, 1)
     .add("turn.completed", { turn_id: "turn_2", stop_reason: "error", message: "", usage });
   assertEquals([state.tokens_in, state.cost_usd, state.messages_count], [12, 1.75, 2]);
+});
+
+Deno.test("what another lane spends is the session's cost, and none of the turn in flight", () => {
+  const fold = new Fold().created().add("turn.started", { turn_id: "turn_1", model: "m/m" })
+    .text("one ").tick(1, 0.5).text("two");
+  const tokens = { tokens_in: 5, tokens_out: 5, tokens_cached: 0 };
+  fold.add("cost.tick", { usd_delta: 1, ...tokens, seen_seq: 0, lane_id: "lane_1" });
+  const { turn, tokens_in, cost_usd } = fold.state;
+  assertEquals([turn?.usage.tokens_in, turn?.usage.usd, turn?.step_start], [1, 0.5, 4]);
+  assertEquals([tokens_in, cost_usd], [6, 1.5]);
 });
 
 Deno.test("a retry takes back the text of its model call, and of no earlier one", () => {
@@ -183,4 +200,37 @@ Deno.test("events of unknown types and of unknown lanes only move last_seq", () 
     content_block: { type: "text", text: "x" },
   });
   assertEquals(fold.state, { ...before, last_seq: 5, last_event_at: at });
+});
+
+Deno.test("the descent of a criterion is bounded, and outlives a checkpoint", () => {
+  const fold = new Fold().created();
+  for (let n = 1; n <= 70; n++) {
+    fold.add("descent.tier_changed", {
+      ac_id: "a",
+      tier: "T2",
+      status: "failed",
+      evidence_ref: `m#${n}`,
+    });
+  }
+  fold.add("descent.tier_changed", { ac_id: "b", tier: "T1", status: "passed" });
+  fold.add("descent.tier_changed", { ac_id: "a", tier: "T4", status: "passed" });
+  const [b, a] = fold.state.descents;
+  assertEquals([b.ac_id, a.ac_id, a.changes.length], ["b", "a", 64]);
+  assertEquals(a.changes.at(-1), { tier: "T4", status: "passed", at });
+  assertEquals(a.changes[0].evidence_ref, "m#8");
+  const later = new Fold();
+  later.add("session.checkpoint", {
+    state: JSON.parse(JSON.stringify(stateToCheckpoint(fold.state))),
+    transcript: {},
+    chain: "",
+  });
+  assertEquals(later.state.descents, fold.state.descents);
+});
+
+Deno.test("criteria that were never heard of again are forgotten after two hundred others", () => {
+  const fold = new Fold().created();
+  for (let n = 0; n <= 200; n++) {
+    fold.add("descent.tier_changed", { ac_id: `ac-${n}`, tier: "T1", status: "running" });
+  }
+  assertEquals([fold.state.descents.length, fold.state.descents[0].ac_id], [200, "ac-1"]);
 });

@@ -12,6 +12,15 @@ export type Published = SessionEvent & { session_id: string; data_json: string }
 /** Which of the two forms of the main lane's text a subscriber wants. */
 export type Deltas = "session" | "lane" | "both";
 
+/** Picks the events that a client wants which takes the main lane's text in this form. */
+export function textForms(deltas: Deltas): (event: Pick<Numbered, "type" | "data">) => boolean {
+  return ({ type, data }) => {
+    if (type === "session.delta") return deltas !== "lane";
+    if (type !== "lane.delta" || deltas !== "session") return true;
+    return (data as EventData["lane.delta"]).lane_id !== MAIN_LANE;
+  };
+}
+
 /** What a subscription has to know of an event; `seq` is its place in the order of its source. */
 export interface Numbered {
   readonly seq: number;
@@ -44,7 +53,7 @@ export const WAITING_MAX = 1024;
 export class Subscription<E extends Numbered = Published> {
   readonly #source: Source<E>;
   readonly #sink: Sink<E>;
-  readonly #deltas: Deltas;
+  readonly #wants: (event: Numbered) => boolean;
   #last_seq: number;
   #queue: E[] = [];
   #pumping = false;
@@ -58,7 +67,7 @@ export class Subscription<E extends Numbered = Published> {
   ) {
     this.#source = source;
     this.#sink = sink;
-    this.#deltas = deltas;
+    this.#wants = textForms(deltas);
     this.#last_seq = since_seq;
   }
 
@@ -126,11 +135,7 @@ export class Subscription<E extends Numbered = Published> {
 
   #deliver(event: E): void | Promise<void> {
     this.#last_seq = event.seq;
-    if (this.#deltas === "lane" && event.type === "session.delta") return;
-    if (this.#deltas === "session" && event.type === "lane.delta") {
-      if ((event.data as EventData["lane.delta"]).lane_id === MAIN_LANE) return;
-    }
-    return this.#sink.deliver(event);
+    return this.#wants(event) ? this.#sink.deliver(event) : undefined;
   }
 
   /** Ends the subscription and tells the sink why; `undefined`: the session has ended. */

@@ -4,7 +4,7 @@
  * session costs no memory for its history.
  */
 import type { Message, ToolCall, ToolResult } from "../agent/models/model.ts";
-import { type CheckpointTranscript, MODEL_RETRY, type SessionEvent } from "./events.ts";
+import { type CheckpointTranscript, MAIN_LANE, MODEL_RETRY, type SessionEvent } from "./events.ts";
 
 interface Step {
   /** seq of its first event: what was sent later, the model had not seen. */
@@ -14,13 +14,21 @@ interface Step {
   results: ToolResult[];
 }
 
-type Item = { user: string; seq: number } | { step: Step };
+/** A message of the person, and what the memory had about it. */
+interface Said {
+  user: string;
+  seq: number;
+  memory?: string;
+}
+
+type Item = Said | { step: Step };
 
 interface Checkpointed {
   items: Item[];
-  waiting: { user: string; seq: number }[];
+  waiting: Said[];
   /** How many of the last outputs had not been elided. */
   full_outputs: number;
+  recalled?: string[];
 }
 
 /**
@@ -35,20 +43,27 @@ export class Transcript {
   /** The step that the model is writing, or whose calls run. */
   #step: Step | undefined;
   /** Messages that arrived during the current step: they follow it. */
-  #waiting: { user: string; seq: number }[] = [];
+  #waiting: Said[] = [];
   /** Whether the current step's text is complete (its cost.tick came). */
   #written = false;
   #outputs: ToolResult[] = [];
   #output_length = 0;
+  #recalled = new Set<string>();
 
   /** What a checkpoint keeps, taken between turns. */
   toCheckpoint(): CheckpointTranscript {
-    return { items: this.#items, waiting: this.#waiting, full_outputs: this.#outputs.length };
+    return {
+      items: this.#items,
+      waiting: this.#waiting,
+      full_outputs: this.#outputs.length,
+      recalled: [...this.#recalled],
+    };
   }
 
-  #restore({ items, waiting, full_outputs }: Checkpointed): void {
+  #restore({ items, waiting, full_outputs, recalled }: Checkpointed): void {
     this.#items = items;
     this.#waiting = waiting;
+    this.#recalled = new Set(recalled);
     const results = items.flatMap((item) => "step" in item ? item.step.results : []);
     this.#outputs = results.slice(results.length - full_outputs);
     this.#output_length = this.#outputs.reduce((sum, it) => sum + it.output.length, 0);
@@ -63,6 +78,12 @@ export class Transcript {
       case "user.message":
         this.#waiting.push({ user: event.data.text, seq: event.seq });
         break;
+      case "memory.recalled": {
+        const about = this.#waiting.at(-1);
+        if (about !== undefined) about.memory = event.data.text;
+        for (const { entry_id } of event.data.entries) this.#recalled.add(entry_id);
+        break;
+      }
       case "session.delta":
         this.#openStep(event.seq).text += event.data.text;
         break;
@@ -70,6 +91,7 @@ export class Transcript {
         if (event.data.reason_code === MODEL_RETRY && !this.#written) this.#step = undefined;
         break;
       case "cost.tick": {
+        if ((event.data.lane_id ?? MAIN_LANE) !== MAIN_LANE) break;
         const step = this.#openStep(event.seq);
         this.#place(event.data.seen_seq);
         this.#items.push({ step });
@@ -110,7 +132,8 @@ export class Transcript {
     const out: Message[] = [];
     for (const item of [...this.#items, ...this.#waiting]) {
       if ("user" in item) {
-        out.push({ role: "user", text: item.user });
+        const { user: text, memory } = item;
+        out.push(memory === undefined ? { role: "user", text } : { role: "user", text, memory });
         continue;
       }
       const { calls, results } = item.step;
@@ -121,6 +144,21 @@ export class Transcript {
       if (results.length > 0) out.push({ role: "tool", results });
     }
     return out;
+  }
+
+  /** The messages that no model call has seen. */
+  get waiting(): string[] {
+    return this.#waiting.map(({ user }) => user);
+  }
+
+  /** Ids of the memory's entries that the conversation has. */
+  get recalled(): ReadonlySet<string> {
+    return this.#recalled;
+  }
+
+  /** Text of the answer that the model is writing, as far as it has come. */
+  get writing(): string {
+    return this.#written ? "" : this.#step?.text ?? "";
   }
 
   /** Whether a message was sent that no model call has seen. */

@@ -37,6 +37,18 @@ class Conversation {
     this.add("cost.tick", { usd_delta: 0, ...tokens, seen_seq });
   }
 
+  /** What a model call of another lane costs, at any time. */
+  lobe(): void {
+    const tokens = { tokens_in: 1, tokens_out: 1, tokens_cached: 0 };
+    const seen_seq = this.events.length;
+    this.add("cost.tick", { usd_delta: 0, ...tokens, seen_seq, lane_id: "lane_1" });
+  }
+
+  recalled(...ids: string[]): void {
+    const entries = ids.map((entry_id) => ({ entry_id, category: "fact", scope: "Global" }));
+    this.add("memory.recalled", { turn_id: "turn", entries, text: `about ${ids.join()}` });
+  }
+
   retry(): void {
     this.add("lane.note", { lane_id: "main", text: "again", reason_code: "model_retry" });
   }
@@ -100,6 +112,7 @@ function randomConversation(seed: number) {
   };
   for (let turns = 1 + random.below(6); turns > 0; turns--) {
     for (let n = random.below(3); n >= 0; n--) say();
+    if (random.chance(0.3)) it.recalled(`mem_${++count}`);
     turn: for (let steps = 1 + random.below(5); steps > 0; steps--) {
       check("before a model call");
       const seen_seq = it.events.length;
@@ -114,6 +127,7 @@ function randomConversation(seed: number) {
         text += `part ${++count} `;
         it.text(`part ${count} `);
         if (random.chance(0.2)) say();
+        if (random.chance(0.2)) it.lobe();
         if (random.chance(0.08)) {
           answers.push(text);
           break turn;
@@ -213,4 +227,31 @@ Deno.test("old outputs are elided past 512 Ki characters, the newest ones never"
   assertEquals(it.live.messages(), it.rebuilt().messages());
   const events = it.events.filter((event) => event.type === "session.tool_completed");
   assert(events.every(({ data }) => data.output.length === size), "events keep their output");
+});
+
+Deno.test("what was recalled belongs to the message that it is about, beyond a checkpoint too", () => {
+  const it = new Conversation();
+  it.user("one");
+  it.user("two");
+  it.recalled("mem_1", "mem_2");
+  it.user("three");
+  assertEquals(it.live.waiting, ["one", "two", "three"]);
+  const seen = it.events.length;
+  it.text("answer");
+  it.tick(seen);
+  it.end("ok");
+  const messages = [
+    { role: "user", text: "one" },
+    { role: "user", text: "two", memory: "about mem_1,mem_2" },
+    { role: "user", text: "three" },
+    { role: "assistant", text: "answer", calls: [] },
+  ];
+  assertEquals(it.live.messages(), messages as Message[]);
+  assertEquals([...it.live.recalled], ["mem_1", "mem_2"]);
+  const restored = new Transcript();
+  const transcript = JSON.parse(JSON.stringify(it.live.toCheckpoint()));
+  const data = { state: {}, transcript, chain: "" };
+  restored.apply({ seq: 9, at, type: "session.checkpoint", data });
+  assertEquals(restored.messages(), messages as Message[]);
+  assertEquals([...restored.recalled], ["mem_1", "mem_2"]);
 });

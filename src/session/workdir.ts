@@ -52,35 +52,48 @@ export function sessionDir(workdir: string, session_id: string): string {
 }
 
 /**
- * Makes the directory of a session's journal, mode 0700 all the way, kept out of version control.
+ * Makes the directory of a session's journal; see {@linkcode makeOwnDir}.
  *
- * @throws {SvcError} validation when `.svc` of the workdir is not a private directory: a cloned
- * project could bring a link there.
+ * @throws {SvcError} validation when `.svc` of the workdir is not a private directory.
  */
 export function makeSessionDir(workdir: string, session_id: string): string {
+  return makeOwnDir(workdir, ["sessions", session_id]);
+}
+
+/**
+ * Makes a directory in the `.svc` of a workdir, mode 0700 all the way, kept out of version control.
+ *
+ * @param names the directories below `.svc`, outermost first.
+ * @returns its path.
+ * @throws {SvcError} validation when one of them is not a private directory: a cloned project could
+ * bring a link there.
+ */
+export function makeOwnDir(workdir: string, names: readonly string[]): string {
   const own = join(workdir, ".svc");
-  const sessions = join(own, "sessions");
-  const dir = join(sessions, session_id);
-  for (const path of [own, sessions, dir]) {
-    try {
-      Deno.mkdirSync(path, { mode: 0o700 });
-    } catch (error) {
-      if (!(error instanceof Deno.errors.AlreadyExists)) throw error;
-      try {
-        checkPrivate(path, 0o700, "dir");
-      } catch (cause) {
-        const { message, hint } = cause as SvcError;
-        throw new SvcError("validation", `the session cannot keep its journal: ${message}`, {
-          hint,
-          cause,
-        });
-      }
-    }
-  }
+  let path = own;
+  makePrivateDir(own, workdir);
+  for (const name of names) makePrivateDir(path = join(path, name), workdir);
   try {
     Deno.writeTextFileSync(join(own, ".gitignore"), "*\n", { createNew: true, mode: 0o600 });
   } catch (error) {
     if (!(error instanceof Deno.errors.AlreadyExists)) throw error;
   }
-  return dir;
+  return path;
+}
+
+function makePrivateDir(path: string, workdir: string): void {
+  try {
+    Deno.mkdirSync(path, { mode: 0o700 });
+  } catch (error) {
+    if (!(error instanceof Deno.errors.AlreadyExists)) throw error;
+    try {
+      checkPrivate(path, 0o700, "dir");
+    } catch (cause) {
+      const { message, hint } = cause as SvcError;
+      throw new SvcError("validation", `svc cannot keep its files in ${workdir}: ${message}`, {
+        hint,
+        cause,
+      });
+    }
+  }
 }

@@ -1,5 +1,9 @@
 import * as z from "zod";
+import { listDirectories } from "../platform/directories.ts";
 import { defineVerb } from "./define.ts";
+
+/** Directories that one answer of daemon.list_dirs has at most. */
+const DIRECTORIES_MAX = 1_000;
 
 const discovery = z.object({
   pid: z.int(),
@@ -38,6 +42,7 @@ export const daemonVerbs = [
     summary: "Gives the discovery record.",
     access: "read",
     rest: { method: "GET", path: "/v1/discover", status: 200, public: true, same_user: true },
+    secrets: ["token"],
     input: z.object({}),
     output: () => discovery,
     handle: ({ services }) => services.discovery(),
@@ -57,6 +62,7 @@ export const daemonVerbs = [
         rss_bytes: z.int(),
         heap_bytes: z.int(),
         sessions: z.int(),
+        agent_port: z.int().optional(),
         default_model: z.string(),
         models: z.array(
           z.object({ provider: z.string(), kind: z.string(), configured: z.boolean() }),
@@ -74,6 +80,7 @@ export const daemonVerbs = [
         rss_bytes: rss,
         heap_bytes: heapUsed,
         sessions: services.hub.size,
+        agent_port: services.agent_port(),
         default_model: services.models.defaultId(),
         models: services.models.list(),
       };
@@ -83,6 +90,8 @@ export const daemonVerbs = [
     name: "daemon.shutdown",
     summary: "Stops the daemon; turns get the grace period to reach a safe point.",
     access: "write",
+    destructive: true,
+    idempotent: true,
     input: z.object({ grace_s: z.int().min(0).max(3600).default(30) }),
     output: () => z.object({ grace_s: z.int() }),
     handle({ services }, { grace_s }) {
@@ -92,13 +101,62 @@ export const daemonVerbs = [
   }),
   defineVerb({
     name: "daemon.reload_config",
-    summary: "Reads daemon.toml again; a file with an error changes nothing.",
+    summary: "Reads daemon.toml and policy.yaml again; a file with an error changes nothing.",
     access: "write",
+    idempotent: true,
     input: z.object({}),
     output: () => z.object({}),
     async handle({ services }) {
       await services.reload_config();
       return {};
+    },
+  }),
+  defineVerb({
+    name: "daemon.list_dirs",
+    summary: "Lists the directories in a directory, to pick a workdir from.",
+    access: "read",
+    input: z.object({
+      path: z.string().min(1).optional()
+        .describe("Absolute path; by default default_workdir or the home directory"),
+      hidden: z.boolean().default(false).describe("Also those whose name begins with a dot"),
+    }),
+    output: () =>
+      z.object({
+        path: z.string(),
+        parent: z.string().optional(),
+        directories: z.array(
+          z.object({ name: z.string(), path: z.string(), repository: z.boolean() }),
+        ),
+        truncated: z.boolean(),
+      }),
+    handle: ({ services }, { path = services.start_dir(), hidden }) =>
+      listDirectories(path, { hidden, limit: DIRECTORIES_MAX }),
+  }),
+  defineVerb({
+    name: "daemon.verbs",
+    summary: "Lists every verb with the JSON Schema of what it takes.",
+    access: "read",
+    input: z.object({}),
+    output: () =>
+      z.object({
+        verbs: z.array(z.object({
+          name: z.string(),
+          summary: z.string(),
+          access: z.enum(["read", "write"]),
+          destructive: z.boolean(),
+          input: z.record(z.string(), z.unknown()).describe("JSON Schema"),
+        })),
+      }),
+    handle({ services }) {
+      return {
+        verbs: services.verbs().map(({ name, summary, access, destructive = false, input }) => {
+          const { $schema: _, ...schema } = z.toJSONSchema(input, {
+            io: "input",
+            unrepresentable: "any",
+          });
+          return { name, summary, access, destructive, input: schema };
+        }),
+      };
     },
   }),
 ];

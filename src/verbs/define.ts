@@ -61,10 +61,26 @@ export interface Abortable {
   readonly signal: AbortSignal;
 }
 
+/** How far a call has come; `progress` grows with every report. */
+export interface Progress {
+  readonly progress: number;
+  /** What `progress` will be at the end, where that is known. */
+  readonly total?: number;
+  readonly message?: string;
+}
+
+/** One call of a verb, as its door sees it. */
+export interface Call extends Abortable {
+  /** Takes reports of progress; absent where nobody asked for them. */
+  progress?(progress: Progress): void;
+}
+
 /** What a handler works with. */
 export interface Context extends Abortable {
   readonly services: Services;
   readonly caller: Caller;
+  /** Tells the caller how far the work is, if it wants to know. */
+  progress(progress: Progress): void;
 }
 
 /** Where a verb stands in the REST interface (contract.md section 3). */
@@ -91,11 +107,28 @@ export interface Verb {
   output(): z.ZodType;
   /** Whether it changes anything. */
   readonly access: "read" | "write";
+  /** It takes away something that cannot be had back. */
+  readonly destructive?: boolean;
+  /** The same call again changes nothing more. */
+  readonly idempotent?: boolean;
+  /**
+   * A tool name of the time before: the MCP tool is called just this, without the prefix of the
+   * others, and answers the bare result.
+   */
+  readonly legacy?: boolean;
+  /** Spoken between parts of svc; MCP clients are not offered it. */
+  readonly internal?: boolean;
+  /** The legacy verb that this one takes the place of. */
+  readonly replaces?: string;
+  /** Members of the result that no MCP client is told: what it hears, a model reads. */
+  readonly secrets?: readonly string[];
   readonly rest?: RestRoute;
   handle(context: Context, params: unknown): unknown;
 }
 
-interface Definition<I extends z.ZodType, O extends z.ZodType> {
+interface Definition<I extends z.ZodType, O extends z.ZodType>
+  extends
+    Pick<Verb, "destructive" | "internal" | "idempotent" | "legacy" | "replaces" | "secrets"> {
   name: string;
   summary: string;
   input: I;
@@ -108,11 +141,19 @@ interface Definition<I extends z.ZodType, O extends z.ZodType> {
   ): z.output<O> | Prepared<z.output<O>> | Promise<z.output<O> | Prepared<z.output<O>>>;
 }
 
+/** A verb whose name, parameters and result are known as types: the web app's client has them from it. */
+export interface TypedVerb<N extends string, I extends z.ZodType, O extends z.ZodType>
+  extends Verb {
+  readonly name: N;
+  readonly input: I;
+  output(): O;
+}
+
 /** Defines a verb; its handler's parameters and result are typed by the schemas. */
-export function defineVerb<I extends z.ZodType, O extends z.ZodType>(
-  definition: Definition<I, O>,
-): Verb {
-  return definition as unknown as Verb;
+export function defineVerb<const N extends string, I extends z.ZodType, O extends z.ZodType>(
+  definition: Definition<I, O> & { name: N },
+): TypedVerb<N, I, O> {
+  return definition as unknown as TypedVerb<N, I, O>;
 }
 
 /** A result whose JSON is at hand already, for answers that are asked for often and seldom change. */
@@ -151,7 +192,7 @@ export class Dispatcher {
    *
    * @throws {SvcError} validation for parameters that do not fit, and what the handler throws.
    */
-  async run(verb: Verb, params: unknown, caller: Caller, call: Abortable): Promise<unknown> {
+  async run(verb: Verb, params: unknown, caller: Caller, call: Call): Promise<unknown> {
     const parsed = verb.input.safeParse(params ?? {});
     if (!parsed.success) {
       throw new InvalidParams(`${verb.name}: ${explain(parsed.error)}`, {
@@ -165,6 +206,7 @@ export class Dispatcher {
       get signal() {
         return call.signal;
       },
+      progress: (report) => call.progress?.(report),
     };
     return await verb.handle(context, parsed.data);
   }

@@ -1,13 +1,9 @@
 import * as z from "zod";
-import type { EventData } from "../session/events.ts";
-import type { Session } from "../session/session.ts";
 import { defineVerb } from "./define.ts";
 import { session_id } from "./session.ts";
 
 const tier = z.enum(["T1", "T2", "T3", "T4", "T5", "T6", "T7", "T8"]);
 const status = z.enum(["pending", "running", "passed", "failed"]);
-
-type Change = EventData["descent.tier_changed"] & { at: string };
 
 export const descentVerbs = [
   defineVerb({
@@ -20,13 +16,13 @@ export const descentVerbs = [
         z.object({ ac_id: z.string(), tier, status, evidence_ref: z.string().optional() }),
       ),
     async handle({ services }, { session_id, ac_id }) {
-      const current = new Map<string, Change>();
-      for await (const change of changes(await services.hub.get(session_id))) {
-        if (ac_id === undefined || change.ac_id === ac_id) current.set(change.ac_id, change);
-      }
-      return [...current.values()].map(({ ac_id, tier, status, evidence_ref }) => {
-        return { ac_id, tier, status, evidence_ref };
-      });
+      const { descents } = (await services.hub.get(session_id)).state;
+      return descents
+        .filter((it) => ac_id === undefined || it.ac_id === ac_id)
+        .map(({ ac_id, changes }) => {
+          const { tier, status, evidence_ref } = changes.at(-1)!;
+          return { ac_id, tier, status, evidence_ref };
+        });
     },
   }),
   defineVerb({
@@ -46,17 +42,9 @@ export const descentVerbs = [
         })),
       }),
     async handle({ services }, { session_id, ac_id }) {
-      const attempts = [];
-      for await (const { ac_id: of, ...attempt } of changes(await services.hub.get(session_id))) {
-        if (of === ac_id) attempts.push(attempt);
-      }
+      const { descents } = (await services.hub.get(session_id)).state;
+      const attempts = descents.find((it) => it.ac_id === ac_id)?.changes ?? [];
       return { ac_id, attempts };
     },
   }),
 ];
-
-async function* changes({ journal }: Session): AsyncGenerator<Change> {
-  for await (const { type, at, data } of journal.read(journal.trimmed_seq)) {
-    if (type === "descent.tier_changed") yield { ...data, at };
-  }
-}

@@ -67,6 +67,8 @@ export const lanesVerbs = [
     name: "lanes.kill",
     summary: "Ends a lane and, by default, the lanes below it.",
     access: "write",
+    destructive: true,
+    idempotent: true,
     input: z.object({
       session_id,
       lane_id,
@@ -83,6 +85,7 @@ export const lanesVerbs = [
     name: "lanes.pin",
     summary: "Pins a lane, so that it stays listed after its end, or lets it go.",
     access: "write",
+    idempotent: true,
     input: z.object({ session_id, lane_id, pinned: z.boolean() }),
     output: () => z.object({ lane_id: z.string(), pinned: z.boolean() }),
     async handle({ services, caller }, { session_id, lane_id, pinned }) {

@@ -58,12 +58,13 @@ export const queueVerbs = [
     name: "queue.workers",
     summary: "Sets how many tasks of the queue run at once; without a count only tells.",
     access: "write",
+    idempotent: true,
     input: z.object({ count: z.int().min(0).max(WORKERS_MAX).optional() }),
     output: () => z.object({ workers: z.int(), busy: z.int() }),
     async handle({ services }, { count }) {
       const engine = await services.tasks();
-      if (count !== undefined) engine.setWorkers(count);
-      const { workers, busy } = engine.status();
+      if (count !== undefined) await engine.setWorkers(count);
+      const { workers, busy } = await engine.status();
       return { workers, busy };
     },
   }),
@@ -71,11 +72,12 @@ export const queueVerbs = [
     name: "queue.pause",
     summary: "Takes no more tasks from the queue; running ones go on.",
     access: "write",
+    idempotent: true,
     input: z.object({}),
     output: () => status,
     async handle({ services }) {
       const engine = await services.tasks();
-      engine.pause();
+      await engine.pause();
       return engine.status();
     },
   }),
@@ -83,11 +85,12 @@ export const queueVerbs = [
     name: "queue.resume",
     summary: "Takes tasks from the queue again.",
     access: "write",
+    idempotent: true,
     input: z.object({}),
     output: () => status,
     async handle({ services }) {
       const engine = await services.tasks();
-      engine.resume();
+      await engine.resume();
       return engine.status();
     },
   }),
@@ -100,7 +103,7 @@ export const queueVerbs = [
     input: z.object({ n: z.int().min(1).max(10_000).default(50) }),
     output: () => z.object({ entries: z.array(entry) }),
     async handle({ services }, { n }) {
-      return { entries: (await services.tasks()).log({ n }) };
+      return { entries: await (await services.tasks()).log({ n }) };
     },
   }),
 ];

@@ -1,9 +1,15 @@
 import type { DatabaseSync } from "node:sqlite";
 import type { Bus } from "../bus/bus.ts";
+import type { Cortex } from "../cortex/cortex.ts";
 import type { Config } from "../daemon/config.ts";
+import type { Sandbox, SandboxScope } from "../agent/sandbox.ts";
 import type { ModelRegistry } from "../agent/models/registry.ts";
+import type { ExternalServers } from "../mcp/external.ts";
+import type { MissionEngine } from "../mission/engine.ts";
 import type { Hub } from "../session/hub.ts";
 import type { TaskEngine } from "../tasks/engine.ts";
+import type { TuiHost } from "../tui/host.ts";
+import type { Verb } from "./define.ts";
 
 /** The discovery record (product.md). */
 export interface Discovery {
@@ -21,12 +27,32 @@ export interface Services {
   readonly bus: Bus;
   readonly models: ModelRegistry;
   readonly version: string;
+  /** The home of svc; no working directory lies in it. */
+  readonly home: string;
+  /** Where commands run. @throws {Error} when the sandbox asked for in daemon.toml does not work. */
+  sandbox(): Promise<Sandbox>;
+  /** What a command in a directory may see. */
+  scope(workdir: string): SandboxScope;
   /** The task engine, opened at its first use. @throws {SvcError} when its database will not do. */
   tasks(): Promise<TaskEngine>;
+  /** The missions, opened at their first use. @throws {SvcError} when the database will not do. */
+  missions(): Promise<MissionEngine>;
+  /** Memory and lobes, loaded at their first use. */
+  cortex(): Promise<Cortex>;
+  /** The terminal UI's instances, loaded at their first use. */
+  tui(): Promise<TuiHost>;
+  /** The tool servers of policy.yaml, loaded at their first use. */
+  tool_servers(): Promise<ExternalServers>;
   /** Opens `state.db`; the caller closes it. */
   open_state_db(): Promise<DatabaseSync>;
   config(): Config;
+  /** Every verb there is. */
+  verbs(): readonly Verb[];
+  /** Where a person begins to look for a workdir: an absolute path. */
+  start_dir(): string;
   discovery(): Discovery;
+  /** Port of the agent routes, where they are served. */
+  agent_port(): number | undefined;
   /** Milliseconds since the daemon started. */
   uptime_ms(): number;
   /** Begins a graceful stop. */

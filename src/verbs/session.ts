@@ -10,6 +10,7 @@ export const session_id = z.string().regex(
   "must have the shape sess_<ULID>",
 );
 const approval = z.enum(["auto", "ask", "read_only"]);
+const trust = z.enum(["trusted", "untrusted"]);
 const timestamp = z.iso.datetime();
 
 export const lane = z.object({
@@ -36,6 +37,7 @@ const item = z.object({
   last_seq: z.int(),
   last_event_at: z.string(),
   approval,
+  trust,
   budget_usd: z.number().optional(),
   cost_usd: z.number(),
   lanes: z.array(lane),
@@ -77,6 +79,8 @@ export const sessionVerbs = [
       skill_pack: z.string().optional(),
       budget_usd: z.number().positive().optional(),
       approval: approval.optional(),
+      trust: trust.optional()
+        .describe("An untrusted session sees the tools of untrusted tool servers only"),
       title: z.string().min(1).max(200).optional(),
     }),
     output: () => z.object({ session_id, workdir: z.string(), started_at: timestamp }),
@@ -104,6 +108,7 @@ export const sessionVerbs = [
         title: params.title,
         approval: params.approval ?? config.agent.approval,
         budget_usd: params.budget_usd,
+        trust: params.trust,
       });
       if (params.prompt !== undefined) await session.send(params.prompt);
       const { id, state } = session;
@@ -178,6 +183,7 @@ export const sessionVerbs = [
     name: "session.cancel",
     summary: "Cancels the turn in flight.",
     access: "write",
+    idempotent: true,
     rest: { method: "POST", path: "/v1/sessions/:session_id/cancel", status: 200 },
     input: z.object({ session_id }),
     output: () => z.object({ cancelled: z.boolean() }),
@@ -211,6 +217,8 @@ export const sessionVerbs = [
     name: "session.kill",
     summary: "Ends a session for good.",
     access: "write",
+    destructive: true,
+    idempotent: true,
     rest: { method: "DELETE", path: "/v1/sessions/:session_id", status: 204 },
     input: z.object({ session_id }),
     output: () => z.object({}),
@@ -247,12 +255,29 @@ export const sessionVerbs = [
     name: "session.transcript",
     summary: "Gives the conversation of a session.",
     access: "read",
-    input: z.object({ session_id }),
-    output: () => z.object({ messages: z.array(z.custom<Message>()), seq: z.int() }),
-    async handle({ services }, { session_id }) {
+    input: z.object({
+      session_id,
+      last: z.int().min(1).optional().describe("Give so many messages at most, the newest"),
+    }),
+    output: () =>
+      z.object({
+        messages: z.array(z.custom<Message>()),
+        left_out: z.int().describe("Number of older messages that are not given"),
+        writing: z.string().describe("Text of the answer that the model is writing"),
+        seq: z.int(),
+      }),
+    async handle({ services }, { session_id, last = Infinity }) {
       const session = await services.hub.get(session_id);
       const transcript = await session.transcript();
-      return { messages: transcript.messages(), seq: session.published_seq };
+      const messages = transcript.messages();
+      const left_out = Math.max(messages.length - last, 0);
+      const { writing } = transcript;
+      return {
+        messages: messages.slice(left_out),
+        left_out,
+        writing,
+        seq: session.published_seq,
+      };
     },
   }),
   defineVerb({

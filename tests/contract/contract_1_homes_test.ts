@@ -19,13 +19,8 @@ function placeWith(env: (place: Place) => Record<string, string>): Place {
   const { SVC_HOME: _, HOME: __, ...rest } = place.env;
   const home = place.mkdir("person");
   for (const name of Object.keys(place.env)) delete place.env[name];
-  Object.assign(place.env, rest, { HOME: home, DENO_DIR: denoDir() }, env(place));
+  Object.assign(place.env, rest, { HOME: home }, env(place));
   return place;
-}
-
-/** Where Deno keeps its modules, for a run from source with another HOME. */
-function denoDir(): string {
-  return Deno.env.get("DENO_DIR") ?? join(Deno.env.get("HOME")!, ".cache", "deno");
 }
 
 section1("home: $SVC_HOME, mode 0700", async () => {
@@ -154,6 +149,7 @@ const FILES: [string, string, (place: Place, sock: string) => string][] = [
   ["daemon.lock", "0600", (place) => join(place.home, "daemon.lock")],
   ["sessions-index.json", "0600", (place) => join(place.home, "sessions-index.json")],
   ["daemon.toml", "0600", (place) => join(place.home, "daemon.toml")],
+  ["policy.yaml", "0600", (place) => join(place.home, "policy.yaml")],
   ["state.db", "0600", (place) => join(place.home, "state.db")],
   ["socket", "0600", (_, sock) => sock],
   ["parent of the socket", "0700", (_, sock) => dirname(sock)],
@@ -167,6 +163,7 @@ async function crashed(): Promise<{ place: Place; sock: string }> {
   const place = new Place();
   try {
     place.configure("[agent]\nmax_steps = 50\n");
+    place.setPolicy("mcp_servers: []\n");
     const daemon = await place.serve();
     const body = { workdir: place.mkdir("w") };
     assertEquals((await http(daemon, "POST", "/v1/sessions", { body })).status, 201);

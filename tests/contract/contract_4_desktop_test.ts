@@ -211,3 +211,34 @@ desktop("descent.tier_history: ac_id, attempts, or not_found", async () => {
   else assertEquals(result, { ac_id: "ac-1", attempts: [] });
   assertEquals((await client.fails("descent.tier_history", { session_id })).code, -32602);
 });
+
+desktop("memory.list_scopes: Session, Worker, AllSessions, Global, Always", async () => {
+  await using client = await connect(it);
+  const scopes = ["Session", "Worker", "AllSessions", "Global", "Always"];
+  assertEquals(await client.call("memory.list_scopes"), { scopes });
+});
+
+desktop("memory.query: scope, key_prefix?, limit? → entries, truncated", async () => {
+  await using client = await connect(it);
+  const ids: string[] = [];
+  for (const category of ["fact", "fact", "gotcha"]) {
+    const entry = { content: `${category} ${ids.length}`, category, scope: "Global" };
+    ids.push((await client.call("cortex.remember", entry)).entry_id);
+  }
+  const query = (params: Record<string, unknown>) =>
+    client.call("memory.query", { scope: "Global", ...params });
+  const facts = await query({ key_prefix: "fact/" });
+  assertEquals(keys(facts), ["entries", "truncated"]);
+  assertEquals(facts.entries.map(keys), Array(2).fill(["key", "updated_at", "value"]));
+  assertEquals(facts.entries.map(({ key }: { key: string }) => key), [
+    `fact/${ids[0]}`,
+    `fact/${ids[1]}`,
+  ]);
+  assertEquals([facts.entries[1].value, facts.truncated], ["fact 1", false]);
+  assertMatch(facts.entries[0].updated_at, STAMP);
+  const some = await query({ limit: 2 });
+  assertEquals([some.entries.length, some.truncated], [2, true]);
+  assertEquals(await query({ scope: "Always" }), { entries: [], truncated: false });
+  const { code } = await client.fails("memory.query", { scope: "Everyone" });
+  assertEquals(code, -32602);
+});

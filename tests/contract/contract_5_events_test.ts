@@ -29,13 +29,16 @@ const FIELDS: Record<string, string[]> = {
   "lane.status": [lane, "status", "prev_status", "reason", "reason_code"],
   "lane.delta": [lane, "delta_seq", "content_block"],
   "lane.killed": [lane, "reason", "actor"],
+  "memory.written": ["entry_id", "category", "scope", "content_sha"],
 };
 /** Fields that the product sends beyond those; a new one must be put here on purpose. */
 const BEYOND: Record<string, string[]> = {
-  "session.created": ["approval", "budget_usd"],
+  "session.created": ["approval", "budget_usd", "trust"],
   "user.message": ["client_message_id"],
+  "session.tool_completed": ["exit_code"],
   "approval.requested": ["lane_id", "rule"],
-  "cost.tick": ["seen_seq"],
+  "cost.tick": ["seen_seq", "lane_id"],
+  "lane.created": ["call_id"],
   "turn.completed": ["error"],
 };
 
@@ -80,6 +83,7 @@ async function life(): Promise<PushedEvent[]> {
   const { data } = await event(client, "lane.created", ({ kind }) => kind === "tool");
   await client.call("lanes.kill", { session_id, lane_id: data.lane_id });
   await turn;
+  await client.turn(session_id, "remember a life has events");
   for (const method of ["session.pause", "session.resume", "session.kill"]) {
     await client.call(method, { session_id });
   }

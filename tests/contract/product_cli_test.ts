@@ -1,6 +1,7 @@
 /** product.md, Endpoints: surface A's command line. */
 import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
 import { join } from "@std/path";
+import { Hire } from "../support/hire.ts";
 import { can_run_svc, gone, Place } from "../support/svc.ts";
 import { row } from "./row.ts";
 import { createSession, exists, firstLine, http, Shared, spawnSvc } from "./shared.ts";
@@ -57,9 +58,13 @@ row("product", SECTION, "svc serve --emit-port-stdout: a daemon.listening line",
 
 row("product", SECTION, "svc serve --enable-agent-routes", async () => {
   await using place = new Place();
-  const daemon = await place.serve("--enable-agent-routes");
-  assertEquals((await http(daemon, "GET", "/v1/health")).status, 200);
-}, { open: "hired tasks are not built yet" });
+  await using hire = await Hire.serve(place);
+  const health = await fetch(`http://127.0.0.1:${hire.daemon_port}/v1/health`);
+  assertEquals((await health.json()).status, "ok");
+  assertEquals((await hire.request("GET", "/api/capabilities")).status, 200);
+  const { stdout } = await place.svc(["serve", "--help"]);
+  assertStringIncludes(stdout, ":8440 by default");
+});
 
 row("product", SECTION, "svc serve --install: write a per-user background unit", async () => {
   await using place = installPlace();

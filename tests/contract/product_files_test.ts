@@ -114,7 +114,7 @@ row("product", SECTION, "cortex/curator-audit.jsonl, 0600: append-only audit tra
       assertEquals(typeof record[field], "string", field);
     }
   }
-}, { open: "writing to memory is not built yet" });
+});
 
 row("product", SECTION, "bus/: durable write-ahead log, scoped per session", async () => {
   await using place = new Place();
@@ -155,6 +155,7 @@ for (
   const [namespace, verb] of [
     ["session.*", "session.list"],
     ["lanes.*", "lanes.list"],
+    ["cortex.*", "cortex.notes"],
     ["bus.tail", "bus.tail"],
   ]
 ) {

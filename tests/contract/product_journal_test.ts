@@ -117,6 +117,10 @@ function grow(path: string, turns: number, size: number, age_ms: number): void {
     add("turn.completed", { turn_id, stop_reason: "ok", message: "done", usage: {} });
   }
   Deno.writeTextFileSync(path, records.map((it) => JSON.stringify(it) + "\n").join(""));
+  // As a daemon leaves it: else the next flush of a turn would wait for all of this.
+  const file = Deno.openSync(path, { write: true });
+  file.syncSync();
+  file.close();
 }
 
 row("product", SECTION, "retention default: 24 hours", async () => {

@@ -148,8 +148,6 @@ export function exists(path: string): boolean {
 
 /** Gives a place a home directory of its own, so that `~` in the daemon is inside the place. */
 export function ownHome(place: Place): string {
-  const cache = Deno.env.get("DENO_DIR") ?? join(Deno.env.get("HOME")!, ".cache", "deno");
-  place.env.DENO_DIR = cache;
   return place.env.HOME = place.mkdir("user");
 }
 

@@ -143,7 +143,8 @@ Deno.test({
     const server = startOpenAiServer(() => answer, { open: true, capture: false });
     await using place = new ClockPlace();
     place.configure(
-      `[models.local]\nkind = "openai-compatible"\nbase_url = "${server.url}"\n`,
+      `[cortex]\ncurator = false\n` +
+        `[models.local]\nkind = "openai-compatible"\nbase_url = "${server.url}"\n`,
     );
     const daemon = await place.serve();
     await using client = await daemon.rpc();

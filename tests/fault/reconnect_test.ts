@@ -267,7 +267,10 @@ function journalOf(workdir: string, session_id: string): SessionEvent[] {
 /** A place whose sessions talk to a server at that URL. */
 function placeFor(url: string): Place {
   const place = new Place();
-  place.configure(`[models.local]\nkind = "openai-compatible"\nbase_url = "${url}"\n`);
+  place.configure(
+    `[cortex]\ncurator = false\n` +
+      `[models.local]\nkind = "openai-compatible"\nbase_url = "${url}"\n`,
+  );
   return place;
 }
 

@@ -92,7 +92,6 @@ Deno.test({
       );
     }
     assertEquals(await code("GET", "/v1/nothing", undefined, 404), "not_found");
-    assertEquals(await code("GET", "/", undefined, 404), "not_found");
 
     for (
       const [method, at, allow] of [

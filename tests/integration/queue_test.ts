@@ -80,9 +80,8 @@ Deno.test({
     assertEquals([sessions.length, sessions[0].state], [1, "ended"]);
     assertEquals(sessions[0].title, `task ${id}`);
 
-    const failing = await enqueue(daemon, join(place.dir, "nowhere"), "run echo hi");
-    const { error } = await until(daemon, failing, "failed");
-    assertStringIncludes(error!, "does not exist");
+    const nowhere = () => enqueue(daemon, join(place.dir, "nowhere"), "run echo hi");
+    await assertRejects(nowhere, Error, "does not exist");
   },
 });
 

@@ -82,7 +82,8 @@ function modelServer() {
 
 function configure(place: Place, url: string): void {
   place.configure(
-    `[models.local]\nkind = "openai-compatible"\nbase_url = "${url}"\n` +
+    `[cortex]\ncurator = false\n` +
+      `[models.local]\nkind = "openai-compatible"\nbase_url = "${url}"\n` +
       `[prices."local/m"]\ninput = 1.0\noutput = 2.0\n`,
   );
 }

@@ -236,7 +236,8 @@ Deno.test({
     const { lane_id, started_at, ...rest } = created[1];
     assert(!Number.isNaN(Date.parse(started_at)));
     const label = "run echo early; sleep 2.6; echo late";
-    assertEquals(rest, { kind: "tool", parent_lane_id: "main", label });
+    const { call_id } = it.client.of("session.tool_started")[0].data;
+    assertEquals(rest, { kind: "tool", parent_lane_id: "main", label, call_id });
     const own = it.client.events.filter(({ data }) => data.lane_id === lane_id);
     const moves = own.filter(({ type }) => type === "lane.status").map(({ data }) => data);
     assertEquals(moves.map((it) => `${it.prev_status} ${it.status}`), [

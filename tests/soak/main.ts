@@ -66,7 +66,8 @@ async function soak(): Promise<boolean> {
   await using model = await startModel();
   await using place = new Place();
   place.configure(
-    `[models.soak]\nkind = "openai-compatible"\nbase_url = "${model.url}"\n` +
+    `[cortex]\ncurator = false\n` +
+      `[models.soak]\nkind = "openai-compatible"\nbase_url = "${model.url}"\n` +
       `[agent]\napproval = "auto"\n`,
   );
   const daemon = await startDaemon(place);

@@ -275,16 +275,21 @@ function start(wire: Wire, script: Scripted, options: ServerOptions): ModelServe
     return new Response(body, { headers: EVENT_STREAM });
   };
 
-  const server = Deno.serve(
-    { hostname: "127.0.0.1", port: options.port ?? 0, onListen: () => {} },
-    handle,
-  );
+  const closing = new AbortController();
+  const server = Deno.serve({
+    hostname: "127.0.0.1",
+    port: options.port ?? 0,
+    onListen: () => {},
+    signal: closing.signal,
+  }, handle);
   return {
     url: `http://127.0.0.1:${server.addr.port}${wire.base}`,
     requests,
     close: async () => {
       for (const stop of open) stop.abort();
-      await server.shutdown();
+      // A graceful shutdown would wait for answers to clients that are gone.
+      closing.abort();
+      await server.finished;
     },
   };
 }

@@ -21,6 +21,12 @@ export interface ScenarioOptions {
   provider?: Provider;
   /** What follows in daemon.toml. */
   toml?: string;
+  /** Whether turns are read when they are over; default: not, as it is one more request each. */
+  curator?: boolean;
+  /** What stands in policy.yaml. */
+  policy?: string;
+  /** More variables of the daemon's environment. */
+  env?: Record<string, string>;
   /** The key in the daemon's environment; default: the one the server takes. */
   key?: string;
   /** Parameters of session.start. */
@@ -42,6 +48,7 @@ export class Scenario implements AsyncDisposable {
 
   private constructor(script: Scripted, options: ScenarioOptions) {
     const { provider = "openai-compatible", toml = "", key = KEY, start = {} } = options;
+    const { curator = false } = options;
     this.asked = [];
     const recorded: Scripted = (request) => {
       this.asked.push(structuredClone(request.messages));
@@ -52,8 +59,11 @@ export class Scenario implements AsyncDisposable {
       : startOpenAiServer(recorded, { api_key: KEY });
     const name = provider === "anthropic" ? "claude" : "local";
     this.model = `${name}/model-1`;
-    this.place = new Place({ MODEL_KEY: key });
+    this.place = new Place({ MODEL_KEY: key, ...options.env });
+    if (options.policy !== undefined) this.place.setPolicy(options.policy);
     this.place.configure(`
+[cortex]
+curator = ${curator}
 [models.${name}]
 kind = "${provider}"
 base_url = "${this.server.url}"
@@ -110,6 +120,15 @@ ${toml}`);
   /** The types of all events, without deltas of text. */
   types(): string[] {
     return this.client.events.map(({ type }) => type).filter((type) => !type.endsWith(".delta"));
+  }
+
+  /** Kills the daemon, if it still runs, starts another and subscribes to the session again. */
+  async restart(): Promise<void> {
+    await this.client[Symbol.asyncDispose]();
+    await this.daemon.kill();
+    this.daemon = await this.place.serve();
+    this.client = await this.daemon.rpc();
+    await this.call("session.subscribe", { since_seq: 0 });
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -15,6 +15,9 @@ const root = fromFileUrl(new URL("../../", import.meta.url));
 /** Whether this test run may start processes, listen and write. */
 export const can_run_svc = granted("read", "write", "run", "net", "env");
 
+/** Whether `svc` is the compiled binary in this run. */
+export const tests_binary = granted("env") && Boolean(Deno.env.get("SVC_BIN"));
+
 /** The program and first arguments of `svc`. */
 export function svcCommand(): [string, string[]] {
   const binary = Deno.env.get("SVC_BIN");
@@ -44,6 +47,8 @@ export class Place implements AsyncDisposable {
       const value = Deno.env.get(name);
       if (value !== undefined) this.env[name] ??= value;
     }
+    // From source it finds its modules, also when a test gives it another home.
+    this.env.DENO_DIR ??= join(this.env.HOME ?? this.dir, ".cache", "deno");
   }
 
   /** Makes a directory below the place. */
@@ -57,6 +62,12 @@ export class Place implements AsyncDisposable {
   configure(toml: string): void {
     Deno.mkdirSync(this.home, { recursive: true, mode: 0o700 });
     Deno.writeTextFileSync(join(this.home, "daemon.toml"), toml, { mode: 0o600 });
+  }
+
+  /** Writes `policy.yaml`. */
+  setPolicy(yaml: string): void {
+    Deno.mkdirSync(this.home, { recursive: true, mode: 0o700 });
+    Deno.writeTextFileSync(join(this.home, "policy.yaml"), yaml, { mode: 0o600 });
   }
 
   /** Starts `svc serve` and waits until it listens. */

@@ -30,7 +30,8 @@ export interface ToolResult {
 
 /** One message of a conversation, oldest first. */
 export type Message =
-  | { role: "user"; text: string }
+  /** `memory`: a block of text, what is remembered about the message. */
+  | { role: "user"; text: string; memory?: string }
   | { role: "assistant"; text: string; calls: ToolCall[] }
   | { role: "tool"; results: ToolResult[] };
 
@@ -40,6 +41,8 @@ export interface ModelRequest {
   messages: readonly Message[];
   /** Sorted by name, so that the prefix stays byte-identical and providers can cache it. */
   tools: readonly ToolSpec[];
+  /** Tokens that the answer may have, thinking included; the model's own limit by default. */
+  max_output_tokens?: number;
   signal: AbortSignal;
 }
 

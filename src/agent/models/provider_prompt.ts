@@ -57,11 +57,7 @@ export function toCallOptions(
 function toMessage(message: Message, dialect: Dialect): LanguageModelV4Message | undefined {
   switch (message.role) {
     case "user":
-      // Providers refuse a blank text, and with it every later turn of the conversation.
-      return {
-        role: "user",
-        content: [{ type: "text", text: isBlank(message.text) ? "(empty)" : message.text }],
-      };
+      return { role: "user", content: [{ type: "text", text: toUserText(message) }] };
     case "assistant": {
       if (isBlank(message.text) && message.calls.length === 0) return undefined;
       return {
@@ -89,6 +85,13 @@ function toMessage(message: Message, dialect: Dialect): LanguageModelV4Message |
         })),
       };
   }
+}
+
+/** One text, what is remembered before what was said: some servers take no list of texts. */
+function toUserText({ text, memory }: Extract<Message, { role: "user" }>): string {
+  // Providers refuse a blank text, and with it every later turn of the conversation.
+  const said = isBlank(text) ? "(empty)" : text;
+  return memory === undefined ? said : `${memory}\n\n${said}`;
 }
 
 /** Arguments that were no JSON object are kept for the model to see, in the one that is due. */

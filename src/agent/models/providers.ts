@@ -163,6 +163,7 @@ async function* stream(
   try {
     const answer = await provider.language.doStream({
       ...provider.settings,
+      ...limitOf(request),
       ...toCallOptions(request, provider.dialect),
       abortSignal: connection.signal,
     });
@@ -197,6 +198,10 @@ async function* stream(
     connection.abort();
     reader?.cancel().catch(() => {});
   }
+}
+
+function limitOf({ max_output_tokens: maxOutputTokens }: ModelRequest) {
+  return maxOutputTokens === undefined ? {} : { maxOutputTokens };
 }
 
 /** Reads to the end of the HTTP answer, so that its connection can be used again. */

@@ -112,6 +112,11 @@ export class ModelRegistry {
     return await providerModel(config, model);
   }
 
+  /** Whether an id is that of the embedded instruction language, which does not think. */
+  isBuiltin(id: string): boolean {
+    return id === BUILTIN;
+  }
+
   /** Says whether an id leads to a model, without loading anything. @throws {UnknownModel} */
   check(id: string): void {
     if (id !== BUILTIN) this.#locate(id);

@@ -3,18 +3,26 @@
  * deterministic. It reads a plain line-by-line instruction language and carries each instruction
  * out with the same tools, approvals and journal as any model.
  */
+import { CATEGORIES } from "../../cortex/entry.ts";
 import type { Message, Model, ModelPart, ModelRequest, ToolCall, ToolResult } from "./model.ts";
 
-const HELP = `I am builtin/toolbelt: no model, just instructions, one a line:
+/** What it says when it is asked for help, or does not understand. */
+export const HELP = `I am builtin/toolbelt: no model, just instructions, one a line:
 
   ls [PATH]               list a directory
   read PATH               show a file
   grep PATTERN [PATH]     search for a regular expression
   glob PATTERN            find files, such as src/**/*.ts
-  write PATH              write a file; its text follows between two lines of \`\`\`
-  edit PATH               replace text; the old and the new text follow, each between \`\`\` lines
+  write PATH "TEXT"       write a file; \\n in the text is a new line
+  write PATH              the same, its text follows between two lines of \`\`\`
+  edit PATH "OLD" "NEW"   replace text; both can follow between \`\`\` lines too
   run COMMAND             run a shell command
+  verify test             run the project's tests; also: verify build, verify lint
   fetch URL               fetch a web page
+  remember [CATEGORY:] TEXT
+                          keep it for later sessions; categories: fact, if none is named,
+                          ${CATEGORIES.filter((it) => it !== "fact").join(", ")}
+  recall WORDS            find what is remembered
   help                    show this
 
 For a model that thinks, set ANTHROPIC_API_KEY, OPENAI_API_KEY or GEMINI_API_KEY before the daemon
@@ -22,6 +30,12 @@ starts, or describe one under [models.<name>] in daemon.toml, and choose it with
 \`svc chat -m <provider>/<model>\`.`;
 
 const FENCE = /^\s*```/;
+const STRING = String.raw`\s+("(?:[^"\\]|\\.)*")`;
+/** A path and the strings behind it. */
+const PATH_AND_TEXT = new RegExp(`^(\\S+)${STRING}$`);
+const PATH_AND_TEXTS = new RegExp(`^(\\S+)${STRING}${STRING}$`);
+/** A category, if one is named, and what is to be remembered. */
+const REMEMBERED = new RegExp(`^(?:(${CATEGORIES.join("|")}):\\s*)?(.*)$`);
 
 /** An instruction read from a message. */
 export type Instruction =
@@ -78,14 +92,28 @@ function instruction(
     }
     case "run":
       return { tool: "run_command", args: { command: rest } };
+    case "verify":
+      return { tool: "verify", args: { what: rest } };
     case "fetch":
       return { tool: "fetch_url", args: { url: rest } };
+    case "remember": {
+      const [, category, content] = rest.match(REMEMBERED)!;
+      return { tool: "remember", args: { category: category ?? "fact", content } };
+    }
+    case "recall":
+      return { tool: "recall", args: { query: rest } };
     case "write": {
+      const { path, texts } = quoted(rest, PATH_AND_TEXT);
+      if (texts !== undefined) return { tool: "write_file", args: { path, content: texts[0] } };
       const content = block();
       if (content === undefined) return { problem: `write ${rest}: its text is missing` };
       return { tool: "write_file", args: { path: rest, content } };
     }
     case "edit": {
+      const { path, texts } = quoted(rest, PATH_AND_TEXTS);
+      if (texts !== undefined) {
+        return { tool: "edit_file", args: { path, old_text: texts[0], new_text: texts[1] } };
+      }
       const old_text = block();
       const new_text = block();
       if (old_text === undefined || new_text === undefined) {
@@ -95,6 +123,18 @@ function instruction(
     }
   }
   return undefined;
+}
+
+/** Takes apart a path and the JSON strings behind it; no texts where it has none. */
+function quoted(rest: string, form: RegExp): { path: string; texts?: string[] } {
+  const match = rest.match(form);
+  if (match === null) return { path: rest };
+  const [, path, ...texts] = match;
+  try {
+    return { path, texts: texts.map((text) => JSON.parse(text)) };
+  } catch {
+    return { path: rest };
+  }
 }
 
 /**
@@ -156,6 +196,6 @@ function report(results: readonly ToolResult[], calls: readonly ToolCall[]): str
 }
 
 function title(call: ToolCall): string {
-  const { path, pattern, command, url } = call.args as Record<string, string | undefined>;
-  return `› ${call.tool} ${command ?? pattern ?? url ?? path ?? "."}`;
+  const { path, pattern, command, url, content, query, what } = call.args as Record<string, string>;
+  return `› ${call.tool} ${command ?? pattern ?? url ?? path ?? query ?? content ?? what ?? "."}`;
 }

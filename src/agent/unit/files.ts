@@ -28,6 +28,13 @@ export function looksBinary(start: Uint8Array): boolean {
   return start.subarray(0, BINARY_PROBE_BYTES).includes(0);
 }
 
+/** `stat {path}`: what a path stands for and how large it is; symlinks are followed. */
+export function stat({ fs }: OpContext, args: UnitArgs): string {
+  const path = args.string("path");
+  const { kind, size } = fs.stat(path);
+  return kind === "file" ? `${path}: a file of ${size} bytes` : `${path}: a ${kind}`;
+}
+
 /**
  * `read_file {path, offset?, limit?}`: the text as it is, from a line on, with a note after it when
  * there is more.

@@ -6,8 +6,8 @@ import {
   assertThrows,
 } from "@std/assert";
 import { granted } from "../../../tests/support/permissions.ts";
-import { chooseBeneath } from "../../platform/beneath.ts";
-import { editFile, listDir, type OpContext, readFile, writeFile } from "./files.ts";
+import { BeneathError, chooseBeneath } from "../../platform/beneath.ts";
+import { editFile, listDir, type OpContext, readFile, stat, writeFile } from "./files.ts";
 import { Pace } from "./pace.ts";
 import { UnitArgs, UnitError } from "./protocol.ts";
 
@@ -117,6 +117,14 @@ test("edit_file says why it found nothing", async (c, workdir) => {
   await Deno.writeFile(`${workdir}/latin`, new Uint8Array([0xe4, 0x20]));
   const latin = { path: "latin", old_text: " ", new_text: "x" };
   assertStringIncludes(assertThrows(() => editFile(c, args(latin)), UnitError).message, "UTF-8");
+});
+
+test("stat says what a path stands for, and fails where there is nothing", (c, workdir) => {
+  writeFile(c, args({ path: "d/f", content: "12345" }));
+  Deno.symlinkSync("d", `${workdir}/link`);
+  assertEquals(stat(c, args({ path: "d/f" })), "d/f: a file of 5 bytes");
+  assertEquals(stat(c, args({ path: "link" })), "link: a directory");
+  assertThrows(() => stat(c, args({ path: "none" })), BeneathError, "no such file");
 });
 
 test("list_dir sorts, marks directories and cuts at a thousand", async (c, workdir) => {

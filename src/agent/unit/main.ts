@@ -3,7 +3,7 @@
  * else. It runs the model's file tools.
  */
 import { type Beneath, BeneathError, chooseBeneath } from "../../platform/beneath.ts";
-import { editFile, listDir, type OpContext, readFile, writeFile } from "./files.ts";
+import { editFile, listDir, type OpContext, readFile, stat, writeFile } from "./files.ts";
 import { Pace } from "./pace.ts";
 import {
   UnitArgs,
@@ -25,6 +25,7 @@ const OPERATIONS: Record<
   UnitOp,
   (context: OpContext, args: UnitArgs) => string | Promise<string>
 > = {
+  stat,
   read_file: readFile,
   write_file: writeFile,
   edit_file: editFile,

@@ -1,7 +1,8 @@
 /** What the daemon and a jailed unit say to each other; both sides are of the same build. */
 
-/** The operations of a unit, named as the tools are. */
+/** The operations of a unit; those behind a tool are named as it is. */
 export const UNIT_OPS = [
+  "stat",
   "read_file",
   "write_file",
   "edit_file",

@@ -41,6 +41,7 @@ export class Egress implements AsyncDisposable {
   /** Why each host was not connected to at the last try, as clients name it. */
   readonly #problems = new Map<string, Error>();
   #client: Deno.HttpClient | undefined;
+  #closing = false;
 
   /** Opens it on a free port. */
   constructor(options: EgressOptions) {
@@ -113,6 +114,7 @@ export class Egress implements AsyncDisposable {
       server = await this.#connect(hostname, port);
       if (server === undefined) return await write(client, reply(NOT_ALLOWED));
       this.#open.add(server);
+      if (this.#closing) return;
       await write(client, reply(SUCCEEDED));
       await Promise.all([
         client.readable.pipeTo(server.writable),
@@ -152,6 +154,7 @@ export class Egress implements AsyncDisposable {
 
   /** Ends every connection. */
   async [Symbol.asyncDispose](): Promise<void> {
+    this.#closing = true;
     this.#client?.close();
     this.#listener.close();
     await this.#accepting;

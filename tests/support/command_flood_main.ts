@@ -9,15 +9,18 @@ const sandbox = await detectSandbox(Deno.args[0] === "none" ? "none" : "auto");
 const workdir = await Deno.realPath(await Deno.makeTempDir({ prefix: "command" }));
 const { signal } = new AbortController();
 
+function run(bytes: number): Promise<unknown> {
+  return runCommand({
+    command: `head -c ${bytes} /dev/zero | tr '\\0' x`,
+    sandbox,
+    scope: { workdir, hidden: [], network: false },
+    timeout_ms: 60_000,
+    signal,
+  });
+}
+
 async function flood(): Promise<void> {
-  await Promise.all(Array.from({ length: AT_ONCE }, () =>
-    runCommand({
-      command: "head -c 1000000 /dev/zero | tr '\\0' x",
-      sandbox,
-      scope: { workdir, hidden: [], network: false },
-      timeout_ms: 20_000,
-      signal,
-    })));
+  await Promise.all(Array.from({ length: AT_ONCE }, () => run(1_000_000)));
 }
 
 function countDescriptors(): number {
@@ -28,6 +31,7 @@ function countDescriptors(): number {
 await flood();
 const before = { descriptors: countDescriptors(), rss: Deno.memoryUsage().rss };
 for (let round = 0; round < ROUNDS; round++) await flood();
+await run(300_000_000);
 console.log(JSON.stringify({
   descriptors: countDescriptors() - before.descriptors,
   rss: Deno.memoryUsage().rss - before.rss,

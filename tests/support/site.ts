@@ -5,10 +5,13 @@ export class Site implements AsyncDisposable {
   /** Paths that were asked for, in order. */
   readonly asked: string[] = [];
   readonly #server: Deno.HttpServer<Deno.NetAddr>;
+  readonly #closing = new AbortController();
 
   /** @param answer by the path; what is undefined is answered with 404. */
   constructor(answer: (url: URL, request: Request) => Response | undefined | Promise<Response>) {
-    this.#server = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen() {} }, (request) => {
+    const { signal } = this.#closing;
+    const at = { hostname: "127.0.0.1", port: 0, onListen() {}, signal };
+    this.#server = Deno.serve(at, (request) => {
       const url = new URL(request.url);
       this.asked.push(url.pathname);
       return answer(url, request) ?? new Response("not here", { status: 404 });
@@ -18,7 +21,9 @@ export class Site implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.#server.shutdown();
+    // A graceful shutdown would wait for connections that a browser keeps for later.
+    this.#closing.abort();
+    await this.#server.finished;
   }
 }
 

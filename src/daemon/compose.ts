@@ -20,7 +20,6 @@ import { atomicWrite, checkPrivate, ensurePrivateDir, exists } from "../platform
 import { takeLock } from "../platform/lock.ts";
 import { type Log, LogFile } from "../platform/log.ts";
 import { memoryTrimmer } from "../platform/memory.ts";
-import { stateDbFiles } from "../platform/state_db.ts";
 import { isInOtherNamespace, tcpPeerFinder } from "../platform/tcp_peer.ts";
 import { PROJECT_POLICY, readPolicy } from "../mcp/external_policy.ts";
 import type { McpHost } from "../mcp/server_host.ts";
@@ -36,7 +35,9 @@ import { readConfig } from "./config.ts";
 import type { DaemonCortex } from "./cortex.ts";
 import type { ToolServers } from "./tool_servers.ts";
 import { keepPort, lastPort } from "./last_port.ts";
-import { listenSocket } from "./listen.ts";
+import { lazy, Opener } from "./lazy.ts";
+import { listenAgain, listenHttp, listenSocket } from "./listen.ts";
+import { checkPrivateFiles } from "./private_files.ts";
 
 export interface DaemonOptions {
   paths: HomePaths;
@@ -62,57 +63,6 @@ export interface Daemon {
   shutdown(grace_s: number): void;
   /** Resolves when everything is stopped and recorded. */
   readonly stopped: Promise<void>;
-}
-
-/** Binds the loopback listener. @throws {SvcError} conflict when the port is taken. */
-function listenHttp(hostname: string, port: number, handle: Deno.ServeHandler<Deno.NetAddr>) {
-  try {
-    return Deno.serve({ hostname, port, onListen: () => {} }, handle);
-  } catch (cause) {
-    if (!(cause instanceof Deno.errors.AddrInUse)) throw cause;
-    throw new SvcError("conflict", `port ${port} of ${hostname} is in use by another program`, {
-      hint: "choose another with --port, or leave it out to get a free one",
-      cause,
-    });
-  }
-}
-
-/** Binds the port of the daemon before, or a free one. */
-function listenAgain(
-  hostname: string,
-  last_port: number | undefined,
-  handle: Deno.ServeHandler<Deno.NetAddr>,
-) {
-  try {
-    return listenHttp(hostname, last_port ?? 0, handle);
-  } catch (error) {
-    if (last_port === undefined || !(error instanceof SvcError)) throw error;
-    return listenHttp(hostname, 0, handle);
-  }
-}
-
-/** Made at its first use: what a turn needs is not built before the first one. */
-function lazy<T>(make: () => T): () => T {
-  let made: { value: T } | undefined;
-  return () => (made ??= { value: make() }).value;
-}
-
-/** Something with a database, opened at its first use; an opening that failed is tried again. */
-class Opener<T> {
-  readonly #open: () => Promise<T>;
-  /** What was opened, or is being opened. */
-  opened: Promise<T> | undefined;
-
-  constructor(open: () => Promise<T>) {
-    this.#open = open;
-  }
-
-  get(): Promise<T> {
-    return this.opened ??= this.#open().catch((error) => {
-      this.opened = undefined;
-      throw error;
-    });
-  }
 }
 
 /** Another daemon of this user runs. */
@@ -142,33 +92,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   const { paths, env, uid } = options;
   const started = performance.now();
   ensurePrivateDir(paths.home);
-  for (
-    const path of [
-      paths.discovery,
-      paths.index,
-      paths.config,
-      paths.policy,
-      paths.log,
-      paths.curator_audit,
-    ]
-  ) {
-    checkPrivate(path, 0o600, "file");
-  }
-  const [state_db_there] = stateDbFiles(paths.state_db).map((path) =>
-    checkPrivate(path, 0o600, "file")
-  );
-  for (
-    const path of [
-      paths.journal_links,
-      paths.log_dir,
-      paths.bus,
-      paths.cortex,
-      paths.missions,
-      paths.artifacts,
-    ]
-  ) {
-    checkPrivate(path, 0o700, "dir");
-  }
+  const { state_db_there } = checkPrivateFiles(paths);
   const lock = await takeLock(paths.lock);
   if (lock === undefined) throw new AlreadyRunning(`${paths.lock} is held by another process`);
   using cleanup = new DisposableStack();

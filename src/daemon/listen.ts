@@ -37,3 +37,34 @@ async function isAnswered(path: string): Promise<boolean> {
     return false;
   }
 }
+
+/** Binds the loopback listener. @throws {SvcError} conflict when the port is taken. */
+export function listenHttp(
+  hostname: string,
+  port: number,
+  handle: Deno.ServeHandler<Deno.NetAddr>,
+) {
+  try {
+    return Deno.serve({ hostname, port, onListen: () => {} }, handle);
+  } catch (cause) {
+    if (!(cause instanceof Deno.errors.AddrInUse)) throw cause;
+    throw new SvcError("conflict", `port ${port} of ${hostname} is in use by another program`, {
+      hint: "choose another with --port, or leave it out to get a free one",
+      cause,
+    });
+  }
+}
+
+/** Binds the port of the daemon before, or a free one. */
+export function listenAgain(
+  hostname: string,
+  last_port: number | undefined,
+  handle: Deno.ServeHandler<Deno.NetAddr>,
+) {
+  try {
+    return listenHttp(hostname, last_port ?? 0, handle);
+  } catch (error) {
+    if (last_port === undefined || !(error instanceof SvcError)) throw error;
+    return listenHttp(hostname, 0, handle);
+  }
+}

@@ -1,0 +1,25 @@
+/** Parts that are made at their first use. */
+
+/** Something made at its first use: what a turn needs is not built before the first one. */
+export function lazy<T>(make: () => T): () => T {
+  let made: { value: T } | undefined;
+  return () => (made ??= { value: make() }).value;
+}
+
+/** Something with a database, opened at its first use; an opening that failed is tried again. */
+export class Opener<T> {
+  readonly #open: () => Promise<T>;
+  /** What was opened, or is being opened. */
+  opened: Promise<T> | undefined;
+
+  constructor(open: () => Promise<T>) {
+    this.#open = open;
+  }
+
+  get(): Promise<T> {
+    return this.opened ??= this.#open().catch((error) => {
+      this.opened = undefined;
+      throw error;
+    });
+  }
+}

@@ -13,6 +13,8 @@ start() (
 )
 below() (
   for task in "/proc/$1/task"/*/children; do
+    # A process that has just ended has no such file, and what was read before must not count again.
+    children=
     read -r children <"$task"
     for child in $children; do
       below "$child"

@@ -33,6 +33,23 @@ Deno.test({
 });
 
 Deno.test({
+  name: "children that end while they are looked at are not looked for anew",
+  ignore,
+  async fn() {
+    const root = new Deno.Command("/bin/sh", {
+      args: ["-c", "while :; do /bin/true; done & while :; do (/bin/true); done"],
+      detached: true,
+    }).spawn();
+    for (let times = 0; times < 60; times++) {
+      const found = await descendantsOf(root.pid);
+      assert(found.length < 10, `${found}`);
+    }
+    await killTree(root.pid, []);
+    await root.status;
+  },
+});
+
+Deno.test({
   name: "a process that has got an id since is left alone",
   ignore,
   async fn() {

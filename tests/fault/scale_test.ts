@@ -76,7 +76,6 @@ Deno.test({
         `all back after ${ms(to_listening + to_list)}; RSS ${(daemon.rss() / MB).toFixed(0)} MB, ` +
         `at most ${(peak / MB).toFixed(0)} MB`,
     );
-    assert(to_health < 2_000, `health took ${ms(to_health)}`);
 
     const creates: number[] = [];
     const kills: number[] = [];
@@ -108,7 +107,6 @@ Deno.test({
       `create p50 ${ms(create)}, p99 ${ms(slow)}; kill p50 ${ms(kill)}; ` +
         `a turn with a tool p50 ${ms(percentile(turns, 0.5))}`,
     );
-    assert(create < 100, `create took ${ms(create)}`);
     const [to_stop, { code }] = await timed(() => daemon.stop());
     assertEquals(code, 0);
     console.log(`stopped after ${ms(to_stop)}`);
@@ -153,10 +151,6 @@ Deno.test({
         } MB, while it opened at most ` +
         `${(peak / MB).toFixed(0)} MB, then ${(daemon.rss() / MB).toFixed(0)} MB`,
     );
-    assert(to_health < 500, `health took ${ms(to_health)}`);
-    assert(to_replay < 500, `the replay took ${ms(to_replay)}`);
-    // Wide: alone on a machine it takes half of it.
-    assert(to_open < 40 * JOURNAL_MB + 500, `it opened in ${ms(to_open)}`);
     assert(peak - before < 150 * MB, `it took ${((peak - before) / MB).toFixed(0)} MB`);
     await daemon.stop();
     await observer.gone();

@@ -222,7 +222,7 @@ for (const kind of KINDS) {
     },
   );
 
-  for (const [header, value, expected] of retryHeaders()) {
+  for (const [header, value, least, most] of retryHeaders()) {
     test(
       kind,
       `a 429 with ${header}: ${value} can be tried again then`,
@@ -230,10 +230,8 @@ for (const kind of KINDS) {
       async ({ model }) => {
         const error = await failure(model, request([user("x")]));
         assertEquals([error.status, error.retryable], [429, true]);
-        assert(
-          Math.abs((error.retry_after_ms ?? NaN) - expected) <= 1500,
-          error.retry_after_ms + "",
-        );
+        const { retry_after_ms = NaN } = error;
+        assert(retry_after_ms >= least && retry_after_ms <= most, `${retry_after_ms}`);
         assertEquals(error.message, "work answered 429: Slow down.");
       },
     );
@@ -459,12 +457,15 @@ for (const kind of KINDS) {
   });
 }
 
-function retryHeaders(): [string, string, number][] {
-  const later = new Date(Date.now() + 60_000);
+/** Headers that say when to try again, and the least and most milliseconds that they mean. */
+function retryHeaders(): [name: string, value: string, least: number, most: number][] {
+  const hour = 3_600_000;
+  const later = new Date(Date.now() + hour);
   return [
-    ["retry-after", "7", 7000],
-    ["retry-after-ms", "1234", 1234],
-    ["retry-after", later.toUTCString(), 60_000],
+    ["retry-after", "7", 7000, 7000],
+    ["retry-after-ms", "1234", 1234, 1234],
+    // Any time may pass until the test of this one runs.
+    ["retry-after", later.toUTCString(), 1, hour],
   ];
 }
 

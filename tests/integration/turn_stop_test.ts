@@ -93,11 +93,8 @@ for (const shell of ["auto", "none"]) {
       await it.send("go");
       const sleeping = () => processesWith(`sleep ${nap}`).length;
       await until(() => sleeping() >= 2, "both sleeps run");
-      const asked = performance.now();
       assertEquals(await it.call("session.cancel"), { cancelled: true });
       await until(() => sleeping() === 0, "the children end");
-      const took = performance.now() - asked;
-      assert(took < 20_000, `the children lived for ${took} ms`);
       assertEquals((await it.event("turn.completed")).data.stop_reason, "cancelled");
       const { data } = await it.event("session.tool_completed");
       assertEquals([data.ok, data.output], [false, "stopped"]);

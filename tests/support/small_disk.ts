@@ -32,6 +32,8 @@ export class SmallDisk implements Disposable {
 
   /** Gives the room back. */
   free(): void {
+    // A child that another test starts at this moment may still hold the file.
+    Deno.truncateSync(this.#ballast);
     Deno.removeSync(this.#ballast);
   }
 

@@ -1,10 +1,10 @@
 /** A tool server that is a program: messages are lines of its standard input and output. */
 import { setImmediate } from "node:timers/promises";
-import { deadline } from "@std/async";
 import type { Transport } from "@modelcontextprotocol/sdk/shared/transport";
 import type { JSONRPCMessage } from "@modelcontextprotocol/sdk/types";
 import { messageOf, SvcError } from "../platform/errors.ts";
 import { descendantsOf, guardTree, killTree, signalGroup } from "../platform/process_tree.ts";
+import { within } from "../platform/within.ts";
 import { MessageLines } from "./external_lines.ts";
 import { tooLongAnswer } from "./external_result.ts";
 
@@ -165,14 +165,5 @@ async function readAll(reader: ReadableStreamBYOBReader, lines: MessageLines): P
     if (since_yield < YIELD_EVERY_BYTES) continue;
     since_yield = 0;
     await setImmediate();
-  }
-}
-
-async function within(promise: Promise<unknown>, ms: number): Promise<boolean> {
-  try {
-    await deadline(promise, ms);
-    return true;
-  } catch {
-    return false;
   }
 }

@@ -7,11 +7,11 @@ import { delay } from "@std/async";
 import { dirname, join } from "@std/path";
 import type { Sandbox } from "../agent/sandbox.ts";
 import { messageOf, SvcError } from "../platform/errors.ts";
+import { exists, readDirIfAny } from "../platform/files.ts";
 import type { Log } from "../platform/log.ts";
 import {
   commitOf,
   COMMITTED,
-  exists,
   headOf,
   isAncestor,
   type OpenWorktree,
@@ -255,15 +255,6 @@ export class GitWorkspace implements Workspace {
         error: messageOf(error),
       });
     }
-  }
-}
-
-function readDirIfAny(path: string): Deno.DirEntry[] {
-  try {
-    return [...Deno.readDirSync(path)];
-  } catch (error) {
-    if (error instanceof Deno.errors.NotFound) return [];
-    throw error;
   }
 }
 

@@ -95,13 +95,23 @@ export function checkPrivate(path: string, mode: number, kind: "file" | "dir" | 
   return true;
 }
 
-/** Whether there is anything at a path. */
+/** Whether there is anything at a path, also a link that leads nowhere. */
 export function exists(path: string): boolean {
   try {
     Deno.lstatSync(path);
     return true;
   } catch (error) {
     if (error instanceof Deno.errors.NotFound) return false;
+    throw error;
+  }
+}
+
+/** What is in a directory; nothing where there is none. */
+export function readDirIfAny(path: string): Deno.DirEntry[] {
+  try {
+    return [...Deno.readDirSync(path)];
+  } catch (error) {
+    if (error instanceof Deno.errors.NotFound) return [];
     throw error;
   }
 }

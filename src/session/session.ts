@@ -2,9 +2,9 @@
  * One session: its conversation, its turns, its life. What happens in it goes through its writer,
  * and its state is what the events made of it.
  */
-import { deadline } from "@std/async";
 import { messageOf, SvcError } from "../platform/errors.ts";
 import type { Log } from "../platform/log.ts";
+import { within } from "../platform/within.ts";
 import { Approvals } from "./approvals.ts";
 import {
   type EventData,
@@ -373,14 +373,5 @@ export class Session {
     if (this.state.state === "paused") {
       throw new SvcError("conflict", `session ${this.id} is paused`, { hint: "resume it first" });
     }
-  }
-}
-
-async function within(promise: Promise<unknown>, ms: number): Promise<boolean> {
-  try {
-    await deadline(promise, ms);
-    return true;
-  } catch {
-    return false;
   }
 }

@@ -75,17 +75,6 @@ function readIfAny(path: string): string | undefined {
   }
 }
 
-/** Whether a file or directory is there, also a link that leads nowhere. */
-export function exists(path: string): boolean {
-  try {
-    Deno.lstatSync(path);
-    return true;
-  } catch (error) {
-    if (error instanceof Deno.errors.NotFound) return false;
-    throw error;
-  }
-}
-
 /** The commit that a name stands for; undefined when there is none. */
 export async function commitOf(
   repo: Repo,

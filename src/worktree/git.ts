@@ -7,6 +7,7 @@ import { dirname, join, resolve } from "@std/path";
 import { type ProcessEnd, runProcess } from "../agent/process.ts";
 import { programArgv, type Sandbox, type SandboxScope } from "../agent/sandbox.ts";
 import { messageOf, SvcError } from "../platform/errors.ts";
+import { readDirIfAny } from "../platform/files.ts";
 import {
   conditionalIncludes,
   type ConfigEntry,
@@ -184,14 +185,10 @@ async function trusted(repo: Repo, args: string[], signal: AbortSignal): Promise
  */
 function scopeOf({ root }: Repo): SandboxScope {
   const own = join(root, ".svc");
-  const hidden = [join(own, "sessions")];
-  try {
-    for (const { name } of Deno.readDirSync(join(own, "worktrees"))) {
-      hidden.push(join(own, "worktrees", name, ".svc"));
-    }
-  } catch (error) {
-    if (!(error instanceof Deno.errors.NotFound)) throw error;
-  }
+  const hidden = [
+    join(own, "sessions"),
+    ...readDirIfAny(join(own, "worktrees")).map(({ name }) => join(own, "worktrees", name, ".svc")),
+  ];
   return { workdir: root, hidden, network: false, lasting: true };
 }
 

@@ -3,13 +3,13 @@
  * branch `svc/<name>`, where work goes on without touching the repository's own checkout.
  */
 import { SvcError } from "../platform/errors.ts";
+import { exists, readDirIfAny } from "../platform/files.ts";
 import { worktreeAt, worktreePath } from "../platform/worktree_path.ts";
 import { makeOwnDir } from "../session/workdir.ts";
 import {
   changedPaths,
   commitOf,
   COMMITTED,
-  exists,
   gitDirOf,
   headOf,
   isMerged,
@@ -160,15 +160,6 @@ function knownNames(repo: Repo): string[] {
     if (gitDirOf(repo, path) !== undefined) names.add(entry.name);
   }
   return [...names].sort();
-}
-
-function readDirIfAny(path: string): Deno.DirEntry[] {
-  try {
-    return [...Deno.readDirSync(path)];
-  } catch (error) {
-    if (error instanceof Deno.errors.NotFound) return [];
-    throw error;
-  }
 }
 
 async function itemOf(repo: Repo, name: string, { signal }: WorktreeCall): Promise<WorktreeItem> {

@@ -142,10 +142,7 @@ Deno.test({
     const answer = { instant: 400, pace_ms: 5 };
     const server = startOpenAiServer(() => answer, { open: true, capture: false });
     await using place = new ClockPlace();
-    place.configure(
-      `[cortex]\ncurator = false\n` +
-        `[models.local]\nkind = "openai-compatible"\nbase_url = "${server.url}"\n`,
-    );
+    place.useLocalModel(server.url);
     const daemon = await place.serve();
     await using client = await daemon.rpc();
     const workdir = place.mkdir("project");

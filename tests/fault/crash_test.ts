@@ -63,11 +63,7 @@ Deno.test({
     const answer = { instant: 3_000, pace_ms: 2 };
     const server = startOpenAiServer(() => answer, { open: true, capture: false });
     await using place = new Place();
-    place.configure(
-      `[cortex]\ncurator = false\n` +
-        `[models.local]\nkind = "openai-compatible"\nbase_url = "${server.url}"\n` +
-        `[agent]\napproval = "auto"\n`,
-    );
+    place.useLocalModel(server.url, `[agent]\napproval = "auto"\n`);
     const streaming: { session_id: string; path: string; observers: Observer[] }[] = [];
     const idle: { path: string; text: string; reloads: boolean }[] = [];
     {

@@ -98,11 +98,7 @@ Deno.test({
     const answer = { instant: 2_000, pace_ms: 1 };
     const server = startOpenAiServer(() => answer, { open: true, capture: false });
     await using place = new Place();
-    place.configure(
-      `[cortex]\ncurator = false\n` +
-        `[models.local]\nkind = "openai-compatible"\nbase_url = "${server.url}"\n` +
-        `[agent]\napproval = "auto"\n`,
-    );
+    place.useLocalModel(server.url, `[agent]\napproval = "auto"\n`);
     const workdir = place.mkdir("full");
     using disk = new SmallDisk(workdir, 1024);
     const daemon = await place.serve();

@@ -267,10 +267,7 @@ function journalOf(workdir: string, session_id: string): SessionEvent[] {
 /** A place whose sessions talk to a server at that URL. */
 function placeFor(url: string): Place {
   const place = new Place();
-  place.configure(
-    `[cortex]\ncurator = false\n` +
-      `[models.local]\nkind = "openai-compatible"\nbase_url = "${url}"\n`,
-  );
+  place.useLocalModel(url);
   return place;
 }
 

@@ -44,11 +44,7 @@ Deno.test({
     const answer = { instant: 100, pace_ms: 5 };
     const server = startOpenAiServer(() => answer, { open: true, capture: false });
     await using place = new Place();
-    place.configure(
-      `[cortex]\ncurator = false\n` +
-        `[models.local]\nkind = "openai-compatible"\nbase_url = "${server.url}"\n` +
-        `[agent]\napproval = "auto"\n`,
-    );
+    place.useLocalModel(server.url, `[agent]\napproval = "auto"\n`);
     const daemon = await place.serve();
     await using flood = await daemon.rpc();
     await using calm = await daemon.rpc();

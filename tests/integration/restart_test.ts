@@ -81,11 +81,7 @@ function modelServer() {
 }
 
 function configure(place: Place, url: string): void {
-  place.configure(
-    `[cortex]\ncurator = false\n` +
-      `[models.local]\nkind = "openai-compatible"\nbase_url = "${url}"\n` +
-      `[prices."local/m"]\ninput = 1.0\noutput = 2.0\n`,
-  );
+  place.useLocalModel(url, `[prices."local/m"]\ninput = 1.0\noutput = 2.0\n`);
 }
 
 async function observe(daemon: Daemon, { session_id }: Started): Promise<Observer[]> {

@@ -64,6 +64,19 @@ export class Place implements AsyncDisposable {
     Deno.writeTextFileSync(join(this.home, "daemon.toml"), toml, { mode: 0o600 });
   }
 
+  /**
+   * Writes a `daemon.toml` in which `local/…` is the model server at an address, and turns are not
+   * read when they are over, as that would be one more request each.
+   *
+   * @param more what follows in the file.
+   */
+  useLocalModel(base_url: string, more = ""): void {
+    this.configure(
+      `[cortex]\ncurator = false\n` +
+        `[models.local]\nkind = "openai-compatible"\nbase_url = "${base_url}"\n${more}`,
+    );
+  }
+
   /** Writes `policy.yaml`. */
   setPolicy(yaml: string): void {
     Deno.mkdirSync(this.home, { recursive: true, mode: 0o700 });

@@ -1,6 +1,7 @@
 import { useLayoutEffect, useRef } from "preact/hooks";
 import type { RouteParams } from "../router.ts";
 import { findLane } from "../../../src/session/state.ts";
+import { Chip } from "../ui/chip.tsx";
 import { Page } from "../ui/page.tsx";
 import { Empty, Failed, Loading } from "../ui/states.tsx";
 import { Ago } from "../ui/time.tsx";
@@ -42,10 +43,7 @@ export default function LaneView({ params: { id, lane_id } }: { params: RoutePar
       fill
       lead={
         <p class="facts">
-          <span class={`chip ${status}`}>
-            <span class={`dot ${status}`} aria-hidden="true" />
-            {status}
-          </span>
+          <Chip tone={status}>{status}</Chip>
           <span>{kind}</span>
           <span>
             started <Ago at={started_at} />

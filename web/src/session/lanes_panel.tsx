@@ -2,6 +2,7 @@ import { useApp } from "../app.ts";
 import { usd } from "../format.ts";
 import { type Lane, laneEnded } from "../../../src/session/state.ts";
 import { Button } from "../ui/button.tsx";
+import { Chip } from "../ui/chip.tsx";
 import { Ago } from "../ui/time.tsx";
 import type { SessionStore } from "./store.ts";
 
@@ -33,10 +34,7 @@ function LaneTile({ lane, store }: { lane: Lane; store: SessionStore }) {
     <li class={`lane ${kind}`}>
       <a class="lane-label" href={`/sessions/${store.id}/lanes/${lane_id}`}>{label}</a>
       <p class="lane-facts">
-        <span class={`chip ${status}`}>
-          <span class={`dot ${status}`} aria-hidden="true" />
-          {status}
-        </span>
+        <Chip tone={status}>{status}</Chip>
         <span>{kind}</span>
         <span>
           <Ago at={started_at} />

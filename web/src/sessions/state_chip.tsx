@@ -1,3 +1,5 @@
+import { Chip } from "../ui/chip.tsx";
+
 interface StateProps {
   state: "running" | "paused" | "ended" | "unreadable";
   activity: "idle" | "working" | "awaiting_approval";
@@ -18,10 +20,5 @@ const WORDS: Record<StateProps["state"] | StateProps["activity"], string> = {
 /** What a session does, in a word. */
 export function StateChip({ state, activity, reason }: StateProps) {
   const shown = state === "running" ? activity : state;
-  return (
-    <span class={`chip ${shown}`} title={reason}>
-      <span class={`dot ${shown}`} aria-hidden="true" />
-      {WORDS[shown]}
-    </span>
-  );
+  return <Chip tone={shown} title={reason}>{WORDS[shown]}</Chip>;
 }

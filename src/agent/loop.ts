@@ -1,16 +1,23 @@
 /** One turn: the model is asked, its tools run, it is asked again, until it has nothing to call. */
 import pRetry from "p-retry";
 import { delay } from "@std/async";
-import { messageOf } from "../platform/errors.ts";
 import { MAIN_LANE, MODEL_RETRY } from "../session/events.ts";
 import type { Session, Turn, TurnEnd } from "../session/session.ts";
 import { type Model, ModelError, type ToolCall, type Usage } from "./models/model.ts";
 import { spentBudget } from "./budget.ts";
 import { SYSTEM_PROMPT } from "./prefix.ts";
-import type { Access, Tool, ToolOutcome } from "./tools.ts";
-import { watchLane } from "./tool_lane.ts";
+import { type CallParts, runCall } from "./calls.ts";
+import type { Access, Tool } from "./tools.ts";
 
-export interface LoopParts {
+/** What a turn needs, whoever thinks in it. */
+export interface TurnParts extends CallParts {
+  /** Records what the memory has for a turn, before its first model call. */
+  recall(session: Session, turn: Turn): Promise<void>;
+  /** Budget of a session that has none of its own, in USD. */
+  budget_usd(): number | undefined;
+}
+
+export interface LoopParts extends TurnParts {
   /** Finds a model by its id; throws with a message for the person when there is none. */
   model(id: string): Promise<Model>;
   /**
@@ -19,17 +26,10 @@ export interface LoopParts {
    * @throws the signal's reason.
    */
   tools(session: Session, signal: AbortSignal): Promise<readonly Tool[]>;
-  /** Records what the memory has for a turn, before its first model call. */
-  recall(session: Session, turn: Turn): Promise<void>;
   /** Model calls a turn may make. */
   max_steps(): number;
-  /** Budget of a session that has none of its own, in USD. */
-  budget_usd(): number | undefined;
   /** What a model call cost, in USD. */
   cost(model_id: string, usage: Usage): number;
-  /** Paths that the session's tools must not see. */
-  hidden(session: Session): string[];
-  new_lane_id(): string;
 }
 
 /** Between the texts of two steps, which would run together else. */
@@ -160,88 +160,4 @@ async function runCalls(step: Step, calls: readonly ToolCall[]): Promise<void> {
     await Promise.all(calls.slice(at, end).map((call) => runCall(step, call)));
     at = end;
   }
-}
-
-async function runCall(step: Step, call: ToolCall): Promise<void> {
-  const { session, turn } = step;
-  const { call_id, tool: name, args, echo } = call;
-  const lane_id = MAIN_LANE;
-  await session.emit("session.tool_started", { call_id, tool: name, args, lane_id, echo });
-  const started = performance.now();
-  let outcome: ToolOutcome;
-  try {
-    outcome = await perform(step, call);
-  } catch (error) {
-    outcome = { ok: false, output: turn.soft.aborted ? "stopped" : messageOf(error) };
-  }
-  const { ok, output, truncated = false, exit_code } = outcome;
-  const duration_ms = Math.round(performance.now() - started);
-  await session.emit("session.tool_completed", {
-    call_id,
-    tool: name,
-    ok,
-    duration_ms,
-    output,
-    truncated,
-    exit_code,
-  });
-  turn.signal.throwIfAborted();
-}
-
-async function perform(
-  { parts, tools, session, turn }: Step,
-  call: ToolCall,
-): Promise<ToolOutcome> {
-  const tool = tools.find((it) => it.spec.name === call.tool);
-  if (tool === undefined) {
-    const names = tools.map((it) => it.spec.name).join(", ");
-    return { ok: false, output: `there is no tool ${call.tool}; the tools are ${names}` };
-  }
-  const { args, problem } = tool.parse(call.args);
-  if (problem !== undefined) return { ok: false, output: `invalid arguments:\n${problem}` };
-  const refusal = await approve(tool, args, call.call_id, session, turn);
-  if (refusal !== undefined) return { ok: false, output: refusal };
-  const lane = watchLane(session, turn, parts.new_lane_id, {
-    call_id: call.call_id,
-    label: tool.describe(args),
-  });
-  try {
-    const outcome = await tool.run(args, {
-      session_id: session.id,
-      workdir: session.state.workdir,
-      hidden: parts.hidden(session),
-      signal: lane.signal,
-      onOutput: lane.output,
-    });
-    await lane.end(outcome.ok ? "done" : "errored");
-    return outcome;
-  } catch (error) {
-    await lane.end(turn.signal.aborted ? "cancelled" : "errored");
-    throw error;
-  }
-}
-
-/** Asks for an approval where one is needed (contract.md section 5). Returns why not, if not. */
-async function approve(
-  tool: Tool,
-  args: unknown,
-  call_id: string,
-  session: Session,
-  turn: Turn,
-): Promise<string | undefined> {
-  const { approval, allowed } = session.state;
-  if (tool.access === "read" || approval === "auto") return undefined;
-  if (approval === "read_only") {
-    return `refused: this session is read_only and ${tool.spec.name} does more than read`;
-  }
-  const rule = tool.rule(args);
-  if (!tool.asks(args) || allowed.includes(rule)) return undefined;
-  const decision = await session.approvals.ask({
-    call_id,
-    tool: tool.spec.name,
-    args,
-    reason: tool.describe(args),
-    rule,
-  }, { signal: turn.soft });
-  return decision === "deny" ? "denied: the person did not allow this call" : undefined;
 }

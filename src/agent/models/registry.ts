@@ -1,10 +1,11 @@
 /** Which models there are on this machine: the known providers and those of daemon.toml. */
 
 import { closestString, levenshteinDistance } from "@std/text";
+import { acpName } from "../../acp/entry.ts";
 import { SvcError } from "../../platform/errors.ts";
 import type { Model } from "./model.ts";
 import { pricedModels } from "./prices.ts";
-import { type ProviderConfig, type ProviderKind, providerModel } from "./providers.ts";
+import type { ProviderConfig, ProviderKind } from "./providers.ts";
 
 /** `[models.<name>]` of daemon.toml. */
 export interface ModelEntry {
@@ -23,6 +24,8 @@ export interface ModelRegistryOptions {
   default_model?: string;
   /** What answers `builtin/toolbelt`. */
   builtin: Model;
+  /** Why an agent `acp/<name>` cannot be started; undefined when it can. */
+  agentProblem(name: string): string | undefined;
 }
 
 /** One provider, as `list` shows it. */
@@ -108,7 +111,11 @@ export class ModelRegistry {
    */
   async resolve(id: string): Promise<Model> {
     if (id === BUILTIN) return this.#options.builtin;
+    if (acpName(id) !== undefined) {
+      throw new UnknownModel(`${id} is an agent: it has sessions, and answers no single requests`);
+    }
     const { config, model } = this.#locate(id);
+    const { providerModel } = await import("./providers.ts");
     return await providerModel(config, model);
   }
 
@@ -117,9 +124,18 @@ export class ModelRegistry {
     return id === BUILTIN;
   }
 
+  /** Whether something can be asked of it beside a session: not of the two that are no models. */
+  answersRequests(id: string): boolean {
+    return !this.isBuiltin(id) && acpName(id) === undefined;
+  }
+
   /** Says whether an id leads to a model, without loading anything. @throws {UnknownModel} */
   check(id: string): void {
-    if (id !== BUILTIN) this.#locate(id);
+    if (id === BUILTIN) return;
+    const agent = acpName(id);
+    const problem = agent === undefined ? undefined : this.#options.agentProblem(agent);
+    if (problem !== undefined) throw new UnknownModel(problem);
+    if (agent === undefined) this.#locate(id);
   }
 
   #locate(id: string): { config: ProviderConfig; model: string } {

@@ -12,7 +12,13 @@ function registry(
   env: Record<string, string> = {},
   options: Partial<ModelRegistryOptions> = {},
 ): ModelRegistry {
-  return new ModelRegistry({ models: {}, env: (name) => env[name], builtin: BUILTIN, ...options });
+  return new ModelRegistry({
+    models: {},
+    env: (name) => env[name],
+    builtin: BUILTIN,
+    agentProblem: () => undefined,
+    ...options,
+  });
 }
 
 async function refusal(from: ModelRegistry, id: string): Promise<string> {

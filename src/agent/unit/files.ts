@@ -11,7 +11,7 @@ const MAX_LINE_CHARS = 2000;
 const MAX_LINE_BYTES = MAX_LINE_CHARS * 4;
 /** How far past a cut lines are still counted, to say of how many the part is. */
 const MAX_COUNT_BYTES = 16 * 1024 * 1024;
-const MAX_EDIT_BYTES = 10 * 1024 * 1024;
+const MAX_WHOLE_BYTES = 10 * 1024 * 1024;
 const MAX_ENTRIES = 1000;
 /** A NUL this early makes a file binary. */
 const BINARY_PROBE_BYTES = 8 * 1024;
@@ -208,10 +208,15 @@ export function editFile({ fs }: OpContext, args: UnitArgs): string {
   return `edited ${path}: replaced ${times}`;
 }
 
+/** `read_text {path}`: the whole text as it is, for a program and not for a model. */
+export function readText({ fs }: OpContext, args: UnitArgs): string {
+  return readWholeText(fs, args.string("path"));
+}
+
 function readWholeText(fs: BeneathFs, path: string): string {
   const { size } = fs.stat(path);
-  if (size > MAX_EDIT_BYTES) {
-    throw new UnitError(`${path}: is too large to edit (${size} bytes, at most ${MAX_EDIT_BYTES})`);
+  if (size > MAX_WHOLE_BYTES) {
+    throw new UnitError(`${path}: is too large (${size} bytes, at most ${MAX_WHOLE_BYTES})`);
   }
   // One byte more than it had shows that it has grown since.
   const buffer = new Uint8Array(size + 1);
@@ -222,7 +227,7 @@ function readWholeText(fs: BeneathFs, path: string): string {
   try {
     return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(data);
   } catch {
-    throw new UnitError(`${path}: is not UTF-8 text, so it cannot be edited`);
+    throw new UnitError(`${path}: is not UTF-8 text`);
   }
 }
 

@@ -3,7 +3,7 @@
  * else. It runs the model's file tools.
  */
 import { type Beneath, BeneathError, chooseBeneath } from "../../platform/beneath.ts";
-import { editFile, listDir, type OpContext, readFile, stat, writeFile } from "./files.ts";
+import { editFile, listDir, type OpContext, readFile, readText, stat, writeFile } from "./files.ts";
 import { Pace } from "./pace.ts";
 import {
   UnitArgs,
@@ -27,6 +27,7 @@ const OPERATIONS: Record<
 > = {
   stat,
   read_file: readFile,
+  read_text: readText,
   write_file: writeFile,
   edit_file: editFile,
   list_dir: listDir,

@@ -35,7 +35,14 @@ const DEADLINE_MS = 60_000;
 const STOP_MS = 3000;
 
 /** Operations that can run again from the start when their unit was lost. */
-const REPEATABLE: ReadonlySet<UnitOp> = new Set(["stat", "read_file", "list_dir", "glob", "grep"]);
+const REPEATABLE: ReadonlySet<UnitOp> = new Set([
+  "stat",
+  "read_file",
+  "read_text",
+  "list_dir",
+  "glob",
+  "grep",
+]);
 
 interface Call {
   id: number;

@@ -4,6 +4,7 @@
 export const UNIT_OPS = [
   "stat",
   "read_file",
+  "read_text",
   "write_file",
   "edit_file",
   "list_dir",

@@ -1,0 +1,74 @@
+/**
+ * svc as an agent of the Agent Client Protocol: editors that speak it drive the daemon's sessions.
+ * A session belongs to the daemon; an editor that goes away leaves it there.
+ */
+import {
+  agent,
+  type AgentApp,
+  type InitializeResponse,
+  methods,
+  PROTOCOL_VERSION,
+  RequestError,
+} from "@agentclientprotocol/sdk";
+import { toSvcError } from "../platform/errors.ts";
+import { Sessions, type SessionsOptions } from "./sessions.ts";
+
+export interface AcpAgentOptions extends SessionsOptions {
+  version: string;
+}
+
+/** Makes the agent; `connect` it to the editor's stream. */
+export function acpAgent(options: AcpAgentOptions): AgentApp {
+  const app = agent({ name: "svc" });
+  let sessions: Sessions;
+  app.onConnect(({ client, closed, close }) => {
+    sessions = new Sessions(options, client, close);
+    closed.finally(() => sessions.close());
+  });
+  return app
+    .onRequest(methods.agent.initialize, () => introduction(options.version))
+    .onRequest(methods.agent.session.new, ({ params }) => answer(() => sessions.start(params)))
+    .onRequest(methods.agent.session.load, ({ params }) => answer(() => sessions.load(params)))
+    .onRequest(methods.agent.session.resume, ({ params }) => answer(() => sessions.resume(params)))
+    .onRequest(methods.agent.session.list, ({ params }) => answer(() => sessions.list(params.cwd)))
+    .onRequest(
+      methods.agent.session.close,
+      ({ params }) => answer(() => sessions.leave(params.sessionId)),
+    )
+    .onRequest(
+      methods.agent.session.delete,
+      ({ params }) => answer(() => sessions.end(params.sessionId)),
+    )
+    .onRequest(methods.agent.session.prompt, ({ params }) => answer(() => sessions.prompt(params)))
+    .onNotification(
+      methods.agent.session.cancel,
+      ({ params }) => sessions.cancel(params.sessionId),
+    );
+}
+
+function introduction(version: string): InitializeResponse {
+  return {
+    protocolVersion: PROTOCOL_VERSION,
+    agentInfo: { name: "svc", version },
+    agentCapabilities: {
+      loadSession: true,
+      promptCapabilities: { embeddedContext: true },
+      sessionCapabilities: { list: {}, resume: {}, close: {}, delete: {} },
+    },
+    authMethods: [],
+  };
+}
+
+/** What a verb refuses is told in the protocol's way. */
+async function answer<T>(work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    if (error instanceof RequestError) throw error;
+    const { code, message, hint } = toSvcError(error);
+    const text = hint === undefined ? message : `${message}; ${hint}`;
+    if (code === "not_found") throw new RequestError(-32002, text);
+    if (code === "validation") throw new RequestError(-32602, text);
+    throw new RequestError(-32603, text);
+  }
+}

@@ -1,0 +1,180 @@
+/**
+ * Sessions whose mind is an agent of the Agent Client Protocol. The agent runs in the sandbox of
+ * commands; what it asks for goes through the tools of every session. The session's journal is its
+ * memory: an agent that was ended is told anew what was said.
+ */
+import type { TurnParts } from "../agent/loop.ts";
+import type { Message } from "../agent/models/model.ts";
+import { programArgv, type Sandbox, type SandboxScope } from "../agent/sandbox.ts";
+import type { Tool, ToolOutcome, ToolScope } from "../agent/tools.ts";
+import { spentBudget } from "../agent/budget.ts";
+import { StdioTransport } from "../mcp/external_stdio.ts";
+import type { Log } from "../platform/log.ts";
+import type { Env } from "../platform/paths.ts";
+import type { Session, Turn, TurnEnd } from "../session/session.ts";
+import { type AcpEntry, acpEntry, acpName } from "./entry.ts";
+import { Mind } from "./mind.ts";
+import { AgentRequests } from "./requests.ts";
+import { Told } from "./told.ts";
+
+export interface MindsOptions extends TurnParts {
+  /** `[acp]` of daemon.toml. */
+  entries(): Readonly<Record<string, AcpEntry>>;
+  env: Env;
+  log: Log;
+  version: string;
+  sandbox(): Promise<Sandbox>;
+  scope(workdir: string): SandboxScope;
+  /** The tools of this program. */
+  tools: readonly Tool[];
+  readText(path: string, scope: ToolScope): Promise<ToolOutcome>;
+  new_call_id(): string;
+}
+
+/** An agent that nobody talks to is ended after this, in milliseconds. */
+const IDLE_MS = 10 * 60_000;
+/** Longest message that is read from an agent, in bytes. */
+const MESSAGE_MAX = 16 * 1024 * 1024;
+/** What an agent is told of a conversation that it was not there for, in characters. */
+const HISTORY_MAX = 48 * 1024;
+
+interface Hosted {
+  mind: Mind;
+  model: string;
+  idle?: ReturnType<typeof setTimeout>;
+  /** What it has told that it cost, in USD. */
+  usd: number;
+}
+
+export class Minds {
+  readonly #options: MindsOptions;
+  readonly #hosted = new Map<string, Hosted>();
+
+  constructor(options: MindsOptions) {
+    this.#options = options;
+  }
+
+  /** Carries out one turn of a session. */
+  async runTurn(session: Session, turn: Turn): Promise<TurnEnd> {
+    if (session.state.trust !== "trusted") {
+      return { stop_reason: "error", error: "work for others is not given to agents of acp/…" };
+    }
+    await this.#options.recall(session, turn);
+    for (;;) {
+      if (turn.soft.aborted) return { stop_reason: "interrupted" };
+      const spent = spentBudget(session.state, this.#options.budget_usd());
+      if (spent !== undefined) return { stop_reason: "budget", error: spent };
+      const end = await this.#prompt(session, turn);
+      if (end.stop_reason !== "ok" || !session.fresh) return end;
+    }
+  }
+
+  /** Ends the agent of a session that has ended. */
+  async sessionEnded(session_id: string): Promise<void> {
+    const hosted = this.#hosted.get(session_id);
+    if (hosted === undefined) return;
+    this.#hosted.delete(session_id);
+    clearTimeout(hosted.idle);
+    await hosted.mind.close();
+  }
+
+  /** Ends all agents. */
+  async close(): Promise<void> {
+    await Promise.all([...this.#hosted.keys()].map((id) => this.sessionEnded(id)));
+  }
+
+  async #prompt(session: Session, turn: Turn): Promise<TurnEnd> {
+    const { hosted, fresh } = await this.#hostedFor(session);
+    const seen_seq = session.published_seq;
+    const messages = (await session.transcript()).messages();
+    session.takeFresh();
+    const text = promptOf(messages, fresh);
+    const { tools, readText, new_call_id } = this.#options;
+    const told = new Told({ session, turn, seen_seq, new_call_id });
+    const requests = new AgentRequests({
+      context: { parts: this.#options, tools, session, turn },
+      beforeCall: () => told.closeStep(),
+      new_call_id,
+      readText,
+    });
+    clearTimeout(hosted.idle);
+    try {
+      const side = { requests, update: told.take.bind(told) };
+      const reason = await hosted.mind.prompt(text, side, turn.soft);
+      if (turn.soft.aborted) return { stop_reason: "interrupted" };
+      return endOf(reason);
+    } catch (error) {
+      await this.sessionEnded(session.id);
+      throw error;
+    } finally {
+      await requests.close();
+      hosted.usd = await told.end(hosted.usd);
+      hosted.idle = setTimeout(() => this.sessionEnded(session.id), IDLE_MS);
+      if (!this.#hosted.has(session.id)) clearTimeout(hosted.idle);
+    }
+  }
+
+  /** The agent of a session, and whether it has just been started. */
+  async #hostedFor(session: Session): Promise<{ hosted: Hosted; fresh: boolean }> {
+    const { model } = session.state;
+    const known = this.#hosted.get(session.id);
+    if (known !== undefined && !known.mind.gone && known.model === model) {
+      return { hosted: known, fresh: false };
+    }
+    await this.sessionEnded(session.id);
+    const hosted: Hosted = { mind: await this.#open(session), model, usd: 0 };
+    this.#hosted.set(session.id, hosted);
+    return { hosted, fresh: true };
+  }
+
+  async #open({ id, state: { workdir, model } }: Session): Promise<Mind> {
+    const { entries, env, log, version, sandbox, scope } = this.#options;
+    const { command, args, env: names, network } = acpEntry(acpName(model)!, entries());
+    const values = names.flatMap((name) => {
+      const value = env(name);
+      return value === undefined ? [] : [[name, value]];
+    });
+    const spawned = programArgv(await sandbox(), [command, ...args], {
+      ...scope(workdir),
+      network,
+      env: Object.fromEntries(values),
+    });
+    const transport = new StdioTransport({
+      command: spawned.cmd,
+      args: spawned.args,
+      env: spawned.env,
+      cwd: workdir,
+      max_bytes: MESSAGE_MAX,
+      onStderr: (line) => log.debug("an agent says", { session_id: id, line }),
+    });
+    return await Mind.open(transport, { workdir, version });
+  }
+}
+
+function endOf(reason: string): TurnEnd {
+  if (reason === "end_turn") return { stop_reason: "ok" };
+  if (reason === "refusal") return { stop_reason: "error", error: "the agent refused" };
+  if (reason === "cancelled") return { stop_reason: "error", error: "the agent stopped its turn" };
+  return { stop_reason: "budget", error: `the agent stopped: ${reason}` };
+}
+
+/** What an agent is asked: what it has not heard, and before that, for a new one, what was said. */
+function promptOf(messages: readonly Message[], fresh: boolean): string {
+  const heard = messages.findLastIndex(({ role }) => role !== "user") + 1;
+  const asked = messages.slice(heard).flatMap((message) =>
+    message.role === "user"
+      ? [message.memory === undefined ? message.text : `${message.memory}\n\n${message.text}`]
+      : []
+  ).join("\n\n");
+  const history = fresh ? historyOf(messages.slice(0, heard)) : "";
+  if (history === "") return asked;
+  return `What was said before in this conversation:\n\n${history}\n\nNow:\n\n${asked}`;
+}
+
+function historyOf(messages: readonly Message[]): string {
+  const lines = messages.flatMap((message) => {
+    if (message.role === "user") return [`The person: ${message.text}`];
+    return message.role === "assistant" && message.text !== "" ? [`You: ${message.text}`] : [];
+  });
+  return lines.join("\n\n").slice(-HISTORY_MAX);
+}

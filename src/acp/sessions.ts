@@ -1,0 +1,292 @@
+/** The sessions that one editor has open. */
+import {
+  type AgentContext,
+  methods,
+  type PermissionOption,
+  type PromptRequest,
+  type PromptResponse,
+  RequestError,
+  type SessionUpdate,
+} from "@agentclientprotocol/sdk";
+import type { EventParams, RpcClient } from "../client/rpc.ts";
+import { messageOf } from "../platform/errors.ts";
+import { DaemonLink } from "./link.ts";
+import {
+  type Call,
+  callEnded,
+  callStarted,
+  diffOf,
+  fileOf,
+  promptText,
+  replay,
+  said,
+} from "./updates.ts";
+import { type TurnEnd, Waiting } from "./waiting.ts";
+
+export interface SessionsOptions {
+  /** As of {@linkcode DaemonLink}. */
+  connect(again: boolean): Promise<RpcClient>;
+  /** Parameters of `session.start` that the editor does not choose. */
+  start: { model?: string; approval?: string };
+  /** Says what the person should know, where editors show an agent's log. */
+  notice(text: string): void;
+}
+
+const OPTIONS: PermissionOption[] = [
+  { optionId: "allow", name: "Allow", kind: "allow_once" },
+  { optionId: "allow_always", name: "Always allow", kind: "allow_always" },
+  { optionId: "deny", name: "Deny", kind: "reject_once" },
+];
+/** Updates that may wait for an editor that does not read. */
+const WAITING_MAX = 20_000;
+/** A file is read for its diff up to this size, in bytes. */
+const DIFF_MAX = 1024 * 1024;
+
+/** A session that the editor has open. */
+interface Open {
+  workdir: string;
+  waiting: Set<Waiting>;
+  calls: Map<string, Call>;
+  /** What the editor was asked, to be taken back when someone else decides. */
+  asked: Map<string, AbortController>;
+  /** `client_message_id` of what the editor itself has sent. */
+  own: Set<string>;
+}
+
+interface Where {
+  sessionId: string;
+}
+
+interface Settings {
+  cwd: string;
+  mcpServers?: readonly unknown[];
+}
+
+export class Sessions {
+  readonly #options: SessionsOptions;
+  readonly #client: AgentContext;
+  readonly #closeConnection: (error: unknown) => void;
+  readonly #link: DaemonLink;
+  readonly #open = new Map<string, Open>();
+  #unsent = 0;
+
+  constructor(
+    options: SessionsOptions,
+    client: AgentContext,
+    closeConnection: (error: unknown) => void,
+  ) {
+    this.#options = options;
+    this.#client = client;
+    this.#closeConnection = closeConnection;
+    this.#link = new DaemonLink({
+      connect: options.connect,
+      onEvent: (event) => this.#take(event),
+      awaited: () => [...this.#open.values()].some(({ waiting }) => waiting.size > 0),
+      onLost: (error) => this.#lost(error),
+    });
+  }
+
+  async start({ cwd, mcpServers }: Settings): Promise<Where> {
+    this.#mention(mcpServers);
+    const { start } = this.#options;
+    const { session_id } = await this.#link.call("session.start", { ...start, workdir: cwd });
+    await this.#follow(session_id, cwd, 0);
+    return { sessionId: session_id };
+  }
+
+  /** Opens a session that is there already, and tells what was said in it. */
+  async load({ sessionId, mcpServers }: Settings & Where): Promise<Record<string, never>> {
+    this.#mention(mcpServers);
+    const { workdir } = await this.#resumed(sessionId);
+    const { messages, seq, writing } = await this.#link.call("session.transcript", {
+      session_id: sessionId,
+    });
+    for (const update of replay(messages, workdir)) this.#tell(sessionId, update);
+    if (writing !== "") this.#tell(sessionId, said("agent", writing));
+    await this.#follow(sessionId, workdir, seq);
+    return {};
+  }
+
+  /** Opens a session whose conversation the editor has. */
+  async resume({ sessionId }: Where): Promise<Record<string, never>> {
+    const { workdir, last_seq } = await this.#resumed(sessionId);
+    await this.#follow(sessionId, workdir, last_seq);
+    return {};
+  }
+
+  async list(cwd: string | null | undefined) {
+    const { sessions } = await this.#link.call("session.list", {});
+    return {
+      sessions: sessions
+        .filter(({ workdir }: { workdir: string }) => !cwd || workdir === cwd)
+        .map(({ id, workdir, title, last_event_at }: Record<string, string>) => ({
+          sessionId: id,
+          cwd: workdir,
+          title,
+          updatedAt: last_event_at,
+        })),
+    };
+  }
+
+  /** Sends a message and waits for the end of its turn. */
+  async prompt({ sessionId, prompt }: PromptRequest): Promise<PromptResponse> {
+    const open = this.#session(sessionId);
+    const client_message_id = crypto.randomUUID();
+    const text = promptText(prompt);
+    const waiting = new Waiting();
+    open.waiting.add(waiting);
+    open.own.add(client_message_id);
+    try {
+      const params = { session_id: sessionId, text, client_message_id };
+      const { seq } = await this.#link.call("session.send", params);
+      waiting.sent(seq);
+      return await waiting.done;
+    } finally {
+      open.waiting.delete(waiting);
+    }
+  }
+
+  async cancel(session_id: string): Promise<void> {
+    const asked = [...this.#open.get(session_id)?.asked.values() ?? []];
+    await this.#link.call("session.cancel", { session_id }).catch(() => {});
+    for (const controller of asked) controller.abort();
+  }
+
+  /** Closes a session for the editor; in the daemon it stays. */
+  async leave(session_id: string): Promise<Record<string, never>> {
+    if (this.#open.has(session_id)) await this.cancel(session_id);
+    this.#drop(session_id);
+    return {};
+  }
+
+  /** Ends a session for good. */
+  async end(session_id: string): Promise<Record<string, never>> {
+    await this.#link.call("session.kill", { session_id });
+    this.#drop(session_id);
+    return {};
+  }
+
+  close(): void {
+    this.#link.close();
+    for (const { asked } of this.#open.values()) {
+      for (const controller of asked.values()) controller.abort();
+    }
+  }
+
+  #lost(error: unknown): void {
+    for (const { waiting } of this.#open.values()) {
+      for (const each of waiting) each.failed(`the daemon was lost: ${messageOf(error)}`);
+    }
+  }
+
+  #drop(session_id: string): void {
+    this.#link.forget(session_id);
+    this.#open.delete(session_id);
+  }
+
+  async #resumed(session_id: string): Promise<{ workdir: string; last_seq: number }> {
+    const session = await this.#link.call("session.get", { session_id });
+    if (session.state === "paused") await this.#link.call("session.resume", { session_id });
+    return session;
+  }
+
+  async #follow(session_id: string, workdir: string, since_seq: number): Promise<void> {
+    const fresh = { workdir, waiting: new Set<Waiting>(), calls: new Map(), asked: new Map() };
+    this.#open.set(session_id, { ...fresh, own: new Set() });
+    await this.#link.follow(session_id, since_seq);
+  }
+
+  #session(session_id: string): Open {
+    const open = this.#open.get(session_id);
+    if (open === undefined) throw RequestError.sessionNotFound(session_id);
+    return open;
+  }
+
+  #mention(servers: readonly unknown[] = []): void {
+    if (servers.length === 0) return;
+    this.#options.notice(
+      "tool servers of the editor are not used; those of ~/.svc/policy.yaml are",
+    );
+  }
+
+  #take({ session_id, type, seq, data }: EventParams): void {
+    const open = this.#open.get(session_id);
+    if (open === undefined) return;
+    if (type === "session.delta") this.#tell(session_id, said("agent", data.text));
+    else if (type === "user.message") {
+      if (open.own.delete(data.client_message_id)) return;
+      this.#tell(session_id, said("user", data.text));
+    } else if (type === "session.tool_started") {
+      const { call_id, tool, args } = data;
+      const call = { call_id, tool, args, workdir: open.workdir };
+      open.calls.set(call_id, call);
+      this.#tell(session_id, callStarted(call));
+    } else if (type === "session.tool_completed") {
+      const call = open.calls.get(data.call_id);
+      open.calls.delete(data.call_id);
+      if (call !== undefined) this.#tell(session_id, callEnded(call, data.ok, data.output));
+    } else if (type === "approval.requested") this.#ask(session_id, open, data);
+    else if (type === "approval.resolved") open.asked.get(data.approval_id)?.abort();
+    else if (type === "turn.completed") endTurn(open, { ...data, seq });
+    else if (type === "session.ended") {
+      endTurn(open, { seq, stop_reason: "cancelled" });
+      this.#drop(session_id);
+    }
+  }
+
+  async #ask(session_id: string, open: Open, asked: AskedApproval): Promise<void> {
+    const { approval_id, call_id } = asked;
+    const controller = new AbortController();
+    open.asked.set(approval_id, controller);
+    try {
+      const call = open.calls.get(call_id);
+      if (call?.tool === "write_file") call.before = await textOf(fileOf(call)!);
+      const { outcome } = await this.#client.request(methods.client.session.requestPermission, {
+        sessionId: session_id,
+        toolCall: {
+          toolCallId: call_id,
+          title: asked.reason,
+          status: "pending",
+          content: call && diffOf(call),
+        },
+        options: OPTIONS,
+      }, { cancellationSignal: controller.signal, stopWaitingOnCancel: true });
+      const decision = outcome.outcome === "selected" ? outcome.optionId : "deny";
+      await this.#link.call("session.approve", { session_id, approval_id, decision });
+    } catch (error) {
+      // Someone else has decided, or the turn is cancelled: there is nothing left to ask.
+      if (!controller.signal.aborted) this.#options.notice(String(error));
+    } finally {
+      open.asked.delete(approval_id);
+    }
+  }
+
+  #tell(sessionId: string, update: SessionUpdate): void {
+    if (++this.#unsent > WAITING_MAX) {
+      return this.#closeConnection(new Error("the editor does not read what it is sent"));
+    }
+    this.#client.notify(methods.client.session.update, { sessionId, update })
+      .catch(() => {})
+      .finally(() => this.#unsent--);
+  }
+}
+
+interface AskedApproval {
+  approval_id: string;
+  call_id: string;
+  reason: string;
+}
+
+function endTurn({ waiting }: Open, end: TurnEnd): void {
+  for (const each of waiting) each.ended(end);
+}
+
+/** What stands in a file; undefined where there is none, or none that is small text. */
+async function textOf(path: string): Promise<string | undefined> {
+  try {
+    const { size, isFile } = await Deno.stat(path);
+    return isFile && size <= DIFF_MAX ? await Deno.readTextFile(path) : undefined;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,149 @@
+/** What happens in a session, in the words of the Agent Client Protocol. */
+import type {
+  ContentBlock,
+  SessionUpdate,
+  StopReason,
+  ToolCallContent,
+  ToolKind,
+} from "@agentclientprotocol/sdk";
+import { fromFileUrl, join } from "@std/path";
+import type { Message } from "../agent/models/model.ts";
+import { callLine } from "../tui/call_line.ts";
+
+const KINDS: Readonly<Record<string, ToolKind>> = {
+  edit_file: "edit",
+  fetch_url: "fetch",
+  glob: "search",
+  grep: "search",
+  list_dir: "read",
+  read_file: "read",
+  recall: "search",
+  run_command: "execute",
+  verify: "execute",
+  write_file: "edit",
+};
+
+/** A call of a tool, as far as it is known. */
+export interface Call {
+  call_id: string;
+  tool: string;
+  args: unknown;
+  workdir: string;
+  /** What stood in the file before, of a call that writes one. */
+  before?: string;
+}
+
+/** How a turn ended, as `session/prompt` answers; undefined for one that failed. */
+export function stopReason(stop_reason: string): StopReason | undefined {
+  const reasons: Record<string, StopReason> = {
+    ok: "end_turn",
+    cancelled: "cancelled",
+    budget: "max_turn_requests",
+    critic: "refusal",
+  };
+  return reasons[stop_reason];
+}
+
+/** What a person said, or an agent. */
+export function said(role: "user" | "agent", text: string): SessionUpdate {
+  return { sessionUpdate: `${role}_message_chunk`, content: { type: "text", text } };
+}
+
+/** A call that begins. */
+export function callStarted(call: Call): SessionUpdate {
+  return {
+    sessionUpdate: "tool_call",
+    toolCallId: call.call_id,
+    title: callLine(call.tool, call.args),
+    kind: KINDS[call.tool] ?? "other",
+    status: "in_progress",
+    content: diffOf(call),
+    locations: locationsOf(call),
+    rawInput: call.args,
+  };
+}
+
+/** A call that has ended. */
+export function callEnded(call: Call, ok: boolean, output: string): SessionUpdate {
+  const diff = ok ? diffOf(call) : [];
+  return {
+    sessionUpdate: "tool_call_update",
+    toolCallId: call.call_id,
+    status: ok ? "completed" : "failed",
+    content: diff.length > 0 ? diff : [textContent(fenced(output))],
+    rawOutput: output,
+  };
+}
+
+/** The file that a call is about, if it is about one. */
+export function fileOf({ args, workdir }: Call): string | undefined {
+  const { path } = (args ?? {}) as { path?: unknown };
+  return typeof path === "string" ? join(workdir, path) : undefined;
+}
+
+/** What a call changes in its file; nothing for one that changes none. */
+export function diffOf(call: Call): ToolCallContent[] {
+  const path = fileOf(call);
+  if (path === undefined) return [];
+  const { old_text, new_text, content } = call.args as Record<string, unknown>;
+  if (call.tool === "edit_file" && typeof new_text === "string") {
+    return [{ type: "diff", path, oldText: String(old_text), newText: new_text }];
+  }
+  if (call.tool === "write_file" && typeof content === "string") {
+    return [{ type: "diff", path, oldText: call.before ?? null, newText: content }];
+  }
+  return [];
+}
+
+function locationsOf(call: Call): { path: string }[] {
+  const path = fileOf(call);
+  return path === undefined ? [] : [{ path }];
+}
+
+function textContent(text: string): ToolCallContent {
+  return { type: "content", content: { type: "text", text } };
+}
+
+/** Output as a block of Markdown, whatever backticks are in it. */
+function fenced(output: string): string {
+  const longest = Math.max(2, ...[...output.matchAll(/`+/g)].map(([run]) => run.length));
+  const fence = "`".repeat(longest + 1);
+  return `${fence}\n${output}\n${fence}`;
+}
+
+/** A conversation so far, as the updates that would have told of it. */
+export function* replay(messages: readonly Message[], workdir: string): Generator<SessionUpdate> {
+  const calls = new Map<string, Call>();
+  for (const message of messages) {
+    if (message.role === "user") yield said("user", message.text);
+    else if (message.role === "assistant") {
+      if (message.text !== "") yield said("agent", message.text);
+      for (const { call_id, tool, args } of message.calls) {
+        const call = { call_id, tool, args, workdir };
+        calls.set(call_id, call);
+        yield callStarted(call);
+      }
+    } else {
+      for (const { call_id, ok, output } of message.results) {
+        const call = calls.get(call_id);
+        if (call !== undefined) yield callEnded(call, ok, output);
+      }
+    }
+  }
+}
+
+/** A prompt as one text: files that are mentioned by their paths, what is embedded in full. */
+export function promptText(blocks: readonly ContentBlock[]): string {
+  return blocks.map((block) => {
+    if (block.type === "text") return block.text;
+    if (block.type === "resource_link") return `@${pathOf(block.uri)}`;
+    if (block.type === "resource" && "text" in block.resource) {
+      return `\n${pathOf(block.resource.uri)}:\n${fenced(block.resource.text)}\n`;
+    }
+    throw new TypeError(`a prompt may have text and resources, not ${block.type}`);
+  }).join("");
+}
+
+function pathOf(uri: string): string {
+  return uri.startsWith("file:") ? fromFileUrl(uri) : uri;
+}

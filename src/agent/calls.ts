@@ -1,0 +1,113 @@
+/** The calls of a turn: recorded, approved, run, each in a lane of its own once it takes long. */
+import { messageOf } from "../platform/errors.ts";
+import { MAIN_LANE } from "../session/events.ts";
+import type { Session, Turn } from "../session/session.ts";
+import type { ToolCall } from "./models/model.ts";
+import { watchLane } from "./tool_lane.ts";
+import type { Tool, ToolOutcome } from "./tools.ts";
+
+export interface CallParts {
+  /** Paths that the session's tools must not see. */
+  hidden(session: Session): string[];
+  new_lane_id(): string;
+}
+
+/** Where a call is made. */
+export interface CallContext {
+  parts: CallParts;
+  /** The tools that there are. */
+  tools: readonly Tool[];
+  session: Session;
+  turn: Turn;
+}
+
+/**
+ * Runs one call: records it, asks for an approval where one is needed, and records what came of it.
+ *
+ * @returns what came of it; a tool that fails does not throw.
+ * @throws the turn's reason when the turn is stopped at once.
+ */
+export async function runCall(step: CallContext, call: ToolCall): Promise<ToolOutcome> {
+  const { session, turn } = step;
+  const { call_id, tool: name, args, echo } = call;
+  const lane_id = MAIN_LANE;
+  await session.emit("session.tool_started", { call_id, tool: name, args, lane_id, echo });
+  const started = performance.now();
+  let outcome: ToolOutcome;
+  try {
+    outcome = await perform(step, call);
+  } catch (error) {
+    outcome = { ok: false, output: turn.soft.aborted ? "stopped" : messageOf(error) };
+  }
+  const { ok, output, truncated = false, exit_code } = outcome;
+  const duration_ms = Math.round(performance.now() - started);
+  await session.emit("session.tool_completed", {
+    call_id,
+    tool: name,
+    ok,
+    duration_ms,
+    output,
+    truncated,
+    exit_code,
+  });
+  turn.signal.throwIfAborted();
+  return outcome;
+}
+
+async function perform(
+  { parts, tools, session, turn }: CallContext,
+  call: ToolCall,
+): Promise<ToolOutcome> {
+  const tool = tools.find((it) => it.spec.name === call.tool);
+  if (tool === undefined) {
+    const names = tools.map((it) => it.spec.name).join(", ");
+    return { ok: false, output: `there is no tool ${call.tool}; the tools are ${names}` };
+  }
+  const { args, problem } = tool.parse(call.args);
+  if (problem !== undefined) return { ok: false, output: `invalid arguments:\n${problem}` };
+  const refusal = await approve(tool, args, call.call_id, session, turn);
+  if (refusal !== undefined) return { ok: false, output: refusal };
+  const lane = watchLane(session, turn, parts.new_lane_id, {
+    call_id: call.call_id,
+    label: tool.describe(args),
+  });
+  try {
+    const outcome = await tool.run(args, {
+      session_id: session.id,
+      workdir: session.state.workdir,
+      hidden: parts.hidden(session),
+      signal: lane.signal,
+      onOutput: lane.output,
+    });
+    await lane.end(outcome.ok ? "done" : "errored");
+    return outcome;
+  } catch (error) {
+    await lane.end(turn.signal.aborted ? "cancelled" : "errored");
+    throw error;
+  }
+}
+
+/** Asks for an approval where one is needed (contract.md section 5). Returns why not, if not. */
+async function approve(
+  tool: Tool,
+  args: unknown,
+  call_id: string,
+  session: Session,
+  turn: Turn,
+): Promise<string | undefined> {
+  const { approval, allowed } = session.state;
+  if (tool.access === "read" || approval === "auto") return undefined;
+  if (approval === "read_only") {
+    return `refused: this session is read_only and ${tool.spec.name} does more than read`;
+  }
+  const rule = tool.rule(args);
+  if (!tool.asks(args) || allowed.includes(rule)) return undefined;
+  const decision = await session.approvals.ask({
+    call_id,
+    tool: tool.spec.name,
+    args,
+    reason: tool.describe(args),
+    rule,
+  }, { signal: turn.soft });
+  return decision === "deny" ? "denied: the person did not allow this call" : undefined;
+}

@@ -1,0 +1,239 @@
+/** Sessions whose mind is an agent of the Agent Client Protocol: `acp/<name>`. */
+import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
+import { fromFileUrl, join } from "@std/path";
+import type { EventParams } from "../../src/client/rpc.ts";
+import { processesWith, until } from "../support/scripted.ts";
+import { can_run_svc, type Daemon, Place, type TestClient } from "../support/svc.ts";
+
+const MAIN = fromFileUrl(new URL("../support/acp_agent_main.ts", import.meta.url));
+const node = programOf("node");
+const ignore = !can_run_svc || Deno.build.os === "windows" || node === undefined;
+/** What only the sandbox keeps an agent from. */
+const no_jail = ignore || Deno.build.os !== "linux" || programOf("bwrap") === undefined;
+
+function programOf(name: string): string | undefined {
+  if (!can_run_svc) return undefined;
+  return (Deno.env.get("PATH") ?? "").split(":").map((dir) => join(dir, name)).find((path) => {
+    try {
+      return Deno.statSync(path).isFile;
+    } catch {
+      return false;
+    }
+  });
+}
+
+/** A daemon with the agent, and one session that it is the mind of. */
+class Hosting implements AsyncDisposable {
+  readonly place = new Place({ AGENT_KEY: "the-agents-key", OTHER_KEY: "not-for-it" });
+  readonly workdir = this.place.mkdir("project");
+  daemon!: Daemon;
+  client!: TestClient;
+  session_id!: string;
+
+  static async begin(
+    { toml = "", approval = "auto" }: { toml?: string; approval?: string } = {},
+  ): Promise<Hosting> {
+    const hosting = new Hosting();
+    const program = join(hosting.workdir, "agent.mjs");
+    const { success, stderr } = await new Deno.Command(Deno.execPath(), {
+      args: ["bundle", "--quiet", "--platform=deno", `--output=${program}`, MAIN],
+    }).output();
+    if (!success) throw new Error(new TextDecoder().decode(stderr));
+    hosting.place.configure(`
+[cortex]
+curator = false
+[acp.tester]
+command = "${node}"
+args = ["${program}"]
+env = ["AGENT_KEY"]
+${toml}`);
+    await hosting.restart();
+    hosting.session_id = await hosting.client.session({
+      workdir: hosting.workdir,
+      model: "acp/tester",
+      approval,
+    });
+    return hosting;
+  }
+
+  async restart(): Promise<void> {
+    await this.client?.[Symbol.asyncDispose]();
+    this.daemon = await this.place.serve();
+    this.client = await this.daemon.rpc();
+    if (this.session_id === undefined) return;
+    const { session_id } = this;
+    await this.client.rpc.call("session.subscribe", { session_id, since_seq: 0 });
+  }
+
+  /** Sends a message. @returns how its turn ended. */
+  async turn(text: string): Promise<EventParams["data"]> {
+    return (await this.client.turn(this.session_id, text, 60_000)).data;
+  }
+
+  of(type: string): EventParams["data"][] {
+    return this.client.of(type).map(({ data }) => data);
+  }
+
+  agents(): number[] {
+    return processesWith(join(this.workdir, "agent.mjs"));
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.client[Symbol.asyncDispose]();
+    await this.place[Symbol.asyncDispose]();
+  }
+}
+
+Deno.test({
+  name: "an agent is a session's mind: text, files and commands by the session's tools, cost",
+  ignore,
+  async fn() {
+    await using it = await Hosting.begin();
+    Deno.writeTextFileSync(join(it.workdir, "in.txt"), "line one\nline two\n");
+    const end = await it.turn(
+      `say hello\nread ${it.workdir}/in.txt\nwrite ${it.workdir}/sub/out.txt written\n` +
+        "terminal echo from the terminal; exit 3\ncost 0.25",
+    );
+    assertEquals(end.stop_reason, "ok");
+    assertStringIncludes(end.message, "hello");
+    assertStringIncludes(end.message, "line one\nline two\n");
+    assertStringIncludes(end.message, "exit 3: from the terminal\n");
+    assertEquals(Deno.readTextFileSync(join(it.workdir, "sub/out.txt")), "written");
+    assertEquals(it.of("session.tool_started").map(({ tool, args }) => [tool, args]), [
+      ["read_file", { path: "in.txt" }],
+      ["write_file", { path: "sub/out.txt", content: "written" }],
+      ["run_command", { command: "echo from the terminal; exit 3", timeout_s: 3600 }],
+    ]);
+    assertEquals(it.of("session.tool_completed").map(({ ok }) => ok), [true, true, false]);
+    assertEquals(end.usage.usd, 0.25);
+    const { session_id } = it;
+    const { messages } = await it.client.rpc.call("session.transcript", { session_id });
+    assertEquals(messages.map(({ role }: { role: string }) => role), [
+      ...["user", "assistant", "tool", "assistant", "tool", "assistant"],
+    ]);
+    // The same process goes on with the next message.
+    const before = it.agents();
+    await it.turn("say again\ncost 0.30");
+    assertEquals(it.agents(), before);
+    const { cost_usd } = await it.client.rpc.call("session.get", { session_id });
+    assertEquals(cost_usd.toFixed(2), "0.30");
+  },
+});
+
+Deno.test({
+  name: "what an agent wants to do waits for the person, by its tools and by its own",
+  ignore,
+  async fn() {
+    await using it = await Hosting.begin({ approval: "ask" });
+    const { session_id } = it;
+    const decide = async (nth: number, decision: string) => {
+      await until(() => it.of("approval.requested").length === nth, `approval ${nth}`, 60_000);
+      const { approval_id } = it.of("approval.requested")[nth - 1];
+      await it.client.rpc.call("session.approve", { session_id, approval_id, decision });
+    };
+    const turn = it.turn("write a.txt one\nterminal echo two\nown change b.txt\nown change c.txt");
+    await decide(1, "deny");
+    await decide(2, "allow");
+    await decide(3, "allow");
+    await decide(4, "deny");
+    const { message, stop_reason } = await turn;
+    assertEquals(stop_reason, "ok");
+    assertStringIncludes(message, "failed denied");
+    assertStringIncludes(message, "exit 0: two");
+    assertMatch(message, /chosen yes[^]*chosen no/);
+    assertEquals(it.of("approval.requested").map(({ tool, reason }) => [tool, reason]), [
+      ["write_file", "write a.txt (3 characters)"],
+      ["run_command", "run echo two"],
+      ["agent_edit", "change b.txt"],
+      ["agent_edit", "change c.txt"],
+    ]);
+    assertEquals([...Deno.readDirSync(it.workdir)].some(({ name }) => name === "a.txt"), false);
+  },
+});
+
+Deno.test({
+  name: "an agent is jailed like a command: no file outside, no variable but its own",
+  ignore: no_jail,
+  async fn() {
+    await using it = await Hosting.begin();
+    const secret = join(it.place.mkdir("other"), "secret.txt");
+    Deno.writeTextFileSync(secret, "a secret");
+    Deno.symlinkSync(secret, join(it.workdir, "link.txt"));
+    const record = join(it.place.home, "daemon.json");
+    const { message } = await it.turn([
+      `steal ${secret}`,
+      `steal ${record}`,
+      `plant ${it.place.dir}/planted.txt`,
+      `read ${secret}`,
+      "read link.txt",
+      `write ${it.place.dir}/planted.txt x`,
+      "variable AGENT_KEY",
+      "variable OTHER_KEY",
+    ].join("\n"));
+    assert(!message.includes("a secret"), message);
+    assert(!message.includes(it.daemon.token), message);
+    assertEquals(message.match(/refused ENOENT/g)?.length, 2, message);
+    assertEquals(message.match(/is outside of/g)?.length, 2, message);
+    assertStringIncludes(message, "AGENT_KEY=the-agents-key");
+    assertStringIncludes(message, "OTHER_KEY=undefined");
+    assertEquals(
+      [...Deno.readDirSync(it.place.dir)].some(({ name }) => /planted/.test(name)),
+      false,
+    );
+  },
+});
+
+Deno.test({
+  name: "a turn is cancelled: an agent that listens stays, one that does not is ended",
+  ignore,
+  async fn() {
+    await using it = await Hosting.begin();
+    const { session_id } = it;
+    for (const [word, said, stays] of [["wait", "waiting", true], ["stubborn", "deaf", false]]) {
+      const turn = it.turn(String(word));
+      const delta = (event: EventParams) =>
+        event.type === "session.delta" && event.data.text.includes(said);
+      await it.client.wait(delta, String(said), 60_000);
+      const [agent] = it.agents();
+      await it.client.rpc.call("session.cancel", { session_id });
+      assertEquals((await turn).stop_reason, "cancelled");
+      if (stays) assertEquals(it.agents()[0], agent);
+      else await until(() => it.agents().length === 0, "the end of the agent");
+    }
+    assertEquals((await it.turn("say back")).message, "back");
+  },
+});
+
+Deno.test({
+  name: "an agent that dies fails its turn; a new one is told what was said, also after a crash",
+  ignore,
+  async fn() {
+    await using it = await Hosting.begin();
+    await it.turn("say remember this");
+    const died = await it.turn("die");
+    assertEquals(died.stop_reason, "error");
+    assertStringIncludes(died.error, "exit code 7");
+    const told = await it.turn("tell me all");
+    assertStringIncludes(told.message, "You: remember this", JSON.stringify(told));
+    await it.daemon.kill();
+    await until(() => it.agents().length === 0, "the end of the agent", 20_000);
+    await it.restart();
+    const { message } = await it.turn("tell me all");
+    assertStringIncludes(message, "The person: say remember this");
+    await it.client.rpc.call("session.kill", { session_id: it.session_id });
+    await until(() => it.agents().length === 0, "the end of the agent");
+  },
+});
+
+Deno.test({
+  name: "an agent that is not there is refused when the session starts",
+  ignore: !can_run_svc,
+  async fn() {
+    await using place = new Place();
+    const daemon = await place.serve();
+    const start = async (model: string) =>
+      (await daemon.http("POST", "/v1/sessions", { workdir: place.mkdir("w"), model })).json.error;
+    assertStringIncludes((await start("acp/no-such-agent")).message, "no program no-such-agent");
+    assertStringIncludes((await start("acp//bin/sh")).message, "without its path");
+  },
+});

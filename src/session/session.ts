@@ -52,9 +52,12 @@ interface RunningTurn extends Turn {
   soft_stop: AbortController;
   /** Why it was asked to stop. */
   stop_reason?: StopReason;
+  /** Whether it has taken up the messages that wait. */
+  looked: boolean;
   ended: Promise<void>;
 }
 
+const FAILED: ReadonlySet<StopReason> = new Set(["error", "budget"]);
 /** How long a killed or paused session's tools may take to stop. */
 const STOP_GRACE_MS = 5_000;
 
@@ -207,6 +210,7 @@ export class Session {
   /** Counts the messages that wait as seen: a model call is built from them. */
   takeFresh(): void {
     this.#fresh = false;
+    if (this.#turn !== undefined) this.#turn.looked = true;
   }
 
   #startTurn(): void {
@@ -220,6 +224,7 @@ export class Session {
       soft: AbortSignal.any([soft_stop.signal, hard_stop.signal]),
       hard_stop,
       soft_stop,
+      looked: false,
       ended: Promise.resolve(),
     };
     this.#turn = turn;
@@ -243,6 +248,8 @@ export class Session {
     if (turn.stop_reason !== undefined && (turn.signal.aborted || end.stop_reason !== "ok")) {
       end = { stop_reason: turn.stop_reason };
     }
+    // A turn that failed before it took up its messages would fail again, and again.
+    if (!turn.looked && FAILED.has(end.stop_reason)) this.#fresh = false;
     // Nothing that it began outlives it.
     turn.hard_stop.abort(new DOMException("the turn has ended", "AbortError"));
     try {

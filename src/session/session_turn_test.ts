@@ -117,6 +117,34 @@ Deno.test({
 });
 
 Deno.test({
+  name: "a turn that fails before it takes up its message is not tried again by itself",
+  ignore,
+  async fn() {
+    using dir = new TempDir();
+    const path = dir.join("journal.ndjson");
+    let turns = 0;
+    const session = await newSession(path, {
+      runTurn: () => Promise.reject(new Error(`there is no model, try ${++turns}`)),
+    });
+    const sink = new Kept();
+    await session.subscribe(sink, { since_seq: 0 }).start();
+    const ended = async (count: number) => {
+      while ((await journaled(path)).filter((it) => it.type === "turn.completed").length < count) {
+        await delay(1);
+      }
+      for (let n = 0; n < 10; n++) await setImmediate();
+    };
+    await session.send("one");
+    await ended(1);
+    assertEquals(turns, 1);
+    await session.send("two");
+    await ended(2);
+    assertEquals(turns, 2);
+    await session.kill();
+  },
+});
+
+Deno.test({
   name: "no turn begins while a session pauses, though a message waits; resume begins it",
   ignore,
   async fn() {

@@ -1,6 +1,6 @@
 /** `svc open`: the web app in the person's browser. */
-import { deadline } from "@std/async";
 import { connectOrStart } from "../client/connect.ts";
+import { openInBrowser } from "../platform/open_url.ts";
 import { parseFlags, UsageError } from "./args.ts";
 import { ownPaths } from "./environment.ts";
 
@@ -9,15 +9,6 @@ const HELP = `Opens the web app in your browser. Starts the daemon if none runs.
 Usage: svc open [<session id>] [--print]
 
   --print   only print the address`;
-
-/** What opens an address, by system. */
-const OPENERS: Partial<Record<typeof Deno.build.os, [string, string[]]>> = {
-  darwin: ["open", []],
-  windows: ["rundll32", ["url.dll,FileProtocolHandler"]],
-};
-const OTHER_OPENER: [string, string[]] = ["xdg-open", []];
-/** An opener that still runs after this long is the browser itself. */
-const OPENED_MS = 3_000;
 
 /** Runs `svc open`. */
 export async function run(argv: string[]): Promise<number> {
@@ -41,24 +32,4 @@ export async function run(argv: string[]): Promise<number> {
   if (boolean.print || await openInBrowser(url)) return 0;
   console.error("svc: no browser could be started; open the address above yourself");
   return 1;
-}
-
-/** Hands an address to the system's opener. @returns whether it took it. */
-async function openInBrowser(url: string): Promise<boolean> {
-  const [program, args] = OPENERS[Deno.build.os] ?? OTHER_OPENER;
-  try {
-    const child = new Deno.Command(program, {
-      args: [...args, url],
-      stdin: "null",
-      stdout: "null",
-      stderr: "null",
-      detached: true,
-    }).spawn();
-    child.unref();
-    return (await deadline(child.status, OPENED_MS)).success;
-  } catch (error) {
-    if (error instanceof Deno.errors.NotFound) return false;
-    if (error instanceof DOMException && error.name === "TimeoutError") return true;
-    throw error;
-  }
 }

@@ -1,9 +1,10 @@
 /** Finds the daemon, or brings it (product.md: the daemon starts on demand). */
 import { delay } from "@std/async";
 import { toText } from "@std/streams";
-import { fromFileUrl } from "@std/path";
 import { SvcError } from "../platform/errors.ts";
+import { connectLocal, type LocalConn } from "../platform/local_socket.ts";
 import type { HomePaths } from "../platform/paths.ts";
+import { ownProgram } from "./own_program.ts";
 import { RpcClient } from "./rpc.ts";
 
 /** Clients try the socket again this long after a failed try (product.md, Limits). */
@@ -66,7 +67,7 @@ export async function connectOrStart(
 export async function dialOrStart(
   paths: HomePaths,
   onStarting: () => void,
-): Promise<Deno.UnixConn> {
+): Promise<LocalConn> {
   const conn = await dial(paths);
   if (conn !== undefined) return conn;
   onStarting();
@@ -97,28 +98,15 @@ export async function dialOrStart(
 }
 
 /** Connects to the running daemon; undefined when none answers. */
-export async function dial({ socket: path }: HomePaths): Promise<Deno.UnixConn | undefined> {
-  try {
-    return await Deno.connect({ transport: "unix", path });
-  } catch (error) {
-    const absent = error instanceof Deno.errors.NotFound ||
-      error instanceof Deno.errors.ConnectionRefused;
-    if (absent) return undefined;
-    throw error;
-  }
+export function dial({ socket }: HomePaths): Promise<LocalConn | undefined> {
+  return connectLocal(socket);
 }
 
 /** Starts `svc serve` in a session of its own, so that it outlives this process and its terminal. */
 function startDetached(): Deno.ChildProcess {
-  const own = Deno.build.standalone ? [] : [
-    "run",
-    "--quiet",
-    "--permission-set",
-    `--config=${fromFileUrl(new URL("../../deno.json", import.meta.url))}`,
-    fromFileUrl(new URL("../../main.ts", import.meta.url)),
-  ];
-  return new Deno.Command(Deno.execPath(), {
-    args: [...own, "serve", "--detached"],
+  const { command, first_args } = ownProgram();
+  return new Deno.Command(command, {
+    args: [...first_args, "serve", "--detached"],
     cwd: "/",
     detached: true,
     stdin: "null",

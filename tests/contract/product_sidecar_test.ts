@@ -1,7 +1,12 @@
 /** product.md, Desktop sidecar discovery: what a desktop shell does, and the daemon must support. */
 import { assert, assertEquals, assertNotEquals, assertRejects } from "@std/assert";
 import { deadline, delay } from "@std/async";
+import { join } from "@std/path";
+import { findDaemon, letGo } from "../../src/client/daemon_handle.ts";
+import { Browser } from "../support/browser.ts";
+import { sidecarAt } from "../support/desktop.ts";
 import { Place } from "../support/svc.ts";
+import { appBuilt, no_browser } from "../support/web.ts";
 import { WsClient } from "./client.ts";
 import { row } from "./row.ts";
 import { firstLine, Shared, spawnSvc } from "./shared.ts";
@@ -109,4 +114,54 @@ row(
     assertNotEquals(second.pid, first.pid);
     assertEquals(place.discovery().pid, second.pid);
   },
+);
+
+row("product", SECTION, "3. the handle: mode, url, token and child", async () => {
+  await using place = new Place();
+  const sidecar = await sidecarAt(place);
+  const { port, token, pid } = place.discovery();
+  const url = `http://127.0.0.1:${port}/`;
+  assertEquals([sidecar.mode, sidecar.url, sidecar.token], ["sidecar", url, token]);
+  assertEquals(sidecar.child!.pid, pid);
+  const external = await findDaemon(join(place.home, "daemon.json"));
+  assertEquals(external, { mode: "external", url, token });
+  // Letting go of a daemon that is not ours leaves it alone.
+  await letGo(external!);
+  await probe(port);
+  await letGo(sidecar);
+  await assertRejects(() => probe(port), Deno.errors.ConnectionRefused);
+});
+
+row("product", SECTION, "6. the first time, the wizard offers `svc serve --install`", async () => {
+  await appBuilt();
+  await using browser = await Browser.launch();
+  const page = await browser.page(`${shared.daemon.url}/?welcome`);
+  const wizard = page.getByRole("dialog", { name: "Welcome to svc" });
+  await wizard.getByText("svc serve --install").waitFor();
+  await wizard.getByRole("button", { name: "Install the service" }).waitFor();
+  await wizard.getByRole("button", { name: "Not now" }).click();
+  await wizard.waitFor({ state: "detached" });
+  await page.reload();
+  await page.getByText("Connected (external)").waitFor();
+  assertEquals(await wizard.count(), 0);
+}, { ignore: no_browser });
+
+row(
+  "product",
+  SECTION,
+  "7. start at login of desktop and daemon: either, both, neither",
+  async () => {
+    await using place = new Place();
+    place.env.XDG_CONFIG_HOME = place.mkdir("config");
+    const service = join(place.env.XDG_CONFIG_HOME, "systemd");
+    const enabled = async (wanted: string) => {
+      const { stdout } = await place.svc(["desktop", "--start-at-login", wanted, "--json"]);
+      return JSON.parse(stdout).enabled;
+    };
+    assertEquals(await enabled("status"), false);
+    assertEquals(await enabled("on"), true);
+    await assertRejects(() => Deno.stat(service), Deno.errors.NotFound);
+    assertEquals(await enabled("off"), false);
+  },
+  { ignore: Deno.build.os !== "linux" },
 );

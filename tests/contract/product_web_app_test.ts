@@ -1,7 +1,10 @@
 /** product.md: the embedded web app; `tests/web` has what it does in a browser. */
 import { assert, assertEquals, assertMatch } from "@std/assert";
+import { letGo } from "../../src/client/daemon_handle.ts";
+import { sidecarAt } from "../support/desktop.ts";
 import { rawHttp } from "../support/raw.ts";
 import { Browser } from "../support/browser.ts";
+import { Place } from "../support/svc.ts";
 import { appBuilt, no_browser } from "../support/web.ts";
 import { row } from "./row.ts";
 import { Shared } from "./shared.ts";
@@ -55,11 +58,20 @@ for (const [name, value] of Object.entries(DIRECTIVES)) {
 row("product", "Desktop sidecar discovery", "5. the banner", async () => {
   await appBuilt();
   await using browser = await Browser.launch();
-  for (
-    const [query, banner] of [["", "Connected (external)"], ["?daemon=bundled", "Bundled daemon"]]
-  ) {
-    const shown = await browser.page(`${shared.daemon.url}/${query}`);
-    await shown.getByText(banner).waitFor();
-    await shown.close();
+  await using place = new Place();
+  const bundled = await sidecarAt(place);
+  try {
+    for (
+      const [url, banner] of [
+        [`${shared.daemon.url}/`, "Connected (external)"],
+        [bundled.url, "Bundled daemon"],
+      ]
+    ) {
+      const shown = await browser.page(url);
+      await shown.getByText(banner).waitFor();
+      await shown.close();
+    }
+  } finally {
+    await letGo(bundled);
   }
 }, { ignore: no_browser });

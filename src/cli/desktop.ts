@@ -1,0 +1,123 @@
+/** `svc desktop`: the web app in a window of its own, with a daemon found or brought. */
+import { join } from "@std/path";
+import type { DaemonHandle } from "../client/daemon_handle.ts";
+import { ownProgram } from "../client/own_program.ts";
+import { autostart } from "../desktop/autostart.ts";
+import { type AppView, DesktopShell } from "../desktop/shell.ts";
+import { AppWindow, profileDir } from "../desktop/window.ts";
+import { findBrowser } from "../platform/browsers.ts";
+import { SvcError } from "../platform/errors.ts";
+import { ensurePrivateDir, exists } from "../platform/files.ts";
+import { openInBrowser } from "../platform/open_url.ts";
+import type { HomePaths } from "../platform/paths.ts";
+import { parseFlags, UsageError } from "./args.ts";
+import { env, ownPaths } from "./environment.ts";
+
+const HELP =
+  `Opens the app in a window of its own. Takes the daemon that runs, else brings one, which goes when
+the window is closed; its sessions are there again the next time.
+
+Usage: svc desktop
+       svc desktop --start-at-login on|off|status [--json]
+
+  --start-at-login   whether the window opens when you log in; the daemon's own service is
+                     independent of it
+
+The window is one of Chromium, Chrome, Edge or Brave (SVC_CHROMIUM names another one), with a profile
+of its own; without any of them the app opens in your browser.`;
+
+/** Runs `svc desktop`. */
+export async function run(argv: string[]): Promise<number> {
+  const { boolean, string, rest } = parseFlags(argv, {
+    boolean: ["json"],
+    string: ["start-at-login"],
+  });
+  if (boolean.help) {
+    console.log(HELP);
+    return 0;
+  }
+  if (rest.length > 0) throw new UsageError(`svc desktop takes no argument "${rest[0]}"`);
+  const wanted = string["start-at-login"];
+  if (wanted !== undefined) return await startAtLogin(wanted, boolean.json ?? false);
+  if (boolean.json) throw new UsageError("--json goes with --start-at-login");
+  await openDesktop(ownPaths());
+  return 0;
+}
+
+async function startAtLogin(wanted: string, json: boolean): Promise<number> {
+  const { command, first_args } = ownProgram();
+  const setting = autostart({ env, argv: [command, ...first_args, "desktop"] });
+  if (wanted === "on") await setting.enable();
+  else if (wanted === "off") await setting.disable();
+  else if (wanted !== "status") {
+    throw new UsageError(`--start-at-login takes on, off or status, got "${wanted}"`);
+  }
+  const enabled = await setting.enabled();
+  if (json) console.log(JSON.stringify({ enabled, place: setting.place }, null, 2));
+  else {console.log(
+      `the desktop ${enabled ? "starts" : "does not start"} at login (${setting.place})`,
+    );}
+  return 0;
+}
+
+async function openDesktop(paths: HomePaths): Promise<void> {
+  const tell = (text: string) => console.error(`svc: ${text}`);
+  const asked = Promise.withResolvers<void>();
+  const onSignal = () => asked.resolve();
+  const signals: Deno.Signal[] = Deno.build.os === "windows"
+    ? ["SIGINT", "SIGBREAK"]
+    : ["SIGINT", "SIGTERM", "SIGHUP"];
+  for (const signal of signals) Deno.addSignalListener(signal, onSignal);
+  try {
+    const shell = new DesktopShell({
+      discovery_path: paths.discovery,
+      program: ownProgram(),
+      open: (handle) => openApp(handle, paths, tell),
+      asked: asked.promise,
+      tell,
+    });
+    await shell.run();
+  } finally {
+    for (const signal of signals) Deno.removeSignalListener(signal, onSignal);
+  }
+}
+
+/** Shows the app of a daemon, with the wizard where it is the first that was brought. */
+async function openApp(
+  { url, mode }: DaemonHandle,
+  paths: HomePaths,
+  tell: (text: string) => void,
+): Promise<AppView> {
+  ensurePrivateDir(paths.desktop);
+  const welcomed = join(paths.desktop, "welcomed");
+  const first = mode === "sidecar" && !exists(welcomed);
+  const address = first ? `${url}?welcome` : url;
+  const view = await show(address, mode, paths, tell);
+  if (first) Deno.writeTextFileSync(welcomed, "", { mode: 0o600 });
+  return view;
+}
+
+async function show(
+  url: string,
+  mode: DaemonHandle["mode"],
+  { desktop }: HomePaths,
+  tell: (text: string) => void,
+): Promise<AppView> {
+  const program = findBrowser(env);
+  if (program !== undefined) {
+    return new AppWindow(url, { program, profile: profileDir(program, desktop, env("HOME")) });
+  }
+  if (!await openInBrowser(url)) {
+    throw new SvcError("not_found", "there is no browser to show the app in", {
+      hint: "install Chromium, Chrome or Edge, or name one with SVC_CHROMIUM",
+    });
+  }
+  const sidecar = mode === "sidecar";
+  tell(`the app is open in your browser, at ${url}`);
+  if (sidecar) tell("Ctrl-C here ends the bundled daemon");
+  return {
+    closed: sidecar ? new Promise(() => {}) : Promise.resolve(),
+    show: async (url) => void await openInBrowser(url),
+    close: () => Promise.resolve(),
+  };
+}

@@ -1,0 +1,161 @@
+/**
+ * The daemon as a desktop shell holds it (product.md, Desktop sidecar discovery): found where one
+ * runs, else brought as a child, which goes with the shell. Nothing in here knows of windows, so a
+ * shell of another kind can take it over line by line.
+ */
+import { deadline } from "@std/async";
+import { TextLineStream } from "@std/streams";
+import { SvcError } from "../platform/errors.ts";
+import { isAlive } from "../platform/process.ts";
+import { Tail } from "../platform/tail.ts";
+import { within } from "../platform/within.ts";
+import type { Discovery } from "../verbs/services.ts";
+import { readDiscovery } from "./discovery.ts";
+import type { Program } from "./own_program.ts";
+
+/** How long a daemon's port is tried (product.md, Limits). */
+const PROBE_MS = 1_000;
+/** A daemon that took the connection says who it is within this time, however busy it is. */
+const IDENTITY_MS = 5_000;
+const START_MS = 30_000;
+/** A sidecar that was asked to stop is killed after this (product.md, Limits). */
+const STOP_MS = 5_000;
+/** What of that its turns get, so that the rest is left for writing what is to be kept. */
+const STOP_GRACE_S = 3;
+
+export interface DaemonHandle {
+  /** Whether it runs by itself, or as this process's child. */
+  mode: "external" | "sidecar";
+  /** Address of the web app, with a slash at its end. */
+  url: string;
+  token: string;
+  /** The sidecar's process. */
+  child?: SidecarProcess;
+}
+
+/** A daemon that is a child of this process. */
+export interface SidecarProcess {
+  pid: number;
+  ended: Promise<Deno.CommandStatus>;
+}
+
+/**
+ * Finds the daemon that runs: its discovery file names a process that lives, its port answers within
+ * a second, and what answers knows the token, which only the daemon of that file does.
+ *
+ * @param discovery_path of `daemon.json`.
+ * @returns undefined where there is none.
+ */
+export async function findDaemon(discovery_path: string): Promise<DaemonHandle | undefined> {
+  const record = await readDiscovery(discovery_path);
+  if (record === undefined || !isAlive(record.pid) || !await accepts(record.port)) return undefined;
+  if (!await knowsToken(record)) return undefined;
+  return { mode: "external", url: urlOf(record.port), token: record.token };
+}
+
+async function accepts(port: number): Promise<boolean> {
+  const attempt = Deno.connect({ hostname: "127.0.0.1", port });
+  try {
+    (await deadline(attempt, PROBE_MS)).close();
+    return true;
+  } catch {
+    attempt.then((late) => late.close(), () => {});
+    return false;
+  }
+}
+
+async function knowsToken({ port, token }: Discovery): Promise<boolean> {
+  try {
+    const response = await fetch(`${urlOf(port)}v1/discover`, {
+      signal: AbortSignal.timeout(IDENTITY_MS),
+      redirect: "error",
+    });
+    const found: Discovery = await response.json();
+    return found.token === token;
+  } catch {
+    return false;
+  }
+}
+
+function urlOf(port: number): string {
+  return `http://127.0.0.1:${port}/`;
+}
+
+/**
+ * Starts the bundled daemon as a child, in a process group of its own: Ctrl-C is the shell's to
+ * answer. It ends when its standard input does, so also with a shell that was killed.
+ *
+ * @param program the binary that is bundled.
+ * @throws {SvcError} internal when it does not come up, with what it said.
+ */
+export async function startSidecar({ command, first_args }: Program): Promise<DaemonHandle> {
+  const child = new Deno.Command(command, {
+    args: [...first_args, "serve", "--port=0", "--emit-port-stdout"],
+    env: { SVC_SIDECAR: "1" },
+    cwd: "/",
+    detached: true,
+    stdin: "piped",
+    stdout: "piped",
+    stderr: "piped",
+  }).spawn();
+  const said = new Tail(child.stderr);
+  const listening = firstLine(child.stdout);
+  try {
+    const line = await deadline(listening, START_MS);
+    const { port, token }: Discovery = JSON.parse(line);
+    const ended = child.status.finally(() => child.stdin.abort().catch(() => {}));
+    return { mode: "sidecar", url: urlOf(port), token, child: { pid: child.pid, ended } };
+  } catch {
+    kill(child.pid);
+    await child.status;
+    await child.stdin.abort().catch(() => {});
+    await said.read;
+    const reason = said.text.trim() || `it was not ready after ${START_MS / 1000} s`;
+    throw new SvcError("internal", `the bundled daemon did not start: ${reason}`);
+  }
+}
+
+/**
+ * Lets go of a daemon. A sidecar is asked to stop over the WebSocket, and killed where it has not
+ * after 5 s; an external one is left alone.
+ */
+export async function letGo({ url, token, child }: DaemonHandle): Promise<void> {
+  if (child === undefined) return;
+  const asking = askToStop(url, token);
+  try {
+    if (await within(child.ended, STOP_MS)) return;
+    kill(child.pid);
+    await child.ended;
+  } finally {
+    asking.close();
+  }
+}
+
+function askToStop(url: string, token: string): WebSocket {
+  const socket = new WebSocket(new URL("v1/ws", url), ["svc.bearer", token, "svc.proto.v1"]);
+  const params = { grace_s: STOP_GRACE_S };
+  const request = { jsonrpc: "2.0", id: 1, method: "daemon.shutdown", params };
+  socket.onopen = () => socket.send(JSON.stringify(request));
+  // Whatever comes of it, the process is watched, and killed in time.
+  socket.onerror = (event) => event.preventDefault();
+  return socket;
+}
+
+function kill(pid: number): void {
+  try {
+    Deno.kill(pid, "SIGKILL");
+  } catch {
+    // It has ended.
+  }
+}
+
+/** The first line of a stream; what follows is read and dropped, so that the writer goes on. */
+async function firstLine(stream: ReadableStream<Uint8Array>): Promise<string> {
+  const lines = stream.pipeThrough(new TextDecoderStream()).pipeThrough(new TextLineStream());
+  const reader = lines.getReader();
+  const { value } = await reader.read();
+  reader.releaseLock();
+  lines.pipeTo(new WritableStream()).catch(() => {});
+  if (value === undefined) throw new Error("it ended without a line");
+  return value;
+}

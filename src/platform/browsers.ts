@@ -1,0 +1,51 @@
+/** Where the browsers of Chromium's family are on this machine. */
+import { join } from "@std/path";
+import type { Env } from "./paths.ts";
+
+/** Names on the PATH, in the order of preference. */
+const NAMES = [
+  "chromium",
+  "google-chrome-stable",
+  "google-chrome",
+  "microsoft-edge-stable",
+  "microsoft-edge",
+  "brave-browser",
+  "chromium-browser",
+];
+const MAC_APPS = ["Chromium", "Google Chrome", "Microsoft Edge", "Brave Browser"];
+const WINDOWS_APPS = [
+  ["Google", "Chrome", "Application", "chrome.exe"],
+  ["Microsoft", "Edge", "Application", "msedge.exe"],
+  ["BraveSoftware", "Brave-Browser", "Application", "brave.exe"],
+  ["Chromium", "Application", "chrome.exe"],
+];
+/** Where programs are also where the PATH is short, as a service's is. */
+const USUAL_DIRS = ["/usr/bin", "/usr/local/bin", "/snap/bin"];
+
+/** A browser's program: where `SVC_CHROMIUM` says, else on the PATH, else in a usual place. */
+export function findBrowser(env: Env, os = Deno.build.os): string | undefined {
+  const told = env("SVC_CHROMIUM");
+  return (told === undefined ? browserPlaces(env, os) : [told]).find((path) => {
+    try {
+      return Deno.statSync(path).isFile;
+    } catch {
+      return false;
+    }
+  });
+}
+
+/** Where it is looked for, best first. */
+export function browserPlaces(env: Env, os: typeof Deno.build.os): string[] {
+  if (os === "windows") {
+    const roots = ["ProgramFiles", "ProgramFiles(x86)", "LOCALAPPDATA"].map(env);
+    return WINDOWS_APPS.flatMap((app) =>
+      roots.filter((root) => root !== undefined).map((root) => [root, ...app].join("\\"))
+    );
+  }
+  const on_path = (env("PATH") ?? "").split(":").filter((dir) => dir.startsWith("/"));
+  const dirs = [...new Set([...on_path, ...USUAL_DIRS])];
+  const programs = NAMES.flatMap((name) => dirs.map((dir) => join(dir, name)));
+  if (os !== "darwin") return programs;
+  const apps = MAC_APPS.map((name) => `/Applications/${name}.app/Contents/MacOS/${name}`);
+  return [...apps, ...programs];
+}

@@ -1,0 +1,30 @@
+import { deadline } from "@std/async";
+
+/** What opens an address, by system. */
+const OPENERS: Partial<Record<typeof Deno.build.os, [string, string[]]>> = {
+  darwin: ["open", []],
+  windows: ["rundll32", ["url.dll,FileProtocolHandler"]],
+};
+const OTHER_OPENER: [string, string[]] = ["xdg-open", []];
+/** An opener that still runs after this long is the browser itself. */
+const OPENED_MS = 3_000;
+
+/** Hands an address to the system's opener, the person's browser. @returns whether it took it. */
+export async function openInBrowser(url: string): Promise<boolean> {
+  const [program, args] = OPENERS[Deno.build.os] ?? OTHER_OPENER;
+  try {
+    const child = new Deno.Command(program, {
+      args: [...args, url],
+      stdin: "null",
+      stdout: "null",
+      stderr: "null",
+      detached: true,
+    }).spawn();
+    child.unref();
+    return (await deadline(child.status, OPENED_MS)).success;
+  } catch (error) {
+    if (error instanceof Deno.errors.NotFound) return false;
+    if (error instanceof DOMException && error.name === "TimeoutError") return true;
+    throw error;
+  }
+}

@@ -1,16 +1,20 @@
 import { AlreadyRunning, type Daemon, startDaemon } from "../daemon/compose.ts";
 import { readDiscovery } from "../client/discovery.ts";
 import type { HireOptions } from "../hire/listener.ts";
+import { messageOf } from "../platform/errors.ts";
 import type { HomePaths } from "../platform/paths.ts";
+import { type ServiceOptions, STOP_GRACE_S } from "../service/service.ts";
 import { type Flags, parseFlags, UsageError } from "./args.ts";
 import { env, ownPaths } from "./environment.ts";
+import { stopOnSignals, surviveDefects } from "./foreground.ts";
+import type { ControlOptions } from "./serve_control.ts";
 import { HIRE_FLAGS, HIRE_HELP, hireOptions, parseTokens } from "./hire_flags.ts";
 
 const HELP = `Runs the daemon in the foreground. One runs per user; clients find it by itself.
 
 Usage: svc serve [--addr <host:port>] [--port <port>] [--emit-port-stdout]
        svc serve --enable-agent-routes [--addr <host:port>] [--port <port>] …
-       svc serve --status [--json]
+       svc serve --install | --uninstall | --status [--json]
        svc serve restart [--json]
 
   --addr <host:port>      loopback address to listen on, 127.0.0.1:0 by default
@@ -19,7 +23,10 @@ Usage: svc serve [--addr <host:port>] [--port <port>] [--emit-port-stdout]
 
 ${HIRE_HELP}
 
-  --status                show the running daemon; exit code 0 running, 3 stopped, 4 not installed
+  --install               write a background unit of this user, and start the daemon as it
+  --uninstall             stop the unit and remove it; sessions and all other data stay
+  --status                show the daemon and its unit; exit code 0 running, 3 stopped,
+                          4 not installed
   restart                 stop the daemon, with 30 s for turns to reach a safe point, and start a
                           new one; sessions go on where they were
   --json                  machine-readable output
@@ -27,15 +34,29 @@ ${HIRE_HELP}
 Ctrl-C stops it gracefully; a second Ctrl-C stops it at once, which loses nothing but the turns in
 flight.`;
 
-const SHUTDOWN_GRACE_S = 30;
+/** What is done to the daemon from outside, by the flag or word that asks for it. */
+const CONTROLS: Readonly<Record<string, (options: ControlOptions) => Promise<number>>> = {
+  install: async (options) => (await import("./serve_service.ts")).install(options),
+  uninstall: async (options) => (await import("./serve_service.ts")).uninstall(options),
+  status: async (options) => (await import("./serve_status.ts")).showStatus(options),
+  restart: async (options) => (await import("./serve_control.ts")).restart(options),
+};
+const CONTROL_FLAGS = ["install", "uninstall", "status"];
 
 /** Runs `svc serve`. */
 export async function run(argv: string[]): Promise<number> {
   const flags = parseFlags(argv, {
-    boolean: ["emit-port-stdout", "detached", "status", "json", ...HIRE_FLAGS.boolean],
+    boolean: [
+      "emit-port-stdout",
+      "detached",
+      "unit",
+      ...CONTROL_FLAGS,
+      "json",
+      ...HIRE_FLAGS.boolean,
+    ],
     string: ["addr", "port", ...HIRE_FLAGS.string],
   });
-  const { boolean, string, rest } = flags;
+  const { boolean, rest } = flags;
   if (boolean.help) {
     console.log(HELP);
     return 0;
@@ -45,26 +66,42 @@ export async function run(argv: string[]): Promise<number> {
     throw new UsageError(`svc serve takes no argument "${others[0] ?? action}"`);
   }
   const paths = ownPaths();
-  if (boolean.status || action === "restart") {
-    const { restart, showStatus } = await import("./serve_control.ts");
-    const options = { paths, env, json: boolean.json ?? false };
-    return boolean.status ? await showStatus(options) : await restart(options);
+  const uid = Deno.uid() ?? 0;
+  const control = controlOf(flags);
+  if (control !== undefined) {
+    return await CONTROLS[control]({ paths, env, uid, json: boolean.json ?? false });
   }
+  return await runDaemon(flags, { paths, env, uid });
+}
+
+/** Runs the daemon until it is stopped. @returns the exit code. */
+async function runDaemon(flags: Flags, options: ServiceOptions): Promise<number> {
+  const { paths, uid } = options;
+  const { boolean, string } = flags;
+  const unit = boolean.unit ? await import("./serve_unit.ts") : undefined;
+  await unit?.takeEnvironment(paths);
   const hire_tokens = parseTokens(env("SVC_SERVE_TOKENS"));
   const hire = hireOptions(flags, hire_tokens);
   // With agent routes --addr is their address; the daemon's own listener is on loopback anyway.
   const { hostname, port } = listenAddress(hire ? undefined : string.addr, string.port);
-  let daemon: Daemon;
+  const sidecar = env("SVC_SIDECAR") === "1";
+  const on_demand = boolean.detached ? await leaveToUnit(options) : undefined;
+  if (on_demand?.started) return 0;
+  let daemon: Daemon | undefined;
+  const supervisor = await unit?.findSupervisor(() => daemon?.shutdown(STOP_GRACE_S));
+  const talks = !boolean.detached && (unit?.hasJournal() ?? true);
   try {
     daemon = await startDaemon({
       paths,
       env,
-      uid: Deno.uid() ?? 0,
+      uid,
       hostname,
       port,
-      log_stderr: !boolean.detached,
+      log_stderr: talks,
       hire,
       hire_tokens,
+      sidecar,
+      onStopping: (grace_s) => supervisor?.stopping(grace_s),
     });
   } catch (error) {
     if (!(error instanceof AlreadyRunning)) throw error;
@@ -75,17 +112,52 @@ export async function run(argv: string[]): Promise<number> {
   // Before it says that it is ready: who reads that may stop it at once.
   surviveDefects(daemon);
   stopOnSignals(daemon, boolean.detached ?? false);
+  if (sidecar) stopWithShell(daemon);
+  supervisor?.ready();
+  if (on_demand?.problem !== undefined) {
+    const error = messageOf(on_demand.problem);
+    daemon.log.warn("the background unit does not start; this daemon runs without it", { error });
+  }
   const { discovery } = daemon;
   const url = `http://127.0.0.1:${discovery.port}/`;
   if (boolean["emit-port-stdout"]) {
     const { port, token, pid, sock } = discovery;
     console.log(JSON.stringify({ event: "daemon.listening", port, token, pid, sock, url }));
-  } else if (!boolean.detached) {
+  } else if (talks) {
     console.log(`svc listens on ${url} and ${discovery.sock}`);
   }
   if (hire) announceHire({ ...hire, port: daemon.hire_port! }, hire_tokens, boolean);
   await daemon.stopped;
+  supervisor?.stopped();
   return 0;
+}
+
+/** @throws {UsageError} for more than one, or for flags of the daemon beside it. */
+function controlOf({ boolean, string, rest }: Flags): string | undefined {
+  const set = Object.entries({ ...boolean, ...string }).filter(([, value]) => value)
+    .map(([name]) => name);
+  const [control, ...more] = [...rest, ...CONTROL_FLAGS.filter((name) => set.includes(name))];
+  if (control === undefined) return undefined;
+  const others = [...more, ...set.filter((name) => name !== "json" && name !== control)];
+  if (others.length === 0) return control;
+  throw new UsageError(`svc serve: ${control} and ${others[0]} do not go together`);
+}
+
+/**
+ * Has the background unit's daemon started instead of this one, where a unit is installed: what
+ * clients start on demand is then the unit's too.
+ *
+ * @returns whether it runs; and why not, where there is a unit that does not start.
+ */
+async function leaveToUnit(
+  options: ServiceOptions,
+): Promise<{ started: boolean; problem?: unknown }> {
+  try {
+    const { startIfInstalled } = await import("./serve_service.ts");
+    return { started: await startIfInstalled(options) };
+  } catch (problem) {
+    return { started: false, problem };
+  }
 }
 
 /** Says where tasks are taken for hire, and warns when everyone may hire. */
@@ -103,27 +175,10 @@ function announceHire(
   );
 }
 
-/** A defect in one session must not take the others down with it. */
-function surviveDefects({ log }: Daemon): void {
-  globalThis.addEventListener("unhandledrejection", (event) => {
-    event.preventDefault();
-    log.error("unhandled rejection", { error: event.reason?.stack ?? String(event.reason) });
-  });
-}
-
-function stopOnSignals(daemon: Daemon, detached: boolean): void {
-  let asked = false;
-  const onSignal = () => {
-    if (asked) Deno.exit(1);
-    asked = true;
-    daemon.shutdown(SHUTDOWN_GRACE_S);
-  };
-  Deno.addSignalListener("SIGINT", onSignal);
-  if (Deno.build.os !== "windows") {
-    Deno.addSignalListener("SIGTERM", onSignal);
-    // The terminal that a client started it from may close; the one it runs in itself may not.
-    Deno.addSignalListener("SIGHUP", detached ? () => {} : onSignal);
-  }
+/** A desktop shell holds the standard input of its sidecar open; with the shell it goes. */
+async function stopWithShell(daemon: Daemon): Promise<void> {
+  await Deno.stdin.readable.pipeTo(new WritableStream()).catch(() => {});
+  daemon.shutdown(STOP_GRACE_S);
 }
 
 async function runningMessage(paths: HomePaths): Promise<string> {

@@ -35,28 +35,6 @@ export interface Patient {
 
 export type Check = (patient: Patient) => Finding | Promise<Finding>;
 
-/** Runs a program and gives what it printed; undefined when there is none of that name. */
-export async function output(
-  program: string,
-  args: string[],
-): Promise<{ success: boolean; stdout: string } | undefined> {
-  try {
-    const { success, stdout } = await new Deno.Command(program, {
-      args,
-      cwd: "/",
-      stdin: "null",
-      stderr: "null",
-      signal: AbortSignal.timeout(10_000),
-    }).output();
-    return { success, stdout: new TextDecoder().decode(stdout).trim() };
-  } catch (error) {
-    const absent = error instanceof Deno.errors.NotFound ||
-      error instanceof Deno.errors.PermissionDenied;
-    if (absent) return undefined;
-    throw error;
-  }
-}
-
 export function exists(path: string): boolean {
   try {
     Deno.lstatSync(path);

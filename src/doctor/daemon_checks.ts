@@ -3,7 +3,8 @@ import { checkPrivate } from "../platform/files.ts";
 import { messageOf, SvcError } from "../platform/errors.ts";
 import { isAlive } from "../platform/process.ts";
 import { PROTOCOL_VERSION, VERSION } from "../version.ts";
-import { type Finding, output, type Patient } from "./check.ts";
+import { compareVersions, versionOf } from "../update/version.ts";
+import { type Finding, type Patient } from "./check.ts";
 
 const HEALTH_MS = 2_000;
 
@@ -49,13 +50,8 @@ export function isNewer(
   running: { version: string; started_ms: number },
 ): boolean {
   if (installed.version === running.version) return false;
-  const [a, b] = [installed.version, running.version].map((version) =>
-    version.split("+")[0].split(".").map(Number)
-  );
-  for (const [n, part] of a.entries()) {
-    if (part !== b[n]) return part > (b[n] ?? 0);
-  }
-  return installed.written_ms > running.started_ms;
+  const order = compareVersions(installed.version, running.version);
+  return order > 0 || (order === 0 && installed.written_ms > running.started_ms);
 }
 
 async function installedVersion(path: string): Promise<Installed | undefined> {
@@ -65,7 +61,7 @@ async function installedVersion(path: string): Promise<Installed | undefined> {
   } catch {
     return undefined;
   }
-  const version = (await output(path, ["--version"]))?.stdout.match(/^svc (\S+)/)?.[1];
+  const version = await versionOf(path);
   return version === undefined ? undefined : { version, written_ms };
 }
 

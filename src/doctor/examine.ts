@@ -8,12 +8,15 @@ import { IndexFile, MISSING } from "../session/index_file.ts";
 import type { Check, Finding, Patient } from "./check.ts";
 import { port, socket, token, versions } from "./daemon_checks.ts";
 import { config, disk, files, journals } from "./file_checks.ts";
+import { service } from "./service_check.ts";
+import { tasks } from "./task_check.ts";
 import { beneath, browser, git, models, sandbox } from "./tool_checks.ts";
 import { toolServers } from "./tool_server_check.ts";
 
 /** In the order in which they are shown, by the name of what is looked at. */
 const CHECKS: readonly [name: string, check: Check][] = [
   ["versions", versions],
+  ["service", service],
   ["files", files],
   ["config", config],
   ["socket", socket],
@@ -25,6 +28,7 @@ const CHECKS: readonly [name: string, check: Check][] = [
   ["sandbox", sandbox],
   ["file tools", beneath],
   ["tool servers", toolServers],
+  ["tasks", tasks],
   ["git", git],
   ["browser", browser],
 ];

@@ -3,8 +3,9 @@ import { dirname, join } from "@std/path";
 import { SvcError } from "../platform/errors.ts";
 import { checkPrivate } from "../platform/files.ts";
 import { readLines } from "../platform/lines.ts";
+import { runProgram } from "../platform/program.ts";
 import { BadRecord, decodeRecord } from "../session/record.ts";
-import { exists, type Finding, output, type Patient } from "./check.ts";
+import { exists, type Finding, type Patient } from "./check.ts";
 
 /** The home, and the owner and mode of every file of ours in it (contract.md section 1). */
 export function files({ paths }: Patient): Finding {
@@ -28,6 +29,8 @@ export function files({ paths }: Patient): Finding {
     paths.log,
     join(paths.home, "state.db"),
     paths.policy,
+    paths.update_lock,
+    paths.update_state,
     paths.curator_audit,
     ...filesOf(paths.bus),
     ...filesOf(paths.anchors),
@@ -142,7 +145,7 @@ const FAIL_BYTES = 100 * MIB;
 export async function disk({ paths, index }: Patient): Promise<Finding> {
   const wanted = [paths.home, ...Object.values(index).map(({ workdir }) => workdir)];
   const there = [...new Set(wanted.map(nearestExisting))];
-  const said = await output("df", ["-Pk", ...there]);
+  const said = await runProgram("df", ["-Pk", ...there]);
   return judgeDisk(said === undefined ? [] : parseDf(said.stdout));
 }
 

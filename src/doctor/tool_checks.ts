@@ -1,11 +1,13 @@
 /** Checks of what sessions work with: models, the sandbox, how paths are kept, git, a browser. */
-import { join } from "@std/path";
+import { agentProblem } from "../acp/entry.ts";
 import { ModelRegistry } from "../agent/models/registry.ts";
 import { toolbelt } from "../agent/models/toolbelt.ts";
 import { detectSandbox } from "../agent/sandbox.ts";
+import { findBrowser } from "../platform/browsers.ts";
 import { messageOf } from "../platform/errors.ts";
 import { chooseBeneath } from "../platform/beneath.ts";
-import { exists, type Finding, output, type Patient } from "./check.ts";
+import { runProgram } from "../platform/program.ts";
+import type { Finding, Patient } from "./check.ts";
 
 /** Which providers are configured: by the daemon's environment, or without one by our own. */
 export function models({ daemon, config, env }: Patient): Finding {
@@ -35,6 +37,7 @@ function ownModels(config: NonNullable<Patient["config"]>, env: Patient["env"]) 
     env,
     default_model: config.default_model,
     builtin: toolbelt(() => ""),
+    agentProblem: (name) => agentProblem(name, config.acp, env),
   });
   return { list: registry.list(), default_id: registry.defaultId() };
 }
@@ -75,31 +78,20 @@ export function beneath(): Finding {
 /** git, for worktrees. */
 export async function git(): Promise<Finding> {
   const name = "git";
-  const said = await output("git", ["--version"]);
+  const said = await runProgram("git", ["--version"]);
   if (said?.success) return { name, status: "ok", message: said.stdout };
   return { name, status: "warn", message: "git is not there", hint: "worktrees need it" };
 }
 
-const BROWSERS = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"];
-const BROWSER_APPS = [
-  "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
-  "/Applications/Chromium.app/Contents/MacOS/Chromium",
-];
-
 /** A browser, for hired browser tasks. */
 export function browser({ env }: Patient): Finding {
   const name = "browser";
-  const dirs = (env("PATH") ?? "").split(":").filter((dir) => dir.startsWith("/"));
-  const candidates = [
-    ...dirs.flatMap((dir) => BROWSERS.map((program) => join(dir, program))),
-    ...BROWSER_APPS,
-  ];
-  const found = candidates.find(exists);
+  const found = findBrowser(env);
   if (found !== undefined) return { name, status: "ok", message: found };
   return {
     name,
     status: "warn",
-    message: "neither chromium nor chrome is there",
-    hint: "browser tasks need one",
+    message: "no Chromium, Chrome, Edge or Brave is there",
+    hint: "browser tasks and `svc desktop` need one",
   };
 }

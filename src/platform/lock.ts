@@ -2,8 +2,15 @@
 import { checkPrivate } from "./files.ts";
 
 export interface Lock {
+  /** The text in the file, which outlives who holds it. Windows lets nobody else read or write it. */
+  read(): string;
+  /** Replaces the text. @throws what the system says. */
+  write(text: string): void;
   release(): void;
 }
+
+/** Bytes of the text in a lock's file that are read. */
+const TEXT_MAX = 64;
 
 /**
  * Takes the lock; the system gives it back when the process ends, however it ends.
@@ -18,5 +25,17 @@ export async function takeLock(path: string): Promise<Lock | undefined> {
     file.close();
     return undefined;
   }
-  return { release: () => file.close() };
+  return {
+    read() {
+      const bytes = new Uint8Array(TEXT_MAX);
+      file.seekSync(0, Deno.SeekMode.Start);
+      return new TextDecoder().decode(bytes.subarray(0, file.readSync(bytes) ?? 0));
+    },
+    write(text) {
+      file.truncateSync(0);
+      file.seekSync(0, Deno.SeekMode.Start);
+      file.writeSync(new TextEncoder().encode(text));
+    },
+    release: () => file.close(),
+  };
 }

@@ -1,4 +1,4 @@
-import { join } from "@std/path";
+import { isAbsolute, join, SEPARATOR } from "@std/path";
 
 /** Where everything of one daemon lies (contract.md section 1). All paths are absolute. */
 export interface HomePaths {
@@ -24,9 +24,16 @@ export interface HomePaths {
   artifacts: string;
   /** The database: memory, missions, tasks. SQLite keeps two more files beside it. */
   state_db: string;
+  /** The desktop shell's own files: its window's profile, what it remembers. */
+  desktop: string;
   /** Where `svc update` puts the binary. */
   binary: string;
+  /** Held while the binary is replaced; and the newest releases that were seen. */
+  update_lock: string;
+  update_state: string;
   config: string;
+  /** Variables for the daemon that the background unit runs. */
+  environment: string;
   /** The operator's tool servers. */
   policy: string;
   log_dir: string;
@@ -36,28 +43,27 @@ export interface HomePaths {
 /** Reads an environment variable; {@linkcode Deno.env.get} outside of tests. */
 export type Env = (name: string) => string | undefined;
 
+const WINDOWS = Deno.build.os === "windows";
+
 /**
  * Finds the paths of the daemon that `env` points at.
  *
  * @throws {Error} when neither SVC_HOME nor the user's home directory is known.
  */
 export function homePaths(env: Env, uid: number | null): HomePaths {
-  const home = env("SVC_HOME") ?? joinDefined(env("HOME") ?? env("USERPROFILE"), ".svc");
+  // A shell of Unix on Windows has a HOME of its own.
+  const user_home = WINDOWS ? env("USERPROFILE") : env("HOME");
+  const home = env("SVC_HOME") ?? joinDefined(user_home, ".svc");
   if (home === undefined) {
     throw new Error("The home directory is unknown: neither SVC_HOME nor HOME is set.");
   }
-  if (!home.startsWith("/") && Deno.build.os !== "windows") {
-    throw new Error(`SVC_HOME must be an absolute path, got "${home}".`);
-  }
-  const runtime_dir = env("SVC_RUNTIME_DIR") ??
-    (env("SVC_HOME") !== undefined ? join(home, "run") : undefined) ??
-    joinDefined(env("XDG_RUNTIME_DIR"), "svc") ??
-    join(env("TMPDIR") ?? "/tmp", `svc-${uid ?? "user"}`);
+  if (!isAbsolute(home)) throw new Error(`SVC_HOME must be an absolute path, got "${home}".`);
+  const runtime_dir = runtimeDir(env, home, uid);
   const log_dir = join(home, "log");
   return {
     home,
     runtime_dir,
-    socket: join(runtime_dir, "svc.sock"),
+    socket: WINDOWS ? pipeName(env) : join(runtime_dir, "svc.sock"),
     discovery: join(home, "daemon.json"),
     lock: join(home, "daemon.lock"),
     index: join(home, "sessions-index.json"),
@@ -69,12 +75,57 @@ export function homePaths(env: Env, uid: number | null): HomePaths {
     missions: join(home, "missions"),
     artifacts: join(home, "artifacts"),
     state_db: join(home, "state.db"),
-    binary: join(home, "bin", Deno.build.os === "windows" ? "svc.exe" : "svc"),
+    desktop: join(home, "desktop"),
+    binary: join(home, "bin", WINDOWS ? "svc.exe" : "svc"),
+    update_lock: join(home, "update.lock"),
+    update_state: join(home, "update.json"),
     config: join(home, "daemon.toml"),
+    environment: join(home, "env"),
     policy: join(home, "policy.yaml"),
     log_dir,
     log: join(log_dir, "daemon.ndjson"),
   };
+}
+
+/**
+ * Where a worker of tasks keeps what is its own: beside the daemon of its home and other workers, a
+ * directory each. What the operator writes, and the home that nothing else may see, are the same.
+ */
+export function workerPaths(paths: HomePaths, n: number): HomePaths {
+  const dir = join(paths.home, "workers", String(n));
+  const log_dir = join(dir, "log");
+  return {
+    ...paths,
+    lock: join(dir, "worker.lock"),
+    discovery: join(dir, "daemon.json"),
+    index: join(dir, "sessions-index.json"),
+    journal_links: join(dir, "journals"),
+    anchors: join(dir, "ledger"),
+    bus: join(dir, "bus"),
+    cortex: join(dir, "cortex"),
+    curator_audit: join(dir, "cortex", "curator-audit.jsonl"),
+    missions: join(dir, "missions"),
+    artifacts: join(dir, "artifacts"),
+    state_db: join(dir, "state.db"),
+    log_dir,
+    log: join(log_dir, "worker.ndjson"),
+  };
+}
+
+function runtimeDir(env: Env, home: string, uid: number | null): string {
+  const own = env("SVC_RUNTIME_DIR");
+  if (own !== undefined) return own;
+  // On Windows the socket is a pipe, and nothing lies in there.
+  if (WINDOWS || env("SVC_HOME") !== undefined) return join(home, "run");
+  return joinDefined(env("XDG_RUNTIME_DIR"), "svc") ??
+    join(env("TMPDIR") ?? "/tmp", `svc-${uid ?? "user"}`);
+}
+
+/** The pipe that is the local socket on Windows. It has a name, no place: a chosen home is part of it. */
+export function pipeName(env: Env): string {
+  const home = env("SVC_HOME");
+  const suffix = home === undefined ? "" : `-${home.replaceAll(/[\\/:]+/g, "-")}`;
+  return `\\\\.\\pipe\\svc-${env("USERNAME") ?? "user"}${suffix}`;
 }
 
 function joinDefined(base: string | undefined, name: string): string | undefined {
@@ -83,5 +134,5 @@ function joinDefined(base: string | undefined, name: string): string | undefined
 
 /** Whether `path` is `dir` or inside it; both absolute and normalised. */
 export function isWithin(path: string, dir: string): boolean {
-  return path === dir || path.startsWith(dir.endsWith("/") ? dir : `${dir}/`);
+  return path === dir || path.startsWith(dir.endsWith(SEPARATOR) ? dir : `${dir}${SEPARATOR}`);
 }

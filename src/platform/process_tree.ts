@@ -1,8 +1,9 @@
 /**
  * Ending a program with everything that it started. The program leads a process group of its own
  * (`detached`); what left the group is found by its parents, on Linux, and told from a process that
- * has got its id since by its start time.
+ * has got its id since by its start time. On Windows a job object takes the place of the group.
  */
+import { killJob, openJob } from "./windows/job.ts";
 
 /** A shell looks: Deno reads nothing under /proc without all permissions. */
 const FUNCTIONS = `
@@ -50,8 +51,21 @@ export async function descendantsOf(pid: number): Promise<Descendants> {
   return new TextDecoder().decode(stdout).split("\n").filter((line) => line !== "");
 }
 
+/**
+ * Makes sure that a program that has just been started has something that it can be ended by with
+ * all that it starts: on Windows, where nothing is a group by itself, a job object. What the program
+ * started before this is not in it.
+ *
+ * @returns what lets go of it, to be called when the program has ended; what is left is then killed.
+ */
+export function groupTree(pid: number): () => void {
+  const closeJob = POSIX ? undefined : openJob(pid);
+  return closeJob ?? (() => {});
+}
+
 /** Kills the process group of `pid`, and those of `descendants` that have left it. */
 export async function killTree(pid: number, descendants: Descendants): Promise<void> {
+  if (!POSIX && killJob(pid)) return;
   signalGroup(pid, "SIGKILL");
   if (descendants.length === 0) return;
   await shell(END, [...descendants], "null").output();
@@ -75,7 +89,11 @@ export function signalGroup(pid: number, signal: "SIGTERM" | "SIGKILL"): void {
  * @returns what ends the guard, to be called once the tree is known to be gone.
  */
 export function guardTree(pid: number): () => Promise<void> {
-  if (!POSIX) return () => Promise.resolve();
+  if (!POSIX) {
+    // A job ends with the process that has it open.
+    const closeJob = groupTree(pid);
+    return () => Promise.resolve(closeJob());
+  }
   const guard = new Deno.Command("/bin/sh", {
     args: ["-c", GUARD, "sh", String(pid)],
     clearEnv: true,

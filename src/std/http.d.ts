@@ -13,3 +13,7 @@ export function eTag(
   options?: { weak?: boolean },
 ): Promise<string | undefined>;
 export function ifNoneMatch(value: string | null, etag: string | undefined): boolean;
+export function acceptsEncodings(
+  request: Pick<Request, "headers">,
+  ...encodings: string[]
+): string | undefined;

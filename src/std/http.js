@@ -2,3 +2,4 @@
 export * from "deno-std/http/server_sent_event_stream.js";
 export * from "deno-std/http/server_sent_event_parse_stream.js";
 export * from "deno-std/http/etag.js";
+export * from "deno-std/http/negotiation.js";

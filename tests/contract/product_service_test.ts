@@ -1,14 +1,13 @@
 /** product.md, What the service does: the numbered rules, as far as surface A is there. */
 import { assert, assertEquals, assertNotEquals, assertStringIncludes } from "@std/assert";
-import { can_run_svc, Place } from "../support/svc.ts";
+import { Place } from "../support/svc.ts";
+import { can_run_systemd, UserSystemd } from "../support/systemd.ts";
 import { SocketClient, WsClient } from "./client.ts";
 import { row } from "./row.ts";
 import { createSession, http, journalPath, readJournal, Shared } from "./shared.ts";
-import { installPlace, units } from "./units.ts";
 
 const shared = new Shared();
 const SECTION = "What the service does";
-const linux = can_run_svc && Deno.build.os === "linux";
 
 row("product", SECTION, "1. a per-user singleton", async () => {
   const second = await shared.place.svc(["serve"]);
@@ -88,20 +87,25 @@ row("product", SECTION, "2. the chat client starts the daemon itself", async () 
 });
 
 row("product", SECTION, "2. installed as a per-user background unit (systemd user)", async () => {
-  await using place = installPlace();
+  await using place = new Place();
+  await using systemd = await UserSystemd.start(place);
   const { code, stderr } = await place.svc(["serve", "--install"]);
   assertEquals(code, 0, stderr);
-  assertEquals(units(place).length, 1);
-}, { ignore: !linux, open: "service installation is not built yet" });
+  assertEquals(await systemd.show("UnitFileState"), "enabled");
+  assertEquals(await systemd.show("MainPID"), `${place.discovery().pid}`);
+}, { ignore: !can_run_systemd });
 
 row("product", SECTION, "2. the unit runs as the current user, not system-wide", async () => {
-  await using place = installPlace();
+  await using place = new Place();
+  await using systemd = await UserSystemd.start(place);
   const { code, stderr } = await place.svc(["serve", "--install"]);
   assertEquals(code, 0, stderr);
-  const [path] = units(place);
-  assertStringIncludes(path, "/systemd/user/");
+  const path = await systemd.show("FragmentPath");
+  assertStringIncludes(path, `${place.env.XDG_CONFIG_HOME}/systemd/user/`);
   assert(!/^User=/m.test(Deno.readTextFileSync(path)));
-}, { ignore: !linux, open: "service installation is not built yet" });
+  const status = Deno.readTextFileSync(`/proc/${place.discovery().pid}/status`);
+  assertStringIncludes(status, `\nUid:\t${Deno.uid()}\t`);
+}, { ignore: !can_run_systemd });
 
 row(
   "product",

@@ -1,0 +1,73 @@
+/** `svc serve --install` and `svc serve --uninstall`: the background unit of this user. */
+import { connectPatiently } from "../client/connect.ts";
+import type { HomePaths } from "../platform/paths.ts";
+import { openService, type Service, type ServiceOptions } from "../service/service.ts";
+import { type ControlOptions, INTERRUPTED, stopDaemon } from "./serve_control.ts";
+import { describeUnit } from "./serve_status.ts";
+
+/** How often a daemon that was started is looked for, some seconds apart. */
+const LOOKS = 15;
+
+/**
+ * Installs the unit, shows what was written, and has its daemon take the place of one that runs
+ * already. With the same unit installed and running, nothing happens.
+ *
+ * @returns the exit code.
+ * @throws {SvcError} as the installation does; timeout when the daemon that runs does not stop;
+ * conflict when it takes tasks for hire; internal when the unit does not start.
+ */
+export async function install(options: ControlOptions): Promise<number> {
+  const { paths, json } = options;
+  const { promptSecret } = await import("@std/cli/prompt-secret");
+  const askPassword = (account: string) => promptSecret(`Password of ${account}: `);
+  const service = await openService({ ...options, askPassword });
+  const installed = await service.install();
+  const { changed, written, unit_path } = installed;
+  if (!json) console.log(changed ? `${unit_path}:\n\n${written}` : `${unit_path} is as it was`);
+  if (changed || !(await service.status()).running) {
+    if (await stopDaemon(options) === "interrupted") return INTERRUPTED;
+    await startUnit(service, paths);
+  }
+  const status = await service.status();
+  if (json) console.log(JSON.stringify({ ...status, ...installed }, null, 2));
+  else console.log(describeUnit(status));
+  return 0;
+}
+
+/**
+ * Stops the unit's daemon and removes the unit; all data stays.
+ *
+ * @returns the exit code.
+ * @throws {SvcError} conflict when the unit is one of another home; internal when the service manager
+ * fails.
+ */
+export async function uninstall(options: ControlOptions): Promise<number> {
+  const { paths, json } = options;
+  const service = await openService(options);
+  const before = await service.status();
+  await service.remove({ stop: true });
+  const status = await service.status();
+  if (json) console.log(JSON.stringify(status, null, 2));
+  else if (!before.installed) console.log("no background unit is installed");
+  else console.log(`removed ${before.unit_path}; what is in ${paths.home} stays`);
+  return 0;
+}
+
+/**
+ * Starts the background unit's daemon, where a unit of this home is installed: what is started on
+ * demand is then the unit's too.
+ *
+ * @returns whether there is one.
+ * @throws {SvcError} internal or not_found when it does not start.
+ */
+export async function startIfInstalled(options: ServiceOptions): Promise<boolean> {
+  const service = await openService(options);
+  if (!await service.isInstalled()) return false;
+  await startUnit(service, options.paths);
+  return true;
+}
+
+async function startUnit(service: Service, paths: HomePaths): Promise<void> {
+  await service.start();
+  (await connectPatiently(paths, () => {}, LOOKS)).close();
+}

@@ -1,0 +1,78 @@
+/** `svc serve --status`: the daemon and its background unit. */
+import { type DaemonStatus, daemonStatus } from "../client/status.ts";
+import { SvcError } from "../platform/errors.ts";
+import { exists } from "../platform/files.ts";
+import type { HomePaths } from "../platform/paths.ts";
+import { openService, type ServiceStatus } from "../service/service.ts";
+import type { ControlOptions } from "./serve_control.ts";
+import { table } from "./table.ts";
+
+/** Exit codes (contract.md section 10). */
+const RUNNING = 0;
+const STOPPED = 3;
+const NOT_INSTALLED = 4;
+
+/** Shows how things stand. @returns the exit code: 0 running, 3 stopped, 4 not installed. */
+export async function showStatus(options: ControlOptions): Promise<number> {
+  const { paths, json } = options;
+  const daemon = await statusIfRunning(paths);
+  const unit = await (await openService(options)).status();
+  const code = daemon !== undefined
+    ? RUNNING
+    : exists(paths.home) || unit.installed
+    ? STOPPED
+    : NOT_INSTALLED;
+  if (json) {
+    const status = daemon ?? { status: code === STOPPED ? "stopped" : "not_installed" };
+    console.log(JSON.stringify({ ...status, service: unit }, null, 2));
+    return code;
+  }
+  if (daemon !== undefined) {
+    console.log(table(Object.entries(daemon).map(([name, value]) => [name, String(value)])));
+  } else if (code === STOPPED) {
+    console.log("stopped; `svc serve` starts the daemon, `svc chat` does so too");
+  } else {
+    console.log("not installed; `svc chat` or `svc serve` makes a home");
+  }
+  if (unit.installed) console.log(describeUnit(unit));
+  return code;
+}
+
+/** What is told of a unit, in a line or two. */
+export function describeUnit(unit: ServiceStatus): string {
+  const { kind, unit_path, enabled, running, hint } = unit;
+  const facts = [
+    `background unit (${kind})`,
+    ...(enabled === undefined ? [] : [enabled ? "starts at login" : "does not start at login"]),
+    ...(running === undefined ? [] : [running ? "runs" : "does not run"]),
+    unit_path,
+  ];
+  const line = facts.join(", ");
+  return hint === undefined ? line : `${line}\n${hint}`;
+}
+
+async function statusIfRunning(paths: HomePaths) {
+  try {
+    return running(await daemonStatus(paths));
+  } catch (error) {
+    if (error instanceof SvcError && error.code === "not_found") return undefined;
+    throw error;
+  }
+}
+
+/** What is shown of a daemon: not its token. */
+function running(
+  { pid, version, protocol_version, uptime_s, sessions, sock, port, url }: DaemonStatus,
+) {
+  return {
+    status: "running",
+    pid,
+    version,
+    protocol_version,
+    uptime_s,
+    sessions,
+    sock,
+    port,
+    url,
+  };
+}

@@ -1,0 +1,110 @@
+/** Listening on the local socket, for connections of this user alone. */
+import { delay } from "@std/async";
+import { foreignPeerCheck } from "../doors/peer.ts";
+import { messageOf, SvcError } from "../platform/errors.ts";
+import { checkPrivate, ensurePrivateDir } from "../platform/files.ts";
+import type { LocalConn, LocalListener } from "../platform/local_socket.ts";
+import type { Log } from "../platform/log.ts";
+import type { HomePaths } from "../platform/paths.ts";
+
+const ACCEPT_AGAIN_MS = 500;
+
+export interface LocalSocketOptions {
+  paths: Pick<HomePaths, "runtime_dir" | "socket">;
+  uid: number;
+  log: Log;
+}
+
+/**
+ * Listens on the local socket; connections of other users are shut down before anything of them is
+ * read.
+ *
+ * @throws {SvcError} permission_denied when something else than our own socket is in its place;
+ * conflict when a daemon of another home has it.
+ */
+export async function listenLocal(options: LocalSocketOptions): Promise<LocalListener> {
+  const { paths, log } = options;
+  if (Deno.build.os !== "windows") return await listenUnix(options);
+  const { listenPipe } = await import("../platform/windows/pipe.ts");
+  return listenPipe(paths.socket, (peer_sid) => {
+    log.warn("shut down a connection of another user", { peer_sid });
+  });
+}
+
+async function listenUnix({ paths, uid, log }: LocalSocketOptions): Promise<LocalListener> {
+  const expelForeign = foreignPeerCheck(paths.socket, uid, (peer_uid) => {
+    log.warn("shut down a connection of another user", { peer_uid });
+  });
+  if (expelForeign === undefined) {
+    log.warn("peer credentials cannot be read; the socket's mode protects it");
+  }
+  const listener = await bindUnix(paths);
+  return {
+    [Symbol.asyncIterator]: () => accepted(listener, log, () => expelForeign?.()),
+    close: () => listener.close(),
+  };
+}
+
+/**
+ * Connections as they come, each after `check`, without which it is closed. Out of descriptors none
+ * can be taken, or checked, but again once there are some.
+ */
+async function* accepted(
+  listener: Deno.UnixListener,
+  log: Log,
+  check: () => void,
+): AsyncGenerator<LocalConn> {
+  let failing = false;
+  for (;;) {
+    let conn: Deno.UnixConn | undefined;
+    try {
+      conn = await listener.accept();
+      check();
+      failing = false;
+    } catch (error) {
+      conn?.close();
+      if (error instanceof Deno.errors.BadResource) return;
+      if (!failing) log.error("the local socket takes no connection", { error: messageOf(error) });
+      failing = true;
+      await delay(ACCEPT_AGAIN_MS);
+      continue;
+    }
+    yield conn;
+  }
+}
+
+/**
+ * Binds the socket: 0600 from the moment it exists, in a 0700 directory. A socket file that nobody
+ * answers at was left by a daemon that is gone, and is replaced.
+ */
+async function bindUnix(
+  { runtime_dir, socket: path }: LocalSocketOptions["paths"],
+): Promise<Deno.UnixListener> {
+  ensurePrivateDir(runtime_dir);
+  if (checkPrivate(path, 0o600, "socket")) {
+    if (await isAnswered(path)) {
+      throw new SvcError("conflict", `a daemon of another home answers at ${path}`, {
+        hint: "stop it, or set SVC_RUNTIME_DIR to a directory of this daemon's own",
+      });
+    }
+    Deno.removeSync(path);
+  }
+  const before = Deno.umask(0o177);
+  try {
+    return Deno.listen({ transport: "unix", path });
+  } finally {
+    Deno.umask(before);
+    checkPrivate(path, 0o600, "socket");
+  }
+}
+
+/** Whether something takes connections at a socket. */
+async function isAnswered(path: string): Promise<boolean> {
+  try {
+    const conn = await Deno.connect({ transport: "unix", path });
+    conn.close();
+    return true;
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,37 @@
+/** Running the system's own programs, such as `systemctl`, to their end. */
+
+/** What a program did. */
+export interface ProgramResult {
+  success: boolean;
+  code: number;
+  stdout: string;
+  stderr: string;
+}
+
+/**
+ * Runs a program and collects what it prints, without the white space around it.
+ *
+ * @param timeout_ms after which it is killed, and counts as failed.
+ * @returns undefined when there is no program of that name that may be run.
+ */
+export async function runProgram(
+  program: string,
+  args: readonly string[],
+  timeout_ms = 10_000,
+): Promise<ProgramResult | undefined> {
+  try {
+    const { success, code, stdout, stderr } = await new Deno.Command(program, {
+      args: [...args],
+      cwd: "/",
+      stdin: "null",
+      signal: AbortSignal.timeout(timeout_ms),
+    }).output();
+    const text = (bytes: Uint8Array) => new TextDecoder().decode(bytes).trim();
+    return { success, code, stdout: text(stdout), stderr: text(stderr) };
+  } catch (error) {
+    const absent = error instanceof Deno.errors.NotFound ||
+      error instanceof Deno.errors.PermissionDenied;
+    if (absent) return undefined;
+    throw error;
+  }
+}

@@ -1,0 +1,2 @@
+// @ts-self-types="./prompt_secret.d.ts"
+export * from "deno-std/cli/prompt_secret.js";

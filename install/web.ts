@@ -6,10 +6,10 @@
  *
  * With --if-stale it does nothing when no source has changed since the last build.
  */
-import { gzipSync } from "node:zlib";
+import { brotliCompressSync, constants, gzipSync } from "node:zlib";
 import { dirname, fromFileUrl, join } from "@std/path";
 import { parseArgs } from "@std/cli/parse-args";
-import type { Asset, Manifest } from "../src/doors/app.ts";
+import { type Asset, type Coding, CODINGS, type Manifest } from "../src/doors/app.ts";
 
 const root = dirname(dirname(fromFileUrl(import.meta.url)));
 const web = join(root, "web");
@@ -20,7 +20,7 @@ const MANIFEST = join(WEB_DIST, "manifest.json");
 
 /** What the build is made from. */
 const SOURCES = ["web/src", "web/styles", "web/index.html", "web/deno.json", "deno.json"]
-  .concat("install/web.ts", "src/session/state.ts", "src/session/events.ts")
+  .concat("install/web.ts", "src/doors/app.ts", "src/session/state.ts", "src/session/events.ts")
   .map((path) => join(root, path));
 
 const TYPES: Record<string, string> = {
@@ -83,9 +83,12 @@ class Build {
     const bytes = new TextEncoder().encode(text);
     const hash = await hashOf(bytes);
     const type = TYPES[path.split(".").at(-1)!] ?? TYPES.html;
-    const file = `${hash}.gz`;
-    await write(join(WEB_DIST, file), gzipSync(bytes, { level: 9 }));
-    this.manifest[path] = { file, type, hash, immutable } satisfies Asset;
+    const packed = compressed(bytes);
+    for (const [coding, content] of packed) {
+      await write(join(WEB_DIST, hash + CODINGS[coding]), content);
+    }
+    const codings = packed.map(([coding]) => coding);
+    this.manifest[path] = { codings, type, hash, immutable } satisfies Asset;
     return path;
   }
 
@@ -98,11 +101,29 @@ class Build {
 
   async finish(): Promise<void> {
     await write(MANIFEST, new TextEncoder().encode(JSON.stringify(this.manifest)));
-    const kept = new Set(Object.values(this.manifest).map(({ file }) => file));
+    const kept = new Set(filesOf(this.manifest));
+    const endings = Object.values(CODINGS);
     for await (const { name } of Deno.readDir(WEB_DIST)) {
-      if (name.endsWith(".gz") && !kept.has(name)) await Deno.remove(join(WEB_DIST, name));
+      const ours = endings.some((ending) => name.endsWith(ending));
+      if (ours && !kept.has(name)) await Deno.remove(join(WEB_DIST, name));
     }
   }
+}
+
+/** A file in each coding that is worth it, the smallest first. */
+function compressed(bytes: Uint8Array): [Coding, Uint8Array][] {
+  const gzip = gzipSync(bytes, { level: 9 });
+  const br = brotliCompressSync(bytes, {
+    params: { [constants.BROTLI_PARAM_MODE]: constants.BROTLI_MODE_TEXT },
+  });
+  return br.length < gzip.length ? [["br", br], ["gzip", gzip]] : [["gzip", gzip]];
+}
+
+/** The names of the files that a build has. */
+function filesOf(manifest: Manifest): string[] {
+  return Object.values(manifest).flatMap(({ hash, codings }) =>
+    codings.map((coding) => hash + CODINGS[coding])
+  );
 }
 
 /** Two builds at once, of parallel tests, leave whole files. */
@@ -154,8 +175,7 @@ export async function buildWeb(): Promise<void> {
 export async function copyWeb(to: string): Promise<void> {
   await Deno.mkdir(to, { recursive: true });
   const manifest: Manifest = JSON.parse(await Deno.readTextFile(MANIFEST));
-  const files = Object.values(manifest).map(({ file }) => file);
-  for (const name of ["manifest.json", ...files]) {
+  for (const name of ["manifest.json", ...filesOf(manifest)]) {
     await Deno.copyFile(join(WEB_DIST, name), join(to, name));
   }
 }

@@ -7,7 +7,7 @@ import { type Flags, UsageError } from "./args.ts";
 
 export const HIRE_FLAGS = {
   boolean: ["enable-agent-routes", "insecure", "allow-private"],
-  string: ["task-timeout", "caps"],
+  string: ["task-timeout", "caps", "public-url"],
 };
 
 export const HIRE_HELP =
@@ -15,6 +15,7 @@ export const HIRE_HELP =
   --addr <host:port>      is that listener's address, :8440 by default (127.0.0.1)
   --task-timeout <time>   what one task may take, such as 90s, 10m or 1h; 10m by default
   --caps <types>          the task types that are offered, comma-separated; all by default
+  --public-url <url>      how clients reach the listener, where a proxy stands before it
   --insecure              listen on an address of the network though SVC_SERVE_TOKENS is empty
   --allow-private         let hired tasks reach loopback and private addresses`;
 
@@ -52,8 +53,9 @@ export function hireOptions(
     hostname,
     port,
     timeout_ms: timeout(string["task-timeout"] ?? DEFAULT_TIMEOUT),
-    caps: caps(string.caps),
+    caps: parseCaps(string.caps),
     allow_private: boolean["allow-private"] ?? false,
+    public_url: publicUrl(string["public-url"]),
   };
 }
 
@@ -74,7 +76,17 @@ function timeout(text: string): number {
   throw new UsageError(`--task-timeout takes a duration such as 90s, 10m or 1h, got "${text}"`);
 }
 
-function caps(csv: string | undefined): string[] {
+function publicUrl(text: string | undefined): string | undefined {
+  if (text === undefined) return undefined;
+  const url = URL.parse(text);
+  if (url === null || !/^https?:$/.test(url.protocol) || url.search !== "" || url.hash !== "") {
+    throw new UsageError(`--public-url takes an http or https address, got "${text}"`);
+  }
+  return url.href.replace(/\/+$/, "");
+}
+
+/** Reads `--caps`; all types by default. @throws {UsageError} naming what is no type of task. */
+export function parseCaps(csv: string | undefined): string[] {
   if (csv === undefined) return [...TASK_TYPES];
   const types = csv.split(",").map((it) => it.trim()).filter((it) => it !== "");
   const unknown = types.find((it) => !(TASK_TYPES as readonly string[]).includes(it));

@@ -22,7 +22,29 @@ Deno.test("the defaults: port 8440 of this machine, ten minutes, every task type
     timeout_ms: 600_000,
     caps: ["research", "browser", "deploy", "code"],
     allow_private: false,
+    public_url: undefined,
   });
+});
+
+Deno.test("the public address is an http one, without query or fragment", () => {
+  const publicUrl = (text: string) => read([on, "--public-url", text])?.public_url;
+  assertEquals(publicUrl("https://agents.example.org"), "https://agents.example.org");
+  assertEquals(publicUrl("https://example.org/svc/"), "https://example.org/svc");
+  for (const text of ["example.org", "ftp://example.org", "https://example.org/?a"]) {
+    assertThrows(() => publicUrl(text), UsageError, "--public-url takes");
+  }
+});
+
+Deno.test("a task may take what --task-timeout says", () => {
+  const timeout = (time: string) => read([on, `--task-timeout=${time}`])!.timeout_ms;
+  assertEquals(["90s", "10m", "1h", "500ms", "24h"].map(timeout), [
+    ...[90_000, 600_000, 3_600_000, 500, 86_400_000],
+  ]);
+  for (
+    const time of ["90", "soon", "-5s", "0s", "0m", "1h30", "1e3s", "Infinity", "90 d", "25d"]
+  ) {
+    assertThrows(() => timeout(time), UsageError, "90s, 10m or 1h", time);
+  }
 });
 
 Deno.test("addresses with and without a host, also of IPv6", () => {

@@ -14,12 +14,14 @@ import { checkWorkdir } from "../session/workdir.ts";
 import { endWorkSessions, WorkSession } from "../session/work_session.ts";
 import { LocalArtifacts } from "../tasks/artifacts.ts";
 import type { DeployTarget } from "../tasks/deploy_target.ts";
+import type { Deliver } from "../tasks/callbacks.ts";
 import type { TaskEngine } from "../tasks/engine.ts";
 import type { CodeParts } from "../tasks/executors/code/executor.ts";
 import { lazyExecutor } from "../tasks/executors/lazy.ts";
 import { ExecutorRegistry } from "../tasks/executors/registry.ts";
 import type { ResearchParts } from "../tasks/executors/research/executor.ts";
 import { openTaskEngine } from "../tasks/local_engine.ts";
+import type { WorkerStep } from "../tasks/nats/worker.ts";
 import { type CheckParts, checkRunner } from "./checks.ts";
 import type { Config } from "./config.ts";
 
@@ -35,6 +37,18 @@ export interface TaskParts extends CheckParts {
   tokens: readonly string[];
   /** Opens the way out of one task; hired ones may not go everywhere. */
   openEgress(hired: boolean): Promise<Egress>;
+  /** How tasks are taken, where that is all this process does. */
+  worker?: TaskWorkerOptions;
+}
+
+/** How a worker takes tasks. */
+export interface TaskWorkerOptions {
+  /** Tasks of the queue that run at once; by default as in daemon.toml. */
+  workers?: number;
+  /** The types of tasks that are taken. */
+  task_types: readonly string[];
+  /** Told of each task that begins or ends here. */
+  onStep(step: WorkerStep): void;
 }
 
 /** What the session of a task is called. */
@@ -46,11 +60,51 @@ const TITLE = /^task t-[0-9A-Z]{26}$/;
  * @throws {SvcError} as {@linkcode openTaskEngine}.
  */
 export async function openTasks(parts: TaskParts): Promise<TaskEngine> {
-  const { paths, log, config, env, tokens } = parts;
   await endWorkSessions(parts, TITLE);
+  const executors = await executorsOf(parts);
+  const { engine } = parts.config().tasks;
+  return engine === "nats" ? await openOnNats(parts, executors) : await openHere(parts, executors);
+}
+
+async function openHere(parts: TaskParts, executors: ExecutorRegistry): Promise<TaskEngine> {
+  const { paths, log, config } = parts;
+  return await openTaskEngine(paths.state_db, {
+    executors,
+    log,
+    workers: config().tasks.workers,
+    artifacts: new LocalArtifacts(paths.artifacts),
+    deliver: deliverOf(parts),
+  });
+}
+
+async function openOnNats(parts: TaskParts, executors: ExecutorRegistry): Promise<TaskEngine> {
+  const { paths, env, log, config, tokens, worker } = parts;
+  const { openNatsEngine } = await import("../tasks/nats/engine.ts");
+  return openNatsEngine({
+    config: config().tasks,
+    env,
+    executors,
+    log,
+    workers: worker?.workers ?? config().tasks.workers,
+    task_types: worker?.task_types ?? executors.names,
+    worker: `${Deno.hostname()}/${Deno.pid}`,
+    forgets: worker === undefined,
+    files: new LocalArtifacts(paths.artifacts),
+    onStep: worker?.onStep,
+    // Reports are signed: who has no token leaves them to others.
+    deliver: tokens.length > 0 ? deliverOf(parts) : undefined,
+  });
+}
+
+function deliverOf({ tokens, openEgress }: TaskParts): Deliver {
+  return callbackSender({ tokens: new HireTokens(tokens), egress: () => openEgress(true) });
+}
+
+async function executorsOf(parts: TaskParts): Promise<ExecutorRegistry> {
+  const { env } = parts;
   const places = await TaskPlaces.open(parts);
   const egress = parts.openEgress;
-  const executors = new ExecutorRegistry([
+  return new ExecutorRegistry([
     lazyExecutor("research", async () => {
       const { researchExecutor } = await import("../tasks/executors/research/executor.ts");
       return researchExecutor(researchParts(parts, egress));
@@ -68,13 +122,6 @@ export async function openTasks(parts: TaskParts): Promise<TaskEngine> {
       return codeExecutor(codeParts(parts, egress, places));
     }),
   ]);
-  return await openTaskEngine(paths.state_db, {
-    executors,
-    log,
-    workers: config().tasks.workers,
-    artifacts: new LocalArtifacts(paths.artifacts),
-    deliver: callbackSender({ tokens: new HireTokens(tokens), egress: () => egress(true) }),
-  });
 }
 
 function researchParts(parts: TaskParts, egress: ResearchParts["egress"]): ResearchParts {
@@ -90,7 +137,7 @@ function researchParts(parts: TaskParts, egress: ResearchParts["egress"]): Resea
       };
     },
     async model(id = models().defaultId()) {
-      return models().isBuiltin(id) ? undefined : await models().resolve(id);
+      return models().answersRequests(id) ? await models().resolve(id) : undefined;
     },
     checkModel: (id) => models().check(id),
     cost: (id, usage) => costUsd(id, usage, config().prices).usd,
@@ -150,7 +197,7 @@ class TaskPlaces {
   }
 
   static async open({ paths, env }: TaskParts): Promise<TaskPlaces> {
-    const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(paths.home));
+    const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(paths.artifacts));
     const name = `svc-tasks-${new Uint8Array(digest).slice(0, 6).toHex()}`;
     const dir = join(env("TMPDIR") ?? "/tmp", name);
     await Deno.remove(dir, { recursive: true }).catch(() => {});

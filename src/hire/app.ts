@@ -1,7 +1,10 @@
-/** Surface B over HTTP: `/api/capabilities`, `/api/task` and what belongs to a task. */
+/**
+ * Surface B over HTTP: `/api/capabilities`, `/api/task` and what belongs to a task; the same tasks by
+ * A2A at `/a2a`.
+ */
 import { type Context as HonoContext, Hono } from "hono";
 import {
-  BASE_HEADERS,
+  artifactResponse,
   bodyText,
   errorResponse,
   JSON_HEADERS,
@@ -10,6 +13,7 @@ import {
 } from "../doors/answers.ts";
 import { SvcError, toSvcError } from "../platform/errors.ts";
 import type { Log } from "../platform/log.ts";
+import { A2A_PATH, agentCard, CARD_PATH, legacyAgentCard } from "./a2a/card.ts";
 import { taskEvents } from "./events.ts";
 import type { Hiring } from "./hiring.ts";
 import type { HireTokens } from "./tokens.ts";
@@ -18,6 +22,8 @@ export interface HireAppOptions {
   hiring: Hiring;
   tokens: HireTokens;
   log: Log;
+  /** How clients reach this from outside, without a slash at the end; as they did by default. */
+  public_url?: string;
   /** Origins of web pages that may hire. */
   allowed_origins(): readonly string[];
   /** Whether the daemon is stopping: nothing new is taken. */
@@ -26,8 +32,6 @@ export interface HireAppOptions {
 
 /** Largest request body in bytes (contract.md section 9). */
 const BODY_MAX = 1024 * 1024;
-/** How long a body may take to come. */
-const BODY_MS = 30_000;
 /** Without tokens a page whose name was led to this machine would be a hirer like any other. */
 const LOCAL_HOST = /^(?:localhost|127\.0\.0\.1|\[::1\])(?::\d+)?$/;
 
@@ -37,9 +41,9 @@ export function hireApp(options: HireAppOptions): (request: Request) => Promise<
   const app = new Hono();
 
   /** Who asks. @throws {SvcError} unauthenticated. */
-  const caller = (c: HonoContext): string | undefined => {
+  const caller = (c: HonoContext, token = c.req.header("x-svc-bearer")): string | undefined => {
     if (!tokens.required) return undefined;
-    const key_id = tokens.identify(c.req.header("x-svc-bearer") ?? null);
+    const key_id = tokens.identify(token ?? null);
     if (key_id !== undefined) return key_id;
     throw new SvcError("unauthenticated", "a valid X-Svc-Bearer token is needed", {
       hint: "send one of the tokens that the operator listed in SVC_SERVE_TOKENS",
@@ -51,7 +55,7 @@ export function hireApp(options: HireAppOptions): (request: Request) => Promise<
     const key_id = caller(c);
     if (options.stopping()) throw new SvcError("shutting_down", "the daemon is stopping");
     requireJson(c.req.raw);
-    const accepted = hiring.accept(jsonObject(await body(c.req.raw)));
+    const accepted = hiring.accept(jsonObject(await bodyText(c.req.raw, BODY_MAX)));
     if (!prefersAsync(c)) return json(await hiring.run(accepted, key_id, c.req.raw.signal));
     const record = await hiring.enqueue(accepted, key_id);
     return json(record, 202, {
@@ -72,8 +76,32 @@ export function hireApp(options: HireAppOptions): (request: Request) => Promise<
     return await taskEvents(c, hiring);
   });
   app.get("/api/task/:id/artifacts/:name", async (c) => {
-    caller(c);
-    return await artifact(hiring, c.req.param("id"), c.req.param("name"));
+    caller(c, anyToken(c));
+    const found = await hiring.artifact(c.req.param("id"), c.req.param("name"));
+    return await artifactResponse(found, c.req.method);
+  });
+
+  const baseUrl = (c: HonoContext) => options.public_url ?? new URL(c.req.url).origin;
+  app.get(CARD_PATH, (c) => {
+    const offer = { ...hiring.offer, base_url: baseUrl(c) };
+    const legacy = (c.req.header("a2a-version") ?? "0.3").startsWith("0.");
+    return json(legacy ? legacyAgentCard(offer) : agentCard(offer), 200, {
+      vary: "Origin, A2A-Version",
+    });
+  });
+  app.post(A2A_PATH, async (c) => {
+    const key_id = caller(c, anyToken(c)) ?? "";
+    if (options.stopping()) throw new SvcError("shutting_down", "the daemon is stopping");
+    requireJson(c.req.raw);
+    const text = await bodyText(c.req.raw, BODY_MAX);
+    const { answerA2a } = await import("./a2a/endpoint.ts");
+    return await answerA2a({ hiring, log }, {
+      text,
+      key_id,
+      version: c.req.header("a2a-version"),
+      base_url: baseUrl(c),
+      signal: c.req.raw.signal,
+    });
   });
 
   for (const [path, methods] of Object.entries(METHODS)) {
@@ -95,7 +123,12 @@ export function hireApp(options: HireAppOptions): (request: Request) => Promise<
     return errorResponse(error);
   });
 
-  return async (request) => refuse(request, options) ?? await app.fetch(request);
+  return async (request) => {
+    const response = refuse(request, options) ?? await app.fetch(request);
+    // No cache on the way knows X-Svc-Bearer for a credential.
+    response.headers.set("cache-control", "no-store");
+    return response;
+  };
 }
 
 const METHODS = {
@@ -105,13 +138,29 @@ const METHODS = {
   "/api/task/:id/cancel": "POST",
   "/api/task/:id/events": "GET",
   "/api/task/:id/artifacts/:name": "GET",
+  [CARD_PATH]: "GET",
+  [A2A_PATH]: "POST",
 };
 
-/** What keeps web pages out: agents are no browsers. */
+/** A2A clients send their token as HTTP has it, unless their card's reader knows X-Svc-Bearer. */
+function anyToken(c: HonoContext): string | undefined {
+  const [, bearer] = /^Bearer +(\S+)$/i.exec(c.req.header("authorization") ?? "") ?? [];
+  return c.req.header("x-svc-bearer") ?? bearer;
+}
+
+/** What keeps web pages out, for agents are no browsers, and requests that read in two ways. */
 function refuse(
-  { headers }: Request,
+  { headers, url }: Request,
   { tokens, allowed_origins }: HireAppOptions,
 ): Response | undefined {
+  if (headers.has("content-length") && headers.has("transfer-encoding")) {
+    const response = errorResponse(
+      new SvcError("validation", "a request has content-length or transfer-encoding, not both"),
+    );
+    // Whatever follows on the connection may be a part of it (RFC 9112, section 6.1).
+    response.headers.set("connection", "close");
+    return response;
+  }
   const origin = headers.get("origin");
   if (origin !== null && !allowed_origins().includes(origin)) {
     return errorResponse(
@@ -120,7 +169,7 @@ function refuse(
       }),
     );
   }
-  if (!tokens.required && !LOCAL_HOST.test(headers.get("host") ?? "")) {
+  if (!tokens.required && !LOCAL_HOST.test(headers.get("host") ?? new URL(url).host)) {
     return errorResponse(
       new SvcError("permission_denied", "without tokens only a local Host is answered", {
         hint: "set SVC_SERVE_TOKENS",
@@ -133,35 +182,8 @@ function json(value: unknown, status = 200, headers: Record<string, string> = {}
   return new Response(JSON.stringify(value), { status, headers: { ...JSON_HEADERS, ...headers } });
 }
 
-async function body(request: Request): Promise<string> {
-  const late = Promise.withResolvers<never>();
-  const timer = setTimeout(() => {
-    late.reject(new SvcError("validation", `the body did not come within ${BODY_MS / 1000} s`));
-  }, BODY_MS);
-  try {
-    return await Promise.race([bodyText(request, BODY_MAX), late.promise]);
-  } finally {
-    clearTimeout(timer);
-  }
-}
-
 /** `Prefer: respond-async` (RFC 7240), among other preferences. */
 function prefersAsync(c: HonoContext): boolean {
   const preferences = (c.req.header("prefer") ?? "").split(/[,;]/);
   return preferences.some((it) => it.trim().toLowerCase() === "respond-async");
-}
-
-async function artifact(hiring: Hiring, id: string, name: string): Promise<Response> {
-  const { artifact: { media_type, size, sha256 }, content } = await hiring.artifact(id, name);
-  return new Response(content, {
-    headers: {
-      ...BASE_HEADERS,
-      "content-type": media_type,
-      "content-length": String(size),
-      // What a task made is shown by nobody's browser as a page of this origin.
-      "content-disposition": `attachment; filename="${name}"`,
-      "content-security-policy": "default-src 'none'; sandbox",
-      "etag": `"${sha256}"`,
-    },
-  });
 }

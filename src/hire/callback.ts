@@ -2,7 +2,14 @@
 import { type Egress, EgressRefused } from "../platform/egress.ts";
 import { explainFetch, parseAddress } from "../platform/http_get.ts";
 import { type Deliver, UndeliverableError } from "../tasks/callbacks.ts";
+import type { TaskRecord } from "../tasks/task.ts";
 import type { HireTokens } from "./tokens.ts";
+
+/** What is sent. */
+export interface Report {
+  body: string;
+  headers: Record<string, string>;
+}
 
 export interface CallbackParts {
   tokens: HireTokens;
@@ -17,13 +24,14 @@ const ANSWER_MS = 10_000;
 /**
  * Makes the function that reports the ends of tasks.
  *
- * The body is the task record. `webhook-id` is the task's id, `webhook-timestamp` seconds since 1970,
- * `webhook-signature` is `v1,` and the base64 of the HMAC-SHA256 of `<id>.<timestamp>.<body>` under
- * the token with which the task was asked for.
+ * The body is the task record, or for a push notification of A2A what that has for it. `webhook-id`
+ * is the task's id, `webhook-timestamp` seconds since 1970, `webhook-signature` is `v1,` and the
+ * base64 of the HMAC-SHA256 of `<id>.<timestamp>.<body>` under the token with which the task was
+ * asked for.
  */
 export function callbackSender({ tokens, egress, now = Date.now }: CallbackParts): Deliver {
-  return async ({ url, key_id }, record, stop) => {
-    const body = JSON.stringify(record);
+  return async ({ url, key_id, push }, record, stop) => {
+    const { body, headers } = await report(push, record);
     const timestamp = String(Math.floor(now() / 1000));
     const signature = tokens.sign(key_id, `${record.id}.${timestamp}.${body}`);
     if (signature === undefined) {
@@ -42,7 +50,7 @@ export function callbackSender({ tokens, egress, now = Date.now }: CallbackParts
         client: way.client,
         signal,
         headers: {
-          "content-type": "application/json",
+          ...headers,
           "user-agent": "svc",
           "webhook-id": record.id,
           "webhook-timestamp": timestamp,
@@ -58,4 +66,12 @@ export function callbackSender({ tokens, egress, now = Date.now }: CallbackParts
       throw new Error(problem?.message ?? explainFetch(error));
     }
   };
+}
+
+async function report(push: unknown, record: TaskRecord): Promise<Report> {
+  if (push === undefined) {
+    return { body: JSON.stringify(record), headers: { "content-type": "application/json" } };
+  }
+  const { pushReport } = await import("./a2a/push.ts");
+  return await pushReport(push, record);
 }

@@ -5,7 +5,10 @@
 import * as z from "zod";
 import { SvcError } from "../platform/errors.ts";
 import { parseAddress, Refusal } from "../platform/http_get.ts";
-import type { TaskEngine, TaskOrigin } from "../tasks/engine.ts";
+import { findArtifact, type FoundArtifact } from "../tasks/artifacts.ts";
+import type { CallbackTarget } from "../tasks/callback_store.ts";
+import type { ClientQuery, TaskClient } from "../tasks/client_store.ts";
+import type { ClientTaskPage, TaskEngine, TaskOrigin } from "../tasks/engine.ts";
 import type { TaskLogEntry, TaskRecord, TaskRequest } from "../tasks/task.ts";
 import { request_fields, SAYS_NOTHING, saysSomething } from "../verbs/task.ts";
 import type { HireTokens } from "./tokens.ts";
@@ -37,7 +40,13 @@ export interface Accepted {
   callback_url?: string;
 }
 
-const Request = z.object({ ...request_fields, callback_url: z.string().optional() })
+/** How a client names the task it asks for, and where it wants to be told of its end. */
+export interface Naming {
+  client?: TaskClient;
+  callback?: CallbackTarget;
+}
+
+const Request = z.object({ ...request_fields(), callback_url: z.string().optional() })
   .refine(saysSomething, SAYS_NOTHING);
 
 export class Hiring {
@@ -47,19 +56,15 @@ export class Hiring {
     this.#parts = parts;
   }
 
-  /** Whether a token is needed. */
-  get requires_auth(): boolean {
-    return this.#parts.tokens.required;
+  /** What is offered, and whether a token is needed for it. */
+  get offer(): Omit<Capabilities, "budget_usd"> {
+    const { version, caps, tokens } = this.#parts;
+    return { version, task_types: [...caps], requires_auth: tokens.required };
   }
 
   capabilities(): Capabilities {
-    const { version, caps, budget_usd } = this.#parts;
-    return {
-      version,
-      task_types: [...caps],
-      budget_usd: budget_usd(),
-      requires_auth: this.requires_auth,
-    };
+    const { version, task_types, requires_auth } = this.offer;
+    return { version, task_types, budget_usd: this.#parts.budget_usd(), requires_auth };
   }
 
   /**
@@ -79,25 +84,28 @@ export class Hiring {
       const got = JSON.stringify(request.task_type);
       throw new SvcError("validation", `task_type must be one of ${caps.join(", ")}; got ${got}`);
     }
-    if (callback_url !== undefined) this.#checkCallback(callback_url);
+    if (callback_url !== undefined) this.checkCallback("callback_url", callback_url);
     return { request, callback_url };
   }
 
-  #checkCallback(callback_url: string): void {
-    if (!this.requires_auth) {
-      throw new SvcError(
-        "validation",
-        "callback_url: callbacks are signed with the caller's token",
-        {
-          hint: "set SVC_SERVE_TOKENS, or follow the task at /api/task/{id}/events",
-        },
-      );
+  /**
+   * Looks at an address that a task's end is to be reported to. Whether it may be reached is decided
+   * when it is.
+   *
+   * @param named what the client calls it.
+   * @throws {SvcError} validation.
+   */
+  checkCallback(named: string, address: string): void {
+    if (!this.#parts.tokens.required) {
+      throw new SvcError("validation", `${named}: callbacks are signed with the caller's token`, {
+        hint: "set SVC_SERVE_TOKENS, or follow the task at /api/task/{id}/events",
+      });
     }
     try {
-      parseAddress(callback_url);
+      parseAddress(address);
     } catch (error) {
       if (!(error instanceof Refusal)) throw error;
-      throw new SvcError("validation", `callback_url: ${error.message}`);
+      throw new SvcError("validation", `${named}: ${error.message}`);
     }
   }
 
@@ -123,25 +131,34 @@ export class Hiring {
    * @param key_id of the token that it was asked for with.
    * @throws {SvcError} as {@linkcode TaskEngine.enqueue}.
    */
-  async enqueue(accepted: Accepted, key_id: string | undefined): Promise<TaskRecord> {
-    const options = this.#options(accepted, key_id);
+  async enqueue(
+    accepted: Accepted,
+    key_id: string | undefined,
+    naming: Naming = {},
+  ): Promise<TaskRecord> {
+    const options = { ...this.#options(accepted, key_id), ...naming };
     return await (await this.#parts.engine()).enqueue(accepted.request, options);
   }
 
   #options({ callback_url: url }: Accepted, key_id: string | undefined): TaskOrigin {
     const { timeout_ms } = this.#parts;
     const told = url !== undefined && key_id !== undefined;
-    return { timeout_ms, hired: true, callback: told ? { url, key_id } : undefined };
+    return { timeout_ms, hired: true, callback: told ? { id: "", url, key_id } : undefined };
   }
 
   /** A hired task's record. @throws {SvcError} not_found. */
   async get(id: string): Promise<TaskRecord> {
-    return await (await this.#engineOf(id)).get(id);
+    return await (await this.engineOf(id)).get(id);
+  }
+
+  /** The tasks of one client; see {@linkcode TaskEngine.listOf}. @throws {SvcError} validation. */
+  async listOf(query: ClientQuery): Promise<ClientTaskPage> {
+    return await (await this.#parts.engine()).listOf(query);
   }
 
   /** Cancels a hired task. @throws {SvcError} not_found; conflict when it has ended otherwise. */
   async cancel(id: string): Promise<TaskRecord> {
-    return await (await this.#engineOf(id)).cancel(id);
+    return await (await this.engineOf(id)).cancel(id);
   }
 
   /** Follows a hired task; see {@linkcode TaskEngine.follow}. @throws {SvcError} not_found. */
@@ -149,21 +166,20 @@ export class Hiring {
     id: string,
     options: { since_seq: number; signal: AbortSignal },
   ): Promise<AsyncIterable<TaskLogEntry>> {
-    return (await this.#engineOf(id)).follow(id, options);
+    return (await this.engineOf(id)).follow(id, options);
   }
 
-  /** Opens an artifact of a hired task. @throws {SvcError} not_found. */
-  async artifact(id: string, name: string) {
-    const engine = await this.#engineOf(id);
-    const { artifacts = [] } = await engine.get(id);
-    const artifact = artifacts.find((it) => it.name === name);
-    const content = artifact && await engine.openArtifact(id, name);
-    if (artifact !== undefined && content !== undefined) return { artifact, content };
-    throw new SvcError("not_found", `task ${id} has no artifact ${JSON.stringify(name)}`);
+  /**
+   * Finds an artifact of a hired task; see {@linkcode findArtifact}.
+   *
+   * @throws {SvcError} not_found.
+   */
+  async artifact(id: string, name: string): Promise<FoundArtifact> {
+    return await findArtifact(await this.engineOf(id), id, name);
   }
 
   /** The engine, if the task is a hired one of it. @throws {SvcError} not_found. */
-  async #engineOf(id: string): Promise<TaskEngine> {
+  async engineOf(id: string): Promise<TaskEngine> {
     const engine = await this.#parts.engine();
     await engine.get(id, { hired: true });
     return engine;

@@ -1,6 +1,7 @@
 /** The listener of surface B: bound beside the daemon's own, ended with it. */
-import type { Log } from "../platform/log.ts";
 import { SvcError } from "../platform/errors.ts";
+import { HttpListener } from "../platform/http_listener.ts";
+import type { Log } from "../platform/log.ts";
 import type { TaskEngine } from "../tasks/engine.ts";
 import { hireApp } from "./app.ts";
 import { Hiring } from "./hiring.ts";
@@ -17,6 +18,8 @@ export interface HireOptions {
   caps: readonly string[];
   /** Whether hired work may reach loopback, link-local and private addresses. */
   allow_private: boolean;
+  /** How clients reach it from outside, without a slash at the end. */
+  public_url?: string;
 }
 
 export interface HireParts extends HireOptions {
@@ -30,21 +33,13 @@ export interface HireParts extends HireOptions {
   stopping(): boolean;
 }
 
-export interface HireListener {
-  readonly hostname: string;
-  readonly port: number;
-  /** Resolves when every answer that was under way has been given. */
-  close(): Promise<void>;
-}
-
 /** Opens the listener. @throws {SvcError} conflict when the port is taken; validation for the host. */
-export function openHire(parts: HireParts): HireListener {
+export function openHire(parts: HireParts): HttpListener {
   const tokens = new HireTokens(parts.tokens);
   const handle = hireApp({ ...parts, tokens, hiring: new Hiring({ ...parts, tokens }) });
   const { hostname, port } = parts;
-  let server: Deno.HttpServer<Deno.NetAddr>;
   try {
-    server = Deno.serve({ hostname, port, onListen: () => {} }, handle);
+    return new HttpListener(parts, handle);
   } catch (cause) {
     if (cause instanceof Deno.errors.AddrInUse) {
       throw new SvcError("conflict", `port ${port} of ${hostname} is in use by another program`, {
@@ -54,9 +49,4 @@ export function openHire(parts: HireParts): HireListener {
     }
     throw new SvcError("validation", `${hostname}:${port} cannot be listened on`, { cause });
   }
-  return {
-    hostname,
-    port: server.addr.port,
-    close: () => server.shutdown(),
-  };
 }

@@ -2,12 +2,17 @@
 import { join } from "@std/path";
 import { ensurePrivateDir, syncDir } from "../platform/files.ts";
 import { SvcError } from "../platform/errors.ts";
+import type { TaskEngine } from "./engine.ts";
 import type { Artifact, NewArtifact } from "./task.ts";
 
-/** Where artifacts are kept; the engine has one. */
-export interface ArtifactStore {
+/** What takes the artifacts of tasks. */
+export interface ArtifactSink {
   /** Keeps an artifact; it is on the disk when this resolves. */
-  put(task_id: string, name: string, bytes: Uint8Array): Promise<void>;
+  put(task_id: string, name: string, bytes: Uint8Array<ArrayBuffer>): Promise<void>;
+}
+
+/** Where artifacts are kept; the engine has one. */
+export interface ArtifactStore extends ArtifactSink {
   /** Opens an artifact for reading; undefined when there is none. The caller ends the stream. */
   open(task_id: string, name: string): Promise<ReadableStream<Uint8Array> | undefined>;
   /** Removes what is kept of a task, if anything is. */
@@ -51,6 +56,16 @@ export class LocalArtifacts implements ArtifactStore {
     }
   }
 
+  /** The tasks that something is kept of. */
+  async tasks(): Promise<string[]> {
+    try {
+      return (await Array.fromAsync(Deno.readDir(this.#dir))).map(({ name }) => name);
+    } catch (error) {
+      if (error instanceof Deno.errors.NotFound) return [];
+      throw error;
+    }
+  }
+
   async remove(task_id: string): Promise<void> {
     try {
       await Deno.remove(join(this.#dir, task_id), { recursive: true });
@@ -67,7 +82,7 @@ export class LocalArtifacts implements ArtifactStore {
  * @throws {SvcError} internal for a name that is no plain file name; payload_too_large.
  */
 export async function keepArtifact(
-  store: ArtifactStore,
+  store: ArtifactSink,
   task_id: string,
   { name, media_type, content }: NewArtifact,
 ): Promise<Artifact> {
@@ -80,4 +95,30 @@ export async function keepArtifact(
   await store.put(task_id, name, bytes);
   const url = `/api/task/${task_id}/artifacts/${name}`;
   return { name, media_type, size: bytes.length, sha256, url };
+}
+
+/** An artifact as its task's record shows it, and what opens it. */
+export interface FoundArtifact {
+  artifact: Artifact;
+  /** The caller ends the stream. @throws {SvcError} not_found when its file is gone. */
+  open(): Promise<ReadableStream<Uint8Array>>;
+}
+
+/** Finds an artifact of a task. @throws {SvcError} not_found. */
+export async function findArtifact(
+  engine: Pick<TaskEngine, "get" | "openArtifact">,
+  task_id: string,
+  name: string,
+): Promise<FoundArtifact> {
+  const { artifacts = [] } = await engine.get(task_id);
+  const missing = () =>
+    new SvcError("not_found", `task ${task_id} has no artifact ${JSON.stringify(name)}`);
+  const artifact = artifacts.find((it) => it.name === name);
+  if (artifact === undefined) throw missing();
+  const open = async () => {
+    const content = await engine.openArtifact(task_id, name);
+    if (content === undefined) throw missing();
+    return content;
+  };
+  return { artifact, open };
 }

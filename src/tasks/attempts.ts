@@ -5,21 +5,32 @@ import { messageOf } from "../platform/errors.ts";
 import type { Log } from "../platform/log.ts";
 import type { Clock } from "./clock.ts";
 import type { ExecutorRegistry } from "./executors/registry.ts";
-import { LOST, type Outcome, type StartedTask, type TaskStore } from "./store.ts";
+import { LOST, type Outcome, type Settlement, type StartedTask } from "./store.ts";
 import { newCanary } from "../agent/critic.ts";
-import { type ArtifactStore, keepArtifact } from "./artifacts.ts";
+import { type ArtifactSink, keepArtifact } from "./artifacts.ts";
 import { extrasJson, isCriticised, judge } from "./judge.ts";
 import { type Artifact, type NewArtifact, RetryableError } from "./task.ts";
 
+/** Where it is recorded what becomes of attempts. */
+export interface AttemptRecords {
+  /**
+   * Records how attempts ended; those whose tasks have been decided otherwise meanwhile are left out.
+   * Called again with the same when it throws.
+   */
+  settle(settlements: readonly Settlement[], now: number): void | Promise<void>;
+  /** Adds a line to the log of a task. */
+  log(at: string, task_id: string, event: string, detail: string): void | Promise<void>;
+}
+
 export interface AttemptsParts {
-  store: TaskStore;
+  records: AttemptRecords;
   executors: ExecutorRegistry;
   log: Log;
   clock: Clock;
   random: () => number;
-  artifacts: ArtifactStore;
-  /** Called when a worker may take another task. */
-  onWorkerFree(): void;
+  artifacts: ArtifactSink;
+  /** Called when the worker of an attempt may take another task. */
+  onWorkerFree(attempt: Attempt): void;
   /** Called when a task's log has a line more. */
   onNoted(task_id: string): void;
   /** Called when an attempt's outcome was recorded. */
@@ -56,7 +67,7 @@ interface Unrecorded {
 /** The longest wait between two attempts. */
 export const BACKOFF_MAX_MS = 60_000;
 const BACKOFF_MIN_MS = 1_000;
-/** How soon the database is tried again after it could not be written. */
+/** How soon it is tried again to record what could not be. */
 export const WRITE_AGAIN_MS = 2_000;
 /** How long an executor may take to stop before its worker is given to another task. */
 const STOP_GRACE_MS = 5_000;
@@ -65,8 +76,10 @@ export class Attempts {
   readonly #parts: AttemptsParts;
   #running = new Map<string, Attempt>();
   #unrecorded: Unrecorded[] = [];
+  /** Writes that are under way. */
+  readonly #recording = new Set<Promise<void>>();
   #busy = 0;
-  /** Fires when the database is about to be closed. */
+  /** Fires when nothing more can be recorded soon. */
   readonly #closed = new AbortController();
 
   constructor(parts: AttemptsParts) {
@@ -78,7 +91,7 @@ export class Attempts {
     return this.#busy;
   }
 
-  /** Starts the executor of a task that the database has as running. */
+  /** Starts the executor of a task that is recorded as running. */
   begin(task: StartedTask, queued: boolean, onNote?: (text: string) => void): Attempt {
     const attempt: Attempt = {
       task,
@@ -108,7 +121,7 @@ export class Attempts {
     return this.#stop(attempt);
   }
 
-  /** Stops the executor of a task that the database has as cancelled; waits at most 5 s for it. */
+  /** Stops the executor of a task that is recorded as cancelled; waits at most 5 s for it. */
   async cancel(task_id: string): Promise<void> {
     const attempt = this.#running.get(task_id);
     if (attempt === undefined) return;
@@ -116,8 +129,8 @@ export class Attempts {
   }
 
   /**
-   * Lets executors finish, then cuts them off: tasks of the queue go back to it, others fail. The
-   * database is not touched any more when this resolves.
+   * Lets executors finish, then cuts them off: tasks of the queue go back to it, others fail. Nothing
+   * is recorded any more when this resolves.
    *
    * @param grace_ms time to finish; cut off, an executor has another 5 s to end.
    */
@@ -133,8 +146,9 @@ export class Attempts {
       )
     ));
     // Its first try is made at once.
-    this.#recordAll();
+    this.#writeRecords();
     this.#closed.abort();
+    await Promise.all(this.#recording);
   }
 
   #armDeadline(attempt: Attempt): () => void {
@@ -161,7 +175,7 @@ export class Attempts {
         attempt: number,
         canary,
         note: (text) => {
-          this.#note(id, text);
+          void this.#note(id, text);
           onNote?.(text);
         },
         keep: (artifact) => this.#keep(attempt, artifact),
@@ -204,13 +218,18 @@ export class Attempts {
   #record(attempt: Attempt, outcome: Outcome): Promise<void> {
     const { promise, resolve: recorded } = Promise.withResolvers<void>();
     const count = this.#unrecorded.push({ attempt, outcome, recorded });
-    if (count === 1) setImmediate(() => this.#recordAll());
+    if (count === 1) setImmediate(() => this.#writeRecords());
     return promise;
+  }
+
+  #writeRecords(): void {
+    const recording = this.#recordAll().finally(() => this.#recording.delete(recording));
+    this.#recording.add(recording);
   }
 
   /** Writes outcomes, however long the disk refuses them. Never rejects. */
   async #recordAll(): Promise<void> {
-    const { store, clock, log } = this.#parts;
+    const { records, clock, log } = this.#parts;
     const unrecorded = this.#unrecorded;
     this.#unrecorded = [];
     const settlements = unrecorded.map(({ attempt: { task }, outcome }) => {
@@ -218,7 +237,7 @@ export class Attempts {
     });
     while (!this.#closed.signal.aborted) {
       try {
-        store.settle(settlements, clock.now());
+        await records.settle(settlements, clock.now());
         break;
       } catch (error) {
         log.error("outcomes of tasks cannot be recorded; trying again", {
@@ -254,14 +273,15 @@ export class Attempts {
     if (this.#running.get(id) === attempt) this.#running.delete(id);
     if (!attempt.queued) return;
     this.#busy--;
-    this.#parts.onWorkerFree();
+    this.#parts.onWorkerFree(attempt);
   }
 
-  #note(task_id: string, text: string): void {
+  /** Never rejects. */
+  async #note(task_id: string, text: string): Promise<void> {
     if (this.#closed.signal.aborted) return;
-    const { store, clock, log } = this.#parts;
+    const { records, clock, log } = this.#parts;
     try {
-      store.log(new Date(clock.now()).toISOString(), task_id, "note", text);
+      await records.log(new Date(clock.now()).toISOString(), task_id, "note", text);
       this.#parts.onNoted(task_id);
     } catch (error) {
       log.warn("a note of a task is lost", { task_id, text, error: messageOf(error) });

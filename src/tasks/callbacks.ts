@@ -2,8 +2,7 @@
 import { messageOf } from "../platform/errors.ts";
 import type { Log } from "../platform/log.ts";
 import type { Clock } from "./clock.ts";
-import type { DueCallback } from "./callback_store.ts";
-import type { TaskStore } from "./store.ts";
+import type { DueCallback, NamedCallback, Reports } from "./callback_store.ts";
 import type { TaskRecord } from "./task.ts";
 
 /** Tells one client of the end of its task. @throws {UndeliverableError} or what went wrong. */
@@ -19,7 +18,12 @@ export class UndeliverableError extends Error {
 }
 
 export interface CallbacksParts {
-  store: TaskStore;
+  reports: Reports;
+  /** Takes a report to send it: its task's record; undefined when another process sends it. */
+  take(
+    callback: NamedCallback,
+    horizon_ms: number,
+  ): TaskRecord | undefined | Promise<TaskRecord | undefined>;
   log: Log;
   clock: Clock;
   deliver: Deliver;
@@ -51,18 +55,19 @@ export class Callbacks {
     this.#cancelWake?.();
     this.#cancelWake = undefined;
     if (this.#stop.signal.aborted) return;
-    const { store, clock, log } = this.#parts;
+    const { reports, clock, log } = this.#parts;
     try {
-      for (const callback of store.callbacks.due(clock.now(), WAIT_MAX_MS)) {
+      for (const callback of reports.due(clock.now(), WAIT_MAX_MS)) {
         if (this.#under_way.size >= AT_ONCE) return;
-        if (this.#under_way.has(callback.task_id)) continue;
+        const key = `${callback.task_id} ${callback.id}`;
+        if (this.#under_way.has(key)) continue;
         const sending = this.#send(callback).finally(() => {
-          this.#under_way.delete(callback.task_id);
+          this.#under_way.delete(key);
           this.pump();
         });
-        this.#under_way.set(callback.task_id, sending);
+        this.#under_way.set(key, sending);
       }
-      const due = store.callbacks.nextDue();
+      const due = reports.nextDue();
       if (due !== undefined && this.#under_way.size === 0) this.#wakeAfter(due - clock.now());
     } catch (error) {
       log.error("the callbacks cannot be read", { error: messageOf(error) });
@@ -76,20 +81,22 @@ export class Callbacks {
 
   /** Never rejects. */
   async #send(callback: DueCallback): Promise<void> {
-    const { store, clock, log, deliver } = this.#parts;
+    const { reports, take, clock, log } = this.#parts;
     const { task_id } = callback;
     try {
-      const failure = await this.#attempt(callback, deliver);
+      const record = await take(callback, WAIT_MAX_MS);
+      if (record === undefined) return;
+      const failure = await this.#attempt(callback, record);
       if (this.#stop.signal.aborted) return;
       const now = clock.now();
-      if (failure === undefined) return store.callbacks.end(task_id, "callback", "delivered", now);
+      if (failure === undefined) return await reports.end(callback, "callback", "delivered", now);
       const tries = callback.tries + 1;
       const what = `${failure.message} (try ${tries} of ${TRIES})`;
       if (tries >= TRIES || failure instanceof UndeliverableError) {
-        return store.callbacks.end(task_id, "callback_failed", what, now);
+        return await reports.end(callback, "callback_failed", what, now);
       }
       const wait_ms = WAIT_MIN_MS * WAIT_FACTOR ** callback.tries;
-      store.callbacks.postpone(task_id, now + wait_ms, what, now);
+      await reports.postpone(callback, now + wait_ms, what, now);
     } catch (error) {
       log.error("a callback cannot be recorded", { task_id, error: messageOf(error) });
       // It is still due, and would be sent again at once.
@@ -105,9 +112,9 @@ export class Callbacks {
     cancel();
   }
 
-  async #attempt(callback: DueCallback, deliver: Deliver): Promise<Error | undefined> {
+  async #attempt(callback: DueCallback, record: TaskRecord): Promise<Error | undefined> {
     try {
-      await deliver(callback, this.#parts.store.get(callback.task_id)!, this.#stop.signal);
+      await this.#parts.deliver(callback, record, this.#stop.signal);
     } catch (error) {
       return error instanceof Error ? error : new Error(String(error));
     }

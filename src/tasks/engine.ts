@@ -1,6 +1,7 @@
 /** The task engine, as verbs and doors use it; where tasks are kept and run is its own affair. */
 import type { TaskLogEntry, TaskRecord, TaskRequest, TaskStatus } from "./task.ts";
 import type { CallbackTarget } from "./callback_store.ts";
+import type { ClientQuery, TaskClient } from "./client_store.ts";
 
 /** For whom a task is done. */
 export interface TaskOrigin {
@@ -14,6 +15,8 @@ export interface TaskOrigin {
 export interface EnqueueOptions extends TaskOrigin {
   /** How often a task is begun at most; 3 by default. */
   max_attempts?: number;
+  /** How its client knows it. */
+  client?: TaskClient;
   /** What one attempt may take. */
   timeout_ms?: number;
 }
@@ -43,6 +46,12 @@ export interface TaskPage {
   next_cursor?: string;
 }
 
+/** A page of the tasks of a client, those that changed last first. */
+export interface ClientTaskPage extends TaskPage {
+  /** How many there are on all pages together. */
+  total: number;
+}
+
 /** An engine that keeps its tasks here answers at once, one that keeps them elsewhere does not. */
 type Awaitable<T> = T | Promise<T>;
 
@@ -52,7 +61,8 @@ export interface TaskEngine {
   /**
    * Puts a task in the queue.
    *
-   * @returns its record, once it is on the disk.
+   * @returns its record, once it is on the disk; the earlier task's when its client has asked for
+   * the same before.
    * @throws {SvcError} validation when there is no such task type or its executor refuses the
    * request; shutting_down; internal when it cannot be stored.
    */
@@ -90,6 +100,27 @@ export interface TaskEngine {
     id: string,
     options: { since_seq: number; signal: AbortSignal },
   ): AsyncIterable<TaskLogEntry>;
+  /** The lines of one task's log so far. @throws {SvcError} not_found. */
+  steps(id: string): Awaitable<TaskLogEntry[]>;
+  /** How its client knows a task; undefined for one that came without a client's own names. */
+  client(id: string): Awaitable<TaskClient | undefined>;
+  /**
+   * The tasks of one client, those that changed last first.
+   *
+   * @throws {SvcError} validation when the cursor is none.
+   */
+  listOf(query: ClientQuery): Awaitable<ClientTaskPage>;
+  /**
+   * Reports the end of a task to someone more, or otherwise to the one of that id; at once when it
+   * has ended.
+   *
+   * @throws {SvcError} not_found; conflict when the task has 16 reports already.
+   */
+  setCallback(id: string, callback: CallbackTarget): Awaitable<void>;
+  /** The reports of a task that are still to be sent. @throws {SvcError} not_found. */
+  callbacks(id: string): Awaitable<CallbackTarget[]>;
+  /** Takes a report back, if there is one of that id. @throws {SvcError} not_found. */
+  removeCallback(id: string, callback_id: string): Awaitable<void>;
   /** Opens something that a task made; undefined when there is no such artifact. */
   openArtifact(id: string, name: string): Promise<ReadableStream<Uint8Array> | undefined>;
   /**

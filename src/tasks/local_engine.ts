@@ -6,13 +6,24 @@ import type { Log } from "../platform/log.ts";
 import { openStateDb } from "../platform/state_db.ts";
 import { type Attempt, Attempts, BACKOFF_MAX_MS, WRITE_AGAIN_MS } from "./attempts.ts";
 import { type Clock, SYSTEM_CLOCK } from "./clock.ts";
-import type { EnqueueOptions, QueueStatus, RunOptions, TaskEngine, TaskPage } from "./engine.ts";
+import type { CallbackTarget } from "./callback_store.ts";
+import type { ClientQuery, TaskClient } from "./client_store.ts";
+import type {
+  ClientTaskPage,
+  EnqueueOptions,
+  QueueStatus,
+  RunOptions,
+  TaskEngine,
+  TaskPage,
+} from "./engine.ts";
 import type { ExecutorRegistry } from "./executors/registry.ts";
 import type { ArtifactStore } from "./artifacts.ts";
 import { Callbacks, type Deliver } from "./callbacks.ts";
 import { type NewTask, TaskStore } from "./store.ts";
 import {
   FINAL_EVENTS,
+  KEEP_TASKS,
+  MAX_ATTEMPTS,
   type TaskLogEntry,
   type TaskRecord,
   type TaskRequest,
@@ -45,12 +56,6 @@ interface Incoming {
   failed(error: SvcError): void;
 }
 
-const MAX_ATTEMPTS = 3;
-/**
- * Ended tasks that are kept, by their number: a clock that is wrong for a moment must not make all of
- * them old.
- */
-const KEEP_TASKS = 10_000;
 /** The oldest are forgotten at the start and whenever so many more have ended. */
 const PRUNE_EVERY = 250;
 
@@ -97,7 +102,7 @@ export class LocalTaskEngine implements TaskEngine {
     this.#log = log;
     this.#clock = clock;
     this.#attempts = new Attempts({
-      store,
+      records: store,
       executors,
       log,
       clock,
@@ -108,7 +113,13 @@ export class LocalTaskEngine implements TaskEngine {
       onSettled: (task_id) => this.#onSettled(task_id),
     });
     this.#artifacts = artifacts;
-    this.#callbacks = new Callbacks({ store, log, clock, deliver });
+    this.#callbacks = new Callbacks({
+      reports: store.callbacks,
+      take: ({ task_id }) => store.get(task_id),
+      log,
+      clock,
+      deliver,
+    });
     this.#workers = Number(store.setting("workers") ?? workers);
     this.#paused = store.setting("paused") === "true";
     const lost = store.recover(clock.now());
@@ -126,9 +137,9 @@ export class LocalTaskEngine implements TaskEngine {
   // ── taking tasks ─────────────────────────────────────────────────────────────────────────────
 
   async enqueue(request: TaskRequest, options: EnqueueOptions = {}): Promise<TaskRecord> {
-    const { max_attempts = MAX_ATTEMPTS, timeout_ms, hired = false, callback } = options;
+    const { max_attempts = MAX_ATTEMPTS, timeout_ms, hired = false, callback, client } = options;
     await this.#check(request, hired);
-    const task = { id: newId(), request, hired, max_attempts, timeout_ms, callback };
+    const task = { id: newId(), request, hired, max_attempts, timeout_ms, callback, client };
     return await this.#write({ ...task, mode: "queue" }, (record) => record);
   }
 
@@ -245,6 +256,20 @@ export class LocalTaskEngine implements TaskEngine {
     }
   }
 
+  steps(id: string): TaskLogEntry[] {
+    this.get(id);
+    return this.#open().logOf(id, 0);
+  }
+
+  client(id: string): TaskClient | undefined {
+    return this.#open().clients.get(id);
+  }
+
+  listOf(query: ClientQuery): ClientTaskPage {
+    const { ids, ...page } = this.#open().clients.list(query);
+    return { ...page, tasks: ids.map((id) => this.get(id)) };
+  }
+
   /** Tells those who follow a task that its log has a new line. */
   #tellFollowers(id: string): void {
     for (const tell of this.#followers.get(id) ?? []) tell();
@@ -288,6 +313,22 @@ export class LocalTaskEngine implements TaskEngine {
     const record = this.get(id);
     await this.#attempts.cancel(id);
     return record;
+  }
+
+  setCallback(id: string, callback: CallbackTarget): void {
+    this.get(id);
+    this.#open().callbacks.set(id, callback);
+    this.#callbacks.pump();
+  }
+
+  callbacks(id: string): CallbackTarget[] {
+    this.get(id);
+    return this.#open().callbacks.of(id);
+  }
+
+  removeCallback(id: string, callback_id: string): void {
+    this.get(id);
+    this.#open().callbacks.remove(id, callback_id);
   }
 
   pause(): void {

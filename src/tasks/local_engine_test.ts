@@ -121,6 +121,7 @@ Deno.test({
       id: record.id,
       status: "queued",
       task_type: "manual",
+      subject: "x",
       created_at,
       attempts: 0,
     });
@@ -518,7 +519,7 @@ Deno.test({
     await using bench = await Bench.open({ deliver });
     const held = await bench.enqueue("not ended");
     const reported = await bench.engine.enqueue({ task_type: "echo" }, {
-      callback: { url: "https://example.org/", key_id: "k" },
+      callback: { id: "", url: "https://example.org/", key_id: "k" },
     });
     await settle();
     const ids: string[] = [];
@@ -587,7 +588,7 @@ Deno.test({
       return failure === undefined ? Promise.resolve() : Promise.reject(failure);
     };
     await using bench = await Bench.open({ deliver });
-    const callback = { url: "http://a.example/", key_id: "k" };
+    const callback = { id: "", url: "http://a.example/", key_id: "k" };
     const request = { task_type: "echo", description: "x" };
     const { id } = await bench.engine.enqueue(request, { callback });
     for (let n = 0; n < 50 && told.length === 0; n++) await settle();

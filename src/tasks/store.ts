@@ -5,6 +5,7 @@
 import type { DatabaseSync } from "node:sqlite";
 import { given, type Row, Statements } from "../platform/statements.ts";
 import { CallbackStore, type CallbackTarget } from "./callback_store.ts";
+import { ClientStore, type TaskClient } from "./client_store.ts";
 import type { TaskLogEntry, TaskRecord, TaskRequest, TaskStatus } from "./task.ts";
 
 /** Whether a task waits for a worker, or was started for a client that waits for it. */
@@ -20,6 +21,8 @@ export interface NewTask {
   timeout_ms?: number;
   /** Who is told of its end. */
   callback?: CallbackTarget;
+  /** How its client knows it. */
+  client?: TaskClient;
 }
 
 /** A task whose attempt has begun. */
@@ -51,23 +54,28 @@ export interface Settlement {
 
 /** What a task lost with its daemon fails with. */
 export const LOST = "lost when the daemon stopped";
+/** What a task lost with a worker elsewhere fails with, before the worker's name. */
+export const LOST_WITH_WORKER = "lost with its worker";
 
 /** Characters of a log line's detail; the task itself has all of it. */
-const DETAIL_MAX = 1000;
+export const DETAIL_MAX = 1000;
 
 const PRUNED_AT_ONCE = 1_000;
 
 const COLUMNS = "seq, id, status, task_type, created_at, started_at, completed_at, summary, " +
-  "size, error, cancelled, attempts, extras";
+  "size, error, cancelled, attempts, extras, hired, request ->> 'effort' AS effort, " +
+  "substr(coalesce(request ->> 'description', request ->> 'query'), 1, 300) AS subject";
 
 export class TaskStore {
   readonly #db: Statements;
   readonly callbacks: CallbackStore;
+  readonly clients: ClientStore;
 
   /** @param db a database of the current schema; {@linkcode TaskStore.close} closes it. */
   constructor(db: DatabaseSync) {
     this.#db = new Statements(db);
     this.callbacks = new CallbackStore(this.#db, (...line) => this.log(...line));
+    this.clients = new ClientStore(this.#db);
   }
 
   close(): void {
@@ -76,11 +84,17 @@ export class TaskStore {
 
   // ── changes ──────────────────────────────────────────────────────────────────────────────────
 
-  /** Adds tasks, those of the queue as queued and the others as running, in one transaction. */
+  /**
+   * Adds tasks, those of the queue as queued and the others as running, in one transaction.
+   *
+   * @returns their records; the earlier one's where a client has asked for the same before.
+   */
   insert(tasks: readonly NewTask[], now: number): TaskRecord[] {
     const at = iso(now);
     return this.#db.transaction(() =>
-      tasks.map(({ id, mode, request, hired, max_attempts, timeout_ms, callback }) => {
+      tasks.map(({ id, mode, request, hired, max_attempts, timeout_ms, callback, client }) => {
+        const earlier = client && this.clients.taskOf(client);
+        if (earlier !== undefined) return this.get(earlier)!;
         const running = mode === "sync";
         this.#db.run(
           `INSERT INTO tasks (id, mode, status, task_type, request, created_at, started_at,
@@ -102,6 +116,7 @@ export class TaskStore {
           },
         );
         if (callback !== undefined) this.callbacks.add(id, callback);
+        if (client !== undefined) this.clients.add(id, client);
         if (running) this.log(at, id, "started", "attempt 1 of 1");
         else this.log(at, id, "enqueued", request.task_type);
         return this.get(id)!;
@@ -220,7 +235,10 @@ export class TaskStore {
         { keep },
       );
       const ids = rows.map(({ id }) => id as string);
-      for (const id of ids) this.#db.run("DELETE FROM task_log WHERE task_id = :id", { id });
+      for (const id of ids) {
+        this.#db.run("DELETE FROM task_log WHERE task_id = :id", { id });
+        this.clients.remove(id);
+      }
       if (ids.length > 0) {
         // What was done to the queue itself is as old as the tasks around it.
         this.#db.run(
@@ -358,11 +376,12 @@ function settlement(outcome: Outcome): { sql: string; values: Row; detail?: stri
   }
 }
 
-function toRecord({ seq: _, extras, cancelled, ...row }: Row): TaskRecord {
+function toRecord({ seq: _, extras, cancelled, hired, ...row }: Row): TaskRecord {
   return {
     ...given(row),
     ...(extras === null ? {} : JSON.parse(extras as string)),
     ...(cancelled === 1 ? { cancelled: true } : {}),
+    ...(hired === 1 ? { hired: true } : {}),
   } as TaskRecord;
 }
 

@@ -2,6 +2,9 @@
 
 export type TaskStatus = "queued" | "running" | "completed" | "failed";
 
+/** What ids of tasks look like: `t-` and a ULID. */
+export const TASK_ID = /^t-[0-9A-Z]{26}$/;
+
 /** How much is done for a task; what that is, each executor's own table says. */
 export const EFFORTS = ["minimal", "standard", "thorough", "critical"] as const;
 export type Effort = typeof EFFORTS[number];
@@ -11,6 +14,13 @@ export const TASK_TYPES = ["research", "browser", "deploy", "code"] as const;
 
 /** Tasks of the queue that may run at once. */
 export const WORKERS_MAX = 64;
+/** How often a task of the queue is begun at most, where nothing else was asked for. */
+export const MAX_ATTEMPTS = 3;
+/**
+ * Ended tasks that are kept, by their number: a clock that is wrong for a moment must not make all of
+ * them old.
+ */
+export const KEEP_TASKS = 10_000;
 /** What a task that a client waits for may take by default (product.md, Limits), in milliseconds. */
 export const TIMEOUT_MS = 600_000;
 
@@ -66,6 +76,11 @@ export interface TaskRecord extends Extras {
   id: string;
   status: TaskStatus;
   task_type: string;
+  effort?: Effort;
+  /** The beginning of what is asked for. */
+  subject?: string;
+  /** Someone else asked for it, over the network. */
+  hired?: true;
   created_at: string;
   /** When the last attempt began. */
   started_at?: string;
@@ -76,6 +91,8 @@ export interface TaskRecord extends Extras {
   error?: string;
   /** How often an executor was started for it. */
   attempts: number;
+  /** Which worker ran the last attempt, where tasks are run on more than one machine. */
+  worker?: string;
   cancelled?: true;
 }
 

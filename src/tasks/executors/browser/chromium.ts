@@ -18,32 +18,11 @@ export interface ChromiumOptions {
   dir: string;
 }
 
-const PLACES = [
-  "/usr/bin/chromium",
-  "/usr/bin/chromium-browser",
-  "/usr/bin/google-chrome-stable",
-  "/usr/bin/google-chrome",
-  "/snap/bin/chromium",
-  "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
-  "/Applications/Chromium.app/Contents/MacOS/Chromium",
-];
 /** How long Chromium may take to answer at first, on a machine that is busy. */
 const START_MS = 30_000;
 const END_MS = 2_000;
 /** Chromium makes a socket below TMPDIR, and the whole path may have 107 bytes. */
 const TMPDIR_MAX = 60;
-
-/** Where Chromium is: where `SVC_CHROMIUM` says, else in a usual place; undefined without one. */
-export function findChromium(env: Env): string | undefined {
-  const told = env("SVC_CHROMIUM");
-  return (told === undefined ? PLACES : [told]).find((path) => {
-    try {
-      return Deno.statSync(path).isFile;
-    } catch {
-      return false;
-    }
-  });
-}
 
 export class Chromium implements AsyncDisposable {
   readonly cdp: Cdp;

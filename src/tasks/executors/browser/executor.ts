@@ -1,11 +1,12 @@
 /** Looks at a web page: with Chromium where there is one, over plain HTTP otherwise. */
+import { findBrowser } from "../../../platform/browsers.ts";
 import { type Egress, EgressRefused } from "../../../platform/egress.ts";
 import { explainFetch } from "../../../platform/http_get.ts";
 import type { Env } from "../../../platform/paths.ts";
 import { Slots } from "../../../platform/slots.ts";
 import type { Deliverable, Effort, Executor, TaskContext, Verification } from "../../task.ts";
 import { textDeliverable } from "../deliverable.ts";
-import { Chromium, findChromium } from "./chromium.ts";
+import { Chromium } from "./chromium.ts";
 import { loadOverHttp } from "./http_page.ts";
 import { type Loaded, Page, type PageView } from "./page.ts";
 import { type BrowserRequest, readBrowserRequest } from "./request.ts";
@@ -57,7 +58,7 @@ interface Visit extends BrowserParts {
 
 async function visit(wanted: BrowserRequest, visit: Visit): Promise<Deliverable> {
   const { env, context } = visit;
-  const program = findChromium(env);
+  const program = findBrowser(env);
   const seen = program === undefined
     ? await visitOverHttp(wanted, visit)
     : await visitWithChromium(wanted, program, visit);
@@ -73,7 +74,7 @@ async function visit(wanted: BrowserRequest, visit: Visit): Promise<Deliverable>
   return textDeliverable(summaryOf(wanted, view), {
     verification,
     usage: { browser: program === undefined ? "http" : "chromium" },
-    known_hosts: [wanted.url, view?.url ?? ""].flatMap((url) => URL.parse(url)?.hostname ?? []),
+    known_hosts: [wanted.url, view?.url ?? ""].map(hostOf).filter((host) => host !== ""),
   });
 }
 
@@ -109,6 +110,8 @@ async function visitWithChromium(
       await page.act(action, signal);
     }
     const view = await page.view();
+    const at = explained(page.at, way);
+    if (at.error !== undefined) return at;
     if (wanted.screenshot) {
       const content = await page.screenshot();
       await context.keep({ name: "screenshot.png", media_type: "image/png", content });
@@ -117,7 +120,7 @@ async function visitWithChromium(
       const content = await page.pdf();
       await context.keep({ name: "page.pdf", media_type: "application/pdf", content });
     }
-    return { ...loaded, view };
+    return { ...at, view };
   } finally {
     signal.removeEventListener("abort", onAbort);
   }
@@ -132,13 +135,21 @@ async function loadAgain(
 ): Promise<Loaded> {
   for (let again = reloads;; again--) {
     const loaded = await page.load(url, signal);
-    const well = loaded.error === undefined && loaded.status < 500;
-    const problem = well ? undefined : way.problem(new URL(loaded.asked).hostname);
-    if (problem instanceof EgressRefused || again <= 0) {
-      return { ...loaded, error: problem?.message ?? loaded.error };
+    if (loaded.error === undefined && loaded.status < 500) return loaded;
+    if (again <= 0 || way.problem(hostOf(loaded.asked)) instanceof EgressRefused) {
+      return explained(loaded, way);
     }
-    if (well) return loaded;
   }
+}
+
+/** With what the way out has to say about an address that was not reached. */
+function explained(loaded: Loaded, way: Egress): Loaded {
+  const problem = loaded.status === 0 ? way.problem(hostOf(loaded.asked)) : undefined;
+  return { ...loaded, error: problem?.message ?? loaded.error };
+}
+
+function hostOf(url: string): string {
+  return URL.parse(url)?.hostname ?? "";
 }
 
 function verify(wanted: BrowserRequest, { status, error, view }: Seen): Verification[] {

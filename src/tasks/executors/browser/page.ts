@@ -23,7 +23,7 @@ export interface Loaded {
   status: number;
   /** Why there is no document, in the words of what was to load it. */
   error?: string;
-  /** The address that was asked for last: redirects lead elsewhere. */
+  /** The address that was asked for last: redirects and scripts lead elsewhere. */
   asked: string;
 }
 
@@ -39,11 +39,17 @@ export class Page {
   readonly #cdp: Cdp;
   readonly #session_id: string;
   readonly #target_id: string;
+  /** The document asked for last, and the one that is there. */
+  #asked: Loaded = { status: 0, asked: "about:blank" };
+  #at = this.#asked;
+  /** Resolves when the document that is being loaded is there. */
+  #loaded = Promise.withResolvers<void>();
 
   private constructor(cdp: Cdp, session_id: string, target_id: string) {
     this.#cdp = cdp;
     this.#session_id = session_id;
     this.#target_id = target_id;
+    cdp.watch((event) => event.session_id === session_id && this.#onEvent(event));
   }
 
   /** Opens an empty page. */
@@ -55,11 +61,40 @@ export class Page {
     await page.#call("Network.enable");
     // Nothing that a page offers is kept, and nothing it asks is answered.
     await cdp.call("Browser.setDownloadBehavior", { behavior: "deny" });
-    cdp.watch((event) => {
-      if (event.session_id !== sessionId || event.method !== "Page.javascriptDialogOpening") return;
-      page.#call("Page.handleJavaScriptDialog", { accept: false }).catch(() => {});
-    });
     return page;
+  }
+
+  /** The document that is there by now: scripts, or a click, may have led the page on. */
+  get at(): Loaded {
+    return this.#at;
+  }
+
+  #onEvent({ method, params }: CdpEvent): void {
+    switch (method) {
+      case "Page.javascriptDialogOpening":
+        this.#call("Page.handleJavaScriptDialog", { accept: false }).catch(() => {});
+        return;
+      case "Page.loadEventFired":
+        return this.#loaded.resolve();
+      case "Page.frameNavigated":
+        if (params.frame.id === this.#target_id) this.#at = this.#arrived(params.frame);
+        return;
+      case "Network.requestWillBeSent":
+        if (this.#isDocument(params)) this.#asked = { status: 0, asked: params.request.url };
+        return;
+      case "Network.responseReceived":
+        if (this.#isDocument(params)) this.#asked.status = params.response.status;
+    }
+  }
+
+  /** In the place of what cannot be reached there is a page of Chromium's own. */
+  #arrived({ unreachableUrl: asked }: { unreachableUrl?: string }): Loaded {
+    if (!asked) return this.#asked;
+    return { status: 0, asked, error: `the page led on to ${asked}, which does not load` };
+  }
+
+  #isDocument({ type, frameId }: { type?: string; frameId?: string }): boolean {
+    return type === "Document" && frameId === this.#target_id;
   }
 
   #call(method: string, params: Record<string, unknown> = {}): Promise<CdpResult> {
@@ -68,32 +103,22 @@ export class Page {
 
   /** Loads an address and waits until the page is there. */
   async load(url: string, signal: AbortSignal): Promise<Loaded> {
-    let status = 0;
-    let asked = url;
-    const loaded = Promise.withResolvers<void>();
-    const unwatch = this.#cdp.watch(({ method, params, session_id }: CdpEvent) => {
-      if (session_id !== this.#session_id) return;
-      if (method === "Page.loadEventFired") loaded.resolve();
-      if (params.type !== "Document" || params.frameId !== this.#target_id) return;
-      if (method === "Network.requestWillBeSent") asked = params.request.url;
-      if (method === "Network.responseReceived") status = params.response.status;
-    });
+    this.#asked = { status: 0, asked: url };
+    this.#loaded = Promise.withResolvers();
     try {
       const { errorText } = await deadline(this.#call("Page.navigate", { url }), LOAD_MS, {
         signal,
       });
-      if (errorText) return { status, asked, error: errorText };
-      await deadline(loaded.promise, LOAD_MS, { signal });
+      if (errorText) return { ...this.#asked, error: errorText };
+      await deadline(this.#loaded.promise, LOAD_MS, { signal });
       await delay(SETTLE_MS, { signal });
-      return { status, asked };
+      return this.#at;
     } catch (error) {
       signal.throwIfAborted();
       if (error instanceof DOMException) {
-        return { status, asked, error: `not loaded within ${LOAD_MS / 1000} s` };
+        return { ...this.#asked, error: `not loaded within ${LOAD_MS / 1000} s` };
       }
       throw error;
-    } finally {
-      unwatch();
     }
   }
 

@@ -25,7 +25,7 @@ const action = z.discriminatedUnion("type", [
 ]);
 export type BrowserAction = z.output<typeof action>;
 
-const Extra = z.object({
+export const BrowserExtra = z.object({
   url: z.string().min(1),
   expected_text: z.string().min(1).optional(),
   expected_regex: z.string().min(1).max(PATTERN_MAX).optional(),
@@ -34,13 +34,13 @@ const Extra = z.object({
   actions: z.array(action).max(ACTIONS_MAX).default([]),
 });
 
-export interface BrowserRequest extends z.output<typeof Extra> {
+export interface BrowserRequest extends z.output<typeof BrowserExtra> {
   pattern?: RE2JS;
 }
 
 /** Reads a request. @throws {SvcError} validation, naming the member. */
 export function readBrowserRequest({ extra = {} }: TaskRequest): BrowserRequest {
-  const parsed = Extra.safeParse(extra);
+  const parsed = BrowserExtra.safeParse(extra);
   if (!parsed.success) {
     const [{ path, message }] = parsed.error.issues;
     throw new SvcError("validation", `extra.${path.join(".")}: ${message}`, {

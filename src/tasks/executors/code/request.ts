@@ -7,12 +7,13 @@ import type { TaskRequest } from "../../task.ts";
 
 const CRITERIA_MAX = 50;
 
-const Extra = z.object({
-  workdir: z.string().refine(isAbsolute, "must be an absolute path").optional(),
+export const CodeExtra = z.object({
+  workdir: z.string().refine(isAbsolute, "must be an absolute path").optional()
+    .describe("Where the work is done; or else repo"),
   repo: z.string().refine(
     (text) => isAbsolute(text) || /^https?:\/\/[^@\s]+$/.test(text),
     "must be an http or https URL without credentials, or an absolute path",
-  ).optional(),
+  ).optional().describe("What is cloned to work in"),
   ref: z.string().regex(/^[A-Za-z0-9_][\w./+-]{0,200}$/, "must be a branch or a tag").optional(),
   model: z.string().optional(),
   budget_usd: z.number().positive().optional(),
@@ -32,7 +33,7 @@ export interface CodeRequest {
 
 /** Reads a request. @throws {SvcError} validation, naming the member. */
 export function readCodeRequest({ description, query, extra = {} }: TaskRequest): CodeRequest {
-  const parsed = Extra.safeParse(extra);
+  const parsed = CodeExtra.safeParse(extra);
   if (!parsed.success) {
     const [{ path, message }] = parsed.error.issues;
     throw new SvcError("validation", `extra.${path.join(".")}: ${message}`, {

@@ -1,6 +1,4 @@
 /** Answers a question from sources, and verifies each claim by reading its source again. */
-import { isAbsolute } from "@std/path";
-import * as z from "zod";
 import type { Model, Usage } from "../../../agent/models/model.ts";
 import type { Egress } from "../../../platform/egress.ts";
 import { SvcError } from "../../../platform/errors.ts";
@@ -18,6 +16,7 @@ import { textDeliverable } from "../deliverable.ts";
 import { type Claim, extractClaims } from "./claims.ts";
 import { Extractor } from "./extract.ts";
 import { writeReport, type Written } from "./report_model.ts";
+import { ResearchExtra } from "./request.ts";
 import {
   addressOf,
   hasQuote,
@@ -52,19 +51,10 @@ const EFFORT: Record<Effort, { sources: number; claims: number; repairs: number 
   thorough: { sources: 12, claims: 10, repairs: 2 },
   critical: { sources: 20, claims: 15, repairs: 3 },
 };
-const NAMED_MAX = 20;
 /** Tasks at once; more wait. */
 const TASKS_AT_ONCE = 16;
 /** Sources of one task that are read at once. */
 const AT_ONCE = 4;
-
-const Extra = z.object({
-  urls: z.array(z.string()).max(NAMED_MAX).default([]),
-  workdir: z.string().refine(isAbsolute, "must be an absolute path").optional(),
-  files: z.array(z.string().min(1)).max(NAMED_MAX).default([]),
-  model: z.string().optional(),
-  budget_usd: z.number().positive().optional(),
-});
 
 /** Makes the executor of `research` tasks. */
 export function researchExecutor(parts: ResearchParts): Executor {
@@ -100,7 +90,7 @@ export function researchExecutor(parts: ResearchParts): Executor {
 
 /** @throws {SvcError} validation. */
 function readExtra({ extra = {} }: TaskRequest) {
-  const parsed = Extra.safeParse(extra);
+  const parsed = ResearchExtra.safeParse(extra);
   if (!parsed.success) {
     const [{ path, message }] = parsed.error.issues;
     throw new SvcError("validation", `extra.${path.join(".")}: ${message}`);

@@ -1,0 +1,67 @@
+/** A message as a task: taken once, however often it is sent. */
+import { Message, type SendMessageRequest } from "@a2a-js/sdk";
+import { RequestMalformedError, UnsupportedOperationError } from "@a2a-js/sdk/errors";
+import type { CallbackTarget } from "../../tasks/callback_store.ts";
+import type { TaskClient } from "../../tasks/client_store.ts";
+import type { TaskRecord } from "../../tasks/task.ts";
+import type { Hiring } from "../hiring.ts";
+import { readMessage } from "./message.ts";
+
+/** Who asks. */
+export interface Asker {
+  /** Of the token; empty where none is needed. */
+  key_id: string;
+  /** Makes the callback that a push notification configuration asks for. @throws when it may not be. */
+  toCallback(
+    config: NonNullable<SendMessageRequest["configuration"]>["taskPushNotificationConfig"],
+    context_id: string,
+  ): CallbackTarget | undefined;
+}
+
+/** A longer message is not kept for the history, in characters. */
+const MESSAGE_KEPT_MAX = 64 * 1024;
+const CONTEXT_ID_MAX = 256;
+
+/**
+ * Takes the task that a message asks for. The same message of the same client again is the same task:
+ * a client that did not hear the answer may send it once more.
+ *
+ * @returns the task's record.
+ * @throws {A2AError} or {SvcError} when it will not do.
+ */
+export async function askFor(
+  hiring: Hiring,
+  params: SendMessageRequest,
+  { key_id, toCallback }: Asker,
+): Promise<TaskRecord> {
+  const { message, configuration, metadata = {} } = params;
+  if (!message?.messageId) throw new RequestMalformedError("message.messageId is needed");
+  if (message.contextId.length > CONTEXT_ID_MAX) {
+    throw new RequestMalformedError(`message.contextId has more than ${CONTEXT_ID_MAX} characters`);
+  }
+  if (message.taskId !== "") await refuseFollowUp(hiring, message.taskId);
+  const accepted = hiring.accept(readMessage(message, metadata, hiring.offer.task_types));
+  const said = Message.toJSON(message);
+  const text = JSON.stringify(said);
+  const client: TaskClient = {
+    key_id,
+    request_id: await sha256(`${text} ${JSON.stringify(metadata)}`),
+    context_id: message.contextId || crypto.randomUUID(),
+    message: text.length <= MESSAGE_KEPT_MAX ? said : null,
+  };
+  const callback = toCallback(configuration?.taskPushNotificationConfig, client.context_id);
+  return await hiring.enqueue(accepted, key_id, { client, callback });
+}
+
+/** A task takes one message. */
+async function refuseFollowUp(hiring: Hiring, id: string): Promise<never> {
+  await hiring.get(id);
+  throw new UnsupportedOperationError(
+    `task ${id} takes no further messages: send one without taskId for a new task`,
+  );
+}
+
+async function sha256(text: string): Promise<string> {
+  const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(text));
+  return new Uint8Array(digest).toHex();
+}

@@ -1,0 +1,165 @@
+/**
+ * The agent card: where A2A clients read what is offered here and how to ask for it. Version 1.0 of
+ * the protocol and version 0.3 have cards of different shapes; nothing of the SDK is needed for
+ * either.
+ */
+
+/** The versions of the protocol that are spoken. */
+export const A2A_VERSIONS = ["1.0", "0.3"] as const;
+export type A2aVersion = typeof A2A_VERSIONS[number];
+
+/** What a card tells. */
+export interface Offer {
+  /** Of this build. */
+  version: string;
+  task_types: readonly string[];
+  requires_auth: boolean;
+  /** How clients reach surface B, without a slash at the end. */
+  base_url: string;
+}
+
+/** Path of the card (RFC 8615). */
+export const CARD_PATH = "/.well-known/agent-card.json";
+/** Path of the JSON-RPC endpoint. */
+export const A2A_PATH = "/a2a";
+
+/** Media types of what messages may have. */
+const INPUT_MODES = ["text/plain", "application/json"];
+/** Media types of what every task answers with. */
+const OUTPUT_MODES = ["text/plain", "application/json"];
+
+interface Skill {
+  name: string;
+  description: string;
+  tags: string[];
+  /** What a client may send as a data part. */
+  example: Record<string, unknown>;
+  outputModes: string[];
+}
+
+const SKILLS: Record<string, Skill> = {
+  research: {
+    name: "Research",
+    description:
+      "Answers a question from web pages (extra.urls) or a web search. Every claim has " +
+      "its source and a verbatim quote, which is looked up in the source again.",
+    tags: ["research", "web", "citations"],
+    example: { query: "What does a heron eat?", extra: { urls: ["https://example.org/heron"] } },
+    outputModes: ["text/markdown"],
+  },
+  browser: {
+    name: "Browser",
+    description: "Looks at a web page (extra.url), if asked for after clicks and input " +
+      "(extra.actions): its text, links, a screenshot, a PDF. Checks extra.expected_text and " +
+      "extra.expected_regex.",
+    tags: ["browser", "web", "screenshot"],
+    example: {
+      query: "Is it up?",
+      extra: { url: "https://example.org", expected_text: "Example" },
+    },
+    outputModes: ["image/png", "application/pdf"],
+  },
+  deploy: {
+    name: "Deploy",
+    description:
+      "Deploys a target that the operator has set up (extra.target), and verifies it by " +
+      "its health check and its commit.",
+    tags: ["deploy", "operations"],
+    example: { description: "Ship it", extra: { target: "site" } },
+    outputModes: [],
+  },
+  code: {
+    name: "Code",
+    description: "Changes a project (extra.repo or extra.workdir) as described and checks the " +
+      "acceptance criteria; the change comes as a diff.",
+    tags: ["code", "git"],
+    example: {
+      description: "Fix the failing test",
+      extra: { repo: "https://example.org/project.git" },
+    },
+    outputModes: ["text/x-diff"],
+  },
+};
+
+const NAME = "svc";
+const DESCRIPTION = "Does tasks for hire and verifies the results: a task is completed only when " +
+  "every criterion of it was checked and met. Say what is to be done as text, and the skill and " +
+  "its options as a data part.";
+const API_KEY = {
+  name: "X-Svc-Bearer",
+  description: "One of the tokens that the operator listed in SVC_SERVE_TOKENS",
+};
+const BEARER = { scheme: "Bearer", description: "The same token, as HTTP has it" };
+
+/** Makes the card of version 1.0. */
+export function agentCard({ version, task_types, requires_auth, base_url }: Offer) {
+  const { name, description } = API_KEY;
+  return {
+    name: NAME,
+    description: DESCRIPTION,
+    version,
+    supportedInterfaces: interfaces(base_url),
+    capabilities: { streaming: true, pushNotifications: requires_auth },
+    defaultInputModes: INPUT_MODES,
+    defaultOutputModes: OUTPUT_MODES,
+    skills: task_types.map(skill),
+    ...(requires_auth
+      ? {
+        securitySchemes: {
+          svcToken: { apiKeySecurityScheme: { location: "header", name, description } },
+          bearer: { httpAuthSecurityScheme: BEARER },
+        },
+        securityRequirements: [
+          { schemes: { svcToken: { list: [] } } },
+          { schemes: { bearer: { list: [] } } },
+        ],
+      }
+      : {}),
+  };
+}
+
+/** Makes the card of version 0.3, which also says where 1.0 is spoken. */
+export function legacyAgentCard({ version, task_types, requires_auth, base_url }: Offer) {
+  const { name, description } = API_KEY;
+  return {
+    name: NAME,
+    description: DESCRIPTION,
+    version,
+    protocolVersion: "0.3.0",
+    url: `${base_url}${A2A_PATH}`,
+    preferredTransport: "JSONRPC",
+    supportedInterfaces: interfaces(base_url),
+    capabilities: { streaming: true, pushNotifications: requires_auth },
+    defaultInputModes: INPUT_MODES,
+    defaultOutputModes: OUTPUT_MODES,
+    skills: task_types.map(skill),
+    ...(requires_auth
+      ? {
+        securitySchemes: {
+          svcToken: { type: "apiKey", in: "header", name, description },
+          bearer: { type: "http", ...BEARER },
+        },
+        security: [{ svcToken: [] }, { bearer: [] }],
+      }
+      : {}),
+  };
+}
+
+function interfaces(base_url: string) {
+  return A2A_VERSIONS.map((protocolVersion) => {
+    return { url: `${base_url}${A2A_PATH}`, protocolBinding: "JSONRPC", protocolVersion };
+  });
+}
+
+function skill(task_type: string) {
+  const { name, description, tags, example, outputModes } = SKILLS[task_type];
+  return {
+    id: task_type,
+    name,
+    description,
+    tags,
+    examples: [JSON.stringify({ task_type, ...example })],
+    inputModes: INPUT_MODES,
+    outputModes: [...OUTPUT_MODES, ...outputModes],
+  };
+}

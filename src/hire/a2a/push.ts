@@ -1,0 +1,89 @@
+/** Push notifications of A2A: the reports of tasks' ends, in the form that A2A clients know. */
+import * as z from "zod";
+import { A2A_CONTENT_TYPE, StreamResponse, type TaskPushNotificationConfig } from "@a2a-js/sdk";
+import { V03PushNotificationSerializer } from "@a2a-js/sdk/compat/v0_3/server";
+import { RequestMalformedError } from "@a2a-js/sdk/errors";
+import type { CallbackTarget } from "../../tasks/callback_store.ts";
+import type { TaskRecord } from "../../tasks/task.ts";
+import type { Report } from "../callback.ts";
+import { A2A_VERSIONS, type A2aVersion } from "./card.ts";
+import { toTask } from "./task_view.ts";
+
+/** Who asks to be told, and how that one sees the task. */
+export interface PushOrigin {
+  key_id: string;
+  version: A2aVersion;
+  base_url: string;
+  context_id: string;
+}
+
+/** Header with the token that a client gave to know the notifications by. */
+const TOKEN_HEADER = "x-a2a-notification-token";
+
+/** Of the configuration of a task that was given no id; the empty one is that of `callback_url`. */
+const DEFAULT_ID = "default";
+
+/** What may stand in a header (RFC 9110, section 5.5), within reason. */
+const header_value = z.string().regex(/^[\x20-\x7e]{0,4096}$/, "must be visible ASCII");
+
+const Config = z.object({
+  id: z.string().max(256),
+  url: z.string(),
+  token: header_value,
+  authentication: z.object({
+    scheme: z.string().regex(/^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,64}$/, "must be the name of a scheme"),
+    credentials: header_value,
+  }).optional(),
+});
+
+/** Kept with the callback until it is sent. */
+const Push = Config.pick({ token: true, authentication: true }).extend({
+  version: z.enum(A2A_VERSIONS),
+  base_url: z.string(),
+  context_id: z.string(),
+});
+
+/**
+ * Makes the callback that a configuration asks for.
+ *
+ * @throws {RequestMalformedError} naming the member that will not do.
+ */
+export function toCallback(
+  config: TaskPushNotificationConfig,
+  { key_id, version, base_url, context_id }: PushOrigin,
+): CallbackTarget {
+  const parsed = Config.safeParse(config);
+  if (!parsed.success) {
+    const [{ path, message }] = parsed.error.issues;
+    throw new RequestMalformedError(`push notification config: ${path.join(".")}: ${message}`);
+  }
+  const { id, url, token, authentication } = parsed.data;
+  const push: z.input<typeof Push> = { token, authentication, version, base_url, context_id };
+  return { id: id || DEFAULT_ID, url, key_id, push };
+}
+
+/** A callback as its client has configured it; undefined for one that was not asked for by A2A. */
+export function toConfig(
+  taskId: string,
+  { id, url, push }: CallbackTarget,
+): TaskPushNotificationConfig | undefined {
+  if (push === undefined) return undefined;
+  const { token, authentication } = Push.parse(push);
+  return { tenant: "", id, taskId, url, token, authentication };
+}
+
+/** Makes the notification of a task's end. */
+export async function pushReport(push: unknown, record: TaskRecord): Promise<Report> {
+  const { token, authentication, version, ...options } = Push.parse(push);
+  const task = await toTask(record, options);
+  const event: StreamResponse = { payload: { $case: "task", value: task } };
+  const { body, contentType } = version === "0.3"
+    ? new V03PushNotificationSerializer().serialize(event, task)
+    : { body: JSON.stringify(StreamResponse.toJSON(event)), contentType: A2A_CONTENT_TYPE };
+  const headers: Record<string, string> = { "content-type": contentType };
+  if (token !== "") headers[TOKEN_HEADER] = token;
+  if (authentication !== undefined) {
+    headers.authorization = `${authentication.scheme} ${authentication.credentials}`;
+  }
+  return { body, headers };
+}

@@ -1,0 +1,191 @@
+/** Tasks as A2A clients see them. */
+import { toText } from "@std/streams";
+import {
+  type Artifact,
+  Message,
+  type Part,
+  Role,
+  type StreamResponse,
+  type Task,
+  TaskState,
+  type TaskStatus,
+} from "@a2a-js/sdk";
+import type { TaskClient } from "../../tasks/client_store.ts";
+import type {
+  Artifact as TaskArtifact,
+  TaskLogEntry,
+  TaskRecord,
+  TaskStatus as RecordStatus,
+} from "../../tasks/task.ts";
+
+/** Where a task is seen from. */
+export interface ViewOptions {
+  /** How the client reaches surface B; artifacts' addresses begin with it. */
+  base_url: string;
+  /** What the client groups its tasks by. */
+  context_id: string;
+  /** Opens an artifact, where its text may be shown with the task. */
+  open?(name: string): Promise<ReadableStream<Uint8Array>>;
+}
+
+/** Notes that a task's history shows at most, the newest. */
+const NOTES_MAX = 100;
+/** Text of an artifact that is shown with its task, in bytes; more is at the artifact's address. */
+const INLINE_MAX = 64 * 1024;
+const INLINE_TYPES = /^(?:text\/|application\/json$)/;
+/** Names the artifact that has the summary; those of files are their names. */
+const SUMMARY_ID = "summary";
+
+/** What each state of a task is called here. */
+function stateOf({ status, cancelled }: TaskRecord): TaskState {
+  if (status === "failed" && cancelled) return TaskState.TASK_STATE_CANCELED;
+  return STATES[status];
+}
+
+const STATES: Record<RecordStatus, TaskState> = {
+  queued: TaskState.TASK_STATE_SUBMITTED,
+  running: TaskState.TASK_STATE_WORKING,
+  completed: TaskState.TASK_STATE_COMPLETED,
+  failed: TaskState.TASK_STATE_FAILED,
+};
+
+/** What group of tasks a task belongs to; one that came otherwise than by A2A is its own. */
+export function contextOf(task_id: string, client: TaskClient | undefined): string {
+  return client?.context_id ?? task_id;
+}
+
+/** Makes a task without history. */
+export async function toTask(record: TaskRecord, options: ViewOptions): Promise<Task> {
+  return {
+    id: record.id,
+    contextId: options.context_id,
+    status: statusOf(record, options),
+    artifacts: await artifactsOf(record, options),
+    history: [],
+    metadata: metadataOf(record),
+  };
+}
+
+/** What was said about a task: the client's message, then the notes of the executor. */
+export function historyOf(
+  client: TaskClient | undefined,
+  task_id: string,
+  steps: readonly TaskLogEntry[],
+): Message[] {
+  const context_id = contextOf(task_id, client);
+  const notes = steps.filter(({ event }) => event === "note").slice(-NOTES_MAX);
+  const asked = client?.message === null || client === undefined
+    ? []
+    : [{ ...Message.fromJSON(client.message), taskId: task_id, contextId: context_id }];
+  return [...asked, ...notes.map((entry) => noteOf(entry, task_id, context_id))];
+}
+
+/** A step of a task as an update of its status; undefined for one that changes nothing in it. */
+export function toUpdate(
+  task_id: string,
+  entry: TaskLogEntry,
+  { context_id }: ViewOptions,
+): StreamResponse | undefined {
+  const state = STATE_AFTER[entry.event];
+  if (state === undefined) return undefined;
+  const message = entry.event === "started" ? undefined : noteOf(entry, task_id, context_id);
+  return statusUpdate(task_id, context_id, { state, timestamp: entry.at, message });
+}
+
+/** Steps that a task does not end with, and how it stands after them. */
+const STATE_AFTER: Record<string, TaskState> = {
+  started: TaskState.TASK_STATE_WORKING,
+  note: TaskState.TASK_STATE_WORKING,
+  retry: TaskState.TASK_STATE_SUBMITTED,
+  returned: TaskState.TASK_STATE_SUBMITTED,
+};
+
+/** The end of a task as updates: everything it made, then its last status. */
+export async function toEnd(record: TaskRecord, options: ViewOptions): Promise<StreamResponse[]> {
+  const { context_id: contextId } = options;
+  const artifacts = await artifactsOf(record, options);
+  return [
+    ...artifacts.map((artifact): StreamResponse => {
+      const whole = { append: false, lastChunk: true, metadata: undefined };
+      const value = { taskId: record.id, contextId, artifact, ...whole };
+      return { payload: { $case: "artifactUpdate", value } };
+    }),
+    statusUpdate(record.id, contextId, statusOf(record, options), metadataOf(record)),
+  ];
+}
+
+function statusUpdate(
+  taskId: string,
+  contextId: string,
+  status: TaskStatus,
+  metadata?: Record<string, unknown>,
+): StreamResponse {
+  return { payload: { $case: "statusUpdate", value: { taskId, contextId, status, metadata } } };
+}
+
+function statusOf(record: TaskRecord, { context_id }: ViewOptions): TaskStatus {
+  const { id, error, created_at, started_at, completed_at } = record;
+  return {
+    state: stateOf(record),
+    timestamp: completed_at ?? started_at ?? created_at,
+    message: error === undefined
+      ? undefined
+      : agentMessage(`${id}-error`, id, context_id, [textPart(error)]),
+  };
+}
+
+/** What the record says beyond state, times and files. */
+function metadataOf({ task_type, attempts, size, verification, usage }: TaskRecord) {
+  const known = Object.entries({ task_type, attempts, size, verification, usage });
+  return Object.fromEntries(known.filter(([, value]) => value !== undefined));
+}
+
+async function artifactsOf(record: TaskRecord, options: ViewOptions): Promise<Artifact[]> {
+  const { summary, artifacts = [] } = record;
+  const made = summary === undefined ? [] : [newArtifact(SUMMARY_ID, [textPart(summary)])];
+  for (const artifact of artifacts) {
+    const { name, media_type, size, sha256 } = artifact;
+    const part = { ...await contentOf(artifact, options), filename: name, mediaType: media_type };
+    made.push(newArtifact(name, [part], { size, sha256 }));
+  }
+  return made;
+}
+
+async function contentOf(
+  { name, media_type, size, url }: TaskArtifact,
+  { base_url, open }: ViewOptions,
+): Promise<Part> {
+  const inline = open !== undefined && INLINE_TYPES.test(media_type) && size <= INLINE_MAX;
+  if (inline) return textPart(await toText(await open(name)));
+  return newPart({ $case: "url", value: `${base_url}${url}` });
+}
+
+function newArtifact(
+  artifactId: string,
+  parts: Part[],
+  metadata?: Record<string, unknown>,
+): Artifact {
+  return { artifactId, name: artifactId, description: "", parts, metadata, extensions: [] };
+}
+
+function noteOf({ seq, event, detail }: TaskLogEntry, task_id: string, context_id: string) {
+  return agentMessage(`${task_id}-${seq}`, task_id, context_id, [textPart(detail ?? event)]);
+}
+
+function agentMessage(
+  messageId: string,
+  taskId: string,
+  contextId: string,
+  parts: Part[],
+): Message {
+  const nothing = { metadata: undefined, extensions: [], referenceTaskIds: [] };
+  return { messageId, taskId, contextId, role: Role.ROLE_AGENT, parts, ...nothing };
+}
+
+function newPart(content: Part["content"]): Part {
+  return { content, metadata: undefined, filename: "", mediaType: "" };
+}
+
+function textPart(value: string): Part {
+  return newPart({ $case: "text", value });
+}

@@ -1,0 +1,197 @@
+/**
+ * The key-value bucket of the engine. What decides between two changes of a key is the revision that
+ * the later one names; a value with a `line` is also a line of the log, so that a step and its line
+ * are never there without each other.
+ *
+ * Keys: `<task_id>.record`, `<task_id>.callbacks`, `<task_id>.note.<…>`, `queue.record` for what is set
+ * for all machines, `client.<digest>.claim` for requests that are not to make a second task.
+ */
+import {
+  type Consumer,
+  DeliverPolicy,
+  JetStreamApiCodes,
+  JetStreamApiError,
+  type JsMsg,
+} from "@nats-io/jetstream";
+import type { TaskLogEntry } from "../task.ts";
+import { type Jet, type NatsLink, RECORDS } from "./link.ts";
+import { requireFits } from "./payload.ts";
+
+/** A line of the log. */
+export interface Line {
+  at: string;
+  event: string;
+  detail?: string;
+}
+
+/** What a key had at one revision. */
+export interface Revision<T> {
+  value: T;
+  revision: number;
+}
+
+/** Which messages are read. */
+export interface ReadOptions {
+  /** The first revision; without it the newest of each key. */
+  from?: number;
+  /** Whether to wait for more after the last one. */
+  live: boolean;
+  /** Ends it. */
+  signal?: AbortSignal;
+  /** Called when all that was there at the beginning has been seen. */
+  onCaughtUp?(): void;
+}
+
+/** The revision of what is not there yet. */
+export const NONE = 0;
+/** The first part of the key of what is set for all machines. */
+const QUEUE = "queue";
+export const SETTINGS_KEY = `${QUEUE}.record`;
+
+const STREAM = `KV_${RECORDS}`;
+const PREFIX = `$KV.${RECORDS}.`;
+
+export class Bucket {
+  readonly #link: NatsLink;
+
+  constructor(link: NatsLink) {
+    this.#link = link;
+  }
+
+  /** What a key has. @throws {SvcError} unavailable. */
+  async get<T>(key: string): Promise<Revision<T> | undefined> {
+    const entry = await this.#link.use(({ records }) => records.get(key));
+    if (entry === null || entry.operation !== "PUT") return undefined;
+    return { value: entry.json<T>(), revision: entry.revision };
+  }
+
+  /**
+   * Changes a key.
+   *
+   * @param revision what it has now; {@linkcode NONE} for a new one.
+   * @returns its revision; undefined when it has another one by now.
+   * @throws {SvcError} unavailable; payload_too_large.
+   */
+  async write(key: string, value: unknown, revision: number): Promise<number | undefined> {
+    const bytes = new TextEncoder().encode(JSON.stringify(value));
+    return await this.#link.use(async ({ nc, records }) => {
+      requireFits(nc, bytes);
+      try {
+        if (revision === NONE) return await records.create(key, bytes);
+        return await records.update(key, bytes, revision);
+      } catch (error) {
+        if (isConflict(error)) return undefined;
+        throw error;
+      }
+    });
+  }
+
+  /**
+   * Changes a key whatever else changes it meanwhile.
+   *
+   * @param next what it is to have; undefined to leave it.
+   * @returns what it has now, and whether it was changed.
+   * @throws {SvcError} unavailable; payload_too_large; whatever `next` throws.
+   */
+  async change<T>(
+    key: string,
+    next: (value: T | undefined) => T | undefined,
+  ): Promise<{ now?: Revision<T>; changed: boolean }> {
+    while (true) {
+      const found = await this.get<T>(key);
+      const value = next(found?.value);
+      if (value === undefined) return { now: found, changed: false };
+      const revision = await this.write(key, value, found?.revision ?? NONE);
+      if (revision !== undefined) return { now: { value, revision }, changed: true };
+    }
+  }
+
+  /** Removes keys, with their history. @param keys a key, or a pattern with `*` and `>`. */
+  async purge(keys: string): Promise<void> {
+    await this.#link.use(({ jsm }) => jsm.streams.purge(STREAM, { filter: `${PREFIX}${keys}` }));
+  }
+
+  /**
+   * Messages, in their order.
+   *
+   * @param keys a key, or a pattern with `*` and `>`.
+   * @throws {SvcError} unavailable.
+   */
+  async *read(keys: string, options: ReadOptions): AsyncGenerator<JsMsg> {
+    const { from, live, signal, onCaughtUp } = options;
+    const consumer = await this.#link.use((jet) => reader(jet, keys, from));
+    const { num_pending } = await consumer.info(true);
+    if (num_pending === 0) {
+      onCaughtUp?.();
+      if (!live) return;
+    }
+    const messages = await consumer.consume();
+    const stop = () => void messages.close();
+    if (signal?.aborted) stop();
+    signal?.addEventListener("abort", stop, { once: true });
+    let seen = 0;
+    try {
+      for await (const message of messages) {
+        yield message;
+        if (++seen !== num_pending) continue;
+        onCaughtUp?.();
+        if (!live) return;
+      }
+    } finally {
+      signal?.removeEventListener("abort", stop);
+      // Its place at the server is given back after a while otherwise.
+      await consumer.delete().catch(() => {});
+    }
+  }
+
+  /** The lines of a task's log so far. @throws {SvcError} unavailable. */
+  async lines(task_id: string): Promise<TaskLogEntry[]> {
+    const entries: TaskLogEntry[] = [];
+    for await (const message of this.read(`${task_id}.>`, { from: 1, live: false })) {
+      entries.push(...logEntries(message));
+    }
+    return entries;
+  }
+
+  /** The newest `n` lines of the log, oldest of them first. @throws {SvcError} unavailable. */
+  async tail(n: number): Promise<TaskLogEntry[]> {
+    const { first_seq, last_seq } = await this.#link.use(async ({ jsm }) =>
+      (await jsm.streams.info(STREAM)).state
+    );
+    // There are gaps where tasks have been forgotten.
+    for (let from = last_seq - 2 * n;; from = first_seq) {
+      const entries: TaskLogEntry[] = [];
+      const read = this.read(">", { from: Math.max(from, first_seq), live: false });
+      for await (const message of read) entries.push(...logEntries(message));
+      if (entries.length >= n || from <= first_seq) return entries.slice(-n);
+    }
+  }
+}
+
+function reader({ js }: Jet, keys: string, from: number | undefined): Promise<Consumer> {
+  return js.consumers.get(STREAM, {
+    filter_subjects: `${PREFIX}${keys}`,
+    ...(from === undefined
+      ? { deliver_policy: DeliverPolicy.LastPerSubject }
+      : { deliver_policy: DeliverPolicy.StartSequence, opt_start_seq: Math.max(from, 1) }),
+  });
+}
+
+/** The key of a message, in its parts. */
+export function keyOf({ subject }: JsMsg): string[] {
+  return subject.slice(PREFIX.length).split(".");
+}
+
+/** The line that a message adds to the log, if any. */
+export function logEntries(message: JsMsg): TaskLogEntry[] {
+  const [name] = keyOf(message);
+  const { line } = message.json<{ line?: Line }>();
+  if (line === undefined) return [];
+  return [{ seq: message.seq, ...(name === QUEUE ? {} : { task_id: name }), ...line }];
+}
+
+function isConflict(error: unknown): boolean {
+  return error instanceof JetStreamApiError &&
+    (error.code === JetStreamApiCodes.StreamWrongLastSequence ||
+      error.code === JetStreamApiCodes.StreamWrongLastSequenceUnknown);
+}

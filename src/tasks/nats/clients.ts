@@ -1,0 +1,83 @@
+/** How those who hire know their tasks: a key for each request that is to make one task only. */
+import { SvcError } from "../../platform/errors.ts";
+import type { ClientPage, ClientQuery, TaskClient } from "../client_store.ts";
+import { type Bucket, NONE } from "./bucket.ts";
+import type { Standing, TaskIndex } from "./index.ts";
+
+/** What a task itself keeps of its client. */
+export type ClientRef = Omit<TaskClient, "message">;
+
+interface Claim {
+  task_id: string;
+  client: TaskClient;
+}
+
+const CURSOR = /^(\d{4}-\d\d-\d\dT[\d:.]{12}Z)_(t-[0-9A-Z]{26})$/;
+
+/** Leaves out what the client said: a task is written at each of its steps. */
+export function refOf({ key_id, request_id, context_id }: TaskClient): ClientRef {
+  return { key_id, request_id, context_id };
+}
+
+/**
+ * Takes a request for a task.
+ *
+ * @returns the id of the task it makes: the earlier one's when it has been made before.
+ * @throws {SvcError} unavailable; payload_too_large.
+ */
+export async function claim(bucket: Bucket, task_id: string, client: TaskClient): Promise<string> {
+  const key = await keyOf(client);
+  const value: Claim = { task_id, client };
+  if (await bucket.write(key, value, NONE) !== undefined) return task_id;
+  const found = await bucket.get<Claim>(key);
+  // It was forgotten just now.
+  return found?.value.task_id ?? await claim(bucket, task_id, client);
+}
+
+/** All that is kept of a client. @throws {SvcError} unavailable. */
+export async function clientOf(bucket: Bucket, ref: ClientRef): Promise<TaskClient | undefined> {
+  return (await bucket.get<Claim>(await keyOf(ref)))?.value.client;
+}
+
+/** Forgets a request. @throws {SvcError} unavailable. */
+export async function forgetClient(bucket: Bucket, ref: ClientRef): Promise<void> {
+  await bucket.purge(await keyOf(ref));
+}
+
+async function keyOf({ key_id, request_id }: ClientRef): Promise<string> {
+  const bytes = new TextEncoder().encode(`${key_id}\0${request_id}`);
+  const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", bytes));
+  return `client.${digest.toHex()}.claim`;
+}
+
+/**
+ * The tasks of a client, those that changed last first.
+ *
+ * @throws {SvcError} validation when the cursor is none.
+ */
+export function tasksOf(index: TaskIndex, { limit, cursor, ...query }: ClientQuery): ClientPage {
+  const found = index.find((standing) => fits(standing, query))
+    .map(([id, { changed_at }]) => `${changed_at}_${id}`)
+    .sort()
+    .reverse();
+  if (cursor !== undefined && !CURSOR.test(cursor)) {
+    throw new SvcError("validation", `the page token must be one that was given, got "${cursor}"`);
+  }
+  const rest = cursor === undefined ? found : found.filter((place) => place < cursor);
+  const page = rest.slice(0, limit);
+  return {
+    ids: page.map((place) => CURSOR.exec(place)![2]),
+    total: found.length,
+    next_cursor: rest.length > limit ? page.at(-1) : undefined,
+  };
+}
+
+function fits(standing: Standing, query: Omit<ClientQuery, "limit" | "cursor">): boolean {
+  const { key_id, context_id, status, cancelled, changed_since } = query;
+  const { client } = standing;
+  return client !== undefined && client.key_id === key_id &&
+    (context_id === undefined || client.context_id === context_id) &&
+    (status === undefined || standing.status === status) &&
+    (cancelled === undefined || standing.cancelled === cancelled) &&
+    (changed_since === undefined || standing.changed_at >= changed_since);
+}

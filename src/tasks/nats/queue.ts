@@ -1,0 +1,145 @@
+/**
+ * The work queue: a JetStream stream from which each message is taken by one worker, and delivered
+ * again when that one neither confirms it nor says that it goes on.
+ *
+ * A consumer for each mode and type of task: servers before 2.10 filter by one subject only, and a
+ * work queue allows no two consumers for the same messages.
+ */
+import {
+  AckPolicy,
+  type Consumer,
+  JetStreamApiCodes,
+  JetStreamApiError,
+  type JetStreamManager,
+  type JsMsg,
+  RetentionPolicy,
+} from "@nats-io/jetstream";
+import { nanos } from "@nats-io/nats-core";
+import * as z from "zod";
+import type { NewTask, TaskMode } from "../store.ts";
+import { EFFORTS, TASK_ID } from "../task.ts";
+import type { Jet } from "./link.ts";
+import { requireFits } from "./payload.ts";
+
+/** A task as it waits in the queue. */
+export interface QueuedTask extends NewTask {
+  /** ISO 8601. */
+  created_at: string;
+}
+
+const Queued: z.ZodType<QueuedTask> = z.object({
+  id: z.string().regex(TASK_ID),
+  mode: z.enum(["queue", "sync"]),
+  request: z.object({
+    task_type: z.string(),
+    description: z.string().optional(),
+    query: z.string().optional(),
+    effort: z.enum(EFFORTS).optional(),
+    extra: z.record(z.string(), z.unknown()).optional(),
+  }),
+  hired: z.boolean(),
+  max_attempts: z.int().min(1),
+  timeout_ms: z.int().min(1).optional(),
+  callback: z.object({
+    id: z.string(),
+    url: z.string(),
+    key_id: z.string(),
+    push: z.unknown().optional(),
+  }).optional(),
+  client: z.object({
+    key_id: z.string(),
+    request_id: z.string(),
+    context_id: z.string(),
+    message: z.unknown(),
+  }).optional(),
+  created_at: z.iso.datetime(),
+});
+
+const STREAM = "SVC_TASKS";
+const SUBJECTS = "svc.tasks";
+/** How soon a task whose worker says nothing is delivered to another one. */
+const ACK_WAIT_MS = 6_000;
+/** How often a worker says that it goes on. */
+export const HEARTBEAT_MS = 1_500;
+/** Tasks that may be under way at once, on all machines, of one type. */
+const UNDER_WAY_MAX = 20_000;
+/** How long one request for a message stands at the server. */
+const PULL_MS = 30_000;
+
+/** Makes the stream where there is none; one that an operator has changed stays as it is. */
+export async function makeStream(jsm: JetStreamManager): Promise<void> {
+  try {
+    await jsm.streams.info(STREAM);
+  } catch (error) {
+    if (!isApiError(error, JetStreamApiCodes.StreamNotFound)) throw error;
+    await jsm.streams.add({
+      name: STREAM,
+      subjects: [`${SUBJECTS}.>`],
+      retention: RetentionPolicy.Workqueue,
+    });
+  }
+}
+
+/** Puts a task in the queue. The server takes one of the same id once, however often it is sent. */
+export async function publish({ nc, js }: Jet, task: QueuedTask): Promise<void> {
+  const subject = `${SUBJECTS}.${task.mode}.${task.request.task_type}`;
+  const payload = new TextEncoder().encode(JSON.stringify(task));
+  requireFits(nc, payload);
+  await js.publish(subject, payload, { msgID: task.id });
+}
+
+/** The task in a message; undefined when it is none. */
+export function taskOf(message: JsMsg): QueuedTask | undefined {
+  try {
+    return Queued.safeParse(message.json()).data;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Tells the queue of a message. Where that fails, the message is delivered and looked at again. */
+export function tellQueue(tell: () => void): void {
+  try {
+    tell();
+  } catch {
+    // The connection that it came over is closed.
+  }
+}
+
+/** The consumer of a mode and type; made where there is none. */
+export async function consumerOf({ js, jsm }: Jet, mode: TaskMode, task_type: string) {
+  const name = `${mode}-${task_type}`;
+  try {
+    return await js.consumers.get(STREAM, name);
+  } catch (error) {
+    if (!isApiError(error, JetStreamApiCodes.ConsumerNotFound)) throw error;
+    await jsm.consumers.add(STREAM, {
+      durable_name: name,
+      filter_subject: `${SUBJECTS}.${mode}.${task_type}`,
+      ack_policy: AckPolicy.Explicit,
+      ack_wait: nanos(ACK_WAIT_MS),
+      max_ack_pending: UNDER_WAY_MAX,
+    });
+    return await js.consumers.get(STREAM, name);
+  }
+}
+
+/** The next message; undefined when none came for 30 s, or the signal fired. */
+export async function nextMessage(
+  consumer: Consumer,
+  signal: AbortSignal,
+): Promise<JsMsg | undefined> {
+  const messages = await consumer.fetch({ max_messages: 1, expires: PULL_MS });
+  const stop = () => void messages.close();
+  if (signal.aborted) stop();
+  signal.addEventListener("abort", stop, { once: true });
+  try {
+    for await (const message of messages) return message;
+  } finally {
+    signal.removeEventListener("abort", stop);
+  }
+}
+
+function isApiError(error: unknown, code: number): boolean {
+  return error instanceof JetStreamApiError && error.code === code;
+}

@@ -1,0 +1,173 @@
+/**
+ * Reports of tasks' ends that are due, in a key beside each task's record. Any front door may send
+ * one: who takes it has it alone for a while.
+ */
+import { SvcError } from "../../platform/errors.ts";
+import {
+  CALLBACKS_MAX,
+  type CallbackTarget,
+  type DueCallback,
+  type NamedCallback,
+  type Reports,
+} from "../callback_store.ts";
+import type { TaskRecord } from "../task.ts";
+import { type Bucket, type Line, NONE, type Revision } from "./bucket.ts";
+import type { Steps } from "./steps.ts";
+import { hasEnded } from "./transitions.ts";
+
+/** A report that is still to be sent. */
+interface PlannedCallback extends CallbackTarget {
+  /** How often it was tried. */
+  tries: number;
+  /** Milliseconds since 1970. */
+  not_before: number;
+}
+
+/** The reports of one task. */
+export interface StoredCallbacks {
+  callbacks: PlannedCallback[];
+  /** Absent in changes that the log does not tell. */
+  line?: Line;
+}
+
+/** How long a report is its taker's: more than one try takes. */
+const TAKEN_MS = 30_000;
+
+export class NatsReports implements Reports {
+  readonly #bucket: Bucket;
+  readonly #steps: Steps;
+  readonly #now: () => number;
+  /** The reports that are known, by their tasks. */
+  readonly #known = new Map<string, Revision<PlannedCallback[]>>();
+
+  /** @param now milliseconds since 1970. */
+  constructor(bucket: Bucket, steps: Steps, now: () => number) {
+    this.#bucket = bucket;
+    this.#steps = steps;
+    this.#now = now;
+  }
+
+  /** Takes what the server tells. */
+  apply(task_id: string, { value: { callbacks }, revision }: Revision<StoredCallbacks>): void {
+    if (revision <= (this.#known.get(task_id)?.revision ?? 0)) return;
+    this.#known.set(task_id, { value: callbacks, revision });
+  }
+
+  forget(task_id: string): void {
+    this.#known.delete(task_id);
+  }
+
+  clear(): void {
+    this.#known.clear();
+  }
+
+  /** Whether a task's end is still to be reported. */
+  has(task_id: string): boolean {
+    return (this.#known.get(task_id)?.value.length ?? 0) > 0;
+  }
+
+  /** Adds the report that a request asked for, before its task is there. */
+  async begin(task_id: string, callback: CallbackTarget): Promise<void> {
+    const value: StoredCallbacks = { callbacks: [{ ...callback, tries: 0, not_before: 0 }] };
+    const revision = await this.#bucket.write(key(task_id), value, NONE);
+    if (revision !== undefined) this.apply(task_id, { value, revision });
+  }
+
+  /** Adds a report, or replaces the one of its id. @throws {SvcError} conflict; unavailable. */
+  async set(task_id: string, callback: CallbackTarget): Promise<void> {
+    await this.#change(task_id, (callbacks) => {
+      const others = callbacks.filter(({ id }) => id !== callback.id);
+      if (others.length >= CALLBACKS_MAX) {
+        throw new SvcError("conflict", `task ${task_id} has ${CALLBACKS_MAX} callbacks already`, {
+          hint: "remove one first",
+        });
+      }
+      return [...others, { ...callback, tries: 0, not_before: 0 }];
+    });
+  }
+
+  /** The reports of a task that are still to be sent. @throws {SvcError} unavailable. */
+  async of(task_id: string): Promise<CallbackTarget[]> {
+    const found = await this.#bucket.get<StoredCallbacks>(key(task_id));
+    const callbacks = found?.value.callbacks ?? [];
+    return callbacks.map(({ tries: _, not_before: __, ...target }) => target)
+      .sort((a, b) => a.id < b.id ? -1 : 1);
+  }
+
+  /** Takes a report back, if there is one of that id. @throws {SvcError} unavailable. */
+  async remove(task_id: string, id: string): Promise<void> {
+    await this.#change(task_id, (callbacks) => without(callbacks, id));
+  }
+
+  due(now: number, horizon_ms: number): DueCallback[] {
+    return this.#planned().filter(({ not_before }) => isDue(not_before, now, horizon_ms))
+      .map(({ not_before: _, ...callback }) => callback);
+  }
+
+  nextDue(): number | undefined {
+    const times = this.#planned().map(({ not_before }) => not_before);
+    return times.length === 0 ? undefined : Math.min(...times);
+  }
+
+  /** The reports of tasks that have ended. */
+  #planned(): (DueCallback & PlannedCallback)[] {
+    return [...this.#known].flatMap(([task_id, { value }]) => {
+      const standing = this.#steps.index.get(task_id);
+      if (standing === undefined || !hasEnded(standing)) return [];
+      return value.map((callback) => ({ task_id, ...callback }));
+    });
+  }
+
+  /** Takes a report that is due, for a while. @returns undefined when another has it. */
+  async take({ task_id, id }: NamedCallback, horizon_ms: number): Promise<TaskRecord | undefined> {
+    const now = this.#now();
+    const taken = await this.#change(task_id, (callbacks) => {
+      const callback = callbacks.find((it) => it.id === id);
+      if (callback === undefined || !isDue(callback.not_before, now, horizon_ms)) return undefined;
+      return [...without(callbacks, id)!, { ...callback, not_before: now + TAKEN_MS }];
+    });
+    return taken ? (await this.#steps.get(task_id))?.value.record : undefined;
+  }
+
+  async postpone({ task_id, id }: NamedCallback, not_before: number, detail: string, now: number) {
+    const line = { at: new Date(now).toISOString(), event: "callback_retry", detail };
+    await this.#change(task_id, (callbacks) => {
+      const callback = callbacks.find((it) => it.id === id);
+      if (callback === undefined) return undefined;
+      return [...without(callbacks, id)!, { ...callback, tries: callback.tries + 1, not_before }];
+    }, line);
+  }
+
+  async end({ task_id, id }: NamedCallback, event: string, detail: string, now: number) {
+    const line = { at: new Date(now).toISOString(), event, detail };
+    await this.#change(task_id, (callbacks) => without(callbacks, id), line);
+  }
+
+  /** @param next the reports from those before; undefined to leave them. @returns whether changed. */
+  async #change(
+    task_id: string,
+    next: (callbacks: PlannedCallback[]) => PlannedCallback[] | undefined,
+    line?: Line,
+  ): Promise<boolean> {
+    const { now, changed } = await this.#bucket.change<StoredCallbacks>(key(task_id), (stored) => {
+      const callbacks = next(stored?.callbacks ?? []);
+      return callbacks && { callbacks, line };
+    });
+    if (now !== undefined) this.apply(task_id, now);
+    return changed;
+  }
+}
+
+function key(task_id: string): string {
+  return `${task_id}.callbacks`;
+}
+
+function without(callbacks: PlannedCallback[], id: string): PlannedCallback[] | undefined {
+  const others = callbacks.filter((it) => it.id !== id);
+  return others.length === callbacks.length ? undefined : others;
+}
+
+/** A time further off than the horizon was written by a clock that was wrong. */
+function isDue(not_before: number, now: number, horizon_ms: number): boolean {
+  return not_before <= now || not_before > now + horizon_ms;
+}

@@ -101,6 +101,13 @@ each("a child that ignores SIGTERM is killed", async ({ run }) => {
   await assertGone(marker);
 });
 
+each("what has left its process group ends with it", async ({ run }) => {
+  const marker = `6${Deno.pid}6`;
+  const command = `setsid sleep ${marker} >/dev/null & echo ready; sleep ${marker}`;
+  assertEquals((await run(command, { timeout_ms: 2_000 })).output, "ready\n");
+  await assertGone(marker);
+});
+
 each("a command may clean up on SIGTERM", async ({ run }) => {
   const command = "trap 'echo cleaned up; exit 0' TERM; echo ready; sleep 60 & wait";
   const result = await run(command, { timeout_ms: 2_000 });

@@ -1,7 +1,13 @@
 /** Runs one program, and ends it with all that it started. */
 import { setImmediate } from "node:timers/promises";
 import { messageOf } from "../platform/errors.ts";
-import { signalGroup } from "../platform/process_tree.ts";
+import {
+  type Descendants,
+  descendantsOf,
+  groupTree,
+  killTree,
+  signalGroup,
+} from "../platform/process_tree.ts";
 import type { Sandbox, SandboxArgv } from "./sandbox.ts";
 
 /** What {@linkcode runProcess} runs. */
@@ -31,11 +37,11 @@ export interface ProcessEnd {
   duration_ms: number;
 }
 
-/** What a program gets to clean up between SIGTERM and SIGKILL. */
-const TERM_GRACE_MS = 1_000;
+/** What a program gets to clean up between SIGTERM and SIGKILL: within a second all is gone. */
+const TERM_GRACE_MS = 800;
 /** How long output is waited for after the program is gone: a leftover child may hold the pipe. */
 const OUTPUT_GRACE_MS = 200;
-/** How long finding a command under its bwrap may take, on a machine that is busy. */
+/** How long finding a program's processes may take, on a machine that is busy. */
 const LOOKUP_MS = 5_000;
 /** How long the kernel may take to end what was killed. */
 const KILL_GRACE_MS = 100;
@@ -45,7 +51,7 @@ const YIELD_EVERY_BYTES = 4 * 1024 * 1024;
 /**
  * Runs a program to its end, its timeout or its abort, whichever comes first. Nothing that it
  * started in its process group outlives the call, unless it may; under bubblewrap nothing at all
- * does.
+ * does, and aborted or out of time nothing whose parents still lived.
  *
  * @throws {Error} when it cannot be started, for instance because `cwd` is gone
  * @throws the signal's reason when it was aborted, once the processes are dead
@@ -54,15 +60,19 @@ export async function runProcess(options: ProcessOptions): Promise<ProcessEnd> {
   options.signal.throwIfAborted();
   const started = performance.now();
   const child = spawn(options);
+  const endGroup = options.may_leave ? () => {} : groupTree(child.pid);
   const pipes = [new Pipe(child.stdout, options.onStdout)];
   if (options.onStderr !== undefined) pipes.push(new Pipe(child.stderr, options.onStderr));
   const drained = Promise.all(pipes.map((pipe) => pipe.ended));
   try {
     const end = await firstOf(child.status, options);
+    const jailed = options.sandbox === "bubblewrap";
+    let outside: Descendants = [];
     if (end === "exit") {
       await within(drained, OUTPUT_GRACE_MS);
     } else {
-      const jailed = options.sandbox === "bubblewrap";
+      // What has left the group is found as long as its parents live; a jail has no way out.
+      if (!jailed) outside = await within(descendantsOf(child.pid).catch(none), LOOKUP_MS) ?? [];
       // The time to clean up begins when the command has been told.
       if (jailed) await within(signalInside(child.pid, "TERM"), LOOKUP_MS);
       else signalGroup(child.pid, "SIGTERM");
@@ -71,7 +81,7 @@ export async function runProcess(options: ProcessOptions): Promise<ProcessEnd> {
         await within(signalInside(child.pid, "KILL"), LOOKUP_MS);
       }
     }
-    if (end !== "exit" || !options.may_leave) signalGroup(child.pid, "SIGKILL");
+    if (end !== "exit" || !options.may_leave) await killTree(child.pid, outside).catch(() => {});
     const [status] = await Promise.all([
       within(child.status, KILL_GRACE_MS),
       within(drained, KILL_GRACE_MS),
@@ -84,9 +94,13 @@ export async function runProcess(options: ProcessOptions): Promise<ProcessEnd> {
       duration_ms: Math.round(performance.now() - started),
     };
   } finally {
+    endGroup();
     await Promise.all(pipes.map((pipe) => pipe.close()));
   }
 }
+
+/** A machine that can start no process to look for others. */
+const none = (): Descendants => [];
 
 /** One pipe for both streams keeps their order; without a POSIX shell there is no way to it. */
 const MERGED = Deno.build.os !== "windows";

@@ -80,7 +80,7 @@ const COMMAND_TIMEOUT_S = 120;
 const COMMAND_TIMEOUT_MAX_S = 3_600;
 const VERIFY_TIMEOUT_S = 600;
 
-const path = z.string().min(1).describe("Path inside the working directory");
+const path = () => z.string().min(1).describe("Path inside the working directory");
 
 /** The built-in tools, sorted by name. */
 export function builtinTools(parts: ToolParts): Tool[] {
@@ -93,7 +93,7 @@ export function builtinTools(parts: ToolParts): Tool[] {
         "Replaces exact text in a file. old_text must occur exactly once, unless replace_all is set.",
       access: "write",
       input: z.strictObject({
-        path,
+        path: path(),
         old_text: z.string().min(1),
         new_text: z.string(),
         replace_all: z.boolean().optional(),
@@ -122,7 +122,7 @@ export function builtinTools(parts: ToolParts): Tool[] {
       name: "glob",
       description: "Lists files whose path matches a glob such as src/**/*.ts.",
       access: "read",
-      input: z.strictObject({ pattern: z.string().min(1), path: path.optional() }),
+      input: z.strictObject({ pattern: z.string().min(1), path: path().optional() }),
       describe: ({ pattern }) => `find ${pattern}`,
       run: inUnit("glob"),
     }),
@@ -132,7 +132,7 @@ export function builtinTools(parts: ToolParts): Tool[] {
       access: "read",
       input: z.strictObject({
         pattern: z.string().min(1).describe("JavaScript regular expression"),
-        path: path.optional(),
+        path: path().optional(),
         include: z.string().optional().describe("Only files matching this glob"),
         ignore_case: z.boolean().optional(),
         limit: z.int().min(1).max(2000).optional(),
@@ -144,7 +144,7 @@ export function builtinTools(parts: ToolParts): Tool[] {
       name: "list_dir",
       description: "Lists a directory.",
       access: "read",
-      input: z.strictObject({ path: path.optional() }),
+      input: z.strictObject({ path: path().optional() }),
       describe: ({ path }) => `list ${path ?? "."}`,
       run: inUnit("list_dir"),
     }),
@@ -153,7 +153,7 @@ export function builtinTools(parts: ToolParts): Tool[] {
       description: "Reads a text file, or some of its lines.",
       access: "read",
       input: z.strictObject({
-        path,
+        path: path(),
         offset: z.int().min(1).optional().describe("First line to read, from 1"),
         limit: z.int().min(1).optional().describe("Number of lines"),
       }),
@@ -230,7 +230,7 @@ export function builtinTools(parts: ToolParts): Tool[] {
       name: "write_file",
       description: "Writes a file, making its directories; replaces what was there.",
       access: "write",
-      input: z.strictObject({ path, content: z.string() }),
+      input: z.strictObject({ path: path(), content: z.string() }),
       describe: ({ path, content }) => `write ${path} (${content.length} characters)`,
       run: inUnit("write_file"),
     }),

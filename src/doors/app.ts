@@ -3,12 +3,17 @@
  * beside the source, or inside the compiled binary, and are read when they are asked for: a daemon
  * that nobody looks at keeps none of them in memory.
  */
+import { acceptsEncodings, ifNoneMatch } from "@std/http";
 import { SvcError } from "../platform/errors.ts";
 
-/** One file of the build; on disk it is compressed. */
+/** How a file is compressed, as HTTP calls it, and what the name of its file ends with. */
+export const CODINGS = { br: ".br", gzip: ".gz" } as const;
+export type Coding = keyof typeof CODINGS;
+
+/** One file of the build; on disk it is compressed, in each coding a file `<hash><ending>`. */
 export interface Asset {
-  /** Name in the build's folder. */
-  file: string;
+  /** The codings that there are, the one to prefer first; always gzip. */
+  codings: Coding[];
   type: string;
   /** Of its content. */
   hash: string;
@@ -53,9 +58,9 @@ export function appResponse(
   const manifest = readManifest();
   const asset = manifest[pathname] ?? (isPage(request, pathname) ? manifest[PAGE] : undefined);
   if (asset === undefined) return undefined;
-  const zipped = acceptsGzip(request.headers);
-  // Two representations are two strong tags (RFC 9110, section 8.8.3).
-  const etag = zipped ? `"${asset.hash}"` : `"${asset.hash}-identity"`;
+  const coding = codingFor(request, asset);
+  // Each representation has a strong tag of its own (RFC 9110, section 8.8.3).
+  const etag = `"${asset.hash}-${coding ?? "identity"}"`;
   const headers: Record<string, string> = {
     ...base_headers,
     ...(asset.type.startsWith("text/html") ? PAGE_HEADERS : {}),
@@ -65,14 +70,22 @@ export function appResponse(
     "vary": "Origin, Accept-Encoding",
     etag,
   };
-  if (matches(request.headers.get("if-none-match"), etag)) {
+  const known = request.headers.get("if-none-match");
+  if (known !== null && !ifNoneMatch(known, etag)) {
     return new Response(null, { status: 304, headers });
   }
   // At once: these are a few kilobytes, and a page asks for all of its files together.
-  const file = Deno.readFileSync(new URL(asset.file, distUrl()));
-  if (zipped) return new Response(file, { headers: { ...headers, "content-encoding": "gzip" } });
+  const file = Deno.readFileSync(new URL(asset.hash + CODINGS[coding ?? "gzip"], distUrl()));
+  if (coding) return new Response(file, { headers: { ...headers, "content-encoding": coding } });
   const plain = new Blob([file]).stream().pipeThrough(new DecompressionStream("gzip"));
   return new Response(plain, { headers });
+}
+
+/** @returns undefined when the client takes the file as it is only. */
+function codingFor(request: Request, { codings }: Asset): Coding | undefined {
+  if (!request.headers.has("accept-encoding")) return undefined;
+  // One by one: browsers name all with the same weight, and the smallest is ours to choose.
+  return codings.find((coding) => acceptsEncodings(request, coding) === coding);
 }
 
 function distUrl(): URL {
@@ -96,18 +109,4 @@ function readManifest(): Manifest {
 function isPage({ headers }: Request, pathname: string): boolean {
   return !/^\/(v1|api|assets|mcp)(\/|$)/.test(pathname) &&
     (headers.get("accept") ?? "").includes("text/html");
-}
-
-function acceptsGzip(headers: Headers): boolean {
-  return (headers.get("accept-encoding") ?? "").split(",").some((it) => {
-    const [coding, ...parameters] = it.split(";").map((part) => part.trim().toLowerCase());
-    return (coding === "gzip" || coding === "*") &&
-      !parameters.some((parameter) => /^q=0(\.0*)?$/.test(parameter));
-  });
-}
-
-function matches(if_none_match: string | null, etag: string): boolean {
-  if (if_none_match === null) return false;
-  return if_none_match.trim() === "*" ||
-    if_none_match.split(",").some((it) => it.trim().replace(/^W\//, "") === etag);
 }

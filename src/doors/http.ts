@@ -5,6 +5,7 @@ import { SvcError, toSvcError } from "../platform/errors.ts";
 import { answer } from "../rpc/codec.ts";
 import { type Caller, type Dispatcher, resultJson, type Verb } from "../verbs/define.ts";
 import {
+  artifactResponse,
   BASE_HEADERS,
   bodyText,
   errorResponse,
@@ -146,6 +147,15 @@ export function httpDoor(options: HttpOptions): HttpDoor {
     return sessionEvents(c, dispatcher, BASE_HEADERS);
   });
   allowed.set("/v1/sessions/:session_id/events", ["GET"]);
+
+  app.get("/v1/tasks/:task_id/artifacts/:name", async (c) => {
+    authenticated(c.req.raw);
+    const { findArtifact } = await import("../tasks/artifacts.ts");
+    const engine = await dispatcher.services.tasks();
+    const found = await findArtifact(engine, c.req.param("task_id"), c.req.param("name"));
+    return await artifactResponse(found, c.req.method);
+  });
+  allowed.set("/v1/tasks/:task_id/artifacts/:name", ["GET"]);
 
   app.post("/v1/rpc", async (c) => {
     authenticated(c.req.raw);

@@ -59,6 +59,7 @@ export function openApi(verbs: Iterable<Verb>): Json {
     if (verb.rest !== undefined) add(verb.rest.path, verb.rest.method, verbOperation(verb));
   }
   add("/v1/sessions/:session_id/events", "GET", eventStream());
+  add("/v1/tasks/:task_id/artifacts/:name", "GET", artifact());
   add("/v1/rpc", "POST", rpc(verbs));
   add("/v1/openapi.json", "GET", ownDescription());
   for (const [method, operation] of Object.entries(mcp())) add("/mcp", method, operation);
@@ -168,6 +169,23 @@ function eventStream(): Json {
         description: "Events: `id` is the seq, `event` the type, `data` the event as JSON",
         content: { "text/event-stream": { schema: { type: "string" } } },
       },
+      ...failures(false),
+    },
+  };
+}
+
+function artifact(): Json {
+  const text = { type: "string" };
+  return {
+    operationId: "task.artifact",
+    tags: ["task"],
+    summary: "Downloads something that a task made.",
+    parameters: [
+      parameter("task_id", "path", true, text),
+      parameter("name", "path", true, text),
+    ],
+    responses: {
+      200: { description: "Its bytes, as its task made them", content: { "*/*": {} } },
       ...failures(false),
     },
   };

@@ -5,6 +5,7 @@ import { Connection, type Receiver, type Send } from "../rpc/connection.ts";
 import type { Dispatcher } from "../verbs/define.ts";
 import { toSvcError } from "../platform/errors.ts";
 import { LineWriter } from "../platform/line_writer.ts";
+import type { LocalConn, LocalListener } from "../platform/local_socket.ts";
 import type { Log } from "../platform/log.ts";
 
 /** Longest line in bytes (contract.md section 2). */
@@ -25,8 +26,6 @@ const MCP_METHOD = "$/mcp";
 
 export interface SocketOptions {
   dispatcher: Dispatcher;
-  /** Shuts down the connections of other users; called after each accept, before anything is read. */
-  expelForeign(): void;
   /** Serves MCP to a connection. @throws {SvcError} validation for options that there are not. */
   serveMcp(options: unknown, send: Send): Promise<Receiver>;
   log: Log;
@@ -37,13 +36,12 @@ export interface SocketDoor {
   close(): Promise<void>;
 }
 
-/** Serves a bound socket. */
-export function serveSocket(listener: Deno.UnixListener, options: SocketOptions): SocketDoor {
+/** Serves a socket that listens; every connection of it is one of the daemon's own user. */
+export function serveSocket(listener: LocalListener, options: SocketOptions): SocketDoor {
   const { log } = options;
-  const open = new Map<Deno.UnixConn, LineWriter>();
+  const open = new Map<LocalConn, LineWriter>();
   const accept = async () => {
     for await (const conn of listener) {
-      options.expelForeign();
       const writer = new LineWriter(conn, () => closeQuietly(conn));
       open.set(conn, writer);
       serveConn(conn, writer, options)
@@ -67,7 +65,7 @@ export function serveSocket(listener: Deno.UnixListener, options: SocketOptions)
 }
 
 async function serveConn(
-  conn: Deno.UnixConn,
+  conn: LocalConn,
   writer: LineWriter,
   { dispatcher, serveMcp }: SocketOptions,
 ): Promise<void> {
@@ -141,7 +139,7 @@ async function turnToMcp(
  * Reads what a refused peer still sends, for a moment: a socket closed over unread bytes resets the
  * connection, and the peer could miss why.
  */
-async function discardRest(conn: Deno.UnixConn): Promise<void> {
+async function discardRest(conn: LocalConn): Promise<void> {
   const discard = async () => {
     await conn.closeWrite();
     const buffer = new Uint8Array(64 * 1024);
@@ -151,7 +149,7 @@ async function discardRest(conn: Deno.UnixConn): Promise<void> {
 }
 
 /** The lines of a connection; undefined for one that is too long, and then no more. */
-async function* lines(conn: Deno.UnixConn): AsyncGenerator<string | undefined> {
+async function* lines(conn: LocalConn): AsyncGenerator<string | undefined> {
   const decoder = new TextDecoder();
   const chunk = new Uint8Array(64 * 1024);
   let rest: Uint8Array[] = [];

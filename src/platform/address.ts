@@ -4,6 +4,9 @@ import ipaddr from "ipaddr.js";
 /** What is assigned to the public internet so far; all else of IPv6 is reserved or local. */
 const GLOBAL_IPV6 = ipaddr.parseCIDR("2000::/3");
 
+/** Azure's agent of the host, at an address that looks public and answers inside of a machine only. */
+const AZURE_HOST = "168.63.129.16";
+
 /**
  * Whether an address is of a host on the public internet, by the special-purpose registries of IANA.
  * An IPv6 address that carries an IPv4 address (mapped, translated, 6to4, Teredo) never is: where it
@@ -15,7 +18,7 @@ export function isPublicAddress(address: string): boolean {
   const plain = address.replace(/%.*$/, "");
   if (!ipaddr.isValid(plain)) return false;
   const parsed = ipaddr.parse(plain);
-  if (parsed.range() !== "unicast") return false;
+  if (parsed.range() !== "unicast" || parsed.toString() === AZURE_HOST) return false;
   return parsed.kind() === "ipv4" || parsed.match(GLOBAL_IPV6);
 }
 

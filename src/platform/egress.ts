@@ -96,10 +96,15 @@ export class Egress implements AsyncDisposable {
     return found;
   }
 
+  /** Never rejects. */
   async #accept(): Promise<void> {
-    for await (const conn of this.#listener) {
-      const serving = this.#serve(conn).finally(() => this.#serving.delete(serving));
-      this.#serving.add(serving);
+    try {
+      for await (const conn of this.#listener) {
+        const serving = this.#serve(conn).finally(() => this.#serving.delete(serving));
+        this.#serving.add(serving);
+      }
+    } catch {
+      // Out of descriptors: nothing more gets out, and the task fails of that.
     }
   }
 

@@ -1,6 +1,8 @@
 import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
 import { NameServer } from "../../tests/support/name_server.ts";
+import { PRIVATE, PUBLIC_NAME, WithPublicSite } from "../../tests/support/private_network.ts";
 import { granted } from "../../tests/support/permissions.ts";
+import { Site } from "../../tests/support/site.ts";
 import { isPublicAddress } from "./address.ts";
 import { Egress, type EgressOptions, EgressRefused } from "./egress.ts";
 import { follow, Refusal } from "./http_get.ts";
@@ -30,49 +32,6 @@ function forbidden(): { server: Deno.HttpServer<Deno.NetAddr>; asked: string[]; 
   });
   return { server, asked, port: server.addr.port };
 }
-
-/** Ways to name an address that a hired task must not reach; `<port>` is a server on loopback. */
-const PRIVATE: readonly [string, string][] = [
-  ["http://127.0.0.1:<port>/", "not a public address"],
-  ["http://127.1:<port>/", "not a public address"],
-  ["http://127.8.8.8:<port>/", "not a public address"],
-  ["http://2130706433:<port>/", "not a public address"],
-  ["http://0x7f000001:<port>/", "not a public address"],
-  ["http://0x7f.0.0.1:<port>/", "not a public address"],
-  ["http://0177.0.0.1:<port>/", "not a public address"],
-  ["http://017700000001:<port>/", "not a public address"],
-  ["http://0:<port>/", "not a public address"],
-  ["http://0.0.0.0:<port>/", "not a public address"],
-  ["http://%31%32%37.0.0.1:<port>/", "not a public address"],
-  ["http://①②⑦.⓪.⓪.①:<port>/", "not a public address"],
-  ["http://127.0.0.1.:<port>/", "not a public address"],
-  ["http://localhost:<port>/", "not a public address"],
-  ["http://LOCALHOST.:<port>/", "not a public address"],
-  ["http://[::1]:<port>/", "not a public address"],
-  ["http://[::]:<port>/", "not a public address"],
-  ["http://[::ffff:127.0.0.1]:<port>/", "not a public address"],
-  ["http://[::ffff:7f00:1]:<port>/", "not a public address"],
-  ["http://[::7f00:1]:<port>/", "not a public address"],
-  ["http://[64:ff9b::7f00:1]/", "not a public address"],
-  ["http://[2002:7f00:1::]/", "not a public address"],
-  ["http://[fe80::1]/", "not a public address"],
-  ["http://[fd00::1]/", "not a public address"],
-  ["http://[fec0::1]/", "not a public address"],
-  ["http://10.0.0.1/", "not a public address"],
-  ["http://172.16.0.1/", "not a public address"],
-  ["http://192.168.1.1/", "not a public address"],
-  ["http://169.254.169.254/latest/meta-data/", "not a public address"],
-  ["http://100.64.0.1/", "not a public address"],
-  ["http://198.18.0.1/", "not a public address"],
-  ["http://224.0.0.1/", "not a public address"],
-  ["http://255.255.255.255/", "not a public address"],
-  ["https://127.0.0.1:<port>/", "not a public address"],
-  ["file:///etc/passwd", "only http and https are fetched, not file:"],
-  ["data:text/html,<b>x</b>", "only http and https are fetched, not data:"],
-  ["ftp://127.0.0.1/", "only http and https are fetched, not ftp:"],
-  ["blob:http://127.0.0.1/x", "only http and https are fetched, not blob:"],
-  ["http://user:pass@127.0.0.1:<port>/", "credentials in a URL are not sent"],
-];
 
 for (const [address, reason] of PRIVATE) {
   Deno.test({ name: `hired work does not reach ${address}`, ignore }, async () => {
@@ -110,6 +69,52 @@ Deno.test({ name: "a name that a resolver leads to loopback is refused", ignore 
   assertEquals(asked, []);
   await server.shutdown();
 });
+
+Deno.test(
+  { name: "names of the inside are refused, names that look like it are not", ignore },
+  async () => {
+    const inside = {
+      "metadata.google.internal": "169.254.169.254",
+      "app.localhost": "127.0.0.1",
+      "127.0.0.1.nip.example": "127.0.0.1",
+      "router.lan": "192.168.0.1",
+    };
+    const outside = {
+      "localhost.example": "93.184.215.14",
+      "127.0.0.1.example": "93.184.215.14",
+      "10.example": "8.8.8.8",
+      "internal.example": "172.15.0.1",
+      "metadata.example": "169.253.169.254",
+    };
+    const answers = Object.entries({ ...inside, ...outside }).map(([name, it]) => [name, [it]]);
+    await using names = new NameServer(Object.fromEntries(answers));
+    await using egress = new Egress({ ...OPTIONS, resolve: (name) => names.resolve(name) });
+    for (const [name, address] of Object.entries(inside)) {
+      const said = `${name} (${address}) is not a public address`;
+      await assertRejects(() => egress.addresses(name, 80), EgressRefused, said);
+    }
+    for (const [name, address] of Object.entries(outside)) {
+      assertEquals(await egress.addresses(name, 80), [address]);
+    }
+  },
+);
+
+for (const status of [301, 302, 303, 307, 308]) {
+  Deno.test({ name: `a public site leads nowhere private by ${status}`, ignore }, async () => {
+    const { server, asked, port } = forbidden();
+    await using egress = new WithPublicSite(OPTIONS);
+    // A header has ASCII only.
+    for (const [address, reason] of PRIVATE.filter(([it]) => /^[ -~]+$/.test(it))) {
+      const location = address.replace("<port>", String(port));
+      await using site = new Site(() => new Response(null, { status, headers: { location } }));
+      const said = await fetched(egress, `http://${PUBLIC_NAME}:${site.port}/`);
+      assertStringIncludes(said, "redirected to ");
+      assertStringIncludes(said, reason);
+    }
+    assertEquals(asked, []);
+    await server.shutdown();
+  });
+}
 
 Deno.test({ name: "one private address among public ones is enough", ignore }, async () => {
   await using egress = new Egress({
@@ -167,9 +172,14 @@ Deno.test({ name: "who is not this user gets no connection", ignore }, async () 
 });
 
 Deno.test("public addresses are public", () => {
-  for (const address of ["8.8.8.8", "93.184.215.14", "2606:4700::1111", "2a00:1450::1"]) {
-    assert(isPublicAddress(address), address);
-  }
+  const neighbours = [
+    ...["8.8.8.8", "93.184.215.14", "2606:4700::1111", "2a00:1450::1"],
+    ...["9.255.255.255", "11.0.0.1", "126.255.255.255", "128.0.0.1", "100.63.255.255"],
+    ...["100.128.0.1", "169.253.255.255", "169.255.0.1", "172.15.255.255", "172.32.0.1"],
+    ...["192.167.255.255", "192.169.0.1", "198.17.255.255", "198.20.0.1", "223.255.255.254"],
+    ...["168.63.129.15", "2001:4860:4860::8888"],
+  ];
+  for (const address of neighbours) assert(isPublicAddress(address), address);
   for (const address of ["", "example.com", "fe80::1%eth0", "3fff::1", "4000::1"]) {
     assert(!isPublicAddress(address), address);
   }

@@ -1,9 +1,9 @@
 /** contract.md section 9: surface B beyond product.md. */
 import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
 import { createHmac } from "node:crypto";
-import { Hire, shellTarget, TOKENS, writePolicy } from "../support/hire.ts";
+import { Hire, SharedHire, shellTarget, TOKENS, writePolicy } from "../support/hire.ts";
 import { heronPage, Site } from "../support/site.ts";
-import { can_run_svc, Place } from "../support/svc.ts";
+import { Place } from "../support/svc.ts";
 import { row } from "./row.ts";
 import { eventually, exists } from "./shared.ts";
 
@@ -15,12 +15,7 @@ const ANSWER = "9. Answer";
 const ASYNC = "9. Asynchronous mode";
 const PAGES = "9. Web pages keep out";
 
-let place: Place;
-let hire: Hire;
-
-Deno.test.beforeAll(async () => {
-  if (!can_run_svc) return;
-  place = new Place();
+const shared = new SharedHire((place) => {
   const dir = place.mkdir("deploy");
   writePolicy(place, {
     deploy_targets: [
@@ -28,12 +23,7 @@ Deno.test.beforeAll(async () => {
       shellTarget("sick", dir, "true", { health_timeout: "10ms" }),
     ],
   });
-  hire = await Hire.serve(place, { args: ["--allow-private"] });
-});
-Deno.test.afterAll(async () => {
-  await hire?.kill();
-  await place?.[Symbol.asyncDispose]();
-});
+}, { args: ["--allow-private"] });
 
 function research(site: Site, more: Json = {}): Json {
   const extra = { urls: [`${site.origin}/`] };
@@ -56,7 +46,7 @@ row("contract", REQUEST, "unknown task_type or effort, a missing field: 400 name
     [{ task_type: "code", query: "x" }, ["extra.workdir", "extra.repo"]],
   ];
   for (const [body, named] of cases) {
-    const { status, json } = await hire.request("POST", "/api/task", { body });
+    const { status, json } = await shared.hire.request("POST", "/api/task", { body });
     assertEquals([status, json.error?.code], [400, "validation"], JSON.stringify([body, json]));
     for (const name of named) assertStringIncludes(json.error.message, name);
   }
@@ -65,16 +55,19 @@ row("contract", REQUEST, "unknown task_type or effort, a missing field: 400 name
 row("contract", REQUEST, "unknown members are ignored", async () => {
   await using site = new Site(heronPage);
   const body = { ...research(site), colour: "red", priority: { very: "high" } };
-  assertEquals((await hire.task(body)).status, "completed");
+  assertEquals((await shared.hire.task(body)).status, "completed");
 });
 
 row("contract", REQUEST, "1 MiB at most (413), JSON (415), an object (400)", async () => {
   const text = JSON.stringify({ task_type: "research", query: "x".repeat(1024 * 1024) });
-  assertEquals((await hire.request("POST", "/api/task", { text })).status, 413);
+  assertEquals((await shared.hire.request("POST", "/api/task", { text })).status, 413);
   const headers = { "content-type": "text/plain" };
-  assertEquals((await hire.request("POST", "/api/task", { text: "{}", headers })).status, 415);
+  assertEquals(
+    (await shared.hire.request("POST", "/api/task", { text: "{}", headers })).status,
+    415,
+  );
   for (const text of ["{", "[]", "null", '"x"']) {
-    assertEquals((await hire.request("POST", "/api/task", { text })).status, 400, text);
+    assertEquals((await shared.hire.request("POST", "/api/task", { text })).status, 400, text);
   }
 });
 
@@ -85,10 +78,10 @@ row(
   async () => {
     const paths = ["/api/task/t-01ARZ3NDEKTSV4RRFFQ69G5FAV", "/api/task/x/events", "/api", "/"];
     for (const path of paths) {
-      const { status, json } = await hire.request("GET", path);
+      const { status, json } = await shared.hire.request("GET", path);
       assertEquals([status, json.error.code], [404, "not_found"], path);
     }
-    const { status, headers } = await hire.request("DELETE", "/api/task");
+    const { status, headers } = await shared.hire.request("DELETE", "/api/task");
     assertEquals([status, headers.get("allow")], [405, "POST"]);
   },
 );
@@ -96,13 +89,21 @@ row(
 row("contract", REQUEST, "the operator's own tasks are not to be had", async () => {
   await using site = new Site(heronPage);
   const url = `${site.origin}/`;
-  const { stdout } = await place.svc(["task", "run", "research", "heron", "--url", url, "--json"]);
+  const { stdout } = await shared.place.svc([
+    "task",
+    "run",
+    "research",
+    "heron",
+    "--url",
+    url,
+    "--json",
+  ]);
   const { id, status } = JSON.parse(stdout);
   assertEquals(status, "completed");
   for (const path of [`/api/task/${id}`, `/api/task/${id}/events`]) {
-    assertEquals((await hire.request("GET", path)).status, 404);
+    assertEquals((await shared.hire.request("GET", path)).status, 404);
   }
-  assertEquals((await hire.request("POST", `/api/task/${id}/cancel`)).status, 404);
+  assertEquals((await shared.hire.request("POST", `/api/task/${id}/cancel`)).status, 404);
 });
 
 row(
@@ -111,12 +112,12 @@ row(
   "artifacts{name, media_type, size, sha256, url}; each at its url",
   async () => {
     await using site = new Site(heronPage);
-    const { artifacts } = await hire.task(research(site));
+    const { artifacts } = await shared.hire.task(research(site));
     assertEquals(artifacts.length, 1);
     const { name, media_type, size, sha256, url } = artifacts[0];
     assertEquals([name, media_type], ["report.md", "text/markdown"]);
-    assertEquals((await hire.request("GET", url, { token: null })).status, 401);
-    const { status, headers, text } = await hire.request("GET", url);
+    assertEquals((await shared.hire.request("GET", url, { token: null })).status, 401);
+    const { status, headers, text } = await shared.hire.request("GET", url);
     assertEquals([status, headers.get("content-type")], [200, media_type]);
     assertStringIncludes(headers.get("content-disposition")!, "attachment");
     assertStringIncludes(headers.get("content-security-policy")!, "sandbox");
@@ -124,13 +125,13 @@ row(
     assertEquals(bytes.length, size);
     assertEquals(new Uint8Array(await crypto.subtle.digest("SHA-256", bytes)).toHex(), sha256);
     const beside = url.replace("report.md", "..%2F..%2Fstate.db");
-    assertEquals((await hire.request("GET", beside)).status, 404);
+    assertEquals((await shared.hire.request("GET", beside)).status, 404);
   },
 );
 
 row("contract", ANSWER, "verification[{criterion, passed, evidence}]; usage", async () => {
   await using site = new Site(heronPage);
-  const { verification, usage } = await hire.task(research(site));
+  const { verification, usage } = await shared.hire.task(research(site));
   assert(verification.length > 1);
   for (const it of verification) {
     assertEquals(Object.keys(it), ["criterion", "passed", "evidence"]);
@@ -144,7 +145,7 @@ row(
   ANSWER,
   "a criterion that is not met fails the task and stands in error",
   async () => {
-    const { status, error, verification } = await hire.task(sick);
+    const { status, error, verification } = await shared.hire.task(sick);
     assertEquals(status, "failed");
     assertStringIncludes(error, "not met: http://127.0.0.1:9/ is well");
     assertEquals(verification.map(({ passed }: Json) => passed), [true, false]);
@@ -156,7 +157,7 @@ row("contract", ANSWER, "the output critic fails a deliverable and says which ru
   await using site = new Site(() =>
     new Response(text, { headers: { "content-type": "text/plain" } })
   );
-  const { status, error, summary } = await hire.task(research(site));
+  const { status, error, summary } = await shared.hire.task(research(site));
   assertEquals([status, summary], ["failed", undefined]);
   assertStringIncludes(error, "output critic");
   assertStringIncludes(error, "role-token");
@@ -205,35 +206,35 @@ row(
   "events: every step, resumed by Last-Event-ID, the record at the end",
   async () => {
     await using site = new Site(heronPage);
-    const id = await hire.queue(research(site));
-    const events = await hire.events(id);
+    const id = await shared.hire.queue(research(site));
+    const events = await shared.hire.events(id);
     const types = events.map(({ type }) => type);
     assertEquals(types.slice(0, 2), ["task.enqueued", "task.started"]);
     assert(types.includes("task.note"), String(types));
     assertEquals(types.at(-1), "task.completed");
-    assertEquals(events.at(-1).task, (await hire.request("GET", `/api/task/${id}`)).json);
+    assertEquals(events.at(-1).task, (await shared.hire.request("GET", `/api/task/${id}`)).json);
     const since = String(events[1].seq);
-    assertEquals(await hire.events(id, { "last-event-id": since }), events.slice(2));
+    assertEquals(await shared.hire.events(id, { "last-event-id": since }), events.slice(2));
     const last = String(events.at(-1).seq);
-    assertEquals(await hire.events(id, { "last-event-id": last }), []);
+    assertEquals(await shared.hire.events(id, { "last-event-id": last }), []);
   },
 );
 
 row("contract", ASYNC, "cancel: failed, cancelled; again the same; not after the end", async () => {
-  const id = await hire.queue(waiting);
-  const following = hire.events(id);
+  const id = await shared.hire.queue(waiting);
+  const following = shared.hire.events(id);
   assert(
     await eventually(async () =>
-      (await hire.request("GET", `/api/task/${id}`)).json.status === "running"
+      (await shared.hire.request("GET", `/api/task/${id}`)).json.status === "running"
     ),
   );
   for (let n = 0; n < 2; n++) {
-    const { status, json } = await hire.request("POST", `/api/task/${id}/cancel`);
+    const { status, json } = await shared.hire.request("POST", `/api/task/${id}/cancel`);
     assertEquals([status, json.status, json.cancelled], [200, "failed", true]);
   }
   assertEquals((await following).at(-1).type, "task.cancelled");
-  const { id: done } = await hire.task(sick);
-  assertEquals((await hire.request("POST", `/api/task/${done}/cancel`)).status, 409);
+  const { id: done } = await shared.hire.task(sick);
+  assertEquals((await shared.hire.request("POST", `/api/task/${done}/cancel`)).status, 409);
 });
 
 row(
@@ -252,13 +253,13 @@ row(
       return new Response();
     });
     const body = { ...research(site), callback_url: `${site.origin}/told` };
-    const { json: { id } } = await hire.request("POST", "/api/task", {
+    const { json: { id } } = await shared.hire.request("POST", "/api/task", {
       body,
       token: TOKENS[1],
       headers: { prefer: "respond-async" },
     });
     const { headers, body: told } = await came.promise;
-    assertEquals(JSON.parse(told), (await hire.request("GET", `/api/task/${id}`)).json);
+    assertEquals(JSON.parse(told), (await shared.hire.request("GET", `/api/task/${id}`)).json);
     assertEquals(headers.get("webhook-id"), id);
     const signed = `${id}.${headers.get("webhook-timestamp")}.${told}`;
     const signature = createHmac("sha256", TOKENS[1]).update(signed).digest("base64");
@@ -275,7 +276,7 @@ row(
     await using site = new Site(heronPage);
     for (const callback_url of ["file:///etc/passwd", "no url", "http://a:b@example.com/"]) {
       const body = { ...research(site), callback_url };
-      const { status, json } = await hire.request("POST", "/api/task", { body });
+      const { status, json } = await shared.hire.request("POST", "/api/task", { body });
       assertEquals(status, 400, callback_url);
       assertStringIncludes(json.error.message, "callback_url");
     }
@@ -317,9 +318,11 @@ row("contract", "9. Stopping", "SIGTERM: what runs is answered, nothing new is t
   assert(
     await eventually(async () => {
       // Until it stops this is a request that will not do, so that none is begun.
-      return (await stopping.request("POST", "/api/task", { body: {} })).status === 503;
+      const { status, headers } = await stopping.request("POST", "/api/task", { body: {} });
+      return status === 503 && headers.get("retry-after") !== null;
     }),
   );
+  assertEquals((await stopping.request("GET", "/api/capabilities")).status, 200);
   Deno.writeTextFileSync(`${dir}/go`, "");
   assertStringIncludes((await asking).error, "exit code 3");
   assertEquals(await stopped, 0);
@@ -328,7 +331,7 @@ row("contract", "9. Stopping", "SIGTERM: what runs is answered, nothing new is t
 row("contract", PAGES, "an Origin is refused; without tokens a foreign Host too", async () => {
   const headers = { origin: "https://evil.example" };
   for (const path of ["/api/capabilities", "/api/task"]) {
-    const { status, json } = await hire.request("GET", path, { headers });
+    const { status, json } = await shared.hire.request("GET", path, { headers });
     assertEquals([status, json.error.code], [403, "permission_denied"]);
   }
   await using other = new Place();

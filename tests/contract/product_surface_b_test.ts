@@ -1,9 +1,9 @@
 /** product.md, surface B: the task-hiring endpoint. */
 import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
 import { join } from "@std/path";
-import { Hire, shellTarget, TOKENS, writePolicy } from "../support/hire.ts";
+import { Hire, SharedHire, shellTarget, TOKENS, writePolicy } from "../support/hire.ts";
 import { heronPage, Site } from "../support/site.ts";
-import { can_run_svc, gone, Place } from "../support/svc.ts";
+import { gone, Place } from "../support/svc.ts";
 import { row } from "./row.ts";
 import { eventually, exists, firstLine, isTimestamp, ownHome, spawnSvc } from "./shared.ts";
 
@@ -16,25 +16,16 @@ const SYNC = "Synchronous model";
 const AUTH = "Authentication, surface B";
 const ERRORS = "Errors, surface B";
 
-let place: Place;
-let hire: Hire;
-
-Deno.test.beforeAll(async () => {
-  if (!can_run_svc) return;
-  place = new Place();
+const shared = new SharedHire((place) => {
   const dir = place.mkdir("deploy");
   writePolicy(place, {
     deploy_targets: [
       waits("waits", dir),
+      stubborn("stubborn", dir),
       shellTarget("broken", dir, "echo the disk is full >&2; exit 3"),
     ],
   });
-  hire = await Hire.serve(place, { args: ["--allow-private"] });
-});
-Deno.test.afterAll(async () => {
-  await hire?.kill();
-  await place?.[Symbol.asyncDispose]();
-});
+}, { args: ["--allow-private"] });
 
 const WAIT = "sleep 60 & echo $! >child; wait";
 const waits = (name: string, dir: string) => shellTarget(name, dir, WAIT);
@@ -49,10 +40,10 @@ function research(site: Site, more = {}) {
 // ── the command ──────────────────────────────────────────────────────────────────────────────────
 
 row("product", COMMAND, "--addr: listen address; the daemon's own port is another", async () => {
-  assert(hire.port !== hire.daemon_port);
-  const health = await fetch(`http://127.0.0.1:${hire.daemon_port}/v1/health`);
+  assert(shared.hire.port !== shared.hire.daemon_port);
+  const health = await fetch(`http://127.0.0.1:${shared.hire.daemon_port}/v1/health`);
   assertEquals((await health.json()).status, "ok");
-  const { status } = await hire.request("GET", "/v1/health");
+  const { status } = await shared.hire.request("GET", "/v1/health");
   assertEquals(status, 404, "surface A is not on this listener");
 });
 
@@ -74,9 +65,9 @@ row(
 );
 
 row("product", COMMAND, "with a daemon that runs already: a message, exit code 1", async () => {
-  const { code, stderr } = await place.svc(["agent-serve", "--addr", "127.0.0.1:0"]);
+  const { code, stderr } = await shared.place.svc(["agent-serve", "--addr", "127.0.0.1:0"]);
   assertEquals(code, 1);
-  assertStringIncludes(stderr, `pid ${hire.pid}`);
+  assertStringIncludes(stderr, `pid ${shared.hire.pid}`);
   assertStringIncludes(stderr, "end it first");
 });
 
@@ -86,7 +77,7 @@ row(
   "--task-timeout: durations such as 90s; anything else is refused",
   async () => {
     for (const timeout of ["90", "soon", "-5s", "0s"]) {
-      const { code, stderr } = await place.svc(["agent-serve", `--task-timeout=${timeout}`]);
+      const { code, stderr } = await shared.place.svc(["agent-serve", `--task-timeout=${timeout}`]);
       assertEquals(code, 2, stderr);
       assertStringIncludes(stderr, "90s, 10m or 1h");
     }
@@ -98,7 +89,7 @@ row(
   COMMAND,
   "--caps: what is advertised and accepted; an unknown type is refused",
   async () => {
-    const { code, stderr } = await place.svc(["agent-serve", "--caps", "research,brwser"]);
+    const { code, stderr } = await shared.place.svc(["agent-serve", "--caps", "research,brwser"]);
     assertEquals(code, 2);
     assertStringIncludes(stderr, 'did you mean "browser"?');
     await using other = new Place();
@@ -121,7 +112,7 @@ row(
   COMMAND,
   "the bare listener is not to be exposed: tokens, or --insecure",
   async () => {
-    const { code, stderr } = await place.svc(["agent-serve", "--addr", "0.0.0.0:0"]);
+    const { code, stderr } = await shared.place.svc(["agent-serve", "--addr", "0.0.0.0:0"]);
     assertEquals(code, 2);
     assertStringIncludes(stderr, "SVC_SERVE_TOKENS");
     assertStringIncludes(stderr, "--insecure");
@@ -131,10 +122,11 @@ row(
 // ── capabilities ─────────────────────────────────────────────────────────────────────────────────
 
 row("product", CAPABILITIES, "version, task_types, budget_usd, requires_auth; public", async () => {
-  const { status, json } = await hire.request("GET", "/api/capabilities", { token: null });
+  const { status, json } = await shared.hire.request("GET", "/api/capabilities", { token: null });
   assertEquals(status, 200);
   const { version, ...rest } = json;
-  assertEquals(typeof version, "string");
+  const health = await fetch(`http://127.0.0.1:${shared.hire.daemon_port}/v1/health`);
+  assertEquals(version, (await health.json()).version);
   assertEquals(rest, {
     task_types: ["research", "browser", "deploy", "code"],
     budget_usd: 5,
@@ -151,7 +143,7 @@ row(
   async () => {
     await using site = new Site(heronPage);
     const body = research(site, { description: "Say what a heron does.", effort: "standard" });
-    const { status, json } = await hire.request("POST", "/api/task", { body });
+    const { status, json } = await shared.hire.request("POST", "/api/task", { body });
     assertEquals(status, 200);
     assertEquals([json.status, json.task_type], ["completed", "research"], JSON.stringify(json));
     assertStringIncludes(json.summary, "The grey heron stands still for hours");
@@ -160,7 +152,7 @@ row(
 
 row("product", RECORD, "id, timestamps, summary, size; read again by its id", async () => {
   await using site = new Site(heronPage);
-  const record = await hire.task(research(site));
+  const record = await shared.hire.task(research(site));
   assertMatch(record.id, /^t-/);
   for (const name of ["created_at", "started_at", "completed_at"]) {
     assert(isTimestamp(record[name]), name);
@@ -168,12 +160,12 @@ row("product", RECORD, "id, timestamps, summary, size; read again by its id", as
   assert(record.created_at <= record.started_at && record.started_at <= record.completed_at);
   assertEquals(record.size, new TextEncoder().encode(record.summary).length);
   assertEquals(record.error, undefined);
-  const { status, json } = await hire.request("GET", `/api/task/${record.id}`);
+  const { status, json } = await shared.hire.request("GET", `/api/task/${record.id}`);
   assertEquals([status, json], [200, record]);
 });
 
 row("product", STATUS, "running to failed: error says what went wrong", async () => {
-  const record = await hire.task({
+  const record = await shared.hire.task({
     task_type: "deploy",
     query: "deploy it",
     extra: { target: "broken" },
@@ -185,13 +177,17 @@ row("product", STATUS, "running to failed: error says what went wrong", async ()
 });
 
 row("product", SYNC, "a client that aborts cancels the task: its processes are gone", async () => {
-  const { child, stop, asking } = await waitingTask(hire, "waits", join(place.dir, "deploy"));
-  stop.abort();
-  await asking;
-  assert(await gone(child, 1_000), "a child process of the executor lives on");
-  const { stdout } = await place.svc(["task", "list", "--json"]);
-  const [newest] = JSON.parse(stdout).tasks;
-  assertEquals([newest.status, newest.error], ["failed", "cancelled by the client"]);
+  for (const target of ["waits", "stubborn"]) {
+    const dir = join(shared.place.dir, "deploy");
+    const { child, stop, asking } = await waitingTask(shared.hire, target, dir);
+    stop.abort();
+    await asking;
+    assert(await gone(child), "a child process of the executor lives on");
+    Deno.removeSync(join(dir, "child"));
+    const { stdout } = await shared.place.svc(["task", "list", "--json"]);
+    const [newest] = JSON.parse(stdout).tasks;
+    assertEquals([newest.status, newest.error], ["failed", "cancelled by the client"]);
+  }
 });
 
 row("product", ERRORS, "task timeout: the answer comes at the deadline", async () => {
@@ -222,7 +218,7 @@ async function waitingTask(hire: Hire, target: string, dir: string) {
 
 row("product", AUTH, "X-Svc-Bearer with any of the listed tokens", async () => {
   for (const token of TOKENS) {
-    const { status } = await hire.request("GET", "/api/task/t-none", { token });
+    const { status } = await shared.hire.request("GET", "/api/task/t-none", { token });
     assertEquals(status, 404, "past the token");
   }
 });
@@ -231,7 +227,7 @@ row("product", AUTH, "a missing or wrong token gives 401", async () => {
   for (const token of [null, "", "wrong", `${TOKENS[0]}x`, TOKENS[0].slice(0, -1), TOKENS.join()]) {
     for (const [method, path] of [["POST", "/api/task"], ["GET", "/api/task/t-none"]]) {
       const body = method === "POST" ? { task_type: "research", query: "x" } : undefined;
-      const { status, json } = await hire.request(method, path, { token, body });
+      const { status, json } = await shared.hire.request(method, path, { token, body });
       assertEquals([status, json.error.code], [401, "unauthenticated"], `${method} ${token}`);
     }
   }
@@ -246,6 +242,7 @@ row("product", AUTH, "an empty token list disables authentication, and warns", a
   assertEquals((await open.task(research(site))).status, "completed");
   assertEquals(await open.stop(), 0);
   assertStringIncludes(await open.log, "SVC_SERVE_TOKENS is empty");
+  assert(!(await open.log).includes("Uncaught"), "what reads pages has broken");
 });
 
 row("product", RECORD, "records are kept: read again after a restart", async () => {

@@ -1,7 +1,7 @@
 /** A daemon that takes tasks for hire, and a client that hires it. */
 import { join } from "@std/path";
 import { TextLineStream, toText } from "@std/streams";
-import { type Place, svcCommand } from "./svc.ts";
+import { can_run_svc, Place, svcCommand } from "./svc.ts";
 
 // deno-lint-ignore no-explicit-any -- tests look at what they expect
 type Json = any;
@@ -33,6 +33,8 @@ export interface HireServeOptions {
   /** Of SVC_SERVE_TOKENS. */
   tokens?: readonly string[];
   env?: Record<string, string>;
+  /** How many files and connections it may have open; as many as this process by default. */
+  descriptors?: number;
 }
 
 /** A running `svc serve --enable-agent-routes`. */
@@ -66,11 +68,21 @@ export class Hire implements AsyncDisposable {
 
   /** Starts it and waits until it listens. @throws with what it said when it does not. */
   static async serve(place: Place, options: HireServeOptions = {}): Promise<Hire> {
-    const { args = [], tokens = TOKENS, env = {} } = options;
+    const { args = [], tokens = TOKENS, env = {}, descriptors } = options;
+    const limit = descriptors === undefined ? "" : `ulimit -n ${descriptors}; `;
     const [program, first] = svcCommand();
     const routes = ["--enable-agent-routes", "--addr", "127.0.0.1:0", ...args];
-    const child = new Deno.Command(program, {
-      args: [...first, "serve", "--emit-port-stdout", ...routes],
+    const child = new Deno.Command("/bin/sh", {
+      args: [
+        "-c",
+        `${limit}exec "$@"`,
+        "sh",
+        program,
+        ...first,
+        "serve",
+        "--emit-port-stdout",
+        ...routes,
+      ],
       env: {
         ...place.env,
         TMPDIR: place.mkdir("tmp"),
@@ -171,6 +183,38 @@ export class Hire implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.kill();
+  }
+}
+
+/** A daemon that takes tasks for hire, shared by the tests of one file. */
+export class SharedHire {
+  #place: Place | undefined;
+  #hire: Hire | undefined;
+
+  /**
+   * Starts it before the file's first test and ends it after the last.
+   *
+   * @param prepare puts into the place what the daemon is to find.
+   */
+  constructor(prepare: (place: Place) => void, options: HireServeOptions) {
+    Deno.test.beforeAll(async () => {
+      if (!can_run_svc) return;
+      this.#place = new Place();
+      prepare(this.#place);
+      this.#hire = await Hire.serve(this.#place, options);
+    });
+    Deno.test.afterAll(async () => {
+      await this.#hire?.kill();
+      await this.#place?.[Symbol.asyncDispose]();
+    });
+  }
+
+  get place(): Place {
+    return this.#place!;
+  }
+
+  get hire(): Hire {
+    return this.#hire!;
   }
 }
 

@@ -33,6 +33,15 @@ export async function rawHttp(
   return { ...response, body: text };
 }
 
+/** Sends bytes as they are; all that comes back until the server closes the connection. */
+export async function rawExchange(port: number, data: string | Uint8Array): Promise<string> {
+  using conn = await Deno.connect({ hostname: "127.0.0.1", port });
+  const sending = writeAll(conn, data).catch(() => {});
+  const text = decoder.decode(await new Received(conn).rest());
+  await sending;
+  return text;
+}
+
 /** The frames of a WebSocket. */
 export interface Frame {
   opcode: number;

@@ -1,0 +1,161 @@
+/** The doors of a daemon: loopback HTTP, the local socket and, where they are asked for, agent routes. */
+import { deadline } from "@std/async";
+import { Guards } from "../doors/guards.ts";
+import { BODY_MAX, httpDoor } from "../doors/http.ts";
+import { serveSocket } from "../doors/socket.ts";
+import type { HireOptions } from "../hire/listener.ts";
+import type { HttpListener } from "../platform/http_listener.ts";
+import type { McpHost } from "../mcp/server_host.ts";
+import type { Lock } from "../platform/lock.ts";
+import type { Log } from "../platform/log.ts";
+import type { HomePaths } from "../platform/paths.ts";
+import { isInOtherNamespace, type tcpPeerFinder } from "../platform/tcp_peer.ts";
+import type { TaskEngine } from "../tasks/engine.ts";
+import type { Dispatcher } from "../verbs/define.ts";
+import type { Discovery } from "../verbs/services.ts";
+import { PROTOCOL_VERSION, VERSION } from "../version.ts";
+import type { Config } from "./config.ts";
+import { keepPort, lastPort } from "./last_port.ts";
+import { listenAgain, listenHttp } from "./listen.ts";
+import { listenLocal } from "./listen_local.ts";
+
+/** Where a daemon listens. */
+export interface DoorOptions {
+  hostname: string;
+  /** 0 picks a free port. */
+  port: number;
+  /** How tasks are taken for hire; not at all by default. */
+  hire?: HireOptions;
+}
+
+export interface DoorParts extends DoorOptions {
+  paths: HomePaths;
+  /** The daemon's own, which it holds. */
+  lock: Lock;
+  uid: number;
+  /** Of the daemon's own surface. */
+  token: string;
+  /** Tokens of those who may hire. */
+  hire_tokens: readonly string[];
+  dispatcher: Dispatcher;
+  log: Log;
+  config(): Config;
+  tasks(): Promise<TaskEngine>;
+  stopping(): boolean;
+  /** Told of the daemon's own address before the first request is answered. */
+  onListening(discovery: Discovery): void;
+  /** Tells who is at the other end of a loopback connection; undefined where nobody can. */
+  findPeer(): ReturnType<typeof tcpPeerFinder>;
+}
+
+export interface Doors {
+  readonly discovery: Discovery;
+  /** Where tasks are taken for hire, if they are. */
+  readonly hire_port?: number;
+  /** Goes by the configuration as it is now. */
+  reconfigure(): void;
+  /** Lets the answers that are on their way out; what is still open then is cut off. */
+  close(): Promise<void>;
+}
+
+/** How long answers and events that are on their way may take when the daemon stops. */
+const DRAIN_MS = 1_000;
+
+/**
+ * Opens the doors. Whoever has them writes the discovery file; closing them removes it.
+ *
+ * @throws {SvcError} conflict when an address is taken; permission_denied for a socket that is not ours.
+ */
+export async function openDoors(parts: DoorParts): Promise<Doors> {
+  const { paths, lock, log, dispatcher, token, config, stopping } = parts;
+  using cleanup = new DisposableStack();
+  let { port } = parts;
+  let mcp: Promise<McpHost> | undefined;
+  const mcpHost = () =>
+    mcp ??= import("../mcp/server_host.ts").then(({ McpHost }) =>
+      new McpHost(dispatcher, BODY_MAX)
+    );
+  const newGuards = () =>
+    new Guards({ port, token, allowed_origins: config().http.allowed_origins });
+  let guards: Guards;
+  const http = httpDoor({
+    dispatcher,
+    guards: () => guards,
+    stopping,
+    log,
+    mcp: async (request) => await (await mcpHost()).handle(request),
+    sameUser: (peer_port) => isSameUser(parts, peer_port, port),
+  });
+  const { hostname } = parts;
+  const server = port === 0
+    ? listenAgain({ hostname, log }, lastPort(lock), http.handle)
+    : listenHttp({ hostname, port, log }, http.handle);
+  cleanup.defer(() => void server.close());
+  port = server.port;
+  keepPort(lock, port);
+  guards = newGuards();
+  const discovery: Discovery = {
+    pid: Deno.pid,
+    sock: paths.socket,
+    port,
+    token,
+    version: VERSION,
+    protocol_version: PROTOCOL_VERSION,
+  };
+  parts.onListening(discovery);
+  const hire = await openAgentRoutes(parts);
+  cleanup.defer(() => void hire?.close());
+  const listener = await listenLocal(parts);
+  const socket = serveSocket(listener, {
+    dispatcher,
+    serveMcp: async (options, send) => await (await mcpHost()).connect(options, send),
+    log,
+  });
+  cleanup.defer(() => void socket.close());
+  cleanup.move();
+
+  return {
+    discovery,
+    hire_port: hire?.port,
+    reconfigure: () => void (guards = newGuards()),
+    async close() {
+      http.close();
+      await mcp?.then((host) => host.close(), () => {});
+      await deadline(Promise.all([socket.close(), server.close(), hire?.close()]), DRAIN_MS)
+        .catch(() => {});
+      for (const path of [paths.discovery, paths.socket]) {
+        await Deno.remove(path).catch(() => {});
+      }
+      keepPort(lock, undefined);
+    },
+  };
+}
+
+function isSameUser({ findPeer, uid, config }: DoorParts, peer_port: number, port: number) {
+  const find = findPeer();
+  if (find === undefined) return true;
+  const peer = find(peer_port, port);
+  if (peer?.uid !== uid) return false;
+  const { sandbox, acp } = config();
+  const reached = sandbox.network || Object.values(acp).some(({ network }) => network);
+  // With the network on, what runs in the sandbox reaches this port, under our own uid.
+  return !reached || isInOtherNamespace(peer.inode) === false;
+}
+
+async function openAgentRoutes(parts: DoorParts): Promise<HttpListener | undefined> {
+  const { hire: options, hire_tokens, log, tasks, config, stopping } = parts;
+  if (options === undefined) return undefined;
+  const { openHire } = await import("../hire/listener.ts");
+  const hire = openHire({
+    ...options,
+    tokens: hire_tokens,
+    version: VERSION,
+    log,
+    engine: tasks,
+    budget_usd: () => config().tasks.budget_usd,
+    allowed_origins: () => config().http.allowed_origins,
+    stopping,
+  });
+  log.info("hired tasks are served", { hostname: hire.hostname, port: hire.port });
+  return hire;
+}

@@ -16,7 +16,14 @@ interface Command extends Words {
   load(): Promise<{ run(argv: string[]): Promise<number> }>;
 }
 
-const HIRE_FLAGS = ["--addr", "--task-timeout", "--caps", "--insecure", "--allow-private"];
+const HIRE_FLAGS = [
+  "--addr",
+  "--task-timeout",
+  "--caps",
+  "--public-url",
+  "--insecure",
+  "--allow-private",
+];
 const SERVE_FLAGS = ["--port", "--emit-port-stdout", "--enable-agent-routes", ...HIRE_FLAGS];
 
 /** Every command; `svc completions` offers the words of this table. */
@@ -28,7 +35,7 @@ export const COMMANDS: Readonly<Record<string, Command>> = {
   },
   serve: {
     summary: "run the daemon in the foreground",
-    flags: [...SERVE_FLAGS, "--status", "--json"],
+    flags: [...SERVE_FLAGS, "--install", "--uninstall", "--status", "--json"],
     commands: { restart: { flags: ["--json"] } },
     load: () => import("./serve.ts"),
   },
@@ -36,6 +43,11 @@ export const COMMANDS: Readonly<Record<string, Command>> = {
     summary: "open the web app in your browser",
     flags: ["--print"],
     load: () => import("./open.ts"),
+  },
+  desktop: {
+    summary: "open the app in a window of its own",
+    flags: ["--start-at-login", "--json"],
+    load: () => import("./desktop.ts"),
   },
   ctl: {
     summary: "look at and steer the running daemon",
@@ -68,6 +80,11 @@ export const COMMANDS: Readonly<Record<string, Command>> = {
     flags: ["--caps", "--safe-names"],
     load: () => import("./mcp_serve.ts"),
   },
+  acp: {
+    summary: "serve editors that speak the Agent Client Protocol",
+    flags: ["--model", "--approve"],
+    load: () => import("./acp.ts"),
+  },
   task: {
     summary: "run a task and see what came of it",
     flags: ["--json"],
@@ -78,6 +95,7 @@ export const COMMANDS: Readonly<Record<string, Command>> = {
       list: { flags: ["--state"] },
       get: {},
       cancel: {},
+      worker: { flags: ["--workers", "--caps", "--allow-private"] },
     },
     load: () => import("./task.ts"),
   },
@@ -85,6 +103,19 @@ export const COMMANDS: Readonly<Record<string, Command>> = {
     summary: "check that everything svc needs is well",
     flags: ["--json"],
     load: () => import("./doctor.ts"),
+  },
+  update: {
+    summary: "put the newest release in the place of the installed binary",
+    flags: [
+      "--check",
+      "--channel",
+      "--manifest-url",
+      "--allow-downgrade",
+      "--rollback",
+      "--restart",
+      "--json",
+    ],
+    load: () => import("./update.ts"),
   },
   completions: {
     summary: "print a completion script for your shell",

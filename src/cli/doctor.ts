@@ -4,6 +4,7 @@ import { examine } from "../doctor/examine.ts";
 import { parseFlags, UsageError } from "./args.ts";
 import { painter, wantsColour } from "./chat_render.ts";
 import { env, ownPaths } from "./environment.ts";
+import { restartInstalled } from "./restart_installed.ts";
 
 const HELP = `Checks that everything svc needs is well. Nothing is changed.
 
@@ -32,8 +33,7 @@ export async function run(argv: string[]): Promise<number> {
   const outdated = findings.some(({ hint }) => hint === RESTART_HINT);
   if (outdated && Deno.stdin.isTerminal() && Deno.stdout.isTerminal()) {
     if (confirm("Restart the daemon now?")) {
-      const { restart } = await import("./serve_control.ts");
-      return await restart({ paths, env, json: false });
+      return await restartInstalled(paths);
     }
   }
   return ok ? 0 : 1;

@@ -19,6 +19,7 @@ Usage: svc task run <type> <words …> [--effort <effort>] [--extra <json>] [--w
        svc task list [--state queued|running|completed|failed] [--json]
        svc task get <task_id> [--json]
        svc task cancel <task_id> [--json]
+       svc task worker [--workers <n>] [--caps <types>] [--allow-private] [--json]
 
   <type>              ${TASK_TYPES.join(", ")}
   --effort <effort>   ${EFFORTS.join(", ")}; standard by default
@@ -30,15 +31,22 @@ Usage: svc task run <type> <words …> [--effort <effort>] [--extra <json>] [--w
   --json              machine-readable output
 
 \`svc task run\` waits for the end; the exit code is 0 for a task that is completed, else 1. It
-starts the daemon when none runs.`;
+starts the daemon when none runs.
 
-const ACTIONS: Record<string, Handler> = { run: runTask, list, get, cancel };
+\`svc task worker\` runs what daemons on this or other machines take, where tasks are kept on NATS
+([tasks] engine = "nats"). It listens nowhere. Ctrl-C lets its tasks finish, or hands them over.
+
+  --workers <n>       tasks of the queue that it runs at once, 1 to 64
+  --caps <types>      the types of tasks it runs, comma-separated; all by default
+  --allow-private     let hired tasks reach loopback and private addresses`;
+
+const ACTIONS: Record<string, Handler> = { run: runTask, list, get, cancel, worker };
 
 /** Runs `svc task`. */
 export async function run(argv: string[]): Promise<number> {
   const flags = parseFlags(argv, {
-    boolean: ["json"],
-    string: ["effort", "extra", "workdir", "url", "model", "timeout", "state"],
+    boolean: ["json", "allow-private"],
+    string: ["workers", "caps", "effort", "extra", "workdir", "url", "model", "timeout", "state"],
   });
   if (flags.boolean.help) {
     console.log(HELP);
@@ -112,6 +120,11 @@ async function cancel({ boolean }: Flags, [task_id]: string[]): Promise<number> 
   if (boolean.json) return print(task);
   console.log(`cancelled ${task_id}`);
   return 0;
+}
+
+async function worker(flags: Flags): Promise<number> {
+  const { runWorker } = await import("./task_worker.ts");
+  return await runWorker(flags);
 }
 
 function show({ summary, verification = [], artifacts = [], ...task }: TaskRecord): void {

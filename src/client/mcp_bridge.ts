@@ -6,15 +6,16 @@ import { deadline, delay } from "@std/async";
 import { TextLineStream } from "@std/streams";
 import { messageOf, SvcError, toSvcError } from "../platform/errors.ts";
 import { LineWriter } from "../platform/line_writer.ts";
+import type { LocalConn } from "../platform/local_socket.ts";
 import { McpConversation, type McpMessage } from "./mcp_conversation.ts";
 
 export interface McpBridgeOptions {
   /** What the daemon is told about this client. */
   client: { caps?: string; safe_names: boolean };
   /** Connects to the running daemon; undefined when none answers. */
-  dial(): Promise<Deno.UnixConn | undefined>;
+  dial(): Promise<LocalConn | undefined>;
   /** Connects to the running daemon, or to one that it starts. */
-  dialOrStart(): Promise<Deno.UnixConn>;
+  dialOrStart(): Promise<LocalConn>;
   /** The client's messages, a line each. */
   input: AsyncIterable<string>;
   output: LineWriter;
@@ -36,10 +37,10 @@ const LAST_ANSWERS_MS = 30_000;
 /** A connection that has turned to MCP. */
 class Link {
   readonly writer: LineWriter;
-  readonly #conn: Deno.UnixConn;
+  readonly #conn: LocalConn;
   readonly #lines: AsyncIterator<string>;
 
-  constructor(conn: Deno.UnixConn) {
+  constructor(conn: LocalConn) {
     this.#conn = conn;
     this.writer = new LineWriter(conn, () => this.close());
     const lines = conn.readable.pipeThrough(new TextDecoderStream())
@@ -97,7 +98,7 @@ export class McpBridge {
    * @throws {SvcError} when there is no daemon to begin with, or one that does not know this.
    */
   async run(): Promise<void> {
-    let conn: Deno.UnixConn | undefined = await this.#options.dialOrStart();
+    let conn: LocalConn | undefined = await this.#options.dialOrStart();
     const reading = this.#readInput();
     for (; conn !== undefined; conn = await this.#dialAgain()) {
       await this.#carry(new Link(conn));
@@ -217,7 +218,7 @@ export class McpBridge {
   // ── between two daemons ──────────────────────────────────────────────────────────────────────
 
   /** The next daemon's connection; undefined when the client says no more. */
-  async #dialAgain(): Promise<Deno.UnixConn | undefined> {
+  async #dialAgain(): Promise<LocalConn | undefined> {
     const { dial, dialOrStart, notice } = this.#options;
     const since = performance.now();
     while (!this.#over) {

@@ -1,6 +1,7 @@
 /** A JSON-RPC client over the local socket. */
 import { TextLineStream } from "@std/streams";
 import { SvcError } from "../platform/errors.ts";
+import type { LocalConn } from "../platform/local_socket.ts";
 
 /** An event as `$/event` pushes it. */
 export interface EventParams {
@@ -30,7 +31,7 @@ interface Answer {
 }
 
 export class RpcClient {
-  readonly #conn: Deno.UnixConn;
+  readonly #conn: LocalConn;
   #next_id = 1;
   #calls = new Map<number, PromiseWithResolvers<unknown>>();
   #writing: Promise<void> = Promise.resolve();
@@ -42,7 +43,7 @@ export class RpcClient {
   /** Resolves when the connection is gone. */
   readonly closed: Promise<void>;
 
-  constructor(conn: Deno.UnixConn) {
+  constructor(conn: LocalConn) {
     this.#conn = conn;
     this.closed = this.#read();
   }

@@ -1,7 +1,7 @@
 /**
  * `cortex/curator-audit.jsonl`: one record for each automatic write of the memory (product.md,
- * daemon-level files). Append-only; a record is on the disk when {@linkcode AuditTrail.append}
- * returns.
+ * daemon-level files), and for each change of an entry. Append-only; a record is on the disk when
+ * {@linkcode AuditTrail.append} returns.
  */
 import { dirname } from "@std/path";
 import { checkPrivate, ensurePrivateDir, syncDir } from "../platform/files.ts";
@@ -13,8 +13,17 @@ export interface AuditRecord {
   category: string;
   /** SHA-256 of the entry's content, in hex. */
   content_sha: string;
-  /** The person's message that it came from. */
+  /** The person's message that it came from, or {@linkcode EDITED}. */
   source_msg_id: string;
+}
+
+/** The source of what a client made of an entry that was there. */
+export const EDITED = "edited";
+
+/** Some records, and where those before them are. */
+export interface AuditPage {
+  records: AuditRecord[];
+  next_cursor?: string;
 }
 
 /** More than any record takes. */
@@ -65,6 +74,25 @@ export class AuditTrail {
     for await (const { line, whole } of readLines(this.#path, 0, size)) {
       if (whole) yield JSON.parse(line);
     }
+  }
+
+  /**
+   * The last records, oldest first.
+   *
+   * @param options.cursor the `next_cursor` of a page: those before that page.
+   */
+  async page({ limit, cursor }: { limit: number; cursor?: string }): Promise<AuditPage> {
+    const end = cursor === undefined ? Infinity : Number(cursor);
+    const records: AuditRecord[] = [];
+    let read = 0;
+    for await (const record of this.records()) {
+      if (read === end) break;
+      read++;
+      records.push(record);
+      if (records.length > limit) records.shift();
+    }
+    const first = read - records.length;
+    return { records, ...(first > 0 ? { next_cursor: String(first) } : {}) };
   }
 }
 

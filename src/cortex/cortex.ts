@@ -7,9 +7,9 @@ import { messageOf, SvcError } from "../platform/errors.ts";
 import type { Log } from "../platform/log.ts";
 import type { Model, Usage } from "../agent/models/model.ts";
 import type { Session, Turn } from "../session/session.ts";
-import { type AuditRecord, AuditTrail } from "./audit.ts";
+import { type AuditPage, AuditTrail } from "./audit.ts";
 import { Curators } from "./curators.ts";
-import type { Proposal, Reader } from "./entry.ts";
+import type { Changes, Entry, Proposal, Reader } from "./entry.ts";
 import { CURATOR, type Lobe, type LobeName, LOBES, RECALLER, SUMMARIES } from "./lobes.ts";
 import { Memory, type Recalled, type Written } from "./memory.ts";
 import { memoryFor, type PromptMemory } from "./prompt.ts";
@@ -126,6 +126,17 @@ export class Cortex {
     return written;
   }
 
+  /**
+   * Makes another of an entry, for a client.
+   *
+   * @param session whose entry it is from now on, in scope Session or Worker.
+   * @throws {SvcError} as {@linkcode Memory.update}.
+   */
+  update(entry_id: string, changes: Changes, session?: Session): Promise<Entry> {
+    const reader = session && { ...readerOf(session), trusted: true };
+    return this.#use((memory) => memory.update(entry_id, changes, reader));
+  }
+
   /** Finds entries about a text: those that a session sees, or without one all. */
   recall(text: string, limit: number, session?: Session): Promise<Recalled[]> {
     const reader = session && readerOf(session);
@@ -143,14 +154,14 @@ export class Cortex {
     return this.#read(none, (memory) => memory.query(options));
   }
 
-  /** The last `limit` records of automatic writes, oldest first. */
-  async audit(limit: number): Promise<AuditRecord[]> {
-    const last: AuditRecord[] = [];
-    for await (const record of this.#audit.records()) {
-      last.push(record);
-      if (last.length > limit) last.shift();
-    }
-    return last;
+  /** Lists entries; see {@linkcode Memory.list}. */
+  list(options: Parameters<Memory["list"]>[0]): Promise<ReturnType<Memory["list"]>> {
+    return this.#read({ entries: [] }, (memory) => memory.list(options));
+  }
+
+  /** Records of automatic writes and changes; see {@linkcode AuditTrail.page}. */
+  audit(options: { limit: number; cursor?: string }): Promise<AuditPage> {
+    return this.#audit.page(options);
   }
 
   // ── lobes ────────────────────────────────────────────────────────────────────────────────────

@@ -23,7 +23,7 @@ export type Category = typeof CATEGORIES[number];
 export const SCOPES = ["Session", "Worker", "AllSessions", "Global", "Always"] as const;
 export type Scope = typeof SCOPES[number];
 
-/** One thing that is remembered. It is never changed, only forgotten. */
+/** One thing that is remembered. Only a client changes it; whatever works by itself adds another. */
 export interface Entry {
   /** `mem_` and a ULID. */
   entry_id: string;
@@ -36,7 +36,7 @@ export interface Entry {
   /** SHA-256 of the content, in hex. */
   content_sha: string;
   created_at: string;
-  /** When it was last remembered again. */
+  /** When it was last remembered again, or changed. */
   updated_at: string;
 }
 
@@ -47,6 +47,9 @@ export interface Proposal {
   scope?: Scope;
   tags?: string[];
 }
+
+/** What of an entry is to be another. */
+export type Changes = Partial<Proposal>;
 
 /** The session that remembers or recalls. */
 export interface Reader {

@@ -1,19 +1,20 @@
 /** The durable memory: what is written to it, under which rules, and how it is found again. */
 import { createHash } from "node:crypto";
 import { messageOf, SvcError } from "../platform/errors.ts";
-import type { AuditTrail } from "./audit.ts";
-import { credentialIn } from "./credentials.ts";
+import { type AuditTrail, EDITED } from "./audit.ts";
 import {
+  type Category,
+  type Changes,
   type Entry,
   keyOf,
-  mayWrite,
-  ownerOf,
   type Proposal,
   type Reader,
   type Scope,
   visibleTo,
 } from "./entry.ts";
-import type { Found, MemoryStore } from "./store.ts";
+import { byScore } from "./ranking.ts";
+import { requireNoCredential, requireOwner } from "./rules.ts";
+import type { MemoryStore } from "./store.ts";
 import { searchTerms, wordsOf } from "./words.ts";
 
 export interface MemoryParts {
@@ -45,8 +46,6 @@ export interface MemoryEntry {
 export const ENTRIES_MAX = 50_000;
 /** What is looked at to pick the best: entries that fit equally well are put in order by hand. */
 const CANDIDATES = 200;
-/** Scores that differ by less are taken as equal. */
-const SCORE_STEP = 0.05;
 
 export class Memory {
   readonly #store: MemoryStore;
@@ -102,19 +101,45 @@ export class Memory {
       owner: requireOwner(into, reader),
       content,
       tags,
-      content_sha: createHash("sha256").update(content).digest("hex"),
+      content_sha: shaOf(content),
       created_at: now,
       updated_at: now,
     };
-    try {
-      return this.#write(entry, source_msg_id);
-    } catch (cause) {
-      if (cause instanceof SvcError) throw cause;
-      throw new SvcError("internal", `the memory cannot be written: ${messageOf(cause)}`, {
-        hint: "free disk space or mend the home of svc, then try again",
-        cause,
+    return requireWritten(() => this.#write(entry, source_msg_id));
+  }
+
+  /**
+   * Makes another of an entry; what is not said stays. The change has its audit record.
+   *
+   * @param reader the session that it belongs to from now on, in scope Session or Worker.
+   * @throws {SvcError} not_found; conflict when another entry says the same; else as
+   * {@linkcode Memory.remember}.
+   */
+  update(entry_id: string, changes: Changes, reader?: Reader): Entry {
+    // What it is was perhaps decided, and had no room until now.
+    requireWritten(() => this.#releaseAudited());
+    const before = this.#store.entry(entry_id) ?? notFound(entry_id);
+    const { content, category, scope, tags } = { ...before, ...changes };
+    requireNoCredential([content, ...tags].join("\n"));
+    const stays = scope === before.scope && reader === undefined;
+    const entry: Entry = {
+      ...before,
+      content,
+      category,
+      scope,
+      tags,
+      owner: stays ? before.owner : requireOwner(scope, reader),
+      content_sha: shaOf(content),
+      updated_at: after(before.updated_at),
+    };
+    const same = this.#store.same(entry);
+    if (same !== undefined && same !== entry_id) {
+      throw new SvcError("conflict", `entry ${same} says the same`, {
+        hint: "forget one of the two",
       });
     }
+    requireWritten(() => this.#writeAudited(entry, EDITED));
+    return entry;
   }
 
   #write(entry: Entry, source_msg_id: string | undefined): Written {
@@ -137,7 +162,7 @@ export class Memory {
    */
   #writeAudited(entry: Entry, source_msg_id: string): void {
     this.#store.hold(entry);
-    const { entry_id, category, content_sha, created_at: ts } = entry;
+    const { entry_id, category, content_sha, updated_at: ts } = entry;
     try {
       this.#audit.append({ ts, entry_id, category, content_sha, source_msg_id });
     } catch (error) {
@@ -166,10 +191,11 @@ export class Memory {
   async #settle(): Promise<void> {
     const held = this.#store.held();
     if (held.length === 0) return;
-    const ids = new Set<string>();
-    for await (const { entry_id } of this.#audit.records()) ids.add(entry_id);
-    this.#dropUnaudited(held.filter(({ entry_id }) => !ids.has(entry_id)));
-    this.#audited = held.filter(({ entry_id }) => ids.has(entry_id));
+    const audited = new Set<string>();
+    for await (const { ts, entry_id } of this.#audit.records()) audited.add(`${ts} ${entry_id}`);
+    const isAudited = ({ updated_at, entry_id }: Entry) => audited.has(`${updated_at} ${entry_id}`);
+    this.#dropUnaudited(held.filter((entry) => !isAudited(entry)));
+    this.#audited = held.filter(isAudited);
     try {
       this.#releaseAudited();
     } catch {
@@ -179,10 +205,8 @@ export class Memory {
 
   /** Forgets an entry for good. @throws {SvcError} not_found. */
   forget(entry_id: string): void {
-    if (this.#store.remove(entry_id)) return;
-    throw new SvcError("not_found", `the memory has no entry ${JSON.stringify(entry_id)}`, {
-      hint: "cortex.recall and memory.query show the entries",
-    });
+    if (!this.#store.remove(entry_id)) notFound(entry_id);
+    this.#audited = this.#audited.filter((entry) => entry.entry_id !== entry_id);
   }
 
   // ── reading ──────────────────────────────────────────────────────────────────────────────────
@@ -201,6 +225,24 @@ export class Memory {
       .sort(byScore)
       .slice(0, limit)
       .map(({ rank: _, ...entry }) => entry);
+  }
+
+  /**
+   * Lists entries, those written or changed last first.
+   *
+   * @param cursor the `next_cursor` of the page before.
+   */
+  list(
+    { cursor, ...options }: {
+      scope?: Scope;
+      category?: Category;
+      limit: number;
+      cursor?: string;
+    },
+  ): { entries: Entry[]; next_cursor?: string } {
+    const before = cursor === undefined ? undefined : Number(cursor);
+    const { entries, next } = this.#store.list({ ...options, before });
+    return { entries, ...(next === undefined ? {} : { next_cursor: String(next) }) };
   }
 
   /** The entries that belong into every prompt, the newest first. */
@@ -239,44 +281,34 @@ export class Memory {
   }
 }
 
-function requireNoCredential(text: string): void {
-  const credential = credentialIn(text);
-  if (credential === undefined) return;
-  throw new SvcError("validation", `not remembered: the text looks like ${credential}`, {
-    hint: "the memory keeps no credentials; say where it is kept instead",
-  });
+function shaOf(content: string): string {
+  return createHash("sha256").update(content).digest("hex");
 }
 
-function requireOwner(scope: Scope, reader: Reader | undefined): string {
-  if (reader === undefined) {
-    if (scope !== "Session" && scope !== "Worker") return "";
-    throw new SvcError("validation", `an entry of scope ${scope} belongs to a session`, {
-      hint: "name it with session_id, or choose AllSessions, Global or Always",
+/** Now, or a moment after `at` where the clock was set back: a change is later than what it changes. */
+function after(at: string): string {
+  return new Date(Math.max(Date.now(), Date.parse(at) + 1)).toISOString();
+}
+
+/** Does what writes. @throws {SvcError} internal for what the system says. */
+function requireWritten<T>(write: () => T): T {
+  try {
+    return write();
+  } catch (cause) {
+    if (cause instanceof SvcError) throw cause;
+    throw new SvcError("internal", `the memory cannot be written: ${messageOf(cause)}`, {
+      hint: "free disk space or mend the home of svc, then try again",
+      cause,
     });
   }
-  if (mayWrite(scope, reader)) return ownerOf(scope, reader);
-  throw new SvcError("permission_denied", `an untrusted session may not write in scope ${scope}`, {
-    hint: "its own scope is Session",
+}
+
+function notFound(entry_id: string): never {
+  throw new SvcError("not_found", `the memory has no entry ${JSON.stringify(entry_id)}`, {
+    hint: "cortex.list shows the entries",
   });
 }
 
 function indexed({ content, tags }: Entry): string[] {
   return wordsOf([content, ...tags].join(" "));
-}
-
-/** What of equal fit is more use: what to beware of, what is wanted, what is the case. */
-const PRIORITY: Record<Entry["category"], number> = {
-  gotcha: 0,
-  anti_pattern: 1,
-  fix: 2,
-  preference: 3,
-  pattern: 4,
-  fact: 5,
-};
-
-function byScore(a: Found & { score: number }, b: Found & { score: number }): number {
-  const step = (score: number) => Math.round(score / SCORE_STEP);
-  return step(b.score) - step(a.score) ||
-    PRIORITY[a.category] - PRIORITY[b.category] ||
-    (a.updated_at < b.updated_at ? 1 : a.updated_at > b.updated_at ? -1 : 0);
 }

@@ -6,7 +6,14 @@ import { TempDir } from "../../tests/support/sessions.ts";
 import { SvcError } from "../platform/errors.ts";
 import { openStateDb, stateDbFiles } from "../platform/state_db.ts";
 import { AuditTrail } from "./audit.ts";
-import { CATEGORIES, type Category, type Reader, type Scope, SCOPES } from "./entry.ts";
+import {
+  CATEGORIES,
+  type Category,
+  type Changes,
+  type Reader,
+  type Scope,
+  SCOPES,
+} from "./entry.ts";
 import { Memory } from "./memory.ts";
 import { MemoryStore } from "./store.ts";
 
@@ -282,6 +289,94 @@ test("a crash before the record undoes the write, one after it completes it", as
   const found = (await it.open()).query({ scope: "AllSessions", limit: 9 }).entries;
   assertEquals(found.map(({ value }) => value), ["kept", "mem_after"]);
   assertEquals(await it.audited(), ["mem_after"]);
+});
+
+test("an entry is changed in place: found by its new words, gone with its old ones", async (it) => {
+  const memory = await it.open();
+  const remember = (content: string) => memory.remember({ content, category: "fact" }).entry;
+  const { entry_id, created_at, updated_at } = remember("the dromedary sleeps");
+  const changes: Changes = { content: "the camel wakes", scope: "Global", tags: ["zoo"] };
+  const changed = memory.update(entry_id, changes);
+  assertEquals([changed.created_at, changed.category], [created_at, "fact"]);
+  assert(changed.updated_at > updated_at);
+  const [found, ...more] = memory.recall("camel zoo", { limit: 9 });
+  assertEquals([found.entry_id, found.content, found.scope], [
+    entry_id,
+    "the camel wakes",
+    "Global",
+  ]);
+  assertEquals([more, memory.recall("dromedary", { limit: 9 })], [[], []]);
+  assert(!it.bytes().includes("dromedary"), "the old content lies on in the database");
+  assertEquals(await it.audited(), [entry_id]);
+  const [record] = await Array.fromAsync(it.audit.records());
+  assertEquals(
+    [record.ts, record.content_sha, record.source_msg_id],
+    [changed.updated_at, changed.content_sha, "edited"],
+  );
+  assertEquals((await it.open()).list({ limit: 9 }).entries, [changed]);
+});
+
+test("a change that would not do changes nothing", async (it) => {
+  const memory = await it.open();
+  const remember = (content: string) => memory.remember({ content, category: "fact" }).entry;
+  const { entry_id } = remember("one");
+  remember("two");
+  const refused = (code: string, ...args: Parameters<Memory["update"]>) =>
+    assertEquals(assertThrows(() => memory.update(...args), SvcError).code, code);
+  refused("not_found", "mem_none", { content: "x" });
+  refused("conflict", entry_id, { content: "two" });
+  refused("validation", entry_id, { content: "password = hunter22" });
+  refused("validation", entry_id, { scope: "Worker" });
+  assertEquals(contents(memory.list({ limit: 9 }).entries), ["two", "one"]);
+  assertEquals(await it.audited(), []);
+  const owned = memory.update(entry_id, { scope: "Worker" }, reader("a", "/work/one"));
+  assertEquals([owned.scope, owned.owner], ["Worker", "/work/one"]);
+  assertEquals(memory.update(entry_id, { tags: ["t"] }).owner, "/work/one");
+});
+
+test("a crash before the record undoes a change, one after it completes it", async (it) => {
+  let memory = await it.open();
+  const { entry } = memory.remember({ content: "old", category: "fact" }, { source_msg_id: "m" });
+  const hold = async (content: string, updated_at: string) => {
+    const store = new MemoryStore(await openStateDb(it.db_path));
+    const content_sha = "0".repeat(64);
+    store.hold({ ...entry, content, content_sha, updated_at });
+    store.close();
+    return { ts: updated_at, entry_id: entry.entry_id, category: "fact", content_sha };
+  };
+  await hold("before the record", "2999-01-01T00:00:00.000Z");
+  memory = await it.open();
+  assertEquals(contents(memory.list({ limit: 9 }).entries), ["old"]);
+  const record = await hold("after the record", "2999-01-02T00:00:00.000Z");
+  it.audit.append({ ...record, source_msg_id: "edited" });
+  memory = await it.open();
+  assertEquals(contents(memory.list({ limit: 9 }).entries), ["after the record"]);
+  memory.forget(entry.entry_id);
+  assertEquals((await it.open()).list({ limit: 9 }).entries, []);
+});
+
+test("entries and records are listed page by page", async (it) => {
+  const memory = await it.open();
+  for (let n = 0; n < 5; n++) {
+    const category = n % 2 === 0 ? "fact" : "fix";
+    memory.remember({ content: `entry ${n}`, category }, { source_msg_id: `msg_${n}` });
+  }
+  const pages = [];
+  for (let cursor: string | undefined, more = true; more; more = cursor !== undefined) {
+    const { entries, next_cursor } = memory.list({ limit: 2, cursor });
+    pages.push(contents(entries));
+    cursor = next_cursor;
+  }
+  assertEquals(pages, [["entry 4", "entry 3"], ["entry 2", "entry 1"], ["entry 0"]]);
+  assertEquals(contents(memory.list({ limit: 9, category: "fix" }).entries), [
+    "entry 3",
+    "entry 1",
+  ]);
+  const last = await it.audit.page({ limit: 2 });
+  assertEquals(last.records.map((record) => record.source_msg_id), ["msg_3", "msg_4"]);
+  const before = await it.audit.page({ limit: 9, cursor: last.next_cursor });
+  assertEquals(before.records.map((record) => record.source_msg_id), ["msg_0", "msg_1", "msg_2"]);
+  assertEquals(before.next_cursor, undefined);
 });
 
 test("a record that was cut off is cut away by the next", async (it) => {

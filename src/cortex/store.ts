@@ -1,7 +1,7 @@
 /** The memory's tables in `state.db`: entries and their full-text index, what is held back, lobes. */
 import type { DatabaseSync } from "node:sqlite";
 import { type Row, Statements } from "../platform/statements.ts";
-import type { Entry, Scope } from "./entry.ts";
+import type { Category, Entry, Scope } from "./entry.ts";
 
 /** An entry that was found, and how well its words fit: FTS5's bm25, lower is better. */
 export type Found = Entry & { rank: number };
@@ -49,14 +49,49 @@ export class MemoryStore {
     return row?.entry_id as string | undefined;
   }
 
-  /** Forgets an entry for good, in the log too. @returns false when there is none of that id. */
+  /** The entry of that id. */
+  entry(entry_id: string): Entry | undefined {
+    const row = this.#sql.get(`SELECT ${COLUMNS} FROM memory WHERE entry_id = :entry_id`, {
+      entry_id,
+    });
+    return row && toEntry(row);
+  }
+
+  /** The id of the entry that says the same to the same sessions. */
+  same({ scope, owner, category, content_sha }: Entry): string | undefined {
+    const row = this.#sql.get(
+      `SELECT entry_id FROM memory WHERE scope = :scope AND owner = :owner
+         AND category = :category AND content_sha = :content_sha`,
+      { scope, owner, category, content_sha },
+    );
+    return row?.entry_id as string | undefined;
+  }
+
+  /**
+   * Forgets an entry for good, in the log too, and what it was to become.
+   *
+   * @returns false when there is none of that id.
+   */
   remove(entry_id: string): boolean {
+    const there = this.#sql.transaction(() => {
+      const deleted = this.#delete(entry_id);
+      if (deleted) this.drop(entry_id);
+      return deleted;
+    });
+    if (there) this.#emptyLog();
+    return there;
+  }
+
+  #delete(entry_id: string): boolean {
     const { changes } = this.#sql.run("DELETE FROM memory WHERE entry_id = :entry_id", {
       entry_id,
     });
-    if (changes === 0) return false;
+    return changes > 0;
+  }
+
+  /** What is no longer in the database must not lie on in its write-ahead log. */
+  #emptyLog(): void {
     this.#sql.get("PRAGMA wal_checkpoint(TRUNCATE)");
-    return true;
   }
 
   count(): number {
@@ -111,6 +146,31 @@ export class MemoryStore {
     ).map(toEntry);
   }
 
+  /** Up to `limit` entries, those written last first, with what the next page begins at. */
+  list(
+    { scope, category, before, limit }: {
+      scope?: Scope;
+      category?: Category;
+      before?: number;
+      limit: number;
+    },
+  ): { entries: Entry[]; next?: number } {
+    const rows = this.#sql.all(
+      `SELECT seq, ${COLUMNS} FROM memory WHERE seq < :before
+         AND (:scope IS NULL OR scope = :scope) AND (:category IS NULL OR category = :category)
+       ORDER BY seq DESC LIMIT :limit`,
+      {
+        before: before ?? Number.MAX_SAFE_INTEGER,
+        scope: scope ?? null,
+        category: category ?? null,
+        limit: limit + 1,
+      },
+    );
+    const page = rows.slice(0, limit);
+    const next = rows.length > limit ? page.at(-1)!.seq as number : undefined;
+    return { entries: page.map(toEntry), next };
+  }
+
   /** The entries of a scope whose key begins with `prefix`, in order of their keys. */
   byKey(scope: Scope, prefix: string, limit: number): Entry[] {
     return this.#sql.all(
@@ -121,12 +181,12 @@ export class MemoryStore {
     ).map(toEntry);
   }
 
-  // ── automatic writes ─────────────────────────────────────────────────────────────────────────
+  // ── audited writes ───────────────────────────────────────────────────────────────────────────
 
   /** Keeps an entry where nobody sees it until {@linkcode MemoryStore.release}. */
   hold(entry: Entry): void {
     this.#sql.run(
-      "INSERT INTO memory_held (entry_id, entry) VALUES (:entry_id, :entry)",
+      "INSERT OR REPLACE INTO memory_held (entry_id, entry) VALUES (:entry_id, :entry)",
       { entry_id: entry.entry_id, entry: JSON.stringify(entry) },
     );
   }
@@ -136,12 +196,15 @@ export class MemoryStore {
       .map(({ entry }) => JSON.parse(entry as string));
   }
 
-  /** Makes a held entry one of the memory's. */
+  /** Makes a held entry one of the memory's, in the place of what it was before. */
   release(entry: Entry, words: readonly string[]): void {
-    this.#sql.transaction(() => {
+    const replaced = this.#sql.transaction(() => {
+      const there = this.#delete(entry.entry_id);
       this.insert(entry, words);
       this.drop(entry.entry_id);
+      return there;
     });
+    if (replaced) this.#emptyLog();
   }
 
   /** Forgets a held entry. */

@@ -1,68 +1,80 @@
 /** The composition root: the one place that wires the parts of a daemon. */
 import { deadline } from "@std/async";
-import { join } from "@std/path";
-import { builtinTools } from "../agent/tools.ts";
-import { turnRunner } from "../agent/loop.ts";
+import { dirname, join } from "@std/path";
+import { acpName, agentProblem } from "../acp/entry.ts";
+import type { Minds } from "../acp/minds.ts";
+import type { TurnParts } from "../agent/loop.ts";
 import { costUsd } from "../agent/models/prices.ts";
 import { ModelRegistry } from "../agent/models/registry.ts";
 import { toolbelt } from "../agent/models/toolbelt.ts";
 import { detectSandbox } from "../agent/sandbox.ts";
 import { UnitPool } from "../agent/unit/pool.ts";
 import { Bus, DAEMON_SCOPE } from "../bus/bus.ts";
-import { Guards } from "../doors/guards.ts";
-import { BODY_MAX, httpDoor } from "../doors/http.ts";
-import { foreignPeerCheck } from "../doors/peer.ts";
-import { serveSocket } from "../doors/socket.ts";
-import type { HireListener, HireOptions } from "../hire/listener.ts";
 import type { Egress } from "../platform/egress.ts";
 import { messageOf, SvcError } from "../platform/errors.ts";
 import { atomicWrite, checkPrivate, ensurePrivateDir, exists } from "../platform/files.ts";
 import { takeLock } from "../platform/lock.ts";
 import { type Log, LogFile } from "../platform/log.ts";
 import { memoryTrimmer } from "../platform/memory.ts";
-import { isInOtherNamespace, tcpPeerFinder } from "../platform/tcp_peer.ts";
+import { tcpPeerFinder } from "../platform/tcp_peer.ts";
 import { PROJECT_POLICY, readPolicy } from "../mcp/external_policy.ts";
-import type { McpHost } from "../mcp/server_host.ts";
 import type { Env, HomePaths } from "../platform/paths.ts";
 import { Hub } from "../session/hub.ts";
 import { ulidIds } from "../session/ids.ts";
+import { natsSecrets } from "../tasks/nats/config.ts";
 import type { TuiHost } from "../tui/host.ts";
 import { Dispatcher } from "../verbs/define.ts";
 import { VERBS } from "../verbs/registry.ts";
 import type { Discovery, Services } from "../verbs/services.ts";
-import { PROTOCOL_VERSION, VERSION } from "../version.ts";
+import { VERSION } from "../version.ts";
 import { readConfig } from "./config.ts";
+import type { ConfigEditor } from "./config_editor.ts";
 import type { DaemonCortex } from "./cortex.ts";
+import type { DaemonService } from "./service.ts";
+import type { TaskWorkerOptions } from "./tasks.ts";
 import type { ToolServers } from "./tool_servers.ts";
-import { keepPort, lastPort } from "./last_port.ts";
+import type { DaemonTurns } from "./turns.ts";
+import { type DoorOptions, type Doors, openDoors } from "./doors.ts";
 import { lazy, Opener } from "./lazy.ts";
-import { listenAgain, listenHttp, listenSocket } from "./listen.ts";
 import { checkPrivateFiles } from "./private_files.ts";
 
-export interface DaemonOptions {
+/** What every process that runs sessions and tasks is told. */
+export interface RuntimeOptions {
   paths: HomePaths;
   env: Env;
   uid: number;
-  hostname: string;
-  /** 0 picks a free port. */
-  port: number;
   /** Also log to standard error. */
   log_stderr: boolean;
-  /** How tasks are taken for hire; not at all by default. */
-  hire?: HireOptions;
   /** Tokens of those who may hire; callbacks are signed with them. */
   hire_tokens: readonly string[];
+  /** Told once, when it begins to stop. */
+  onStopping?(grace_s: number): void;
 }
 
-export interface Daemon {
-  readonly discovery: Discovery;
-  /** Where tasks are taken for hire, if they are. */
-  readonly hire_port?: number;
+export interface DaemonOptions extends RuntimeOptions, DoorOptions {
+  /** Whether a desktop shell brought it, as its child. */
+  sidecar: boolean;
+}
+
+/** A process that only runs the tasks of other machines' front doors. */
+export interface WorkerOptions extends RuntimeOptions {
+  tasks: TaskWorkerOptions;
+  /** Whether hired tasks may reach loopback, link-local and private addresses. */
+  allow_private: boolean;
+}
+
+export interface Runtime {
   readonly log: Log;
   /** Begins a graceful stop; a second call changes nothing. */
   shutdown(grace_s: number): void;
   /** Resolves when everything is stopped and recorded. */
   readonly stopped: Promise<void>;
+}
+
+export interface Daemon extends Runtime {
+  readonly discovery: Discovery;
+  /** Where tasks are taken for hire, if they are. */
+  readonly hire_port?: number;
 }
 
 /** Another daemon of this user runs. */
@@ -78,8 +90,6 @@ function isRejected(result: PromiseSettledResult<unknown>): result is PromiseRej
 const UNIT_IDLE_MS = 30_000;
 /** How long missions may take at least to end their sessions and remove their worktrees. */
 const PARK_MS = 5_000;
-/** How long answers and events that are on their way may take when the daemon stops. */
-const DRAIN_MS = 1_000;
 
 /**
  * Starts a daemon in this process.
@@ -89,6 +99,39 @@ const DRAIN_MS = 1_000;
  * daemon.toml or policy.yaml has an error.
  */
 export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
+  const { hostname, port, hire, sidecar } = options;
+  const allow_private = hire?.allow_private ?? false;
+  const { doors, ...runtime } = await compose(options, {
+    allow_private,
+    sidecar,
+    doors: { hostname, port, hire },
+  });
+  const { discovery, hire_port } = doors!;
+  return { ...runtime, discovery, hire_port };
+}
+
+/** Starts a worker in this process; throws as {@linkcode startDaemon}. */
+export async function startWorker(options: WorkerOptions): Promise<Runtime> {
+  const { tasks, allow_private, paths } = options;
+  const dir = dirname(paths.lock);
+  for (const own of [paths.home, dirname(dir), dir]) ensurePrivateDir(own);
+  return await compose(options, { allow_private, sidecar: false, tasks });
+}
+
+/** What tells a daemon from a worker. */
+interface Kind {
+  sidecar: boolean;
+  allow_private: boolean;
+  /** Where it listens; a worker does not. */
+  doors?: DoorOptions;
+  /** How it takes tasks, where that is all it does. */
+  tasks?: TaskWorkerOptions;
+}
+
+async function compose(
+  options: RuntimeOptions,
+  kind: Kind,
+): Promise<Runtime & { doors?: Doors }> {
   const { paths, env, uid } = options;
   const started = performance.now();
   ensurePrivateDir(paths.home);
@@ -105,7 +148,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   cleanup.defer(() => log.close());
 
   const token = crypto.getRandomValues(new Uint8Array(32)).toHex();
-  log.mask(token, ...options.hire_tokens);
+  log.mask(token, ...options.hire_tokens, ...natsSecrets(config.tasks, env));
   const ids = ulidIds();
   const trimMemory = lazy(memoryTrimmer);
   const trimAtRest = () => {
@@ -123,13 +166,13 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     // It names programs to start: no tool of a session writes it.
     ...(config.policy.allow_project ? [join(workdir, PROJECT_POLICY)] : []),
   ];
-  let port = options.port;
   const newModels = () =>
     new ModelRegistry({
       models: config.models,
       env,
       default_model: config.default_model,
       builtin: toolbelt(() => ids.next("call")),
+      agentProblem: (name) => agentProblem(name, config.acp, env),
     });
   let models = newModels();
   const bus = new Bus({ dir: paths.bus, log });
@@ -139,22 +182,60 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
       at: new Date().toISOString(),
       data_json: JSON.stringify(data),
     }]);
-  const builtin = lazy(() =>
-    builtinTools({
-      units,
-      sandbox,
-      network: config.sandbox.network,
-      own_port: () => port,
-      async egress(session_id) {
-        const { trust } = (await hub.get(session_id)).state;
-        return trust === "trusted" ? undefined : await openEgress(true);
-      },
-      memory: {
-        remember: async (...call) => (await loadCortex()).tools.remember(...call),
-        recall: async (...call) => (await loadCortex()).tools.recall(...call),
-      },
-    })
-  );
+  const turn_parts: TurnParts = {
+    async recall(session, turn) {
+      // Nothing was ever remembered, or nobody reads it.
+      if (!exists(paths.state_db) || models.isBuiltin(session.state.model)) return;
+      await (await loadCortex()).cortex.recallForTurn(session, turn);
+    },
+    budget_usd: () => config.agent.budget_usd,
+    hidden: (session) => hiddenFrom(session.state.workdir),
+    new_lane_id: () => ids.next("lane"),
+  };
+  let turns: Promise<DaemonTurns> | undefined;
+  const loadTurns = (): Promise<DaemonTurns> =>
+    turns ??= import("./turns.ts").then(({ makeTurns }) =>
+      makeTurns({
+        ...turn_parts,
+        tools: {
+          units,
+          sandbox,
+          network: config.sandbox.network,
+          own_port: () => discovery?.port ?? 0,
+          async egress(session_id) {
+            const { trust } = (await hub.get(session_id)).state;
+            return trust === "trusted" ? undefined : await openEgress(true);
+          },
+          memory: {
+            remember: async (...call) => (await loadCortex()).tools.remember(...call),
+            recall: async (...call) => (await loadCortex()).tools.recall(...call),
+          },
+        },
+        toolServers() {
+          const { policy: { servers }, allow_project } = external();
+          return servers.length > 0 || allow_project ? loadToolServers() : undefined;
+        },
+        model: (id) => models.resolve(id),
+        max_steps: () => config.agent.max_steps,
+        cost: (id, usage) => costUsd(id, usage, config.prices).usd,
+      })
+    );
+  let minds: Promise<Minds> | undefined;
+  const loadMinds = (): Promise<Minds> =>
+    minds ??= Promise.all([import("../acp/minds.ts"), loadTurns()]).then(([{ Minds }, turns]) =>
+      new Minds({
+        ...turn_parts,
+        entries: () => config.acp,
+        env,
+        log,
+        version: VERSION,
+        sandbox,
+        scope: services.scope,
+        tools: turns.builtin,
+        readText: (path, scope) => units.call("read_text", { path }, scope, scope.signal),
+        new_call_id: () => ids.next("call"),
+      })
+    );
   const hub: Hub = new Hub({
     home: paths.home,
     index_path: paths.index,
@@ -163,25 +244,10 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     version: VERSION,
     ids,
     log,
-    runTurn: turnRunner({
-      model: (id) => models.resolve(id),
-      async tools(session, signal) {
-        const { policy: { servers }, allow_project } = external();
-        if (servers.length === 0 && !allow_project) return builtin();
-        const { session_tools } = await loadToolServers();
-        return [...builtin(), ...await session_tools.for(session, signal)];
-      },
-      async recall(session, turn) {
-        // Nothing was ever remembered, or nobody reads it.
-        if (!exists(paths.state_db) || models.isBuiltin(session.state.model)) return;
-        await (await loadCortex()).cortex.recallForTurn(session, turn);
-      },
-      max_steps: () => config.agent.max_steps,
-      budget_usd: () => config.agent.budget_usd,
-      cost: (id, usage) => costUsd(id, usage, config.prices).usd,
-      hidden: (session) => hiddenFrom(session.state.workdir),
-      new_lane_id: () => ids.next("lane"),
-    }),
+    async runTurn(session, turn) {
+      const runner = acpName(session.state.model) === undefined ? loadTurns() : loadMinds();
+      return await (await runner).runTurn(session, turn);
+    },
     retention: () => ({
       age_ms: config.journal.retention_hours * 3_600_000,
       bytes: config.journal.retention_mb * 1_000_000,
@@ -191,7 +257,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
       const whole = events.some(({ type, data }) =>
         type === "turn.completed" && data.stop_reason === "ok"
       );
-      if (!whole || models.isBuiltin(session.state.model)) return;
+      if (!whole || !models.answersRequests(session.state.model)) return;
       loadCortex().then(({ cortex }) => cortex.turnCompleted(session));
     },
     onRest() {
@@ -200,6 +266,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     },
     onEnded(session) {
       units.closeSession(session.id);
+      minds?.then((it) => it.sessionEnded(session.id));
       loaded_cortex?.then(({ cortex }) => cortex.sessionEnded(session.id));
     },
   });
@@ -223,8 +290,8 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   const openEgress = async (hired: boolean): Promise<Egress> => {
     const { Egress } = await import("../platform/egress.ts");
     return new Egress({
-      allow_private: !hired || (options.hire?.allow_private ?? false),
-      own_ports: () => [port, ...(hire === undefined ? [] : [hire.port])],
+      allow_private: !hired || kind.allow_private,
+      own_ports: () => [discovery?.port, doors?.hire_port].filter((it) => it !== undefined),
       sameUser(peer_port, own_port) {
         const find = findPeer();
         return find === undefined || find(peer_port, own_port)?.uid === uid;
@@ -247,6 +314,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
       deploy_targets: () => policy.deploy_targets,
       tokens: options.hire_tokens,
       openEgress,
+      worker: kind.tasks,
     });
   });
   const missions = new Opener(async () => {
@@ -271,11 +339,15 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   const shutdown = (grace_s: number) => {
     if (stopping) return;
     stopping = true;
+    options.onStopping?.(grace_s);
     log.info("stopping", { grace_s });
     tellBus("daemon.shutdown", { grace_s });
     stop(grace_s * 1000).then(stopped.resolve, stopped.reject);
   };
   let tui_host: Promise<TuiHost> | undefined;
+  let config_editor: Promise<ConfigEditor> | undefined;
+  let service: Promise<DaemonService> | undefined;
+  const started_with = config;
   const services: Services = {
     hub,
     bus,
@@ -303,10 +375,33 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
       return openStateDb(paths.state_db);
     },
     config: () => config,
+    paths,
+    config_editor: () =>
+      config_editor ??= import("./config_editor.ts").then(({ ConfigEditor }) =>
+        new ConfigEditor({
+          path: paths.config,
+          started: started_with,
+          config: () => config,
+          reload: services.reload_config,
+          checkModel: (id) => models.check(id),
+        })
+      ),
+    service: () =>
+      service ??= import("./service.ts").then(({ daemonService }) =>
+        daemonService({
+          paths,
+          env,
+          uid,
+          hires: () => doors?.hire_port !== undefined,
+          shutdown,
+        })
+      ),
     verbs: () => VERBS,
     start_dir: () => config.default_workdir ?? env("HOME") ?? env("USERPROFILE") ?? "/",
-    discovery: () => discovery,
-    agent_port: () => hire?.port,
+    // Verbs are called through doors.
+    discovery: () => discovery!,
+    agent_port: () => doors?.hire_port,
+    sidecar: kind.sidecar,
     uptime_ms: () => performance.now() - started,
     shutdown,
     async reload_config() {
@@ -316,91 +411,49 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
       config = changed;
       (await tool_servers)?.servers.configure(external());
       models = newModels();
-      guards = newGuards();
+      doors?.reconfigure();
     },
   };
   const dispatcher = new Dispatcher(VERBS, services);
-  let mcp: Promise<McpHost> | undefined;
-  const mcpHost = () =>
-    mcp ??= import("../mcp/server_host.ts").then(({ McpHost }) =>
-      new McpHost(dispatcher, BODY_MAX)
-    );
-
-  const newGuards = () => new Guards({ port, token, allowed_origins: config.http.allowed_origins });
-  let guards: Guards;
   const findPeer = lazy(tcpPeerFinder);
-  const http = httpDoor({
-    dispatcher,
-    guards: () => guards,
-    stopping: () => stopping,
-    log,
-    mcp: async (request) => await (await mcpHost()).handle(request),
-    sameUser(peer_port) {
-      const find = findPeer();
-      if (find === undefined) return true;
-      const peer = find(peer_port, port);
-      if (peer?.uid !== uid) return false;
-      // With the network on, a command in the sandbox reaches this port, under our own uid.
-      return !config.sandbox.network || isInOtherNamespace(peer.inode) === false;
-    },
-  });
-  const server = port === 0
-    ? listenAgain(options.hostname, lastPort(paths.lock), http.handle)
-    : listenHttp(options.hostname, port, http.handle);
-  cleanup.defer(() => void server.shutdown());
-  port = server.addr.port;
-  keepPort(paths.lock, port);
-  guards = newGuards();
-  const discovery: Discovery = {
-    pid: Deno.pid,
-    sock: paths.socket,
-    port,
-    token,
-    version: VERSION,
-    protocol_version: PROTOCOL_VERSION,
-  };
-  const expel = foreignPeerCheck(paths.socket, uid, (peer_uid) => {
-    log.warn("shut down a connection of another user", { peer_uid });
-  });
-  if (expel === undefined) {
-    log.warn("peer credentials cannot be read; the socket's mode protects it");
-  }
-  let hire: HireListener | undefined;
-  if (options.hire !== undefined) {
-    const { openHire } = await import("../hire/listener.ts");
-    hire = openHire({
-      ...options.hire,
-      tokens: options.hire_tokens,
-      version: VERSION,
+  let discovery: Discovery | undefined;
+  let doors: Doors | undefined;
+  if (kind.doors !== undefined) {
+    doors = await openDoors({
+      ...kind.doors,
+      paths,
+      lock,
+      uid,
+      token,
+      hire_tokens: options.hire_tokens,
+      dispatcher,
       log,
-      engine: () => tasks.get(),
-      budget_usd: () => config.tasks.budget_usd,
-      allowed_origins: () => config.http.allowed_origins,
+      config: () => config,
+      tasks: () => tasks.get(),
       stopping: () => stopping,
+      onListening: (listening) => void (discovery = listening),
+      findPeer,
     });
-    cleanup.defer(() => void hire?.close());
-    log.info("hired tasks are served", { hostname: hire.hostname, port: hire.port });
   }
-  const listener = await listenSocket(paths.runtime_dir, paths.socket);
-  const socket = serveSocket(listener, {
-    dispatcher,
-    expelForeign: expel ?? (() => {}),
-    serveMcp: async (options, send) => await (await mcpHost()).connect(options, send),
-    log,
-  });
 
   const restored = hub.restore();
-  await atomicWrite(paths.discovery, `${JSON.stringify(discovery)}\n`, 0o600, { durable: false });
-  tellBus("daemon.listening", { pid: Deno.pid, port, version: VERSION });
-  log.info("listening", { port, socket: paths.socket, version: VERSION, pid: Deno.pid });
+  if (doors !== undefined) {
+    const { port } = doors.discovery;
+    const text = `${JSON.stringify(doors.discovery)}\n`;
+    await atomicWrite(paths.discovery, text, 0o600, { durable: false });
+    tellBus("daemon.listening", { pid: Deno.pid, port, version: VERSION });
+    log.info("listening", { port, socket: paths.socket, version: VERSION, pid: Deno.pid });
+  }
   restored.catch((error) =>
     log.error("the sessions cannot be restored", { error: messageOf(error) })
   );
   // Queued tasks and missions go on; without a database there are none, and nothing is loaded.
-  if (state_db_there) {
+  if (state_db_there || config.tasks.engine === "nats") {
     restored.then(() => tasks.get()).catch((error) =>
       log.error("the task queue cannot be opened", { error: messageOf(error) })
     );
+  }
+  if (state_db_there) {
     restored.then(resumeMissions).catch((error) =>
       log.error("the missions cannot be taken up again", { error: messageOf(error) })
     );
@@ -437,19 +490,13 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     await (await loaded_cortex)?.cortex.close();
     await tool_servers?.then(({ servers }) => servers.close());
     await tui_host?.then((host) => host.close(), () => {});
+    await minds?.then((it) => it.close());
     await bus.close();
     units.close();
-    http.close();
-    await mcp?.then((host) => host.close(), () => {});
-    await deadline(Promise.all([socket.close(), server.shutdown(), hire?.close()]), DRAIN_MS)
-      .catch(() => {});
-    for (const path of [paths.discovery, paths.socket]) {
-      await Deno.remove(path).catch(() => {});
-    }
-    keepPort(paths.lock, undefined);
+    await doors?.close();
     log.info("stopped");
     parts.dispose();
   }
 
-  return { discovery, hire_port: hire?.port, log, shutdown, stopped: stopped.promise };
+  return { doors, log, shutdown, stopped: stopped.promise };
 }

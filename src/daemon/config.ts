@@ -1,10 +1,12 @@
 /** `daemon.toml`, the operator's configuration (contract.md section 7). */
+import type { AcpEntry } from "../acp/entry.ts";
 import type { Price } from "../agent/models/prices.ts";
 import type { ModelEntry } from "../agent/models/registry.ts";
 import type { ShellSandbox } from "../agent/sandbox.ts";
 import type { LogLevel } from "../platform/log.ts";
 import type { Approval } from "../session/events.ts";
 import type { SearchConfig } from "../tasks/executors/research/search.ts";
+import type { NatsConfig } from "../tasks/nats/config.ts";
 
 /** The configuration with every default filled in. */
 export interface Config {
@@ -25,7 +27,9 @@ export interface Config {
     /** Jailed tool units alive at once. */
     units: number;
   };
-  tasks: {
+  tasks: NatsConfig & {
+    /** Where tasks are kept: here, or on a NATS server for any number of machines. */
+    engine: "local" | "nats";
     /** Tasks of the queue that run at once, until it is told otherwise. */
     workers: number;
     /** USD that one task may cost. */
@@ -42,8 +46,17 @@ export interface Config {
     recall_tokens: number;
   };
   models: Record<string, ModelEntry>;
+  /** Agents of the Agent Client Protocol, by the name in their model id, `acp/<name>`. */
+  acp: Record<string, AcpEntry>;
   /** USD per million tokens, by model id; beats the built-in table. */
   prices: Record<string, Price>;
+  /** Where `svc update` looks, beside or instead of what the build names. */
+  update: {
+    /** A `{channel}` in it stands for the channel's name. */
+    manifest_url?: string;
+    /** Keys that releases may be signed with; none: the build's own. */
+    public_key: string[];
+  };
   policy: {
     /** Whether a project's `svc.policy.yaml` is read. */
     allow_project: boolean;
@@ -59,10 +72,18 @@ export const DEFAULTS: Config = {
   journal: { retention_hours: 24, retention_mb: 100 },
   agent: { approval: "ask", max_steps: 50 },
   sandbox: { shell: "auto", network: false, units: 16 },
-  tasks: { workers: 2, budget_usd: 5, workdirs: [] },
+  tasks: {
+    engine: "local",
+    nats_url: "nats://127.0.0.1:4222",
+    workers: 2,
+    budget_usd: 5,
+    workdirs: [],
+  },
   cortex: { curator: true, recall_tokens: 1000 },
   models: {},
+  acp: {},
   prices: {},
+  update: { public_key: [] },
   policy: { allow_project: false, project_env: [] },
   log: { level: "info" },
 };

@@ -2,6 +2,7 @@
 import { isAbsolute } from "@std/path";
 import { parse } from "@std/toml";
 import * as z from "zod";
+import { ACP_NAME } from "../acp/entry.ts";
 import { messageOf, SvcError } from "../platform/errors.ts";
 import { misfit } from "../platform/operator_file.ts";
 import { WORKERS_MAX } from "../tasks/task.ts";
@@ -16,9 +17,22 @@ const price = z.strictObject({
   return { input, output, cache_read, cache_write };
 });
 
+const path = z.string().refine(isAbsolute, "must be an absolute path");
+
+const NATS_URL = "must be nats:// or tls:// and a host, without a user or a password, which have " +
+  "keys of their own; several separated by commas";
+
+function isNatsUrl(text: string): boolean {
+  return text.split(",").every((it) => {
+    const url = URL.parse(it.trim());
+    return url !== null && /^(?:nats|tls):$/.test(url.protocol) && url.hostname !== "" &&
+      url.username === "" && url.password === "" && /^\/?$/.test(url.pathname);
+  });
+}
+
 const ConfigSchema = z.strictObject({
   default_model: z.string().optional(),
-  default_workdir: z.string().optional(),
+  default_workdir: path.optional(),
   http: z.strictObject({
     allowed_origins: z.array(z.string()).default([...DEFAULTS.http.allowed_origins]),
   }).prefault({}),
@@ -37,9 +51,17 @@ const ConfigSchema = z.strictObject({
     units: z.int().min(1).max(256).default(DEFAULTS.sandbox.units),
   }).prefault({}),
   tasks: z.strictObject({
+    engine: z.enum(["local", "nats"]).default(DEFAULTS.tasks.engine),
+    nats_url: z.string().refine(isNatsUrl, NATS_URL).default(DEFAULTS.tasks.nats_url),
+    nats_creds_file: path.optional(),
+    nats_nkey_file: path.optional(),
+    nats_token_env: z.string().optional(),
+    nats_user: z.string().optional(),
+    nats_password_env: z.string().optional(),
+    nats_ca_file: path.optional(),
     workers: z.int().min(0).max(WORKERS_MAX).default(DEFAULTS.tasks.workers),
     budget_usd: z.number().positive().default(DEFAULTS.tasks.budget_usd),
-    workdirs: z.array(z.string().refine(isAbsolute, "must be an absolute path"))
+    workdirs: z.array(path)
       .default([...DEFAULTS.tasks.workdirs]),
   }).prefault({}),
   search: z.strictObject({
@@ -61,8 +83,23 @@ const ConfigSchema = z.strictObject({
       api_key_env: z.string().optional(),
     }),
   ).default({}),
+  acp: z.record(
+    z.string().regex(ACP_NAME),
+    z.strictObject({
+      command: z.string().min(1),
+      args: z.array(z.string()).default([]),
+      env: z.array(z.string()).default([]),
+      network: z.boolean().default(false),
+    }),
+  ).default({}),
   /** USD per million tokens, by model id; beats the built-in table. */
   prices: z.record(z.string(), price).default({}),
+  update: z.strictObject({
+    manifest_url: z.url().optional(),
+    public_key: z.union([z.string(), z.array(z.string())]).default([]).transform((it) =>
+      [it].flat()
+    ),
+  }).prefault({}),
   policy: z.strictObject({
     allow_project: z.boolean().default(DEFAULTS.policy.allow_project),
     project_env: z.array(z.string()).default([...DEFAULTS.policy.project_env]),

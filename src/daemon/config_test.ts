@@ -46,6 +46,13 @@ level = "debug"
   assertEquals(config.log.level, "debug");
 });
 
+Deno.test("one key that signs releases, or a list of them", () => {
+  const of = (value: string) =>
+    parseConfig(`[update]\npublic_key = ${value}\n`, "/daemon.toml").update.public_key;
+  assertEquals(of('"one"'), ["one"]);
+  assertEquals(of('["one", "two"]'), ["one", "two"]);
+});
+
 const WRONG: [string, string, string?][] = [
   ["[agent]\nmax_step = 3", "/daemon.toml:2: unknown key agent.max_step", "agent.max_steps"],
   ["\n\n[agnet]\n", "/daemon.toml:3: unknown key agnet", "did you mean agent?"],
@@ -53,6 +60,9 @@ const WRONG: [string, string, string?][] = [
   ["[models.x]\nkind = 'foo'", "/daemon.toml:2: models.x.kind: "],
   ["[models.x]\nkind = 'openai'\nbase_ur = 'y'", "/daemon.toml:3: unknown key models.x.base_ur"],
   ["[http]\nallowed_origins = ['a', 3]", "/daemon.toml:2: http.allowed_origins.1: "],
+  ["[tasks]\nengine = 'redis'", "/daemon.toml:2: tasks.engine: "],
+  ["[tasks]\nnats_url = 'http://h'", "/daemon.toml:2: tasks.nats_url: must be nats://"],
+  ["[tasks]\nnats_url = 'nats://u:p@h'", "/daemon.toml:2: tasks.nats_url: must be nats://"],
   ["x = 1\n[y", "/daemon.toml:2: "],
   ["\na = ", "/daemon.toml"],
 ];

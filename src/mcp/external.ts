@@ -9,10 +9,17 @@ import { nearestOf } from "../platform/nearest.ts";
 import type { Env } from "../platform/paths.ts";
 import type { Trust } from "../session/events.ts";
 import type { Clock } from "../tasks/clock.ts";
-import type { BreakerState } from "./external_breaker.ts";
-import type { RemoteTool } from "./external_connection.ts";
 import { credentialsOf, masker } from "./external_credentials.ts";
+import type {
+  ExternalScope,
+  Offer,
+  OfferedTool,
+  ServerItem,
+  ServerProblem,
+  ServerScope,
+} from "./external_offer.ts";
 import { type Policy, ProjectPolicy, type ServerEntry } from "./external_policy.ts";
+import { resultText } from "./external_result.ts";
 import { ExternalServer, type Tested } from "./external_server.ts";
 import { type Confine, targetOf } from "./external_target.ts";
 
@@ -33,53 +40,6 @@ export interface ExternalParts {
   onSecrets(secrets: readonly string[]): void;
   /** Puts a project's program into the sandbox of commands. */
   confine: Confine;
-}
-
-/** For whom servers are looked up. */
-export interface ExternalScope {
-  trust: Trust;
-  /** The session's directory; without one only the operator's servers are there. */
-  workdir?: string;
-}
-
-/** A tool that a server offers. */
-export interface OfferedTool {
-  server: ExternalServer;
-  /** Whose policy the server stands in. */
-  scope: ServerScope;
-  tool: RemoteTool;
-}
-
-export type ServerScope = "operator" | "project";
-
-/** Why the tools of a server are missing. */
-export interface ServerProblem {
-  server: string;
-  message: string;
-}
-
-/** What the servers of a scope offer. */
-export interface Offer {
-  offered: OfferedTool[];
-  /** Names of all servers that the scope may use. */
-  servers: string[];
-  problems: ServerProblem[];
-}
-
-/** A server as lists show it. */
-export interface ServerItem {
-  name: string;
-  scope: ServerScope;
-  transport: ServerEntry["transport"];
-  trust: Trust;
-  enabled: boolean;
-  /** Why it cannot be used. */
-  problem?: string;
-  /** Programs that run or connections that are open. */
-  connected: number;
-  breaker: BreakerState;
-  /** Number of its tools, once they were listed. */
-  tools?: number;
 }
 
 interface Definition {
@@ -159,6 +119,7 @@ export class ExternalServers {
       const { name, transport, trust, enabled } = entry;
       const made = TRUSTS.map((trust) => this.#servers.get(keyOf(definition, trust)))
         .filter((server) => server !== undefined);
+      const broken = made.find((server) => server.breaker !== "closed");
       return {
         name,
         scope,
@@ -167,7 +128,8 @@ export class ExternalServers {
         enabled,
         problem,
         connected: made.filter((server) => server.connected).length,
-        breaker: made.find((server) => server.breaker !== "closed")?.breaker ?? "closed",
+        breaker: broken?.breaker ?? "closed",
+        breaker_until: broken?.retry_at,
         tools: made.find((server) => server.remembered !== undefined)?.remembered?.length,
       };
     });
@@ -181,13 +143,30 @@ export class ExternalServers {
    * or lacks a credential; internal or timeout when it does not answer as it should.
    */
   async test(name: string, scope: ExternalScope, signal: AbortSignal): Promise<Tested> {
-    const { definitions } = await this.#definitions(scope);
-    const definition = find(definitions, name);
-    if (definition.problem !== undefined) throw new SvcError("conflict", definition.problem);
-    if (!definition.entry.enabled) {
-      throw new SvcError("conflict", `tool server ${name} is disabled`);
+    return await (await this.#usable(name, scope)).test(signal);
+  }
+
+  /**
+   * Calls a tool as a session's turn does: with the limits, the breaker and the credentials of its
+   * server. Questions that the server asks meanwhile are declined.
+   *
+   * @returns whether the tool succeeded, and what it gave as text, credentials masked.
+   * @throws {SvcError} as {@linkcode ExternalServers.test}; not_found for a tool that the server does
+   * not offer, too.
+   * @throws the signal's reason.
+   */
+  async call(
+    { server: name, tool, args }: { server: string; tool: string; args: Record<string, unknown> },
+    scope: ExternalScope,
+    signal: AbortSignal,
+  ): Promise<{ ok: boolean; output: string }> {
+    const server = await this.#usable(name, scope);
+    const names = (await server.tools(signal)).map((it) => it.name);
+    if (!names.includes(tool)) {
+      throw unknown(`tool ${JSON.stringify(tool)} of ${name}`, tool, names);
     }
-    return await this.#server(definition, scope.trust).test(signal);
+    const result = await server.call(tool, args, { signal, answer_forms: false });
+    return { ok: result.isError !== true, output: server.mask(resultText(result)) };
   }
 
   /** Stops all servers; resolves when nothing of them is left. */
@@ -247,6 +226,17 @@ export class ExternalServers {
     return { entry, scope, workdir, ...found };
   }
 
+  /** @throws {SvcError} not_found; conflict for a server that is disabled or lacks a credential. */
+  async #usable(name: string, scope: ExternalScope): Promise<ExternalServer> {
+    const { definitions } = await this.#definitions(scope);
+    const definition = find(definitions, name);
+    if (definition.problem !== undefined) throw new SvcError("conflict", definition.problem);
+    if (!definition.entry.enabled) {
+      throw new SvcError("conflict", `tool server ${name} is disabled`);
+    }
+    return this.#server(definition, scope.trust);
+  }
+
   #server(definition: Definition, trust: Trust): ExternalServer {
     if (this.#closed) throw new SvcError("shutting_down", "the daemon is stopping");
     const { entry, workdir, values, secrets } = definition;
@@ -286,10 +276,14 @@ function find(definitions: readonly Definition[], name: string): Definition {
   const found = definitions.find(({ entry }) => entry.name === name);
   if (found !== undefined) return found;
   const known = definitions.map(({ entry }) => entry.name);
+  throw unknown(`tool server ${JSON.stringify(name)}`, name, known);
+}
+
+function unknown(what: string, name: string, known: readonly string[]): SvcError {
   const nearest = nearestOf(name, known);
-  throw new SvcError("not_found", `there is no tool server ${JSON.stringify(name)}`, {
+  return new SvcError("not_found", `there is no ${what}`, {
     hint: nearest === undefined
-      ? `the servers are ${known.join(", ") || "none"}`
+      ? `there are ${known.join(", ") || "none"}`
       : `did you mean ${nearest}?`,
   });
 }

@@ -20,6 +20,7 @@ export class Breaker {
   #state: BreakerState = "closed";
   #failures = 0;
   #open_ms = 0;
+  #retry_at: string | undefined;
   #stopTimer = () => {};
 
   /** @param onOpen called each time it opens. */
@@ -30,6 +31,11 @@ export class Breaker {
 
   get state(): BreakerState {
     return this.#state;
+  }
+
+  /** While it is open: when it lets a probe through, RFC 3339 in UTC. */
+  get retry_at(): string | undefined {
+    return this.#state === "open" ? this.#retry_at : undefined;
   }
 
   /**
@@ -85,6 +91,7 @@ export class Breaker {
   #open(): void {
     this.#state = "open";
     this.#open_ms = Math.min(Math.max(this.#open_ms * 2, OPEN_MIN_MS), OPEN_MAX_MS);
+    this.#retry_at = new Date(this.#clock.now() + this.#open_ms).toISOString();
     this.#stopTimer = this.#clock.after(this.#open_ms, () => this.#state = "half_open");
     this.#onOpen();
   }

@@ -35,6 +35,15 @@ Deno.test("five failures in a row open it; four and a success do not", async () 
   assertEquals(await attempt(true), "refused");
 });
 
+Deno.test("while it is open it tells when it lets a probe through", async () => {
+  const { clock, breaker, fail } = setUp();
+  assertEquals(breaker.retry_at, undefined);
+  await fail(5);
+  assertEquals(breaker.retry_at, new Date(clock.now() + 10_000).toISOString());
+  await clock.advance(10_000);
+  assertEquals([breaker.state, breaker.retry_at], ["half_open", undefined]);
+});
+
 Deno.test("it stays open for 10 s, doubling to 5 min with each probe that fails", async () => {
   const { clock, breaker, attempt, fail, opened } = setUp();
   await fail(5);

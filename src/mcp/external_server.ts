@@ -74,6 +74,11 @@ export class ExternalServer {
     return this.#breaker.state;
   }
 
+  /** While the breaker is open: when it lets a probe through, RFC 3339 in UTC. */
+  get retry_at(): string | undefined {
+    return this.#breaker.retry_at;
+  }
+
   /** Masks its credentials in a text. */
   mask(text: string): string {
     return this.#parts.mask(text);

@@ -2,8 +2,9 @@
 import { type Access, capped, type Tool } from "../agent/tools.ts";
 import { MAIN_LANE } from "../session/events.ts";
 import type { Session } from "../session/session.ts";
-import type { ExternalServers, Offer, OfferedTool, ServerProblem } from "./external.ts";
+import type { ExternalServers } from "./external.ts";
 import { toolNamer } from "./external_names.ts";
+import type { Offer, OfferedTool, ServerProblem } from "./external_offer.ts";
 import { resultText } from "./external_result.ts";
 
 /** The `reason_code` of the note about tool servers whose tools are missing. */

@@ -9,7 +9,7 @@ function verb(name: string, more: Partial<Verb> = {}): Verb {
       name,
       summary: `Does ${name}.`,
       access: more.access ?? "read",
-      input: z.object({ id: z.string().optional() }),
+      input: () => z.object({ id: z.string().optional() }),
       output: () => z.object({ done: z.boolean() }),
       handle: () => ({ done: true }),
     }),

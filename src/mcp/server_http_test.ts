@@ -11,7 +11,7 @@ const large = defineVerb({
   name: "test.large",
   summary: "Answers two million characters.",
   access: "read",
-  input: z.object({}),
+  input: () => z.object({}),
   output: () => z.object({ text: z.string() }),
   handle: () => ({ text: "x".repeat(2_000_000) }),
 });

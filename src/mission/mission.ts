@@ -60,6 +60,8 @@ export interface Mission {
   created_at: string;
   completed_at?: string;
   branch?: MissionBranch;
+  /** The commit that brought its result into the workdir's branch. */
+  commit?: string;
   cost_usd: number;
 }
 

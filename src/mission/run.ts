@@ -169,11 +169,12 @@ export class MissionRun {
 
   /** Brings the result to the workdir; what was committed there meanwhile is merged in first. */
   async #deliver(main: MissionLane): Promise<void> {
-    const { mission, workspace, report } = this.#context;
+    const { mission, workspace, store, report } = this.#context;
     const signal = this.#signal;
     for (let round = 1; round <= DELIVERIES_MAX; round++) {
       const delivery = await workspace.deliver(signal);
       if (delivery.delivered) {
+        if (delivery.commit !== undefined) store.deliver(mission.id, delivery.commit);
         return void report.note({ event: "delivered", detail: delivery.commit });
       }
       if (!delivery.behind) {

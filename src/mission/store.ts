@@ -117,6 +117,11 @@ export class MissionStore {
     });
   }
 
+  /** Says which commit brought the result of a mission to its workdir. */
+  deliver(id: string, commit: string): void {
+    this.#db.run(`UPDATE missions SET "commit" = :commit WHERE id = :id`, { id, commit });
+  }
+
   /** Says that nothing an ended mission made is left to be removed. */
   release(id: string): void {
     this.#db.run("UPDATE missions SET released = 1 WHERE id = :id", { id });

@@ -17,6 +17,7 @@ export type SvcCode =
   | "schema_version"
   | "not_implemented"
   | "shutting_down"
+  | "unavailable"
   | "internal";
 
 /** An error that a client may see: what was wrong, and in `hint` what to do about it. */

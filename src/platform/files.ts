@@ -16,6 +16,17 @@ export function syncDir(path: string): void {
   }
 }
 
+/** As {@linkcode syncDir}, holding nobody else up. */
+export async function flushDir(path: string): Promise<void> {
+  if (!POSIX) return;
+  const dir = await Deno.open(path);
+  try {
+    await dir.sync();
+  } finally {
+    dir.close();
+  }
+}
+
 /**
  * Replaces a file so that a reader or a crash sees the old or the new content, never a mixture:
  * temporary file, fsync, rename, fsync of the directory (product.md, daemon-level files).
@@ -95,6 +106,18 @@ export function checkPrivate(path: string, mode: number, kind: "file" | "dir" | 
   return true;
 }
 
+/**
+ * Makes a symbolic link that something is found by more easily, and not by it alone: Windows lets
+ * only administrators and developers make one, and there it is done without.
+ */
+export function linkIfAllowed(target: string, path: string): void {
+  try {
+    Deno.symlinkSync(target, path);
+  } catch (error) {
+    if (POSIX) throw error;
+  }
+}
+
 /** Whether there is anything at a path, also a link that leads nowhere. */
 export function exists(path: string): boolean {
   try {
@@ -112,6 +135,16 @@ export function readDirIfAny(path: string): Deno.DirEntry[] {
     return [...Deno.readDirSync(path)];
   } catch (error) {
     if (error instanceof Deno.errors.NotFound) return [];
+    throw error;
+  }
+}
+
+/** The text of a file; undefined where there is none. */
+export async function readTextIfAny(path: string): Promise<string | undefined> {
+  try {
+    return await Deno.readTextFile(path);
+  } catch (error) {
+    if (error instanceof Deno.errors.NotFound) return undefined;
     throw error;
   }
 }

@@ -18,7 +18,9 @@ export function misfit({ path, schema, error, lineOf }: MisfitOptions): SvcError
   const keys = issue.path.map(String);
   if (issue.code !== "unrecognized_keys") {
     const where = keys.length > 0 ? `${keys.join(".")}: ` : "";
-    return new SvcError("validation", `${path}:${lineOf(keys)}: ${where}${issue.message}`);
+    return new SvcError("validation", `${path}:${lineOf(keys)}: ${where}${issue.message}`, {
+      details: { issues: [{ path: keys, message: issue.message }] },
+    });
   }
   const key = issue.keys[0];
   const known = knownKeys(schema, keys);

@@ -129,6 +129,29 @@ const MIGRATIONS: readonly string[] = [
     tries INTEGER NOT NULL DEFAULT 0,
     not_before INTEGER NOT NULL DEFAULT 0
   ) STRICT, WITHOUT ROWID;`,
+  `ALTER TABLE missions ADD COLUMN "commit" TEXT;`,
+  `CREATE TABLE task_clients (
+    task_id TEXT PRIMARY KEY,
+    key_id TEXT NOT NULL,
+    request_id TEXT NOT NULL,
+    context_id TEXT NOT NULL,
+    message TEXT NOT NULL,
+    UNIQUE (key_id, request_id)
+  ) STRICT, WITHOUT ROWID;
+  ALTER TABLE task_callbacks RENAME TO single_callbacks;
+  CREATE TABLE task_callbacks (
+    task_id TEXT NOT NULL,
+    id TEXT NOT NULL,
+    url TEXT NOT NULL,
+    key_id TEXT NOT NULL,
+    push TEXT,
+    tries INTEGER NOT NULL DEFAULT 0,
+    not_before INTEGER NOT NULL DEFAULT 0,
+    PRIMARY KEY (task_id, id)
+  ) STRICT, WITHOUT ROWID;
+  INSERT INTO task_callbacks (task_id, id, url, key_id, tries, not_before)
+    SELECT task_id, '', url, key_id, tries, not_before FROM single_callbacks;
+  DROP TABLE single_callbacks;`,
 ];
 
 /** SQLite keeps its write-ahead log and its shared memory beside the database. */

@@ -39,6 +39,7 @@ const NUMBERS: Record<SvcCode, number> = {
   payload_too_large: INVALID_REQUEST,
   unsupported_media_type: INVALID_REQUEST,
   shutting_down: INTERNAL,
+  unavailable: INTERNAL,
   internal: INTERNAL,
 };
 

@@ -1,7 +1,7 @@
 /** All sessions of a daemon: made, found, listed, brought back after a restart. */
 import { basename, join } from "@std/path";
 import { messageOf, SvcError } from "../platform/errors.ts";
-import { ensurePrivateDir, removeTemporaries } from "../platform/files.ts";
+import { ensurePrivateDir, linkIfAllowed, removeTemporaries } from "../platform/files.ts";
 import type { Log } from "../platform/log.ts";
 import { isWithin } from "../platform/paths.ts";
 import type { Approval, Trust } from "./events.ts";
@@ -231,7 +231,7 @@ export class Hub {
         started_at: new Date().toISOString(),
       });
       await Promise.all([created, main]);
-      Deno.symlinkSync(journal_path, link);
+      linkIfAllowed(journal_path, link);
       this.#add(session);
       await Promise.all([journal.flush(), this.#save()]);
       return session;

@@ -5,7 +5,7 @@
 import { setImmediate } from "node:timers/promises";
 import { dirname } from "@std/path";
 import { SvcError } from "../platform/errors.ts";
-import { syncDir } from "../platform/files.ts";
+import { flushDir, syncDir } from "../platform/files.ts";
 import { readLines } from "../platform/lines.ts";
 import type { SessionEvent } from "./events.ts";
 import { BadRecord, decodeRecord } from "./record.ts";
@@ -181,8 +181,7 @@ export class Journal {
 
   /** Waits until a new journal, its name included, is on the disk. */
   async flush(): Promise<void> {
-    using dir = await Deno.open(dirname(this.path));
-    await Promise.all([this.#open().sync(), dir.sync()]);
+    await Promise.all([this.#open().sync(), flushDir(dirname(this.path))]);
   }
 
   /** The events with seq > `since_seq` that are in the journal now, oldest first. */

@@ -33,7 +33,10 @@ export interface HourCost {
   /** Start of the hour, RFC 3339. */
   at: string;
   usd: number;
-  tokens: number;
+  tokens_in: number;
+  tokens_out: number;
+  /** Of `tokens_in`, those that the provider had cached. */
+  tokens_cached: number;
 }
 
 export interface PendingApproval {
@@ -242,7 +245,7 @@ export function applyToState(state: SessionState, event: SessionEvent): void {
         total.tokens_cached += tokens_cached;
       }
       state.cost_usd += usd_delta;
-      addHourCost(state.cost_hours, event.at, usd_delta, tokens_in + tokens_out);
+      addHourCost(state.cost_hours, event.at, event.data);
       if (turn) {
         turn.usage.usd += usd_delta;
         turn.step_start = turn.text.length;
@@ -354,15 +357,21 @@ function withdrawApprovals(state: SessionState, event: SessionEvent): void {
   state.activity = activityOf(state);
 }
 
-function addHourCost(hours: HourCost[], at: string, usd: number, tokens: number): void {
-  if (usd === 0 && tokens === 0) return;
+function addHourCost(
+  hours: HourCost[],
+  at: string,
+  { usd_delta: usd, tokens_in, tokens_out, tokens_cached }: EventData["cost.tick"],
+): void {
+  if (usd === 0 && tokens_in + tokens_out === 0) return;
   const start = `${at.slice(0, 13)}:00:00.000Z`;
   const last = hours.at(-1);
   if (last?.at === start) {
     last.usd += usd;
-    last.tokens += tokens;
+    last.tokens_in += tokens_in;
+    last.tokens_out += tokens_out;
+    last.tokens_cached += tokens_cached;
   } else {
-    hours.push({ at: start, usd, tokens });
+    hours.push({ at: start, usd, tokens_in, tokens_out, tokens_cached });
   }
 }
 

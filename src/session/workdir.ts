@@ -12,7 +12,10 @@ import { isWithin } from "../platform/paths.ts";
  */
 export async function checkWorkdir(workdir: string, home: string): Promise<string> {
   const refuse = (rule: string, hint?: string) =>
-    new SvcError("validation", `workdir ${JSON.stringify(workdir)} ${rule}`, { hint });
+    new SvcError("validation", `workdir ${JSON.stringify(workdir)} ${rule}`, {
+      hint,
+      details: { issues: [{ path: ["workdir"], message: hint ? `${rule}: ${hint}` : rule }] },
+    });
   if (workdir.includes("\0")) throw refuse("contains a NUL byte");
   if (!isAbsolute(workdir)) throw refuse("is not absolute", "give the full path");
   let real: string;

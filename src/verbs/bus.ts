@@ -4,7 +4,7 @@ import { DAEMON_SCOPE } from "../bus/bus.ts";
 import { defineVerb, pushChannel, type Pushed } from "./define.ts";
 import { session_id } from "./session.ts";
 
-const scope = session_id.optional().describe("Only what happens in this session");
+const scope = () => session_id().optional().describe("Only what happens in this session");
 
 /** Events that one answer of bus.replay has at most, and the characters of their data. */
 const REPLAY_MAX = 1_000;
@@ -15,13 +15,18 @@ export const busVerbs = [
     name: "bus.tail",
     summary: "Pushes what happens in all sessions as $/event notifications, replay before live.",
     access: "read",
-    input: z.object({
-      session_id: scope,
-      since_seq: z.int().min(0).optional()
-        .describe("The last bus_seq the client has; without it only what comes from now on"),
-    }),
+    input: () =>
+      z.object({
+        session_id: scope(),
+        since_seq: z.int().min(0).optional()
+          .describe("The last bus_seq the client has; without it only what comes from now on"),
+        types: z.array(z.string().min(1)).min(1).max(50).optional()
+          .describe(
+            "Only events of these types; one with a dot at its end stands for all below it",
+          ),
+      }),
     output: () => z.object({ sub: z.int(), current_seq: z.int() }),
-    async handle({ services: { bus }, caller }, { session_id, since_seq }) {
+    async handle({ services: { bus }, caller }, { session_id, since_seq, types }) {
       const push = pushChannel(
         caller,
         "bus.tail",
@@ -30,7 +35,10 @@ export const busVerbs = [
       const current_seq = await bus.lastSeq();
       const sub = push.open(({ event, ended }) => {
         const deliver = (record: BusRecord) => {
-          if (session_id === undefined || record.scope === session_id) return event(pushed(record));
+          if (session_id !== undefined && record.scope !== session_id) return;
+          if (types === undefined || types.some((type) => isOfType(record, type))) {
+            return event(pushed(record));
+          }
         };
         return bus.subscribe({ deliver, ended }, since_seq ?? current_seq);
       });
@@ -41,11 +49,12 @@ export const busVerbs = [
     name: "bus.replay",
     summary: "Gives what happened in all sessions between two places of the bus.",
     access: "read",
-    input: z.object({
-      from_seq: z.int().min(1).describe("The first bus_seq"),
-      to_seq: z.int().min(1).describe("The last bus_seq"),
-      session_id: scope,
-    }),
+    input: () =>
+      z.object({
+        from_seq: z.int().min(1).describe("The first bus_seq"),
+        to_seq: z.int().min(1).describe("The last bus_seq"),
+        session_id: scope(),
+      }),
     output: () =>
       z.object({
         events: z.array(z.object({
@@ -75,6 +84,10 @@ export const busVerbs = [
     },
   }),
 ];
+
+function isOfType(record: BusRecord, type: string): boolean {
+  return type.endsWith(".") ? record.type.startsWith(type) : record.type === type;
+}
 
 function pushed(
   { seq: bus_seq, scope, session_seq, at, type, data_json }: BusRecord,

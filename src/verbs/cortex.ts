@@ -6,54 +6,62 @@ import type { Session } from "../session/session.ts";
 import { type Context, defineVerb } from "./define.ts";
 import { session_id } from "./session.ts";
 
-const tags = z.array(z.string().trim().min(1).max(TAG_MAX)).max(TAGS_MAX);
-const severity = z.enum(["info", "warning", "error"]);
-const lobe = z.enum(LOBES);
-const timestamp = z.iso.datetime();
+const tags = () => z.array(z.string().trim().min(1).max(TAG_MAX)).max(TAGS_MAX);
+const content = () => z.string().trim().min(1).max(CONTENT_MAX);
+const entry_id = () => z.string().min(1).max(100);
+const cursor = () =>
+  z.string().regex(/^\d{1,15}$/, "must be the next_cursor of a page")
+    .describe("next_cursor of the page before");
+const severity = () => z.enum(["info", "warning", "error"]);
+const lobe = () => z.enum(LOBES);
+const timestamp = () => z.iso.datetime();
 
-const note = z.object({
-  seq: z.int().describe("seq of its event, which is also its id"),
-  at: timestamp,
-  text: z.string(),
-  tags: z.array(z.string()),
-  severity,
-  by: z.string(),
-});
+const note = () =>
+  z.object({
+    seq: z.int().describe("seq of its event, which is also its id"),
+    at: timestamp(),
+    text: z.string(),
+    tags: z.array(z.string()),
+    severity: severity(),
+    by: z.string(),
+  });
 
-const entry = z.object({
-  entry_id: z.string(),
-  category: z.enum(CATEGORIES),
-  scope: z.enum(SCOPES),
-  owner: z.string().describe("Session id or working directory that it belongs to, if any"),
-  content: z.string(),
-  tags: z.array(z.string()),
-  content_sha: z.string(),
-  created_at: timestamp,
-  updated_at: timestamp,
-});
+const entry = () =>
+  z.object({
+    entry_id: entry_id(),
+    category: z.enum(CATEGORIES),
+    scope: z.enum(SCOPES),
+    owner: z.string().describe("Session id or working directory that it belongs to, if any"),
+    content: z.string(),
+    tags: z.array(z.string()),
+    content_sha: z.string(),
+    created_at: timestamp(),
+    updated_at: timestamp(),
+  });
 
-const auditRecord = z.object({
-  ts: timestamp,
-  entry_id: z.string(),
-  category: z.string(),
-  content_sha: z.string(),
-  source_msg_id: z.string(),
-});
+const auditRecord = () =>
+  z.object({
+    ts: timestamp(),
+    entry_id: z.string(),
+    category: z.string(),
+    content_sha: z.string(),
+    source_msg_id: z.string(),
+  });
 
 export const cortexVerbs = [
   defineVerb({
     name: "cortex.remember",
     summary: "Remembers something for later sessions.",
     access: "write",
-    input: z.object({
-      content: z.string().trim().min(1).max(CONTENT_MAX)
-        .describe("A sentence that can be understood alone"),
-      category: z.enum(CATEGORIES),
-      scope: z.enum(SCOPES).optional().describe("Default: AllSessions"),
-      tags: tags.optional(),
-      session_id: session_id.optional()
-        .describe("The session whose entry it is in scope Session or Worker"),
-    }),
+    input: () =>
+      z.object({
+        content: content().describe("A sentence that can be understood alone"),
+        category: z.enum(CATEGORIES),
+        scope: z.enum(SCOPES).optional().describe("Default: AllSessions"),
+        tags: tags().optional(),
+        session_id: session_id().optional()
+          .describe("The session whose entry it is in scope Session or Worker"),
+      }),
     output: () => z.object({ entry_id: z.string(), is_new: z.boolean() }),
     async handle(context, { session_id, ...proposal }) {
       const session = await sessionOf(context, session_id);
@@ -63,19 +71,57 @@ export const cortexVerbs = [
     },
   }),
   defineVerb({
+    name: "cortex.update",
+    summary: "Changes an entry of the memory; what is left out stays as it is.",
+    access: "write",
+    destructive: true,
+    input: () =>
+      z.object({
+        entry_id: entry_id(),
+        content: content().optional(),
+        category: z.enum(CATEGORIES).optional(),
+        scope: z.enum(SCOPES).optional(),
+        tags: tags().optional().describe("In the place of all tags it has"),
+        session_id: session_id().optional()
+          .describe("The session whose entry it is from now on, in scope Session or Worker"),
+      }),
+    output: entry,
+    async handle(context, { entry_id, session_id, ...changes }) {
+      const session = await sessionOf(context, session_id);
+      return (await context.services.cortex()).update(entry_id, changes, session);
+    },
+  }),
+  defineVerb({
+    name: "cortex.list",
+    summary: "Lists what is remembered, what was written or changed last first.",
+    access: "read",
+    input: () =>
+      z.object({
+        scope: z.enum(SCOPES).optional(),
+        category: z.enum(CATEGORIES).optional(),
+        limit: z.int().min(1).max(1000).default(100),
+        cursor: cursor().optional(),
+      }),
+    output: () => z.object({ entries: z.array(entry()), next_cursor: z.string().optional() }),
+    async handle({ services }, options) {
+      return await (await services.cortex()).list(options);
+    },
+  }),
+  defineVerb({
     name: "cortex.recall",
     summary: "Finds what is remembered, by its words in any form; the best first.",
     access: "read",
-    input: z.object({
-      query: z.string().min(1).max(10_000),
-      limit: z.int().min(1).max(100).default(10),
-      session_id: session_id.optional()
-        .describe("Only what this session sees; without it all entries"),
-    }),
+    input: () =>
+      z.object({
+        query: z.string().min(1).max(10_000),
+        limit: z.int().min(1).max(100).default(10),
+        session_id: session_id().optional()
+          .describe("Only what this session sees; without it all entries"),
+      }),
     output: () =>
       z.object({
         entries: z.array(
-          entry.extend({ score: z.number().describe("Against the best, which is 1") }),
+          entry().extend({ score: z.number().describe("Against the best, which is 1") }),
         ),
       }),
     async handle(context, { query, limit, session_id }) {
@@ -88,7 +134,7 @@ export const cortexVerbs = [
     summary: "Forgets an entry of the memory for good.",
     access: "write",
     destructive: true,
-    input: z.object({ entry_id: z.string().min(1).max(100) }),
+    input: () => z.object({ entry_id: entry_id() }),
     output: () => z.object({ entry_id: z.string() }),
     async handle({ services }, { entry_id }) {
       await (await services.cortex()).forget(entry_id);
@@ -97,29 +143,32 @@ export const cortexVerbs = [
   }),
   defineVerb({
     name: "cortex.audit",
-    summary: "Lists the memory's automatic writes, the oldest first.",
+    summary: "Lists the memory's automatic writes and the changes of entries, the oldest first.",
     access: "read",
-    input: z.object({
-      limit: z.int().min(1).max(1000).default(100).describe("Number of the last records"),
-    }),
-    output: () => z.object({ records: z.array(auditRecord) }),
-    async handle({ services }, { limit }) {
-      return { records: await (await services.cortex()).audit(limit) };
+    input: () =>
+      z.object({
+        limit: z.int().min(1).max(1000).default(100).describe("Number of the last records"),
+        cursor: cursor().optional().describe("next_cursor of a page: the records before it"),
+      }),
+    output: () => z.object({ records: z.array(auditRecord()), next_cursor: z.string().optional() }),
+    async handle({ services }, options) {
+      return await (await services.cortex()).audit(options);
     },
   }),
   defineVerb({
     name: "cortex.publish",
     summary: "Publishes a note to a session; its subscribers get it as lane.note.",
     access: "write",
-    input: z.object({
-      session_id,
-      note: z.object({
-        text: z.string().trim().min(1).max(4_000),
-        tags: tags.default([]),
-        severity: severity.default("info"),
+    input: () =>
+      z.object({
+        session_id: session_id(),
+        note: z.object({
+          text: z.string().trim().min(1).max(4_000),
+          tags: tags().default([]),
+          severity: severity().default("info"),
+        }),
       }),
-    }),
-    output: () => z.object({ seq: z.int(), at: timestamp }),
+    output: () => z.object({ seq: z.int(), at: timestamp() }),
     async handle({ services, caller }, { session_id, note: { text, tags, severity } }) {
       const session = await services.hub.get(session_id);
       const { seq, at } = await session.emit("lane.note", {
@@ -135,11 +184,12 @@ export const cortexVerbs = [
     name: "cortex.notes",
     summary: "Lists the notes that were published to a session, as long as its journal has them.",
     access: "read",
-    input: z.object({
-      session_id,
-      limit: z.int().min(1).max(1000).default(100).describe("Number of the last notes"),
-    }),
-    output: () => z.object({ notes: z.array(note) }),
+    input: () =>
+      z.object({
+        session_id: session_id(),
+        limit: z.int().min(1).max(1000).default(100).describe("Number of the last notes"),
+      }),
+    output: () => z.object({ notes: z.array(note()) }),
     async handle({ services }, { session_id, limit }) {
       return { notes: await lastNotes(await services.hub.get(session_id), limit) };
     },
@@ -148,11 +198,11 @@ export const cortexVerbs = [
     name: "cortex.lobes_list",
     summary: "Lists the lobes, which work for the sessions beside their conversation.",
     access: "read",
-    input: z.object({}),
+    input: () => z.object({}),
     output: () =>
       z.object({
         lobes: z.array(z.object({
-          lobe,
+          lobe: lobe(),
           summary: z.string(),
           status: z.enum(["off", "paused", "idle", "working"]),
         })),
@@ -166,8 +216,8 @@ export const cortexVerbs = [
     summary: "Pauses a lobe, beyond a restart too; what it is at, it finishes.",
     access: "write",
     idempotent: true,
-    input: z.object({ lobe }),
-    output: () => z.object({ lobe, paused: z.boolean() }),
+    input: () => z.object({ lobe: lobe() }),
+    output: () => z.object({ lobe: lobe(), paused: z.boolean() }),
     async handle({ services }, { lobe }) {
       await (await services.cortex()).setLobePaused(lobe, true);
       return { lobe, paused: true };
@@ -178,8 +228,8 @@ export const cortexVerbs = [
     summary: "Lets a paused lobe go on.",
     access: "write",
     idempotent: true,
-    input: z.object({ lobe }),
-    output: () => z.object({ lobe, paused: z.boolean() }),
+    input: () => z.object({ lobe: lobe() }),
+    output: () => z.object({ lobe: lobe(), paused: z.boolean() }),
     async handle({ services }, { lobe }) {
       await (await services.cortex()).setLobePaused(lobe, false);
       return { lobe, paused: false };
@@ -191,8 +241,11 @@ async function sessionOf({ services }: Context, id: string | undefined) {
   return id === undefined ? undefined : await services.hub.get(id);
 }
 
-async function lastNotes({ journal }: Session, limit: number): Promise<z.output<typeof note>[]> {
-  const notes: z.output<typeof note>[] = [];
+async function lastNotes(
+  { journal }: Session,
+  limit: number,
+): Promise<z.output<ReturnType<typeof note>>[]> {
+  const notes: z.output<ReturnType<typeof note>>[] = [];
   for await (const { seq, at, type, data } of journal.read(journal.trimmed_seq)) {
     if (type !== "lane.note" || data.note === undefined) continue;
     notes.push({ seq, at, text: data.text, ...data.note });

@@ -1,23 +1,43 @@
 import * as z from "zod";
+import {
+  addSpent,
+  BUCKETS,
+  CostBuckets,
+  costsOf,
+  nothingSpent,
+  type Spent,
+} from "../session/costs.ts";
 import type { Session } from "../session/session.ts";
 import { defineVerb } from "./define.ts";
 import { session_id } from "./session.ts";
 
-type Bucket = "minute" | "hour" | "day";
+const since = () => z.iso.datetime({ offset: true }).optional();
+const bucket = () =>
+  z.enum(BUCKETS).default("hour")
+    .describe("What retention has rewritten is known by the hour");
 
-/** Length of the RFC 3339 prefix that names a bucket, and what completes it to a timestamp. */
-const CUTS: Record<Bucket, [number, string]> = {
-  minute: [16, ":00.000Z"],
-  hour: [13, ":00:00.000Z"],
-  day: [10, "T00:00:00.000Z"],
-};
+const spent = () =>
+  z.object({
+    usd: z.number(),
+    tokens_in: z.int(),
+    tokens_out: z.int(),
+    tokens_cached: z.int().describe("Of tokens_in, those that the provider had cached"),
+  });
+const buckets = () =>
+  z.array(spent().extend({ at: z.string().describe("When the bucket begins") }));
+const group = () =>
+  spent().extend({
+    key: z.string().describe("The session id or the model"),
+    title: z.string().optional().describe("Of a session"),
+    buckets: buckets(),
+  });
 
 export const costVerbs = [
   defineVerb({
     name: "cost.get_current",
     summary: "Tells what a session, or all of them, cost so far.",
     access: "read",
-    input: z.object({ session_id: session_id.optional() }),
+    input: () => z.object({ session_id: session_id().optional() }),
     output: () =>
       z.object({
         usd: z.number(),
@@ -39,48 +59,76 @@ export const costVerbs = [
     name: "cost.get_history",
     summary: "Tells what a session, or all of them, cost over time.",
     access: "read",
-    input: z.object({
-      session_id: session_id.optional(),
-      since: z.iso.datetime({ offset: true }).optional(),
-      bucket: z.enum(["minute", "hour", "day"]).default("hour")
-        .describe("What retention has rewritten is known by the hour"),
-    }),
+    input: () =>
+      z.object({ session_id: session_id().optional(), since: since(), bucket: bucket() }),
     output: () =>
       z.object({
         buckets: z.array(z.object({ at: z.string(), usd: z.number(), tokens: z.int() })),
       }),
     async handle({ services }, { session_id, since, bucket }) {
-      const from = since === undefined ? "" : new Date(since).toISOString();
-      const [length, rest] = CUTS[bucket];
-      const buckets = new Map<string, { at: string; usd: number; tokens: number }>();
+      const sums = new CostBuckets(bucket, since);
       for (const session of await services.hub.some(session_id)) {
-        for await (const { at, usd, tokens } of ticks(session, bucket)) {
-          const start = `${at.slice(0, length)}${rest}`;
-          if (at < from && start < from) continue;
-          const sum = buckets.get(start) ?? { at: start, usd: 0, tokens: 0 };
-          sum.usd += usd;
-          sum.tokens += tokens;
-          buckets.set(start, sum);
-        }
+        for await (const cost of costsOf(session, bucket)) sums.add(cost);
       }
-      return { buckets: [...buckets.values()].sort((a, b) => a.at < b.at ? -1 : 1) };
+      return {
+        buckets: sums.buckets.map(({ at, usd, tokens_in, tokens_out }) => {
+          return { at, usd, tokens: tokens_in + tokens_out };
+        }),
+      };
+    },
+  }),
+  defineVerb({
+    name: "cost.breakdown",
+    summary: "Tells what each session, or each model, cost over time; the dearest first.",
+    access: "read",
+    input: () =>
+      z.object({
+        by: z.enum(["session", "model"]),
+        since: since(),
+        bucket: bucket(),
+        limit: z.int().min(1).max(1000).default(20).describe("Groups that are told one by one"),
+      }),
+    output: () =>
+      z.object({
+        total: spent(),
+        groups: z.array(group()),
+        other: spent().optional().describe("The groups beyond the limit, together"),
+      }),
+    async handle({ services, signal }, { by, since, bucket, limit }) {
+      const sums = new Map<string, { title?: string; sums: CostBuckets }>();
+      for (const session of await services.hub.some(undefined)) {
+        signal.throwIfAborted();
+        const { key, title } = groupOf(session, by);
+        const group = sums.get(key) ?? { title, sums: new CostBuckets(bucket, since) };
+        const newest = session.state.cost_hours.at(-1);
+        // Its journal need not be read.
+        if (newest === undefined || !group.sums.covers(newest)) continue;
+        for await (const cost of costsOf(session, bucket)) group.sums.add(cost);
+        if (group.sums.buckets.length > 0) sums.set(key, group);
+      }
+      const groups = [...sums]
+        .map(([key, { title, sums }]) => ({ key, title, ...sums.total, buckets: sums.buckets }))
+        .sort(dearestFirst);
+      const rest = groups.slice(limit);
+      return {
+        total: sumOf(groups),
+        groups: groups.slice(0, limit),
+        ...(rest.length > 0 ? { other: sumOf(rest) } : {}),
+      };
     },
   }),
 ];
 
-/** The costs of a session, as finely as they are known. */
-async function* ticks(session: Session, bucket: Bucket) {
-  if (bucket !== "minute") return yield* session.state.cost_hours;
-  const { oldest_at, trimmed_seq } = session.journal;
-  for (const hour of session.state.cost_hours) {
-    if (
-      trimmed_seq > 0 && (oldest_at === undefined || hour.at.slice(0, 13) < oldest_at.slice(0, 13))
-    ) {
-      yield hour;
-    }
-  }
-  for await (const { type, at, data } of session.journal.read(trimmed_seq)) {
-    if (type !== "cost.tick") continue;
-    yield { at, usd: data.usd_delta, tokens: data.tokens_in + data.tokens_out };
-  }
+function groupOf({ id, state }: Session, by: "session" | "model") {
+  return by === "session" ? { key: id, title: state.title } : { key: state.model };
+}
+
+function dearestFirst(a: Spent, b: Spent): number {
+  return b.usd - a.usd || (b.tokens_in + b.tokens_out) - (a.tokens_in + a.tokens_out);
+}
+
+function sumOf(costs: readonly Spent[]): Spent {
+  const sum = nothingSpent();
+  for (const cost of costs) addSpent(sum, cost);
+  return sum;
 }

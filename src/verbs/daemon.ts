@@ -1,18 +1,23 @@
 import * as z from "zod";
+import { SETTING_KEYS } from "../daemon/settings.ts";
 import { listDirectories } from "../platform/directories.ts";
 import { defineVerb } from "./define.ts";
 
 /** Directories that one answer of daemon.list_dirs has at most. */
 const DIRECTORIES_MAX = 1_000;
 
-const discovery = z.object({
-  pid: z.int(),
-  sock: z.string(),
-  port: z.int(),
-  token: z.string(),
-  version: z.string(),
-  protocol_version: z.int(),
-});
+const setting_key = () => z.enum(SETTING_KEYS);
+const setting_value = () => z.union([z.string().min(1).max(4096), z.number(), z.boolean()]);
+
+const discovery = () =>
+  z.object({
+    pid: z.int(),
+    sock: z.string(),
+    port: z.int(),
+    token: z.string(),
+    version: z.string(),
+    protocol_version: z.int(),
+  });
 
 export const daemonVerbs = [
   defineVerb({
@@ -20,7 +25,7 @@ export const daemonVerbs = [
     summary: "Says that the daemon is well.",
     access: "read",
     rest: { method: "GET", path: "/v1/health", status: 200, public: true },
-    input: z.object({}),
+    input: () => z.object({}),
     output: () =>
       z.object({
         status: z.string(),
@@ -43,26 +48,31 @@ export const daemonVerbs = [
     access: "read",
     rest: { method: "GET", path: "/v1/discover", status: 200, public: true, same_user: true },
     secrets: ["token"],
-    input: z.object({}),
-    output: () => discovery,
+    input: () => z.object({}),
+    output: discovery,
     handle: ({ services }) => services.discovery(),
   }),
   defineVerb({
     name: "daemon.info",
     summary: "Tells versions, memory, models and configuration of the daemon.",
     access: "read",
-    input: z.object({}),
+    input: () => z.object({}),
     output: () =>
       z.object({
         version: z.string(),
         deno: z.string(),
         protocol_version: z.int(),
         pid: z.int(),
+        port: z.int(),
+        sock: z.string(),
+        config_path: z.string().describe("Of daemon.toml, which need not be there"),
+        log_path: z.string(),
         uptime_s: z.int(),
         rss_bytes: z.int(),
         heap_bytes: z.int(),
         sessions: z.int(),
         agent_port: z.int().optional(),
+        sidecar: z.boolean().describe("Whether a desktop shell brought the daemon, as its child."),
         default_model: z.string(),
         models: z.array(
           z.object({ provider: z.string(), kind: z.string(), configured: z.boolean() }),
@@ -70,17 +80,22 @@ export const daemonVerbs = [
       }),
     handle({ services }) {
       const { rss, heapUsed } = Deno.memoryUsage();
-      const { version, pid, protocol_version } = services.discovery();
+      const { version, pid, port, sock, protocol_version } = services.discovery();
       return {
         version,
         deno: Deno.version.deno,
         protocol_version,
         pid,
+        port,
+        sock,
+        config_path: services.paths.config,
+        log_path: services.paths.log,
         uptime_s: Math.floor(services.uptime_ms() / 1000),
         rss_bytes: rss,
         heap_bytes: heapUsed,
         sessions: services.hub.size,
         agent_port: services.agent_port(),
+        sidecar: services.sidecar,
         default_model: services.models.defaultId(),
         models: services.models.list(),
       };
@@ -92,7 +107,7 @@ export const daemonVerbs = [
     access: "write",
     destructive: true,
     idempotent: true,
-    input: z.object({ grace_s: z.int().min(0).max(3600).default(30) }),
+    input: () => z.object({ grace_s: z.int().min(0).max(3600).default(30) }),
     output: () => z.object({ grace_s: z.int() }),
     handle({ services }, { grace_s }) {
       services.shutdown(grace_s);
@@ -104,7 +119,7 @@ export const daemonVerbs = [
     summary: "Reads daemon.toml and policy.yaml again; a file with an error changes nothing.",
     access: "write",
     idempotent: true,
-    input: z.object({}),
+    input: () => z.object({}),
     output: () => z.object({}),
     async handle({ services }) {
       await services.reload_config();
@@ -112,14 +127,62 @@ export const daemonVerbs = [
     },
   }),
   defineVerb({
+    name: "daemon.get_config",
+    summary: "Shows the settings of daemon.toml that daemon.set_config changes.",
+    access: "read",
+    input: () => z.object({}),
+    output: () =>
+      z.object({
+        path: z.string(),
+        revision: z.string().describe("Of the file's text; another text has another"),
+        settings: z.partialRecord(
+          setting_key(),
+          z.object({
+            value: setting_value().optional(),
+            source: z.enum(["default", "file"]),
+            default: setting_value().optional(),
+            in_use: setting_value().optional()
+              .describe("What the daemon works with, where that is something else as yet"),
+            restart: z.boolean().describe("Whether a new value holds from the next start on"),
+          }),
+        ),
+      }),
+    async handle({ services }) {
+      return (await services.config_editor()).read();
+    },
+  }),
+  defineVerb({
+    name: "daemon.set_config",
+    summary: "Changes settings in daemon.toml, whose comments and order stay, and applies them.",
+    access: "write",
+    destructive: true,
+    idempotent: true,
+    input: () =>
+      z.object({
+        changes: z.partialRecord(setting_key(), setting_value().nullable())
+          .describe("Values by key, such as agent.approval; null takes a key out of the file"),
+        revision: z.string().max(64).optional()
+          .describe("That daemon.get_config told: refuses to change a file that is another by now"),
+      }),
+    output: () =>
+      z.object({
+        revision: z.string(),
+        restart: z.array(setting_key()).describe("What holds from the next start on"),
+      }),
+    async handle({ services }, { changes, revision }) {
+      return await (await services.config_editor()).change(changes, revision);
+    },
+  }),
+  defineVerb({
     name: "daemon.list_dirs",
     summary: "Lists the directories in a directory, to pick a workdir from.",
     access: "read",
-    input: z.object({
-      path: z.string().min(1).optional()
-        .describe("Absolute path; by default default_workdir or the home directory"),
-      hidden: z.boolean().default(false).describe("Also those whose name begins with a dot"),
-    }),
+    input: () =>
+      z.object({
+        path: z.string().min(1).optional()
+          .describe("Absolute path; by default default_workdir or the home directory"),
+        hidden: z.boolean().default(false).describe("Also those whose name begins with a dot"),
+      }),
     output: () =>
       z.object({
         path: z.string(),
@@ -136,7 +199,7 @@ export const daemonVerbs = [
     name: "daemon.verbs",
     summary: "Lists every verb with the JSON Schema of what it takes.",
     access: "read",
-    input: z.object({}),
+    input: () => z.object({}),
     output: () =>
       z.object({
         verbs: z.array(z.object({

@@ -102,6 +102,7 @@ export interface RestRoute {
 export interface Verb {
   readonly name: string;
   readonly summary: string;
+  /** Made at its first use: a daemon that starts has need of hardly any. */
   readonly input: z.ZodType;
   /** Made when it is asked for: documents need it, calls do not. */
   output(): z.ZodType;
@@ -131,7 +132,7 @@ interface Definition<I extends z.ZodType, O extends z.ZodType>
     Pick<Verb, "destructive" | "internal" | "idempotent" | "legacy" | "replaces" | "secrets"> {
   name: string;
   summary: string;
-  input: I;
+  input: () => I;
   output: () => O;
   access: "read" | "write";
   rest?: Omit<RestRoute, "location"> & { location?(result: z.output<O>): string };
@@ -149,11 +150,22 @@ export interface TypedVerb<N extends string, I extends z.ZodType, O extends z.Zo
   output(): O;
 }
 
-/** Defines a verb; its handler's parameters and result are typed by the schemas. */
+/**
+ * Defines a verb; its handler's parameters and result are typed by the schemas. Schemas are slow to
+ * make: a verb's own are made by functions, and so is what several verbs share.
+ */
 export function defineVerb<const N extends string, I extends z.ZodType, O extends z.ZodType>(
   definition: Definition<I, O> & { name: N },
 ): TypedVerb<N, I, O> {
-  return definition as unknown as TypedVerb<N, I, O>;
+  const { input: makeInput, ...rest } = definition;
+  let input: I | undefined;
+  const verb = {
+    ...rest,
+    get input() {
+      return input ??= makeInput();
+    },
+  };
+  return verb as unknown as TypedVerb<N, I, O>;
 }
 
 /** A result whose JSON is at hand already, for answers that are asked for often and seldom change. */

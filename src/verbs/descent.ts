@@ -2,18 +2,23 @@ import * as z from "zod";
 import { defineVerb } from "./define.ts";
 import { session_id } from "./session.ts";
 
-const tier = z.enum(["T1", "T2", "T3", "T4", "T5", "T6", "T7", "T8"]);
-const status = z.enum(["pending", "running", "passed", "failed"]);
+const tier = () => z.enum(["T1", "T2", "T3", "T4", "T5", "T6", "T7", "T8"]);
+const status = () => z.enum(["pending", "running", "passed", "failed"]);
 
 export const descentVerbs = [
   defineVerb({
     name: "descent.current_tier",
     summary: "Tells at which tier the criteria of a session's missions are.",
     access: "read",
-    input: z.object({ session_id, ac_id: z.string().optional() }),
+    input: () => z.object({ session_id: session_id(), ac_id: z.string().optional() }),
     output: () =>
       z.array(
-        z.object({ ac_id: z.string(), tier, status, evidence_ref: z.string().optional() }),
+        z.object({
+          ac_id: z.string(),
+          tier: tier(),
+          status: status(),
+          evidence_ref: z.string().optional(),
+        }),
       ),
     async handle({ services }, { session_id, ac_id }) {
       const { descents } = (await services.hub.get(session_id)).state;
@@ -29,13 +34,13 @@ export const descentVerbs = [
     name: "descent.tier_history",
     summary: "Tells which tiers a criterion went through.",
     access: "read",
-    input: z.object({ session_id, ac_id: z.string() }),
+    input: () => z.object({ session_id: session_id(), ac_id: z.string() }),
     output: () =>
       z.object({
         ac_id: z.string(),
         attempts: z.array(z.object({
-          tier,
-          status,
+          tier: tier(),
+          status: status(),
           at: z.string(),
           evidence_ref: z.string().optional(),
           failure_class: z.string().optional(),

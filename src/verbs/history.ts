@@ -14,14 +14,15 @@ export const historyVerbs = [
     name: "session.history",
     summary: "Gives the recorded events of a session, page by page.",
     access: "read",
-    input: z.object({
-      session_id,
-      since_seq: z.int().min(0).default(0)
-        .describe("The last seq the client has; 0 begins with what retention kept"),
-      limit: z.int().min(1).max(20_000).default(1_000),
-      deltas: z.enum(["session", "lane", "both"]).default("both")
-        .describe("Which form of the main lane's text"),
-    }),
+    input: () =>
+      z.object({
+        session_id: session_id(),
+        since_seq: z.int().min(0).default(0)
+          .describe("The last seq the client has; 0 begins with what retention kept"),
+        limit: z.int().min(1).max(20_000).default(1_000),
+        deltas: z.enum(["session", "lane", "both"]).default("both")
+          .describe("Which form of the main lane's text"),
+      }),
     output: () =>
       z.object({
         events: z.array(z.custom<SessionEvent>()),

@@ -5,15 +5,15 @@ import type { Sink } from "../session/subscription.ts";
 import { defineVerb, pushChannel } from "./define.ts";
 import { lane, session_id } from "./session.ts";
 
-const lane_id = z.string().min(1);
+const lane_id = () => z.string().min(1);
 
 export const lanesVerbs = [
   defineVerb({
     name: "lanes.list",
     summary: "Lists the lanes of a session.",
     access: "read",
-    input: z.object({ session_id }),
-    output: () => z.object({ lanes: z.array(lane) }),
+    input: () => z.object({ session_id: session_id() }),
+    output: () => z.object({ lanes: z.array(lane()) }),
     async handle({ services }, { session_id }) {
       return { lanes: (await services.hub.get(session_id)).state.lanes };
     },
@@ -22,13 +22,14 @@ export const lanesVerbs = [
     name: "lanes.get",
     summary: "Shows a lane and the last of what it said.",
     access: "read",
-    input: z.object({
-      session_id,
-      lane_id,
-      tail: z.int().min(0).max(1000).default(20).describe("Number of its last deltas to give"),
-    }),
+    input: () =>
+      z.object({
+        session_id: session_id(),
+        lane_id: lane_id(),
+        tail: z.int().min(0).max(1000).default(20).describe("Number of its last deltas to give"),
+      }),
     output: () =>
-      lane.extend({
+      lane().extend({
         deltas: z.array(z.object({ seq: z.int(), delta_seq: z.int(), text: z.string() })),
       }),
     async handle({ services }, { session_id, lane_id, tail }) {
@@ -41,11 +42,12 @@ export const lanesVerbs = [
     name: "lanes.subscribe",
     summary: "Pushes the lane events of a session, or of one lane, as $/event notifications.",
     access: "read",
-    input: z.object({
-      session_id,
-      lane_id: lane_id.optional(),
-      since_seq: z.int().min(0).optional(),
-    }),
+    input: () =>
+      z.object({
+        session_id: session_id(),
+        lane_id: lane_id().optional(),
+        since_seq: z.int().min(0).optional(),
+      }),
     output: () => z.object({ sub: z.int(), current_seq: z.int() }),
     async handle({ services, caller }, { session_id, lane_id, since_seq }) {
       const session = await services.hub.get(session_id);
@@ -69,12 +71,13 @@ export const lanesVerbs = [
     access: "write",
     destructive: true,
     idempotent: true,
-    input: z.object({
-      session_id,
-      lane_id,
-      cascade: z.boolean().default(true),
-      reason: z.string().min(1).max(500).default("killed"),
-    }),
+    input: () =>
+      z.object({
+        session_id: session_id(),
+        lane_id: lane_id(),
+        cascade: z.boolean().default(true),
+        reason: z.string().min(1).max(500).default("killed"),
+      }),
     output: () => z.object({ killed: z.array(z.string()) }),
     async handle({ services, caller }, { session_id, lane_id, cascade, reason }) {
       const session = await services.hub.get(session_id);
@@ -86,7 +89,7 @@ export const lanesVerbs = [
     summary: "Pins a lane, so that it stays listed after its end, or lets it go.",
     access: "write",
     idempotent: true,
-    input: z.object({ session_id, lane_id, pinned: z.boolean() }),
+    input: () => z.object({ session_id: session_id(), lane_id: lane_id(), pinned: z.boolean() }),
     output: () => z.object({ lane_id: z.string(), pinned: z.boolean() }),
     async handle({ services, caller }, { session_id, lane_id, pinned }) {
       const session = await services.hub.get(session_id);

@@ -5,20 +5,20 @@ import type { Session } from "../session/session.ts";
 import { defineVerb } from "./define.ts";
 import { session_id } from "./session.ts";
 
-const hash = z.string().regex(/^[0-9a-f]{64}$/, "must be 64 hexadecimal digits");
+const hash = () => z.string().regex(/^[0-9a-f]{64}$/, "must be 64 hexadecimal digits");
 
 export const ledgerVerbs = [
   defineVerb({
     name: "ledger.get_node",
     summary: "Shows one record of a journal by its hash.",
     access: "read",
-    input: z.object({ hash }),
+    input: () => z.object({ hash: hash() }),
     output: () =>
       z.object({
-        hash,
+        hash: hash(),
         type: z.string(),
         payload: z.unknown(),
-        edges: z.array(z.object({ to: hash, kind: z.enum(["prev", "cause"]) })),
+        edges: z.array(z.object({ to: hash(), kind: z.enum(["prev", "cause"]) })),
       }),
     async handle({ services }, { hash }) {
       for (const session of await services.hub.some(undefined)) {
@@ -40,15 +40,16 @@ export const ledgerVerbs = [
     name: "ledger.list_events",
     summary: "Lists the records of a journal, or of all, with their hashes.",
     access: "read",
-    input: z.object({
-      session_id: session_id.optional(),
-      since: z.iso.datetime({ offset: true }).optional(),
-      limit: z.int().min(1).max(1000).default(100),
-      cursor: z.string().optional().describe("next_cursor of the page before"),
-    }),
+    input: () =>
+      z.object({
+        session_id: session_id().optional(),
+        since: z.iso.datetime({ offset: true }).optional(),
+        limit: z.int().min(1).max(1000).default(100),
+        cursor: z.string().optional().describe("next_cursor of the page before"),
+      }),
     output: () =>
       z.object({
-        events: z.array(z.object({ hash, type: z.string(), at: z.string() })),
+        events: z.array(z.object({ hash: hash(), type: z.string(), at: z.string() })),
         next_cursor: z.string().optional(),
       }),
     async handle({ services }, { session_id, since, limit, cursor }) {
@@ -73,12 +74,12 @@ export const ledgerVerbs = [
     name: "ledger.verify",
     summary: "Computes the hash chain of a session's journal anew and holds it against its anchor.",
     access: "read",
-    input: z.object({ session_id }),
+    input: () => z.object({ session_id: session_id() }),
     output: () =>
       z.object({
         ok: z.boolean(),
         records: z.int(),
-        head: hash,
+        head: hash(),
         anchored_seq: z.int(),
         problem: z.string().optional(),
       }),

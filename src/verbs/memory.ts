@@ -7,7 +7,7 @@ export const memoryVerbs = [
     name: "memory.list_scopes",
     summary: "Lists the scopes that memory entries can have.",
     access: "read",
-    input: z.object({}),
+    input: () => z.object({}),
     output: () => z.object({ scopes: z.array(z.enum(SCOPES)) }),
     handle: () => ({ scopes: [...SCOPES] }),
   }),
@@ -15,11 +15,12 @@ export const memoryVerbs = [
     name: "memory.query",
     summary: "Finds memory entries of a scope by the beginning of their key.",
     access: "read",
-    input: z.object({
-      scope: z.enum(SCOPES),
-      key_prefix: z.string().max(500).optional().describe("Keys are <category>/<entry_id>"),
-      limit: z.int().min(1).max(1000).default(100),
-    }),
+    input: () =>
+      z.object({
+        scope: z.enum(SCOPES),
+        key_prefix: z.string().max(500).optional().describe("Keys are <category>/<entry_id>"),
+        limit: z.int().min(1).max(1000).default(100),
+      }),
     output: () =>
       z.object({
         entries: z.array(z.object({ key: z.string(), value: z.string(), updated_at: z.string() })),

@@ -3,74 +3,83 @@ import type { MissionView } from "../mission/engine.ts";
 import { defineVerb } from "./define.ts";
 import { session_id } from "./session.ts";
 
-export const mission_id = z.string().regex(/^m-[0-9A-Z]{26}$/, "must have the shape m-<ULID>");
+export const mission_id = () =>
+  z.string().regex(/^m-[0-9A-Z]{26}$/, "must have the shape m-<ULID>");
 
-const status = z.enum(["running", "completed", "failed", "cancelled"]);
+const status = () => z.enum(["running", "completed", "failed", "cancelled"]);
 
-const check = {
+const check = () => ({
   command: z.string().optional(),
   file_exists: z.string().optional(),
   content_match: z.object({ file: z.string(), pattern: z.string() }).optional(),
-};
-
-const summary = z.object({
-  mission_id,
-  name: z.string(),
-  status,
-  session_id,
-  workdir: z.string(),
-  branch: z.string().optional().describe("Keeps what was done until the mission has passed"),
-  error: z.string().optional(),
-  created_at: z.string(),
-  completed_at: z.string().optional(),
-  cost_usd: z.number(),
-  budget_usd: z.number().optional(),
-  tasks_total: z.int(),
-  tasks_completed: z.int(),
 });
 
-const task = z.object({
-  id: z.string(),
-  description: z.string(),
-  dependencies: z.array(z.string()),
-  files: z.array(z.string()),
-  status: z.enum(["pending", "running", "completed", "failed", "cancelled", "skipped"]),
-  attempts: z.int(),
-  session_id: session_id.optional(),
-  commit: z.string().optional(),
-  error: z.string().optional(),
-  started_at: z.string().optional(),
-  completed_at: z.string().optional(),
-});
+const summary = () =>
+  z.object({
+    mission_id: mission_id(),
+    name: z.string(),
+    status: status(),
+    session_id: session_id(),
+    workdir: z.string(),
+    branch: z.string().optional().describe("Keeps what was done until the mission has passed"),
+    commit: z.string().optional().describe("Brought the result into the branch of the workdir"),
+    error: z.string().optional(),
+    created_at: z.string(),
+    completed_at: z.string().optional(),
+    cost_usd: z.number(),
+    budget_usd: z.number().optional(),
+    tasks_total: z.int(),
+    tasks_completed: z.int(),
+    criteria_total: z.int(),
+    criteria_passed: z.int().describe("With those that were let pass"),
+  });
 
-const criterion = z.object({
-  id: z.string(),
-  description: z.string(),
-  ...check,
-  status: z.enum(["pending", "running", "passed", "soft_passed", "failed"]),
-  tier: z.enum(["T1", "T2", "T3", "T4", "T5", "T6", "T7", "T8"]).optional(),
-  failure_class: z.enum(["code_bug", "ac_bug", "environment"]).optional(),
-  evidence_ref: z.string().optional().describe("<mission_id>#<seq of the line of mission.logs>"),
-  rewritten: z.object(check).optional().describe("The check that took the place of its own"),
-});
-
-const mission = summary.extend({
-  sessions: z.array(z.object({
+const task = () =>
+  z.object({
     id: z.string(),
-    title: z.string(),
-    tasks: z.array(task),
-    acceptance_criteria: z.array(criterion),
-  })),
-});
+    description: z.string(),
+    dependencies: z.array(z.string()),
+    files: z.array(z.string()),
+    status: z.enum(["pending", "running", "completed", "failed", "cancelled", "skipped"]),
+    attempts: z.int(),
+    session_id: session_id().optional(),
+    commit: z.string().optional(),
+    error: z.string().optional(),
+    started_at: z.string().optional(),
+    completed_at: z.string().optional(),
+  });
 
-const entry = z.object({
-  seq: z.int(),
-  at: z.string(),
-  task_id: z.string().optional(),
-  ac_id: z.string().optional(),
-  event: z.string(),
-  detail: z.string().optional(),
-});
+const criterion = () =>
+  z.object({
+    id: z.string(),
+    description: z.string(),
+    ...check(),
+    status: z.enum(["pending", "running", "passed", "soft_passed", "failed"]),
+    tier: z.enum(["T1", "T2", "T3", "T4", "T5", "T6", "T7", "T8"]).optional(),
+    failure_class: z.enum(["code_bug", "ac_bug", "environment"]).optional(),
+    evidence_ref: z.string().optional().describe("<mission_id>#<seq of the line of mission.logs>"),
+    rewritten: z.object(check()).optional().describe("The check that took the place of its own"),
+  });
+
+const mission = () =>
+  summary().extend({
+    sessions: z.array(z.object({
+      id: z.string(),
+      title: z.string(),
+      tasks: z.array(task()),
+      acceptance_criteria: z.array(criterion()),
+    })),
+  });
+
+const entry = () =>
+  z.object({
+    seq: z.int(),
+    at: z.string(),
+    task_id: z.string().optional(),
+    ac_id: z.string().optional(),
+    event: z.string(),
+    detail: z.string().optional(),
+  });
 
 export const missionVerbs = [
   defineVerb({
@@ -78,26 +87,27 @@ export const missionVerbs = [
     summary: "Begins a mission: tasks for agent sessions, gated by acceptance criteria.",
     access: "write",
     replaces: "svc_build_from_sow",
-    input: z.object({
-      session_id: session_id.optional()
-        .describe("Shows the mission's lanes and events; without one it gets one of its own"),
-      workdir: z.string().optional().describe("Absolute path, when no session_id is given"),
-      spec: z.union([z.string(), z.record(z.string(), z.unknown())])
-        .describe("The statement of work: an object, or its JSON or YAML text"),
-      model: z.string().optional().describe("<provider>/<model>; the session's by default"),
-      approval: z.enum(["auto", "ask"]).optional()
-        .describe("Whether rewritten checks and soft passes need an approval"),
-      continue_on_failure: z.boolean().optional().describe("Go on with what a failure leaves"),
-      parallel: z.int().min(1).max(16).optional().describe("Tasks at once; 3 by default"),
-      budget_usd: z.number().positive().optional(),
-      env: z.record(z.string(), z.string()).optional()
-        .describe("Variables for the commands of the criteria"),
-      resume: z.boolean().optional()
-        .describe("Go on with the newest mission of this spec in the workdir, if one has failed"),
-    }).refine((it) => (it.session_id === undefined) !== (it.workdir === undefined), {
-      message: "give either session_id or workdir",
-    }),
-    output: () => summary,
+    input: () =>
+      z.object({
+        session_id: session_id().optional()
+          .describe("Shows the mission's lanes and events; without one it gets one of its own"),
+        workdir: z.string().optional().describe("Absolute path, when no session_id is given"),
+        spec: z.union([z.string(), z.record(z.string(), z.unknown())])
+          .describe("The statement of work: an object, or its JSON or YAML text"),
+        model: z.string().optional().describe("<provider>/<model>; the session's by default"),
+        approval: z.enum(["auto", "ask"]).optional()
+          .describe("Whether rewritten checks and soft passes need an approval"),
+        continue_on_failure: z.boolean().optional().describe("Go on with what a failure leaves"),
+        parallel: z.int().min(1).max(16).optional().describe("Tasks at once; 3 by default"),
+        budget_usd: z.number().positive().optional(),
+        env: z.record(z.string(), z.string()).optional()
+          .describe("Variables for the commands of the criteria"),
+        resume: z.boolean().optional()
+          .describe("Go on with the newest mission of this spec in the workdir, if one has failed"),
+      }).refine((it) => (it.session_id === undefined) !== (it.workdir === undefined), {
+        message: "give either session_id or workdir",
+      }),
+    output: summary,
     async handle({ services }, params) {
       return toSummary(await (await services.missions()).create(params));
     },
@@ -107,12 +117,13 @@ export const missionVerbs = [
     summary: "Lists the missions, newest first.",
     access: "read",
     replaces: "svc_list_missions",
-    input: z.object({
-      status: status.optional(),
-      limit: z.int().min(1).max(1000).default(100),
-      cursor: mission_id.optional().describe("next_cursor of the page before"),
-    }),
-    output: () => z.object({ missions: z.array(summary), next_cursor: z.string().optional() }),
+    input: () =>
+      z.object({
+        status: status().optional(),
+        limit: z.int().min(1).max(1000).default(100),
+        cursor: mission_id().optional().describe("next_cursor of the page before"),
+      }),
+    output: () => z.object({ missions: z.array(summary()), next_cursor: z.string().optional() }),
     async handle({ services }, params) {
       const { missions, next_cursor } = (await services.missions()).list(params);
       return { missions: missions.map(toSummary), next_cursor };
@@ -123,8 +134,8 @@ export const missionVerbs = [
     summary: "Shows a mission, its tasks and its criteria.",
     access: "read",
     replaces: "svc_get_mission_status",
-    input: z.object({ mission_id }),
-    output: () => mission,
+    input: () => z.object({ mission_id: mission_id() }),
+    output: mission,
     async handle({ services }, { mission_id }) {
       return toMission((await services.missions()).get(mission_id));
     },
@@ -135,8 +146,8 @@ export const missionVerbs = [
     access: "write",
     destructive: true,
     replaces: "svc_cancel_mission",
-    input: z.object({ mission_id }),
-    output: () => summary,
+    input: () => z.object({ mission_id: mission_id() }),
+    output: summary,
     async handle({ services }, { mission_id }) {
       return toSummary(await (await services.missions()).cancel(mission_id));
     },
@@ -146,19 +157,22 @@ export const missionVerbs = [
     summary: "Shows lines of a mission's log: what happened and what its checks printed.",
     access: "read",
     replaces: "svc_get_mission_logs",
-    input: z.object({
-      mission_id,
-      since_seq: z.int().min(0).optional().describe("Those after it; without it the newest"),
-      limit: z.int().min(1).max(1000).default(200),
-    }),
-    output: () => z.object({ entries: z.array(entry) }),
+    input: () =>
+      z.object({
+        mission_id: mission_id(),
+        since_seq: z.int().min(0).optional().describe("Those after it; without it the newest"),
+        limit: z.int().min(1).max(1000).default(200),
+      }),
+    output: () => z.object({ entries: z.array(entry()) }),
     async handle({ services }, { mission_id, ...range }) {
       return { entries: (await services.missions()).logs(mission_id, range) };
     },
   }),
 ];
 
-function toSummary({ mission, tasks }: MissionView): z.output<typeof summary> {
+function toSummary(
+  { mission, tasks, criteria }: MissionView,
+): z.output<ReturnType<typeof summary>> {
   const { id, spec, options, branch, owns_session: _, ...rest } = mission;
   return {
     ...rest,
@@ -168,10 +182,14 @@ function toSummary({ mission, tasks }: MissionView): z.output<typeof summary> {
     budget_usd: options.budget_usd,
     tasks_total: tasks.size,
     tasks_completed: [...tasks.values()].filter((it) => it.status === "completed").length,
+    criteria_total: criteria.size,
+    criteria_passed:
+      [...criteria.values()].filter(({ status }) => status === "passed" || status === "soft_passed")
+        .length,
   };
 }
 
-function toMission(view: MissionView): z.output<typeof mission> {
+function toMission(view: MissionView): z.output<ReturnType<typeof mission>> {
   const { mission: { spec }, tasks, criteria } = view;
   return {
     ...toSummary(view),

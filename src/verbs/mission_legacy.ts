@@ -6,9 +6,9 @@ import { SvcError } from "../platform/errors.ts";
 import { defineVerb } from "./define.ts";
 import { mission_id } from "./mission.ts";
 
-const status = z.enum(["running", "success", "failed", "cancelled"]);
+const status = () => z.enum(["running", "success", "failed", "cancelled"]);
 
-const STATUS: Record<MissionStatus, z.output<typeof status>> = {
+const STATUS: Record<MissionStatus, z.output<ReturnType<typeof status>>> = {
   running: "running",
   completed: "success",
   failed: "failed",
@@ -21,24 +21,26 @@ const EXIT_CODE: Record<MissionStatus, number> = {
   cancelled: -1,
 };
 
-const item = z.object({
-  mission_id,
-  status,
-  repo_root: z.string(),
-  started_at: z.string(),
-  finished_at: z.string().optional(),
-  exit_code: z.int().optional(),
-});
+const item = () =>
+  z.object({
+    mission_id: mission_id(),
+    status: status(),
+    repo_root: z.string(),
+    started_at: z.string(),
+    finished_at: z.string().optional(),
+    exit_code: z.int().optional(),
+  });
 
-const state = item.extend({
-  exit_code: z.int(),
-  sow_path: z.string(),
-  stdout_log: z.string(),
-  stderr_log: z.string(),
-  elapsed_sec: z.number().optional(),
-  duration_sec: z.number().optional(),
-  error: z.string().optional(),
-});
+const state = () =>
+  item().extend({
+    exit_code: z.int(),
+    sow_path: z.string(),
+    stdout_log: z.string(),
+    stderr_log: z.string(),
+    elapsed_sec: z.number().optional(),
+    duration_sec: z.number().optional(),
+    error: z.string().optional(),
+  });
 
 export const legacyMissionVerbs = [
   defineVerb({
@@ -46,20 +48,21 @@ export const legacyMissionVerbs = [
     summary: "Builds a project from a statement of work; ask svc_get_mission_status how it goes.",
     access: "write",
     legacy: true,
-    input: z.object({
-      repo_root: z.string().min(1).describe("Absolute path; made when it does not exist"),
-      sow: z.string().min(1).describe("The statement of work, as JSON or YAML text"),
-      runner: z.string().optional()
-        .describe("The model, <provider>/<model>; native, the default, is the configured one"),
-      resume: z.boolean().optional().describe("Go on with an incomplete build of this repo_root"),
-      continue_on_failure: z.boolean().optional(),
-      env: z.record(z.string(), z.string()).optional()
-        .describe("Variables for the commands of the criteria"),
-    }),
+    input: () =>
+      z.object({
+        repo_root: z.string().min(1).describe("Absolute path; made when it does not exist"),
+        sow: z.string().min(1).describe("The statement of work, as JSON or YAML text"),
+        runner: z.string().optional()
+          .describe("The model, <provider>/<model>; native, the default, is the configured one"),
+        resume: z.boolean().optional().describe("Go on with an incomplete build of this repo_root"),
+        continue_on_failure: z.boolean().optional(),
+        env: z.record(z.string(), z.string()).optional()
+          .describe("Variables for the commands of the criteria"),
+      }),
     output: () =>
       z.object({
-        mission_id,
-        status,
+        mission_id: mission_id(),
+        status: status(),
         repo_root: z.string(),
         sow_path: z.string(),
         stdout_log: z.string(),
@@ -93,8 +96,8 @@ export const legacyMissionVerbs = [
     summary: "Tells how a build stands.",
     access: "read",
     legacy: true,
-    input: z.object({ mission_id }),
-    output: () => state,
+    input: () => z.object({ mission_id: mission_id() }),
+    output: state,
     async handle({ services }, { mission_id }) {
       return toState((await services.missions()).get(mission_id));
     },
@@ -104,8 +107,15 @@ export const legacyMissionVerbs = [
     summary: "Gives the last lines of a build's standard output and standard error.",
     access: "read",
     legacy: true,
-    input: z.object({ mission_id, tail_lines: z.int().min(1).max(10_000).default(200) }),
-    output: () => z.object({ mission_id, status, stdout: z.string(), stderr: z.string() }),
+    input: () =>
+      z.object({ mission_id: mission_id(), tail_lines: z.int().min(1).max(10_000).default(200) }),
+    output: () =>
+      z.object({
+        mission_id: mission_id(),
+        status: status(),
+        stdout: z.string(),
+        stderr: z.string(),
+      }),
     async handle({ services }, { mission_id, tail_lines }) {
       const { mission, paths } = (await services.missions()).get(mission_id);
       const { tailOf } = await import("../mission/files.ts");
@@ -123,8 +133,8 @@ export const legacyMissionVerbs = [
     access: "write",
     destructive: true,
     legacy: true,
-    input: z.object({ mission_id }),
-    output: () => z.object({ mission_id, status, message: z.string() }),
+    input: () => z.object({ mission_id: mission_id() }),
+    output: () => z.object({ mission_id: mission_id(), status: status(), message: z.string() }),
     async handle({ services }, { mission_id }) {
       const missions = await services.missions();
       const before = missions.get(mission_id).mission.status;
@@ -140,8 +150,8 @@ export const legacyMissionVerbs = [
     summary: "Lists the builds, newest first.",
     access: "read",
     legacy: true,
-    input: z.object({}),
-    output: () => z.object({ missions: z.array(item) }),
+    input: () => z.object({}),
+    output: () => z.object({ missions: z.array(item()) }),
     async handle({ services }) {
       const { missions } = (await services.missions()).list({ limit: LISTED });
       return { missions: missions.map(({ mission }) => toItem(mission)) };
@@ -163,7 +173,7 @@ function modelOf(runner = "native"): string | undefined {
 
 function toItem(
   { id, status, workdir, created_at, completed_at }: MissionView["mission"],
-): z.output<typeof item> {
+): z.output<ReturnType<typeof item>> {
   const end = completed_at && { finished_at: completed_at, exit_code: EXIT_CODE[status] };
   return {
     mission_id: id,
@@ -174,7 +184,7 @@ function toItem(
   };
 }
 
-function toState({ mission, paths }: MissionView): z.output<typeof state> {
+function toState({ mission, paths }: MissionView): z.output<ReturnType<typeof state>> {
   const { status, error, created_at, completed_at } = mission;
   const seconds = (Date.parse(completed_at ?? new Date().toISOString()) - Date.parse(created_at)) /
     1000;

@@ -11,35 +11,38 @@ import {
   timeout_ms,
 } from "./task.ts";
 
-const status = z.object({
-  paused: z.boolean(),
-  workers: z.int(),
-  busy: z.int(),
-  queued: z.int(),
-  running: z.int(),
-  completed: z.int(),
-  failed: z.int(),
-});
+const status = () =>
+  z.object({
+    paused: z.boolean(),
+    workers: z.int(),
+    busy: z.int(),
+    queued: z.int(),
+    running: z.int(),
+    completed: z.int(),
+    failed: z.int(),
+  });
 
-const entry = z.object({
-  seq: z.int(),
-  at: z.string(),
-  task_id: z.string().optional(),
-  event: z.string(),
-  detail: z.string().optional(),
-});
+const entry = () =>
+  z.object({
+    seq: z.int(),
+    at: z.string(),
+    task_id: z.string().optional(),
+    event: z.string(),
+    detail: z.string().optional(),
+  });
 
 export const queueVerbs = [
   defineVerb({
     name: "queue.enqueue",
     summary: "Puts a task in the queue; it is on the disk when this answers.",
     access: "write",
-    input: z.object({
-      ...request_fields,
-      max_attempts: z.int().min(1).max(100).optional(),
-      timeout_ms: timeout_ms.optional().describe("What one attempt may take"),
-    }).refine(saysSomething, SAYS_NOTHING),
-    output: () => task,
+    input: () =>
+      z.object({
+        ...request_fields(),
+        max_attempts: z.int().min(1).max(100).optional(),
+        timeout_ms: timeout_ms().optional().describe("What one attempt may take"),
+      }).refine(saysSomething, SAYS_NOTHING),
+    output: task,
     async handle({ services }, { max_attempts, timeout_ms, ...request }) {
       return await (await services.tasks()).enqueue(request, { max_attempts, timeout_ms });
     },
@@ -48,8 +51,8 @@ export const queueVerbs = [
     name: "queue.status",
     summary: "Tells how the queue stands.",
     access: "read",
-    input: z.object({}),
-    output: () => status,
+    input: () => z.object({}),
+    output: status,
     async handle({ services }) {
       return (await services.tasks()).status();
     },
@@ -59,7 +62,7 @@ export const queueVerbs = [
     summary: "Sets how many tasks of the queue run at once; without a count only tells.",
     access: "write",
     idempotent: true,
-    input: z.object({ count: z.int().min(0).max(WORKERS_MAX).optional() }),
+    input: () => z.object({ count: z.int().min(0).max(WORKERS_MAX).optional() }),
     output: () => z.object({ workers: z.int(), busy: z.int() }),
     async handle({ services }, { count }) {
       const engine = await services.tasks();
@@ -73,8 +76,8 @@ export const queueVerbs = [
     summary: "Takes no more tasks from the queue; running ones go on.",
     access: "write",
     idempotent: true,
-    input: z.object({}),
-    output: () => status,
+    input: () => z.object({}),
+    output: status,
     async handle({ services }) {
       const engine = await services.tasks();
       await engine.pause();
@@ -86,8 +89,8 @@ export const queueVerbs = [
     summary: "Takes tasks from the queue again.",
     access: "write",
     idempotent: true,
-    input: z.object({}),
-    output: () => status,
+    input: () => z.object({}),
+    output: status,
     async handle({ services }) {
       const engine = await services.tasks();
       await engine.resume();
@@ -100,8 +103,8 @@ export const queueVerbs = [
     name: "queue.wal",
     summary: "Shows the newest lines of the queue's log: every step of every task.",
     access: "read",
-    input: z.object({ n: z.int().min(1).max(10_000).default(50) }),
-    output: () => z.object({ entries: z.array(entry) }),
+    input: () => z.object({ n: z.int().min(1).max(10_000).default(50) }),
+    output: () => z.object({ entries: z.array(entry()) }),
     async handle({ services }, { n }) {
       return { entries: await (await services.tasks()).log({ n }) };
     },

@@ -12,6 +12,7 @@ import { memoryVerbs } from "./memory.ts";
 import { missionVerbs } from "./mission.ts";
 import { legacyMissionVerbs } from "./mission_legacy.ts";
 import { queueVerbs } from "./queue.ts";
+import { serviceVerbs } from "./service.ts";
 import { sessionVerbs } from "./session.ts";
 import { taskVerbs } from "./task.ts";
 import { tuiVerbs } from "./tui.ts";
@@ -37,6 +38,7 @@ export const TYPED_VERBS = [
   ...mcpVerbs,
   ...tuiVerbs,
   ...busVerbs,
+  ...serviceVerbs,
   ...daemonVerbs,
 ];
 

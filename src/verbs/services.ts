@@ -2,10 +2,13 @@ import type { DatabaseSync } from "node:sqlite";
 import type { Bus } from "../bus/bus.ts";
 import type { Cortex } from "../cortex/cortex.ts";
 import type { Config } from "../daemon/config.ts";
+import type { ConfigEditor } from "../daemon/config_editor.ts";
+import type { DaemonService } from "../daemon/service.ts";
 import type { Sandbox, SandboxScope } from "../agent/sandbox.ts";
 import type { ModelRegistry } from "../agent/models/registry.ts";
 import type { ExternalServers } from "../mcp/external.ts";
 import type { MissionEngine } from "../mission/engine.ts";
+import type { HomePaths } from "../platform/paths.ts";
 import type { Hub } from "../session/hub.ts";
 import type { TaskEngine } from "../tasks/engine.ts";
 import type { TuiHost } from "../tui/host.ts";
@@ -46,6 +49,12 @@ export interface Services {
   /** Opens `state.db`; the caller closes it. */
   open_state_db(): Promise<DatabaseSync>;
   config(): Config;
+  /** Where the daemon's own files lie. */
+  readonly paths: Pick<HomePaths, "config" | "log">;
+  /** What changes daemon.toml, loaded at its first use. */
+  config_editor(): Promise<ConfigEditor>;
+  /** The background unit of this user, loaded at its first use. */
+  service(): Promise<DaemonService>;
   /** Every verb there is. */
   verbs(): readonly Verb[];
   /** Where a person begins to look for a workdir: an absolute path. */
@@ -53,6 +62,8 @@ export interface Services {
   discovery(): Discovery;
   /** Port of the agent routes, where they are served. */
   agent_port(): number | undefined;
+  /** Whether a desktop shell brought the daemon, as its child. */
+  readonly sidecar: boolean;
   /** Milliseconds since the daemon started. */
   uptime_ms(): number;
   /** Begins a graceful stop. */

@@ -5,56 +5,60 @@ import type { Message } from "../agent/models/model.ts";
 import { defineVerb, Prepared, pushChannel } from "./define.ts";
 import type { SessionItem } from "../session/hub.ts";
 
-export const session_id = z.string().regex(
-  /^sess_[0-9A-Z]{26}$/,
-  "must have the shape sess_<ULID>",
-);
-const approval = z.enum(["auto", "ask", "read_only"]);
-const trust = z.enum(["trusted", "untrusted"]);
-const timestamp = z.iso.datetime();
+export const session_id = () =>
+  z.string().regex(
+    /^sess_[0-9A-Z]{26}$/,
+    "must have the shape sess_<ULID>",
+  );
+const approval = () => z.enum(["auto", "ask", "read_only"]);
+const trust = () => z.enum(["trusted", "untrusted"]);
+const timestamp = () => z.iso.datetime();
 
-export const lane = z.object({
-  lane_id: z.string(),
-  kind: z.enum(["main", "tool", "mission_task", "lobe", "router"]),
-  status: z.enum(["pending", "running", "blocked", "done", "errored", "cancelled"]),
-  label: z.string(),
-  started_at: z.string(),
-  parent_lane_id: z.string().optional(),
-  delta_seq: z.int(),
-  pinned: z.boolean(),
-  cost_usd: z.number(),
-});
+export const lane = () =>
+  z.object({
+    lane_id: z.string(),
+    kind: z.enum(["main", "tool", "mission_task", "lobe", "router"]),
+    status: z.enum(["pending", "running", "blocked", "done", "errored", "cancelled"]),
+    label: z.string(),
+    started_at: z.string(),
+    parent_lane_id: z.string().optional(),
+    delta_seq: z.int(),
+    pinned: z.boolean(),
+    cost_usd: z.number(),
+  });
 
-const item = z.object({
-  id: session_id,
-  workdir: z.string(),
-  model: z.string(),
-  title: z.string(),
-  state: z.enum(["running", "paused", "ended", "unreadable"]),
-  activity: z.enum(["idle", "working", "awaiting_approval"]),
-  started_at: z.string(),
-  ended_at: z.string().optional(),
-  last_seq: z.int(),
-  last_event_at: z.string(),
-  approval,
-  trust,
-  budget_usd: z.number().optional(),
-  cost_usd: z.number(),
-  lanes: z.array(lane),
-  reason: z.string().optional(),
-});
+const item = () =>
+  z.object({
+    id: session_id(),
+    workdir: z.string(),
+    model: z.string(),
+    title: z.string(),
+    state: z.enum(["running", "paused", "ended", "unreadable"]),
+    activity: z.enum(["idle", "working", "awaiting_approval"]),
+    started_at: z.string(),
+    ended_at: z.string().optional(),
+    last_seq: z.int(),
+    last_event_at: z.string(),
+    approval: approval(),
+    trust: trust(),
+    budget_usd: z.number().optional(),
+    cost_usd: z.number(),
+    lanes: z.array(lane()),
+    reason: z.string().optional(),
+  });
 
-const pending = z.object({
-  approval_id: z.string(),
-  call_id: z.string(),
-  tool: z.string(),
-  args: z.unknown(),
-  reason: z.string(),
-  rule: z.string(),
-  requested_at: z.string(),
-});
+const pending = () =>
+  z.object({
+    approval_id: z.string(),
+    call_id: z.string(),
+    tool: z.string(),
+    args: z.unknown(),
+    reason: z.string(),
+    rule: z.string(),
+    requested_at: z.string(),
+  });
 
-const listItem = item.extend({ pending_approvals: z.int() });
+const listItem = () => item().extend({ pending_approvals: z.int() });
 
 /** Answers to session.list, by the array they were made from. */
 const prepared = new WeakMap<readonly SessionItem[], Prepared<{ sessions: SessionItem[] }>>();
@@ -71,19 +75,21 @@ export const sessionVerbs = [
       required: ["workdir"],
       location: ({ session_id }) => `/v1/sessions/${session_id}`,
     },
-    input: z.object({
-      workdir: z.string().optional().describe("Absolute path of a directory"),
-      prompt: z.string().min(1).optional().describe("First message"),
-      model: z.string().optional().describe("<provider>/<model>"),
-      provider: z.string().optional().describe("Provider, when model has none in front"),
-      skill_pack: z.string().optional(),
-      budget_usd: z.number().positive().optional(),
-      approval: approval.optional(),
-      trust: trust.optional()
-        .describe("An untrusted session sees the tools of untrusted tool servers only"),
-      title: z.string().min(1).max(200).optional(),
-    }),
-    output: () => z.object({ session_id, workdir: z.string(), started_at: timestamp }),
+    input: () =>
+      z.object({
+        workdir: z.string().optional().describe("Absolute path of a directory"),
+        prompt: z.string().min(1).optional().describe("First message"),
+        model: z.string().optional().describe("<provider>/<model>"),
+        provider: z.string().optional().describe("Provider, when model has none in front"),
+        skill_pack: z.string().optional(),
+        budget_usd: z.number().positive().optional(),
+        approval: approval().optional(),
+        trust: trust().optional()
+          .describe("An untrusted session sees the tools of untrusted tool servers only"),
+        title: z.string().min(1).max(200).optional(),
+      }),
+    output: () =>
+      z.object({ session_id: session_id(), workdir: z.string(), started_at: timestamp() }),
     async handle({ services }, params) {
       const { hub, models } = services;
       const config = services.config();
@@ -120,8 +126,8 @@ export const sessionVerbs = [
     summary: "Lists the sessions.",
     access: "read",
     rest: { method: "GET", path: "/v1/sessions", status: 200 },
-    input: z.object({ include_ended: z.boolean().optional() }),
-    output: () => z.object({ sessions: z.array(listItem) }),
+    input: () => z.object({ include_ended: z.boolean().optional() }),
+    output: () => z.object({ sessions: z.array(listItem()) }),
     async handle({ services }, { include_ended = false }) {
       const sessions = await services.hub.list(include_ended) as SessionItem[];
       let answer = prepared.get(sessions);
@@ -134,14 +140,14 @@ export const sessionVerbs = [
     summary: "Shows one session.",
     access: "read",
     rest: { method: "GET", path: "/v1/sessions/:session_id", status: 200 },
-    input: z.object({ session_id }),
+    input: () => z.object({ session_id: session_id() }),
     output: () =>
-      item.extend({
+      item().extend({
         tokens_in: z.int(),
         tokens_out: z.int(),
         tokens_cached: z.int(),
         messages_count: z.int(),
-        pending_approvals: z.array(pending),
+        pending_approvals: z.array(pending()),
       }),
     async handle({ services }, { session_id }) {
       const session = await services.hub.get(session_id);
@@ -162,12 +168,13 @@ export const sessionVerbs = [
     summary: "Sends a message: starts a turn, or steers the one in flight.",
     access: "write",
     rest: { method: "POST", path: "/v1/sessions/:session_id/messages", status: 202 },
-    input: z.object({
-      session_id,
-      text: z.string().min(1),
-      client_message_id: z.string().min(1).max(128).optional()
-        .describe("The same one again sends nothing and answers the same"),
-    }),
+    input: () =>
+      z.object({
+        session_id: session_id(),
+        text: z.string().min(1),
+        client_message_id: z.string().min(1).max(128).optional()
+          .describe("The same one again sends nothing and answers the same"),
+      }),
     output: () => z.object({ message_id: z.string(), seq: z.int() }),
     async handle({ services }, { session_id, text, client_message_id }) {
       const session = await services.hub.get(session_id);
@@ -185,7 +192,7 @@ export const sessionVerbs = [
     access: "write",
     idempotent: true,
     rest: { method: "POST", path: "/v1/sessions/:session_id/cancel", status: 200 },
-    input: z.object({ session_id }),
+    input: () => z.object({ session_id: session_id() }),
     output: () => z.object({ cancelled: z.boolean() }),
     async handle({ services }, { session_id }) {
       return { cancelled: await (await services.hub.get(session_id)).cancel() };
@@ -196,8 +203,8 @@ export const sessionVerbs = [
     summary: "Pauses a session at the next safe point.",
     access: "write",
     rest: { method: "POST", path: "/v1/sessions/:session_id/pause", status: 200 },
-    input: z.object({ session_id }),
-    output: () => z.object({ paused_at: timestamp }),
+    input: () => z.object({ session_id: session_id() }),
+    output: () => z.object({ paused_at: timestamp() }),
     async handle({ services }, { session_id }) {
       return { paused_at: await (await services.hub.get(session_id)).pause("operator") };
     },
@@ -207,8 +214,8 @@ export const sessionVerbs = [
     summary: "Resumes a paused session.",
     access: "write",
     rest: { method: "POST", path: "/v1/sessions/:session_id/resume", status: 200 },
-    input: z.object({ session_id }),
-    output: () => z.object({ resumed_at: timestamp }),
+    input: () => z.object({ session_id: session_id() }),
+    output: () => z.object({ resumed_at: timestamp() }),
     async handle({ services }, { session_id }) {
       return { resumed_at: await (await services.hub.get(session_id)).resume("operator") };
     },
@@ -220,7 +227,7 @@ export const sessionVerbs = [
     destructive: true,
     idempotent: true,
     rest: { method: "DELETE", path: "/v1/sessions/:session_id", status: 204 },
-    input: z.object({ session_id }),
+    input: () => z.object({ session_id: session_id() }),
     output: () => z.object({}),
     async handle({ services }, { session_id }) {
       await services.hub.kill(session_id);
@@ -236,11 +243,12 @@ export const sessionVerbs = [
       path: "/v1/sessions/:session_id/approvals/:approval_id",
       status: 200,
     },
-    input: z.object({
-      session_id,
-      approval_id: z.string(),
-      decision: z.enum(["allow", "allow_always", "deny"]),
-    }),
+    input: () =>
+      z.object({
+        session_id: session_id(),
+        approval_id: z.string(),
+        decision: z.enum(["allow", "allow_always", "deny"]),
+      }),
     output: () => z.object({ approval_id: z.string(), decision: z.string() }),
     async handle({ services, caller }, { session_id, approval_id, decision }) {
       await (await services.hub.get(session_id)).approvals.decide(
@@ -255,10 +263,11 @@ export const sessionVerbs = [
     name: "session.transcript",
     summary: "Gives the conversation of a session.",
     access: "read",
-    input: z.object({
-      session_id,
-      last: z.int().min(1).optional().describe("Give so many messages at most, the newest"),
-    }),
+    input: () =>
+      z.object({
+        session_id: session_id(),
+        last: z.int().min(1).optional().describe("Give so many messages at most, the newest"),
+      }),
     output: () =>
       z.object({
         messages: z.array(z.custom<Message>()),
@@ -284,12 +293,13 @@ export const sessionVerbs = [
     name: "session.subscribe",
     summary: "Pushes a session's events as $/event notifications, replay before live.",
     access: "read",
-    input: z.object({
-      session_id,
-      since_seq: z.int().min(0).optional()
-        .describe("The last seq the client has; without it only what comes from now on"),
-      deltas: z.enum(["session", "lane", "both"]).optional(),
-    }),
+    input: () =>
+      z.object({
+        session_id: session_id(),
+        since_seq: z.int().min(0).optional()
+          .describe("The last seq the client has; without it only what comes from now on"),
+        deltas: z.enum(["session", "lane", "both"]).optional(),
+      }),
     output: () => z.object({ sub: z.int(), current_seq: z.int() }),
     async handle({ services, caller }, { session_id, since_seq, deltas }) {
       const session = await services.hub.get(session_id);
@@ -312,7 +322,7 @@ export const sessionVerbs = [
     name: "session.unsubscribe",
     summary: "Ends a subscription of this connection.",
     access: "read",
-    input: z.object({ sub: z.int() }),
+    input: () => z.object({ sub: z.int() }),
     output: () => z.object({}),
     handle({ caller }, { sub }) {
       if (!caller.push?.close(sub)) {

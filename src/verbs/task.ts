@@ -1,22 +1,23 @@
 import * as z from "zod";
-import { EFFORTS, TIMEOUT_MS } from "../tasks/task.ts";
-import { defineVerb } from "./define.ts";
+import { EFFORTS, TASK_ID, TIMEOUT_MS } from "../tasks/task.ts";
+import { defineVerb, pushChannel } from "./define.ts";
+import { pushTaskLog } from "./task_log.ts";
 
-export const task_id = z.string().regex(/^t-[0-9A-Z]{26}$/, "must have the shape t-<ULID>");
-export const task_status = z.enum(["queued", "running", "completed", "failed"]);
+export const task_id = () => z.string().regex(TASK_ID, "must have the shape t-<ULID>");
+export const task_status = () => z.enum(["queued", "running", "completed", "failed"]);
 
 /** Timers take no more. */
 const TIMEOUT_MAX_MS = 2 ** 31 - 1;
-export const timeout_ms = z.int().min(1).max(TIMEOUT_MAX_MS);
+export const timeout_ms = () => z.int().min(1).max(TIMEOUT_MAX_MS);
 
 /** Product.md, Task request; contract.md section 9. */
-export const request_fields = {
+export const request_fields = () => ({
   task_type: z.string().min(1),
   description: z.string().min(1).optional(),
   query: z.string().min(1).optional(),
   effort: z.enum(EFFORTS).default("standard"),
   extra: z.record(z.string(), z.unknown()).optional().describe("Options of the executor"),
-};
+});
 
 export const SAYS_NOTHING = "at least one of description and query is needed";
 
@@ -26,39 +27,46 @@ export function saysSomething(request: { description?: string; query?: string })
 }
 
 /** Product.md, Task record, and what this service adds. */
-export const task = z.object({
-  id: task_id,
-  status: task_status,
-  task_type: z.string(),
-  created_at: z.string(),
-  started_at: z.string().optional(),
-  completed_at: z.string().optional(),
-  summary: z.string().optional(),
-  size: z.int().optional(),
-  error: z.string().optional(),
-  attempts: z.int(),
-  cancelled: z.literal(true).optional(),
-  artifacts: z.array(z.object({
-    name: z.string(),
-    media_type: z.string(),
-    size: z.int(),
-    sha256: z.string(),
-    url: z.string(),
-  })).optional(),
-  verification: z.array(z.object({
-    criterion: z.string(),
-    passed: z.boolean(),
-    evidence: z.string(),
-  })).optional(),
-  usage: z.record(z.string(), z.unknown()).optional(),
-});
+export const task = () =>
+  z.object({
+    id: task_id(),
+    status: task_status(),
+    task_type: z.string(),
+    effort: z.enum(EFFORTS).optional(),
+    subject: z.string().optional().describe("The beginning of what is asked for"),
+    hired: z.literal(true).optional().describe("Someone else asked for it, over the network"),
+    created_at: z.string(),
+    started_at: z.string().optional(),
+    completed_at: z.string().optional(),
+    summary: z.string().optional(),
+    size: z.int().optional(),
+    error: z.string().optional(),
+    attempts: z.int(),
+    worker: z.string().optional().describe("Which one ran it, where there are several machines"),
+    cancelled: z.literal(true).optional(),
+    artifacts: z.array(z.object({
+      name: z.string(),
+      media_type: z.string(),
+      size: z.int(),
+      sha256: z.string(),
+      url: z.string(),
+    })).optional(),
+    verification: z.array(z.object({
+      criterion: z.string(),
+      passed: z.boolean(),
+      evidence: z.string(),
+    })).optional(),
+    usage: z.record(z.string(), z.unknown()).optional(),
+  });
 
-export const task_page = z.object({ tasks: z.array(task), next_cursor: z.string().optional() });
-export const list_params = z.object({
-  state: task_status.optional(),
-  limit: z.int().min(1).max(1000).default(100),
-  cursor: z.string().optional().describe("next_cursor of the page before"),
-});
+export const task_page = () =>
+  z.object({ tasks: z.array(task()), next_cursor: z.string().optional() });
+export const list_params = () =>
+  z.object({
+    state: task_status().optional(),
+    limit: z.int().min(1).max(1000).default(100),
+    cursor: z.string().optional().describe("next_cursor of the page before"),
+  });
 
 /** Lists tasks: the queue and hired work are one engine, so both names show the same. */
 export function listVerb<const N extends string>(name: N) {
@@ -66,8 +74,8 @@ export function listVerb<const N extends string>(name: N) {
     name,
     summary: "Lists the tasks, newest first.",
     access: "read",
-    input: list_params,
-    output: () => task_page,
+    input: () => list_params(),
+    output: task_page,
     async handle({ services }, params) {
       return (await services.tasks()).list(params);
     },
@@ -82,8 +90,8 @@ export function cancelVerb<const N extends string>(name: N) {
     access: "write",
     destructive: true,
     idempotent: true,
-    input: z.object({ task_id }),
-    output: () => task,
+    input: () => z.object({ task_id: task_id() }),
+    output: task,
     async handle({ services }, { task_id }) {
       return await (await services.tasks()).cancel(task_id);
     },
@@ -95,11 +103,12 @@ export const taskVerbs = [
     name: "task.run",
     summary: "Runs a task at once and waits for its end.",
     access: "write",
-    input: z.object({ ...request_fields, timeout_ms: timeout_ms.default(TIMEOUT_MS) }).refine(
-      saysSomething,
-      SAYS_NOTHING,
-    ),
-    output: () => task,
+    input: () =>
+      z.object({ ...request_fields(), timeout_ms: timeout_ms().default(TIMEOUT_MS) }).refine(
+        saysSomething,
+        SAYS_NOTHING,
+      ),
+    output: task,
     async handle({ services, signal, progress }, { timeout_ms, ...request }) {
       let notes = 0;
       const onNote = (message: string) => progress({ progress: ++notes, message });
@@ -110,8 +119,8 @@ export const taskVerbs = [
     name: "task.get",
     summary: "Shows one task.",
     access: "read",
-    input: z.object({ task_id }),
-    output: () => task,
+    input: () => z.object({ task_id: task_id() }),
+    output: task,
     async handle({ services }, { task_id }) {
       return (await services.tasks()).get(task_id);
     },
@@ -119,10 +128,42 @@ export const taskVerbs = [
   listVerb("task.list"),
   cancelVerb("task.cancel"),
   defineVerb({
+    name: "task.follow",
+    summary: "Pushes the lines of a task's log as $/event notifications, until it has ended.",
+    access: "read",
+    input: () =>
+      z.object({
+        task_id: task_id(),
+        since_seq: z.int().min(0).default(0).describe("The seq of the last line the client has"),
+      }),
+    output: () => z.object({ sub: z.int() }),
+    async handle({ services, caller }, { task_id, since_seq }) {
+      const push = pushChannel(
+        caller,
+        "task.follow",
+        "use the local socket or a WebSocket, or ask queue.wal now and then",
+      );
+      const engine = await services.tasks();
+      await engine.get(task_id);
+      return { sub: push.open((deliver) => pushTaskLog(engine, task_id, since_seq, deliver)) };
+    },
+  }),
+  defineVerb({
+    name: "task.options",
+    summary: "Tells what tasks of each type take in extra, as JSON Schema.",
+    access: "read",
+    input: () => z.object({}),
+    output: () => z.object({ extra: z.record(z.string(), z.record(z.string(), z.unknown())) }),
+    async handle({ services }) {
+      const { extraSchemas } = await import("../tasks/executors/options.ts");
+      return { extra: extraSchemas((await services.tasks()).task_types) };
+    },
+  }),
+  defineVerb({
     name: "task.capabilities",
     summary: "Tells which types of task can be run, and with what budget.",
     access: "read",
-    input: z.object({}),
+    input: () => z.object({}),
     output: () =>
       z.object({
         version: z.string(),

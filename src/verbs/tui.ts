@@ -4,33 +4,38 @@ import type { SentRequest } from "../tui/host.ts";
 import { defineVerb, pushChannel } from "./define.ts";
 import { session_id } from "./session.ts";
 
-const size = {
+const size = () => ({
   cols: z.int().min(1).max(1000).optional()
     .describe("Columns of an interface without a terminal, at first 80"),
   rows: z.int().min(1).max(1000).optional().describe("Its rows, at first 24"),
-};
-const focus = z.enum(["input", "approval", "lanes", "transcript"]);
-const position = z.object({ focus, seq: z.int() });
-const region = z.object({
-  role: z.string(),
-  name: z.string(),
-  text: z.string().optional(),
-  focused: z.boolean().optional(),
-  get children() {
-    return z.array(region).optional();
-  },
 });
+const focus = () => z.enum(["input", "approval", "lanes", "transcript"]);
+const position = () => z.object({ focus: focus(), seq: z.int() });
+function region() {
+  const schema = z.object({
+    role: z.string(),
+    name: z.string(),
+    text: z.string().optional(),
+    focused: z.boolean().optional(),
+    get children() {
+      return z.array(schema).optional();
+    },
+  });
+  return schema;
+}
 
-const snapshot = z.object({
-  view: z.string().describe("The text of the screen, a line for every row"),
-  tree: z.array(region),
-  focus,
-  seq: z.int().describe("The last event that is in it"),
-});
+const snapshot = () =>
+  z.object({
+    view: z.string().describe("The text of the screen, a line for every row"),
+    tree: z.array(region()),
+    focus: focus(),
+    seq: z.int().describe("The last event that is in it"),
+  });
 
-const matches = z.object({
-  matches: z.array(z.unknown()).describe("Without jsonpath the whole model, alone"),
-});
+const matches = () =>
+  z.object({
+    matches: z.array(z.unknown()).describe("Without jsonpath the whole model, alone"),
+  });
 
 /** Type of the events that carry requests to a terminal. */
 export const TUI_REQUEST = "tui.request";
@@ -40,47 +45,49 @@ export const tuiVerbs = [
     name: "tui.press_key",
     summary: "Presses a key of the session's terminal UI, or pastes text into it.",
     access: "write",
-    input: z.object({
-      session_id,
-      key: z.string().min(1).optional()
-        .describe("A character, or a name such as enter, escape, tab, pageup, ctrl-c, alt-enter"),
-      text: z.string().min(1).optional().describe("Text to paste instead"),
-      ...size,
-    }).refine(({ key, text }) => (key === undefined) !== (text === undefined), {
-      message: "give either key or text",
-    }),
-    output: () => position,
+    input: () =>
+      z.object({
+        session_id: session_id(),
+        key: z.string().min(1).optional()
+          .describe("A character, or a name such as enter, escape, tab, pageup, ctrl-c, alt-enter"),
+        text: z.string().min(1).optional().describe("Text to paste instead"),
+        ...size(),
+      }).refine(({ key, text }) => (key === undefined) !== (text === undefined), {
+        message: "give either key or text",
+      }),
+    output: position,
     async handle({ services }, { session_id, key, text, ...size }) {
       const host = await services.tui();
       const request = { method: "press_key", key, text } as const;
-      return position.parse(await host.request(session_id, request, size));
+      return position().parse(await host.request(session_id, request, size));
     },
   }),
   defineVerb({
     name: "tui.snapshot",
     summary: "Gives the screen of the session's terminal UI, as text and as an outline.",
     access: "read",
-    input: z.object({ session_id, ...size }),
-    output: () => snapshot,
+    input: () => z.object({ session_id: session_id(), ...size() }),
+    output: snapshot,
     async handle({ services }, { session_id, ...size }) {
       const host = await services.tui();
-      return snapshot.parse(await host.request(session_id, { method: "snapshot" }, size));
+      return snapshot().parse(await host.request(session_id, { method: "snapshot" }, size));
     },
   }),
   defineVerb({
     name: "tui.get_model",
     summary: "Gives what the session's terminal UI knows, or what a JSONPath query selects of it.",
     access: "read",
-    input: z.object({
-      session_id,
-      jsonpath: z.string().min(1).max(1000).optional().describe(
-        "RFC 9535, such as $.lanes[*].label",
-      ),
-    }),
-    output: () => matches,
+    input: () =>
+      z.object({
+        session_id: session_id(),
+        jsonpath: z.string().min(1).max(1000).optional().describe(
+          "RFC 9535, such as $.lanes[*].label",
+        ),
+      }),
+    output: matches,
     async handle({ services }, { session_id, jsonpath }) {
       const host = await services.tui();
-      return matches.parse(await host.request(session_id, { method: "get_model", jsonpath }));
+      return matches().parse(await host.request(session_id, { method: "get_model", jsonpath }));
     },
   }),
   defineVerb({
@@ -88,11 +95,11 @@ export const tuiVerbs = [
     summary: "Shows a lane in the session's terminal UI.",
     access: "write",
     idempotent: true,
-    input: z.object({ session_id, lane_id: z.string().min(1) }),
-    output: () => position,
+    input: () => z.object({ session_id: session_id(), lane_id: z.string().min(1) }),
+    output: position,
     async handle({ services }, { session_id, lane_id }) {
       const host = await services.tui();
-      return position.parse(await host.request(session_id, { method: "focus_lane", lane_id }));
+      return position().parse(await host.request(session_id, { method: "focus_lane", lane_id }));
     },
   }),
   defineVerb({
@@ -100,7 +107,7 @@ export const tuiVerbs = [
     summary: "Makes the calling terminal the one that the tui verbs read and drive.",
     access: "write",
     internal: true,
-    input: z.object({ session_id }),
+    input: () => z.object({ session_id: session_id() }),
     output: () => z.object({ sub: z.int() }),
     async handle({ services, caller }, { session_id }) {
       await services.hub.get(session_id);
@@ -121,15 +128,18 @@ export const tuiVerbs = [
     summary: "Answers a request that a terminal was sent.",
     access: "write",
     internal: true,
-    input: z.object({
-      request_id: z.string(),
-      result: z.unknown().optional(),
-      error: z.object({
-        code: z.enum(["validation", "not_found", "not_implemented", "internal"]).catch("internal"),
-        message: z.string(),
-        hint: z.string().optional(),
-      }).optional(),
-    }),
+    input: () =>
+      z.object({
+        request_id: z.string(),
+        result: z.unknown().optional(),
+        error: z.object({
+          code: z.enum(["validation", "not_found", "not_implemented", "internal"]).catch(
+            "internal",
+          ),
+          message: z.string(),
+          hint: z.string().optional(),
+        }).optional(),
+      }),
     output: () => z.object({}),
     async handle({ services }, { request_id, result, error }) {
       const host = await services.tui();

@@ -7,42 +7,43 @@ const TIMEOUT_S = 600;
 /** Characters of a report of progress. */
 const MESSAGE_MAX = 200;
 
-const limits = {
-  ...place,
+const limits = () => ({
+  ...place(),
   timeout_s: z.int().min(1).max(3_600).default(TIMEOUT_S)
     .describe(`Time limit in seconds, ${TIMEOUT_S} by default`),
-};
+});
 
-const result = {
+const result = () => ({
   command: z.string().describe("What was run"),
   detected_by: z.string().describe("The file that says how"),
   exit_code: z.int().nullable().describe("null when a signal or the time limit ended it"),
   timed_out: z.boolean(),
   log_tail: z.string().describe("The end of the output"),
   duration_ms: z.int(),
-};
+});
 
 export const verifyVerbs = [
   defineVerb({
     name: "verify.build",
     summary: "Builds a project as its own files say.",
     access: "write",
-    input: z.object(limits),
-    output: () => z.object(result),
+    input: () => z.object(limits()),
+    output: () => z.object(result()),
     handle: (context, params) => run(context, "build", params),
   }),
   defineVerb({
     name: "verify.test",
     summary: "Runs the tests of a project and says which fail.",
     access: "write",
-    input: z.object({
-      ...limits,
-      packages: z.array(z.string().min(1)).max(100).optional()
-        .describe("Parts of the project, by the names or paths that its own tool takes"),
-    }),
+    input: () =>
+      z.object({
+        ...limits(),
+        packages: z.array(z.string().min(1)).max(100).optional()
+          .describe("Parts of the project, by the names or paths that its own tool takes"),
+      }),
     output: () =>
       z.object({
-        ...result,
+        ...result(),
         passed: z.int().optional().describe("Absent where the report was not understood"),
         failed: z.int().optional(),
         failing: z.array(z.string()).optional().describe("The first 200 of them"),
@@ -53,8 +54,8 @@ export const verifyVerbs = [
     name: "verify.lint",
     summary: "Lints a project as its own files say.",
     access: "write",
-    input: z.object(limits),
-    output: () => z.object(result),
+    input: () => z.object(limits()),
+    output: () => z.object(result()),
     handle: (context, params) => run(context, "lint", params),
   }),
 ];

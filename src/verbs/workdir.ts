@@ -5,10 +5,10 @@ import type { Context } from "./define.ts";
 import { session_id } from "./session.ts";
 
 /** Where a verb works: exactly one of these. */
-export const place = {
-  session_id: session_id.optional().describe("Works in the directory of this session"),
+export const place = () => ({
+  session_id: session_id().optional().describe("Works in the directory of this session"),
   workdir: z.string().min(1).optional().describe("Absolute path of a directory"),
-};
+});
 
 /**
  * The directory that a verb works in.

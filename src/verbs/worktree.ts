@@ -5,18 +5,19 @@ import { worktreePath } from "../platform/worktree_path.ts";
 import { type Context, defineVerb } from "./define.ts";
 import { place, workdirOf } from "./workdir.ts";
 
-const name = z.string().min(1).describe("Name of the worktree");
-const commit = z.string();
+const name = () => z.string().min(1).describe("Name of the worktree");
+const commit = () => z.string();
 
-const worktree = z.object({
-  name: z.string(),
-  path: z.string(),
-  branch: z.string(),
-  commit: commit.optional(),
-  merged: z.boolean(),
-  uncommitted: z.int().describe("Number of paths that differ from its commit"),
-  problem: z.string().optional(),
-});
+const worktree = () =>
+  z.object({
+    name: z.string(),
+    path: z.string(),
+    branch: z.string(),
+    commit: commit().optional(),
+    merged: z.boolean(),
+    uncommitted: z.int().describe("Number of paths that differ from its commit"),
+    problem: z.string().optional(),
+  });
 
 /** The domain, loaded at its first use: nothing else of a daemon needs it. */
 const domain = () => import("../worktree/worktree.ts");
@@ -26,8 +27,8 @@ export const worktreeVerbs = [
     name: "worktree.list",
     summary: "Lists the worktrees of a git repository.",
     access: "read",
-    input: z.object(place),
-    output: () => z.object({ worktrees: z.array(worktree) }),
+    input: () => z.object(place()),
+    output: () => z.object({ worktrees: z.array(worktree()) }),
     async handle(context, params) {
       const { listWorktrees } = await domain();
       return { worktrees: await listWorktrees(await callOf(context, params)) };
@@ -37,14 +38,15 @@ export const worktreeVerbs = [
     name: "worktree.create",
     summary: "Makes a worktree with a branch of its own in <repository>/.svc/worktrees.",
     access: "write",
-    input: z.object({
-      ...place,
-      name,
-      base: z.string().min(1).optional()
-        .describe("Commit, branch or tag to begin at; what is checked out by default"),
-    }),
+    input: () =>
+      z.object({
+        ...place(),
+        name: name(),
+        base: z.string().min(1).optional()
+          .describe("Commit, branch or tag to begin at; what is checked out by default"),
+      }),
     output: () =>
-      z.object({ name: z.string(), path: z.string(), branch: z.string(), base_commit: commit }),
+      z.object({ name: z.string(), path: z.string(), branch: z.string(), base_commit: commit() }),
     async handle(context, { name, base, ...at }) {
       const { createWorktree } = await domain();
       return await createWorktree({ ...await callOf(context, at), name, base });
@@ -54,15 +56,16 @@ export const worktreeVerbs = [
     name: "worktree.diff",
     summary: "Shows what a worktree would bring, with what is not committed in it.",
     access: "read",
-    input: z.object({
-      ...place,
-      name,
-      full: z.boolean().default(false).describe("Up to 4 MiB of the patch instead of 64 KiB"),
-    }),
+    input: () =>
+      z.object({
+        ...place(),
+        name: name(),
+        full: z.boolean().default(false).describe("Up to 4 MiB of the patch instead of 64 KiB"),
+      }),
     output: () =>
       z.object({
-        base_commit: commit,
-        commit,
+        base_commit: commit(),
+        commit: commit(),
         files: z.array(
           z.object({
             path: z.string(),
@@ -86,19 +89,20 @@ export const worktreeVerbs = [
     summary: "Commits what changed in a worktree and merges its branch into the repository's " +
       "checkout; what cannot be merged changes nothing there.",
     access: "write",
-    input: z.object({
-      ...place,
-      name,
-      strategy: z.enum(["ff-only", "squash", "ours"]).default("ff-only").describe(
-        "ff-only moves the checkout forward; squash makes one commit; " +
-          "ours records the branch as merged and keeps the checkout's files",
-      ),
-      message: z.string().min(1).max(10_000).optional().describe("Message of commits it makes"),
-    }),
+    input: () =>
+      z.object({
+        ...place(),
+        name: name(),
+        strategy: z.enum(["ff-only", "squash", "ours"]).default("ff-only").describe(
+          "ff-only moves the checkout forward; squash makes one commit; " +
+            "ours records the branch as merged and keeps the checkout's files",
+        ),
+        message: z.string().min(1).max(10_000).optional().describe("Message of commits it makes"),
+      }),
     output: () =>
       z.object({
         merged: z.boolean(),
-        commit: commit.optional(),
+        commit: commit().optional(),
         conflicts: z.array(z.string()).optional(),
         reason: z.string().optional(),
       }),
@@ -115,11 +119,12 @@ export const worktreeVerbs = [
     summary: "Removes a worktree and its branch; what is not merged only with force.",
     access: "write",
     destructive: true,
-    input: z.object({
-      ...place,
-      name,
-      force: z.boolean().default(false).describe("Lose what is not committed or not merged"),
-    }),
+    input: () =>
+      z.object({
+        ...place(),
+        name: name(),
+        force: z.boolean().default(false).describe("Lose what is not committed or not merged"),
+      }),
     output: () => z.object({ name: z.string() }),
     async handle(context, { name, force, ...at }) {
       const { cleanWorktree } = await domain();

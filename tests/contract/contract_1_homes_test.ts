@@ -2,7 +2,8 @@ import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import { dirname, join } from "@std/path";
 import { startOpenAiServer } from "../support/model_servers.ts";
 import { granted } from "../support/permissions.ts";
-import { Place } from "../support/svc.ts";
+import { publishFor, scriptBinary } from "../support/releases.ts";
+import { Place, tests_binary } from "../support/svc.ts";
 import { connect, http, mode, refused } from "./contract_kit.ts";
 import { row } from "./row.ts";
 
@@ -227,3 +228,15 @@ for (const [name, right, of] of FILES) {
     Deno.chownSync(path, 0, 0);
   }, { ignore: !root });
 }
+
+section1("binary: ~/.svc/bin/svc, the replaced one kept as svc.previous", async () => {
+  await using place = new Place();
+  await using _server = await publishFor(place, "9.0.0");
+  const binary = join(place.home, "bin", "svc");
+  Deno.mkdirSync(dirname(binary), { mode: 0o700 });
+  Deno.writeFileSync(binary, scriptBinary("8.0.0"), { mode: 0o755 });
+  const { code, stderr } = await place.svc(["update"]);
+  assertEquals(code, 0, stderr);
+  assertEquals(Deno.readFileSync(binary), scriptBinary("9.0.0"));
+  assertEquals(Deno.readFileSync(`${binary}.previous`), scriptBinary("8.0.0"));
+}, { ignore: !posix || !tests_binary });

@@ -2,6 +2,8 @@ import { assert, assertEquals, assertMatch } from "@std/assert";
 import { join } from "@std/path";
 import { delay } from "@std/async";
 import { Place } from "../support/svc.ts";
+import { startHttpToolServer } from "../support/tool_server_http.ts";
+import { httpEntry, policyOf } from "../support/tool_servers.ts";
 import { type Json, JsonRpc, SocketClient, WsClient } from "./client.ts";
 import { assertRpcError, connect, event, follow, http, journalOf, Shared } from "./contract_kit.ts";
 import { row } from "./row.ts";
@@ -203,6 +205,18 @@ section4("-32006 budget_exceeded: a message to a session whose budget is used up
     assertRpcError(error, -32006, "budget_exceeded");
   } finally {
     await server.close();
+  }
+});
+
+section4("-32007 timeout: a tool of a tool server that does not answer in time", async () => {
+  await using http = startHttpToolServer();
+  await using place = new Place();
+  place.setPolicy(policyOf(httpEntry("web", http.url, { timeout: "1s" })));
+  const daemon = await place.serve();
+  {
+    await using client = await connect(daemon);
+    const error = await client.fails("mcp.call_tool", { server: "web", tool: "hang" });
+    assertRpcError(error, -32007, "timeout");
   }
 });
 

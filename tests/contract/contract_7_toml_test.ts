@@ -1,5 +1,8 @@
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import { join } from "@std/path";
+import { shellTarget, writePolicy } from "../support/hire.ts";
+import { has_nats, NatsServer, natsToml } from "../support/nats.ts";
+import { publishFor, testSigner, updateToml } from "../support/releases.ts";
 import { Place } from "../support/svc.ts";
 import { startOpenAiServer } from "../support/model_servers.ts";
 import type { Json } from "./client.ts";
@@ -164,6 +167,23 @@ section7("[tasks] workers", async () => {
   assertEquals((await client.call("queue.status")).workers, 3);
 });
 
+section7('[tasks] engine = "nats", nats_url: tasks are kept on the server', async () => {
+  await using place = new Place();
+  await using server = await NatsServer.start(join(place.dir, "js"));
+  const toml = natsToml(server, 2);
+  const request = { task_type: "deploy", description: "x", extra: { dry_run: true, target: "t" } };
+  writePolicy(place, { deploy_targets: [shellTarget("t", place.dir, "true")] });
+  const { daemon, client } = await configured(place, toml);
+  await using _ = client;
+  const { id, status } = await client.call("task.run", request);
+  assertEquals(status, "completed");
+  await daemon.stop();
+  await using other = new Place();
+  const { client: elsewhere } = await configured(other, toml);
+  await using __ = elsewhere;
+  assertEquals((await elsewhere.call("task.get", { task_id: id })).status, "completed");
+}, { ignore: !has_nats });
+
 /** Content, what the message names besides the file: the line, the key, the nearest key. */
 const BAD: [string, string, string[]][] = [
   ["a syntax error", '[agent]\napproval = "ask\n', ["2"]],
@@ -228,4 +248,15 @@ section7("daemon.reload_config with a good file: it holds from then on", async (
   assertEquals(await approval(), "read_only");
   await client.call("daemon.reload_config");
   assertEquals(await approval(), "auto");
+});
+
+section7("[update] manifest_url, public_key", async () => {
+  await using place = new Place();
+  await using server = await publishFor(place, "9.0.0");
+  const found = await place.svc(["update", "--check", "--json"]);
+  assertEquals([found.code, JSON.parse(found.stdout).latest], [0, "9.0.0+test"], found.stderr);
+  place.configure(updateToml(server, await testSigner()));
+  const { code, stderr } = await place.svc(["update", "--check"]);
+  assertEquals(code, 1);
+  assertStringIncludes(stderr, "not from a key that this svc trusts");
 });

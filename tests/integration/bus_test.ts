@@ -108,6 +108,25 @@ Deno.test({
 });
 
 Deno.test({
+  name: "a tail can be of some types of events only, by their names or what those begin with",
+  ignore,
+  async fn() {
+    await using place = new Place();
+    const daemon = await place.serve();
+    await using tail = await daemon.rpc();
+    await tail.rpc.call("bus.tail", { since_seq: 0, types: ["turn.", "session.created"] });
+    await using client = await daemon.rpc();
+    const id = await client.session({ workdir: place.mkdir("project") });
+    await client.turn(id, "help");
+    await tail.wait(({ type }) => type === "turn.completed", "turn.completed");
+    const types = tail.events.map(({ type }) => type);
+    assertEquals(types, ["session.created", "turn.started", "turn.completed"]);
+    const none = tail.rpc.call("bus.tail", { types: [] });
+    assertEquals((await assertRejects(() => none, SvcError)).code, "validation");
+  },
+});
+
+Deno.test({
   name: "a bus that cannot be written costs sessions nothing",
   ignore,
   async fn() {

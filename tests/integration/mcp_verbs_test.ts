@@ -5,6 +5,7 @@ import { toolName } from "../../src/mcp/server_catalog.ts";
 import type { Verb } from "../../src/verbs/define.ts";
 import { VERBS } from "../../src/verbs/registry.ts";
 import { McpClient } from "../support/mcp.ts";
+import { takeServiceManager } from "../support/service_manager.ts";
 import { can_run_svc, Place } from "../support/svc.ts";
 import { SocketClient } from "../contract/client.ts";
 import { SAMPLES, type VerbSample, World } from "../support/verb_samples.ts";
@@ -26,6 +27,7 @@ Deno.test({
   ignore: !can_run_svc,
   async fn(t) {
     await using place = new Place();
+    takeServiceManager(place);
     const daemon = await place.serve();
     await using socket = await daemon.rpc();
     await using asking = await SocketClient.connect(daemon.sock);

@@ -29,6 +29,48 @@ function failure(client: TestClient, method: string, params: unknown): Promise<S
 }
 
 Deno.test({
+  name: "an entry is changed, and who sees it; so it stays after a kill",
+  ignore,
+  async fn() {
+    await using place = new Place();
+    let daemon = await place.serve();
+    const workdir = place.mkdir("one");
+    let entry_id: string;
+    {
+      await using client = await daemon.rpc();
+      const session_id = await start(client, workdir);
+      await told(client, session_id, "remember The dromedary sleeps at noon");
+      [{ entry_id }] = (await client.rpc.call("cortex.list")).entries;
+      const changed = await client.rpc.call("cortex.update", {
+        entry_id,
+        content: "The camel wakes at dawn",
+        scope: "Worker",
+        session_id,
+      });
+      assertEquals([changed.scope, changed.owner], ["Worker", workdir]);
+      const { records } = await client.rpc.call("cortex.audit");
+      assertEquals(records.map((it: { entry_id: string }) => it.entry_id), [entry_id, entry_id]);
+      assertEquals(
+        [records[1].source_msg_id, records[1].content_sha],
+        ["edited", await sha256("The camel wakes at dawn")],
+      );
+      const nobodys = await failure(client, "cortex.update", { entry_id, scope: "Session" });
+      assertEquals(nobodys.code, "validation");
+    }
+    await daemon.kill();
+    daemon = await place.serve();
+    await using client = await daemon.rpc();
+    const beside = await start(client, workdir);
+    assertStringIncludes(await told(client, beside, "recall camel"), "wakes at dawn");
+    const elsewhere = await start(client, place.mkdir("two"));
+    for (const words of ["camel", "dromedary"]) {
+      const answer = await told(client, elsewhere, `recall ${words}`);
+      assertEquals(answer, "nothing is remembered about that");
+    }
+  },
+});
+
+Deno.test({
   name: "what one session remembers another recalls by its meaning, until it is forgotten",
   ignore,
   async fn() {

@@ -63,6 +63,9 @@ test("a mission is carried out: in parallel, with a conflict, a repair and all k
   const mission = await ended(scenario, mission_id);
   assertEquals([mission.status, mission.error], ["completed", undefined]);
   assertDelivered(repo);
+  const { missions: [item] } = await scenario.client.rpc.call("mission.list", {});
+  assertEquals([item.criteria_passed, item.criteria_total], [4, 4]);
+  assertEquals([item.commit, mission.commit], [repo.git("rev-parse", "HEAD"), item.commit]);
   const by_id = parts(mission);
   for (const id of ["base", "left", "right", "join", "sum", "notes"]) {
     assertEquals([by_id.get(id).status, by_id.get(id).attempts], ["completed", 1], id);

@@ -135,6 +135,42 @@ test("a server without its credential, or disabled, is refused and says why; oth
   assertStringIncludes((await test("off")).message, "disabled");
 });
 
+test("a tool is called by its server's name and its own, as a session's turn would", async () => {
+  const signal = new AbortController().signal;
+  await using it = new TestToolServers([
+    stdioEntry("prog", { auth_env: "TOOL_SECRET", env: { TOOL_TOKEN: "${TOOL_SECRET}" } }),
+    stdioEntry("off", { enabled: false }),
+    stdioEntry("inner", { trust: "trusted" }),
+  ], { env: { TOOL_SECRET: SECRET } });
+  const call = (server: string, tool: string, args = {}, scope = TRUSTED) =>
+    it.servers.call({ server, tool, args }, scope, signal);
+  assertEquals(await call("prog", "echo", { text: "ä" }), { ok: true, output: "ä" });
+  const leaked = await call("prog", "leak");
+  assertEquals(leaked.ok, false);
+  assert(!leaked.output.includes(SECRET) && !leaked.output.includes(btoa(SECRET)), leaked.output);
+  assertEquals((await it.item("prog")).connected, 1, "the connection is the sessions' own");
+
+  const refusal = async (...params: Parameters<typeof call>) => {
+    const { code, message, hint } = await assertRejects(() => call(...params), SvcError);
+    return [code, message, hint];
+  };
+  assertEquals(await refusal("prog", "ecko"), [
+    "not_found",
+    'there is no tool "ecko" of prog',
+    "did you mean echo?",
+  ]);
+  assertEquals((await refusal("prigs", "echo"))[2], "did you mean prog?");
+  assertEquals((await refusal("off", "echo")).slice(0, 2), [
+    "conflict",
+    "tool server off is disabled",
+  ]);
+  // What an untrusted session may not use is not there for it.
+  assertEquals((await refusal("inner", "echo", {}, UNTRUSTED))[0], "not_found");
+  const late = await assertRejects(() => call("prog", "crash"), SvcError);
+  assertEquals(late.code, "internal");
+  assertEquals((await call("prog", "echo", { text: "again" })).output, "again");
+});
+
 test("a server that crashes is there again at the next call", async () => {
   await using it = new TestToolServers([stdioEntry("prog")]);
   const pid = await it.call("prog", "pid");

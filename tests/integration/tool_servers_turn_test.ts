@@ -2,7 +2,7 @@ import { assert, assertEquals, assertNotEquals, assertStringIncludes } from "@st
 import { join } from "@std/path";
 import type { ParsedRequest } from "../support/model_servers.ts";
 import { processesWith, Scenario, until } from "../support/scripted.ts";
-import type { ServerItem } from "../../src/mcp/external.ts";
+import type { ServerItem } from "../../src/mcp/external_offer.ts";
 import { can_run_svc, gone } from "../support/svc.ts";
 import { startHttpToolServer } from "../support/tool_server_http.ts";
 import { httpEntry, policyOf, stdioEntry } from "../support/tool_servers.ts";
@@ -298,6 +298,17 @@ test("doctor and the verbs say how the servers stand, before any is started", as
   assertStringIncludes(poor.reason, "NOT_SET_ANYWHERE");
   const none = await rpc.call("mcp.test_server", { name: "goood" }).catch((error) => error);
   assertEquals([none.code, none.hint], ["not_found", "did you mean good?"]);
+  const { duration_ms, ...answer } = await rpc.call("mcp.call_tool", {
+    server: "good",
+    tool: "echo",
+    arguments: { text: "by hand" },
+  });
+  assertEquals(answer, { ok: true, output: "by hand" });
+  assert(duration_ms >= 0);
+  const refused = await rpc.call("mcp.call_tool", { server: "poor", tool: "echo" })
+    .catch((error) => error);
+  assertEquals(refused.code, "conflict");
+  assertStringIncludes(refused.message, "NOT_SET_ANYWHERE");
 
   await it.client[Symbol.asyncDispose]();
   await it.daemon.stop();

@@ -49,7 +49,7 @@ export interface Answer {
   /** Default: "stop", or "calls" where there are some. */
   stop?: "stop" | "length" | "filter";
   usage?: { input?: number; output?: number; cached?: number };
-  /** Between two deltas. */
+  /** Between two deltas, on average: after a timer that was late the next ones come sooner. */
   pace_ms?: number;
   /** Drops the connection after so many deltas. */
   cut_after?: number;
@@ -324,9 +324,11 @@ function play(
   const write = async (controller: ReadableStreamDefaultController<Uint8Array>) => {
     const { cut_after, end_after, hang_after, fail, pace_ms } = answer;
     controller.enqueue(encoded.head);
+    const began = performance.now();
     for (let sent = 0; sent <= encoded.deltas.length; sent++) {
       if (sent === hang_after) await pause(undefined, gone.signal, stop);
-      if (sent > 0 && pace_ms) await pause(pace_ms, gone.signal, stop);
+      const early_ms = began + sent * (pace_ms ?? 0) - performance.now();
+      if (early_ms > 0) await pause(early_ms, gone.signal, stop);
       // What was enqueued reaches the socket before the connection is dropped.
       if (sent === cut_after) await pause(10, gone.signal, stop);
       if (gone.signal.aborted) return;

@@ -1,11 +1,7 @@
 /** Tool servers without a daemon: the policy as text, real servers, a clock that stands. */
 import { fromFileUrl } from "@std/path";
-import {
-  type ExternalScope,
-  ExternalServers,
-  type OfferedTool,
-  type ServerProblem,
-} from "../../src/mcp/external.ts";
+import { ExternalServers } from "../../src/mcp/external.ts";
+import type { ExternalScope, OfferedTool, ServerProblem } from "../../src/mcp/external_offer.ts";
 import { resultText } from "../../src/mcp/external_result.ts";
 import { parsePolicy } from "../../src/mcp/external_policy_file.ts";
 import { FakeClock } from "./clock.ts";

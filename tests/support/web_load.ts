@@ -42,6 +42,25 @@ export async function longestScrollFrame(page: Page, selector: string): Promise<
   }, selector);
 }
 
+/** The texts of all rows of a virtual list: it is scrolled from its beginning to its end. */
+export async function rowTexts(page: Page, selector: string): Promise<string[]> {
+  return await page.evaluate(async (selector) => {
+    // deno-lint-ignore no-explicit-any -- the page's globals
+    const { document, requestAnimationFrame } = globalThis as any;
+    const box = document.querySelector(selector);
+    const texts: string[] = [];
+    for (let top = 0; top < box.scrollHeight; top += box.clientHeight / 2) {
+      box.scrollTop = top;
+      // A row is drawn after the scroll, and its neighbours when it was measured.
+      for (let n = 0; n < 3; n++) await new Promise((resolve) => requestAnimationFrame(resolve));
+      for (const row of box.querySelectorAll("[data-index]")) {
+        texts[Number(row.dataset.index)] = row.textContent;
+      }
+    }
+    return texts;
+  }, selector);
+}
+
 /** Counts the frames in which a box is drawn anew, and in what time. */
 export async function watchRepaints(page: Page, selector: string): Promise<void> {
   await page.evaluate((selector) => {
@@ -80,23 +99,56 @@ export async function repaints(page: Page): Promise<{ count: number; ms: number 
   });
 }
 
-/** Notes how long each key takes until its effect is painted. */
+/** Shorter delays are not told by Event Timing, in milliseconds. */
+const TOLD_MS = 16;
+
+/** Notes how long each key takes until its effect is painted, by the Event Timing API. */
 export async function watchInput(page: Page): Promise<void> {
-  await page.evaluate(() => {
+  await page.evaluate((durationThreshold) => {
     // deno-lint-ignore no-explicit-any -- the page's globals
     const all = globalThis as any;
     all.delays = [];
-    all.addEventListener("keydown", (event: { timeStamp: number }) => {
-      all.requestAnimationFrame(() =>
-        setTimeout(() => all.delays.push(performance.now() - event.timeStamp), 0)
-      );
-    }, true);
-  });
+    new all.PerformanceObserver((list: { getEntries(): { name: string; duration: number }[] }) => {
+      for (const { name, duration } of list.getEntries()) {
+        if (name === "keydown") all.delays.push(duration);
+      }
+    }).observe({ type: "event", durationThreshold });
+  }, TOLD_MS);
 }
 
-/** What {@linkcode watchInput} noted, in milliseconds. */
-export async function inputDelays(page: Page): Promise<number[]> {
-  return await page.evaluate("globalThis.delays");
+/** The delays of so many keys since {@linkcode watchInput}, in milliseconds; 16 is 16 or less. */
+export async function inputDelays(page: Page, keys: number): Promise<number[]> {
+  const told: number[] = await page.evaluate("globalThis.delays");
+  return [...told, ...Array.from({ length: Math.max(0, keys - told.length) }, () => TOLD_MS)];
+}
+
+/** Milliseconds from the navigation until the browser has painted something. */
+export async function paintMs(page: Page): Promise<number> {
+  for (;;) {
+    const ms: number | undefined = await page.evaluate(
+      `performance.getEntriesByName("first-contentful-paint")[0]?.startTime`,
+    );
+    if (ms !== undefined) return ms;
+    await page.waitForTimeout(10);
+  }
+}
+
+/** What the page holds: nodes, also those that are not in a document, and listeners. */
+export interface Held {
+  nodes: number;
+  listeners: number;
+}
+
+/** What the page holds after a collection. */
+export async function held(page: Page): Promise<Held> {
+  const session = await page.context().newCDPSession(page);
+  try {
+    await session.send("HeapProfiler.collectGarbage");
+    const { nodes, jsEventListeners } = await session.send("Memory.getDOMCounters");
+    return { nodes, listeners: jsEventListeners };
+  } finally {
+    await session.detach();
+  }
 }
 
 /** Bytes of the page's heap that are in use, after a collection. */

@@ -8,7 +8,12 @@ import type { Random } from "../../support/random.ts";
 type Json = any;
 
 /** Verbs that one run cannot have carried out: they end the daemon, or start work outside of it. */
-const LEFT_OUT = new Set(["daemon.shutdown", "daemon.reload_config"]);
+const LEFT_OUT = new Set([
+  "daemon.shutdown",
+  "daemon.reload_config",
+  "service.install",
+  "service.uninstall",
+]);
 const CODES = new Set([
   -32700,
   -32600,

@@ -1,11 +1,10 @@
 /** What models, tools and people write is shown, and does nothing. */
 import { assert, assertEquals } from "@std/assert";
 import { Browser } from "../support/browser.ts";
+import { countRuns, IMAGE } from "../support/hostile.ts";
 import { Scenario } from "../support/scripted.ts";
 import { AppPage, no_browser } from "../support/web.ts";
 import { BYPASSES } from "./bypasses.ts";
-
-const IMAGE = "<img src=x onerror=pwned()>";
 
 /** Runs in the page: what is drawn of the conversation that could act. */
 function living() {
@@ -44,11 +43,7 @@ Deno.test({
       ...answers,
     ], { start: { title: IMAGE } });
     await using browser = await Browser.launch();
-    await browser.context.addInitScript(() => {
-      // deno-lint-ignore no-explicit-any -- the page's globals
-      const page = globalThis as any;
-      page.pwned = () => page.ran = (page.ran ?? 0) + 1;
-    });
+    await countRuns(browser.context);
     const app = await AppPage.open(browser, it.daemon);
     const requested: string[] = [];
     app.page.on("request", (request) => {
@@ -76,5 +71,25 @@ Deno.test({
     assert((await app.page.title()).startsWith("Sessions"));
     assertEquals(requested.filter((url) => !url.startsWith("data:")), []);
     app.clean("all of it");
+  },
+});
+
+Deno.test({
+  name: "Markdown without end in depth or width is shown as it was written, and the view stays",
+  ignore: no_browser,
+  async fn() {
+    const width = 5_000;
+    const table = `${"|a".repeat(width)}\n${"|-".repeat(width)}\n${"|x\n".repeat(300)}`;
+    const texts = [`${"> ".repeat(20_000)}deep`, `${"1. ".repeat(20_000)}long`, `${table}\nwide`];
+    await using it = await Scenario.begin(texts.map((text) => ({ text: [text] })));
+    await using browser = await Browser.launch();
+    const app = await AppPage.open(browser, it.daemon, `/sessions/${it.session_id}`);
+    const log = app.page.getByRole("log");
+    for (const word of ["deep", "long", "wide"]) {
+      await it.turn(word);
+      await log.locator("[data-role=assistant]", { hasText: word }).first().waitFor();
+      assertEquals(await log.locator("blockquote, ol, td").count(), 0, word);
+    }
+    app.clean("Markdown without end");
   },
 });

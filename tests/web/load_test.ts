@@ -5,10 +5,12 @@ import { writeHistory, writeIndex } from "../support/histories.ts";
 import { Scenario } from "../support/scripted.ts";
 import { Place } from "../support/svc.ts";
 import { AppPage, no_browser } from "../support/web.ts";
-import { heapBytes, repaints, watchRepaints } from "../support/web_load.ts";
+import { heapBytes, held, repaints, rowTexts, watchRepaints } from "../support/web_load.ts";
 
 const DELTAS = 800;
 const SESSIONS = 6;
+/** What a session that was left may leave behind: its view has hundreds of nodes. */
+const LEFT = { nodes: 40, listeners: 4 };
 
 Deno.test({
   name: "500 deltas a second: ten repaints a second at most, and all of the text is there",
@@ -31,6 +33,9 @@ Deno.test({
     assert(count > 3 && count <= most, `${count} in ${ms} ms`);
     const rows = await app.page.locator("[role=log] .row").count();
     assert(rows < 60, `${rows} rows are drawn`);
+    // Row 0 is the message.
+    const [, ...drawn] = await rowTexts(app.page, "[role=log]");
+    assertEquals(drawn.join(" ").trim().split(/\s+/), text.map((delta) => delta.trim()));
     app.clean("under load");
   },
 });
@@ -59,10 +64,14 @@ Deno.test({
     // What is loaded once stays: it is no leak.
     await visit(histories[0].id);
     await visit(histories[1].id);
-    const before = await heapBytes(page);
+    const [bytes, before] = [await heapBytes(page), await held(page)];
     for (const { id } of histories) await visit(id);
-    const after = await heapBytes(page);
-    assert(after < before * 1.2, `${before} bytes before, ${after} after`);
+    const [bytes_after, after] = [await heapBytes(page), await held(page)];
+    assert(bytes_after < bytes * 1.2, `${bytes} bytes before, ${bytes_after} after`);
+    for (const kind of ["nodes", "listeners"] as const) {
+      const left = after[kind] - before[kind];
+      assert(left < LEFT[kind] * SESSIONS, `${left} more ${kind}: ${JSON.stringify(after)}`);
+    }
     assertEquals(app.problems, []);
   },
 });

@@ -2,7 +2,7 @@
 import { assertEquals } from "@std/assert";
 import type { Page } from "playwright-core";
 import { Browser } from "../support/browser.ts";
-import { Scenario, until } from "../support/scripted.ts";
+import { Scenario } from "../support/scripted.ts";
 import { AppPage, no_browser } from "../support/web.ts";
 
 const PIECES = Array.from({ length: 400 }, (_, n) => `word${n} `);
@@ -71,19 +71,5 @@ Deno.test({
     await app.connected();
     await page.getByRole("row", { name: /project/ }).waitFor();
     assertEquals(await page.getByRole("button", { name: "Retry" }).count(), 0);
-  },
-});
-
-Deno.test({
-  name: "a bundled daemon is called so, also after going to another view",
-  ignore: no_browser,
-  async fn() {
-    await using it = await Scenario.begin([{ text: "here" }]);
-    await using browser = await Browser.launch();
-    const page = await browser.page(`${it.daemon.url}/?daemon=bundled`);
-    await page.getByText("Bundled daemon").waitFor();
-    await page.getByRole("row").getByRole("link").first().click();
-    await page.getByRole("heading", { level: 1, name: "project" }).waitFor();
-    await until(() => page.getByText("Bundled daemon").isVisible(), "the banner");
   },
 });

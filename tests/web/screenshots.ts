@@ -9,8 +9,10 @@ import { fromFileUrl, join } from "@std/path";
 import { parseArgs } from "@std/cli/parse-args";
 import type { Page } from "playwright-core";
 import { Browser } from "../support/browser.ts";
-import { Scenario } from "../support/scripted.ts";
+import { Scenario, until } from "../support/scripted.ts";
+import { policyOf, stdioEntry } from "../support/tool_servers.ts";
 import { AppPage, type Theme } from "../support/web.ts";
+import { PRICES, recordViews } from "./screenshots_records.ts";
 
 const root = fromFileUrl(new URL("../..", import.meta.url));
 const SIZES = { desktop: { width: 1440, height: 900 }, phone: { width: 390, height: 844 } };
@@ -49,7 +51,15 @@ async function scene(): Promise<Scenario> {
     { text: "", calls: [call("run_command", { command: "sh test.sh" })] },
     { text: ANSWER },
     { text: "", calls: [call("run_command", { command: "git push origin basket-quantity" })] },
-  ], { start: { title: "Basket forgets the quantity" } });
+  ], {
+    start: { title: "Basket forgets the quantity" },
+    toml: PRICES,
+    policy: policyOf(
+      stdioEntry("issues", { trust: "trusted" }),
+      stdioEntry("tickets", { auth_env: "TICKETS_TOKEN" }),
+      stdioEntry("nightly-builds-of-the-old-release-branch", { enabled: false }),
+    ),
+  });
   Deno.mkdirSync(join(it.workdir, "src"));
   Deno.writeTextFileSync(join(it.workdir, "src", "basket.js"), BEFORE);
   const test =
@@ -71,12 +81,65 @@ async function scene(): Promise<Scenario> {
   return it;
 }
 
+/** A mission half of which is done, in the instruction language of the embedded model. */
+const MISSION = {
+  id: "parser",
+  name: "A parser that recovers from errors",
+  sessions: [{
+    id: "s1",
+    title: "The parser",
+    tasks: [
+      { id: "grammar", description: "run echo 'expr = term' > grammar.txt" },
+      { id: "lexer", description: "run cp grammar.txt lexer.txt", dependencies: ["grammar"] },
+      { id: "recovery", description: "run date > recovery.txt", dependencies: ["grammar"] },
+      {
+        id: "parser",
+        description: "run cat lexer.txt recovery.txt > parser.txt",
+        dependencies: ["lexer", "recovery"],
+        files: ["parser.txt"],
+      },
+    ],
+    acceptance_criteria: [
+      { id: "there", description: "The parser is there", file_exists: "parser.txt" },
+      {
+        id: "complete",
+        description: "It has the grammar",
+        command: "grep -q term parser.txt && echo 'ok 1 - has the grammar'",
+      },
+    ],
+  }, {
+    id: "s2",
+    title: "Its release",
+    tasks: [
+      { id: "benchmark", description: "run sleep 600" },
+      { id: "changelog", description: "run echo new > CHANGELOG", dependencies: ["parser"] },
+    ],
+    acceptance_criteria: [
+      { id: "fast", description: "100,000 lines take less than a second", command: "sh bench.sh" },
+    ],
+  }],
+};
+
+const UNATTENDED = { model: "builtin/toolbelt", approval: "auto" };
+
+/** Begins {@linkcode MISSION} and one that is done. @returns the id of the first, once it is half done. */
+async function missions({ client: { rpc }, place }: Scenario): Promise<string> {
+  const create = (name: string, spec: unknown) =>
+    rpc.call("mission.create", { workdir: place.mkdir(name), spec, ...UNATTENDED });
+  const [session] = MISSION.sessions;
+  await create("old", { ...MISSION, name: "The old parser", sessions: [session] });
+  const { mission_id } = await create("recovery", MISSION);
+  const state = async (id: string) => await rpc.call("mission.get", { mission_id: id });
+  await until(async () => (await state(mission_id)).criteria_passed === 2, "half of a mission");
+  return mission_id;
+}
+
 function call(name: string, args: unknown) {
   return { name, args };
 }
 
 /** Each view, and how it gets into the state that is shown. */
-function views(it: Scenario): Record<string, (app: AppPage) => Promise<void>> {
+function views(it: Scenario, mission_id: string): Record<string, (app: AppPage) => Promise<void>> {
   const session = `/sessions/${it.session_id}`;
   return {
     sessions: async (app) => {
@@ -98,6 +161,9 @@ function views(it: Scenario): Record<string, (app: AppPage) => Promise<void>> {
     session: async (app) => {
       await app.go(session);
       await app.page.getByText("no quantity").last().waitFor();
+      // The colours of code come after it.
+      await app.page.locator(".diff [class^=hl-]").first().waitFor();
+      await app.page.locator(".code [class^=hl-]").first().waitFor();
     },
     lanes: async (app) => {
       await app.go(session);
@@ -121,6 +187,41 @@ function views(it: Scenario): Record<string, (app: AppPage) => Promise<void>> {
       await app.page.keyboard.press("Control+k");
       await app.page.getByRole("option", { name: /^session\.get/ }).click();
       await app.page.getByRole("button", { name: "Run session.get" }).click();
+      await app.page.getByRole("status", { name: "Result" }).waitFor();
+    },
+    missions: async (app) => {
+      await app.go("/missions");
+      await app.page.getByRole("table").waitFor();
+    },
+    "mission-new": async (app) => {
+      await app.go("/missions");
+      await app.page.getByRole("button", { name: "New mission" }).click();
+      await app.page.getByLabel("Directory", { exact: true }).fill(it.place.dir);
+    },
+    mission: async (app) => {
+      await app.go(`/missions/${mission_id}`);
+      await app.page.getByRole("group", { name: "Task graph" }).waitFor();
+    },
+    "mission-criteria": async (app) => {
+      await app.go(`/missions/${mission_id}`);
+      await app.page.getByRole("button", { name: "Evidence for complete" }).click();
+      await app.page.getByRole("group", { name: "Evidence for complete" }).waitFor();
+    },
+    "mission-log": async (app) => {
+      await app.go(`/missions/${mission_id}`);
+      await app.page.getByRole("log").scrollIntoViewIfNeeded();
+    },
+    tools: async (app) => {
+      await app.go("/tools");
+      await app.page.getByRole("button", { name: "Tools of issues" }).click();
+      await app.page.getByRole("button", { name: "Try echo" }).waitFor();
+    },
+    "tool-call": async (app) => {
+      await app.go("/tools");
+      await app.page.getByRole("button", { name: "Tools of issues" }).click();
+      await app.page.getByRole("button", { name: "Try echo" }).click();
+      await app.page.getByRole("textbox", { name: "arguments" }).fill('{ "text": "hello" }');
+      await app.page.getByRole("button", { name: "Call echo" }).click();
       await app.page.getByRole("status", { name: "Result" }).waitFor();
     },
     "no-session": async (app) => {
@@ -150,7 +251,8 @@ async function main(): Promise<void> {
       }
     }
   };
-  for (const [name, view] of Object.entries(views(it))) await take(name, () => view(app));
+  const all = { ...views(it, await missions(it)), ...await recordViews(it) };
+  for (const [name, view] of Object.entries(all)) await take(name, () => view(app));
 
   await it.call("session.pause");
   await it.call("session.resume");

@@ -1,22 +1,32 @@
 /** What every view reaches: made once in main.tsx, handed down by context. */
+import { signal } from "@preact/signals";
 import { createContext } from "preact";
 import { useContext } from "preact/hooks";
 import { Announcer } from "./announcer.ts";
+import { DaemonKind } from "./daemon_kind.ts";
+import { pageHighlighter } from "./highlight/highlighter.ts";
 import { Client } from "./rpc/client.ts";
 import { explain } from "./rpc/api.ts";
 import { Router } from "./router.ts";
 import { SessionList } from "./sessions/list.ts";
-import { discoverOwnOrigin } from "./rpc/discover.ts";
+import { connectDaemon } from "./rpc/connect.ts";
+import { chosenTheme } from "./theme.ts";
 
 export class App {
-  readonly client = new Client({ discover: discoverOwnOrigin });
+  readonly client = new Client({ connect: connectDaemon });
+  readonly daemon = new DaemonKind(this.client);
   readonly router = new Router();
   readonly announcer = new Announcer();
+  readonly highlighter = pageHighlighter();
+  /** What the person chose, wherever that was done. */
+  readonly theme = signal(chosenTheme());
   readonly sessions = new SessionList(this.client);
 
-  start(): void {
+  /** Connects. @returns resolves when what every view shows is there, or will not come soon. */
+  start(): Promise<void> {
     this.client.start();
-    this.sessions.start();
+    this.daemon.start();
+    return this.sessions.start();
   }
 
   /** Shows and says what went wrong. */

@@ -2,9 +2,18 @@ import { render } from "preact";
 import { App, AppContext } from "./app.ts";
 import { Shell } from "./shell.tsx";
 import { Clock, ClockContext } from "./ui/time.tsx";
+import { routeOf } from "./view.tsx";
+
+/** How long the first paint waits for what it is to show, in milliseconds. */
+const FIRST_PAINT_WAIT_MS = 150;
 
 const app = new App();
-app.start();
+const { route } = routeOf(app.router.path.peek());
+// Painted with its content at once, a page shows it sooner than when it is painted without it first.
+await Promise.race([
+  Promise.allSettled([app.start(), route.load()]),
+  new Promise((resolve) => setTimeout(resolve, FIRST_PAINT_WAIT_MS)),
+]);
 render(
   <AppContext.Provider value={app}>
     <ClockContext.Provider value={new Clock()}>

@@ -9,12 +9,14 @@ import { ROUTES } from "./routes.tsx";
 import { ThemeChoice } from "./theme_choice.tsx";
 import { Button } from "./ui/button.tsx";
 import { Icon } from "./ui/icon.tsx";
+import { useLoaded } from "./ui/use_loaded.ts";
 import { View } from "./view.tsx";
 
 export function Shell() {
   const app = useApp();
   const palette = useSignal(false);
   const menu = useSignal(false);
+  const welcome = useSignal(isFirstStart());
   const path = app.router.path.value;
   useEffect(keepFocus, []);
   useEffect(() => {
@@ -76,9 +78,24 @@ export function Shell() {
         <View />
       </main>
       {palette.value && <Palette onClose={() => palette.value = false} />}
+      {welcome.value && <FirstStart onClose={() => welcome.value = false} />}
       <Announcements />
     </div>
   );
+}
+
+/** Whether a desktop shell shows its first daemon: it opens `/?welcome`, once. */
+function isFirstStart(): boolean {
+  const first = new URLSearchParams(location.search).has("welcome");
+  if (first) history.replaceState(null, "", location.pathname);
+  return first;
+}
+
+const loadWelcome = async () => (await import("./welcome.tsx")).default;
+
+function FirstStart({ onClose }: { onClose(): void }) {
+  const { Part } = useLoaded(loadWelcome);
+  return Part ? <Part onClose={onClose} /> : null;
 }
 
 const MODIFIER = /Mac|iPhone|iPad/.test(navigator.userAgent) ? "⌘" : "Ctrl ";

@@ -1,5 +1,5 @@
-import { useState } from "preact/hooks";
-import { chooseTheme, chosenTheme, type Theme, THEMES } from "./theme.ts";
+import { useApp } from "./app.ts";
+import { chooseTheme, type Theme, THEMES } from "./theme.ts";
 
 const LABELS: Record<Theme, string> = {
   system: "As the system",
@@ -9,7 +9,7 @@ const LABELS: Record<Theme, string> = {
 };
 
 export function ThemeChoice() {
-  const [theme, setTheme] = useState(chosenTheme);
+  const { theme } = useApp();
   return (
     <label class="theme-choice">
       <span>Theme</span>
@@ -18,7 +18,7 @@ export function ThemeChoice() {
         onChange={({ currentTarget }) => {
           const chosen = currentTarget.value as Theme;
           chooseTheme(chosen);
-          setTheme(chosen);
+          theme.value = chosen;
         }}
       >
         {THEMES.map((it) => <option key={it} value={it}>{LABELS[it]}</option>)}

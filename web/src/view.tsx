@@ -1,12 +1,13 @@
-import type { ComponentType } from "preact";
-import { useEffect, useErrorBoundary, useState } from "preact/hooks";
+import { useErrorBoundary } from "preact/hooks";
 import { useApp } from "./app.ts";
 import { explain } from "./rpc/api.ts";
 import { matchPath, type RouteParams } from "./router.ts";
 import { NOT_FOUND, type Route, ROUTES } from "./routes.tsx";
 import { Failed, Loading } from "./ui/states.tsx";
+import { useLoaded } from "./ui/use_loaded.ts";
 
-function routeOf(path: string): { route: Route; params: RouteParams } {
+/** The route of a path, and the parameters in it. */
+export function routeOf(path: string): { route: Route; params: RouteParams } {
   for (const route of ROUTES) {
     const params = matchPath(route.path, path);
     if (params !== undefined) return { route, params };
@@ -22,21 +23,12 @@ export function View() {
 }
 
 function Loaded({ route, params }: { route: Route; params: RouteParams }) {
-  const [view, setView] = useState<{ Body: ComponentType<{ params: RouteParams }> }>();
-  const [failure, setFailure] = useState<unknown>();
+  const { Part: Body, failure } = useLoaded(route.load);
   const [broken, reset] = useErrorBoundary((error) => console.error(error));
-  useEffect(() => {
-    let gone = false;
-    route.load().then(
-      ({ default: Body }) => gone || setView({ Body }),
-      (error) => gone || setFailure(error),
-    );
-    return () => gone = true;
-  }, [route]);
   if (broken !== undefined) return <Failed message={explain(broken)} onRetry={reset} />;
   // A daemon of another version has other files: the page itself must come anew.
   if (failure !== undefined) {
     return <Failed message={explain(failure)} onRetry={() => location.reload()} />;
   }
-  return view ? <view.Body params={params} /> : <Loading />;
+  return Body ? <Body params={params} /> : <Loading />;
 }

@@ -5,13 +5,15 @@ export interface JsonSchema {
   type?: string;
   enum?: unknown[];
   anyOf?: JsonSchema[];
+  items?: JsonSchema;
   description?: string;
   default?: unknown;
   properties?: Record<string, JsonSchema>;
   required?: string[];
 }
 
-export type FieldKind = "text" | "number" | "flag" | "choice" | "json";
+/** `lines` is a list of texts, one a line. */
+export type FieldKind = "text" | "number" | "flag" | "choice" | "lines" | "json";
 
 export interface FormField {
   name: string;
@@ -37,8 +39,9 @@ export function fieldsOf({ properties = {}, required = [] }: JsonSchema): FormFi
     .sort((a, b) => Number(b.required) - Number(a.required));
 }
 
-function kindOf({ type, enum: choices }: JsonSchema): FieldKind {
+function kindOf({ type, enum: choices, items }: JsonSchema): FieldKind {
   if (choices !== undefined) return "choice";
+  if (type === "array" && items?.type === "string") return "lines";
   if (type === "string") return "text";
   if (type === "integer" || type === "number") return "number";
   return type === "boolean" ? "flag" : "json";
@@ -70,6 +73,8 @@ function valueOf({ name, kind }: FormField, text: string): unknown {
     }
     case "flag":
       return text === "true";
+    case "lines":
+      return text.split("\n").map((line) => line.trim()).filter((line) => line !== "");
     case "json":
       try {
         return JSON.parse(text);

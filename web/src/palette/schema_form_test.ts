@@ -11,6 +11,7 @@ const schema = z.toJSONSchema(
     state: z.enum(["running", "ended"]).optional(),
     full: z.boolean().optional(),
     tags: z.array(z.string()).optional(),
+    sizes: z.array(z.int()).optional(),
   }),
   { io: "input" },
 ) as JsonSchema;
@@ -22,18 +23,25 @@ Deno.test("a schema's properties become fields of their kinds, required ones fir
     ["limit", "number", false],
     ["state", "choice", false],
     ["full", "flag", false],
-    ["tags", "json", false],
+    ["tags", "lines", false],
+    ["sizes", "json", false],
   ]);
 });
 
 Deno.test("inputs become parameters; what is empty is left out", () => {
   const fields = fieldsOf(schema);
   assertEquals(
-    paramsOf(fields, { session_id: "s", limit: "5", full: "false", tags: '["a"]', note: "" }),
-    { session_id: "s", limit: 5, full: false, tags: ["a"] },
+    paramsOf(fields, {
+      session_id: "s",
+      limit: "5",
+      full: "false",
+      tags: "a\n\n b ",
+      sizes: "[1]",
+    }),
+    { session_id: "s", limit: 5, full: false, tags: ["a", "b"], sizes: [1] },
   );
   assertThrows(() => paramsOf(fields, { limit: "x" }), Error, "limit must be a number");
-  assertThrows(() => paramsOf(fields, { tags: "[" }), Error, "tags must be JSON");
+  assertThrows(() => paramsOf(fields, { sizes: "[" }), Error, "sizes must be JSON");
 });
 
 Deno.test("every verb's parameters have a form", () => {

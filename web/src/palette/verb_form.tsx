@@ -10,9 +10,9 @@ import {
   type VerbName,
 } from "../rpc/api.ts";
 import { Button } from "../ui/button.tsx";
-import { Field } from "../ui/field.tsx";
 import type { VerbInfo } from "./palette.tsx";
-import { fieldsOf, type FormField, type JsonSchema, paramsOf } from "./schema_form.ts";
+import { SchemaField } from "./schema_field.tsx";
+import { fieldsOf, type JsonSchema, paramsOf } from "./schema_form.ts";
 
 /** Verbs such as a build or a mission take their time. */
 const RUN_DEADLINE_MS = 60 * 60_000;
@@ -90,7 +90,7 @@ export function VerbForm({ verb, onBack }: { verb: VerbInfo; onBack(): void }) {
     >
       <p class="verb-summary">{verb.summary}</p>
       {fields.map((field) => (
-        <VerbField
+        <SchemaField
           key={field.name}
           field={field}
           value={values.value[field.name] ?? ""}
@@ -116,71 +116,5 @@ export function VerbForm({ verb, onBack }: { verb: VerbInfo; onBack(): void }) {
         >{outcome.value.text}</pre>
       )}
     </form>
-  );
-}
-
-interface VerbFieldProps {
-  field: FormField;
-  value: string;
-  onChange(value: string): void;
-}
-
-function VerbField({ field, value, onChange }: VerbFieldProps) {
-  const { sessions } = useApp();
-  const { name, kind, required, description, choices } = field;
-  const fallback = field.default === undefined ? "" : String(field.default);
-  return (
-    <Field label={name} hint={description} optional={!required}>
-      {(control) => {
-        const common = {
-          ...control,
-          required,
-          value,
-          onInput: (
-            event: { currentTarget: HTMLInputElement | HTMLSelectElement | HTMLTextAreaElement },
-          ) => onChange(event.currentTarget.value),
-        };
-        if (kind === "choice" || kind === "flag") {
-          return (
-            <select {...common}>
-              <option value="">{fallback === "" ? "" : `${fallback} (default)`}</option>
-              {(kind === "flag" ? ["true", "false"] : choices).map((it) => (
-                <option key={it} value={it}>{it}</option>
-              ))}
-            </select>
-          );
-        }
-        if (kind === "json" || name === "text" || name === "prompt") {
-          return (
-            <textarea
-              {...common}
-              class={kind === "json" ? "mono" : ""}
-              rows={3}
-              placeholder={kind === "json" ? "JSON" : ""}
-            />
-          );
-        }
-        return (
-          <>
-            <input
-              {...common}
-              class="mono"
-              inputMode={kind === "number" ? "decimal" : undefined}
-              placeholder={fallback}
-              spellcheck={false}
-              autocomplete="off"
-              list={name === "session_id" ? "session-ids" : undefined}
-            />
-            {name === "session_id" && (
-              <datalist id="session-ids">
-                {(sessions.items.value ?? []).map(({ id, title }) => (
-                  <option key={id} value={id}>{title}</option>
-                ))}
-              </datalist>
-            )}
-          </>
-        );
-      }}
-    </Field>
   );
 }

@@ -22,6 +22,7 @@ const SUBSCRIBE_VERBS = [
   "session.subscribe",
   "lanes.subscribe",
   "bus.tail",
+  "task.follow",
 ] as const satisfies VerbName[];
 
 /** A verb that pushes events. */
@@ -43,6 +44,12 @@ export interface PushedEvent {
   data: unknown;
 }
 
+/** Something that is wrong with what a verb was given. */
+export interface Issue {
+  path: string | readonly (string | number)[];
+  message: string;
+}
+
 /** What a verb was refused with. */
 export class RpcError extends Error {
   override name = "RpcError";
@@ -50,11 +57,14 @@ export class RpcError extends Error {
   readonly code: string;
   /** What to do about it. */
   readonly hint?: string;
+  /** What is wrong at which place: of the parameters, or as a text of a parameter's own. */
+  readonly issues?: readonly Issue[];
 
-  constructor(code: string, message: string, hint?: string) {
+  constructor(code: string, message: string, hint?: string, issues?: readonly Issue[]) {
     super(message);
     this.code = code;
     this.hint = hint;
+    this.issues = issues;
   }
 }
 

@@ -4,6 +4,7 @@
  */
 import { type ReadonlySignal, signal } from "@preact/signals";
 import {
+  type Issue,
   type Params,
   type PushedEvent,
   type Result,
@@ -11,21 +12,17 @@ import {
   type SubscribeVerb,
   type VerbName,
 } from "./api.ts";
+import { ATTEMPT_DEADLINE_MS } from "./connect.ts";
 
 /** `connecting` before the first connection, `offline` when trying has not helped for a while. */
 export type ConnectionState = "connecting" | "connected" | "reconnecting" | "offline";
 
-/** Where the daemon is, and the key to it. */
-export interface Endpoint {
-  url: string;
-  token: string;
-}
-
 export interface ClientOptions {
-  /** Finds the daemon; rejects when it does not answer. */
-  discover(signal: AbortSignal): Promise<Endpoint>;
-  /** Makes a socket; a parameter for tests. */
-  open?(url: string, protocols: string[]): WebSocket;
+  /**
+   * Finds the daemon and connects to it; rejects when it does not answer. The socket may be open
+   * already.
+   */
+  connect(signal: AbortSignal): Promise<WebSocket>;
 }
 
 /** What takes the events of a subscription. */
@@ -42,10 +39,16 @@ interface Call {
   reject(error: RpcError): void;
 }
 
+interface ErrorData {
+  svc_code?: string;
+  hint?: string;
+  issues?: Issue[];
+}
+
 interface Message {
   id?: number;
   result?: unknown;
-  error?: { message: string; data?: { svc_code?: string; hint?: string } };
+  error?: { message: string; data?: ErrorData };
   method?: string;
   params?: unknown;
 }
@@ -54,7 +57,6 @@ const BACKOFF_MIN_MS = 150;
 const BACKOFF_MAX_MS = 5_000;
 /** Tries in vain after which the person is told; it goes on trying. */
 const OFFLINE_AFTER = 7;
-const ATTEMPT_DEADLINE_MS = 10_000;
 const CALL_DEADLINE_MS = 60_000;
 
 export class Client {
@@ -207,15 +209,12 @@ export class Client {
   async #connect(): Promise<void> {
     this.#timer = undefined;
     try {
-      const { url, token } = await this.#options.discover(
-        AbortSignal.timeout(ATTEMPT_DEADLINE_MS),
-      );
-      if (this.#closed) return;
-      const protocols = ["svc.bearer", token, "svc.proto.v1"];
-      const socket = this.#options.open?.(url, protocols) ?? new WebSocket(url, protocols);
+      const socket = await this.#options.connect(AbortSignal.timeout(ATTEMPT_DEADLINE_MS));
+      if (this.#closed) return socket.close();
+      if (socket.readyState === WebSocket.CLOSED) return this.#lost();
       this.#socket = socket;
       const deadline = setTimeout(() => socket.close(), ATTEMPT_DEADLINE_MS);
-      socket.onopen = () => {
+      const opened = () => {
         clearTimeout(deadline);
         this.#opened();
       };
@@ -224,6 +223,8 @@ export class Client {
         clearTimeout(deadline);
         this.#lost();
       };
+      if (socket.readyState === WebSocket.OPEN) opened();
+      else socket.onopen = opened;
     } catch {
       this.#lost();
     }
@@ -278,5 +279,5 @@ function disconnected(): RpcError {
 }
 
 function toRpcError({ message, data }: NonNullable<Message["error"]>): RpcError {
-  return new RpcError(data?.svc_code ?? "internal", message, data?.hint);
+  return new RpcError(data?.svc_code ?? "internal", message, data?.hint, data?.issues);
 }

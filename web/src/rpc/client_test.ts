@@ -49,7 +49,10 @@ class Daemon implements AsyncDisposable {
   client(): Client {
     const { port } = this.#server.addr as Deno.NetAddr;
     const client = new Client({
-      discover: () => Promise.resolve({ url: `ws://127.0.0.1:${port}/`, token: this.token }),
+      connect: () =>
+        Promise.resolve(
+          new WebSocket(`ws://127.0.0.1:${port}/`, ["svc.bearer", this.token, "svc.proto.v1"]),
+        ),
     });
     client.start();
     return client;

@@ -3,11 +3,19 @@ import { Lexer, type Token, type Tokens } from "marked";
 
 /** A piece of Markdown that can be shown by itself. */
 export type Block =
-  | { kind: "code"; raw: string; language: string; code: string }
+  | {
+    kind: "code";
+    raw: string;
+    language: string;
+    code: string;
+    /** Its fence was closed: no more is written into it. */
+    closed: boolean;
+  }
   | { kind: "text"; raw: string };
 
 /** A paragraph without end is cut, so that a growing one is not laid out anew as a whole. */
 const PARAGRAPH_MAX = 8_000;
+const FENCE_END = /\n {0,3}(`{3,}|~{3,})\s*$/;
 /** What comes next can still change these: a list goes on, a line becomes a heading. */
 const OPEN = 2;
 
@@ -30,7 +38,7 @@ export class Blocks {
 function split(text: string): Block[] {
   const blocks: Block[] = [];
   let leading = "";
-  for (const token of new Lexer().blockTokens(text)) {
+  for (const token of tokensOf(text)) {
     const last = blocks.at(-1);
     if (token.type !== "space") blocks.push(...blocksOf(token));
     else if (last) last.raw += token.raw;
@@ -42,11 +50,22 @@ function split(text: string): Block[] {
   return whole === text ? blocks : [{ kind: "text", raw: text }];
 }
 
+/** @returns nothing when it is nested too deep: the lexer calls itself for each quote in a quote. */
+function tokensOf(text: string): Token[] {
+  try {
+    return new Lexer().blockTokens(text);
+  } catch (error) {
+    if (error instanceof RangeError) return [];
+    throw error;
+  }
+}
+
 function blocksOf(token: Token): Block[] {
   const { raw } = token;
   if (token.type === "code") {
     const { text, lang = "" } = token as Tokens.Code;
-    return [{ kind: "code", raw, language: lang.split(/\s/)[0], code: text }];
+    const closed = FENCE_END.test(raw);
+    return [{ kind: "code", raw, language: lang.split(/\s/)[0], code: text, closed }];
   }
   if (token.type !== "paragraph" || raw.length <= PARAGRAPH_MAX) return [{ kind: "text", raw }];
   const pieces: Block[] = [];

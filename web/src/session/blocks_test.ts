@@ -69,3 +69,20 @@ Deno.test("a text that became another one is read anew", () => {
   assertEquals(blocks.update("other").map(({ raw }) => raw), ["other"]);
   assertEquals(blocks.update(""), []);
 });
+
+Deno.test("quotes and lists without end are one piece", () => {
+  for (const text of ["> ".repeat(20_000), "1. ".repeat(20_000)]) {
+    assertEquals(new Blocks().update(`${text}a`), [{ kind: "text", raw: `${text}a` }]);
+  }
+});
+
+Deno.test("a code block is closed once its fence is; one without a fence never is", () => {
+  const blocks = new Blocks();
+  const closed = (text: string) => {
+    const block = blocks.update(text).find(({ kind }) => kind === "code");
+    return block?.kind === "code" ? `${block.code} ${block.closed}` : undefined;
+  };
+  const states = ["```ts", "```ts\na", "```ts\na\n``", "```ts\na\n```", "```ts\na\n```\n\nb"];
+  assertEquals(states.map(closed), [" false", "a false", "a\n`` false", "a true", "a true"]);
+  assertEquals(closed("    const indented = 1;"), "const indented = 1; false");
+});

@@ -1,5 +1,5 @@
 /** What a tool call is about, and what it changes. */
-import { diffLines } from "diff";
+import { languageOfPath } from "../highlight/languages.ts";
 
 /** One line for a call: to what it is done. */
 export function callSubject(args: unknown): string {
@@ -7,40 +7,30 @@ export function callSubject(args: unknown): string {
   return String(command ?? pattern ?? url ?? path ?? "");
 }
 
-export interface DiffLine {
-  kind: "insert" | "delete" | "same";
-  text: string;
+/** A file's text, or the part of it that a call changes. */
+export interface FileChange {
+  before: string;
+  after: string;
 }
-
-/** Lines around a change that are shown. */
-const CONTEXT = 3;
-const LINES_MAX = 2_000;
 
 /**
  * The change of a file that a call asks for.
  *
  * @returns undefined when the call changes no file.
  */
-export function fileChange(tool: string, args: unknown): DiffLine[] | undefined {
+export function fileChange(tool: string, args: unknown): FileChange | undefined {
   const { old_text, new_text, content } = (args ?? {}) as Record<string, unknown>;
-  if (tool === "write_file" && typeof content === "string") return diffOf("", content);
+  if (tool === "write_file" && typeof content === "string") return { before: "", after: content };
   if (tool !== "edit_file" || typeof old_text !== "string" || typeof new_text !== "string") {
     return undefined;
   }
-  return diffOf(old_text, new_text);
+  return { before: old_text, after: new_text };
 }
 
-function diffOf(before: string, after: string): DiffLine[] {
-  const lines = diffLines(before, after).flatMap(({ added, removed, value }): DiffLine[] => {
-    const kind = added ? "insert" : removed ? "delete" : "same";
-    return value.replace(/\n$/, "").split("\n").map((text) => ({ kind, text }));
-  });
-  return lines
-    .filter((_, n) =>
-      lines.slice(Math.max(0, n - CONTEXT), n + CONTEXT + 1)
-        .some(({ kind }) => kind !== "same")
-    )
-    .slice(0, LINES_MAX);
+/** The language of what a call gives, where that is a file as it is. */
+export function fileLanguage(tool: string, args: unknown): string | undefined {
+  const { path } = (args ?? {}) as Record<string, unknown>;
+  return tool === "read_file" && typeof path === "string" ? languageOfPath(path) : undefined;
 }
 
 /** Whether a call says more than its line: it changes something, or takes long. */

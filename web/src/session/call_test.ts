@@ -1,27 +1,15 @@
 import { assertEquals } from "@std/assert";
-import { callSubject, fileChange } from "./call.ts";
+import { callSubject, fileChange, fileLanguage } from "./call.ts";
 
-const marked = (lines: ReturnType<typeof fileChange>) =>
-  lines?.map(({ kind, text }) => `${{ insert: "+", delete: "-", same: " " }[kind]}${text}`);
-
-Deno.test("an edit is the difference of its texts, with the lines around it", () => {
-  const same = ["a", "b", "c", "d", "e"];
-  const old_text = [...same, "old", ...same].join("\n");
-  const new_text = [...same, "new", ...same].join("\n");
-  assertEquals(marked(fileChange("edit_file", { path: "x", old_text, new_text })), [
-    " c",
-    " d",
-    " e",
-    "-old",
-    "+new",
-    " a",
-    " b",
-    " c",
-  ]);
-});
-
-Deno.test("a written file is all new; other calls change nothing", () => {
-  assertEquals(marked(fileChange("write_file", { path: "x", content: "a\nb\n" })), ["+a", "+b"]);
+Deno.test("an edit changes a part of a file, writing one all of it; other calls change nothing", () => {
+  assertEquals(fileChange("edit_file", { path: "x", old_text: "a", new_text: "b" }), {
+    before: "a",
+    after: "b",
+  });
+  assertEquals(fileChange("write_file", { path: "x", content: "a\nb\n" }), {
+    before: "",
+    after: "a\nb\n",
+  });
   assertEquals(fileChange("read_file", { path: "x" }), undefined);
   assertEquals(fileChange("edit_file", { old_text: 1 }), undefined);
 });
@@ -31,4 +19,11 @@ Deno.test("a call is about its command, pattern, address or path", () => {
     [{ command: "ls" }, { pattern: "x", path: "y" }, { path: "y" }, {}, null].map(callSubject),
     ["ls", "x", "y", "", ""],
   );
+});
+
+Deno.test("what read_file gives is in the language of its file, other output in none", () => {
+  assertEquals(fileLanguage("read_file", { path: "src/a.ts" }), "ts");
+  assertEquals(fileLanguage("read_file", { path: "LICENSE" }), undefined);
+  assertEquals(fileLanguage("read_file", null), undefined);
+  assertEquals(fileLanguage("run_command", { path: "a.ts" }), undefined);
 });

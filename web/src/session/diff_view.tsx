@@ -1,19 +1,50 @@
-import type { DiffLine } from "./call.ts";
+import { useMemo } from "preact/hooks";
+import { Coloured, useTokens } from "../highlight/code.tsx";
+import { languageOfPath } from "../highlight/languages.ts";
+import { linesOf, type Token } from "../highlight/tokens.ts";
+import type { FileChange } from "./call.ts";
+import { type DiffLine, diffOf } from "./diff.ts";
 
 const SIGNS: Record<DiffLine["kind"], string> = { insert: "+", delete: "−", same: " " };
 const SAID: Record<DiffLine["kind"], string> = { insert: "added", delete: "removed", same: "" };
 
-/** The change of a file, line by line. */
-export function DiffView({ lines, label }: { lines: readonly DiffLine[]; label: string }) {
+/** The change of the file at `path`, line by line. It is loaded when there is one to show. */
+export function DiffView({ before, after, path }: FileChange & { path: string }) {
+  const lines = useMemo(() => diffOf(before, after), [before, after]);
+  const coloured = useColoured(lines, languageOfPath(path));
   return (
-    <div class="diff" role="group" aria-label={label} tabIndex={0}>
+    <div class="diff" role="group" aria-label={`Change of ${path}`} tabIndex={0}>
       {lines.map(({ kind, text }, n) => (
         <div key={n} class={`diff-line ${kind}`}>
           <span class="diff-sign" aria-hidden="true">{SIGNS[kind]}</span>
           {SAID[kind] && <span class="visually-hidden">{SAID[kind]}:</span>}
-          <code>{text || "\u200b"}</code>
+          <code>
+            {text === "" ? "\u200b" : coloured?.[n] ? <Coloured tokens={coloured[n]} /> : text}
+          </code>
         </div>
       ))}
     </div>
   );
+}
+
+/** The tokens of each line; what was and what is are highlighted apart, each as a text of its own. */
+function useColoured(
+  lines: readonly DiffLine[],
+  language: string | undefined,
+): readonly (readonly Token[] | undefined)[] | undefined {
+  const textOf = (without: DiffLine["kind"]) =>
+    lines.filter(({ kind }) => kind !== without).map(({ text }) => text).join("\n");
+  const [was, is] = useMemo(() => [textOf("insert"), textOf("delete")], [lines]);
+  const before = useTokens(was, language);
+  const after = useTokens(is, language);
+  return useMemo(() => {
+    if (before === undefined || after === undefined) return undefined;
+    const old_lines = linesOf(before).values();
+    const new_lines = linesOf(after).values();
+    return lines.map(({ kind }) => {
+      const old_line = kind === "insert" ? undefined : old_lines.next().value;
+      const new_line = kind === "delete" ? undefined : new_lines.next().value;
+      return new_line ?? old_line;
+    });
+  }, [lines, before, after]);
 }

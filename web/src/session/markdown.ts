@@ -56,15 +56,29 @@ const ALLOWED_TAGS = [
 ];
 const ALLOWED_ATTR = ["align", "alt", "class", "href", "rel", "src", "start", "target"];
 
-/** The HTML of a piece of Markdown. */
+/** Characters of HTML that one piece may become: a table's short rows grow to the width of its head. */
+const HTML_MAX = 500_000;
+
+/** The HTML of a piece of Markdown; what is nested too deep or grows too large is shown as it was written. */
 export function toHtml(markdown: string): string {
-  return DOMPurify.sanitize(marked.parse(markdown, { async: false }), {
+  return DOMPurify.sanitize(parsed(markdown) ?? `<p>${escape(markdown)}</p>`, {
     ALLOWED_TAGS,
     ALLOWED_ATTR,
     ALLOW_DATA_ATTR: false,
     ALLOW_ARIA_ATTR: false,
     ADD_URI_SAFE_ATTR: [],
   });
+}
+
+function parsed(markdown: string): string | undefined {
+  try {
+    const html = marked.parse(markdown, { async: false });
+    return html.length <= HTML_MAX ? html : undefined;
+  } catch (error) {
+    // A thousand quotes in each other: the parser calls itself for each.
+    if (error instanceof RangeError) return undefined;
+    throw error;
+  }
 }
 
 function link(href: string, html: string): string {

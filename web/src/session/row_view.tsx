@@ -1,7 +1,8 @@
-import { memo } from "preact/compat";
 import { useMemo } from "preact/hooks";
 import { Button } from "../ui/button.tsx";
 import { useApp } from "../app.ts";
+import { Code } from "../highlight/code.tsx";
+import { languageOf } from "../highlight/languages.ts";
 import type { Block } from "./blocks.ts";
 import { toHtml } from "./markdown.ts";
 import type { Row } from "./rows.ts";
@@ -15,8 +16,13 @@ interface RowProps {
   store: SessionStore;
 }
 
-/** One row of the transcript. */
-export const RowView = memo(function RowView({ row, revision, store }: RowProps) {
+/** One row of the transcript; it is drawn again when what it shows has changed. */
+export function RowView({ row, revision, store }: RowProps) {
+  const shown = row.kind === "block" ? [row.block, row.first] : [row, revision];
+  return useMemo(() => <RowBody row={row} revision={revision} store={store} />, shown);
+}
+
+function RowBody({ row, revision, store }: RowProps) {
   if (row.kind === "block") {
     return (
       <div class={row.first ? "said first" : "said"} data-role="assistant">
@@ -38,17 +44,10 @@ export const RowView = memo(function RowView({ row, revision, store }: RowProps)
     case "note":
       return <p class={`note ${item.tone}`} data-role="note">{item.text}</p>;
   }
-}, (before, after) => {
-  if (before.row.kind === "block" && after.row.kind === "block") {
-    return before.row.block === after.row.block && before.row.first === after.row.first;
-  }
-  return before.row === after.row && before.revision === after.revision;
-});
+}
 
 function BlockView({ block }: { block: Block }) {
-  return block.kind === "code"
-    ? <CodeBlock language={block.language} code={block.code} />
-    : <Markdown text={block.raw} />;
+  return block.kind === "code" ? <CodeBlock {...block} /> : <Markdown text={block.raw} />;
 }
 
 function Markdown({ text }: { text: string }) {
@@ -56,7 +55,7 @@ function Markdown({ text }: { text: string }) {
   return <div class="markdown" dangerouslySetInnerHTML={{ __html: html }} />;
 }
 
-function CodeBlock({ language, code }: { language: string; code: string }) {
+function CodeBlock({ language, code, closed }: Extract<Block, { kind: "code" }>) {
   const { announcer } = useApp();
   const copy = async () => {
     await navigator.clipboard.writeText(code);
@@ -68,7 +67,11 @@ function CodeBlock({ language, code }: { language: string; code: string }) {
         <span>{language || "text"}</span>
         <Button tone="quiet" label="Copy code" onClick={copy}>Copy</Button>
       </figcaption>
-      <pre><code>{code}</code></pre>
+      <pre>
+        <code>
+          <Code code={code} language={closed ? languageOf(language) : undefined} />
+        </code>
+      </pre>
     </figure>
   );
 }

@@ -91,23 +91,51 @@ export function TranscriptSearch({ search, onGo }: { search: Search; onGo(row: n
 
 const HIGHLIGHT = "found";
 
+/** What is searched as one text, however many elements it has: coloured code has one for each token. */
+const WHOLE = "p, li, td, th, pre, code, button";
+
 /** Marks a text in what is drawn, without touching the elements. */
 export function markMatches(root: HTMLElement, query: string): void {
   if (!("highlights" in CSS)) return;
   CSS.highlights.delete(HIGHLIGHT);
   if (query === "") return;
-  const wanted = query.toLowerCase();
   const ranges: Range[] = [];
+  let nodes: Text[] = [];
+  let whole: Element | null = null;
   const walker = document.createTreeWalker(root, NodeFilter.SHOW_TEXT);
   while (walker.nextNode()) {
     const node = walker.currentNode as Text;
-    const text = node.data.toLowerCase();
-    for (let at = text.indexOf(wanted); at >= 0; at = text.indexOf(wanted, at + wanted.length)) {
-      const range = new Range();
-      range.setStart(node, at);
-      range.setEnd(node, at + wanted.length);
-      ranges.push(range);
+    const around = node.parentElement!.closest(WHOLE);
+    if (around === null || around !== whole) {
+      ranges.push(...matchesIn(nodes, query.toLowerCase()));
+      nodes = [];
     }
+    whole = around;
+    nodes.push(node);
   }
+  ranges.push(...matchesIn(nodes, query.toLowerCase()));
   CSS.highlights.set(HIGHLIGHT, new Highlight(...ranges));
+}
+
+/** Where the text of some nodes together has what is wanted. */
+function matchesIn(nodes: readonly Text[], wanted: string): Range[] {
+  const written = nodes.map(({ data }) => data).join("");
+  const lower = written.toLowerCase();
+  // A few letters become two: then the places would not fit.
+  const text = lower.length === written.length ? lower : written;
+  const ranges: Range[] = [];
+  let n = 0;
+  let before = 0;
+  /** The node that has the character at a place, and where; places only grow. */
+  const find = (at: number): [Text, number] => {
+    while (at - before > nodes[n].length) before += nodes[n++].length;
+    return [nodes[n], at - before];
+  };
+  for (let at = text.indexOf(wanted); at >= 0; at = text.indexOf(wanted, at + wanted.length)) {
+    const range = new Range();
+    range.setStart(...find(at));
+    range.setEnd(...find(at + wanted.length));
+    ranges.push(range);
+  }
+  return ranges;
 }

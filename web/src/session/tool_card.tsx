@@ -1,8 +1,9 @@
 import { duration } from "../format.ts";
+import { Code } from "../highlight/code.tsx";
 import { Icon } from "../ui/icon.tsx";
-import { callSubject, fileChange, showsByItself } from "./call.ts";
+import { useLoaded } from "../ui/use_loaded.ts";
+import { callSubject, type FileChange, fileChange, fileLanguage, showsByItself } from "./call.ts";
 import type { ToolItem, ToolOutcome } from "./conversation.ts";
-import { DiffView } from "./diff_view.tsx";
 import type { SessionStore } from "./store.ts";
 
 interface ToolCardProps {
@@ -41,6 +42,7 @@ export function ToolCard({ item, store }: ToolCardProps) {
           <Arguments tool={tool} args={args} />
           <Output
             tool={tool}
+            args={args}
             outcome={outcome}
             live={lane_id && store.conversation.lane_output.get(lane_id)}
           />
@@ -69,40 +71,52 @@ function outcomeText(
 /** A change is shown as one, a command as it was written, anything else as JSON. */
 export function Arguments({ tool, args }: { tool: string; args: unknown }) {
   const change = fileChange(tool, args);
-  if (change) {
-    const { path } = args as { path: string };
-    return (
-      <>
-        <p class="tool-file">
-          <Icon name="file" />
-          <span class="path clip" title={path}>
-            <bdi>{path}</bdi>
-          </span>
-        </p>
-        <DiffView lines={change} label={`Change of ${path}`} />
-      </>
-    );
-  }
+  if (change) return <Change change={change} args={args} />;
   const { command } = (args ?? {}) as { command?: unknown };
   if (typeof command === "string") return <pre class="tool-command"><code>{command}</code></pre>;
+  return <Json args={args} />;
+}
+
+const loadDiffView = async () => (await import("./diff_view.tsx")).DiffView;
+
+/** Without the module that draws it, a change is still shown: one may have to be approved. */
+function Change({ change, args }: { change: FileChange; args: unknown }) {
+  const { Part: DiffView, failure } = useLoaded(loadDiffView);
+  const { path } = args as { path: string };
+  if (failure !== undefined) return <Json args={args} />;
+  return (
+    <>
+      <p class="tool-file">
+        <Icon name="file" />
+        <span class="path clip" title={path}>
+          <bdi>{path}</bdi>
+        </span>
+      </p>
+      {DiffView && <DiffView {...change} path={path} />}
+    </>
+  );
+}
+
+function Json({ args }: { args: unknown }) {
   const json = JSON.stringify(args, null, 2) ?? "";
   return json === "{}" ? null : <pre class="tool-command"><code>{json}</code></pre>;
 }
 
 interface OutputProps {
   tool: string;
+  args: unknown;
   outcome: ToolOutcome | undefined;
   /** What it has said so far. */
   live: string | undefined;
 }
 
-function Output({ tool, outcome, live }: OutputProps) {
+function Output({ tool, args, outcome, live }: OutputProps) {
   const text = outcome?.output ?? live ?? "";
   if (text === "") return outcome === undefined ? null : <p class="tool-none">No output</p>;
   return (
     <>
       <pre class="tool-output" tabIndex={0} role="group" aria-label={`Output of ${tool}`}>
-        {text}
+        <Code code={text} language={outcome?.ok ? fileLanguage(tool, args) : undefined} />
       </pre>
       {outcome?.truncated && <p class="tool-none">Some of the output was left out</p>}
     </>

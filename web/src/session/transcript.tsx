@@ -17,6 +17,8 @@ export function Transcript({ store, search }: { store: SessionStore; search: Sea
   const maker = useMemo(() => new RowMaker(), [store.conversation]);
   const rows = maker.rows(store.conversation.items);
   const following = useSignal(true);
+  /** Where it was scrolled to last. */
+  const top = useRef(0);
   const query = search.query.value;
   const virtualizer = useVirtualizer({
     count: rows.length,
@@ -26,25 +28,37 @@ export function Transcript({ store, search }: { store: SessionStore; search: Sea
     overscan: OVERSCAN,
   });
   const height = virtualizer.getTotalSize();
+  const room = virtualizer.scrollRect?.height ?? 0;
   const toEnd = () => {
     following.value = true;
     scroller.current!.scrollTop = scroller.current!.scrollHeight;
   };
   useLayoutEffect(() => {
     if (following.peek()) toEnd();
-  }, [height, rows.length]);
+  }, [height, rows.length, room]);
   useEffect(() => {
     search.look(rows);
     markMatches(scroller.current!, query);
   });
 
+  useEffect(() => {
+    if (query === "") return;
+    // Code that becomes coloured is other elements.
+    const observer = new MutationObserver(() => markMatches(scroller.current!, query));
+    observer.observe(scroller.current!, { childList: true, subtree: true });
+    return () => observer.disconnect();
+  }, [query]);
+
   const onScroll = () => {
     const { scrollTop, scrollHeight, clientHeight } = scroller.current!;
-    following.value = scrollHeight - scrollTop - clientHeight < NEAR_PX;
+    if (scrollHeight - scrollTop - clientHeight < NEAR_PX) following.value = true;
+    // What has grown since it was scrolled to its end leaves it there: the person did not go away.
+    else if (scrollTop < top.current) following.value = false;
+    top.current = scrollTop;
   };
   // It will be scrolled there: drawn right at once, it is not drawn again after the scroll.
   if (following.peek()) {
-    virtualizer.scrollOffset = Math.max(0, height - (virtualizer.scrollRect?.height ?? 0));
+    virtualizer.scrollOffset = Math.max(0, height - room);
   }
   const shown = virtualizer.getVirtualItems();
   return (

@@ -1,11 +1,11 @@
 import { useSignal } from "@preact/signals";
-import { useEffect } from "preact/hooks";
 import { useApp } from "../app.ts";
-import { explain, type Params, type Result } from "../rpc/api.ts";
+import { explain, type Params } from "../rpc/api.ts";
 import { Button } from "../ui/button.tsx";
 import { Dialog } from "../ui/dialog.tsx";
 import { Field } from "../ui/field.tsx";
-import { DirectoryPicker } from "./directory_picker.tsx";
+import { ModelField } from "./model_field.tsx";
+import { WorkdirField } from "./workdir_field.tsx";
 
 type Approval = NonNullable<Params<"session.start">["approval"]>;
 
@@ -23,12 +23,7 @@ export function CreateSession({ onClose }: { onClose(): void }) {
   const model = useSignal("");
   const prompt = useSignal("");
   const approval = useSignal<Approval>("ask");
-  const browsing = useSignal(false);
   const error = useSignal<string | undefined>(undefined);
-  const info = useSignal<Result<"daemon.info"> | undefined>(undefined);
-  useEffect(() => {
-    app.client.ask("daemon.info", {}).then((it) => info.value = it).catch(() => {});
-  }, []);
 
   const create = async () => {
     error.value = undefined;
@@ -60,36 +55,7 @@ export function CreateSession({ onClose }: { onClose(): void }) {
           if (event.key === "Enter" && (event.metaKey || event.ctrlKey)) create();
         }}
       >
-        <Field label="Directory" hint="All its work happens in here.">
-          {(control) => (
-            <div class="joined">
-              <input
-                {...control}
-                class="mono"
-                required
-                data-focus
-                spellcheck={false}
-                autocomplete="off"
-                placeholder="/home/you/project"
-                value={workdir}
-                onInput={({ currentTarget }) => workdir.value = currentTarget.value}
-              />
-              <Button
-                icon="folder"
-                aria-expanded={browsing.value}
-                onClick={() => browsing.value = !browsing.value}
-              >
-                Browse
-              </Button>
-            </div>
-          )}
-        </Field>
-        {browsing.value && (
-          <DirectoryPicker
-            path={workdir.value}
-            onPick={(path) => workdir.value = path}
-          />
-        )}
+        <WorkdirField value={workdir} hint="All its work happens in here." />
         <Field label="First message" optional>
           {(control) => (
             <textarea
@@ -102,26 +68,7 @@ export function CreateSession({ onClose }: { onClose(): void }) {
           )}
         </Field>
         <div class="columns">
-          <Field label="Model" optional>
-            {(control) => (
-              <>
-                <input
-                  {...control}
-                  list="models"
-                  spellcheck={false}
-                  autocomplete="off"
-                  placeholder={info.value?.default_model ?? ""}
-                  value={model}
-                  onInput={({ currentTarget }) => model.value = currentTarget.value}
-                />
-                <datalist id="models">
-                  {knownModels(app.sessions.items.value ?? [], info.value).map((it) => (
-                    <option key={it} value={it} />
-                  ))}
-                </datalist>
-              </>
-            )}
-          </Field>
+          <ModelField value={model} />
           <Field label="Title" optional>
             {(control) => (
               <input
@@ -154,14 +101,4 @@ export function CreateSession({ onClose }: { onClose(): void }) {
       </form>
     </Dialog>
   );
-}
-
-function knownModels(
-  sessions: readonly { model: string }[],
-  info: Result<"daemon.info"> | undefined,
-): string[] {
-  const configured = info?.models.filter((it) => it.configured).map((it) => `${it.provider}/`) ??
-    [];
-  const used = sessions.map(({ model }) => model);
-  return [...new Set([...(info ? [info.default_model] : []), ...used, ...configured])];
 }

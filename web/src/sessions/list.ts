@@ -2,6 +2,7 @@
 import { computed, signal } from "@preact/signals";
 import type { Client } from "../rpc/client.ts";
 import { explain, type Result } from "../rpc/api.ts";
+import { firstSessions } from "../rpc/connect.ts";
 
 export type SessionItem = Result<"session.list">["sessions"][number];
 
@@ -28,7 +29,8 @@ export class SessionList {
     this.#client = client;
   }
 
-  start(): void {
+  /** Keeps the list up to date. @returns resolves when what boot.ts asked for is there. */
+  async start(): Promise<void> {
     this.#client.state.subscribe((state) => {
       if (state === "connected") this.refresh();
     });
@@ -36,6 +38,8 @@ export class SessionList {
       if (document.visibilityState === "visible") this.refresh();
     }, POLL_MS);
     document.addEventListener("visibilitychange", () => this.refresh());
+    const first = await firstSessions();
+    if (first !== undefined && this.#items.peek() === undefined) this.#take(first.sessions);
   }
 
   /** Asks now; calls that come while it asks share the answer. */
@@ -48,13 +52,17 @@ export class SessionList {
     try {
       const include_ended = this.with_ended.peek();
       const { sessions } = await this.#client.call("session.list", { include_ended });
-      const json = JSON.stringify(sessions);
       this.error.value = undefined;
-      if (json === this.#json) return;
-      this.#json = json;
-      this.#items.value = sessions.sort((a, b) => a.last_event_at < b.last_event_at ? 1 : -1);
+      this.#take(sessions);
     } catch (error) {
       this.error.value = explain(error);
     }
+  }
+
+  #take(sessions: SessionItem[]): void {
+    const json = JSON.stringify(sessions);
+    if (json === this.#json) return;
+    this.#json = json;
+    this.#items.value = sessions.sort((a, b) => a.last_event_at < b.last_event_at ? 1 : -1);
   }
 }

@@ -86,7 +86,7 @@ function SessionTable({ items, filtered, onCreate }: TableProps) {
       );
   }
   return (
-    <table class="session-table">
+    <table class="list-table session-table">
       <caption class="visually-hidden">Sessions, the one that changed last first</caption>
       <thead>
         <tr>

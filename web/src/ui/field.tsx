@@ -31,7 +31,7 @@ export function Field({ label, hint, optional, error, children }: FieldProps) {
         "aria-invalid": error !== undefined || undefined,
       })}
       {hint && <p id={`${id}-hint`} class="field-hint">{hint}</p>}
-      {error && <p id={`${id}-error`} class="field-error">{error}</p>}
+      {error && <p id={`${id}-error`} class="field-error" role="alert">{error}</p>}
     </div>
   );
 }

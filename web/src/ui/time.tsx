@@ -16,8 +16,15 @@ export class Clock {
 
 export const ClockContext = createContext<Clock | undefined>(undefined);
 
-/** How long ago something happened; the time itself in its title. */
+/** How long ago something happened; the time itself in its title, which is made when it is pointed at. */
 export function Ago({ at }: { at: string }) {
   const clock = useContext(ClockContext);
-  return <time dateTime={at} title={fullTime(at)}>{ago(at, clock?.now.value ?? Date.now())}</time>;
+  return (
+    <time
+      dateTime={at}
+      onPointerEnter={({ currentTarget }) => currentTarget.title = fullTime(at)}
+    >
+      {ago(at, clock?.now.value ?? Date.now())}
+    </time>
+  );
 }

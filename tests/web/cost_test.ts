@@ -1,0 +1,77 @@
+/** The costs' view: what it shows is what the verbs tell, while a turn runs too. */
+import { assertEquals } from "@std/assert";
+import { Browser } from "../support/browser.ts";
+import { Scenario, until } from "../support/scripted.ts";
+import { AppPage, no_browser } from "../support/web.ts";
+
+Deno.test({
+  name: "costs: by session and by model, in dollars and tokens, as a plot and as a table",
+  ignore: no_browser,
+  async fn() {
+    await using it = await Scenario.begin(
+      [{ text: "One." }, { text: "Two." }, { text: "Three." }],
+      {
+        start: { title: "A dear session" },
+        toml: '[prices."local/model-1"]\ninput = 1000\noutput = 2000\n',
+      },
+    );
+    const { rpc } = it.client;
+    await using browser = await Browser.launch();
+    const app = await AppPage.open(browser, it.daemon, "/cost");
+    const { page } = app;
+    await page.getByText("Nothing was spent in this time").waitFor();
+    await app.accessible("no costs");
+
+    // What is spent shows up by itself.
+    await it.turn("first");
+    const row = page.getByRole("row", { name: /A dear session/ });
+    await row.waitFor();
+    const dollars = async () => `$${(await rpc.call("cost.get_current")).usd.toFixed(2)}`;
+    const total = page.locator("dd").first();
+    assertEquals(await total.textContent(), await dollars());
+    const other = await it.client.session({
+      workdir: it.place.mkdir("other"),
+      model: it.model,
+      title: "Another one",
+    });
+    await it.client.turn(other, "second");
+    await page.getByRole("row", { name: /Another one/ }).waitFor();
+    await until(async () => await total.textContent() === await dollars(), "the total");
+    const { groups } = await rpc.call("cost.breakdown", { by: "session" });
+    const names = page.locator("tbody th");
+    assertEquals(
+      await names.allTextContents(),
+      groups.map(({ title }: { title: string }) => title),
+    );
+    await page.getByRole("img", { name: "Dollars over time, last day" }).waitFor();
+    await app.accessibleEverywhere("costs");
+
+    await page.getByRole("combobox", { name: "Show" }).selectOption("tokens");
+    await page.getByRole("img", { name: "Tokens over time, last day" }).waitFor();
+    await page.getByRole("button", { name: "Show as table" }).click();
+    const table = page.getByRole("group", { name: "Tokens over time, last day" });
+    for (const { tokens_in, tokens_out } of groups) {
+      const tokens = tokens_in + tokens_out;
+      const shown = tokens < 1000 ? String(tokens) : `${(tokens / 1000).toFixed(1)}k`;
+      await table.getByRole("cell", { name: shown }).first().waitFor();
+    }
+    await app.accessible("costs as a table");
+    await page.getByRole("button", { name: "Show as plot" }).click();
+    for (
+      const [range, word] of [["hour", "last hour"], ["week", "last week"], ["all", "all time"]]
+    ) {
+      await page.getByRole("combobox", { name: "Time" }).selectOption(range);
+      await page.getByRole("img", { name: `Tokens over time, ${word}` }).waitFor();
+      await until(async () => await total.textContent() === await dollars(), `the total, ${word}`);
+    }
+    await page.getByRole("combobox", { name: "By" }).selectOption("model");
+    await page.getByRole("row", { name: new RegExp(it.model) }).waitFor();
+    assertEquals(await names.allTextContents(), [it.model]);
+
+    await page.getByRole("combobox", { name: "By" }).selectOption("session");
+    await page.getByRole("link", { name: "Another one" }).last().click();
+    await page.getByRole("heading", { level: 1, name: "Another one" }).waitFor();
+    assertEquals(page.url(), `${it.daemon.url}/sessions/${other}`);
+    app.clean("costs");
+  },
+});

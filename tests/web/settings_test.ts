@@ -1,0 +1,156 @@
+/** The settings' view: each action, and that the file and the verb tell the same. */
+import { assertEquals, assertStringIncludes } from "@std/assert";
+import { join } from "@std/path";
+import { Browser } from "../support/browser.ts";
+import { until } from "../support/scripted.ts";
+import { takeServiceManager } from "../support/service_manager.ts";
+import { Place } from "../support/svc.ts";
+import { can_run_systemd, UserSystemd } from "../support/systemd.ts";
+import { AppPage, no_browser } from "../support/web.ts";
+
+const FILE = `# Mine, with reasons.
+[agent]
+budget_usd = 5.0 # a session
+
+[cortex]
+curator = false
+`;
+
+Deno.test({
+  name: "settings: change the file, see what holds later, what is wrong, the daemon, the service",
+  ignore: no_browser,
+  async fn() {
+    await using place = new Place();
+    takeServiceManager(place);
+    place.configure(FILE);
+    const path = join(place.home, "daemon.toml");
+    const daemon = await place.serve();
+    await using client = await daemon.rpc();
+    const setting = async (key: string) =>
+      (await client.rpc.call("daemon.get_config")).settings[key];
+    await using browser = await Browser.launch();
+    const app = await AppPage.open(browser, daemon, "/settings");
+    const { page } = app;
+    const budget = page.getByLabel("Budget of a session");
+    assertEquals(await budget.inputValue(), "5");
+    assertEquals(await page.getByLabel("Model calls in a turn").getAttribute("placeholder"), "50");
+    assertEquals(
+      await page.getByLabel("Default model").getAttribute("placeholder"),
+      "builtin/toolbelt",
+    );
+    await app.accessibleEverywhere("settings");
+
+    await budget.fill("7.5");
+    await page.getByLabel("Approvals").selectOption("read_only");
+    await page.getByLabel("Tool units at once").fill("4");
+    await page.getByRole("button", { name: "Save 3 changes" }).click();
+    await page.getByText("In use: 16, until the daemon is restarted.").waitFor();
+    await page.getByRole("button", { name: "Save", exact: true }).waitFor();
+    const text = Deno.readTextFileSync(path);
+    assertStringIncludes(text, "# Mine, with reasons.\n[agent]\nbudget_usd = 7.5 # a session\n");
+    assertEquals((await setting("agent.approval")).value, "read_only");
+    assertEquals(await setting("sandbox.units"), {
+      value: 4,
+      source: "file",
+      default: 16,
+      in_use: 16,
+      restart: true,
+    });
+
+    // What is wrong is said at its field, which gets the focus; nothing is written.
+    await page.getByLabel("Kept in full for").fill("0");
+    await page.getByLabel("Default model").fill("nonsense");
+    await page.getByRole("button", { name: "Save 2 changes" }).click();
+    await page.getByText("Too small").waitFor();
+    await page.waitForFunction("document.activeElement.getAttribute('aria-invalid') === 'true'");
+    await app.accessible("a setting that will not do");
+    await page.getByLabel("Kept in full for").fill("48");
+    await page.getByRole("button", { name: "Save 2 changes" }).click();
+    await page.getByText("is not a model id").first().waitFor();
+    assertEquals(Deno.readTextFileSync(path), text);
+    await page.getByRole("button", { name: "Discard" }).click();
+    assertEquals(await page.getByLabel("Kept in full for").inputValue(), "");
+
+    // Emptied, a key leaves the file, and its default holds.
+    await budget.fill("");
+    await page.getByRole("button", { name: "Save 1 change" }).click();
+    await page.getByRole("button", { name: "Save", exact: true }).waitFor();
+    assertEquals((await setting("agent.budget_usd")).source, "default");
+
+    // The directory picker, and a file that is changed by hand.
+    const workdir = place.mkdir("work");
+    await page.getByLabel("Default directory").fill(place.dir);
+    await page.getByRole("button", { name: "Browse" }).click();
+    await page.getByRole("list", { name: "Directories" }).getByRole("button", { name: "work" })
+      .click();
+    await page.getByText("No directories in here").waitFor();
+    assertEquals(await page.getByLabel("Default directory").inputValue(), workdir);
+    await page.getByRole("button", { name: "Save 1 change" }).click();
+    await page.getByRole("button", { name: "Save", exact: true }).waitFor();
+    assertEquals((await setting("default_workdir")).value, workdir);
+    Deno.writeTextFileSync(path, "[journal]\nretention_mb = 20\n");
+    await app.look();
+    await page.getByText("In use: 100, until the file is read again.").waitFor();
+    await page.getByRole("button", { name: "Read configuration again" }).click();
+    await page.getByText("In use: 100").waitFor({ state: "detached" });
+    assertEquals((await setting("journal.retention_mb")).in_use, undefined);
+
+    const info = await client.rpc.call("daemon.info");
+    for (const told of [info.version, String(info.pid), info.sock, info.log_path]) {
+      await page.getByText(told, { exact: true }).waitFor();
+    }
+    const service = await client.rpc.call("service.status");
+    const panel = page.getByRole("region", { name: "Background service" });
+    assertEquals(service.installed, false);
+    await panel.getByText("Not installed").waitFor();
+    await panel.getByText(service.hint).waitFor();
+
+    // The theme is one, wherever it is chosen.
+    const themes = page.getByLabel("Theme");
+    await themes.first().selectOption("dark");
+    assertEquals(await themes.last().inputValue(), "dark");
+    assertEquals(await page.evaluate("document.documentElement.dataset.theme"), "dark");
+
+    // A file with an error is said, and what to do.
+    Deno.writeTextFileSync(path, "[agent\n");
+    await app.look();
+    await page.getByRole("alert").getByText("daemon.toml:1").waitFor();
+    Deno.writeTextFileSync(path, FILE);
+    await page.getByRole("button", { name: "Try again" }).click();
+    await budget.waitFor();
+    app.clean("settings");
+  },
+});
+
+Deno.test({
+  name: "the background service is installed and removed from the page, which comes back by itself",
+  ignore: no_browser || !can_run_systemd,
+  async fn() {
+    await using place = new Place();
+    await using systemd = await UserSystemd.start(place);
+    const stray = await place.serve();
+    await using browser = await Browser.launch();
+    const app = await AppPage.open(browser, stray, "/settings");
+    const { page } = app;
+    const panel = page.getByRole("region", { name: "Background service" });
+    await panel.getByText("Not installed").waitFor();
+    await panel.getByRole("button", { name: "Install", exact: true }).click();
+    await stray.ended();
+    await panel.getByText("Runs", { exact: true }).waitFor();
+    await panel.getByText("starts by itself").waitFor();
+    await app.connected();
+    const { pid } = place.discovery();
+    assertEquals(await systemd.show("MainPID"), `${pid}`);
+    await app.accessible("an installed service");
+
+    await panel.getByRole("button", { name: "Uninstall" }).click();
+    await page.getByRole("dialog").getByRole("button", { name: "Uninstall" }).click();
+    await panel.getByText("Not installed").waitFor();
+    await until(
+      async () => await systemd.show("MainPID") === "0",
+      "the end of the unit's daemon",
+      30_000,
+    );
+    await page.getByText(/Reconnecting|Offline/).first().waitFor({ state: "attached" });
+  },
+});

@@ -1,0 +1,79 @@
+/** The spans of time that costs are shown over. */
+import type { Params, Result } from "../rpc/api.ts";
+
+export type Breakdown = Result<"cost.breakdown">;
+export type Group = Breakdown["groups"][number];
+type Bucket = NonNullable<Params<"cost.breakdown">["bucket"]>;
+
+const MINUTE_MS = 60_000;
+const HOUR_MS = 60 * MINUTE_MS;
+const DAY_MS = 24 * HOUR_MS;
+
+export interface Range {
+  word: string;
+  bucket: Bucket;
+  bucket_ms: number;
+  /** Undefined for all there is. */
+  span_ms?: number;
+}
+
+export const RANGES = {
+  hour: { word: "Last hour", bucket: "minute", bucket_ms: MINUTE_MS, span_ms: HOUR_MS },
+  day: { word: "Last day", bucket: "hour", bucket_ms: HOUR_MS, span_ms: DAY_MS },
+  week: { word: "Last week", bucket: "hour", bucket_ms: HOUR_MS, span_ms: 7 * DAY_MS },
+  all: { word: "All time", bucket: "day", bucket_ms: DAY_MS },
+} as const satisfies Record<string, Range>;
+
+export type RangeName = keyof typeof RANGES;
+
+/** When a range begins, as `cost.breakdown` takes it. */
+export function sinceOf({ span_ms }: Range, now: number): string | undefined {
+  return span_ms === undefined ? undefined : new Date(now - span_ms).toISOString();
+}
+
+/** What is shown of a bucket. */
+export type Metric = "usd" | "tokens";
+
+/** A bucket in this metric. */
+export function amountOf(
+  { usd, tokens_in, tokens_out }: { usd: number; tokens_in: number; tokens_out: number },
+  metric: Metric,
+): number {
+  return metric === "usd" ? usd : tokens_in + tokens_out;
+}
+
+/** Lines over the same times: what each group spent in each bucket, nothing included. */
+export interface Series {
+  /** When the buckets begin, in seconds. */
+  times: number[];
+  /** By group, then by time. */
+  values: number[][];
+}
+
+/**
+ * The lines of groups over a range.
+ *
+ * @param now in milliseconds, where the last bucket is.
+ */
+export function seriesOf(
+  groups: readonly Group[],
+  { bucket_ms, span_ms }: Range,
+  metric: Metric,
+  now: number,
+): Series {
+  const starts = groups.flatMap(({ buckets }) => buckets.map(({ at }) => Date.parse(at)));
+  const floor = (time: number) => Math.floor(time / bucket_ms) * bucket_ms;
+  const first = floor(span_ms === undefined ? Math.min(now, ...starts) : now - span_ms);
+  const count = Math.floor((floor(now) - first) / bucket_ms) + 1;
+  const times = Array.from({ length: count }, (_, n) => (first + n * bucket_ms) / 1000);
+  const values = groups.map(({ buckets }) => {
+    const line = new Array<number>(count).fill(0);
+    for (const bucket of buckets) {
+      // What retention has rewritten is known by the hour; it stands where that hour begins.
+      const n = Math.floor((Date.parse(bucket.at) - first) / bucket_ms);
+      if (n >= 0 && n < count) line[n] += amountOf(bucket, metric);
+    }
+    return line;
+  });
+  return { times, values };
+}

@@ -1,0 +1,38 @@
+import { count, fullTime, usd } from "../format.ts";
+import type { Metric, Series } from "./range.ts";
+
+interface TimeTableProps {
+  series: Series;
+  names: readonly string[];
+  metric: Metric;
+  label: string;
+}
+
+/** What the plot shows, in figures; times in which nothing was spent are left out. */
+export function TimeTable({ series: { times, values }, names, metric, label }: TimeTableProps) {
+  const amount = metric === "usd" ? usd : count;
+  const rows = times.map((time, n) => ({ time, amounts: values.map((line) => line[n]) }))
+    .filter(({ amounts }) => amounts.some((it) => it > 0))
+    .reverse();
+  return (
+    <div class="table-box" tabIndex={0} role="group" aria-label={label}>
+      <table class="data-table">
+        <caption class="visually-hidden">{label}, the newest first</caption>
+        <thead>
+          <tr>
+            <th scope="col">From</th>
+            {names.map((name, n) => <th key={n} scope="col" class="number">{name}</th>)}
+          </tr>
+        </thead>
+        <tbody>
+          {rows.map(({ time, amounts }) => (
+            <tr key={time}>
+              <th scope="row">{fullTime(new Date(time * 1000).toISOString())}</th>
+              {amounts.map((it, n) => <td key={n} class="number">{amount(it)}</td>)}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}

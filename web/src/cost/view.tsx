@@ -1,0 +1,171 @@
+import { type Signal, useSignal } from "@preact/signals";
+import { useMemo } from "preact/hooks";
+import { useApp } from "../app.ts";
+import { count, usd } from "../format.ts";
+import type { Params } from "../rpc/api.ts";
+import { useLive } from "../rpc/use_live.ts";
+import { Button } from "../ui/button.tsx";
+import { Page } from "../ui/page.tsx";
+import { Empty, Failed, Loading } from "../ui/states.tsx";
+import { Chart } from "./chart.tsx";
+import { GroupTable } from "./group_table.tsx";
+import { LINES_MAX } from "./line_sample.tsx";
+import {
+  type Breakdown,
+  type Metric,
+  type RangeName,
+  RANGES,
+  type Series,
+  seriesOf,
+  sinceOf,
+} from "./range.ts";
+import { TimeTable } from "./time_table.tsx";
+
+type By = Params<"cost.breakdown">["by"];
+
+/** An answer, and what it answers. */
+interface Found {
+  breakdown: Breakdown;
+  range: RangeName;
+  /** When it was asked, to the bucket. */
+  now: number;
+}
+
+/** Time passes also where nothing is spent. */
+const EVERY_MS = 15_000;
+const GROUPS_MAX = 50;
+
+export default function Cost() {
+  const { client } = useApp();
+  const range = useSignal<RangeName>("day");
+  const by = useSignal<By>("session");
+  const metric = useSignal<Metric>("usd");
+  const as_table = useSignal(false);
+  const live = useLive<Found>({
+    async ask() {
+      const name = range.peek();
+      const { bucket, bucket_ms } = RANGES[name];
+      const now = Math.floor(Date.now() / bucket_ms) * bucket_ms;
+      const since = sinceOf(RANGES[name], now);
+      const wanted = { by: by.peek(), bucket, since, limit: GROUPS_MAX };
+      return { breakdown: await client.ask("cost.breakdown", wanted), range: name, now };
+    },
+    types: ["cost.tick"],
+    every_ms: EVERY_MS,
+  });
+  const found = live.value.value;
+  return (
+    <Page title="Cost" class="cost">
+      <div class="toolbar">
+        <Choice
+          label="Time"
+          value={range}
+          options={Object.entries(RANGES).map(([name, { word }]) => [name as RangeName, word])}
+          onChange={() => live.refresh()}
+        />
+        <Choice
+          label="By"
+          value={by}
+          options={[["session", "Session"], ["model", "Model"]]}
+          onChange={() => live.refresh()}
+        />
+        <Choice label="Show" value={metric} options={[["usd", "Dollars"], ["tokens", "Tokens"]]} />
+      </div>
+      {found === undefined
+        ? live.error.value === undefined
+          ? <Loading lines={6} label="Loading costs" />
+          : <Failed message={live.error.value} onRetry={() => live.refresh()} />
+        : found.breakdown.groups.length === 0
+        ? (
+          <Empty icon="cost" title="Nothing was spent in this time">
+            <p>What calls of models cost shows up here as they are made.</p>
+          </Empty>
+        )
+        : (
+          <>
+            <Totals total={found.breakdown.total} />
+            <Lines found={found} metric={metric.value} as_table={as_table} />
+            <GroupTable breakdown={found.breakdown} />
+          </>
+        )}
+    </Page>
+  );
+}
+
+interface ChoiceProps<T extends string> {
+  label: string;
+  value: Signal<T>;
+  options: readonly [T, string][];
+  onChange?(): void;
+}
+
+function Choice<T extends string>({ label, value, options, onChange }: ChoiceProps<T>) {
+  return (
+    <label class="choice">
+      <span>{label}</span>
+      <select
+        value={value}
+        onChange={({ currentTarget }) => {
+          value.value = currentTarget.value as T;
+          onChange?.();
+        }}
+      >
+        {options.map(([it, word]) => <option key={it} value={it}>{word}</option>)}
+      </select>
+    </label>
+  );
+}
+
+function Totals({ total }: { total: Breakdown["total"] }) {
+  const figures = [
+    ["Cost", usd(total.usd)],
+    ["Tokens in", count(total.tokens_in)],
+    ["of them cached", count(total.tokens_cached)],
+    ["Tokens out", count(total.tokens_out)],
+  ];
+  return (
+    <dl class="figures totals">
+      {figures.map(([name, value]) => (
+        <div key={name}>
+          <dt>{name}</dt>
+          <dd>{value}</dd>
+        </div>
+      ))}
+    </dl>
+  );
+}
+
+interface LinesProps {
+  found: Found;
+  metric: Metric;
+  as_table: Signal<boolean>;
+}
+
+/** The costs over time, drawn or as a table. */
+function Lines({ found, metric, as_table }: LinesProps) {
+  const { breakdown: { groups }, range, now } = found;
+  const drawn = groups.slice(0, LINES_MAX);
+  const series: Series = useMemo(
+    () => seriesOf(drawn, RANGES[range], metric, now),
+    [found, metric],
+  );
+  const names = drawn.map(({ key, title }) => title ?? key);
+  const what = metric === "usd" ? "Dollars" : "Tokens";
+  const label = `${what} over time, ${RANGES[range].word.toLowerCase()}`;
+  return (
+    <section class="panel" aria-labelledby="lines-heading">
+      <header class="panel-head">
+        <h2 id="lines-heading">{what} over time</h2>
+        <Button aria-pressed={as_table.value} onClick={() => as_table.value = !as_table.value}>
+          {as_table.value ? "Show as plot" : "Show as table"}
+        </Button>
+      </header>
+      {as_table.value
+        ? <TimeTable series={series} names={names} metric={metric} label={label} />
+        : <Chart series={series} names={names} metric={metric} label={label} />}
+      {groups.length > drawn.length && (
+        <p class="hint">The {drawn.length} dearest are shown; all are in the table below.</p>
+      )}
+    </section>
+  );
+}

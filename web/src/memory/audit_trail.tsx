@@ -1,0 +1,96 @@
+import { useSignal } from "@preact/signals";
+import { useApp } from "../app.ts";
+import { fullTime } from "../format.ts";
+import type { Result } from "../rpc/api.ts";
+import { useLive } from "../rpc/use_live.ts";
+import { Button } from "../ui/button.tsx";
+import { Failed, Loading } from "../ui/states.tsx";
+import { CATEGORIES, type Category } from "./entry.ts";
+import { sourceText } from "./entry_item.tsx";
+
+type AuditPage = Result<"cortex.audit">;
+
+const PAGE = 20;
+/** Edits are told by no event. */
+const EVERY_MS = 3_000;
+
+/** What was written by itself or edited, page by page, the newest first. */
+export function AuditTrail() {
+  const { client } = useApp();
+  /** Where the pages are that were turned to; without one it is the newest. */
+  const cursors = useSignal<readonly string[]>([]);
+  const live = useLive<AuditPage>({
+    ask: () => client.ask("cortex.audit", { limit: PAGE, cursor: cursors.peek().at(-1) }),
+    types: ["memory."],
+    every_ms: EVERY_MS,
+  });
+  const turn = (to: readonly string[]) => {
+    cursors.value = to;
+    return live.refresh();
+  };
+  const page = live.value.value;
+  const { records = [], next_cursor } = page ?? {};
+  return (
+    <section class="panel" aria-labelledby="audit-heading">
+      <h2 id="audit-heading">Audit trail</h2>
+      {page === undefined
+        ? live.error.value === undefined
+          ? <Loading lines={2} label="Loading the audit trail" />
+          : <Failed message={live.error.value} onRetry={() => live.refresh()} />
+        : records.length === 0
+        ? <p class="hint">Nothing was written by itself so far, and nothing was edited.</p>
+        : (
+          <div class="audit-box" tabIndex={0} role="group" aria-label="Records">
+            <table class="data-table">
+              <caption class="visually-hidden">
+                Automatic writes and edits, the newest first
+              </caption>
+              <thead>
+                <tr>
+                  <th scope="col">When</th>
+                  <th scope="col">What</th>
+                  <th scope="col">Category</th>
+                  <th scope="col">Message</th>
+                  <th scope="col">Entry</th>
+                  <th scope="col">SHA-256 of its content</th>
+                </tr>
+              </thead>
+              <tbody>
+                {records.toReversed().map((record) => {
+                  const { ts, entry_id, category, source_msg_id, content_sha } = record;
+                  return (
+                    <tr key={`${ts}${entry_id}`}>
+                      <td>{fullTime(ts)}</td>
+                      <td>{sourceText(source_msg_id)}</td>
+                      <td>{CATEGORIES[category as Category]}</td>
+                      <td class="mono clip" title={source_msg_id}>
+                        {source_msg_id.startsWith("msg") ? source_msg_id : ""}
+                      </td>
+                      <td class="mono clip" title={entry_id}>{entry_id}</td>
+                      <td class="mono clip" title={content_sha}>{content_sha.slice(0, 12)}…</td>
+                    </tr>
+                  );
+                })}
+              </tbody>
+            </table>
+          </div>
+        )}
+      {(cursors.value.length > 0 || next_cursor !== undefined) && (
+        <div class="more">
+          <Button
+            disabled={cursors.value.length === 0}
+            onClick={() => turn(cursors.value.slice(0, -1))}
+          >
+            Newer
+          </Button>
+          <Button
+            disabled={next_cursor === undefined}
+            onClick={() => turn([...cursors.value, next_cursor!])}
+          >
+            Older
+          </Button>
+        </div>
+      )}
+    </section>
+  );
+}

@@ -1,0 +1,141 @@
+import { useSignal } from "@preact/signals";
+import { useApp } from "../app.ts";
+import { explain } from "../rpc/api.ts";
+import { Button } from "../ui/button.tsx";
+import { Dialog } from "../ui/dialog.tsx";
+import { Field } from "../ui/field.tsx";
+import { CATEGORIES, type Category, type Entry, isOwned, type Scope, SCOPES } from "./entry.ts";
+
+interface EntryDialogProps {
+  /** What is edited; without it something new is remembered. */
+  entry?: Entry;
+  onSaved(): Promise<unknown>;
+  onClose(): void;
+}
+
+/** Writes an entry of the memory. */
+export function EntryDialog({ entry, onSaved, onClose }: EntryDialogProps) {
+  const { client, announcer, sessions } = useApp();
+  const content = useSignal(entry?.content ?? "");
+  const category = useSignal<Category>(entry?.category ?? "fact");
+  const scope = useSignal<Scope>(entry?.scope ?? "AllSessions");
+  const tags = useSignal(entry?.tags.join(", ") ?? "");
+  const session_id = useSignal("");
+  const error = useSignal<string | undefined>(undefined);
+  const saving = useSignal(false);
+  // What stays with its owner needs none named.
+  const asks_owner = isOwned(scope.value) && scope.value !== entry?.scope;
+
+  const save = async () => {
+    if (saving.value) return;
+    saving.value = true;
+    error.value = undefined;
+    const written = {
+      content: content.value.trim(),
+      category: category.value,
+      scope: scope.value,
+      tags: tags.value.split(",").map((it) => it.trim()).filter((it) => it !== ""),
+      ...(asks_owner ? { session_id: session_id.value } : {}),
+    };
+    try {
+      if (entry === undefined) {
+        const { is_new } = await client.call("cortex.remember", written);
+        announcer.say(is_new ? "Remembered" : "That was remembered already");
+      } else {
+        await client.call("cortex.update", { entry_id: entry.entry_id, ...written });
+        announcer.say("Changed");
+      }
+      await onSaved();
+      onClose();
+    } catch (thrown) {
+      error.value = explain(thrown);
+    } finally {
+      saving.value = false;
+    }
+  };
+
+  return (
+    <Dialog title={entry === undefined ? "Remember something" : "Edit entry"} onClose={onClose}>
+      <form
+        class="form"
+        onSubmit={(event) => {
+          event.preventDefault();
+          save();
+        }}
+      >
+        <Field label="What" hint="A sentence that can be understood alone.">
+          {(control) => (
+            <textarea
+              {...control}
+              rows={4}
+              required
+              data-focus
+              maxLength={2000}
+              value={content}
+              onInput={({ currentTarget }) => content.value = currentTarget.value}
+            />
+          )}
+        </Field>
+        <div class="columns">
+          <Field label="Category">
+            {(control) => (
+              <select
+                {...control}
+                value={category}
+                onChange={({ currentTarget }) => category.value = currentTarget.value as Category}
+              >
+                {Object.entries(CATEGORIES).map(([it, word]) => (
+                  <option key={it} value={it}>{word}</option>
+                ))}
+              </select>
+            )}
+          </Field>
+          <Field label="Scope" hint={SCOPES[scope.value]}>
+            {(control) => (
+              <select
+                {...control}
+                value={scope}
+                onChange={({ currentTarget }) => scope.value = currentTarget.value as Scope}
+              >
+                {Object.keys(SCOPES).map((it) => <option key={it} value={it}>{it}</option>)}
+              </select>
+            )}
+          </Field>
+        </div>
+        {asks_owner && (
+          <Field label="Session" hint="Whose entry it is, or whose directory's.">
+            {(control) => (
+              <select
+                {...control}
+                required
+                value={session_id}
+                onChange={({ currentTarget }) => session_id.value = currentTarget.value}
+              >
+                <option value="">Choose one</option>
+                {(sessions.items.value ?? []).map(({ id, title }) => (
+                  <option key={id} value={id}>{title}</option>
+                ))}
+              </select>
+            )}
+          </Field>
+        )}
+        <Field label="Tags" optional hint="With commas between them.">
+          {(control) => (
+            <input
+              {...control}
+              value={tags}
+              onInput={({ currentTarget }) => tags.value = currentTarget.value}
+            />
+          )}
+        </Field>
+        {error.value && <p class="form-error" role="alert">{error}</p>}
+        <footer class="dialog-foot">
+          <Button onClick={onClose}>Cancel</Button>
+          <Button type="submit" tone="primary" aria-busy={saving.value}>
+            {entry === undefined ? "Remember" : "Save"}
+          </Button>
+        </footer>
+      </form>
+    </Dialog>
+  );
+}

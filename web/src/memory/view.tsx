@@ -1,0 +1,205 @@
+import { useSignal } from "@preact/signals";
+import { useEffect, useRef } from "preact/hooks";
+import { useApp } from "../app.ts";
+import type { Result } from "../rpc/api.ts";
+import { useLive } from "../rpc/use_live.ts";
+import { Button } from "../ui/button.tsx";
+import { ConfirmDialog } from "../ui/dialog.tsx";
+import { Icon } from "../ui/icon.tsx";
+import { Page } from "../ui/page.tsx";
+import { Empty, Failed, Loading } from "../ui/states.tsx";
+import { AuditTrail } from "./audit_trail.tsx";
+import { CATEGORIES, type Category, type Entry, type Scope, SCOPES } from "./entry.ts";
+import { EntryDialog } from "./entry_dialog.tsx";
+import { EntryItem } from "./entry_item.tsx";
+import { Lobes } from "./lobes.tsx";
+
+interface Found {
+  entries: Entry[];
+  next_cursor?: string;
+}
+
+const PAGE = 50;
+const LIST_MAX = 1_000;
+/** What recall ranks. */
+const FOUND_MAX = 100;
+/** Newest audit records in which the source of an entry is looked for. */
+const SOURCES_MAX = 200;
+/** A person types on for so long without a pause. */
+const TYPING_MS = 200;
+/** What clients write is told by no event. */
+const EVERY_MS = 5_000;
+
+type Dialog = { kind: "new" } | { kind: "edit" | "forget"; entry: Entry };
+
+export default function Memory() {
+  const { client, announcer } = useApp();
+  const query = useSignal("");
+  const scope = useSignal<Scope | "">("");
+  const category = useSignal<Category | "">("");
+  const shown = useSignal(PAGE);
+  const dialog = useSignal<Dialog | undefined>(undefined);
+  const close = () => dialog.value = undefined;
+  const live = useLive<Found>({
+    async ask() {
+      const wanted = {
+        scope: scope.peek() || undefined,
+        category: category.peek() || undefined,
+      };
+      const text = query.peek().trim();
+      if (text === "") return client.ask("cortex.list", { ...wanted, limit: shown.peek() });
+      const { entries } = await client.ask("cortex.recall", { query: text, limit: FOUND_MAX });
+      return { entries: entries.filter((it) => fits(it, wanted)) };
+    },
+    types: ["memory."],
+    every_ms: EVERY_MS,
+  });
+  const audit = useLive<Result<"cortex.audit">>({
+    ask: () => client.ask("cortex.audit", { limit: SOURCES_MAX }),
+    types: ["memory."],
+    every_ms: EVERY_MS,
+  });
+  const refresh = () => Promise.all([live.refresh(), audit.refresh()]);
+  const typing = useRef<ReturnType<typeof setTimeout>>();
+  useEffect(() => () => clearTimeout(typing.current), []);
+  const search = (text: string) => {
+    query.value = text;
+    clearTimeout(typing.current);
+    typing.current = setTimeout(async () => {
+      await live.refresh();
+      announcer.say(counted(live.value.peek()?.entries.length ?? 0));
+    }, TYPING_MS);
+  };
+  const found = live.value.value;
+  const filtered = query.value.trim() !== "" || scope.value !== "" || category.value !== "";
+  const sources = new Map(
+    (audit.value.value?.records ?? []).map((record) => [record.entry_id, record.source_msg_id]),
+  );
+  const edited = dialog.value?.kind === "edit" ? dialog.value.entry : undefined;
+  const forgotten = dialog.value?.kind === "forget" ? dialog.value.entry : undefined;
+  return (
+    <Page
+      title="Memory"
+      class="memory"
+      actions={
+        <Button tone="primary" icon="plus" onClick={() => dialog.value = { kind: "new" }}>
+          Remember
+        </Button>
+      }
+    >
+      <div class="toolbar">
+        <label class="search-box">
+          <Icon name="search" />
+          <span class="visually-hidden">Search the memory</span>
+          <input
+            type="search"
+            placeholder="Search the memory"
+            maxLength={1000}
+            value={query}
+            onInput={({ currentTarget }) => search(currentTarget.value)}
+          />
+        </label>
+        <label class="choice">
+          <span>Scope</span>
+          <select
+            value={scope}
+            onChange={({ currentTarget }) => {
+              scope.value = currentTarget.value as Scope | "";
+              live.refresh();
+            }}
+          >
+            <option value="">All</option>
+            {Object.keys(SCOPES).map((it) => <option key={it} value={it}>{it}</option>)}
+          </select>
+        </label>
+        <label class="choice">
+          <span>Category</span>
+          <select
+            value={category}
+            onChange={({ currentTarget }) => {
+              category.value = currentTarget.value as Category | "";
+              live.refresh();
+            }}
+          >
+            <option value="">All</option>
+            {Object.entries(CATEGORIES).map(([it, word]) => (
+              <option key={it} value={it}>{word}</option>
+            ))}
+          </select>
+        </label>
+      </div>
+      {found === undefined
+        ? live.error.value === undefined
+          ? <Loading lines={6} label="Loading the memory" />
+          : <Failed message={live.error.value} onRetry={() => live.refresh()} />
+        : found.entries.length === 0
+        ? filtered
+          ? <Empty icon="search" title="Nothing that is remembered fits" />
+          : (
+            <Empty icon="memory" title="Nothing is remembered yet">
+              <p>
+                What sessions learn is kept here, and what you tell them: a preference, a fact about
+                a project, something to beware of.
+              </p>
+              <Button tone="primary" icon="plus" onClick={() => dialog.value = { kind: "new" }}>
+                Remember something
+              </Button>
+            </Empty>
+          )
+        : (
+          <>
+            <ul class="entries" aria-label="Entries">
+              {found.entries.map((entry) => (
+                <EntryItem
+                  key={entry.entry_id}
+                  entry={entry}
+                  source={sources.get(entry.entry_id)}
+                  onEdit={() => dialog.value = { kind: "edit", entry }}
+                  onForget={() => dialog.value = { kind: "forget", entry }}
+                />
+              ))}
+            </ul>
+            {found.next_cursor !== undefined && shown.value < LIST_MAX && (
+              <div class="more">
+                <Button
+                  onClick={() => {
+                    shown.value = Math.min(shown.value * 2, LIST_MAX);
+                    return live.refresh();
+                  }}
+                >
+                  Show older
+                </Button>
+              </div>
+            )}
+          </>
+        )}
+      <Lobes />
+      <AuditTrail />
+      {(dialog.value?.kind === "new" || edited) && (
+        <EntryDialog entry={edited} onSaved={refresh} onClose={close} />
+      )}
+      {forgotten && (
+        <ConfirmDialog
+          title="Forget this?"
+          text={`“${forgotten.content}” is gone for good, from the index and the log of the database too. Conversations that were told it keep it.`}
+          action="Forget it"
+          onConfirm={async () => {
+            await client.call("cortex.forget", { entry_id: forgotten.entry_id });
+            await refresh();
+            announcer.say("Forgotten");
+          }}
+          onClose={close}
+        />
+      )}
+    </Page>
+  );
+}
+
+function fits(entry: Entry, { scope, category }: { scope?: Scope; category?: Category }): boolean {
+  return (scope === undefined || entry.scope === scope) &&
+    (category === undefined || entry.category === category);
+}
+
+function counted(count: number): string {
+  return count === 1 ? "1 entry" : `${count} entries`;
+}

@@ -1,0 +1,56 @@
+import { useLayoutEffect, useRef } from "preact/hooks";
+import { Empty } from "../ui/states.tsx";
+import type { LogEntry } from "./log.ts";
+
+/** As near to its end the log follows what is written. */
+const NEAR_PX = 48;
+
+interface LogProps {
+  entries: readonly LogEntry[];
+  label?: string;
+}
+
+/** A log, by default a mission's; it stays at the end unless the person scrolled away from it. */
+export function LogView({ entries, label = "Log of the mission" }: LogProps) {
+  const box = useRef<HTMLDivElement>(null);
+  const at_end = useRef(true);
+  useLayoutEffect(() => {
+    if (at_end.current && box.current) box.current.scrollTop = box.current.scrollHeight;
+  }, [entries]);
+  if (entries.length === 0) return <Empty icon="missions" title="Nothing has been written yet" />;
+  return (
+    <div
+      ref={box}
+      class="mission-log"
+      role="log"
+      aria-live="off"
+      aria-label={label}
+      tabIndex={0}
+      onScroll={({ currentTarget: { scrollTop, scrollHeight, clientHeight } }) =>
+        at_end.current = scrollHeight - scrollTop - clientHeight < NEAR_PX}
+    >
+      {entries.map((entry) => <Line key={entry.seq} entry={entry} />)}
+    </div>
+  );
+}
+
+function Line({ entry: { at, task_id, ac_id, event, detail = "" } }: { entry: LogEntry }) {
+  const about = task_id ?? ac_id;
+  const text = detail.trimEnd();
+  const many = text.includes("\n");
+  return (
+    <div class="log-line">
+      <time dateTime={at}>{new Date(at).toLocaleTimeString()}</time>
+      <span class="log-about clip">{about}</span>
+      <span class="log-event">{event}</span>
+      {many
+        ? (
+          <details>
+            <summary class="clip">{text.slice(0, text.indexOf("\n"))} …</summary>
+            <pre>{text}</pre>
+          </details>
+        )
+        : <span class="log-text">{text}</span>}
+    </div>
+  );
+}

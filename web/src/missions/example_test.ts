@@ -1,0 +1,11 @@
+import { assertEquals } from "@std/assert";
+import { readSpec } from "../../../src/mission/spec.ts";
+import { EXAMPLE } from "./example.ts";
+
+Deno.test("the example is a spec that is taken as it is", () => {
+  const { sessions: [{ tasks, acceptance_criteria }] } = readSpec(EXAMPLE);
+  assertEquals(tasks.map(({ dependencies }) => dependencies.length), [0, 0, 2]);
+  const [prints, word] = acceptance_criteria;
+  assertEquals(prints.command, 'test "$(sh greet.sh)" = "$(cat hello.txt bonjour.txt)"');
+  assertEquals(word.content_match, { file: "hello.txt", pattern: "^Hello$" });
+});

@@ -1,0 +1,37 @@
+import { type Signal, useSignal } from "@preact/signals";
+import { useEffect } from "preact/hooks";
+import { useApp } from "../app.ts";
+import type { Result } from "../rpc/api.ts";
+import { Field } from "../ui/field.tsx";
+import { knownModels } from "./known_models.ts";
+
+/** Takes the id of a model; empty, the daemon's default is meant. */
+export function ModelField({ value }: { value: Signal<string> }) {
+  const { client, sessions } = useApp();
+  const info = useSignal<Result<"daemon.info"> | undefined>(undefined);
+  useEffect(() => {
+    client.ask("daemon.info", {}).then((it) => info.value = it).catch(() => {});
+  }, []);
+  return (
+    <Field label="Model" optional>
+      {(control) => (
+        <>
+          <input
+            {...control}
+            list="models"
+            spellcheck={false}
+            autocomplete="off"
+            placeholder={info.value?.default_model ?? ""}
+            value={value}
+            onInput={({ currentTarget }) => value.value = currentTarget.value}
+          />
+          <datalist id="models">
+            {knownModels(sessions.items.value ?? [], info.value).map((it) => (
+              <option key={it} value={it} />
+            ))}
+          </datalist>
+        </>
+      )}
+    </Field>
+  );
+}

@@ -1,0 +1,100 @@
+import { useSignal } from "@preact/signals";
+import { useRef } from "preact/hooks";
+import { useApp } from "../app.ts";
+import { explain, type Result, RpcError } from "../rpc/api.ts";
+import { Button } from "../ui/button.tsx";
+import { changesOf, type Config, GROUPS, inputsOf } from "./fields.ts";
+import { SettingInput } from "./setting_input.tsx";
+
+interface ConfigFormProps {
+  config: Config;
+  info: Result<"daemon.info">;
+  /** Asks for both again. */
+  onSaved(): Promise<void>;
+}
+
+/** The settings of daemon.toml. What is typed stays, also where the file is changed meanwhile. */
+export function ConfigForm({ config, info, onSaved }: ConfigFormProps) {
+  const { client, announcer } = useApp();
+  const before = inputsOf(config);
+  /** What was typed and is not saved. */
+  const drafts = useSignal<Readonly<Record<string, string>>>({});
+  const faults = useSignal<Readonly<Record<string, string>>>({});
+  const error = useSignal<string | undefined>(undefined);
+  const saving = useSignal(false);
+  const form = useRef<HTMLFormElement>(null);
+  const inputs = { ...before, ...drafts.value };
+  const changes = changesOf(before, inputs);
+  const changed = Object.keys(changes).length;
+
+  const save = async () => {
+    if (saving.value) return;
+    if (changed === 0) return announcer.say("Nothing was changed");
+    saving.value = true;
+    faults.value = {};
+    error.value = undefined;
+    try {
+      const { revision } = config;
+      const { restart } = await client.call("daemon.set_config", { changes, revision });
+      announcer.say(restart.length > 0 ? "Saved; some of it holds after a restart" : "Saved");
+      await onSaved();
+      drafts.value = {};
+    } catch (thrown) {
+      faults.value = faultsOf(thrown);
+      if (Object.keys(faults.value).length === 0) error.value = explain(thrown);
+      // Once they are marked.
+      setTimeout(() => form.current?.querySelector<HTMLElement>("[aria-invalid]")?.focus());
+    } finally {
+      saving.value = false;
+    }
+  };
+
+  return (
+    <form
+      ref={form}
+      class="form settings-form"
+      noValidate
+      onSubmit={(event) => {
+        event.preventDefault();
+        save();
+      }}
+    >
+      {GROUPS.map(({ name, title, fields }) => (
+        <section key={name} class="panel" aria-labelledby={`settings-${name}`}>
+          <h2 id={`settings-${name}`}>{title}</h2>
+          <div class="settings-grid">
+            {fields.map((field) => (
+              <SettingInput
+                key={field.key}
+                field={field}
+                state={config.settings[field.key]!}
+                info={info}
+                text={inputs[field.key]}
+                error={faults.value[field.key]}
+                onChange={(text) => drafts.value = { ...drafts.value, [field.key]: text }}
+              />
+            ))}
+          </div>
+        </section>
+      ))}
+      {error.value && <p class="form-error" role="alert">{error}</p>}
+      <footer class="settings-foot">
+        <p class="hint clip" title={config.path}>{config.path}</p>
+        <Button onClick={() => drafts.value = {}}>Discard</Button>
+        <Button type="submit" tone="primary" aria-busy={saving.value}>
+          {changed === 0 ? "Save" : changed === 1 ? "Save 1 change" : `Save ${changed} changes`}
+        </Button>
+      </footer>
+    </form>
+  );
+}
+
+/** What is wrong with which setting. */
+function faultsOf(error: unknown): Record<string, string> {
+  const issues = error instanceof RpcError ? error.issues ?? [] : [];
+  const known = new Set<string>(GROUPS.flatMap(({ fields }) => fields.map(({ key }) => key)));
+  return Object.fromEntries(
+    issues.map(({ path, message }) => [typeof path === "string" ? path : path.join("."), message])
+      .filter(([key]) => known.has(key)),
+  );
+}

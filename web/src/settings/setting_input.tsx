@@ -1,0 +1,94 @@
+import { useSignal } from "@preact/signals";
+import { useApp } from "../app.ts";
+import type { Result } from "../rpc/api.ts";
+import { DirectoryPicker } from "../sessions/directory_picker.tsx";
+import { knownModels } from "../sessions/known_models.ts";
+import { Button } from "../ui/button.tsx";
+import { Field } from "../ui/field.tsx";
+import { choicesOf, type SettingField, type SettingState, wordOf } from "./fields.ts";
+
+interface SettingInputProps {
+  field: SettingField;
+  state: SettingState;
+  info: Result<"daemon.info">;
+  text: string;
+  error?: string;
+  onChange(text: string): void;
+}
+
+/** The control of one setting: what the file says, and the default where it says nothing. */
+export function SettingInput({ field, state, info, text, error, onChange }: SettingInputProps) {
+  const { sessions } = useApp();
+  const browsing = useSignal(false);
+  const choices = choicesOf(field);
+  // Without one in the file it is found at the start.
+  const fallback = field.kind === "model" && state.default === undefined
+    ? info.default_model
+    : wordOf(field, state.default);
+  const onInput = (
+    { currentTarget }: { currentTarget: HTMLInputElement | HTMLSelectElement },
+  ) => onChange(currentTarget.value);
+  return (
+    <Field label={field.label} hint={hintOf(field, state)} error={error}>
+      {(control) => {
+        if (choices !== undefined) {
+          return (
+            <select {...control} value={text} onChange={onInput}>
+              <option value="">{fallback} (default)</option>
+              {Object.entries(choices).map(([value, word]) => (
+                <option key={value} value={value}>{word}</option>
+              ))}
+            </select>
+          );
+        }
+        const input = (
+          <input
+            {...control}
+            class={field.kind === "number" ? "" : "mono"}
+            inputMode={field.kind === "number" ? "decimal" : undefined}
+            list={field.kind === "model" ? "setting-models" : undefined}
+            spellcheck={false}
+            autocomplete="off"
+            placeholder={fallback}
+            value={text}
+            onInput={onInput}
+          />
+        );
+        if (field.kind === "model") {
+          return (
+            <>
+              {input}
+              <datalist id="setting-models">
+                {knownModels(sessions.items.value ?? [], info).map((it) => (
+                  <option key={it} value={it} />
+                ))}
+              </datalist>
+            </>
+          );
+        }
+        if (field.kind !== "directory") return input;
+        return (
+          <>
+            <div class="joined">
+              {input}
+              <Button
+                icon="folder"
+                aria-expanded={browsing.value}
+                onClick={() => browsing.value = !browsing.value}
+              >
+                Browse
+              </Button>
+            </div>
+            {browsing.value && <DirectoryPicker path={text} onPick={onChange} />}
+          </>
+        );
+      }}
+    </Field>
+  );
+}
+
+function hintOf(field: SettingField, { in_use, restart }: SettingState): string | undefined {
+  if (in_use === undefined) return field.hint;
+  const until = restart ? "until the daemon is restarted" : "until the file is read again";
+  return `In use: ${wordOf(field, in_use)}, ${until}.`;
+}

@@ -1,0 +1,140 @@
+import { useSignal } from "@preact/signals";
+import { useEffect } from "preact/hooks";
+import { useApp } from "../app.ts";
+import { SchemaField } from "../palette/schema_field.tsx";
+import { fieldsOf, type JsonSchema, paramsOf } from "../palette/schema_form.ts";
+import { explain, type Params, type Result } from "../rpc/api.ts";
+import { Button } from "../ui/button.tsx";
+import { Dialog } from "../ui/dialog.tsx";
+import { Field } from "../ui/field.tsx";
+
+type Effort = NonNullable<Params<"task.run">["effort"]>;
+
+const EFFORTS: readonly Effort[] = ["minimal", "standard", "thorough", "critical"];
+/** As long as a task may take that is waited for. */
+const RUN_DEADLINE_MS = 11 * 60_000;
+
+interface CreateProps {
+  onQueued(): Promise<unknown>;
+  onClose(): void;
+}
+
+/** Puts a task in the queue, or runs it at once. */
+export function CreateTask({ onQueued, onClose }: CreateProps) {
+  const app = useApp();
+  const options = useSignal<Result<"task.options">["extra"]>({});
+  const task_type = useSignal("research");
+  const description = useSignal("");
+  const effort = useSignal<Effort>("standard");
+  const at_once = useSignal(false);
+  const values = useSignal<Record<string, string>>({});
+  const error = useSignal<string | undefined>(undefined);
+  const busy = useSignal(false);
+  const fields = fieldsOf((options.value[task_type.value] ?? {}) as JsonSchema);
+  useEffect(() => {
+    app.client.ask("task.options", {}).then(
+      ({ extra }) => options.value = extra,
+      (thrown) => error.value = explain(thrown),
+    );
+  }, []);
+
+  const create = async () => {
+    if (busy.value) return;
+    busy.value = true;
+    error.value = undefined;
+    try {
+      const request = {
+        task_type: task_type.value,
+        description: description.value.trim(),
+        effort: effort.value,
+        extra: paramsOf(fields, values.value),
+      };
+      const { id } = at_once.value
+        ? await app.client.call("task.run", request, { timeout_ms: RUN_DEADLINE_MS })
+        : await app.client.call("queue.enqueue", request);
+      await onQueued();
+      onClose();
+      if (at_once.value) app.router.go(`/tasks/${id}`);
+      else app.announcer.say("The task is in the queue");
+    } catch (thrown) {
+      error.value = explain(thrown);
+    } finally {
+      busy.value = false;
+    }
+  };
+
+  return (
+    <Dialog title="New task" onClose={onClose}>
+      <form
+        class="form"
+        onSubmit={(event) => {
+          event.preventDefault();
+          create();
+        }}
+      >
+        <div class="columns">
+          <Field label="Type">
+            {(control) => (
+              <select
+                {...control}
+                data-focus
+                value={task_type}
+                onChange={({ currentTarget }) => {
+                  task_type.value = currentTarget.value;
+                  values.value = {};
+                }}
+              >
+                {Object.keys(options.value).map((it) => <option key={it} value={it}>{it}</option>)}
+              </select>
+            )}
+          </Field>
+          <Field label="Effort">
+            {(control) => (
+              <select
+                {...control}
+                value={effort}
+                onChange={({ currentTarget }) => effort.value = currentTarget.value as Effort}
+              >
+                {EFFORTS.map((it) => <option key={it} value={it}>{it}</option>)}
+              </select>
+            )}
+          </Field>
+        </div>
+        <Field label="What is to be done">
+          {(control) => (
+            <textarea
+              {...control}
+              rows={3}
+              required
+              value={description}
+              onInput={({ currentTarget }) => description.value = currentTarget.value}
+            />
+          )}
+        </Field>
+        {fields.map((field) => (
+          <SchemaField
+            key={`${task_type.value} ${field.name}`}
+            field={field}
+            value={values.value[field.name] ?? ""}
+            onChange={(value) => values.value = { ...values.value, [field.name]: value }}
+          />
+        ))}
+        <label class="check">
+          <input
+            type="checkbox"
+            checked={at_once}
+            onChange={({ currentTarget }) => at_once.value = currentTarget.checked}
+          />
+          <span>Run it at once, beside the queue, and wait for its end</span>
+        </label>
+        {error.value && <p class="form-error" role="alert">{error}</p>}
+        <footer class="dialog-foot">
+          <Button onClick={onClose}>Close</Button>
+          <Button type="submit" tone="primary" aria-busy={busy.value}>
+            {at_once.value ? "Run task" : "Put in the queue"}
+          </Button>
+        </footer>
+      </form>
+    </Dialog>
+  );
+}

@@ -1,0 +1,172 @@
+import { useSignal } from "@preact/signals";
+import { useApp } from "../app.ts";
+import type { Result } from "../rpc/api.ts";
+import { useLive } from "../rpc/use_live.ts";
+import { Button } from "../ui/button.tsx";
+import { Page } from "../ui/page.tsx";
+import { Empty, Failed, Loading } from "../ui/states.tsx";
+import { Ago } from "../ui/time.tsx";
+import { CancelTask } from "./cancel.tsx";
+import { CreateTask } from "./create.tsx";
+import { QueueBar } from "./queue_bar.tsx";
+import { hasEnded, nameOf, STATUS, STATUSES, type Task, type TaskStatus } from "./task.ts";
+import { TaskChip } from "./task_chip.tsx";
+
+interface Found {
+  status: Result<"queue.status">;
+  page: Result<"task.list">;
+}
+
+const PAGE = 50;
+const SHOWN_MAX = 1_000;
+/** No event tells of the tasks; the daemon has them at hand. */
+const EVERY_MS = 2_000;
+
+export default function Tasks() {
+  const { client } = useApp();
+  const state = useSignal<TaskStatus | "">("");
+  const shown = useSignal(PAGE);
+  const creating = useSignal(false);
+  const cancelling = useSignal<Task | undefined>(undefined);
+  const live = useLive<Found>({
+    async ask() {
+      const wanted = { limit: shown.peek(), state: state.peek() || undefined };
+      const [status, page] = await Promise.all([
+        client.ask("queue.status", {}),
+        client.ask("task.list", wanted),
+      ]);
+      return { status, page };
+    },
+    every_ms: EVERY_MS,
+  });
+  const found = live.value.value;
+  const refresh = () => live.refresh();
+  return (
+    <Page
+      title="Tasks"
+      actions={
+        <Button tone="primary" icon="plus" onClick={() => creating.value = true}>New task</Button>
+      }
+    >
+      {found && <QueueBar status={found.status} onChanged={refresh} />}
+      <div class="toolbar">
+        <label class="choice">
+          <span>State</span>
+          <select
+            value={state}
+            onChange={({ currentTarget }) => {
+              state.value = currentTarget.value as TaskStatus | "";
+              shown.value = PAGE;
+              refresh();
+            }}
+          >
+            <option value="">All</option>
+            {STATUSES.map((it) => <option key={it} value={it}>{STATUS[it].word}</option>)}
+          </select>
+        </label>
+      </div>
+      {found === undefined
+        ? live.error.value === undefined
+          ? <Loading lines={6} label="Loading tasks" />
+          : <Failed message={live.error.value} onRetry={refresh} />
+        : found.page.tasks.length === 0
+        ? <NoTasks filtered={state.value !== ""} onCreate={() => creating.value = true} />
+        : (
+          <>
+            <TaskTable tasks={found.page.tasks} onCancel={(task) => cancelling.value = task} />
+            {found.page.next_cursor !== undefined && shown.value < SHOWN_MAX && (
+              <div class="more">
+                <Button
+                  onClick={() => {
+                    shown.value = Math.min(shown.value * 2, SHOWN_MAX);
+                    return refresh();
+                  }}
+                >
+                  Show older
+                </Button>
+              </div>
+            )}
+          </>
+        )}
+      {creating.value && <CreateTask onQueued={refresh} onClose={() => creating.value = false} />}
+      {cancelling.value && (
+        <CancelTask
+          task={cancelling.value}
+          onDone={refresh}
+          onClose={() => cancelling.value = undefined}
+        />
+      )}
+    </Page>
+  );
+}
+
+function NoTasks({ filtered, onCreate }: { filtered: boolean; onCreate(): void }) {
+  if (filtered) return <Empty icon="search" title="No task is in that state" />;
+  return (
+    <Empty icon="tasks" title="No tasks yet">
+      <p>
+        A task is a piece of work with a checked result: research with sources, a look at a web
+        page, a deployment, a change of code. Other agents can hire them.
+      </p>
+      <Button tone="primary" icon="plus" onClick={onCreate}>New task</Button>
+    </Empty>
+  );
+}
+
+interface TableProps {
+  tasks: readonly Task[];
+  onCancel(task: Task): void;
+}
+
+function TaskTable({ tasks, onCancel }: TableProps) {
+  return (
+    <table class="list-table task-table">
+      <caption class="visually-hidden">Tasks, the newest first</caption>
+      <thead>
+        <tr>
+          <th scope="col">Task</th>
+          <th scope="col">State</th>
+          <th scope="col">Type</th>
+          <th scope="col">Effort</th>
+          <th scope="col" class="number">Attempts</th>
+          <th scope="col" class="number">Age</th>
+          <th scope="col">
+            <span class="visually-hidden">Actions</span>
+          </th>
+        </tr>
+      </thead>
+      <tbody>
+        {tasks.map((task) => (
+          <tr key={task.id}>
+            <th scope="row">
+              <a class="row-link" href={`/tasks/${task.id}`}>{nameOf(task)}</a>
+              <span class="hint clip mono">{task.id}</span>
+            </th>
+            <td>
+              <TaskChip task={task} />
+            </td>
+            <td class="type-cell">
+              {task.task_type}
+              {task.hired && <span class="badge" title="Another agent asked for it">hired</span>}
+            </td>
+            <td class="effort-cell">{task.effort}</td>
+            <td class="number attempts-cell">{task.attempts}</td>
+            <td class="number time-cell">
+              <Ago at={task.created_at} />
+            </td>
+            <td class="action-cell">
+              {!hasEnded(task) && (
+                <Button
+                  label={`Cancel ${nameOf(task)}`}
+                  icon="stop"
+                  tone="quiet"
+                  onClick={() => onCancel(task)}
+                />
+              )}
+            </td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  );
+}

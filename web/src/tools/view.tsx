@@ -1,0 +1,102 @@
+import { useSignal } from "@preact/signals";
+import { useApp } from "../app.ts";
+import type { Result } from "../rpc/api.ts";
+import { useLive } from "../rpc/use_live.ts";
+import { Button } from "../ui/button.tsx";
+import { Icon } from "../ui/icon.tsx";
+import { Page } from "../ui/page.tsx";
+import { Empty, Failed, Loading } from "../ui/states.tsx";
+import { ServerCard } from "./server_card.tsx";
+
+type Servers = Result<"mcp.list_servers">;
+
+/** No event tells of a server; the daemon has the answer at hand. */
+const EVERY_MS = 3_000;
+
+export default function Tools() {
+  const { client, announcer, sessions } = useApp();
+  const session_id = useSignal("");
+  const scope = session_id.value === "" ? {} : { session_id: session_id.value };
+  const live = useLive<Servers>({
+    ask: () => client.ask("mcp.list_servers", { session_id: session_id.peek() || undefined }),
+    every_ms: EVERY_MS,
+  });
+  const found = live.value.value;
+  return (
+    <Page
+      title="Tools"
+      actions={
+        <Button
+          onClick={async () => {
+            await client.call("daemon.reload_config", {});
+            await live.refresh();
+            announcer.say("policy.yaml was read again");
+          }}
+        >
+          Read policy again
+        </Button>
+      }
+    >
+      <div class="toolbar">
+        <label class="choice">
+          <span>As seen by</span>
+          <select
+            value={session_id}
+            onChange={({ currentTarget }) => {
+              session_id.value = currentTarget.value;
+              live.refresh();
+            }}
+          >
+            <option value="">the operator</option>
+            {(sessions.items.value ?? []).filter((it) => it.state !== "ended").map((it) => (
+              <option key={it.id} value={it.id}>session {it.title}</option>
+            ))}
+          </select>
+        </label>
+      </div>
+      {found === undefined
+        ? live.error.value === undefined
+          ? <Loading lines={4} label="Loading tool servers" />
+          : <Failed message={live.error.value} onRetry={() => live.refresh()} />
+        : (
+          <>
+            {found.problems.map(({ server, message }) => (
+              <p key={`${server}\n${message}`} class="server-problem">
+                <Icon name="warning" />
+                <span>{message}</span>
+              </p>
+            ))}
+            {found.servers.length === 0 && <NoServers />}
+            <ul class="servers" aria-label="Tool servers">
+              {found.servers.map((server) => (
+                <ServerCard
+                  key={`${session_id.value} ${server.name}`}
+                  server={server}
+                  scope={scope}
+                  onUsed={() => live.refresh()}
+                />
+              ))}
+            </ul>
+          </>
+        )}
+    </Page>
+  );
+}
+
+const EXAMPLE = `mcp_servers:
+  - name: docs
+    transport: stdio
+    command: /usr/local/bin/docs-tools
+    trust: trusted`;
+
+function NoServers() {
+  return (
+    <Empty icon="tools" title="No tool servers">
+      <p>
+        Sessions can use the tools of MCP servers. Name them in <code>policy.yaml</code>{" "}
+        in the home of svc, and have it read again:
+      </p>
+      <pre class="policy-example" tabIndex={0} role="group" aria-label="An example">{EXAMPLE}</pre>
+    </Empty>
+  );
+}

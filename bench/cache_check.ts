@@ -10,6 +10,7 @@
 import { detectSandbox } from "../src/agent/sandbox.ts";
 import { measureCache } from "../src/agent/prefix.ts";
 import type { Usage } from "../src/agent/models/model.ts";
+import { agentProblem } from "../src/acp/entry.ts";
 import { ModelRegistry } from "../src/agent/models/registry.ts";
 import { toolbelt } from "../src/agent/models/toolbelt.ts";
 import { builtinTools } from "../src/agent/tools.ts";
@@ -31,6 +32,7 @@ const registry = new ModelRegistry({
   env,
   default_model: config.default_model,
   builtin: toolbelt(() => crypto.randomUUID()),
+  agentProblem: (name) => agentProblem(name, config.acp, env),
 });
 /** Only what the tools are offered as counts here. */
 const uncalled = () => Promise.reject(new Error("no tool is called here"));

@@ -14,7 +14,7 @@ const echo = defineVerb({
   name: "bench.echo",
   summary: "Gives back what it takes.",
   access: "read",
-  input: z.object({ session_id: z.string(), limit: z.int().optional() }),
+  input: () => z.object({ session_id: z.string(), limit: z.int().optional() }),
   output: () => z.object({ session_id: z.string() }),
   handle: (_context, { session_id }) => ({ session_id }),
 });

@@ -14,6 +14,7 @@ import { hire } from "./hire.ts";
 import { ownLoad, wrk, wrkVersion } from "./load.ts";
 import { mcp } from "./mcp.ts";
 import { fairness, journal, reopening, sessions, start, turns } from "./measures.ts";
+import { nats } from "./nats.ts";
 import { web } from "./web.ts";
 import { svcCommand } from "../tests/support/svc.ts";
 
@@ -32,6 +33,7 @@ async function main(): Promise<number> {
     turns,
     fairness,
     hire,
+    nats,
     mcp,
     journal,
     reopening,

@@ -217,6 +217,7 @@ async function race({ fs, workdir, outside }: World): Promise<void> {
   const swapper = new Deno.Command("sh", {
     args: ["-c", script, "sh", workdir, outside],
     stderr: "null",
+    detached: true,
   }).spawn();
   const counts = { inside: 0, refused: 0, written: 0 };
   try {
@@ -227,7 +228,8 @@ async function race({ fs, workdir, outside }: World): Promise<void> {
     // On a machine that is busy the other process may hardly get to swap at first.
     while (lasted() < 3_000 || (!every_kind_seen() && lasted() < 60_000)) attempt(counts, fs);
   } finally {
-    swapper.kill("SIGKILL");
+    // With the `ln` or `mv` that it runs just now.
+    Deno.kill(-swapper.pid, "SIGKILL");
     await swapper.status;
   }
   assert(counts.inside > 0 && counts.refused > 0 && counts.written > 0, JSON.stringify(counts));

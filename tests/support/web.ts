@@ -82,6 +82,16 @@ export class AppPage {
     await this.page.evaluate("document.dispatchEvent(new Event('visibilitychange'))");
   }
 
+  /** Waits until what a selector finds has the focus. */
+  async focused(selector: string): Promise<void> {
+    await this.page.locator(`${selector}:focus`).waitFor({ state: "attached" });
+  }
+
+  /** Waits until some control has the focus: it is lost where it stays on the page itself. */
+  async focusKept(): Promise<void> {
+    await this.page.waitForFunction("document.activeElement !== document.body");
+  }
+
   /** Chooses a theme as a person's choice is kept. */
   async theme(theme: Theme, scheme: "light" | "dark" = "light"): Promise<void> {
     await this.page.emulateMedia({ colorScheme: scheme });

@@ -1,5 +1,5 @@
 /** The memory's view: each action, and that the verb tells the same. */
-import { assert, assertEquals } from "@std/assert";
+import { assertEquals } from "@std/assert";
 import { Browser } from "../support/browser.ts";
 import { Place } from "../support/svc.ts";
 import { until } from "../support/scripted.ts";
@@ -24,7 +24,7 @@ Deno.test({
 
     const dialog = page.getByRole("dialog");
     await page.getByRole("button", { name: "Remember", exact: true }).click();
-    assertEquals(await page.evaluate("document.activeElement.tagName"), "TEXTAREA");
+    await app.focused("textarea");
     await page.getByLabel("What").fill("password = hunter2222");
     await dialog.getByRole("button", { name: "Remember" }).click();
     await dialog.getByRole("alert").getByText("looks like a password").waitFor();
@@ -129,7 +129,7 @@ Deno.test({
     assertEquals((await list()).map(({ entry_id }: { entry_id: string }) => entry_id), [
       made.entry_id,
     ]);
-    assert(await page.evaluate("document.activeElement !== document.body"), "the focus is lost");
+    await app.focusKept();
     app.clean("the memory");
   },
 });

@@ -79,7 +79,7 @@ Deno.test({
     await graph.getByRole("link", { name: /^right/ }).focus();
     await page.keyboard.press("Enter");
     const task = page.getByRole("listitem").filter({ hasText: "Put right into shared.txt." });
-    assertEquals(await page.evaluate("document.activeElement.id"), await task.getAttribute("id"));
+    await app.focused(`[id="${await task.getAttribute("id")}"]`);
     await app.accessible("a running mission");
     const polite = page.locator("[aria-live=polite]");
     release();

@@ -34,15 +34,6 @@ Deno.test({
       }
       throw new Error(`no ${name} within 60 tabs`);
     };
-    const focusKept = async (what: string) => {
-      const lost = await page.evaluate(() => {
-        // deno-lint-ignore no-explicit-any -- the page's globals
-        const { document } = globalThis as any;
-        return document.activeElement === document.body;
-      });
-      assertEquals([what, lost], [what, false]);
-    };
-
     await tabTo(/^New session$/);
     await press("Enter");
     await tabTo(/^Directory$/);
@@ -54,19 +45,19 @@ Deno.test({
     await press("Enter");
     await page.getByRole("heading", { level: 1, name: "project" }).waitFor();
     await page.getByRole("log").getByText("I am builtin/toolbelt").waitFor();
-    await focusKept("after creating");
+    await app.focusKept();
 
     await tabTo(/^Message$/);
     await page.keyboard.type("run echo one");
     await press("Control+Enter");
     await page.getByRole("button", { name: "Allow", exact: true }).waitFor();
-    await focusKept("after sending");
+    await app.focusKept();
     await tabTo(/^Allow$/);
     await press("Enter");
     await page.getByRole("group", { name: "Output of run_command" }).getByText("one").waitFor();
     await page.getByText("exit 0").waitFor();
-    await focusKept("after allowing");
-    assertEquals(await page.evaluate("document.activeElement.id"), "message");
+    await app.focusKept();
+    await app.focused("#message");
 
     await press("ArrowUp");
     assertEquals(await page.getByLabel("Message", { exact: true }).inputValue(), "run echo one");
@@ -77,7 +68,7 @@ Deno.test({
     await tabTo(/^Deny$/);
     await press("Enter");
     await page.getByText("denied · failed").waitFor();
-    await focusKept("after denying");
+    await app.focusKept();
 
     // The palette runs a verb without touching the mouse.
     await press("Control+k");
@@ -92,7 +83,7 @@ Deno.test({
     await tabTo(/^Resume$/);
     await press("Enter");
     await page.getByRole("button", { name: "Pause" }).waitFor();
-    await focusKept("after resuming");
+    await app.focusKept();
 
     await tabTo(/^Kill$/);
     await press("Enter");
@@ -100,7 +91,7 @@ Deno.test({
     await tabTo(/^Kill session$/);
     await press("Enter");
     await page.getByText("This session has ended.").waitFor();
-    await focusKept("after killing");
+    await app.focusKept();
 
     const { json } = await daemon.http("GET", "/v1/sessions?include_ended=true");
     assertEquals(json.sessions.map((it: { state: string }) => it.state), ["ended"]);

@@ -1,5 +1,5 @@
 /** The tasks' views: each action, and that the verb tells the same. */
-import { assert, assertEquals } from "@std/assert";
+import { assertEquals } from "@std/assert";
 import { join } from "@std/path";
 import { Browser } from "../support/browser.ts";
 import { until } from "../support/scripted.ts";
@@ -122,7 +122,7 @@ Deno.test({
     await dialog.getByRole("button", { name: "Cancel task" }).click();
     await log.getByText("cancelled").waitFor();
     assertEquals((await rpc.call("task.get", { task_id: id })).cancelled, true);
-    assert(await page.evaluate("document.activeElement !== document.body"), "the focus is lost");
+    await app.focusKept();
 
     await app.go("/tasks/t-00000000000000000000000000");
     await page.getByRole("alert").getByText("t-00000000000000000000000000").waitFor();

@@ -1,7 +1,7 @@
 import { readDiscovery } from "../client/discovery.ts";
 import { SvcError } from "../platform/errors.ts";
 import { nearestOf } from "../platform/nearest.ts";
-import type { SessionItem } from "../session/hub.ts";
+import type { SessionItem } from "../session/session_item.ts";
 import { parseFlags, UsageError } from "./args.ts";
 import { QUEUE, QUEUE_HELP } from "./ctl_queue.ts";
 import { type Handler, print, required, withDaemon } from "./daemon_call.ts";

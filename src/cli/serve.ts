@@ -1,4 +1,5 @@
-import { AlreadyRunning, type Daemon, startDaemon } from "../daemon/compose.ts";
+import { startDaemon } from "../daemon/compose.ts";
+import { AlreadyRunning, type Daemon } from "../daemon/runtime.ts";
 import { readDiscovery } from "../client/discovery.ts";
 import type { HireOptions } from "../hire/listener.ts";
 import { messageOf } from "../platform/errors.ts";

@@ -1,11 +1,7 @@
 /** `svc task worker`: runs tasks that front doors on this or other machines have put on NATS. */
-import {
-  AlreadyRunning,
-  type Runtime,
-  startWorker,
-  type WorkerOptions,
-} from "../daemon/compose.ts";
+import { startWorker } from "../daemon/compose.ts";
 import { readConfig } from "../daemon/config.ts";
+import { AlreadyRunning, type Runtime, type WorkerOptions } from "../daemon/runtime.ts";
 import { SvcError } from "../platform/errors.ts";
 import { workerPaths } from "../platform/paths.ts";
 import { WORKERS_MAX } from "../tasks/task.ts";

@@ -1,5 +1,4 @@
 /** The composition root: the one place that wires the parts of a daemon. */
-import { deadline } from "@std/async";
 import { dirname, join } from "@std/path";
 import { acpName, agentProblem } from "../acp/entry.ts";
 import type { Minds } from "../acp/minds.ts";
@@ -11,14 +10,13 @@ import { detectSandbox } from "../agent/sandbox.ts";
 import { UnitPool } from "../agent/unit/pool.ts";
 import { Bus, DAEMON_SCOPE } from "../bus/bus.ts";
 import type { Egress } from "../platform/egress.ts";
-import { messageOf, SvcError } from "../platform/errors.ts";
+import { SvcError } from "../platform/errors.ts";
 import { atomicWrite, checkPrivate, ensurePrivateDir, exists } from "../platform/files.ts";
 import { takeLock } from "../platform/lock.ts";
-import { type Log, LogFile } from "../platform/log.ts";
+import { LogFile } from "../platform/log.ts";
 import { memoryTrimmer } from "../platform/memory.ts";
 import { tcpPeerFinder } from "../platform/tcp_peer.ts";
 import { PROJECT_POLICY, readPolicy } from "../mcp/external_policy.ts";
-import type { Env, HomePaths } from "../platform/paths.ts";
 import { Hub } from "../session/hub.ts";
 import { ulidIds } from "../session/ids.ts";
 import { natsSecrets } from "../tasks/nats/config.ts";
@@ -28,69 +26,26 @@ import { VERBS } from "../verbs/registry.ts";
 import type { Discovery, Services } from "../verbs/services.ts";
 import { VERSION } from "../version.ts";
 import { readConfig } from "./config.ts";
-import type { ConfigEditor } from "./config_editor.ts";
 import type { DaemonCortex } from "./cortex.ts";
-import type { DaemonService } from "./service.ts";
 import type { TaskWorkerOptions } from "./tasks.ts";
 import type { ToolServers } from "./tool_servers.ts";
 import type { DaemonTurns } from "./turns.ts";
 import { type DoorOptions, type Doors, openDoors } from "./doors.ts";
 import { lazy, Opener } from "./lazy.ts";
 import { checkPrivateFiles } from "./private_files.ts";
-
-/** What every process that runs sessions and tasks is told. */
-export interface RuntimeOptions {
-  paths: HomePaths;
-  env: Env;
-  uid: number;
-  /** Also log to standard error. */
-  log_stderr: boolean;
-  /** Tokens of those who may hire; callbacks are signed with them. */
-  hire_tokens: readonly string[];
-  /** Told once, when it begins to stop. */
-  onStopping?(grace_s: number): void;
-}
-
-export interface DaemonOptions extends RuntimeOptions, DoorOptions {
-  /** Whether a desktop shell brought it, as its child. */
-  sidecar: boolean;
-}
-
-/** A process that only runs the tasks of other machines' front doors. */
-export interface WorkerOptions extends RuntimeOptions {
-  tasks: TaskWorkerOptions;
-  /** Whether hired tasks may reach loopback, link-local and private addresses. */
-  allow_private: boolean;
-}
-
-export interface Runtime {
-  readonly log: Log;
-  /** Begins a graceful stop; a second call changes nothing. */
-  shutdown(grace_s: number): void;
-  /** Resolves when everything is stopped and recorded. */
-  readonly stopped: Promise<void>;
-}
-
-export interface Daemon extends Runtime {
-  readonly discovery: Discovery;
-  /** Where tasks are taken for hire, if they are. */
-  readonly hire_port?: number;
-}
-
-/** Another daemon of this user runs. */
-export class AlreadyRunning extends Error {
-  override name = "AlreadyRunning";
-}
-
-function isRejected(result: PromiseSettledResult<unknown>): result is PromiseRejectedResult {
-  return result.status === "rejected";
-}
+import { resumeAfter } from "./resume.ts";
+import {
+  AlreadyRunning,
+  type Daemon,
+  type DaemonOptions,
+  type Runtime,
+  type RuntimeOptions,
+  type WorkerOptions,
+} from "./runtime.ts";
+import { stopAll } from "./stop.ts";
 
 /** A unit that nothing used for this long is given back. */
 const UNIT_IDLE_MS = 30_000;
-/** How long missions may take at least to end their sessions and remove their worktrees. */
-const PARK_MS = 5_000;
-
 /**
  * Starts a daemon in this process.
  *
@@ -186,15 +141,14 @@ async function compose(
     async recall(session, turn) {
       // Nothing was ever remembered, or nobody reads it.
       if (!exists(paths.state_db) || models.isBuiltin(session.state.model)) return;
-      await (await loadCortex()).cortex.recallForTurn(session, turn);
+      await (await cortex.get()).cortex.recallForTurn(session, turn);
     },
     budget_usd: () => config.agent.budget_usd,
     hidden: (session) => hiddenFrom(session.state.workdir),
     new_lane_id: () => ids.next("lane"),
   };
-  let turns: Promise<DaemonTurns> | undefined;
-  const loadTurns = (): Promise<DaemonTurns> =>
-    turns ??= import("./turns.ts").then(({ makeTurns }) =>
+  const loadTurns = lazy((): Promise<DaemonTurns> =>
+    import("./turns.ts").then(({ makeTurns }) =>
       makeTurns({
         ...turn_parts,
         tools: {
@@ -207,22 +161,22 @@ async function compose(
             return trust === "trusted" ? undefined : await openEgress(true);
           },
           memory: {
-            remember: async (...call) => (await loadCortex()).tools.remember(...call),
-            recall: async (...call) => (await loadCortex()).tools.recall(...call),
+            remember: async (...call) => (await cortex.get()).tools.remember(...call),
+            recall: async (...call) => (await cortex.get()).tools.recall(...call),
           },
         },
         toolServers() {
           const { policy: { servers }, allow_project } = external();
-          return servers.length > 0 || allow_project ? loadToolServers() : undefined;
+          return servers.length > 0 || allow_project ? tool_servers.get() : undefined;
         },
         model: (id) => models.resolve(id),
         max_steps: () => config.agent.max_steps,
         cost: (id, usage) => costUsd(id, usage, config.prices).usd,
       })
-    );
-  let minds: Promise<Minds> | undefined;
-  const loadMinds = (): Promise<Minds> =>
-    minds ??= Promise.all([import("../acp/minds.ts"), loadTurns()]).then(([{ Minds }, turns]) =>
+    )
+  );
+  const minds: Opener<Minds> = new Opener(() =>
+    Promise.all([import("../acp/minds.ts"), loadTurns()]).then(([{ Minds }, turns]) =>
       new Minds({
         ...turn_parts,
         entries: () => config.acp,
@@ -235,7 +189,8 @@ async function compose(
         readText: (path, scope) => units.call("read_text", { path }, scope, scope.signal),
         new_call_id: () => ids.next("call"),
       })
-    );
+    )
+  );
   const hub: Hub = new Hub({
     home: paths.home,
     index_path: paths.index,
@@ -245,7 +200,7 @@ async function compose(
     ids,
     log,
     async runTurn(session, turn) {
-      const runner = acpName(session.state.model) === undefined ? loadTurns() : loadMinds();
+      const runner = acpName(session.state.model) === undefined ? loadTurns() : minds.get();
       return await (await runner).runTurn(session, turn);
     },
     retention: () => ({
@@ -258,31 +213,31 @@ async function compose(
         type === "turn.completed" && data.stop_reason === "ok"
       );
       if (!whole || !models.answersRequests(session.state.model)) return;
-      loadCortex().then(({ cortex }) => cortex.turnCompleted(session));
+      cortex.get().then(({ cortex }) => cortex.turnCompleted(session));
     },
     onRest() {
-      loaded_cortex?.then(({ cortex }) => cortex.rest());
+      cortex.opened?.then(({ cortex }) => cortex.rest());
       trimAtRest();
     },
     onEnded(session) {
       units.closeSession(session.id);
-      minds?.then((it) => it.sessionEnded(session.id));
-      loaded_cortex?.then(({ cortex }) => cortex.sessionEnded(session.id));
+      minds.opened?.then((it) => it.sessionEnded(session.id));
+      cortex.opened?.then(({ cortex }) => cortex.sessionEnded(session.id));
     },
   });
 
-  let loaded_cortex: Promise<DaemonCortex> | undefined;
-  const loadCortex = (): Promise<DaemonCortex> =>
-    loaded_cortex ??= import("./cortex.ts").then(({ makeCortex }) =>
+  const cortex: Opener<DaemonCortex> = new Opener(() =>
+    import("./cortex.ts").then(({ makeCortex }) =>
       makeCortex({ paths, ids, log, hub, config: () => config, models: () => models })
-    );
+    )
+  );
 
   const external = () => ({ policy, ...config.policy });
-  let tool_servers: Promise<ToolServers> | undefined;
-  const loadToolServers = (): Promise<ToolServers> =>
-    tool_servers ??= import("./tool_servers.ts").then(({ makeToolServers }) =>
+  const tool_servers: Opener<ToolServers> = new Opener(() =>
+    import("./tool_servers.ts").then(({ makeToolServers }) =>
       makeToolServers({ env, log, policy: external(), sandbox, scope: services.scope })
-    );
+    )
+  );
 
   const requireNotStopping = () => {
     if (stopping) throw new SvcError("shutting_down", "the daemon is stopping");
@@ -344,9 +299,9 @@ async function compose(
     tellBus("daemon.shutdown", { grace_s });
     stop(grace_s * 1000).then(stopped.resolve, stopped.reject);
   };
-  let tui_host: Promise<TuiHost> | undefined;
-  let config_editor: Promise<ConfigEditor> | undefined;
-  let service: Promise<DaemonService> | undefined;
+  const tui: Opener<TuiHost> = new Opener(() =>
+    import("./tui.ts").then(({ openTuiHost }) => openTuiHost(dispatcher, trimAtRest))
+  );
   const started_with = config;
   const services: Services = {
     hub,
@@ -364,20 +319,17 @@ async function compose(
     },
     tasks: () => tasks.get(),
     missions: () => missions.get(),
-    cortex: async () => (await loadCortex()).cortex,
-    tui: () =>
-      tui_host ??= import("./tui.ts").then(({ openTuiHost }) =>
-        openTuiHost(dispatcher, trimAtRest)
-      ),
-    tool_servers: async () => (await loadToolServers()).servers,
+    cortex: async () => (await cortex.get()).cortex,
+    tui: () => tui.get(),
+    tool_servers: async () => (await tool_servers.get()).servers,
     open_state_db: async () => {
       const { openStateDb } = await import("../platform/state_db.ts");
       return openStateDb(paths.state_db);
     },
     config: () => config,
     paths,
-    config_editor: () =>
-      config_editor ??= import("./config_editor.ts").then(({ ConfigEditor }) =>
+    config_editor: lazy(() =>
+      import("./config_editor.ts").then(({ ConfigEditor }) =>
         new ConfigEditor({
           path: paths.config,
           started: started_with,
@@ -385,9 +337,10 @@ async function compose(
           reload: services.reload_config,
           checkModel: (id) => models.check(id),
         })
-      ),
-    service: () =>
-      service ??= import("./service.ts").then(({ daemonService }) =>
+      )
+    ),
+    service: lazy(() =>
+      import("./service.ts").then(({ daemonService }) =>
         daemonService({
           paths,
           env,
@@ -395,7 +348,8 @@ async function compose(
           hires: () => doors?.hire_port !== undefined,
           shutdown,
         })
-      ),
+      )
+    ),
     verbs: () => VERBS,
     start_dir: () => config.default_workdir ?? env("HOME") ?? env("USERPROFILE") ?? "/",
     // Verbs are called through doors.
@@ -409,7 +363,7 @@ async function compose(
       checkPrivate(paths.policy, 0o600, "file");
       policy = await readPolicy(paths.policy);
       config = changed;
-      (await tool_servers)?.servers.configure(external());
+      (await tool_servers.opened)?.servers.configure(external());
       models = newModels();
       doors?.reconfigure();
     },
@@ -444,57 +398,19 @@ async function compose(
     tellBus("daemon.listening", { pid: Deno.pid, port, version: VERSION });
     log.info("listening", { port, socket: paths.socket, version: VERSION, pid: Deno.pid });
   }
-  restored.catch((error) =>
-    log.error("the sessions cannot be restored", { error: messageOf(error) })
-  );
-  // Queued tasks and missions go on; without a database there are none, and nothing is loaded.
-  if (state_db_there || config.tasks.engine === "nats") {
-    restored.then(() => tasks.get()).catch((error) =>
-      log.error("the task queue cannot be opened", { error: messageOf(error) })
-    );
-  }
-  if (state_db_there) {
-    restored.then(resumeMissions).catch((error) =>
-      log.error("the missions cannot be taken up again", { error: messageOf(error) })
-    );
-  }
+  resumeAfter(restored, {
+    log,
+    tasks,
+    missions,
+    openStateDb: services.open_state_db,
+    has_tasks: state_db_there || config.tasks.engine === "nats",
+    has_state_db: state_db_there,
+  });
   const parts = cleanup.move();
 
-  async function resumeMissions(): Promise<void> {
-    const db = await services.open_state_db();
-    try {
-      const { hasUnfinishedMissions } = await import("../mission/store.ts");
-      if (!hasUnfinishedMissions(db)) return;
-    } finally {
-      db.close();
-    }
-    await missions.get();
-  }
-
   async function stop(grace_ms: number): Promise<void> {
-    const until = performance.now() + grace_ms;
-    // Missions are parked at once, to go on later. Tasks need sessions that run; they may use half
-    // of the time, the other is the turns'.
-    const park_ms = Math.max(grace_ms / 2, PARK_MS);
-    const parked = missions.opened?.then((engine) => deadline(engine.close(), park_ms));
-    const finished = tasks.opened?.then((engine) => engine.close(grace_ms / 2));
-    for (const { reason } of (await Promise.allSettled([parked, finished])).filter(isRejected)) {
-      log.error("stopping the tasks failed", { error: messageOf(reason) });
-    }
-    await (await loaded_cortex)?.cortex.stopLobes();
-    try {
-      await hub.stop(Math.max(until - performance.now(), 0));
-    } catch (error) {
-      log.error("stopping the sessions failed", { error: messageOf(error) });
-    }
-    await (await loaded_cortex)?.cortex.close();
-    await tool_servers?.then(({ servers }) => servers.close());
-    await tui_host?.then((host) => host.close(), () => {});
-    await minds?.then((it) => it.close());
-    await bus.close();
-    units.close();
-    await doors?.close();
-    log.info("stopped");
+    const running = { log, hub, bus, units, missions, tasks, cortex, tool_servers, tui, minds };
+    await stopAll({ ...running, doors: () => doors }, grace_ms);
     parts.dispose();
   }
 

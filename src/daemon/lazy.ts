@@ -6,7 +6,7 @@ export function lazy<T>(make: () => T): () => T {
   return () => (made ??= { value: make() }).value;
 }
 
-/** Something with a database, opened at its first use; an opening that failed is tried again. */
+/** Something loaded or opened at its first use; where that failed, it is tried again. */
 export class Opener<T> {
   readonly #open: () => Promise<T>;
   /** What was opened, or is being opened. */

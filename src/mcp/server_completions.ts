@@ -1,6 +1,6 @@
 /** Suggests values for what a client is asked to fill in: ids above all. */
 import type { CompleteRequest, CompleteResult } from "@modelcontextprotocol/sdk/types";
-import type { SessionItem } from "../session/hub.ts";
+import type { SessionItem } from "../session/session_item.ts";
 import { hasArgument } from "./server_prompts.ts";
 import { type Reader, resourceTemplates, runVerb } from "./server_resources.ts";
 

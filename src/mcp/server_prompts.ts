@@ -1,7 +1,7 @@
 /** Ready-made requests that a person picks in an MCP client. */
 import type { GetPromptResult, Prompt, PromptMessage } from "@modelcontextprotocol/sdk/types";
 import { SvcError } from "../platform/errors.ts";
-import type { SessionItem } from "../session/hub.ts";
+import type { SessionItem } from "../session/session_item.ts";
 import type { PendingApproval } from "../session/state.ts";
 import type { Catalog } from "./server_catalog.ts";
 import { type Reader, readResource, runVerb } from "./server_resources.ts";

@@ -20,7 +20,6 @@ export const COLLECTIONS: readonly Collection[] = [
 
 /** What a session has below its own address. */
 export const SESSION_PARTS = ["transcript", "journal"] as const;
-export type SessionPart = (typeof SESSION_PARTS)[number];
 
 /** An address, taken apart. */
 export type Address =

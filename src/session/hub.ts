@@ -4,17 +4,20 @@ import { messageOf, SvcError } from "../platform/errors.ts";
 import { ensurePrivateDir, linkIfAllowed, removeTemporaries } from "../platform/files.ts";
 import type { Log } from "../platform/log.ts";
 import { isWithin } from "../platform/paths.ts";
-import type { Approval, Trust } from "./events.ts";
-import { MAIN_LANE } from "./events.ts";
+import { type Approval, MAIN_LANE, type Trust } from "./events.ts";
+import { Housekeeping } from "./housekeeping.ts";
 import type { Ids } from "./ids.ts";
-import { type IndexEntries, IndexFile, MISSING } from "./index_file.ts";
+import { type IndexEntries, type IndexEntry, MISSING } from "./index_file.ts";
 import { Journal } from "./journal.ts";
-import { readAnchor, writeAnchor } from "./ledger.ts";
-import { needsRetention, type Retention } from "./retention.ts";
+import { findJournals, restoreSession } from "./restore.ts";
+import type { Retention } from "./retention.ts";
 import { Session, type SessionParts } from "./session.ts";
-import { applyToState, emptyState, type Lane, type SessionState } from "./state.ts";
+import { SessionIndex } from "./session_index.ts";
+import { type SessionItem, toItem } from "./session_item.ts";
+import { emptyState } from "./state.ts";
 import type { Published } from "./subscription.ts";
-import { checkJournalPrivate, checkWorkdir, makeSessionDir } from "./workdir.ts";
+import { type Unreadable, unreadable, unreadableError } from "./unreadable.ts";
+import { checkWorkdir, makeSessionDir } from "./workdir.ts";
 
 export interface CreateOptions {
   workdir: string;
@@ -26,28 +29,6 @@ export interface CreateOptions {
   trust?: Trust;
   /** The directory whose `.svc` keeps the journal, for a workdir that will be removed. */
   journal_root?: string;
-}
-
-/** A session as lists show it (contract.md section 5). */
-export interface SessionItem {
-  id: string;
-  workdir: string;
-  model: string;
-  title: string;
-  state: SessionState["state"] | "unreadable";
-  activity: SessionState["activity"];
-  started_at: string;
-  ended_at?: string;
-  last_seq: number;
-  last_event_at: string;
-  approval: Approval;
-  trust: Trust;
-  budget_usd?: number;
-  cost_usd: number;
-  pending_approvals: number;
-  lanes: Lane[];
-  /** Why it is unreadable. */
-  reason?: string;
 }
 
 export interface HubParts {
@@ -69,44 +50,26 @@ export interface HubParts {
   onRest(): void;
 }
 
-/** A session whose journal cannot be read: kept, listed, its file untouched. */
-interface Unreadable {
-  item: SessionItem;
-  journal_path: string;
-}
-
-/** How long a session must have been quiet before it gives back its memory and files. */
-const REST_MS = 5_000;
-/** From so many sessions on the index is a large file. */
-const MANY = 1_000;
-/** How long it may then lag behind a flush; it never does behind a session's start and end. */
-const SAVE_MS = 250;
-/** How often journals are looked at for their age. */
-const RETENTION_EVERY_MS = 15 * 60_000;
-
 export class Hub {
   readonly #parts: HubParts;
   readonly #session_parts: SessionParts;
-  readonly #index: IndexFile;
+  readonly #index: SessionIndex;
+  readonly #housekeeping: Housekeeping;
   #sessions = new Map<string, Session>();
   #unreadable = new Map<string, Unreadable>();
-  /** Sessions that may hold what {@linkcode Session.rest} gives back. */
-  #awake = new Set<Session>();
-  #resting: number | undefined;
-  #saving: number | undefined;
-  #retaining: number | undefined;
   #list: SessionItem[] | undefined;
   #size: number | undefined;
   #items = new Map<Session, SessionItem>();
-  /** What the index says of the sessions; those of {@linkcode Hub.#changed} are out of date. */
-  #indexed: IndexEntries = {};
-  #changed = new Set<Session>();
   /** Resolves when all sessions of the index are back. */
   ready: Promise<void> = Promise.resolve();
 
   constructor(parts: HubParts) {
     this.#parts = parts;
-    this.#index = new IndexFile(parts.index_path, () => this.#entries());
+    this.#index = new SessionIndex({ path: parts.index_path, log: parts.log });
+    this.#housekeeping = new Housekeeping({
+      ...parts,
+      sessions: () => this.#sessions.values(),
+    });
     this.#session_parts = {
       ids: parts.ids,
       log: parts.log,
@@ -119,7 +82,7 @@ export class Hub {
 
   /** Whether no session has done anything for a while. */
   get at_rest(): boolean {
-    return this.#awake.size === 0;
+    return this.#housekeeping.at_rest;
   }
 
   /** Number of sessions that have not ended. */
@@ -147,17 +110,7 @@ export class Hub {
     const session = this.#sessions.get(id);
     if (session !== undefined) return session;
     const unreadable = this.#unreadable.get(id);
-    if (unreadable !== undefined) {
-      const { reason = "" } = unreadable.item;
-      throw new SvcError(
-        reason.includes("schema version") ? "schema_version" : "internal",
-        `session ${id} is unreadable: ${reason}`,
-        {
-          hint: `its journal is kept as it is: ${unreadable.journal_path}; ` +
-            "session.kill takes the session out of the list",
-        },
-      );
-    }
+    if (unreadable !== undefined) throw unreadableError(unreadable);
     throw new SvcError("not_found", `there is no session ${JSON.stringify(id)}`, {
       hint: "`svc ctl sessions list` shows the sessions",
     });
@@ -203,6 +156,11 @@ export class Hub {
     return [...hidden];
   }
 
+  /** The file of a session's ledger anchor. */
+  anchorPath(id: string): string {
+    return this.#housekeeping.anchorPath(id);
+  }
+
   // ── making and ending ────────────────────────────────────────────────────────────────────────
 
   /**
@@ -233,7 +191,7 @@ export class Hub {
       await Promise.all([created, main]);
       linkIfAllowed(journal_path, link);
       this.#add(session);
-      await Promise.all([journal.flush(), this.#save()]);
+      await Promise.all([journal.flush(), this.#index.save()]);
       return session;
     } catch (cause) {
       await this.#discard(id, dir, link);
@@ -256,13 +214,12 @@ export class Hub {
   #drop(id: string): void {
     const session = this.#sessions.get(id);
     if (session !== undefined) {
-      this.#awake.delete(session);
-      this.#changed.delete(session);
+      this.#housekeeping.forget(session);
       this.#items.delete(session);
       session.journal.release();
     }
     this.#sessions.delete(id);
-    delete this.#indexed[id];
+    this.#index.remove(id, session);
     this.#forgetDerived();
   }
 
@@ -278,7 +235,7 @@ export class Hub {
     const session = await this.get(id);
     await session.kill(reason);
     this.#parts.onEnded(session);
-    await this.#save();
+    await this.#index.save();
   }
 
   /** Takes sessions that have ended out of the lists whose journals lay in a directory now gone. */
@@ -298,7 +255,7 @@ export class Hub {
         await Deno.remove(path).catch(ifMissing);
       }
     }
-    await this.#save();
+    await this.#index.save();
   }
 
   // ── stopping and coming back ─────────────────────────────────────────────────────────────────
@@ -310,8 +267,7 @@ export class Hub {
    */
   async stop(grace_ms: number): Promise<void> {
     await this.ready;
-    clearTimeout(this.#resting);
-    clearTimeout(this.#retaining);
+    this.#housekeeping.stop();
     await Promise.all([...this.#sessions.values()].map(async (session) => {
       try {
         if (session.state.state === "running") await session.pause("daemon_shutdown", grace_ms);
@@ -322,10 +278,9 @@ export class Hub {
         });
       }
       await session.release();
-      // One that rests was anchored when it came to rest.
-      if (this.#awake.has(session)) await this.#anchor(session);
+      await this.#housekeeping.anchorAwake(session);
     }));
-    await this.#save();
+    await this.#index.save();
   }
 
   /** Brings the sessions of the index back; {@linkcode Hub.ready} resolves when they are there. */
@@ -338,185 +293,61 @@ export class Hub {
     ensurePrivateDir(this.#parts.anchors);
     for (const dir of [this.#parts.home, this.#parts.anchors]) removeTemporaries(dir);
     const { entries, problem } = await this.#index.read();
-    const found = entries ?? await this.#rebuiltIndex(problem!);
+    const found = entries ?? this.#rebuiltIndex(problem!);
     for (const [id, entry] of Object.entries(found)) {
-      await this.#restoreOne(id, entry.journal_path, entry.workdir, entry.started_at);
+      await this.#restoreOne(id, entry);
     }
-    if (entries === undefined) await this.#save();
-    this.#scheduleRetention(0);
+    // The sessions are there without it: nobody is kept from them.
+    if (entries === undefined) await this.#index.trySave();
+    this.#housekeeping.start();
   }
 
-  async #restoreOne(id: string, path: string, workdir: string, started_at: string): Promise<void> {
+  async #restoreOne(id: string, entry: IndexEntry): Promise<void> {
     const { log, version } = this.#parts;
+    const { journal_path, workdir, started_at } = entry;
     const state = emptyState(id);
     try {
-      checkJournalPrivate(path);
-      const { journal, torn_bytes } = await Journal.open(
-        path,
-        (event) => applyToState(state, event),
-      );
-      if (journal.last_seq === 0) throw new Error("the journal is empty");
-      const session = new Session(state, journal, this.#session_parts);
-      if (torn_bytes > 0) {
-        log.warn("cut off the torn last line of a journal", { session_id: id, path, torn_bytes });
-      }
-      if (!session.final) {
-        if (torn_bytes > 0) {
-          await session.emit("lane.note", {
-            lane_id: MAIN_LANE,
-            text: `The journal's torn last line (${torn_bytes} bytes) was cut off.`,
-            reason_code: "journal_torn",
-          });
-        }
-        await session.recover();
-        await session.emit("daemon.reloaded", { at: new Date().toISOString(), version });
-        if (state.paused_by === "daemon_shutdown") await session.resume("daemon_started");
-      }
-      this.#add(session);
+      const parts = { session: this.#session_parts, log, version };
+      this.#add(await restoreSession(state, journal_path, parts));
     } catch (error) {
-      const reason = error instanceof Deno.errors.NotFound
-        ? `its journal is not at ${path}`
-        : error instanceof SvcError && error.hint !== undefined
-        ? `${error.message}; ${error.hint}`
-        : messageOf(error);
-      log.error("a session is unreadable", { session_id: id, path, reason });
-      const item = { ...toItem({ ...state, workdir, started_at }), state: "unreadable", reason };
-      this.#unreadable.set(id, { journal_path: path, item: item as SessionItem });
-      this.#indexed[id] = { workdir, started_at, journal_path: path, last_seq: state.last_seq };
+      const kept = unreadable({ ...state, workdir, started_at }, journal_path, error);
+      const { reason } = kept.item;
+      log.error("a session is unreadable", { session_id: id, path: journal_path, reason });
+      this.#unreadable.set(id, kept);
+      this.#index.put(id, { workdir, started_at, journal_path, last_seq: state.last_seq });
+      this.#forgetDerived();
     }
-    this.#forgetDerived();
   }
 
   #add(session: Session): void {
     this.#sessions.set(session.id, session);
-    this.#changed.add(session);
+    this.#index.changed(session);
     this.#forgetDerived();
   }
 
-  /** What the links in `journals/`, and the folders they lead to, say of the sessions there are. */
-  async #rebuiltIndex(problem: string): Promise<IndexEntries> {
-    const paths = new Map<string, string>();
-    for (const link of Deno.readDirSync(this.#parts.journal_links)) {
-      if (link.isSymlink) {
-        paths.set(link.name, Deno.readLinkSync(join(this.#parts.journal_links, link.name)));
-      }
-    }
-    for (const path of [...paths.values()]) {
-      for await (const sibling of readDirIfAny(join(path, "..", ".."))) {
-        if (!paths.has(sibling.name) && sibling.name.startsWith("sess_")) {
-          paths.set(sibling.name, join(path, "..", "..", sibling.name, "journal.ndjson"));
-        }
-      }
-    }
-    if (paths.size > 0 || problem !== MISSING) {
-      this.#parts.log.warn(`the sessions index ${problem}; rebuilt from the journals found`, {
-        path: this.#parts.index_path,
-        sessions: paths.size,
+  /** The index as the journals that are found make it. */
+  #rebuiltIndex(problem: string): IndexEntries {
+    const { journal_links, index_path, log } = this.#parts;
+    const entries = findJournals(journal_links);
+    const sessions = Object.keys(entries).length;
+    if (sessions > 0 || problem !== MISSING) {
+      log.warn(`the sessions index ${problem}; rebuilt from the journals found`, {
+        path: index_path,
+        sessions,
       });
-    }
-    const entries: IndexEntries = {};
-    for (const [id, journal_path] of paths) {
-      const workdir = join(journal_path, "..", "..", "..", "..");
-      entries[id] = { workdir, started_at: "", journal_path, last_seq: 0 };
     }
     return entries;
   }
 
-  // ── housekeeping ─────────────────────────────────────────────────────────────────────────────
-
   #onCommit(session: Session, events: readonly Published[], durable: boolean): void {
     this.#parts.onEvents?.(session, events);
     this.#items.delete(session);
-    this.#changed.add(session);
     this.#forgetDerived();
-    this.#awake.add(session);
-    this.#resting ??= this.#scheduleRest();
-    if (durable) this.#retain(session);
-    if (durable && this.#sessions.has(session.id)) this.#saveFlushed();
-  }
-
-  /** Has the index written after a flush; where that is much, not for every one. */
-  #saveFlushed(): void {
-    const save = () => {
-      this.#save().catch((error) => {
-        this.#parts.log.error("the sessions index cannot be written", { error: messageOf(error) });
-      });
-    };
-    if (this.#sessions.size < MANY) return save();
-    this.#saving ??= setTimeout(save, SAVE_MS);
-  }
-
-  /** Writes the index, and what waited for it with it. */
-  #save(): Promise<void> {
-    clearTimeout(this.#saving);
-    this.#saving = undefined;
-    return this.#index.save();
-  }
-
-  #scheduleRest(): number {
-    const timer = setTimeout(async () => {
-      const rested = [...this.#awake].filter((session) => session.rest(REST_MS));
-      for (const session of rested) this.#awake.delete(session);
-      await Promise.all(rested.map((session) => this.#anchor(session)));
-      if (this.#awake.size === 0) this.#parts.onRest();
-      this.#resting = this.#awake.size > 0 ? this.#scheduleRest() : undefined;
-    }, REST_MS);
-    Deno.unrefTimer(timer);
-    return timer;
-  }
-
-  /** Looks now and then for journals that have grown too old while nothing happened. */
-  #scheduleRetention(after_ms: number): void {
-    this.#retaining = setTimeout(async () => {
-      for (const session of this.#sessions.values()) await this.#retain(session);
-      this.#scheduleRetention(RETENTION_EVERY_MS);
-    }, after_ms);
-    Deno.unrefTimer(this.#retaining);
-  }
-
-  /** Keeps where a session's ledger stands apart from its journal, to hold the two together later. */
-  async #anchor(session: Session): Promise<void> {
-    const path = this.anchorPath(session.id);
-    try {
-      await writeAnchor(path, session.journal, await readAnchor(path));
-    } catch (error) {
-      this.#parts.log.error("a ledger cannot be anchored", { path, error: messageOf(error) });
-    }
-  }
-
-  /** The file of a session's ledger anchor. */
-  anchorPath(id: string): string {
-    return join(this.#parts.anchors, `${id}.json`);
-  }
-
-  async #retain(session: Session): Promise<void> {
-    const limits = this.#parts.retention();
-    if (!needsRetention(session.journal, limits)) return;
-    const { log } = this.#parts;
-    const session_id = session.id;
-    const before = session.journal.size;
-    try {
-      if (!(await session.retain(limits))) return;
-      const { size, trimmed_seq } = session.journal;
-      log.info("rewrote a journal's oldest turns", { session_id, before, size, trimmed_seq });
-      if (!this.#awake.has(session)) session.journal.release();
-    } catch (error) {
-      log.error("a journal cannot be trimmed", { session_id, error: messageOf(error) });
-    }
-  }
-
-  #entries(): IndexEntries {
-    for (const { id, state, journal } of this.#changed) {
-      if (!this.#sessions.has(id)) continue;
-      this.#indexed[id] = {
-        workdir: state.workdir,
-        started_at: state.started_at,
-        journal_path: journal.path,
-        last_seq: state.last_seq,
-      };
-    }
-    this.#changed.clear();
-    return this.#indexed;
+    this.#housekeeping.committed(session, durable);
+    // One that is being made, or was taken out, is not in the index.
+    if (!this.#sessions.has(session.id)) return;
+    this.#index.changed(session);
+    if (durable) this.#index.saveFlushed(this.#sessions.size);
   }
 }
 
@@ -525,35 +356,6 @@ function ownDir(journal_path: string): string {
   return join(journal_path, "..", "..", "..");
 }
 
-function toItem(state: SessionState): SessionItem {
-  return {
-    id: state.id,
-    workdir: state.workdir,
-    model: state.model,
-    title: state.title,
-    state: state.state,
-    activity: state.activity,
-    started_at: state.started_at,
-    ended_at: state.ended_at,
-    last_seq: state.last_seq,
-    last_event_at: state.last_event_at,
-    approval: state.approval,
-    trust: state.trust,
-    budget_usd: state.budget_usd,
-    cost_usd: state.cost_usd,
-    pending_approvals: state.pending_approvals.length,
-    lanes: state.lanes.map((lane) => ({ ...lane })),
-  };
-}
-
 function ifMissing(error: unknown): void {
   if (!(error instanceof Deno.errors.NotFound)) throw error;
-}
-
-async function* readDirIfAny(path: string): AsyncGenerator<Deno.DirEntry> {
-  try {
-    yield* Deno.readDir(path);
-  } catch (error) {
-    ifMissing(error);
-  }
 }

@@ -30,12 +30,12 @@ class Home implements AsyncDisposable {
   }
 
   /** The hub of the next daemon; the one before is forgotten as by a crash. */
-  async next(): Promise<Hub> {
+  async next(index_path = this.index): Promise<Hub> {
     await this.forget();
     this.log = new MemoryLog();
     this.#hub = new Hub({
       home: this.home,
-      index_path: this.index,
+      index_path,
       anchors: join(this.home, "anchors"),
       journal_links: this.links,
       version: "1.0.0",
@@ -268,6 +268,23 @@ Deno.test({
         Object.entries(entries).map(([id, it]) => [id, it.workdir, it.journal_path]).sort();
       assertEquals(places(index), places(JSON.parse(before)));
     }
+  },
+});
+
+Deno.test({
+  name: "an index that cannot be written at the start keeps nobody from the sessions",
+  ignore,
+  async fn() {
+    await using home = new Home();
+    const [{ id }] = await home.filled(1);
+    const dir = home.dir.join("missing");
+    const hub = await home.next(join(dir, "index.json"));
+    assertEquals(await states(hub), { [id]: "running" });
+    assertEquals(home.log.of("error"), ["the sessions index cannot be written"]);
+    ensurePrivateDir(dir);
+    await (await hub.get(id)).pause("operator");
+    await home.forget();
+    assertEquals(Object.keys(JSON.parse(Deno.readTextFileSync(join(dir, "index.json")))), [id]);
   },
 });
 

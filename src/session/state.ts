@@ -5,7 +5,6 @@
 import type {
   Approval,
   CheckpointState,
-  ContentBlock,
   EventData,
   LaneKind,
   LaneStatus,
@@ -389,9 +388,4 @@ function addTierChange(
 /** The lane of that id, if it is still known. */
 export function findLane(state: SessionState, lane_id: string): Lane | undefined {
   return state.lanes.find((lane) => lane.lane_id === lane_id);
-}
-
-/** The text a lane.delta carries. */
-export function textBlock(text: string): ContentBlock {
-  return { type: "text", text };
 }

@@ -49,11 +49,6 @@ export function checkJournalPrivate(journal_path: string): void {
   checkPrivate(journal_path, 0o600, "file");
 }
 
-/** The directory of a session's journal. */
-export function sessionDir(workdir: string, session_id: string): string {
-  return join(workdir, ".svc", "sessions", session_id);
-}
-
 /**
  * Makes the directory of a session's journal; see {@linkcode makeOwnDir}.
  *

@@ -5,7 +5,7 @@ import { messageOf } from "../platform/errors.ts";
 import type { Log } from "../platform/log.ts";
 import type { Clock } from "./clock.ts";
 import type { ExecutorRegistry } from "./executors/registry.ts";
-import { LOST, type Outcome, type Settlement, type StartedTask } from "./store.ts";
+import { LOST, type Outcome, type Settlement, type StartedTask } from "./lifecycle.ts";
 import { newCanary } from "../agent/critic.ts";
 import { type ArtifactSink, keepArtifact } from "./artifacts.ts";
 import { extrasJson, isCriticised, judge } from "./judge.ts";

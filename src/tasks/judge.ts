@@ -3,7 +3,7 @@
  * checked and met, and that the output critic found nothing (contract.md section 9).
  */
 import { criticise, type CriticOptions } from "../agent/critic.ts";
-import type { Outcome } from "./store.ts";
+import type { Outcome } from "./lifecycle.ts";
 import type { Artifact, Deliverable, Extras } from "./task.ts";
 
 export interface Judged {

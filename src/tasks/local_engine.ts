@@ -19,9 +19,11 @@ import type {
 import type { ExecutorRegistry } from "./executors/registry.ts";
 import type { ArtifactStore } from "./artifacts.ts";
 import { Callbacks, type Deliver } from "./callbacks.ts";
-import { type NewTask, TaskStore } from "./store.ts";
+import { Followers } from "./followers.ts";
+import type { NewTask } from "./lifecycle.ts";
+import { Pruning } from "./pruning.ts";
+import { TaskStore } from "./store.ts";
 import {
-  FINAL_EVENTS,
   KEEP_TASKS,
   MAX_ATTEMPTS,
   type TaskLogEntry,
@@ -56,9 +58,6 @@ interface Incoming {
   failed(error: SvcError): void;
 }
 
-/** The oldest are forgotten at the start and whenever so many more have ended. */
-const PRUNE_EVERY = 250;
-
 /**
  * Opens the engine on its database; what a daemon that is gone left running is queued again or fails.
  * One process at a time may have a database open like this: the daemon's lock sees to that.
@@ -81,13 +80,10 @@ export class LocalTaskEngine implements TaskEngine {
   readonly #attempts: Attempts;
   readonly #artifacts: ArtifactStore;
   readonly #callbacks: Callbacks;
-  /** Those who wait for the next line of a task's log. */
-  readonly #followers = new Map<string, Set<() => void>>();
+  readonly #followers = new Followers();
+  readonly #pruning: Pruning;
   #workers: number;
   #paused: boolean;
-  readonly #keep_tasks: number;
-  #ended_since_prune = 0;
-  #pruning = Promise.resolve();
   #incoming: Incoming[] = [];
   #cancelWake: (() => void) | undefined;
   #closing: Promise<void> | undefined;
@@ -109,10 +105,11 @@ export class LocalTaskEngine implements TaskEngine {
       random,
       artifacts,
       onWorkerFree: () => this.#pump(),
-      onNoted: (task_id) => this.#tellFollowers(task_id),
+      onNoted: (task_id) => this.#followers.tell(task_id),
       onSettled: (task_id) => this.#onSettled(task_id),
     });
     this.#artifacts = artifacts;
+    this.#pruning = new Pruning({ store, artifacts, log, keep: keep_tasks });
     this.#callbacks = new Callbacks({
       reports: store.callbacks,
       take: ({ task_id }) => store.get(task_id),
@@ -124,8 +121,7 @@ export class LocalTaskEngine implements TaskEngine {
     this.#paused = store.setting("paused") === "true";
     const lost = store.recover(clock.now());
     if (lost > 0) log.warn("tasks were running when the daemon stopped", { tasks: lost });
-    this.#keep_tasks = keep_tasks;
-    this.#prune();
+    this.#pruning.prune();
     this.#pump();
     this.#callbacks.pump();
   }
@@ -230,30 +226,12 @@ export class LocalTaskEngine implements TaskEngine {
     { since_seq, signal }: { since_seq: number; signal: AbortSignal },
   ): AsyncGenerator<TaskLogEntry> {
     this.get(id);
-    let wake = () => {};
-    const tell = () => wake();
-    const followers = this.#followers.get(id) ?? new Set();
-    this.#followers.set(id, followers.add(tell));
-    signal.addEventListener("abort", tell, { once: true });
-    try {
-      for (let seq = since_seq; !signal.aborted;) {
-        // Armed before the log is read, so that no line falls between.
-        const told = new Promise<void>((resolve) => wake = resolve);
-        const entries = this.#open().logOf(id, seq);
-        for (const entry of entries) {
-          yield entry;
-          seq = entry.seq;
-          if (FINAL_EVENTS.has(entry.event)) return;
-        }
-        const { status } = this.get(id);
-        if (entries.length === 0 && (status === "completed" || status === "failed")) return;
-        if (entries.length === 0) await told;
-      }
-    } finally {
-      signal.removeEventListener("abort", tell);
-      followers.delete(tell);
-      if (followers.size === 0) this.#followers.delete(id);
-    }
+    yield* this.#followers.follow(id, {
+      since_seq,
+      signal,
+      entriesAfter: (seq) => this.#open().logOf(id, seq),
+      status: () => this.get(id).status,
+    });
   }
 
   steps(id: string): TaskLogEntry[] {
@@ -270,30 +248,10 @@ export class LocalTaskEngine implements TaskEngine {
     return { ...page, tasks: ids.map((id) => this.get(id)) };
   }
 
-  /** Tells those who follow a task that its log has a new line. */
-  #tellFollowers(id: string): void {
-    for (const tell of this.#followers.get(id) ?? []) tell();
-  }
-
   #onSettled(id: string): void {
-    this.#tellFollowers(id);
+    this.#followers.tell(id);
     this.#callbacks.pump();
-    if (++this.#ended_since_prune >= PRUNE_EVERY) this.#prune();
-  }
-
-  /** Forgets the oldest ended tasks; one whose files cannot be removed is gone all the same. */
-  #prune(): void {
-    this.#ended_since_prune = 0;
-    const failed = (error: unknown) =>
-      this.#log.warn("old tasks cannot be removed", { error: messageOf(error) });
-    try {
-      const ids = this.#store.prune(this.#keep_tasks);
-      this.#pruning = this.#pruning.then(async () => {
-        for (const id of ids) await this.#artifacts.remove(id).catch(failed);
-      });
-    } catch (error) {
-      failed(error);
-    }
+    this.#pruning.ended();
   }
 
   openArtifact(id: string, name: string): Promise<ReadableStream<Uint8Array> | undefined> {
@@ -375,7 +333,7 @@ export class LocalTaskEngine implements TaskEngine {
           return;
         }
         this.#attempts.begin(task, true);
-        this.#tellFollowers(task.id);
+        this.#followers.tell(task.id);
       }
     } catch (error) {
       this.#log.error("no task can be taken from the queue", { error: messageOf(error) });
@@ -398,9 +356,9 @@ export class LocalTaskEngine implements TaskEngine {
     this.#takeIncoming();
     await this.#attempts.close(grace_ms);
     await this.#callbacks.close();
-    await this.#pruning;
+    await this.#pruning.close();
     this.#closed = true;
-    for (const id of [...this.#followers.keys()]) this.#tellFollowers(id);
+    this.#followers.tellAll();
     this.#store.close();
   }
 

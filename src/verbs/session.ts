@@ -3,7 +3,7 @@ import { spentBudget } from "../agent/budget.ts";
 import { SvcError } from "../platform/errors.ts";
 import type { Message } from "../agent/models/model.ts";
 import { defineVerb, Prepared, pushChannel } from "./define.ts";
-import type { SessionItem } from "../session/hub.ts";
+import type { SessionItem } from "../session/session_item.ts";
 
 export const session_id = () =>
   z.string().regex(

@@ -23,7 +23,7 @@ import type {
 } from "../engine.ts";
 import { checkedExecutors } from "../executors/checked.ts";
 import type { ExecutorRegistry } from "../executors/registry.ts";
-import type { Outcome } from "../store.ts";
+import type { Outcome } from "../lifecycle.ts";
 import {
   FINAL_EVENTS,
   KEEP_TASKS,

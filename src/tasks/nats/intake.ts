@@ -3,7 +3,7 @@ import { messageOf, SvcError } from "../../platform/errors.ts";
 import type { Log } from "../../platform/log.ts";
 import type { Clock } from "../clock.ts";
 import type { ExecutorRegistry } from "../executors/registry.ts";
-import type { NewTask } from "../store.ts";
+import type { NewTask } from "../lifecycle.ts";
 import type { TaskRecord, TaskRequest } from "../task.ts";
 import type { Revision } from "./bucket.ts";
 import type { NatsLink } from "./link.ts";

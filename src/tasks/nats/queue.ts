@@ -16,7 +16,7 @@ import {
 } from "@nats-io/jetstream";
 import { nanos } from "@nats-io/nats-core";
 import * as z from "zod";
-import type { NewTask, TaskMode } from "../store.ts";
+import type { NewTask, TaskMode } from "../lifecycle.ts";
 import { EFFORTS, TASK_ID } from "../task.ts";
 import type { Jet } from "./link.ts";
 import { requireFits } from "./payload.ts";

@@ -1,5 +1,5 @@
 /** What a task's record becomes at each of its steps. */
-import { DETAIL_MAX, LOST_WITH_WORKER, type Outcome, type TaskMode } from "../store.ts";
+import { DETAIL_MAX, LOST_WITH_WORKER, type Outcome, type TaskMode } from "../lifecycle.ts";
 import type { TaskRecord, TaskStatus } from "../task.ts";
 import type { Line } from "./bucket.ts";
 import { type ClientRef, refOf } from "./clients.ts";

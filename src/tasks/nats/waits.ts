@@ -6,7 +6,7 @@ import type { Log } from "../../platform/log.ts";
 import { within } from "../../platform/within.ts";
 import type { Clock } from "../clock.ts";
 import type { RunOptions } from "../engine.ts";
-import { LOST, type Outcome } from "../store.ts";
+import { LOST, type Outcome } from "../lifecycle.ts";
 import {
   MAX_ATTEMPTS,
   type TaskLogEntry,

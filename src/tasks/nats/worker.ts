@@ -7,7 +7,7 @@ import type { ArtifactSink } from "../artifacts.ts";
 import { type Attempt, type AttemptRecords, Attempts, BACKOFF_MAX_MS } from "../attempts.ts";
 import type { Clock } from "../clock.ts";
 import type { ExecutorRegistry } from "../executors/registry.ts";
-import { DETAIL_MAX, type Outcome, type Settlement, type TaskMode } from "../store.ts";
+import { DETAIL_MAX, type Outcome, type Settlement, type TaskMode } from "../lifecycle.ts";
 import type { TaskRequest } from "../task.ts";
 import { type Bucket, NONE, type Revision } from "./bucket.ts";
 import type { Jet } from "./link.ts";

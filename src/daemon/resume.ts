@@ -1,0 +1,45 @@
+/** What a daemon takes up again once its sessions are back. */
+import type { DatabaseSync } from "node:sqlite";
+import type { MissionEngine } from "../mission/engine.ts";
+import { messageOf } from "../platform/errors.ts";
+import type { Log } from "../platform/log.ts";
+import type { TaskEngine } from "../tasks/engine.ts";
+import type { Opener } from "./lazy.ts";
+
+export interface ResumeParts {
+  log: Log;
+  tasks: Opener<TaskEngine>;
+  missions: Opener<MissionEngine>;
+  openStateDb(): Promise<DatabaseSync>;
+  /** Whether there may be queued tasks. */
+  has_tasks: boolean;
+  /** Whether there is a database: without one there are no missions, and nothing is loaded. */
+  has_state_db: boolean;
+}
+
+/** Has queued tasks and missions go on after `restored`; nothing waits for it, failures are logged. */
+export function resumeAfter(restored: Promise<void>, parts: ResumeParts): void {
+  const { log, tasks, has_tasks, has_state_db } = parts;
+  const logged = (message: string) => (error: unknown) =>
+    log.error(message, { error: messageOf(error) });
+  restored.catch(logged("the sessions cannot be restored"));
+  if (has_tasks) {
+    restored.then(() => tasks.get()).catch(logged("the task queue cannot be opened"));
+  }
+  if (has_state_db) {
+    restored.then(() => resumeMissions(parts))
+      .catch(logged("the missions cannot be taken up again"));
+  }
+}
+
+/** Opens the missions if one is unfinished: otherwise nothing of them is loaded. */
+async function resumeMissions({ openStateDb, missions }: ResumeParts): Promise<void> {
+  const db = await openStateDb();
+  try {
+    const { hasUnfinishedMissions } = await import("../mission/store.ts");
+    if (!hasUnfinishedMissions(db)) return;
+  } finally {
+    db.close();
+  }
+  await missions.get();
+}

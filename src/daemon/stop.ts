@@ -1,0 +1,69 @@
+/** The order in which the parts of a daemon stop. */
+import { deadline } from "@std/async";
+import type { Minds } from "../acp/minds.ts";
+import type { UnitPool } from "../agent/unit/pool.ts";
+import type { Bus } from "../bus/bus.ts";
+import type { MissionEngine } from "../mission/engine.ts";
+import { messageOf } from "../platform/errors.ts";
+import type { Log } from "../platform/log.ts";
+import type { Hub } from "../session/hub.ts";
+import type { TaskEngine } from "../tasks/engine.ts";
+import type { TuiHost } from "../tui/host.ts";
+import type { DaemonCortex } from "./cortex.ts";
+import type { Doors } from "./doors.ts";
+import type { Opener } from "./lazy.ts";
+import type { ToolServers } from "./tool_servers.ts";
+
+export interface StopParts {
+  log: Log;
+  hub: Hub;
+  bus: Bus;
+  units: UnitPool;
+  missions: Opener<MissionEngine>;
+  tasks: Opener<TaskEngine>;
+  cortex: Opener<DaemonCortex>;
+  tool_servers: Opener<ToolServers>;
+  tui: Opener<TuiHost>;
+  minds: Opener<Minds>;
+  /** Undefined where it does not listen, or not yet. */
+  doors(): Doors | undefined;
+}
+
+/** How long missions may take at least to end their sessions and remove their worktrees. */
+const PARK_MS = 5_000;
+
+/**
+ * Stops everything that was opened; resolves when it is recorded.
+ *
+ * @param grace_ms time for tasks and turns to reach a safe point.
+ */
+export async function stopAll(parts: StopParts, grace_ms: number): Promise<void> {
+  const { log, hub, bus, units, missions, tasks, cortex, tool_servers, tui, minds } = parts;
+  const until = performance.now() + grace_ms;
+  // Missions are parked at once, to go on later. Tasks need sessions that run; they may use half
+  // of the time, the other is the turns'.
+  const park_ms = Math.max(grace_ms / 2, PARK_MS);
+  const parked = missions.opened?.then((engine) => deadline(engine.close(), park_ms));
+  const finished = tasks.opened?.then((engine) => engine.close(grace_ms / 2));
+  for (const { reason } of (await Promise.allSettled([parked, finished])).filter(isRejected)) {
+    log.error("stopping the tasks failed", { error: messageOf(reason) });
+  }
+  await (await cortex.opened)?.cortex.stopLobes();
+  try {
+    await hub.stop(Math.max(until - performance.now(), 0));
+  } catch (error) {
+    log.error("stopping the sessions failed", { error: messageOf(error) });
+  }
+  await (await cortex.opened)?.cortex.close();
+  await (await tool_servers.opened)?.servers.close();
+  await tui.opened?.then((host) => host.close(), () => {});
+  await (await minds.opened)?.close();
+  await bus.close();
+  units.close();
+  await parts.doors()?.close();
+  log.info("stopped");
+}
+
+function isRejected(result: PromiseSettledResult<unknown>): result is PromiseRejectedResult {
+  return result.status === "rejected";
+}

@@ -1,0 +1,119 @@
+/** What is done with sessions that nobody uses: they come to rest, their old turns are rewritten. */
+import { join } from "@std/path";
+import { messageOf } from "../platform/errors.ts";
+import type { Log } from "../platform/log.ts";
+import { readAnchor, writeAnchor } from "./ledger.ts";
+import { needsRetention, type Retention } from "./retention.ts";
+import type { Session } from "./session.ts";
+
+export interface HousekeepingParts {
+  /** Where ledger anchors are kept, a file a session. */
+  anchors: string;
+  log: Log;
+  sessions(): Iterable<Session>;
+  retention(): Retention;
+  /** Called when the last busy session has come to rest. */
+  onRest(): void;
+}
+
+/** How long a session must have been quiet before it gives back its memory and files. */
+const REST_MS = 5_000;
+/** How often journals are looked at for their age. */
+const RETENTION_EVERY_MS = 15 * 60_000;
+
+export class Housekeeping {
+  readonly #parts: HousekeepingParts;
+  /** Sessions that may hold what {@linkcode Session.rest} gives back. */
+  #awake = new Set<Session>();
+  #resting: number | undefined;
+  #retaining: number | undefined;
+
+  constructor(parts: HousekeepingParts) {
+    this.#parts = parts;
+  }
+
+  /** Whether no session has done anything for a while. */
+  get at_rest(): boolean {
+    return this.#awake.size === 0;
+  }
+
+  /** The file of a session's ledger anchor. */
+  anchorPath(id: string): string {
+    return join(this.#parts.anchors, `${id}.json`);
+  }
+
+  /** Notes that a session recorded something; `durable` when its journal was flushed. */
+  committed(session: Session, durable: boolean): void {
+    this.#awake.add(session);
+    this.#resting ??= this.#scheduleRest();
+    if (durable) this.#retain(session);
+  }
+
+  /** Has nothing more to do with a session that is taken out. */
+  forget(session: Session): void {
+    this.#awake.delete(session);
+  }
+
+  /** Looks at the journals for their age, now and then from now on. */
+  start(): void {
+    this.#scheduleRetention(0);
+  }
+
+  /** Leaves the sessions as they are from now on. */
+  stop(): void {
+    clearTimeout(this.#resting);
+    clearTimeout(this.#retaining);
+  }
+
+  /** Anchors a session's ledger for a stop; one that rests was anchored when it came to rest. */
+  async anchorAwake(session: Session): Promise<void> {
+    if (this.#awake.has(session)) await this.#anchor(session);
+  }
+
+  #scheduleRest(): number {
+    const timer = setTimeout(async () => {
+      const rested = [...this.#awake].filter((session) => session.rest(REST_MS));
+      for (const session of rested) this.#awake.delete(session);
+      await Promise.all(rested.map((session) => this.#anchor(session)));
+      if (this.#awake.size === 0) this.#parts.onRest();
+      this.#resting = this.#awake.size > 0 ? this.#scheduleRest() : undefined;
+    }, REST_MS);
+    Deno.unrefTimer(timer);
+    return timer;
+  }
+
+  /** Keeps where a session's ledger stands apart from its journal, to hold the two together later. */
+  async #anchor(session: Session): Promise<void> {
+    const path = this.anchorPath(session.id);
+    try {
+      await writeAnchor(path, session.journal, await readAnchor(path));
+    } catch (error) {
+      this.#parts.log.error("a ledger cannot be anchored", { path, error: messageOf(error) });
+    }
+  }
+
+  /** Looks now and then for journals that have grown too old while nothing happened. */
+  #scheduleRetention(after_ms: number): void {
+    this.#retaining = setTimeout(async () => {
+      for (const session of this.#parts.sessions()) await this.#retain(session);
+      this.#scheduleRetention(RETENTION_EVERY_MS);
+    }, after_ms);
+    Deno.unrefTimer(this.#retaining);
+  }
+
+  async #retain(session: Session): Promise<void> {
+    const limits = this.#parts.retention();
+    if (!needsRetention(session.journal, limits)) return;
+    const { log } = this.#parts;
+    const session_id = session.id;
+    const before = session.journal.size;
+    try {
+      if (!(await session.retain(limits))) return;
+      const { size, trimmed_seq } = session.journal;
+      log.info("rewrote a journal's oldest turns", { session_id, before, size, trimmed_seq });
+      if (!this.#awake.has(session)) session.journal.release();
+    } catch (error) {
+      log.error("a journal cannot be trimmed", { session_id, error: messageOf(error) });
+    }
+  }
+}

@@ -1,0 +1,58 @@
+/** Those who follow the logs of tasks. */
+import { FINAL_EVENTS, type TaskLogEntry, type TaskStatus } from "./task.ts";
+
+/** What is followed. */
+export interface Followed {
+  since_seq: number;
+  signal: AbortSignal;
+  /** The lines after that seq, oldest first; throws when there will be no more. */
+  entriesAfter(seq: number): TaskLogEntry[];
+  /** How the task stands. */
+  status(): TaskStatus;
+}
+
+export class Followers {
+  /** Those who wait for the next line of a task's log. */
+  readonly #waiting = new Map<string, Set<() => void>>();
+
+  /** Tells those who follow a task that its log has a new line. */
+  tell(id: string): void {
+    for (const tell of this.#waiting.get(id) ?? []) tell();
+  }
+
+  /** Tells everyone that no line will follow. */
+  tellAll(): void {
+    for (const id of [...this.#waiting.keys()]) this.tell(id);
+  }
+
+  /** The lines of a task's log as they come, up to the one that ends it or the signal. */
+  async *follow(
+    id: string,
+    { since_seq, signal, entriesAfter, status }: Followed,
+  ): AsyncGenerator<TaskLogEntry> {
+    let wake = () => {};
+    const tell = () => wake();
+    const followers = this.#waiting.get(id) ?? new Set();
+    this.#waiting.set(id, followers.add(tell));
+    signal.addEventListener("abort", tell, { once: true });
+    try {
+      for (let seq = since_seq; !signal.aborted;) {
+        // Armed before the log is read, so that no line falls between.
+        const told = new Promise<void>((resolve) => wake = resolve);
+        const entries = entriesAfter(seq);
+        for (const entry of entries) {
+          yield entry;
+          seq = entry.seq;
+          if (FINAL_EVENTS.has(entry.event)) return;
+        }
+        const now = status();
+        if (entries.length === 0 && (now === "completed" || now === "failed")) return;
+        if (entries.length === 0) await told;
+      }
+    } finally {
+      signal.removeEventListener("abort", tell);
+      followers.delete(tell);
+      if (followers.size === 0) this.#waiting.delete(id);
+    }
+  }
+}

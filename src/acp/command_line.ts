@@ -1,4 +1,5 @@
 /** A program with its arguments, as a line for the shell that commands run in. */
+import { shellQuote } from "../platform/shell_quote.ts";
 
 /** What an agent wants to have run. */
 export interface Wanted {
@@ -9,20 +10,14 @@ export interface Wanted {
   cwd?: string;
 }
 
-const PLAIN = /^[\w@%+=:,./-]+$/;
-
 /** The line; where there are no arguments the command is a line already. */
 export function commandLine({ command, args = [], env = [], cwd }: Wanted): string {
-  const where = cwd === undefined || cwd === "" ? "" : `cd ${quote(cwd)} && `;
+  const where = cwd === undefined || cwd === "" ? "" : `cd ${shellQuote(cwd)} && `;
   const variables = env.length === 0
     ? ""
-    : `env ${env.map(({ name, value }) => quote(`${name}=${value}`)).join(" ")} `;
+    : `env ${env.map(({ name, value }) => shellQuote(`${name}=${value}`)).join(" ")} `;
   if (args.length === 0) {
-    return where + (variables === "" ? command : `${variables}sh -c ${quote(command)}`);
+    return where + (variables === "" ? command : `${variables}sh -c ${shellQuote(command)}`);
   }
-  return where + variables + [command, ...args].map(quote).join(" ");
-}
-
-function quote(word: string): string {
-  return PLAIN.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`;
+  return where + variables + [command, ...args].map(shellQuote).join(" ");
 }

@@ -1,8 +1,7 @@
 /** Which agents of the Agent Client Protocol can be a session's mind: `acp/<name>`. */
-import { isAbsolute, join } from "@std/path";
 import type { Env } from "../platform/paths.ts";
+import { which } from "../platform/which.ts";
 
-const PATH_SEPARATOR = Deno.build.os === "windows" ? ";" : ":";
 const PREFIX = "acp/";
 
 /** What may follow `acp/`: no path, so that it is found on the PATH or configured. */
@@ -32,7 +31,7 @@ export function agentProblem(
 ): string | undefined {
   if (!ACP_NAME.test(name)) return `acp/${name}: an agent is named by a program, without its path`;
   const { command } = acpEntry(name, entries);
-  if (onPath(command, env("PATH") ?? "") !== undefined) return undefined;
+  if (which(command, env("PATH")) !== undefined) return undefined;
   return `acp/${name}: there is no program ${command} on the daemon's PATH; ` +
     `[acp.${name}] in daemon.toml may say what to start`;
 }
@@ -41,18 +40,4 @@ export function agentProblem(
 export function acpEntry(name: string, entries: Readonly<Record<string, AcpEntry>>): AcpEntry {
   if (Object.hasOwn(entries, name)) return entries[name];
   return { command: name, args: [], env: [], network: false };
-}
-
-/** Where a program is; undefined when it is nowhere. */
-function onPath(command: string, path: string): string | undefined {
-  const places = isAbsolute(command)
-    ? [command]
-    : path.split(PATH_SEPARATOR).filter(isAbsolute).map((dir) => join(dir, command));
-  return places.find((place) => {
-    try {
-      return Deno.statSync(place).isFile;
-    } catch {
-      return false;
-    }
-  });
 }

@@ -2,6 +2,7 @@
  * Where the model's commands run: under bubblewrap, which shows them the system read-only, the
  * workdir and nothing else of the person's, or as a plain child where there is no bubblewrap.
  */
+import { firstFile, pathDirs } from "../platform/which.ts";
 import { existingDirectory, mounts, personalDirectories } from "./sandbox_mounts.ts";
 import { toolchainsOf } from "./toolchains.ts";
 
@@ -90,7 +91,9 @@ export function programArgv(
 /** The sandbox, or a clause that says why there is none. */
 async function findBubblewrap(environment: Record<string, string>): Promise<Sandbox | string> {
   if (Deno.build.os !== "linux") return "bubblewrap exists on Linux only";
-  const program = firstExisting(searchPath("bwrap", environment.PATH));
+  const program = firstFile(
+    ["/usr/bin", "/usr/local/bin", ...pathDirs(environment.PATH)].map((dir) => `${dir}/bwrap`),
+  );
   if (program === undefined) {
     return "bwrap is not installed (the package is called bubblewrap)";
   }
@@ -241,21 +244,6 @@ async function run({ cmd, args, env }: SandboxArgv): Promise<string | undefined>
 }
 
 function findShell(): string {
-  return firstExisting(["/bin/bash", "/usr/bin/bash", "/run/current-system/sw/bin/bash"]) ??
+  return firstFile(["/bin/bash", "/usr/bin/bash", "/run/current-system/sw/bin/bash"]) ??
     "/bin/sh";
-}
-
-function searchPath(name: string, path = ""): string[] {
-  const directories = path.split(":").filter((directory) => directory.startsWith("/"));
-  return ["/usr/bin", "/usr/local/bin", ...directories].map((directory) => `${directory}/${name}`);
-}
-
-function firstExisting(paths: readonly string[]): string | undefined {
-  return paths.find((path) => {
-    try {
-      return Deno.statSync(path).isFile;
-    } catch {
-      return false;
-    }
-  });
 }

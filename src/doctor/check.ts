@@ -34,12 +34,3 @@ export interface Patient {
 }
 
 export type Check = (patient: Patient) => Finding | Promise<Finding>;
-
-export function exists(path: string): boolean {
-  try {
-    Deno.lstatSync(path);
-    return true;
-  } catch {
-    return false;
-  }
-}

@@ -1,11 +1,11 @@
 /** Checks of what lies on the disk: modes, configuration, journals, free space. */
 import { dirname, join } from "@std/path";
 import { SvcError } from "../platform/errors.ts";
-import { checkPrivate } from "../platform/files.ts";
+import { checkPrivate, exists } from "../platform/files.ts";
 import { readLines } from "../platform/lines.ts";
 import { runProgram } from "../platform/program.ts";
 import { BadRecord, decodeRecord } from "../session/record.ts";
-import { exists, type Finding, type Patient } from "./check.ts";
+import type { Finding, Patient } from "./check.ts";
 
 /** The home, and the owner and mode of every file of ours in it (contract.md section 1). */
 export function files({ paths }: Patient): Finding {
@@ -144,7 +144,7 @@ const FAIL_BYTES = 100 * MIB;
 /** Free space of the home and of the sessions' directories. */
 export async function disk({ paths, index }: Patient): Promise<Finding> {
   const wanted = [paths.home, ...Object.values(index).map(({ workdir }) => workdir)];
-  const there = [...new Set(wanted.map(nearestExisting))];
+  const there = [...new Set(wanted.map(nearestVisible))];
   const said = await runProgram("df", ["-Pk", ...there]);
   return judgeDisk(said === undefined ? [] : parseDf(said.stdout));
 }
@@ -179,7 +179,12 @@ export function judgeDisk(systems: readonly FileSystem[]): Finding {
   return { name, status, message, hint: "journals are written first: free some space" };
 }
 
-function nearestExisting(path: string): string {
-  while (!exists(path) && dirname(path) !== path) path = dirname(path);
-  return path;
+/** A path, or the nearest directory above it that can be seen. */
+function nearestVisible(path: string): string {
+  try {
+    Deno.lstatSync(path);
+    return path;
+  } catch {
+    return dirname(path) === path ? path : nearestVisible(dirname(path));
+  }
 }

@@ -5,6 +5,7 @@ import type { Finding, Patient } from "./check.ts";
 
 const ANSWER_MS = 5_000;
 
+/** Whether the server that tasks are kept on answers. */
 export async function tasks({ config, env }: Patient): Promise<Finding> {
   const name = "tasks";
   if (config?.tasks.engine !== "nats") {

@@ -2,6 +2,7 @@
 import type { CommandResult } from "../agent/command.ts";
 import type { UnitOp, UnitResult } from "../agent/unit/pool.ts";
 import { formatDuration } from "../platform/duration.ts";
+import { shellQuote } from "../platform/shell_quote.ts";
 import type { Check } from "./spec.ts";
 
 /** Runs things in one directory, jailed as the tools of a session there are. */
@@ -98,17 +99,13 @@ export async function examineCheck(
   if (command === undefined) return undefined;
   const look = async (line: string) =>
     await runner.command(line, { timeout_ms: LOOK_TIMEOUT_MS, signal });
-  const read = await look(`"$SHELL" -n -c ${quote(command)}`);
+  const read = await look(`"$SHELL" -n -c ${shellQuote(command)}`);
   if (read.exit_code !== 0) {
     return { kind: "command", passed: false, output: read.output, exit_code: read.exit_code };
   }
   const [word] = command.trim().split(/\s/, 1);
   if (!PROGRAM.test(word)) return undefined;
-  const found = await look(`command -v ${quote(word)}`);
+  const found = await look(`command -v ${shellQuote(word)}`);
   if (found.exit_code === 0) return undefined;
   return { kind: "command", passed: false, output: `${word}: command not found`, exit_code: 127 };
-}
-
-function quote(text: string): string {
-  return `'${text.replaceAll("'", `'\\''`)}'`;
 }

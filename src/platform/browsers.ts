@@ -1,6 +1,7 @@
 /** Where the browsers of Chromium's family are on this machine. */
 import { join } from "@std/path";
 import type { Env } from "./paths.ts";
+import { firstFile, pathDirs } from "./which.ts";
 
 /** Names on the PATH, in the order of preference. */
 const NAMES = [
@@ -25,13 +26,7 @@ const USUAL_DIRS = ["/usr/bin", "/usr/local/bin", "/snap/bin"];
 /** A browser's program: where `SVC_CHROMIUM` says, else on the PATH, else in a usual place. */
 export function findBrowser(env: Env, os = Deno.build.os): string | undefined {
   const told = env("SVC_CHROMIUM");
-  return (told === undefined ? browserPlaces(env, os) : [told]).find((path) => {
-    try {
-      return Deno.statSync(path).isFile;
-    } catch {
-      return false;
-    }
-  });
+  return firstFile(told === undefined ? browserPlaces(env, os) : [told]);
 }
 
 /** Where it is looked for, best first. */
@@ -42,8 +37,7 @@ export function browserPlaces(env: Env, os: typeof Deno.build.os): string[] {
       roots.filter((root) => root !== undefined).map((root) => [root, ...app].join("\\"))
     );
   }
-  const on_path = (env("PATH") ?? "").split(":").filter((dir) => dir.startsWith("/"));
-  const dirs = [...new Set([...on_path, ...USUAL_DIRS])];
+  const dirs = [...new Set([...pathDirs(env("PATH")), ...USUAL_DIRS])];
   const programs = NAMES.flatMap((name) => dirs.map((dir) => join(dir, name)));
   if (os !== "darwin") return programs;
   const apps = MAC_APPS.map((name) => `/Applications/${name}.app/Contents/MacOS/${name}`);

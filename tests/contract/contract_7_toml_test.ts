@@ -2,13 +2,13 @@ import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import { join } from "@std/path";
 import { shellTarget, writePolicy } from "../support/hire.ts";
 import { has_nats, NatsServer, natsToml } from "../support/nats.ts";
+import { hasProgram } from "../support/programs.ts";
 import { publishFor, testSigner, updateToml } from "../support/releases.ts";
 import { Place } from "../support/svc.ts";
 import { startOpenAiServer } from "../support/model_servers.ts";
 import type { Json } from "./client.ts";
 import { assertRpcError, connect, of, refused } from "./contract_kit.ts";
 import { row } from "./row.ts";
-import { hasProgram } from "./shared.ts";
 
 function section7(name: string, fn: () => void | Promise<void>, options?: { ignore?: boolean }) {
   row("contract", "7 daemon.toml", name, fn, options);

@@ -1,8 +1,8 @@
 /** What the rows of contract.md share: one daemon a file, and clients that add nothing of their own. */
 import { assert, assertEquals } from "@std/assert";
 import { join } from "@std/path";
-import { TextLineStream } from "@std/streams";
-import { can_run_svc, Place, svcCommand } from "../support/svc.ts";
+import { firstLine } from "../support/processes.ts";
+import { can_run_svc, Place, spawnSvc, svcCommand } from "../support/svc.ts";
 import {
   type Json,
   type JsonRpc,
@@ -35,21 +35,9 @@ export class Shared implements At {
     Deno.test.beforeAll(async () => {
       this.place = new Place();
       if (toml !== "") this.place.configure(toml);
-      const [program, first] = svcCommand();
-      this.#child = new Deno.Command(program, {
-        args: [...first, "serve", "--emit-port-stdout"],
-        env: this.place.env,
-        clearEnv: true,
-        cwd: "/",
-        stdout: "piped",
-        stderr: "null",
-      }).spawn();
-      const lines = this.#child.stdout.pipeThrough(new TextDecoderStream())
-        .pipeThrough(new TextLineStream());
-      for await (const line of lines) {
-        Object.assign(this, JSON.parse(line));
-        break;
-      }
+      this.#child = spawnSvc(this.place, ["serve", "--emit-port-stdout"], { stderr: "null" });
+      Object.assign(this, JSON.parse(await firstLine(this.#child)));
+      await this.#child.stdout.cancel();
       assert(this.port > 0, "svc serve did not start");
     });
     Deno.test.afterAll(async () => {

@@ -1,8 +1,9 @@
 /** product.md, Endpoints: the compatibility aliases of the command line; Versioning rule 6. */
 import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
-import { Place } from "../support/svc.ts";
+import { firstLine } from "../support/processes.ts";
+import { Place, spawnSvc } from "../support/svc.ts";
 import { row } from "./row.ts";
-import { firstLine, ownHome, Shared, spawnSvc } from "./shared.ts";
+import { ownHome, Shared } from "./shared.ts";
 
 const shared = new Shared();
 const SECTION = "Compatibility aliases";

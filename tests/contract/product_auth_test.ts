@@ -1,10 +1,11 @@
 /** product.md, Authentication, surface A: HTTP and the local socket. */
 import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
 import { join } from "@std/path";
+import { hasProgram } from "../support/programs.ts";
 import { rawHttp } from "../support/raw.ts";
 import { can_run_svc, Place } from "../support/svc.ts";
 import { row } from "./row.ts";
-import { exists, hasProgram, http, mode, Shared } from "./shared.ts";
+import { exists, http, mode, Shared } from "./shared.ts";
 
 const shared = new Shared();
 const SECTION = "Authentication";

@@ -2,11 +2,12 @@
 import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
 import { join } from "@std/path";
 import { Hire } from "../support/hire.ts";
+import { firstLine } from "../support/processes.ts";
 import { publishFor, scriptBinary } from "../support/releases.ts";
-import { gone, Place, tests_binary } from "../support/svc.ts";
+import { gone, Place, spawnSvc, tests_binary } from "../support/svc.ts";
 import { can_run_systemd, UserSystemd } from "../support/systemd.ts";
 import { row } from "./row.ts";
-import { createSession, firstLine, http, Shared, spawnSvc } from "./shared.ts";
+import { createSession, http, Shared } from "./shared.ts";
 
 const shared = new Shared();
 const SECTION = "Command line";

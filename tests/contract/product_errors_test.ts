@@ -3,9 +3,9 @@ import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/as
 import { join } from "@std/path";
 import { delay } from "@std/async";
 import { rawHttp } from "../support/raw.ts";
-import { Place } from "../support/svc.ts";
+import { Place, spawnSvc } from "../support/svc.ts";
 import { row } from "./row.ts";
-import { eventually, exists, http, journalPath, readJournal, Shared, spawnSvc } from "./shared.ts";
+import { eventually, exists, http, journalPath, readJournal, Shared } from "./shared.ts";
 
 const shared = new Shared();
 const ERRORS = "Errors";

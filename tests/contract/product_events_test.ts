@@ -1,9 +1,10 @@
 /** product.md, Events: what is emitted when, and how it is delivered. */
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
-import { Place } from "../support/svc.ts";
+import { firstLine } from "../support/processes.ts";
+import { Place, spawnSvc } from "../support/svc.ts";
 import { SseReader, WsClient } from "./client.ts";
 import { row } from "./row.ts";
-import { firstLine, journalPath, readJournal, Shared, spawnSvc } from "./shared.ts";
+import { journalPath, readJournal, Shared } from "./shared.ts";
 
 const shared = new Shared();
 const SECTION = "Events";

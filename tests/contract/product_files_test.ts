@@ -1,6 +1,7 @@
 /** product.md, Resources: Daemon-level files; the tool-protocol catalog as far as its verbs exist. */
 import { assert, assertEquals, assertNotEquals, assertStringIncludes } from "@std/assert";
 import { join } from "@std/path";
+import { hasProgram } from "../support/programs.ts";
 import { Place } from "../support/svc.ts";
 import { SocketClient } from "./client.ts";
 import { row } from "./row.ts";
@@ -8,7 +9,6 @@ import {
   createSession,
   eventually,
   exists,
-  hasProgram,
   isTimestamp,
   journalPath,
   mode,

@@ -1,9 +1,10 @@
 /** product.md, Resources: Session journal; Limits: journal retention. */
 import { assert, assertEquals, assertGreater, assertStringIncludes } from "@std/assert";
+import { hasProgram } from "../support/programs.ts";
 import { type Daemon, Place } from "../support/svc.ts";
 import { SocketClient } from "./client.ts";
 import { row } from "./row.ts";
-import { eventually, hasProgram, http, journalPath, readJournal, Shared } from "./shared.ts";
+import { eventually, http, journalPath, readJournal, Shared } from "./shared.ts";
 import { traced } from "./trace.ts";
 
 const shared = new Shared();

@@ -5,11 +5,12 @@ import { join } from "@std/path";
 import { findDaemon, letGo } from "../../src/client/daemon_handle.ts";
 import { Browser } from "../support/browser.ts";
 import { sidecarAt } from "../support/desktop.ts";
-import { Place } from "../support/svc.ts";
+import { firstLine } from "../support/processes.ts";
+import { Place, spawnSvc } from "../support/svc.ts";
 import { appBuilt, no_browser } from "../support/web.ts";
 import { WsClient } from "./client.ts";
 import { row } from "./row.ts";
-import { firstLine, Shared, spawnSvc } from "./shared.ts";
+import { Shared } from "./shared.ts";
 
 const shared = new Shared();
 const SECTION = "Desktop sidecar discovery";

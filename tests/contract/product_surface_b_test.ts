@@ -2,10 +2,11 @@
 import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
 import { join } from "@std/path";
 import { Hire, SharedHire, shellTarget, TOKENS, writePolicy } from "../support/hire.ts";
+import { firstLine } from "../support/processes.ts";
 import { heronPage, Site } from "../support/site.ts";
-import { gone, Place } from "../support/svc.ts";
+import { gone, Place, spawnSvc } from "../support/svc.ts";
 import { row } from "./row.ts";
-import { eventually, exists, firstLine, isTimestamp, ownHome, spawnSvc } from "./shared.ts";
+import { eventually, exists, isTimestamp, ownHome } from "./shared.ts";
 
 const COMMAND = "svc agent-serve";
 const CAPABILITIES = "Capabilities record";

@@ -1,7 +1,8 @@
 /** What the rows of product.md have in common: a daemon for a whole file, and requests by hand. */
 import { join } from "@std/path";
 import { delay } from "@std/async";
-import { can_run_svc, Daemon, Place, svcCommand } from "../support/svc.ts";
+import { firstLine } from "../support/processes.ts";
+import { can_run_svc, Daemon, Place, spawnSvc } from "../support/svc.ts";
 import { type Json, SocketClient } from "./client.ts";
 
 /** A daemon that the rows of one file share. */
@@ -151,47 +152,8 @@ export function ownHome(place: Place): string {
   return place.env.HOME = place.mkdir("user");
 }
 
-/** Whether a program is there to be used by a row. */
-export function hasProgram(name: string): boolean {
-  if (!can_run_svc) return false;
-  const dirs = (Deno.env.get("PATH") ?? "").split(":");
-  return dirs.some((dir) => exists(join(dir, name)));
-}
-
 /** A daemon whose log nobody reads: what it says during a row would count as the row's own. */
 async function quietDaemon(place: Place): Promise<Daemon> {
-  const child = spawnSvc(place, ["serve", "--emit-port-stdout"], "null");
+  const child = spawnSvc(place, ["serve", "--emit-port-stdout"], { stderr: "null" });
   return new Daemon(child, Promise.resolve(""), JSON.parse(await firstLine(child)));
-}
-
-/** A process of `svc` without a standard input; the caller ends it. */
-export function spawnSvc(
-  place: Place,
-  args: string[],
-  stderr: "piped" | "null" = "piped",
-): Deno.ChildProcess {
-  const [program, first] = svcCommand();
-  return new Deno.Command(program, {
-    args: [...first, ...args],
-    env: place.env,
-    clearEnv: true,
-    cwd: "/",
-    stdin: "null",
-    stdout: "piped",
-    stderr,
-  }).spawn();
-}
-
-/** The first line that a process prints; the rest stays to be read. */
-export async function firstLine(child: Deno.ChildProcess): Promise<string> {
-  const reader = child.stdout.getReader();
-  const decoder = new TextDecoder();
-  let text = "";
-  while (!text.includes("\n")) {
-    const { value, done } = await reader.read();
-    if (done) break;
-    text += decoder.decode(value, { stream: true });
-  }
-  reader.releaseLock();
-  return text.split("\n")[0];
 }

@@ -2,25 +2,15 @@
 import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
 import { fromFileUrl, join } from "@std/path";
 import type { EventParams } from "../../src/client/rpc.ts";
+import { programPath } from "../support/programs.ts";
 import { processesWith, until } from "../support/scripted.ts";
 import { can_run_svc, type Daemon, Place, type TestClient } from "../support/svc.ts";
 
 const MAIN = fromFileUrl(new URL("../support/acp_agent_main.ts", import.meta.url));
-const node = programOf("node");
+const node = programPath("node");
 const ignore = !can_run_svc || Deno.build.os === "windows" || node === undefined;
 /** What only the sandbox keeps an agent from. */
-const no_jail = ignore || Deno.build.os !== "linux" || programOf("bwrap") === undefined;
-
-function programOf(name: string): string | undefined {
-  if (!can_run_svc) return undefined;
-  return (Deno.env.get("PATH") ?? "").split(":").map((dir) => join(dir, name)).find((path) => {
-    try {
-      return Deno.statSync(path).isFile;
-    } catch {
-      return false;
-    }
-  });
-}
+const no_jail = ignore || Deno.build.os !== "linux" || programPath("bwrap") === undefined;
 
 /** A daemon with the agent, and one session that it is the mind of. */
 class Hosting implements AsyncDisposable {

@@ -2,7 +2,7 @@
 import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
 import { join } from "@std/path";
 import { chromiumPath } from "../support/browser.ts";
-import { Hire, writePolicy } from "../support/hire.ts";
+import { Hire, SharedHire, writePolicy } from "../support/hire.ts";
 import { type Scripted, scriptSteps, startOpenAiServer } from "../support/model_servers.ts";
 import { heronPage, html, Site } from "../support/site.ts";
 import { can_run_svc, Place } from "../support/svc.ts";
@@ -10,13 +10,9 @@ import { can_run_svc, Place } from "../support/svc.ts";
 // deno-lint-ignore no-explicit-any -- tests look at what they expect
 type Json = any;
 
-let place: Place;
-let hire: Hire;
 let repo: string;
 
-Deno.test.beforeAll(async () => {
-  if (!can_run_svc) return;
-  place = new Place();
+const shared = new SharedHire((place) => {
   repo = makeRepo(place);
   const dir = place.mkdir("deploy");
   const server = deployTarget(dir);
@@ -28,16 +24,8 @@ Deno.test.beforeAll(async () => {
     ],
   });
   place.configure(`[tasks]\nworkdirs = [${JSON.stringify(repo)}]\n`);
-  hire = await Hire.serve(place, {
-    args: ["--allow-private"],
-    env: { DEPLOY_KEY: "the-key-of-the-deployment" },
-  });
-});
-Deno.test.afterAll(async () => {
-  await hire?.kill();
-  if (place !== undefined) stopDeployed(join(place.dir, "deploy"));
-  await place?.[Symbol.asyncDispose]();
-});
+  return () => stopDeployed(dir);
+}, { args: ["--allow-private"], env: { DEPLOY_KEY: "the-key-of-the-deployment" } });
 
 function test(name: string, fn: () => Promise<void>, ignore = false): void {
   Deno.test({ name, ignore: !can_run_svc || ignore, fn });
@@ -51,7 +39,7 @@ function research(urls: string[], more: Json = {}): Json {
 
 test("research quotes its sources, and reads each of them again to find the quotes", async () => {
   await using site = new Site((url) => url.pathname === "/" ? heronPage() : undefined);
-  const record = await hire.task(research([`${site.origin}/`], { effort: "minimal" }));
+  const record = await shared.hire.task(research([`${site.origin}/`], { effort: "minimal" }));
   assertEquals(record.status, "completed", record.error);
   assertStringIncludes(record.summary, "It eats fish, frogs and now and then a young water bird");
   assertStringIncludes(record.summary, `${site.origin}/`);
@@ -66,7 +54,7 @@ test("a quote that is gone when the source is read again fails the task", async 
     if (pathname !== "/") return undefined;
     return ++reads === 1 ? heronPage() : html("<p>This page is being rebuilt, come back soon.</p>");
   });
-  const record = await hire.task(research([`${site.origin}/`]));
+  const record = await shared.hire.task(research([`${site.origin}/`]));
   assertEquals([record.status, record.summary], ["failed", undefined]);
   assertMatch(record.error, /^not met: the quote of claim 1 is in its source: .* is no longer in/);
 });
@@ -82,7 +70,7 @@ test("redirects are followed; robots.txt is obeyed; what cannot be read is named
     }
     return undefined;
   });
-  const one = async (path: string) => await hire.task(research([`${site.origin}${path}`]));
+  const one = async (path: string) => await shared.hire.task(research([`${site.origin}${path}`]));
   assertEquals((await one("/old")).status, "completed");
   const reasons: [string, string][] = [
     ["/secret", "its robots.txt asks not to read it"],
@@ -112,7 +100,7 @@ test("broken HTML, a page of 5 MB and one that never ends are dealt with", async
   });
   const [broken, large, endless] = await Promise.all(
     ["/broken", "/large", "/endless"].map((path) =>
-      hire.task(research([`${site.origin}${path}`], { effort: "minimal" }))
+      shared.hire.task(research([`${site.origin}${path}`], { effort: "minimal" }))
     ),
   );
   assertEquals(broken.status, "completed", broken.error);
@@ -127,15 +115,15 @@ test("files of a workdir that the operator offers are sources; others are refuse
     "A heron eats about half a kilo of fish a day.\n",
   );
   const extra = { workdir: repo, files: ["notes.txt"] };
-  const record = await hire.task({ task_type: "research", query: "heron fish", extra });
+  const record = await shared.hire.task({ task_type: "research", query: "heron fish", extra });
   assertEquals(record.status, "completed", record.error);
   assertStringIncludes(record.summary, "half a kilo of fish");
   const outside = { workdir: repo, files: ["../home/daemon.toml"] };
-  const { error } = await hire.task({ task_type: "research", query: "x", extra: outside });
+  const { error } = await shared.hire.task({ task_type: "research", query: "x", extra: outside });
   assertStringIncludes(error, "can be read");
-  for (const workdir of [place.dir, "/etc", "/no/such/place"]) {
+  for (const workdir of [shared.place.dir, "/etc", "/no/such/place"]) {
     const body = { task_type: "research", query: "x", extra: { workdir, files: ["passwd"] } };
-    const { status, json } = await hire.request("POST", "/api/task", { body });
+    const { status, json } = await shared.hire.request("POST", "/api/task", { body });
     assertEquals([status, json.error.message], [403, `${workdir} is not offered for hire`]);
   }
   Deno.removeSync(join(repo, "notes.txt"));
@@ -209,7 +197,7 @@ test("browser: fills, clicks, waits, sees what scripts made; screenshot and PDF"
        </script>`,
     )
   );
-  const record = await hire.task({
+  const record = await shared.hire.task({
     task_type: "browser",
     query: "say hello",
     effort: "minimal",
@@ -230,7 +218,7 @@ test("browser: fills, clicks, waits, sees what scripts made; screenshot and PDF"
   const names = record.artifacts.map(({ name }: Json) => name);
   assertEquals(names.sort(), ["links.json", "page.pdf", "page.txt", "screenshot.png"]);
   const links = record.artifacts.find(({ name }: Json) => name === "links.json");
-  const { json } = await hire.request("GET", links.url);
+  const { json } = await shared.hire.request("GET", links.url);
   assertEquals(json, [{ text: "Next page", href: `${site.origin}/next` }]);
   assertEquals(leftovers(), []);
 }, without_chromium);
@@ -242,12 +230,12 @@ test(
       pathname === "/"
         ? html("<p>Nothing here")
         : pathname === "/own"
-        ? Response.redirect(`http://127.0.0.1:${hire.daemon_port}/v1/discover`)
+        ? Response.redirect(`http://127.0.0.1:${shared.hire.daemon_port}/v1/discover`)
         : undefined
     );
     const look = async (path: string, extra: Json = {}) => {
       const url = `${site.origin}${path}`;
-      return await hire.task({
+      return await shared.hire.task({
         task_type: "browser",
         query: "look",
         effort: "minimal",
@@ -270,10 +258,10 @@ test(
 test("browser: a cancelled task leaves no process and no profile", async () => {
   await using site = new Site((url) => url.pathname === "/" ? html("<p>hi") : undefined);
   const extra = { url: `${site.origin}/`, actions: [{ type: "wait", ms: 60_000 }] };
-  const id = await hire.queue({ task_type: "browser", query: "wait", extra });
+  const id = await shared.hire.queue({ task_type: "browser", query: "wait", extra });
   await noteOf(id, "action 1 of 1");
   assert(leftovers().length > 0);
-  await hire.request("POST", `/api/task/${id}/cancel`);
+  await shared.hire.request("POST", `/api/task/${id}/cancel`);
   assertEquals(leftovers(), []);
 }, without_chromium);
 
@@ -302,7 +290,7 @@ test("browser without Chromium reads over HTTP, and says what it cannot do", asy
 
 /** Processes of the daemon's Chromiums, and their profiles. */
 function leftovers(): string[] {
-  const tmp = join(place.dir, "tmp");
+  const tmp = join(shared.place.dir, "tmp");
   const { stdout } = new Deno.Command("ps", { args: ["-eo", "args"] }).outputSync();
   const processes = new TextDecoder().decode(stdout).split("\n")
     .filter((line) => line.includes(`--user-data-dir=${tmp}/`));
@@ -313,7 +301,7 @@ function leftovers(): string[] {
 }
 
 async function noteOf(id: string, text: string): Promise<void> {
-  const response = await fetch(`${hire.url}/api/task/${id}/events`, {
+  const response = await fetch(`${shared.hire.url}/api/task/${id}/events`, {
     headers: { "x-svc-bearer": "token-of-the-first-hirer" },
   });
   const reader = response.body!.pipeThrough(new TextDecoderStream()).getReader();
@@ -328,7 +316,7 @@ const COMMIT = "3f9c2d7a1b";
 
 test("deploy runs the command, and sees that the server is well and at its commit", async () => {
   const extra = { target: "server", expected_commit: COMMIT };
-  const record = await hire.task({
+  const record = await shared.hire.task({
     task_type: "deploy",
     query: "deploy",
     effort: "minimal",
@@ -337,35 +325,39 @@ test("deploy runs the command, and sees that the server is well and at its commi
   assertEquals(record.status, "completed", record.error);
   assertEquals(record.verification.length, 3);
   assertStringIncludes(record.verification[2].evidence, COMMIT);
-  const log = await hire.request("GET", record.artifacts[0].url);
+  const log = await shared.hire.request("GET", record.artifacts[0].url);
   assertStringIncludes(log.text, "started the server");
 });
 
 test("deploy: a server that is not well, or at another commit, fails the task", async () => {
   const sick = { target: "sick" };
-  const { status, error } = await hire.task({ task_type: "deploy", query: "deploy", extra: sick });
+  const { status, error } = await shared.hire.task({
+    task_type: "deploy",
+    query: "deploy",
+    extra: sick,
+  });
   assertEquals(status, "failed");
   assertMatch(error, /is well: HTTP 500 after 300ms/);
 });
 
 test("deploy: a dry run runs nothing; secrets do not show", async () => {
   const extra = { target: "server", dry_run: true };
-  const dry = await hire.task({ task_type: "deploy", query: "deploy", extra });
+  const dry = await shared.hire.task({ task_type: "deploy", query: "deploy", extra });
   assertEquals(dry.status, "completed");
   assertStringIncludes(dry.summary, "Nothing was run");
-  const record = await hire.task({
+  const record = await shared.hire.task({
     task_type: "deploy",
     query: "deploy",
     extra: { target: "secret" },
   });
-  const log = await hire.request("GET", record.artifacts[0].url);
+  const log = await shared.hire.request("GET", record.artifacts[0].url);
   assertStringIncludes(log.text, "key is ***");
   const body = {
     task_type: "deploy",
     query: "x",
     extra: { target: "server", expected_commit: "; rm" },
   };
-  assertEquals((await hire.request("POST", "/api/task", { body })).status, 400);
+  assertEquals((await shared.hire.request("POST", "/api/task", { body })).status, 400);
 });
 
 /** A small real server, started by a command that ends. */
@@ -498,13 +490,13 @@ test("code: a private address is not cloned from, and the session is an untruste
   const extra = { repo: "http://127.0.0.1:9/x.git", model: "builtin/toolbelt" };
   const { error } = await strict.task({ task_type: "code", query: "ls", extra });
   assertStringIncludes(error, "127.0.0.1 is not a public address");
-  const id = await hire.queue({
+  const id = await shared.hire.queue({
     task_type: "code",
     description: "ls",
     extra: { workdir: repo, model: "builtin/toolbelt" },
   });
-  await hire.events(id);
-  const { stdout } = await place.svc(["ctl", "sessions", "list", "--all", "--json"]);
+  await shared.hire.events(id);
+  const { stdout } = await shared.place.svc(["ctl", "sessions", "list", "--all", "--json"]);
   const session = JSON.parse(stdout).sessions.find(({ title }: Json) => title === `task ${id}`);
   assertEquals([session.trust, session.state, session.budget_usd], ["untrusted", "ended", 5]);
 });

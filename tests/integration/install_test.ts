@@ -1,6 +1,7 @@
 /** install/install.sh, by the shells that are here, against releases that hold a script. */
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import { fromFileUrl, join } from "@std/path";
+import { programPath } from "../support/programs.ts";
 import {
   flipped,
   makeRelease,
@@ -15,14 +16,7 @@ const source = fromFileUrl(new URL("../../install/install.sh", import.meta.url))
 const ignore = !can_run_svc || tests_binary || Deno.build.os === "windows";
 const ARCHIVE = `svc-${Deno.build.target}.tar.gz`;
 
-function pathOf(program: string): string | undefined {
-  const { success, stdout } = new Deno.Command("sh", {
-    args: ["-c", `command -v ${program}`],
-  }).outputSync();
-  return success ? new TextDecoder().decode(stdout).trim() : undefined;
-}
-
-const SHELLS = ignore ? [] : ["dash", "bash", "busybox"].filter((shell) => pathOf(shell));
+const SHELLS = ignore ? [] : ["dash", "bash", "busybox"].filter((shell) => programPath(shell));
 /** What the script may use of a system. */
 const TOOLS =
   "sh uname mktemp mkdir chmod mv ln cp rm rmdir cat sync sleep grep ls sysctl tar gzip";
@@ -53,7 +47,7 @@ class Machine implements AsyncDisposable {
     Deno.mkdirSync(dir, { recursive: true });
     for (const { name } of Deno.readDirSync(dir)) Deno.removeSync(join(dir, name));
     for (const program of programs.split(" ")) {
-      const path = pathOf(program);
+      const path = programPath(program);
       if (path !== undefined) Deno.symlinkSync(path, join(dir, program));
     }
   }
@@ -68,7 +62,7 @@ class Machine implements AsyncDisposable {
     } = {},
   ) {
     const first = shell === "busybox" ? ["sh"] : [];
-    const child = new Deno.Command(pathOf(shell)!, {
+    const child = new Deno.Command(programPath(shell)!, {
       args: [...first, ...(stdin === undefined ? [this.script] : ["-s", "--"]), ...args],
       env: { HOME: this.home, SHELL: "/bin/bash", PATH: join(this.home, "path"), ...env },
       clearEnv: true,
@@ -253,7 +247,7 @@ const REFUSED: Refused[] = [
 for (const { name, tools, args = [], wrong, env, code = 1, says } of REFUSED) {
   Deno.test({
     name: `install.sh refuses ${name}, and puts nothing in place`,
-    ignore: ignore || (tools?.includes("ssh-keygen") && pathOf("ssh-keygen") === undefined),
+    ignore: ignore || (tools?.includes("ssh-keygen") && programPath("ssh-keygen") === undefined),
     async fn() {
       await using it = await Machine.make();
       if (tools !== undefined) it.provide(`${TOOLS} ${tools}`);
@@ -268,7 +262,7 @@ for (const { name, tools, args = [], wrong, env, code = 1, says } of REFUSED) {
 Deno.test({
   name:
     "install.sh does with ssh-keygen for openssl and with wget for curl, and without both if told",
-  ignore: ignore || !pathOf("wget") || !pathOf("ssh-keygen"),
+  ignore: ignore || !programPath("wget") || !programPath("ssh-keygen"),
   async fn() {
     await using it = await Machine.make();
     it.provide(`${TOOLS} ${HASHES} ssh-keygen wget`);
@@ -295,7 +289,7 @@ Deno.test({
 
 Deno.test({
   name: "shellcheck has nothing against install.sh",
-  ignore: ignore || pathOf("shellcheck") === undefined,
+  ignore: ignore || programPath("shellcheck") === undefined,
   async fn() {
     const { success, stdout } = await new Deno.Command("shellcheck", {
       args: ["--shell=sh", source],

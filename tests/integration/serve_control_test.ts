@@ -7,7 +7,7 @@ import {
 } from "@std/assert";
 import { toText } from "@std/streams";
 import { takeServiceManager } from "../support/service_manager.ts";
-import { can_run_svc, gone, Place, svcCommand } from "../support/svc.ts";
+import { can_run_svc, gone, Place, spawnSvc } from "../support/svc.ts";
 
 const ignore = !can_run_svc;
 
@@ -84,15 +84,7 @@ Deno.test({
     // The daemon lets this come to its end before it stops.
     await client.rpc.call("session.send", { session_id: id, text: "run sleep 25" });
     await client.wait(({ type }) => type === "session.tool_started");
-    const [program, first] = svcCommand();
-    const child = new Deno.Command(program, {
-      args: [...first, "serve", "restart"],
-      env: place.env,
-      clearEnv: true,
-      stdin: "null",
-      stdout: "piped",
-      stderr: "piped",
-    }).spawn();
+    const child = spawnSvc(place, ["serve", "restart"]);
     let said = "";
     for await (const text of child.stderr.pipeThrough(new TextDecoderStream())) {
       said += text;
@@ -120,15 +112,7 @@ Deno.test({
     );
     assertEquals((await place.svc(["daemon", "strat"])).code, 2);
 
-    const [program, first] = svcCommand();
-    const child = new Deno.Command(program, {
-      args: [...first, "daemon", "start", "--addr", "127.0.0.1:0"],
-      env: place.env,
-      clearEnv: true,
-      stdin: "null",
-      stdout: "piped",
-      stderr: "piped",
-    }).spawn();
+    const child = spawnSvc(place, ["daemon", "start", "--addr", "127.0.0.1:0"]);
     const reader = child.stdout.getReader();
     const { value } = await reader.read();
     reader.releaseLock();

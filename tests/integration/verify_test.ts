@@ -7,8 +7,8 @@ import {
 } from "@std/assert";
 import { delay } from "@std/async";
 import { join } from "@std/path";
-import { hasProgram } from "../contract/shared.ts";
 import { McpClient } from "../support/mcp.ts";
+import { hasProgram } from "../support/programs.ts";
 import { can_run_svc, gone, Place } from "../support/svc.ts";
 
 const ignore = !can_run_svc;

@@ -3,6 +3,7 @@
  * the soak alone, which ends them when it has looked at what they did.
  */
 import { toText } from "@std/streams";
+import { firstLine } from "../support/processes.ts";
 import { Daemon, type Place, svcCommand } from "../support/svc.ts";
 
 /** A child that ends with what holds it. */
@@ -26,7 +27,7 @@ export async function startModel(): Promise<Model> {
     stdout: "piped",
     detached: true,
   }).spawn();
-  const { url } = await firstLine(child);
+  const { url } = JSON.parse(await firstLine(child));
   return {
     url,
     async [Symbol.asyncDispose]() {
@@ -53,18 +54,5 @@ export async function startDaemon(place: Place): Promise<Daemon> {
   const listening = await firstLine(child).catch(async () => {
     throw new Error(`svc serve did not start: ${await text}`);
   });
-  return new Daemon(child, text, listening);
-}
-
-// deno-lint-ignore no-explicit-any -- each program prints its own
-async function firstLine(child: Deno.ChildProcess): Promise<any> {
-  const reader = child.stdout.pipeThrough(new TextDecoderStream()).getReader();
-  let text = "";
-  while (!text.includes("\n")) {
-    const { value, done } = await reader.read();
-    if (done) throw new Error("it ended before it was ready");
-    text += value;
-  }
-  reader.releaseLock();
-  return JSON.parse(text);
+  return new Daemon(child, text, JSON.parse(listening));
 }

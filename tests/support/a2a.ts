@@ -83,6 +83,7 @@ export function toSend(
   };
 }
 
+/** A part of a message, of any kind. */
 export function newPart(content: Part["content"]): Part {
   return { content, metadata: undefined, filename: "", mediaType: "" };
 }

@@ -9,7 +9,7 @@ import {
 } from "@agentclientprotocol/sdk";
 import { toText } from "@std/streams";
 import { until } from "./scripted.ts";
-import { type Place, svcCommand } from "./svc.ts";
+import { type Place, spawnSvc } from "./svc.ts";
 
 /** What the person at the editor answers. */
 export type Choice = (asked: RequestPermissionRequest) => string | Promise<string>;
@@ -34,16 +34,7 @@ export class Editor implements AsyncDisposable {
   readonly #written: Promise<void>;
 
   constructor(place: Place, { args = [], choose = () => "deny" }: EditorOptions = {}) {
-    const [command, first] = svcCommand();
-    this.child = new Deno.Command(command, {
-      args: [...first, "acp", ...args],
-      env: place.env,
-      clearEnv: true,
-      cwd: "/",
-      stdin: "piped",
-      stdout: "piped",
-      stderr: "piped",
-    }).spawn();
+    this.child = spawnSvc(place, ["acp", ...args], { stdin: "piped" });
     this.#said = toText(this.child.stderr);
     const { readable, writable } = new TransformStream<Uint8Array<ArrayBuffer>>();
     const { signal } = this.#leave;

@@ -4,6 +4,7 @@ import { join } from "@std/path";
 import { type DaemonHandle, startSidecar } from "../../src/client/daemon_handle.ts";
 import { chromiumPath } from "./browser.ts";
 import { granted } from "./permissions.ts";
+import { firstLine } from "./processes.ts";
 import { processesWith, until } from "./scripted.ts";
 import { can_run_svc, type Place, svcCommand } from "./svc.ts";
 
@@ -50,15 +51,9 @@ export class Display implements AsyncDisposable {
       stderr: "null",
     }).spawn();
     // It chooses a free number, and says which when it is ready.
-    const reader = child.stdout.pipeThrough(new TextDecoderStream()).getReader();
-    let number = "";
-    while (!number.includes("\n")) {
-      const { value, done } = await reader.read();
-      if (done) throw new Error("Xvfb did not start");
-      number += value;
-    }
-    await reader.cancel();
-    return new Display(child, `:${number.trim()}`);
+    const number = await firstLine(child);
+    await child.stdout.cancel();
+    return new Display(child, `:${number}`);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -1,6 +1,7 @@
 /** A daemon that takes tasks for hire, and a client that hires it. */
 import { join } from "@std/path";
 import { TextLineStream, toText } from "@std/streams";
+import { endProcess } from "./processes.ts";
 import { can_run_svc, Place, svcCommand } from "./svc.ts";
 
 // deno-lint-ignore no-explicit-any -- tests look at what they expect
@@ -171,12 +172,7 @@ export class Hire implements AsyncDisposable {
   }
 
   async #end(signal: Deno.Signal): Promise<Deno.CommandStatus> {
-    try {
-      this.#child.kill(signal);
-    } catch {
-      // It has ended already.
-    }
-    const status = await this.#child.status;
+    const status = await endProcess(this.#child, signal);
     await Promise.all([this.log, this.#drained]);
     return status;
   }
@@ -194,17 +190,20 @@ export class SharedHire {
   /**
    * Starts it before the file's first test and ends it after the last.
    *
-   * @param prepare puts into the place what the daemon is to find.
+   * @param prepare puts into the place what the daemon is to find; returns what takes away what the
+   * daemon has left running, if there is such.
    */
-  constructor(prepare: (place: Place) => void, options: HireServeOptions) {
+  constructor(prepare: (place: Place) => void | (() => void), options: HireServeOptions) {
+    let cleanUp: void | (() => void);
     Deno.test.beforeAll(async () => {
       if (!can_run_svc) return;
       this.#place = new Place();
-      prepare(this.#place);
+      cleanUp = prepare(this.#place);
       this.#hire = await Hire.serve(this.#place, options);
     });
     Deno.test.afterAll(async () => {
       await this.#hire?.kill();
+      cleanUp?.();
       await this.#place?.[Symbol.asyncDispose]();
     });
   }

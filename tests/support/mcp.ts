@@ -12,7 +12,7 @@ import {
 } from "@modelcontextprotocol/sdk/types.js";
 import { TextLineStream, toText } from "@std/streams";
 import type { Place } from "./svc.ts";
-import { svcCommand } from "./svc.ts";
+import { spawnSvc } from "./svc.ts";
 
 // deno-lint-ignore no-explicit-any -- tests look at what they expect
 type Json = any;
@@ -38,16 +38,7 @@ export class McpProcess implements Transport {
   onerror?: (error: Error) => void;
 
   constructor(place: Place, args: string[] = []) {
-    const [program, first] = svcCommand();
-    this.#child = new Deno.Command(program, {
-      args: [...first, "mcp-serve", ...args],
-      env: place.env,
-      clearEnv: true,
-      cwd: "/",
-      stdin: "piped",
-      stdout: "piped",
-      stderr: "piped",
-    }).spawn();
+    this.#child = spawnSvc(place, ["mcp-serve", ...args], { stdin: "piped" });
     this.pid = this.#child.pid;
     this.#writer = this.#child.stdin.getWriter();
     this.#said = toText(this.#child.stderr);

@@ -1,26 +1,12 @@
 /** A real nats-server on loopback, with its data in a directory of the test. */
-import { join } from "@std/path";
 import { TextLineStream, toText } from "@std/streams";
 import type { Hire } from "./hire.ts";
-import { granted } from "./permissions.ts";
-import { type Place, svcCommand } from "./svc.ts";
+import { endProcess } from "./processes.ts";
+import { hasProgram } from "./programs.ts";
+import { type Place, spawnSvc } from "./svc.ts";
 
 /** Whether a nats-server is installed, and may be started. */
-export const has_nats = granted("read", "write", "run", "net", "env") && found();
-
-/** What a test that needs one says where there is none. */
-export const NEEDS_NATS = "needs nats-server (Debian's package of that name)";
-
-function found(): boolean {
-  const path = Deno.env.get("PATH") ?? "";
-  return path.split(":").some((dir) => {
-    try {
-      return Deno.statSync(join(dir, "nats-server")).isFile;
-    } catch {
-      return false;
-    }
-  });
-}
+export const has_nats = hasProgram("nats-server");
 
 export class NatsServer implements AsyncDisposable {
   readonly #dir: string;
@@ -77,12 +63,7 @@ export class NatsServer implements AsyncDisposable {
 
   /** Ends it at once; its data stays. */
   async kill(): Promise<void> {
-    try {
-      this.#child?.kill("SIGKILL");
-    } catch {
-      // It has ended already.
-    }
-    await this.#child?.status;
+    if (this.#child !== undefined) await endProcess(this.#child, "SIGKILL");
     await this.#drained;
   }
 
@@ -125,16 +106,9 @@ export class TaskWorker implements AsyncDisposable {
 
   /** Starts one in a home and waits until it works. @throws with what it said when it does not. */
   static async start(place: Place, ...args: string[]): Promise<TaskWorker> {
-    const [program, first] = svcCommand();
-    const child = new Deno.Command(program, {
-      args: [...first, "task", "worker", "--json", ...args],
-      env: { ...place.env, TMPDIR: place.mkdir("tmp") },
-      clearEnv: true,
-      cwd: "/",
-      stdin: "null",
-      stdout: "piped",
-      stderr: "piped",
-    }).spawn();
+    const child = spawnSvc(place, ["task", "worker", "--json", ...args], {
+      env: { TMPDIR: place.mkdir("tmp") },
+    });
     const log = toText(child.stderr);
     const lines = child.stdout.pipeThrough(new TextDecoderStream())
       .pipeThrough(new TextLineStream()).getReader();
@@ -162,12 +136,7 @@ export class TaskWorker implements AsyncDisposable {
   }
 
   async #end(signal: Deno.Signal): Promise<Deno.CommandStatus> {
-    try {
-      this.#child.kill(signal);
-    } catch {
-      // It has ended already.
-    }
-    const status = await this.#child.status;
+    const status = await endProcess(this.#child, signal);
     await this.#drained;
     return status;
   }

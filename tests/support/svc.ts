@@ -9,6 +9,7 @@ import type { Discovery } from "../../src/verbs/services.ts";
 import type { EventParams } from "../../src/client/rpc.ts";
 import { RpcClient } from "../../src/client/rpc.ts";
 import { granted } from "./permissions.ts";
+import { firstLine } from "./processes.ts";
 
 const root = fromFileUrl(new URL("../../", import.meta.url));
 
@@ -30,6 +31,31 @@ export function svcCommand(): [string, string[]] {
     `--config=${config}`,
     join(root, "main.ts"),
   ]];
+}
+
+interface SpawnOptions {
+  /** More of its environment. */
+  env?: Record<string, string>;
+  stdin?: "piped" | "null";
+  stderr?: "piped" | "null";
+}
+
+/** A process of `svc` in a place; the caller ends it. */
+export function spawnSvc(
+  place: Place,
+  args: readonly string[],
+  { env = {}, stdin = "null", stderr = "piped" }: SpawnOptions = {},
+): Deno.ChildProcess {
+  const [program, first] = svcCommand();
+  return new Deno.Command(program, {
+    args: [...first, ...args],
+    env: { ...place.env, ...env },
+    clearEnv: true,
+    cwd: "/",
+    stdin,
+    stdout: "piped",
+    stderr,
+  }).spawn();
 }
 
 /** A folder for one test: a home of svc and room for workdirs; removed at the end. */
@@ -85,25 +111,12 @@ export class Place implements AsyncDisposable {
 
   /** Starts `svc serve` and waits until it listens. */
   async serve(...args: string[]): Promise<Daemon> {
-    const [program, first] = svcCommand();
-    const child = new Deno.Command(program, {
-      args: [...first, "serve", "--emit-port-stdout", ...args],
-      env: this.env,
-      clearEnv: true,
-      cwd: "/",
-      stdout: "piped",
-      stderr: "piped",
-    }).spawn();
+    const child = spawnSvc(this, ["serve", "--emit-port-stdout", ...args]);
     const log = toText(child.stderr);
-    const lines = child.stdout.pipeThrough(new TextDecoderStream()).getReader();
-    let text = "";
-    while (!text.includes("\n")) {
-      const { value, done } = await lines.read();
-      if (done) throw new Error(`svc serve did not start: ${await log}`);
-      text += value;
-    }
-    lines.releaseLock();
-    const daemon = new Daemon(child, log, JSON.parse(text));
+    const listening = await firstLine(child).catch(async () => {
+      throw new Error(`svc serve did not start: ${await log}`);
+    });
+    const daemon = new Daemon(child, log, JSON.parse(listening));
     this.#daemons.push(daemon);
     return daemon;
   }

@@ -50,8 +50,3 @@ export function bytes(size: number): string {
   if (size < 1000) return `${size} B`;
   return size < 1e6 ? `${(size / 1000).toFixed(1)} kB` : `${(size / 1e6).toFixed(1)} MB`;
 }
-
-/** The last part of a path. */
-export function baseName(path: string): string {
-  return path.replace(/[/\\]+$/, "").split(/[/\\]/).at(-1) || path;
-}

@@ -1,5 +1,5 @@
 import { assertEquals } from "@std/assert";
-import { ago, baseName, bytes, count, duration, usd } from "./format.ts";
+import { ago, bytes, count, duration, usd } from "./format.ts";
 import { matchPath } from "./router.ts";
 
 Deno.test("times read as a person says them", () => {
@@ -24,10 +24,6 @@ Deno.test("amounts keep the figures that matter", () => {
   assertEquals([0, 999, 1_500, 2_345_678].map(bytes), ["0 B", "999 B", "1.5 kB", "2.3 MB"]);
   assertEquals([0, 0.0012, 0.5, 12.345].map(usd), ["$0.00", "$0.0012", "$0.50", "$12.35"]);
   assertEquals([7, 1_500, 2_500_000].map(count), ["7", "1.5k", "2.5M"]);
-});
-
-Deno.test("the last part of a path", () => {
-  assertEquals(["/a/b", "/a/b/", "/", "C:\\x\\y"].map(baseName), ["b", "b", "/", "y"]);
 });
 
 Deno.test("a path fits its pattern and no other", () => {

@@ -8,6 +8,7 @@ const LABELS: Record<Theme, string> = {
   contrast: "High contrast",
 };
 
+/** Lets the person choose how the app looks. */
 export function ThemeChoice() {
   const { theme } = useApp();
   return (

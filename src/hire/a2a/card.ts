@@ -92,18 +92,11 @@ const API_KEY = {
 const BEARER = { scheme: "Bearer", description: "The same token, as HTTP has it" };
 
 /** Makes the card of version 1.0. */
-export function agentCard({ version, task_types, requires_auth, base_url }: Offer) {
+export function agentCard(offer: Offer) {
   const { name, description } = API_KEY;
   return {
-    name: NAME,
-    description: DESCRIPTION,
-    version,
-    supportedInterfaces: interfaces(base_url),
-    capabilities: { streaming: true, pushNotifications: requires_auth },
-    defaultInputModes: INPUT_MODES,
-    defaultOutputModes: OUTPUT_MODES,
-    skills: task_types.map(skill),
-    ...(requires_auth
+    ...common(offer),
+    ...(offer.requires_auth
       ? {
         securitySchemes: {
           svcToken: { apiKeySecurityScheme: { location: "header", name, description } },
@@ -119,21 +112,14 @@ export function agentCard({ version, task_types, requires_auth, base_url }: Offe
 }
 
 /** Makes the card of version 0.3, which also says where 1.0 is spoken. */
-export function legacyAgentCard({ version, task_types, requires_auth, base_url }: Offer) {
+export function legacyAgentCard(offer: Offer) {
   const { name, description } = API_KEY;
   return {
-    name: NAME,
-    description: DESCRIPTION,
-    version,
+    ...common(offer),
     protocolVersion: "0.3.0",
-    url: `${base_url}${A2A_PATH}`,
+    url: `${offer.base_url}${A2A_PATH}`,
     preferredTransport: "JSONRPC",
-    supportedInterfaces: interfaces(base_url),
-    capabilities: { streaming: true, pushNotifications: requires_auth },
-    defaultInputModes: INPUT_MODES,
-    defaultOutputModes: OUTPUT_MODES,
-    skills: task_types.map(skill),
-    ...(requires_auth
+    ...(offer.requires_auth
       ? {
         securitySchemes: {
           svcToken: { type: "apiKey", in: "header", name, description },
@@ -142,6 +128,20 @@ export function legacyAgentCard({ version, task_types, requires_auth, base_url }
         security: [{ svcToken: [] }, { bearer: [] }],
       }
       : {}),
+  };
+}
+
+/** What the cards of both versions have. */
+function common({ version, task_types, requires_auth, base_url }: Offer) {
+  return {
+    name: NAME,
+    description: DESCRIPTION,
+    version,
+    supportedInterfaces: interfaces(base_url),
+    capabilities: { streaming: true, pushNotifications: requires_auth },
+    defaultInputModes: INPUT_MODES,
+    defaultOutputModes: OUTPUT_MODES,
+    skills: task_types.map(skill),
   };
 }
 

@@ -17,35 +17,25 @@ const FSCTL_PIPE_LISTEN = 0x0011_0008;
 const STATUS_SEVERITY_ERROR = 0xc000_0000;
 const NOTHING = new Uint8Array();
 
+/** The signature of a read and of a write. */
+const TRANSFER = {
+  parameters: [
+    "isize",
+    "isize",
+    "pointer",
+    "usize",
+    "buffer",
+    "buffer",
+    "u32",
+    "pointer",
+    "pointer",
+  ],
+  result: "u32",
+} as const;
+
 const NT = {
-  NtReadFile: {
-    parameters: [
-      "isize",
-      "isize",
-      "pointer",
-      "usize",
-      "buffer",
-      "buffer",
-      "u32",
-      "pointer",
-      "pointer",
-    ],
-    result: "u32",
-  },
-  NtWriteFile: {
-    parameters: [
-      "isize",
-      "isize",
-      "pointer",
-      "usize",
-      "buffer",
-      "buffer",
-      "u32",
-      "pointer",
-      "pointer",
-    ],
-    result: "u32",
-  },
+  NtReadFile: TRANSFER,
+  NtWriteFile: TRANSFER,
   NtFsControlFile: {
     parameters: [
       "isize",
@@ -62,6 +52,8 @@ const NT = {
     result: "u32",
   },
 } as const;
+
+type Transfer = Deno.DynamicLibrary<typeof NT>["symbols"]["NtReadFile"];
 
 /** How an overlapped operation ended. */
 interface Completed {
@@ -112,45 +104,15 @@ export class Pipe implements LocalConn {
 
   /** @returns null at the end: the other side has closed, or this one. */
   async read(buffer: Uint8Array): Promise<number | null> {
-    const bytes = pinned(buffer);
-    const { failed, bytes: read } = await this.#run(
-      bytes,
-      (context, status) =>
-        this.#library.symbols.NtReadFile(
-          this.#handle,
-          0n,
-          null,
-          context,
-          status,
-          bytes,
-          bytes.length,
-          null,
-          null,
-        ),
-    );
-    return failed ? null : read;
+    const { failed, bytes } = await this.#transfer(this.#library.symbols.NtReadFile, buffer);
+    return failed ? null : bytes;
   }
 
   /** @throws {SvcError} internal when the other side has closed, or this one. */
   async write(buffer: Uint8Array): Promise<number> {
-    const bytes = pinned(buffer);
-    const { failed, bytes: written } = await this.#run(
-      bytes,
-      (context, status) =>
-        this.#library.symbols.NtWriteFile(
-          this.#handle,
-          0n,
-          null,
-          context,
-          status,
-          bytes,
-          bytes.length,
-          null,
-          null,
-        ),
-    );
+    const { failed, bytes } = await this.#transfer(this.#library.symbols.NtWriteFile, buffer);
     if (failed) throw new SvcError("internal", "the pipe is closed");
-    return written;
+    return bytes;
   }
 
   /** A pipe has no half that could be closed alone. */
@@ -183,6 +145,15 @@ export class Pipe implements LocalConn {
       this.#port.release();
       this.#library.close();
     });
+  }
+
+  #transfer(call: Transfer, buffer: Uint8Array): Promise<Completed> {
+    const bytes = pinned(buffer);
+    return this.#run(
+      bytes,
+      (context, status) =>
+        call(this.#handle, 0n, null, context, status, bytes, bytes.length, null, null),
+    );
   }
 
   /** Starts an operation and waits for its end; until then its bytes are the system's. */

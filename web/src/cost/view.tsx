@@ -5,8 +5,9 @@ import { count, usd } from "../format.ts";
 import type { Params } from "../rpc/api.ts";
 import { useLive } from "../rpc/use_live.ts";
 import { Button } from "../ui/button.tsx";
+import { Choice } from "../ui/choice.tsx";
 import { Page } from "../ui/page.tsx";
-import { Empty, Failed, Loading } from "../ui/states.tsx";
+import { Empty, Pending } from "../ui/states.tsx";
 import { Chart } from "./chart.tsx";
 import { GroupTable } from "./group_table.tsx";
 import { LINES_MAX } from "./line_sample.tsx";
@@ -72,9 +73,7 @@ export default function Cost() {
         <Choice label="Show" value={metric} options={[["usd", "Dollars"], ["tokens", "Tokens"]]} />
       </div>
       {found === undefined
-        ? live.error.value === undefined
-          ? <Loading lines={6} label="Loading costs" />
-          : <Failed message={live.error.value} onRetry={() => live.refresh()} />
+        ? <Pending of={live} lines={6} label="Loading costs" />
         : found.breakdown.groups.length === 0
         ? (
           <Empty icon="cost" title="Nothing was spent in this time">
@@ -89,30 +88,6 @@ export default function Cost() {
           </>
         )}
     </Page>
-  );
-}
-
-interface ChoiceProps<T extends string> {
-  label: string;
-  value: Signal<T>;
-  options: readonly [T, string][];
-  onChange?(): void;
-}
-
-function Choice<T extends string>({ label, value, options, onChange }: ChoiceProps<T>) {
-  return (
-    <label class="choice">
-      <span>{label}</span>
-      <select
-        value={value}
-        onChange={({ currentTarget }) => {
-          value.value = currentTarget.value as T;
-          onChange?.();
-        }}
-      >
-        {options.map(([it, word]) => <option key={it} value={it}>{word}</option>)}
-      </select>
-    </label>
   );
 }
 

@@ -4,7 +4,7 @@ import { fullTime } from "../format.ts";
 import type { Result } from "../rpc/api.ts";
 import { useLive } from "../rpc/use_live.ts";
 import { Button } from "../ui/button.tsx";
-import { Failed, Loading } from "../ui/states.tsx";
+import { Pending } from "../ui/states.tsx";
 import { CATEGORIES, type Category } from "./entry.ts";
 import { sourceText } from "./entry_item.tsx";
 
@@ -34,9 +34,7 @@ export function AuditTrail() {
     <section class="panel" aria-labelledby="audit-heading">
       <h2 id="audit-heading">Audit trail</h2>
       {page === undefined
-        ? live.error.value === undefined
-          ? <Loading lines={2} label="Loading the audit trail" />
-          : <Failed message={live.error.value} onRetry={() => live.refresh()} />
+        ? <Pending of={live} lines={2} label="Loading the audit trail" />
         : records.length === 0
         ? <p class="hint">Nothing was written by itself so far, and nothing was edited.</p>
         : (

@@ -4,10 +4,12 @@ import { useApp } from "../app.ts";
 import type { Result } from "../rpc/api.ts";
 import { useLive } from "../rpc/use_live.ts";
 import { Button } from "../ui/button.tsx";
+import { Choice } from "../ui/choice.tsx";
 import { ConfirmDialog } from "../ui/dialog.tsx";
-import { Icon } from "../ui/icon.tsx";
 import { Page } from "../ui/page.tsx";
-import { Empty, Failed, Loading } from "../ui/states.tsx";
+import { SearchBox } from "../ui/search_box.tsx";
+import { ShowOlder } from "../ui/show_older.tsx";
+import { Empty, Pending } from "../ui/states.tsx";
 import { AuditTrail } from "./audit_trail.tsx";
 import { CATEGORIES, type Category, type Entry, type Scope, SCOPES } from "./entry.ts";
 import { EntryDialog } from "./entry_dialog.tsx";
@@ -19,6 +21,11 @@ interface Found {
   next_cursor?: string;
 }
 
+const SCOPE_OPTIONS: [Scope | "", string][] = [
+  ["", "All"],
+  ...Object.keys(SCOPES).map((it): [Scope, string] => [it as Scope, it]),
+];
+const CATEGORY_OPTIONS = [["", "All"], ...Object.entries(CATEGORIES)] as [Category | "", string][];
 const PAGE = 50;
 const LIST_MAX = 1_000;
 /** What recall ranks. */
@@ -62,8 +69,7 @@ export default function Memory() {
   const refresh = () => Promise.all([live.refresh(), audit.refresh()]);
   const typing = useRef<ReturnType<typeof setTimeout>>();
   useEffect(() => () => clearTimeout(typing.current), []);
-  const search = (text: string) => {
-    query.value = text;
+  const search = () => {
     clearTimeout(typing.current);
     typing.current = setTimeout(async () => {
       await live.refresh();
@@ -88,50 +94,22 @@ export default function Memory() {
       }
     >
       <div class="toolbar">
-        <label class="search-box">
-          <Icon name="search" />
-          <span class="visually-hidden">Search the memory</span>
-          <input
-            type="search"
-            placeholder="Search the memory"
-            maxLength={1000}
-            value={query}
-            onInput={({ currentTarget }) => search(currentTarget.value)}
-          />
-        </label>
-        <label class="choice">
-          <span>Scope</span>
-          <select
-            value={scope}
-            onChange={({ currentTarget }) => {
-              scope.value = currentTarget.value as Scope | "";
-              live.refresh();
-            }}
-          >
-            <option value="">All</option>
-            {Object.keys(SCOPES).map((it) => <option key={it} value={it}>{it}</option>)}
-          </select>
-        </label>
-        <label class="choice">
-          <span>Category</span>
-          <select
-            value={category}
-            onChange={({ currentTarget }) => {
-              category.value = currentTarget.value as Category | "";
-              live.refresh();
-            }}
-          >
-            <option value="">All</option>
-            {Object.entries(CATEGORIES).map(([it, word]) => (
-              <option key={it} value={it}>{word}</option>
-            ))}
-          </select>
-        </label>
+        <SearchBox label="Search the memory" value={query} onInput={search} />
+        <Choice
+          label="Scope"
+          value={scope}
+          options={SCOPE_OPTIONS}
+          onChange={() => live.refresh()}
+        />
+        <Choice
+          label="Category"
+          value={category}
+          options={CATEGORY_OPTIONS}
+          onChange={() => live.refresh()}
+        />
       </div>
       {found === undefined
-        ? live.error.value === undefined
-          ? <Loading lines={6} label="Loading the memory" />
-          : <Failed message={live.error.value} onRetry={() => live.refresh()} />
+        ? <Pending of={live} lines={6} label="Loading the memory" />
         : found.entries.length === 0
         ? filtered
           ? <Empty icon="search" title="Nothing that is remembered fits" />
@@ -160,16 +138,12 @@ export default function Memory() {
               ))}
             </ul>
             {found.next_cursor !== undefined && shown.value < LIST_MAX && (
-              <div class="more">
-                <Button
-                  onClick={() => {
-                    shown.value = Math.min(shown.value * 2, LIST_MAX);
-                    return live.refresh();
-                  }}
-                >
-                  Show older
-                </Button>
-              </div>
+              <ShowOlder
+                onClick={() => {
+                  shown.value = Math.min(shown.value * 2, LIST_MAX);
+                  return live.refresh();
+                }}
+              />
             )}
           </>
         )}

@@ -8,13 +8,13 @@ import { Progress } from "../missions/progress.tsx";
 import { useLive } from "../rpc/use_live.ts";
 import type { RouteParams } from "../router.ts";
 import { Button } from "../ui/button.tsx";
+import { LogView } from "../ui/log_view.tsx";
 import { Page } from "../ui/page.tsx";
-import { Failed, Loading } from "../ui/states.tsx";
+import { Pending } from "../ui/states.tsx";
 import { Ago } from "../ui/time.tsx";
 import { CriterionItem } from "./criterion_item.tsx";
 import { Graph } from "./graph.tsx";
 import { MissionLog } from "./log.ts";
-import { LogView } from "./log_view.tsx";
 import { changesOf, criteriaTarget, type Mission, stepsOf, taskTarget } from "./steps.ts";
 import { Commit, TaskItem } from "./task_item.tsx";
 
@@ -39,13 +39,9 @@ export default function MissionView({ params: { id } }: { params: RouteParams })
   if (mission === undefined) {
     return (
       <Page title="Mission">
-        {live.error.value === undefined
-          ? <Loading lines={6} label="Loading the mission" />
-          : (
-            <Failed message={live.error.value} onRetry={() => live.refresh()}>
-              <a class="button" href="/missions">All missions</a>
-            </Failed>
-          )}
+        <Pending of={live} lines={6} label="Loading the mission">
+          <a class="button" href="/missions">All missions</a>
+        </Pending>
       </Page>
     );
   }
@@ -97,7 +93,7 @@ export default function MissionView({ params: { id } }: { params: RouteParams })
       ))}
       <section aria-labelledby="log-heading">
         <h2 id="log-heading">Log</h2>
-        <LogView entries={log.entries.value} />
+        <LogView entries={log.entries.value} label="Log of the mission" />
       </section>
       {cancelling.value && (
         <CancelMission

@@ -1,12 +1,15 @@
-import { type Signal, useSignal } from "@preact/signals";
+import { useSignal } from "@preact/signals";
 import { useApp } from "../app.ts";
 import { usd } from "../format.ts";
 import type { Result } from "../rpc/api.ts";
 import { useLive } from "../rpc/use_live.ts";
 import { Button } from "../ui/button.tsx";
-import { Icon } from "../ui/icon.tsx";
+import { Choice } from "../ui/choice.tsx";
+import { ListTable } from "../ui/list_table.tsx";
 import { Page } from "../ui/page.tsx";
-import { Empty, Failed, Loading } from "../ui/states.tsx";
+import { hasWords, SearchBox } from "../ui/search_box.tsx";
+import { ShowOlder } from "../ui/show_older.tsx";
+import { Empty, Pending } from "../ui/states.tsx";
 import { Ago } from "../ui/time.tsx";
 import { CancelMission } from "./cancel.tsx";
 import { CreateMission } from "./create.tsx";
@@ -18,6 +21,10 @@ type MissionItem = Missions["missions"][number];
 type Status = MissionItem["status"];
 
 const STATUSES: readonly Status[] = ["running", "completed", "failed", "cancelled"];
+const STATUS_OPTIONS: [Status | "", string][] = [
+  ["", "All"],
+  ...STATUSES.map((it): [Status, string] => [it, STATUS[it].word]),
+];
 const PAGE = 100;
 const PAGES_MAX = 10;
 /** What missions cost is told by no event of theirs. */
@@ -50,76 +57,42 @@ export default function Missions() {
       }
     >
       <div class="toolbar">
-        <label class="search-box">
-          <Icon name="search" />
-          <span class="visually-hidden">Filter missions</span>
-          <input
-            type="search"
-            placeholder="Filter missions"
-            value={filter}
-            onInput={({ currentTarget }) => filter.value = currentTarget.value}
-          />
-        </label>
-        <StatusFilter
-          status={status}
+        <SearchBox label="Filter missions" value={filter} />
+        <Choice
+          label="State"
+          value={status}
+          options={STATUS_OPTIONS}
           onChange={() => {
             pages.value = 1;
             live.refresh();
           }}
         />
       </div>
-      {found === undefined
-        ? live.error.value === undefined
-          ? <Loading lines={6} label="Loading missions" />
-          : <Failed message={live.error.value} onRetry={() => live.refresh()} />
-        : (
-          <>
-            <MissionTable
-              items={found.missions.filter((it) => fits(it, filter.value))}
-              filtered={filtered}
-              onCreate={() => creating.value = true}
-              onChanged={() => live.refresh()}
+      {found === undefined ? <Pending of={live} lines={6} label="Loading missions" /> : (
+        <>
+          <MissionTable
+            items={found.missions.filter((it) => fits(it, filter.value))}
+            filtered={filtered}
+            onCreate={() => creating.value = true}
+            onChanged={() => live.refresh()}
+          />
+          {found.next_cursor !== undefined && pages.value < PAGES_MAX && (
+            <ShowOlder
+              onClick={() => {
+                pages.value++;
+                return live.refresh();
+              }}
             />
-            {found.next_cursor !== undefined && pages.value < PAGES_MAX && (
-              <div class="more">
-                <Button
-                  onClick={() => {
-                    pages.value++;
-                    return live.refresh();
-                  }}
-                >
-                  Show older
-                </Button>
-              </div>
-            )}
-          </>
-        )}
+          )}
+        </>
+      )}
       {creating.value && <CreateMission onClose={() => creating.value = false} />}
     </Page>
   );
 }
 
-function StatusFilter({ status, onChange }: { status: Signal<Status | "">; onChange(): void }) {
-  return (
-    <label class="choice">
-      <span>State</span>
-      <select
-        value={status}
-        onChange={({ currentTarget }) => {
-          status.value = currentTarget.value as Status | "";
-          onChange();
-        }}
-      >
-        <option value="">All</option>
-        {STATUSES.map((it) => <option key={it} value={it}>{STATUS[it].word}</option>)}
-      </select>
-    </label>
-  );
-}
-
 function fits({ name, workdir, mission_id }: MissionItem, filter: string): boolean {
-  const text = `${name}\n${workdir}\n${mission_id}`.toLowerCase();
-  return filter.toLowerCase().split(/\s+/).every((word) => text.includes(word));
+  return hasWords(filter, [name, workdir, mission_id]);
 }
 
 interface TableProps {
@@ -146,30 +119,20 @@ function MissionTable({ items, filtered, onCreate, onChanged }: TableProps) {
   }
   return (
     <>
-      <table class="list-table mission-table">
-        <caption class="visually-hidden">Missions, the newest first</caption>
-        <thead>
-          <tr>
-            <th scope="col">Mission</th>
-            <th scope="col">State</th>
-            <th scope="col">Progress</th>
-            <th scope="col" class="number">Cost</th>
-            <th scope="col" class="number">Started</th>
-            <th scope="col">
-              <span class="visually-hidden">Actions</span>
-            </th>
-          </tr>
-        </thead>
-        <tbody>
-          {items.map((item) => (
-            <Row
-              key={item.mission_id}
-              item={item}
-              onCancel={() => cancelling.value = item}
-            />
-          ))}
-        </tbody>
-      </table>
+      <ListTable
+        class="mission-table"
+        caption="Missions, the newest first"
+        columns={["Mission", "State", "Progress", { number: "Cost" }, { number: "Started" }]}
+        actions
+      >
+        {items.map((item) => (
+          <Row
+            key={item.mission_id}
+            item={item}
+            onCancel={() => cancelling.value = item}
+          />
+        ))}
+      </ListTable>
       {cancelling.value && (
         <CancelMission
           mission={cancelling.value}

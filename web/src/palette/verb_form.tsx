@@ -11,7 +11,8 @@ import {
 } from "../rpc/api.ts";
 import { Button } from "../ui/button.tsx";
 import type { VerbInfo } from "./palette.tsx";
-import { SchemaField } from "./schema_field.tsx";
+import { ResultText } from "./result_text.tsx";
+import { SchemaFields } from "./schema_fields.tsx";
 import { fieldsOf, type JsonSchema, paramsOf } from "./schema_form.ts";
 
 /** Verbs such as a build or a mission take their time. */
@@ -89,14 +90,7 @@ export function VerbForm({ verb, onBack }: { verb: VerbInfo; onBack(): void }) {
       }}
     >
       <p class="verb-summary">{verb.summary}</p>
-      {fields.map((field) => (
-        <SchemaField
-          key={field.name}
-          field={field}
-          value={values.value[field.name] ?? ""}
-          onChange={(value) => values.value = { ...values.value, [field.name]: value }}
-        />
-      ))}
+      <SchemaFields fields={fields} values={values} />
       <footer class="dialog-foot">
         <Button onClick={onBack}>Back</Button>
         <Button
@@ -107,14 +101,7 @@ export function VerbForm({ verb, onBack }: { verb: VerbInfo; onBack(): void }) {
           Run {verb.name}
         </Button>
       </footer>
-      {outcome.value && (
-        <pre
-          class={outcome.value.ok ? "result" : "result failed"}
-          role={outcome.value.ok ? "status" : "alert"}
-          tabIndex={0}
-          aria-label={outcome.value.ok ? "Result" : "Error"}
-        >{outcome.value.text}</pre>
-      )}
+      {outcome.value && <ResultText {...outcome.value} />}
     </form>
   );
 }

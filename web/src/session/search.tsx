@@ -44,6 +44,7 @@ export class Search {
   }
 }
 
+/** The box that a conversation is searched with. */
 export function TranscriptSearch({ search, onGo }: { search: Search; onGo(row: number): void }) {
   const input = useRef<HTMLInputElement>(null);
   const open = search.open.value;

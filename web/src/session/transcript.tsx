@@ -12,6 +12,7 @@ import { markMatches, Search, TranscriptSearch } from "./search.tsx";
 const NEAR_PX = 48;
 const OVERSCAN = 6;
 
+/** The conversation; only what is near to be seen is drawn. */
 export function Transcript({ store, search }: { store: SessionStore; search: Search }) {
   const scroller = useRef<HTMLDivElement>(null);
   const maker = useMemo(() => new RowMaker(), [store.conversation]);

@@ -1,4 +1,4 @@
-import { useSignal } from "@preact/signals";
+import { type Signal, useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import { useApp } from "../app.ts";
 import { explain, type Result } from "../rpc/api.ts";
@@ -10,6 +10,15 @@ interface PickerProps {
   path: string;
   /** Told each directory that is entered. */
   onPick(path: string): void;
+}
+
+/** Opens a picker, and closes it. */
+export function BrowseButton({ open }: { open: Signal<boolean> }) {
+  return (
+    <Button icon="folder" aria-expanded={open.value} onClick={() => open.value = !open.value}>
+      Browse
+    </Button>
+  );
 }
 
 /** Walks the directories of the machine that the daemon runs on. */

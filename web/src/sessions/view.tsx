@@ -2,9 +2,10 @@ import { useSignal } from "@preact/signals";
 import { useApp } from "../app.ts";
 import { usd } from "../format.ts";
 import { Button } from "../ui/button.tsx";
-import { Icon } from "../ui/icon.tsx";
+import { ListTable } from "../ui/list_table.tsx";
 import { Page } from "../ui/page.tsx";
-import { Empty, Failed, Loading } from "../ui/states.tsx";
+import { hasWords, SearchBox } from "../ui/search_box.tsx";
+import { Empty, Pending } from "../ui/states.tsx";
 import { Ago } from "../ui/time.tsx";
 import { CreateSession } from "./create.tsx";
 import type { SessionItem } from "./list.ts";
@@ -25,16 +26,7 @@ export default function Sessions() {
       }
     >
       <div class="toolbar">
-        <label class="search-box">
-          <Icon name="search" />
-          <span class="visually-hidden">Filter sessions</span>
-          <input
-            type="search"
-            placeholder="Filter sessions"
-            value={filter}
-            onInput={({ currentTarget }) => filter.value = currentTarget.value}
-          />
-        </label>
+        <SearchBox label="Filter sessions" value={filter} />
         <label class="check">
           <input
             type="checkbox"
@@ -48,9 +40,7 @@ export default function Sessions() {
         </label>
       </div>
       {items === undefined
-        ? sessions.error.value === undefined
-          ? <Loading lines={6} label="Loading sessions" />
-          : <Failed message={sessions.error.value} onRetry={() => sessions.refresh()} />
+        ? <Pending of={sessions} lines={6} label="Loading sessions" />
         : (
           <SessionTable
             items={items.filter((it) => fits(it, filter.value))}
@@ -64,8 +54,7 @@ export default function Sessions() {
 }
 
 function fits({ title, workdir, model, id }: SessionItem, filter: string): boolean {
-  const text = `${title}\n${workdir}\n${model}\n${id}`.toLowerCase();
-  return filter.toLowerCase().split(/\s+/).every((word) => text.includes(word));
+  return hasWords(filter, [title, workdir, model, id]);
 }
 
 interface TableProps {
@@ -86,21 +75,13 @@ function SessionTable({ items, filtered, onCreate }: TableProps) {
       );
   }
   return (
-    <table class="list-table session-table">
-      <caption class="visually-hidden">Sessions, the one that changed last first</caption>
-      <thead>
-        <tr>
-          <th scope="col">Session</th>
-          <th scope="col">State</th>
-          <th scope="col">Model</th>
-          <th scope="col" class="number">Cost</th>
-          <th scope="col" class="number">Last event</th>
-        </tr>
-      </thead>
-      <tbody>
-        {items.map((item) => <Row key={item.id} item={item} />)}
-      </tbody>
-    </table>
+    <ListTable
+      class="session-table"
+      caption="Sessions, the one that changed last first"
+      columns={["Session", "State", "Model", { number: "Cost" }, { number: "Last event" }]}
+    >
+      {items.map((item) => <Row key={item.id} item={item} />)}
+    </ListTable>
   );
 }
 

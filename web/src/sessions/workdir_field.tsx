@@ -1,7 +1,6 @@
 import { type Signal, useSignal } from "@preact/signals";
-import { Button } from "../ui/button.tsx";
 import { Field } from "../ui/field.tsx";
-import { DirectoryPicker } from "./directory_picker.tsx";
+import { BrowseButton, DirectoryPicker } from "./directory_picker.tsx";
 
 interface WorkdirProps {
   value: Signal<string>;
@@ -29,13 +28,7 @@ export function WorkdirField({ value, hint, error }: WorkdirProps) {
               value={value}
               onInput={({ currentTarget }) => value.value = currentTarget.value}
             />
-            <Button
-              icon="folder"
-              aria-expanded={browsing.value}
-              onClick={() => browsing.value = !browsing.value}
-            >
-              Browse
-            </Button>
+            <BrowseButton open={browsing} />
           </div>
         )}
       </Field>

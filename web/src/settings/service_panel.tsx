@@ -5,7 +5,7 @@ import { useLive } from "../rpc/use_live.ts";
 import { Button } from "../ui/button.tsx";
 import { Chip } from "../ui/chip.tsx";
 import { ConfirmDialog } from "../ui/dialog.tsx";
-import { Failed, Loading } from "../ui/states.tsx";
+import { Pending } from "../ui/states.tsx";
 
 type Service = Result<"service.status">;
 
@@ -47,9 +47,7 @@ export function ServicePanel() {
           : <Button onClick={install}>Install</Button>)}
       </header>
       {status === undefined
-        ? live.error.value === undefined
-          ? <Loading lines={1} label="Loading the service's state" />
-          : <Failed message={live.error.value} onRetry={() => live.refresh()} />
+        ? <Pending of={live} lines={1} label="Loading the service's state" />
         : <Facts status={status} />}
       {removing.value && (
         <ConfirmDialog

@@ -1,9 +1,8 @@
 import { useSignal } from "@preact/signals";
 import { useApp } from "../app.ts";
 import type { Result } from "../rpc/api.ts";
-import { DirectoryPicker } from "../sessions/directory_picker.tsx";
+import { BrowseButton, DirectoryPicker } from "../sessions/directory_picker.tsx";
 import { knownModels } from "../sessions/known_models.ts";
-import { Button } from "../ui/button.tsx";
 import { Field } from "../ui/field.tsx";
 import { choicesOf, type SettingField, type SettingState, wordOf } from "./fields.ts";
 
@@ -71,13 +70,7 @@ export function SettingInput({ field, state, info, text, error, onChange }: Sett
           <>
             <div class="joined">
               {input}
-              <Button
-                icon="folder"
-                aria-expanded={browsing.value}
-                onClick={() => browsing.value = !browsing.value}
-              >
-                Browse
-              </Button>
+              <BrowseButton open={browsing} />
             </div>
             {browsing.value && <DirectoryPicker path={text} onPick={onChange} />}
           </>

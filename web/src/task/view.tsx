@@ -2,7 +2,6 @@ import { useSignal } from "@preact/signals";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { useApp } from "../app.ts";
 import { bytes, duration } from "../format.ts";
-import { LogView } from "../mission/log_view.tsx";
 import type { RouteParams } from "../router.ts";
 import { useLive } from "../rpc/use_live.ts";
 import { toHtml } from "../session/markdown.ts";
@@ -11,8 +10,9 @@ import { hasEnded, nameOf, STATUS, type Task } from "../tasks/task.ts";
 import { TaskChip } from "../tasks/task_chip.tsx";
 import { Button } from "../ui/button.tsx";
 import { Chip } from "../ui/chip.tsx";
+import { LogView } from "../ui/log_view.tsx";
 import { Page } from "../ui/page.tsx";
-import { Failed, Loading } from "../ui/states.tsx";
+import { Pending } from "../ui/states.tsx";
 import { Ago } from "../ui/time.tsx";
 import { ArtifactItem } from "./artifact.tsx";
 import { TaskLog } from "./log.ts";
@@ -35,9 +35,7 @@ export default function TaskView({ params: { id } }: { params: RouteParams }) {
   if (task === undefined) {
     return (
       <Page title="Task" actions={back}>
-        {live.error.value === undefined
-          ? <Loading label="Loading the task" />
-          : <Failed message={live.error.value} onRetry={() => live.refresh()} />}
+        <Pending of={live} label="Loading the task" />
       </Page>
     );
   }

@@ -1,7 +1,7 @@
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { useApp } from "../app.ts";
-import { SchemaField } from "../palette/schema_field.tsx";
+import { SchemaFields } from "../palette/schema_fields.tsx";
 import { fieldsOf, type JsonSchema, paramsOf } from "../palette/schema_form.ts";
 import { explain, type Params, type Result } from "../rpc/api.ts";
 import { Button } from "../ui/button.tsx";
@@ -111,14 +111,7 @@ export function CreateTask({ onQueued, onClose }: CreateProps) {
             />
           )}
         </Field>
-        {fields.map((field) => (
-          <SchemaField
-            key={`${task_type.value} ${field.name}`}
-            field={field}
-            value={values.value[field.name] ?? ""}
-            onChange={(value) => values.value = { ...values.value, [field.name]: value }}
-          />
-        ))}
+        <SchemaFields key={task_type.value} fields={fields} values={values} />
         <label class="check">
           <input
             type="checkbox"

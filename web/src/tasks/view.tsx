@@ -3,8 +3,11 @@ import { useApp } from "../app.ts";
 import type { Result } from "../rpc/api.ts";
 import { useLive } from "../rpc/use_live.ts";
 import { Button } from "../ui/button.tsx";
+import { Choice } from "../ui/choice.tsx";
+import { ListTable } from "../ui/list_table.tsx";
 import { Page } from "../ui/page.tsx";
-import { Empty, Failed, Loading } from "../ui/states.tsx";
+import { ShowOlder } from "../ui/show_older.tsx";
+import { Empty, Pending } from "../ui/states.tsx";
 import { Ago } from "../ui/time.tsx";
 import { CancelTask } from "./cancel.tsx";
 import { CreateTask } from "./create.tsx";
@@ -17,6 +20,10 @@ interface Found {
   page: Result<"task.list">;
 }
 
+const STATUS_OPTIONS: [TaskStatus | "", string][] = [
+  ["", "All"],
+  ...STATUSES.map((it): [TaskStatus, string] => [it, STATUS[it].word]),
+];
 const PAGE = 50;
 const SHOWN_MAX = 1_000;
 /** No event tells of the tasks; the daemon has them at hand. */
@@ -50,41 +57,30 @@ export default function Tasks() {
     >
       {found && <QueueBar status={found.status} onChanged={refresh} />}
       <div class="toolbar">
-        <label class="choice">
-          <span>State</span>
-          <select
-            value={state}
-            onChange={({ currentTarget }) => {
-              state.value = currentTarget.value as TaskStatus | "";
-              shown.value = PAGE;
-              refresh();
-            }}
-          >
-            <option value="">All</option>
-            {STATUSES.map((it) => <option key={it} value={it}>{STATUS[it].word}</option>)}
-          </select>
-        </label>
+        <Choice
+          label="State"
+          value={state}
+          options={STATUS_OPTIONS}
+          onChange={() => {
+            shown.value = PAGE;
+            refresh();
+          }}
+        />
       </div>
       {found === undefined
-        ? live.error.value === undefined
-          ? <Loading lines={6} label="Loading tasks" />
-          : <Failed message={live.error.value} onRetry={refresh} />
+        ? <Pending of={live} lines={6} label="Loading tasks" />
         : found.page.tasks.length === 0
         ? <NoTasks filtered={state.value !== ""} onCreate={() => creating.value = true} />
         : (
           <>
             <TaskTable tasks={found.page.tasks} onCancel={(task) => cancelling.value = task} />
             {found.page.next_cursor !== undefined && shown.value < SHOWN_MAX && (
-              <div class="more">
-                <Button
-                  onClick={() => {
-                    shown.value = Math.min(shown.value * 2, SHOWN_MAX);
-                    return refresh();
-                  }}
-                >
-                  Show older
-                </Button>
-              </div>
+              <ShowOlder
+                onClick={() => {
+                  shown.value = Math.min(shown.value * 2, SHOWN_MAX);
+                  return refresh();
+                }}
+              />
             )}
           </>
         )}
@@ -120,53 +116,42 @@ interface TableProps {
 
 function TaskTable({ tasks, onCancel }: TableProps) {
   return (
-    <table class="list-table task-table">
-      <caption class="visually-hidden">Tasks, the newest first</caption>
-      <thead>
-        <tr>
-          <th scope="col">Task</th>
-          <th scope="col">State</th>
-          <th scope="col">Type</th>
-          <th scope="col">Effort</th>
-          <th scope="col" class="number">Attempts</th>
-          <th scope="col" class="number">Age</th>
-          <th scope="col">
-            <span class="visually-hidden">Actions</span>
+    <ListTable
+      class="task-table"
+      caption="Tasks, the newest first"
+      columns={["Task", "State", "Type", "Effort", { number: "Attempts" }, { number: "Age" }]}
+      actions
+    >
+      {tasks.map((task) => (
+        <tr key={task.id}>
+          <th scope="row">
+            <a class="row-link" href={`/tasks/${task.id}`}>{nameOf(task)}</a>
+            <span class="hint clip mono">{task.id}</span>
           </th>
+          <td>
+            <TaskChip task={task} />
+          </td>
+          <td class="type-cell">
+            {task.task_type}
+            {task.hired && <span class="badge" title="Another agent asked for it">hired</span>}
+          </td>
+          <td class="effort-cell">{task.effort}</td>
+          <td class="number attempts-cell">{task.attempts}</td>
+          <td class="number time-cell">
+            <Ago at={task.created_at} />
+          </td>
+          <td class="action-cell">
+            {!hasEnded(task) && (
+              <Button
+                label={`Cancel ${nameOf(task)}`}
+                icon="stop"
+                tone="quiet"
+                onClick={() => onCancel(task)}
+              />
+            )}
+          </td>
         </tr>
-      </thead>
-      <tbody>
-        {tasks.map((task) => (
-          <tr key={task.id}>
-            <th scope="row">
-              <a class="row-link" href={`/tasks/${task.id}`}>{nameOf(task)}</a>
-              <span class="hint clip mono">{task.id}</span>
-            </th>
-            <td>
-              <TaskChip task={task} />
-            </td>
-            <td class="type-cell">
-              {task.task_type}
-              {task.hired && <span class="badge" title="Another agent asked for it">hired</span>}
-            </td>
-            <td class="effort-cell">{task.effort}</td>
-            <td class="number attempts-cell">{task.attempts}</td>
-            <td class="number time-cell">
-              <Ago at={task.created_at} />
-            </td>
-            <td class="action-cell">
-              {!hasEnded(task) && (
-                <Button
-                  label={`Cancel ${nameOf(task)}`}
-                  icon="stop"
-                  tone="quiet"
-                  onClick={() => onCancel(task)}
-                />
-              )}
-            </td>
-          </tr>
-        ))}
-      </tbody>
-    </table>
+      ))}
+    </ListTable>
   );
 }

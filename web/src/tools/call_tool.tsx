@@ -1,7 +1,8 @@
 import { useSignal } from "@preact/signals";
 import { useApp } from "../app.ts";
 import { duration } from "../format.ts";
-import { SchemaField } from "../palette/schema_field.tsx";
+import { ResultText } from "../palette/result_text.tsx";
+import { SchemaFields } from "../palette/schema_fields.tsx";
 import { fieldsOf, type FormField, type JsonSchema, paramsOf } from "../palette/schema_form.ts";
 import { explain, type Result } from "../rpc/api.ts";
 import { Button } from "../ui/button.tsx";
@@ -67,14 +68,7 @@ export function CallTool({ tool, scope, onCalled, onClose }: CallToolProps) {
         }}
       >
         <p class="verb-summary">{tool.description}</p>
-        {fields.map((field) => (
-          <SchemaField
-            key={field.name}
-            field={field}
-            value={values.value[field.name] ?? ""}
-            onChange={(value) => values.value = { ...values.value, [field.name]: value }}
-          />
-        ))}
+        <SchemaFields fields={fields} values={values} />
         <footer class="dialog-foot">
           <Button onClick={onClose}>Close</Button>
           <Button
@@ -98,12 +92,7 @@ function Outcome({ ok, output, duration_ms }: Result<"mcp.call_tool">) {
       <p class="step-note">
         {ok ? "It answered" : "It says that it failed,"} after {duration(duration_ms)}:
       </p>
-      <pre
-        class={ok ? "result" : "result failed"}
-        role={ok ? "status" : "alert"}
-        tabIndex={0}
-        aria-label={ok ? "Result" : "Error"}
-      >{output}</pre>
+      <ResultText ok={ok} text={output} />
     </>
   );
 }

@@ -3,9 +3,10 @@ import { useApp } from "../app.ts";
 import type { Result } from "../rpc/api.ts";
 import { useLive } from "../rpc/use_live.ts";
 import { Button } from "../ui/button.tsx";
+import { Choice } from "../ui/choice.tsx";
 import { Icon } from "../ui/icon.tsx";
 import { Page } from "../ui/page.tsx";
-import { Empty, Failed, Loading } from "../ui/states.tsx";
+import { Empty, Pending } from "../ui/states.tsx";
 import { ServerCard } from "./server_card.tsx";
 
 type Servers = Result<"mcp.list_servers">;
@@ -22,6 +23,8 @@ export default function Tools() {
     every_ms: EVERY_MS,
   });
   const found = live.value.value;
+  const viewers = (sessions.items.value ?? []).filter((it) => it.state !== "ended")
+    .map((it): [string, string] => [it.id, `session ${it.title}`]);
   return (
     <Page
       title="Tools"
@@ -38,47 +41,34 @@ export default function Tools() {
       }
     >
       <div class="toolbar">
-        <label class="choice">
-          <span>As seen by</span>
-          <select
-            value={session_id}
-            onChange={({ currentTarget }) => {
-              session_id.value = currentTarget.value;
-              live.refresh();
-            }}
-          >
-            <option value="">the operator</option>
-            {(sessions.items.value ?? []).filter((it) => it.state !== "ended").map((it) => (
-              <option key={it.id} value={it.id}>session {it.title}</option>
-            ))}
-          </select>
-        </label>
+        <Choice
+          label="As seen by"
+          value={session_id}
+          options={[["", "the operator"], ...viewers]}
+          onChange={() => live.refresh()}
+        />
       </div>
-      {found === undefined
-        ? live.error.value === undefined
-          ? <Loading lines={4} label="Loading tool servers" />
-          : <Failed message={live.error.value} onRetry={() => live.refresh()} />
-        : (
-          <>
-            {found.problems.map(({ server, message }) => (
-              <p key={`${server}\n${message}`} class="server-problem">
-                <Icon name="warning" />
-                <span>{message}</span>
-              </p>
+      {found === undefined ? <Pending of={live} lines={4} label="Loading tool servers" /> : (
+        <>
+          {found.problems.map(({ server, message }) => (
+            <p key={`${server}\n${message}`} class="server-problem">
+              <Icon name="warning" />
+              <span>{message}</span>
+            </p>
+          ))}
+          {found.servers.length === 0 && <NoServers />}
+          <ul class="servers" aria-label="Tool servers">
+            {found.servers.map((server) => (
+              <ServerCard
+                key={`${session_id.value} ${server.name}`}
+                server={server}
+                scope={scope}
+                onUsed={() => live.refresh()}
+              />
             ))}
-            {found.servers.length === 0 && <NoServers />}
-            <ul class="servers" aria-label="Tool servers">
-              {found.servers.map((server) => (
-                <ServerCard
-                  key={`${session_id.value} ${server.name}`}
-                  server={server}
-                  scope={scope}
-                  onUsed={() => live.refresh()}
-                />
-              ))}
-            </ul>
-          </>
-        )}
+          </ul>
+        </>
+      )}
     </Page>
   );
 }

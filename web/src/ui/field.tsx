@@ -16,6 +16,7 @@ interface FieldProps {
   }): ComponentChildren;
 }
 
+/** A control with its label, and what is said about it. */
 export function Field({ label, hint, optional, error, children }: FieldProps) {
   const id = useId();
   const described = [hint && `${id}-hint`, error && `${id}-error`].filter(Boolean).join(" ");

@@ -1,4 +1,5 @@
 /** What a view shows while it has nothing to show. */
+import type { ReadonlySignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { Button } from "./button.tsx";
 import { Icon, type IconName } from "./icon.tsx";
@@ -19,6 +20,7 @@ interface EmptyProps {
   children?: ComponentChildren;
 }
 
+/** There is nothing to show. */
 export function Empty({ icon, title, children }: EmptyProps) {
   return (
     <div class="empty">
@@ -53,4 +55,20 @@ export function Failed({ message, onRetry, children }: FailedProps) {
       </div>
     </div>
   );
+}
+
+interface PendingProps {
+  /** What is asked for. */
+  of: { error: ReadonlySignal<string | undefined>; refresh(): unknown };
+  lines?: number;
+  label: string;
+  /** Where else to go when it cannot be had. */
+  children?: ComponentChildren;
+}
+
+/** In place of an answer that is not there: that it is on its way, or why it did not come. */
+export function Pending({ of, lines, label, children }: PendingProps) {
+  return of.error.value === undefined
+    ? <Loading lines={lines} label={label} />
+    : <Failed message={of.error.value} onRetry={() => of.refresh()}>{children}</Failed>;
 }

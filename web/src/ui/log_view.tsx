@@ -1,17 +1,27 @@
 import { useLayoutEffect, useRef } from "preact/hooks";
-import { Empty } from "../ui/states.tsx";
-import type { LogEntry } from "./log.ts";
+import { Empty } from "./states.tsx";
+
+/** A line of a log. */
+interface LogEntry {
+  seq: number;
+  at: string;
+  event: string;
+  /** What of it the line is about. */
+  task_id?: string;
+  ac_id?: string;
+  detail?: string;
+}
 
 /** As near to its end the log follows what is written. */
 const NEAR_PX = 48;
 
 interface LogProps {
   entries: readonly LogEntry[];
-  label?: string;
+  label: string;
 }
 
-/** A log, by default a mission's; it stays at the end unless the person scrolled away from it. */
-export function LogView({ entries, label = "Log of the mission" }: LogProps) {
+/** A log; it stays at the end unless the person scrolled away from it. */
+export function LogView({ entries, label }: LogProps) {
   const box = useRef<HTMLDivElement>(null);
   const at_end = useRef(true);
   useLayoutEffect(() => {
@@ -21,7 +31,7 @@ export function LogView({ entries, label = "Log of the mission" }: LogProps) {
   return (
     <div
       ref={box}
-      class="mission-log"
+      class="log"
       role="log"
       aria-live="off"
       aria-label={label}

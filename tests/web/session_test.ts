@@ -75,7 +75,7 @@ Deno.test({
     await page.keyboard.type("session.pause");
     await page.getByRole("option", { name: /^session\.pause/ }).waitFor();
     await press("Enter");
-    await page.getByRole("button", { name: "Run session.pause" }).waitFor();
+    await app.focused("dialog form *");
     await press("Enter");
     await page.getByRole("status", { name: "Result" }).getByText("paused_at").waitFor();
     await press("Escape");

@@ -1,5 +1,5 @@
 import { useSignal } from "@preact/signals";
-import { useEffect, useRef } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import { useApp } from "../app.ts";
 import { matchPath } from "../router.ts";
 import {
@@ -21,18 +21,23 @@ const RUN_DEADLINE_MS = 60 * 60_000;
 /** Pushed events that are shown: the last ones. */
 const EVENTS_SHOWN = 100;
 
+/** Parameters that the view tells. */
+function idsHere(path: string): Record<string, string> {
+  const here = matchPath("/sessions/:id", path) ??
+    matchPath("/sessions/:id/lanes/:lane_id", path);
+  return here ? { session_id: here.id, lane_id: here.lane_id ?? "" } : {};
+}
+
 /** Takes a verb's parameters, runs it and shows what it gave. */
 export function VerbForm({ verb, onBack }: { verb: VerbInfo; onBack(): void }) {
   const app = useApp();
   const fields = fieldsOf(verb.input as JsonSchema);
-  const values = useSignal<Record<string, string>>({});
+  const values = useSignal(idsHere(app.router.path.value));
   const outcome = useSignal<{ text: string; ok: boolean } | undefined>(undefined);
   const running = useSignal(false);
   const form = useRef<HTMLFormElement>(null);
-  useEffect(() => {
-    const here = matchPath("/sessions/:id", app.router.path.value) ??
-      matchPath("/sessions/:id/lanes/:lane_id", app.router.path.value);
-    if (here) values.value = { session_id: here.id, lane_id: here.lane_id ?? "" };
+  // Before the next key: the box that had the focus has gone.
+  useLayoutEffect(() => {
     const first = form.current!.querySelector<HTMLElement>(
       "input, select, textarea, [type=submit]",
     );

@@ -1,6 +1,7 @@
 /** The key that signs releases: Ed25519 (RFC 8032), kept as PKCS #8 in PEM (RFC 8410). */
 
 /** Makes a key. @returns the private one in PEM, the public one as `svc update` trusts it. */
+import { parsePublicKey } from "../src/update/signature.ts";
 export async function newKey(): Promise<{ private_pem: string; public_key: string }> {
   const generated = await crypto.subtle.generateKey("Ed25519", true, ["sign", "verify"]);
   const pair = generated as CryptoKeyPair;
@@ -38,10 +39,9 @@ export async function readSigner(pem: string): Promise<Signer> {
   const raw = Uint8Array.fromBase64(x!, { alphabet: "base64url" });
   const open = await crypto.subtle.importKey("raw", raw, "Ed25519", true, ["verify"]);
   const public_key = await publicKeyOf(open);
-  const hash = await crypto.subtle.digest("SHA-256", Uint8Array.fromBase64(public_key));
   return {
     public_key,
-    key_id: new Uint8Array(hash).toHex().slice(0, 16),
+    key_id: (await parsePublicKey(public_key)).id,
     ssh_key: `ssh-ed25519 ${sshPublicKey(raw).toBase64()}`,
     sign: async (bytes) => new Uint8Array(await crypto.subtle.sign("Ed25519", key, bytes)),
   };

@@ -1,6 +1,7 @@
 /** Takes the one file that is wanted out of an archive; no name in the archive becomes a path. */
 import { SvcError } from "../platform/errors.ts";
 
+const CHUNK_BYTES = 64 * 1024;
 /** The largest file that is unpacked, in bytes. */
 const UNPACKED_MAX = 1024 * 1024 * 1024;
 
@@ -55,12 +56,14 @@ async function* tarEntries(archive: string): AsyncGenerator<Entry> {
   const { createTarDecoder } = await import("modern-tar");
   const given_up = new AbortController();
   const { signal } = given_up;
-  // The pipe closes the file when it ends or is given up.
-  const entries = (await Deno.open(archive)).readable
-    .pipeThrough(new DecompressionStream("gzip"), { signal })
-    .pipeThrough(createTarDecoder({ strict: true }), { signal });
+  const unzip = new DecompressionStream("gzip");
+  const decoder = createTarDecoder({ strict: true });
+  const piped = Promise.allSettled([
+    ReadableStream.from(chunksOf(archive)).pipeTo(unzip.writable, { signal }),
+    unzip.readable.pipeTo(decoder.writable, { signal }),
+  ]);
   try {
-    for await (const { header: { name, type = "file" }, body } of readable(entries)) {
+    for await (const { header: { name, type = "file" }, body } of readable(decoder.readable)) {
       yield { name, body: type === "file" ? body : undefined };
       for await (const _ of readable(body)) {
         // What was not taken is read to its end: the decoder stands still after one is cancelled.
@@ -68,6 +71,22 @@ async function* tarEntries(archive: string): AsyncGenerator<Entry> {
     }
   } finally {
     given_up.abort();
+    await piped;
+  }
+}
+
+/** What is in a file, which is closed at the end, or when nobody wants the rest. */
+async function* chunksOf(path: string): AsyncGenerator<Uint8Array<ArrayBuffer>> {
+  const file = await Deno.open(path);
+  try {
+    for (;;) {
+      const chunk = new Uint8Array(CHUNK_BYTES);
+      const size = await file.read(chunk);
+      if (size === null) return;
+      yield chunk.subarray(0, size);
+    }
+  } finally {
+    file.close();
   }
 }
 

@@ -1,9 +1,9 @@
 /** `svc chat` on a terminal: the terminal UI, connected to the daemon for as long as it is open. */
-import { deadline } from "@std/async";
 import { connectOrStart, connectPatiently } from "../client/connect.ts";
 import type { RpcClient } from "../client/rpc.ts";
 import type { HomePaths } from "../platform/paths.ts";
 import { SvcError, toSvcError } from "../platform/errors.ts";
+import { within } from "../platform/within.ts";
 import { DEFAULT_SIZE } from "../tui/arrange.ts";
 import { type Link, TuiClient } from "../tui/client.ts";
 import type { SentRequest } from "../tui/host.ts";
@@ -80,7 +80,7 @@ export async function converseInTerminal(
     arming.close();
     memory.close();
     painter.close();
-    await deadline(Promise.all(answering), LAST_MS).catch(() => {});
+    await within(Promise.all(answering), LAST_MS);
     await terminal.close();
     rpc.close();
   }

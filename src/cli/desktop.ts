@@ -40,8 +40,17 @@ export async function run(argv: string[]): Promise<number> {
   const wanted = string["start-at-login"];
   if (wanted !== undefined) return await startAtLogin(wanted, boolean.json ?? false);
   if (boolean.json) throw new UsageError("--json goes with --start-at-login");
+  requireDisplay();
   await openDesktop(ownPaths());
   return 0;
+}
+
+/** A browser without a display ends with a line that says nothing of it. @throws {SvcError} not_found. */
+function requireDisplay(): void {
+  if (Deno.build.os !== "linux" || env("DISPLAY") || env("WAYLAND_DISPLAY")) return;
+  throw new SvcError("not_found", "there is no display: DISPLAY and WAYLAND_DISPLAY are not set", {
+    hint: "`svc open --print` tells where the app is, `svc chat` works in a terminal",
+  });
 }
 
 async function startAtLogin(wanted: string, json: boolean): Promise<number> {

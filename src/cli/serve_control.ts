@@ -1,6 +1,6 @@
 /** `svc serve restart`. */
 import { delay } from "@std/async";
-import { connect, connectOrStart } from "../client/connect.ts";
+import { connectIfAny, connectOrStart } from "../client/connect.ts";
 import type { RpcClient } from "../client/rpc.ts";
 import { keepPort } from "../daemon/last_port.ts";
 import { SvcError } from "../platform/errors.ts";
@@ -89,15 +89,6 @@ async function requireNoHire(
   throw new SvcError("conflict", "the daemon takes tasks for hire; restart it as it was started", {
     hint: "`svc ctl call daemon.shutdown` ends it, `svc serve --enable-agent-routes …` starts it",
   });
-}
-
-async function connectIfAny(paths: HomePaths): Promise<RpcClient | undefined> {
-  try {
-    return await connect(paths);
-  } catch (error) {
-    if (error instanceof SvcError && error.code === "not_found") return undefined;
-    throw error;
-  }
 }
 
 /** @returns false when the person pressed Ctrl-C. @throws {SvcError} timeout. */

@@ -1,5 +1,5 @@
 /** The terminal as a screen: raw input, its own buffer, and how it is given back on every way out. */
-import { deadline } from "@std/async";
+import { within } from "../platform/within.ts";
 import type { Key } from "../tui/keys.ts";
 import { DEFAULT_SIZE, type Size } from "../tui/arrange.ts";
 import { KeyDecoder } from "./terminal_keys.ts";
@@ -150,7 +150,7 @@ export class Terminal {
 
   /** Whether all that was being written is out: a terminal that takes nothing is left as it is. */
   async #settled(): Promise<boolean> {
-    return await deadline(this.#writing, SETTLE_MS).then(() => true, () => false);
+    return await within(this.#writing, SETTLE_MS);
   }
 
   /** Nobody can read or type here any more. */

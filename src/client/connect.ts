@@ -15,14 +15,20 @@ const START_DEADLINE_MS = 30_000;
 /** How often a client that starts no daemon itself tries again. */
 const RETRIES = 3;
 
+/** Connects to the running daemon; undefined when none answers. */
+export async function connectIfAny(paths: HomePaths): Promise<RpcClient | undefined> {
+  const conn = await dial(paths);
+  return conn && new RpcClient(conn);
+}
+
 /**
  * Connects to the running daemon.
  *
  * @throws {SvcError} not_found when none answers.
  */
 export async function connect(paths: HomePaths): Promise<RpcClient> {
-  const conn = await dial(paths);
-  if (conn !== undefined) return new RpcClient(conn);
+  const rpc = await connectIfAny(paths);
+  if (rpc !== undefined) return rpc;
   throw new SvcError("not_found", `no daemon answers at ${paths.socket}`, {
     hint: "`svc serve` starts one; `svc chat` does so by itself",
   });

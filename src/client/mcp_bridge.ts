@@ -3,6 +3,7 @@
  * when it goes and comes again, the conversation goes on with the new one.
  */
 import { deadline, delay } from "@std/async";
+import { within } from "../platform/within.ts";
 import { TextLineStream } from "@std/streams";
 import { messageOf, SvcError, toSvcError } from "../platform/errors.ts";
 import { LineWriter } from "../platform/line_writer.ts";
@@ -151,7 +152,7 @@ export class McpBridge {
     const answered = async () => {
       while (this.#conversation.waits) await this.#changed.promise;
     };
-    await deadline(answered(), LAST_ANSWERS_MS).catch(() => {});
+    await within(answered(), LAST_ANSWERS_MS);
     this.#over = true;
     this.#link?.close();
   }

@@ -29,6 +29,8 @@ import { readConfig } from "./config.ts";
 import type { DaemonCortex } from "./cortex.ts";
 import type { TaskWorkerOptions } from "./tasks.ts";
 import type { ToolServers } from "./tool_servers.ts";
+import type { ConfigEditor } from "./config_editor.ts";
+import type { DaemonService } from "./service.ts";
 import type { DaemonTurns } from "./turns.ts";
 import { type DoorOptions, type Doors, openDoors } from "./doors.ts";
 import { lazy, Opener } from "./lazy.ts";
@@ -114,7 +116,8 @@ async function compose(
     idle_ms: UNIT_IDLE_MS,
     onEmpty: () => trimAtRest(),
   });
-  const sandbox = lazy(() => detectSandbox(config.sandbox.shell));
+  const detected = new Opener(() => detectSandbox(config.sandbox.shell));
+  const sandbox = () => detected.get();
   const hiddenFrom = (workdir: string) => [
     ...hub.hiddenFrom(workdir),
     paths.runtime_dir,
@@ -147,7 +150,7 @@ async function compose(
     hidden: (session) => hiddenFrom(session.state.workdir),
     new_lane_id: () => ids.next("lane"),
   };
-  const loadTurns = lazy((): Promise<DaemonTurns> =>
+  const turns: Opener<DaemonTurns> = new Opener(() =>
     import("./turns.ts").then(({ makeTurns }) =>
       makeTurns({
         ...turn_parts,
@@ -176,7 +179,7 @@ async function compose(
     )
   );
   const minds: Opener<Minds> = new Opener(() =>
-    Promise.all([import("../acp/minds.ts"), loadTurns()]).then(([{ Minds }, turns]) =>
+    Promise.all([import("../acp/minds.ts"), turns.get()]).then(([{ Minds }, { builtin }]) =>
       new Minds({
         ...turn_parts,
         entries: () => config.acp,
@@ -185,7 +188,7 @@ async function compose(
         version: VERSION,
         sandbox,
         scope: services.scope,
-        tools: turns.builtin,
+        tools: builtin,
         readText: (path, scope) => units.call("read_text", { path }, scope, scope.signal),
         new_call_id: () => ids.next("call"),
       })
@@ -200,7 +203,7 @@ async function compose(
     ids,
     log,
     async runTurn(session, turn) {
-      const runner = acpName(session.state.model) === undefined ? loadTurns() : minds.get();
+      const runner = acpName(session.state.model) === undefined ? turns.get() : minds.get();
       return await (await runner).runTurn(session, turn);
     },
     retention: () => ({
@@ -303,6 +306,28 @@ async function compose(
     import("./tui.ts").then(({ openTuiHost }) => openTuiHost(dispatcher, trimAtRest))
   );
   const started_with = config;
+  const config_editor: Opener<ConfigEditor> = new Opener(() =>
+    import("./config_editor.ts").then(({ ConfigEditor }) =>
+      new ConfigEditor({
+        path: paths.config,
+        started: started_with,
+        config: () => config,
+        reload: services.reload_config,
+        checkModel: (id) => models.check(id),
+      })
+    )
+  );
+  const service: Opener<DaemonService> = new Opener(() =>
+    import("./service.ts").then(({ daemonService }) =>
+      daemonService({
+        paths,
+        env,
+        uid,
+        hires: () => doors?.hire_port !== undefined,
+        shutdown,
+      })
+    )
+  );
   const services: Services = {
     hub,
     bus,
@@ -328,28 +353,8 @@ async function compose(
     },
     config: () => config,
     paths,
-    config_editor: lazy(() =>
-      import("./config_editor.ts").then(({ ConfigEditor }) =>
-        new ConfigEditor({
-          path: paths.config,
-          started: started_with,
-          config: () => config,
-          reload: services.reload_config,
-          checkModel: (id) => models.check(id),
-        })
-      )
-    ),
-    service: lazy(() =>
-      import("./service.ts").then(({ daemonService }) =>
-        daemonService({
-          paths,
-          env,
-          uid,
-          hires: () => doors?.hire_port !== undefined,
-          shutdown,
-        })
-      )
-    ),
+    config_editor: () => config_editor.get(),
+    service: () => service.get(),
     verbs: () => VERBS,
     start_dir: () => config.default_workdir ?? env("HOME") ?? env("USERPROFILE") ?? "/",
     // Verbs are called through doors.

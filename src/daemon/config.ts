@@ -3,6 +3,7 @@ import type { AcpEntry } from "../acp/entry.ts";
 import type { Price } from "../agent/models/prices.ts";
 import type { ModelEntry } from "../agent/models/registry.ts";
 import type { ShellSandbox } from "../agent/sandbox.ts";
+import { readTextIfAny } from "../platform/files.ts";
 import type { LogLevel } from "../platform/log.ts";
 import type { Approval } from "../session/events.ts";
 import type { SearchConfig } from "../tasks/executors/research/search.ts";
@@ -95,13 +96,8 @@ export const DEFAULTS: Config = {
  * @throws {SvcError} validation, naming file, line, key and the nearest known key.
  */
 export async function readConfig(path: string): Promise<Config> {
-  let text: string;
-  try {
-    text = await Deno.readTextFile(path);
-  } catch (error) {
-    if (error instanceof Deno.errors.NotFound) return structuredClone(DEFAULTS);
-    throw error;
-  }
+  const text = await readTextIfAny(path);
+  if (text === undefined) return structuredClone(DEFAULTS);
   const { parseConfig } = await import("./config_file.ts");
   return parseConfig(text, path);
 }

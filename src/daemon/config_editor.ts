@@ -3,7 +3,7 @@ import { patch } from "@decimalturn/toml-patch";
 import { parse } from "@std/toml";
 import { isDeepStrictEqual } from "node:util";
 import { InvalidParams, messageOf, SvcError } from "../platform/errors.ts";
-import { atomicWrite, checkPrivate } from "../platform/files.ts";
+import { atomicWrite, checkPrivate, readTextIfAny } from "../platform/files.ts";
 import { type Config, DEFAULTS } from "./config.ts";
 import { parseConfig } from "./config_file.ts";
 import {
@@ -44,7 +44,7 @@ export class ConfigEditor {
   /** The settings as the file has them. @throws {SvcError} validation when the file has an error. */
   async read(): Promise<SettingsView> {
     const { path } = this.#parts;
-    const text = await readText(path);
+    const text = await readTextIfAny(path) ?? "";
     const config = parseConfig(text, path);
     const table = parse(text) as Table;
     const settings = SETTING_KEYS.map((key) => [key, this.#state(key, config, table)]);
@@ -80,13 +80,13 @@ export class ConfigEditor {
   async #change(changes: SettingChanges, revision?: string): Promise<SettingsChanged> {
     const { path, config, reload } = this.#parts;
     checkPrivate(path, 0o600, "file");
-    const text = await readText(path);
+    const text = await readTextIfAny(path) ?? "";
     if (revision !== undefined && revision !== await revisionOf(text)) throw changedMeanwhile(path);
     parseConfig(text, path);
     const edited = edit(text, changes);
     this.#check(edited);
     if (edited !== text) {
-      if (await readText(path) !== text) throw changedMeanwhile(path);
+      if ((await readTextIfAny(path) ?? "") !== text) throw changedMeanwhile(path);
       await atomicWrite(path, edited, 0o600);
     }
     try {
@@ -145,15 +145,6 @@ function valueAt(table: object, key: string): SettingValue | undefined {
   let found: unknown = table;
   for (const name of key.split(".")) found = (found as Table | undefined)?.[name];
   return found as SettingValue | undefined;
-}
-
-async function readText(path: string): Promise<string> {
-  try {
-    return await Deno.readTextFile(path);
-  } catch (error) {
-    if (error instanceof Deno.errors.NotFound) return "";
-    throw error;
-  }
 }
 
 async function revisionOf(text: string): Promise<string> {

@@ -1,5 +1,4 @@
 /** The doors of a daemon: loopback HTTP, the local socket and, where they are asked for, agent routes. */
-import { deadline } from "@std/async";
 import { Guards } from "../doors/guards.ts";
 import { BODY_MAX, httpDoor } from "../doors/http.ts";
 import { serveSocket } from "../doors/socket.ts";
@@ -10,12 +9,14 @@ import type { Lock } from "../platform/lock.ts";
 import type { Log } from "../platform/log.ts";
 import type { HomePaths } from "../platform/paths.ts";
 import { isInOtherNamespace, type tcpPeerFinder } from "../platform/tcp_peer.ts";
+import { within } from "../platform/within.ts";
 import type { TaskEngine } from "../tasks/engine.ts";
 import type { Dispatcher } from "../verbs/define.ts";
 import type { Discovery } from "../verbs/services.ts";
 import { PROTOCOL_VERSION, VERSION } from "../version.ts";
 import type { Config } from "./config.ts";
 import { keepPort, lastPort } from "./last_port.ts";
+import { Opener } from "./lazy.ts";
 import { listenAgain, listenHttp } from "./listen.ts";
 import { listenLocal } from "./listen_local.ts";
 
@@ -70,11 +71,9 @@ export async function openDoors(parts: DoorParts): Promise<Doors> {
   const { paths, lock, log, dispatcher, token, config, stopping } = parts;
   using cleanup = new DisposableStack();
   let { port } = parts;
-  let mcp: Promise<McpHost> | undefined;
-  const mcpHost = () =>
-    mcp ??= import("../mcp/server_host.ts").then(({ McpHost }) =>
-      new McpHost(dispatcher, BODY_MAX)
-    );
+  const mcp: Opener<McpHost> = new Opener(() =>
+    import("../mcp/server_host.ts").then(({ McpHost }) => new McpHost(dispatcher, BODY_MAX))
+  );
   const newGuards = () =>
     new Guards({ port, token, allowed_origins: config().http.allowed_origins });
   let guards: Guards;
@@ -83,7 +82,7 @@ export async function openDoors(parts: DoorParts): Promise<Doors> {
     guards: () => guards,
     stopping,
     log,
-    mcp: async (request) => await (await mcpHost()).handle(request),
+    mcp: async (request) => await (await mcp.get()).handle(request),
     sameUser: (peer_port) => isSameUser(parts, peer_port, port),
   });
   const { hostname } = parts;
@@ -108,7 +107,7 @@ export async function openDoors(parts: DoorParts): Promise<Doors> {
   const listener = await listenLocal(parts);
   const socket = serveSocket(listener, {
     dispatcher,
-    serveMcp: async (options, send) => await (await mcpHost()).connect(options, send),
+    serveMcp: async (options, send) => await (await mcp.get()).connect(options, send),
     log,
   });
   cleanup.defer(() => void socket.close());
@@ -120,9 +119,8 @@ export async function openDoors(parts: DoorParts): Promise<Doors> {
     reconfigure: () => void (guards = newGuards()),
     async close() {
       http.close();
-      await mcp?.then((host) => host.close(), () => {});
-      await deadline(Promise.all([socket.close(), server.close(), hire?.close()]), DRAIN_MS)
-        .catch(() => {});
+      await mcp.opened?.then((host) => host.close(), () => {});
+      await within(Promise.all([socket.close(), server.close(), hire?.close()]), DRAIN_MS);
       for (const path of [paths.discovery, paths.socket]) {
         await Deno.remove(path).catch(() => {});
       }

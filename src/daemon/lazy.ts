@@ -1,6 +1,6 @@
 /** Parts that are made at their first use. */
 
-/** Something made at its first use: what a turn needs is not built before the first one. */
+/** Something made at its first use, at once; what may fail or is waited for is an {@linkcode Opener}. */
 export function lazy<T>(make: () => T): () => T {
   let made: { value: T } | undefined;
   return () => (made ??= { value: make() }).value;

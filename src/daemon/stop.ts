@@ -43,27 +43,25 @@ export async function stopAll(parts: StopParts, grace_ms: number): Promise<void>
   // Missions are parked at once, to go on later. Tasks need sessions that run; they may use half
   // of the time, the other is the turns'.
   const park_ms = Math.max(grace_ms / 2, PARK_MS);
+  /** A part that does not stop as it should keeps no other from it. */
+  const step = async (what: string, done: Promise<unknown> | undefined) => {
+    try {
+      await done;
+    } catch (error) {
+      log.error(`stopping ${what} failed`, { error: messageOf(error) });
+    }
+  };
   const parked = missions.opened?.then((engine) => deadline(engine.close(), park_ms));
   const finished = tasks.opened?.then((engine) => engine.close(grace_ms / 2));
-  for (const { reason } of (await Promise.allSettled([parked, finished])).filter(isRejected)) {
-    log.error("stopping the tasks failed", { error: messageOf(reason) });
-  }
-  await (await cortex.opened)?.cortex.stopLobes();
-  try {
-    await hub.stop(Math.max(until - performance.now(), 0));
-  } catch (error) {
-    log.error("stopping the sessions failed", { error: messageOf(error) });
-  }
-  await (await cortex.opened)?.cortex.close();
-  await (await tool_servers.opened)?.servers.close();
-  await tui.opened?.then((host) => host.close(), () => {});
-  await (await minds.opened)?.close();
-  await bus.close();
+  await Promise.all([step("the missions", parked), step("the tasks", finished)]);
+  await step("the lobes", cortex.opened?.then(({ cortex }) => cortex.stopLobes()));
+  await step("the sessions", hub.stop(Math.max(until - performance.now(), 0)));
+  await step("the memory", cortex.opened?.then(({ cortex }) => cortex.close()));
+  await step("the tool servers", tool_servers.opened?.then(({ servers }) => servers.close()));
+  await step("the terminal UI", tui.opened?.then((host) => host.close()));
+  await step("the agents", minds.opened?.then((it) => it.close()));
+  await step("the bus", bus.close());
   units.close();
   await parts.doors()?.close();
   log.info("stopped");
-}
-
-function isRejected(result: PromiseSettledResult<unknown>): result is PromiseRejectedResult {
-  return result.status === "rejected";
 }

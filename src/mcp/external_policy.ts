@@ -1,4 +1,5 @@
 /** `policy.yaml`: the tool servers that the operator, or a project, offers to sessions. */
+import { readTextIfAny } from "../platform/files.ts";
 import { join } from "@std/path";
 import { SvcError } from "../platform/errors.ts";
 import type { Trust } from "../session/events.ts";
@@ -56,13 +57,8 @@ const FILE_MAX_BYTES = 1024 * 1024;
  * @throws {SvcError} validation, naming file, line, key and the nearest known key.
  */
 export async function readPolicy(path: string): Promise<Policy> {
-  let text: string;
-  try {
-    text = await Deno.readTextFile(path);
-  } catch (error) {
-    if (error instanceof Deno.errors.NotFound) return { servers: [], deploy_targets: [] };
-    throw error;
-  }
+  const text = await readTextIfAny(path);
+  if (text === undefined) return { servers: [], deploy_targets: [] };
   const { parsePolicy } = await import("./external_policy_file.ts");
   return parsePolicy(text, path);
 }

@@ -5,6 +5,7 @@
  * redirect, leads nowhere else.
  */
 import { deadline } from "@std/async";
+import { within } from "./within.ts";
 import { lookup } from "node:dns/promises";
 import { isOwnAddress, isPublicAddress } from "./address.ts";
 import { messageOf } from "./errors.ts";
@@ -164,7 +165,7 @@ export class Egress implements AsyncDisposable {
     this.#listener.close();
     await this.#accepting;
     for (const conn of [...this.#open]) this.#close(conn);
-    await deadline(Promise.all(this.#serving), CLOSE_MS).catch(() => {});
+    await within(Promise.all(this.#serving), CLOSE_MS);
   }
 }
 

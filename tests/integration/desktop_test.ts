@@ -1,4 +1,10 @@
-import { assert, assertEquals, assertNotEquals, assertStringIncludes } from "@std/assert";
+import {
+  assert,
+  assertEquals,
+  assertNotEquals,
+  assertRejects,
+  assertStringIncludes,
+} from "@std/assert";
 import { join } from "@std/path";
 import { findDaemon, letGo } from "../../src/client/daemon_handle.ts";
 import type { Discovery } from "../../src/verbs/services.ts";
@@ -189,6 +195,18 @@ Deno.test({
     const error = await sidecarAt(place).then(() => undefined, (error) => error);
     assertStringIncludes(error.message, "the bundled daemon did not start");
     assertStringIncludes(error.message, "no_such_key");
+  },
+});
+
+Deno.test({
+  name: "without a display the desktop says so, and brings no daemon",
+  ignore: !can_run_svc || Deno.build.os !== "linux",
+  async fn() {
+    await using place = new Place();
+    const { code, stderr } = await place.svc(["desktop"]);
+    assertEquals(code, 1);
+    assertStringIncludes(stderr, "DISPLAY and WAYLAND_DISPLAY are not set");
+    await assertRejects(() => Deno.stat(place.home), Deno.errors.NotFound);
   },
 });
 

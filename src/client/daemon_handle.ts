@@ -5,6 +5,7 @@
  */
 import { deadline } from "@std/async";
 import { TextLineStream } from "@std/streams";
+import { connectWithin } from "../platform/connect_within.ts";
 import { SvcError } from "../platform/errors.ts";
 import { isAlive } from "../platform/process.ts";
 import { Tail } from "../platform/tail.ts";
@@ -54,12 +55,10 @@ export async function findDaemon(discovery_path: string): Promise<DaemonHandle |
 }
 
 async function accepts(port: number): Promise<boolean> {
-  const attempt = Deno.connect({ hostname: "127.0.0.1", port });
   try {
-    (await deadline(attempt, PROBE_MS)).close();
+    (await connectWithin({ hostname: "127.0.0.1", port }, PROBE_MS)).close();
     return true;
   } catch {
-    attempt.then((late) => late.close(), () => {});
     return false;
   }
 }

@@ -5,6 +5,7 @@
  * redirect, leads nowhere else.
  */
 import { deadline } from "@std/async";
+import { connectWithin } from "./connect_within.ts";
 import { within } from "./within.ts";
 import { lookup } from "node:dns/promises";
 import { isOwnAddress, isPublicAddress } from "./address.ts";
@@ -173,13 +174,10 @@ export class Egress implements AsyncDisposable {
 async function connectAny(addresses: readonly string[], port: number): Promise<Deno.Conn> {
   let failure: unknown;
   for (const hostname of addresses) {
-    const connecting = Deno.connect({ hostname, port });
     try {
-      return await deadline(connecting, CONNECT_MS);
+      return await connectWithin({ hostname, port }, CONNECT_MS);
     } catch (error) {
       failure = error;
-      // One that answers too late is let go.
-      connecting.then((conn) => conn.close(), () => {});
     }
   }
   throw failure;

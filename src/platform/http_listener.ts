@@ -1,5 +1,5 @@
 /** HTTP on a port, for as long as it is wanted. */
-import { deadline } from "@std/async";
+import { connectWithin } from "./connect_within.ts";
 import { messageOf } from "./errors.ts";
 import type { Log } from "./log.ts";
 
@@ -84,12 +84,10 @@ export class HttpListener {
 
 /** Whether connections are taken; who is too busy to tell counts as taking them. */
 async function isListenedOn(hostname: string, port: number): Promise<boolean> {
-  const connecting = Deno.connect({ hostname: reachable(hostname), port });
   try {
-    (await deadline(connecting, CONNECT_MS)).close();
+    (await connectWithin({ hostname: reachable(hostname), port }, CONNECT_MS)).close();
     return true;
   } catch (error) {
-    connecting.then((conn) => conn.close(), () => {});
     return !(error instanceof Deno.errors.ConnectionRefused);
   }
 }

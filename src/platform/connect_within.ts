@@ -1,0 +1,16 @@
+import { deadline } from "@std/async";
+
+/**
+ * Connects over TCP, within so many milliseconds; a connection that comes later is let go.
+ *
+ * @throws what the system says; {DOMException} TimeoutError.
+ */
+export async function connectWithin(to: Deno.ConnectOptions, ms: number): Promise<Deno.TcpConn> {
+  const connecting = Deno.connect(to);
+  try {
+    return await deadline(connecting, ms);
+  } catch (error) {
+    connecting.then((late) => late.close(), () => {});
+    throw error;
+  }
+}

@@ -20,11 +20,18 @@ export interface HousekeepingParts {
 const REST_MS = 5_000;
 /** How often journals are looked at for their age. */
 const RETENTION_EVERY_MS = 15 * 60_000;
+/**
+ * Part of its limit that a journal must have grown by before it is looked at again for its size: what
+ * could not be rewritten then, as of a turn that is still open, would else be read at each event.
+ */
+const GROWTH = 0.1;
 
 export class Housekeeping {
   readonly #parts: HousekeepingParts;
   /** Sessions that may hold what {@linkcode Session.rest} gives back. */
   #awake = new Set<Session>();
+  /** Bytes of the journals after they were last looked at for their size. */
+  #looked_at = new WeakMap<Session, number>();
   #resting: number | undefined;
   #retaining: number | undefined;
 
@@ -46,7 +53,7 @@ export class Housekeeping {
   committed(session: Session, durable: boolean): void {
     this.#awake.add(session);
     this.#resting ??= this.#scheduleRest();
-    if (durable) this.#retain(session);
+    if (durable && this.#isTooLarge(session)) this.#retain(session);
   }
 
   /** Has nothing more to do with a session that is taken out. */
@@ -101,15 +108,23 @@ export class Housekeeping {
     Deno.unrefTimer(this.#retaining);
   }
 
+  #isTooLarge(session: Session): boolean {
+    const { bytes } = this.#parts.retention();
+    const { size } = session.journal;
+    return size > bytes && size > (this.#looked_at.get(session) ?? 0) + GROWTH * bytes;
+  }
+
   async #retain(session: Session): Promise<void> {
     const limits = this.#parts.retention();
     if (!needsRetention(session.journal, limits)) return;
     const { log } = this.#parts;
     const session_id = session.id;
     const before = session.journal.size;
+    this.#looked_at.set(session, before);
     try {
       if (!(await session.retain(limits))) return;
       const { size, trimmed_seq } = session.journal;
+      this.#looked_at.set(session, size);
       log.info("rewrote a journal's oldest turns", { session_id, before, size, trimmed_seq });
       if (!this.#awake.has(session)) session.journal.release();
     } catch (error) {

@@ -26,6 +26,8 @@ type Item = Said | { step: Step };
 interface Checkpointed {
   items: Item[];
   waiting: Said[];
+  /** Whether there were items before these. */
+  shortened?: boolean;
   /** How many of the last outputs had not been elided. */
   full_outputs: number;
   recalled?: string[];
@@ -37,6 +39,12 @@ interface Checkpointed {
  */
 const OUTPUT_KEPT = 512 * 1024;
 const ELIDED = "[output of an earlier call, no longer shown]";
+/**
+ * Characters of a conversation that are kept, more than any model takes: past it the older half is
+ * left out, so that neither a checkpoint nor a session in memory grows without end.
+ */
+const CONVERSATION_KEPT = 16 * 1024 * 1024;
+const SHORTENED = "[the conversation before this is no longer kept]";
 
 export class Transcript {
   #items: Item[] = [];
@@ -48,6 +56,9 @@ export class Transcript {
   #written = false;
   #outputs: ToolResult[] = [];
   #output_length = 0;
+  /** Characters of items and waiting messages. */
+  #length = 0;
+  #shortened = false;
   #recalled = new Set<string>();
 
   /** What a checkpoint keeps, taken between turns. */
@@ -55,14 +66,18 @@ export class Transcript {
     return {
       items: this.#items,
       waiting: this.#waiting,
+      shortened: this.#shortened,
       full_outputs: this.#outputs.length,
       recalled: [...this.#recalled],
     };
   }
 
-  #restore({ items, waiting, full_outputs, recalled }: Checkpointed): void {
+  #restore(kept: Checkpointed): void {
+    const { items, waiting, shortened = false, full_outputs, recalled } = kept;
     this.#items = items;
     this.#waiting = waiting;
+    this.#shortened = shortened;
+    this.#length = [...items, ...waiting].reduce((sum, it) => sum + lengthOf(it), 0);
     this.#recalled = new Set(recalled);
     const results = items.flatMap((item) => "step" in item ? item.step.results : []);
     this.#outputs = results.slice(results.length - full_outputs);
@@ -77,10 +92,14 @@ export class Transcript {
         break;
       case "user.message":
         this.#waiting.push({ user: event.data.text, seq: event.seq });
+        this.#grow(event.data.text.length);
         break;
       case "memory.recalled": {
         const about = this.#waiting.at(-1);
-        if (about !== undefined) about.memory = event.data.text;
+        if (about !== undefined) {
+          about.memory = event.data.text;
+          this.#grow(event.data.text.length);
+        }
         for (const { entry_id } of event.data.entries) this.#recalled.add(entry_id);
         break;
       }
@@ -96,11 +115,14 @@ export class Transcript {
         this.#place(event.data.seen_seq);
         this.#items.push({ step });
         this.#written = true;
+        this.#grow(step.text.length);
         break;
       }
       case "session.tool_started": {
         const { call_id, tool, args, echo } = event.data;
-        this.#step?.calls.push({ call_id, tool, args, echo });
+        const call = { call_id, tool, args, echo };
+        this.#step?.calls.push(call);
+        this.#grow(callLength(call));
         break;
       }
       case "session.tool_completed": {
@@ -113,6 +135,7 @@ export class Transcript {
         if (step !== undefined && !this.#written && step.text !== "") {
           this.#place(step.first_seq);
           this.#items.push({ step });
+          this.#grow(step.text.length);
         }
         for (const call of step?.calls ?? []) {
           if (!step!.results.some((result) => result.call_id === call.call_id)) {
@@ -129,7 +152,7 @@ export class Transcript {
 
   /** The conversation for the next model call. */
   messages(): Message[] {
-    const out: Message[] = [];
+    const out: Message[] = this.#shortened ? [{ role: "user", text: SHORTENED }] : [];
     for (const item of [...this.#items, ...this.#waiting]) {
       if ("user" in item) {
         const { user: text, memory } = item;
@@ -181,14 +204,50 @@ export class Transcript {
   }
 
   #addResult(result: ToolResult): void {
-    this.#step?.results.push(result);
+    if (this.#step === undefined) return;
+    this.#step.results.push(result);
     this.#outputs.push(result);
     this.#output_length += result.output.length;
+    this.#grow(result.output.length);
     if (this.#output_length <= OUTPUT_KEPT) return;
     while (this.#output_length > OUTPUT_KEPT / 2 && this.#outputs.length > 1) {
       const oldest = this.#outputs.shift()!;
       this.#output_length -= oldest.output.length;
-      if (oldest.output.length > ELIDED.length) oldest.output = ELIDED;
+      if (oldest.output.length <= ELIDED.length) continue;
+      this.#length -= oldest.output.length - ELIDED.length;
+      oldest.output = ELIDED;
     }
   }
+
+  /** Leaves out what is oldest when the conversation has become too long; never what is going on. */
+  #grow(by: number): void {
+    this.#length += by;
+    if (this.#length <= CONVERSATION_KEPT) return;
+    while (this.#length > CONVERSATION_KEPT / 2) {
+      const from = this.#items.length > 0 ? this.#items : this.#waiting;
+      const [oldest] = from;
+      if (from === this.#waiting && from.length === 1) return;
+      if ("step" in oldest && oldest.step === this.#step) return;
+      from.shift();
+      this.#length -= lengthOf(oldest);
+      this.#shortened = true;
+      for (const result of "step" in oldest ? oldest.step.results : []) {
+        if (this.#outputs[0] !== result) continue;
+        this.#outputs.shift();
+        this.#output_length -= result.output.length;
+      }
+    }
+  }
+}
+
+/** Characters of an item. */
+function lengthOf(item: Item): number {
+  if ("user" in item) return item.user.length + (item.memory?.length ?? 0);
+  const { text, calls, results } = item.step;
+  return text.length + calls.reduce((sum, it) => sum + callLength(it), 0) +
+    results.reduce((sum, it) => sum + it.output.length, 0);
+}
+
+function callLength({ args, echo }: ToolCall): number {
+  return JSON.stringify([args, echo]).length;
 }

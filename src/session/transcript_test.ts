@@ -255,3 +255,42 @@ Deno.test("what was recalled belongs to the message that it is about, beyond a c
   assertEquals(restored.messages(), messages as Message[]);
   assertEquals([...restored.recalled], ["mem_1", "mem_2"]);
 });
+
+Deno.test("a conversation past 16 Mi characters loses its older half, and says so", () => {
+  const it = new Conversation();
+  const written = { content: "z".repeat(200_000) };
+  const count = () => it.live.messages().filter(({ role }) => role === "assistant").length;
+  let losses = 0;
+  for (let n = 1; n <= 60; n++) {
+    const before = count();
+    it.user(`${n} ${"x".repeat(300_000)}`);
+    it.text("y".repeat(100_000));
+    it.tick(it.events.length);
+    const call_id = `call_${n}`;
+    it.add("session.tool_started", { call_id, tool: "t", args: written, lane_id: "main" });
+    it.result(call_id);
+    it.end("ok");
+    // 600,000 characters a turn: 28 turns have a part, half of them after each loss.
+    assert(count() <= 28, `${count()} of ${n} turns`);
+    if (count() < before) losses++;
+  }
+  assert(losses === 3 || losses === 4, `${losses} losses`);
+  const [first, ...others] = it.live.messages();
+  assertEquals(first, { role: "user", text: "[the conversation before this is no longer kept]" });
+  assert(JSON.stringify(others.at(-1)).includes("call_60"));
+  const restored = new Transcript();
+  const transcript = JSON.parse(JSON.stringify(it.live.toCheckpoint()));
+  const checkpoint = { state: {}, transcript, chain: "" };
+  restored.apply({ seq: 9, at, type: "session.checkpoint", data: checkpoint });
+  assertEquals(restored.messages().length, it.live.messages().length);
+  assertEquals(restored.messages()[0], first);
+});
+
+Deno.test("messages that no model answers are left out too, but for the newest", () => {
+  const it = new Conversation();
+  for (let n = 1; n <= 20; n++) it.user(`${n} ${"x".repeat(2_000_000)}`);
+  assert(it.live.waiting.length < 9);
+  it.user("y".repeat(40_000_000));
+  assertEquals(it.live.waiting.map((text) => text[0]), ["y"]);
+  assert(it.live.unanswered);
+});

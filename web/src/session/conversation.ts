@@ -59,6 +59,8 @@ export type Item = UserItem | TextItem | ToolItem | NoteItem;
 interface Kept {
   items: KeptItem[];
   waiting: { user: string }[];
+  /** Whether there were items before these. */
+  shortened?: boolean;
 }
 
 type KeptItem = { user: string } | {
@@ -227,9 +229,10 @@ export class Conversation {
     for (const call of this.#calls.values()) if (call.lane_id === lane_id) call.revision++;
   }
 
-  #restore({ items, waiting }: Kept, at: string): void {
+  #restore({ items, waiting, shortened }: Kept, at: string): void {
     let count = 0;
     const key = () => `kept-${count++}`;
+    if (shortened) this.#note(key(), at, "plain", "What was said before is no longer kept");
     for (const item of [...items, ...waiting]) {
       if ("user" in item) {
         this.#add({ kind: "user", key: key(), at, revision: 0, text: item.user });

@@ -96,8 +96,18 @@ Deno.test("what retention has rewritten is shown from the checkpoint", () => {
   };
   const conversation = folded(["session.checkpoint", {
     state: {},
-    transcript: { items: [{ user: "old", seq: 1 }, { step }], waiting: [{ user: "new", seq: 9 }] },
+    transcript: {
+      items: [{ user: "old", seq: 1 }, { step }],
+      waiting: [{ user: "new", seq: 9 }],
+      shortened: true,
+    },
     chain: "",
   }]);
-  assertEquals(shown(conversation), ["user old", "text said", "run_command out", "user new"]);
+  assertEquals(shown(conversation), [
+    "note What was said before is no longer kept",
+    "user old",
+    "text said",
+    "run_command out",
+    "user new",
+  ]);
 });

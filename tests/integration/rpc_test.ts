@@ -1,7 +1,9 @@
 import { assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
 import { TextLineStream } from "@std/streams";
+import { writeAll } from "../../src/platform/write_all.ts";
 import { can_run_svc, type Daemon, Place } from "../support/svc.ts";
 import { rawHttp, RawWebSocket, TEXT } from "../support/raw.ts";
+import { until } from "../support/scripted.ts";
 
 const ignore = !can_run_svc;
 const JSON_TYPE = { "content-type": "application/json" };
@@ -94,7 +96,8 @@ for (const [name, say] of Object.entries(TRANSPORTS)) {
       // Both come from one dispatcher: a notification is carried out.
       const workdir = place.mkdir("project");
       await call({ jsonrpc: "2.0", method: "session.start", params: { workdir } });
-      assertEquals((await call({ ...health, id: 1 })).result.sessions, 1);
+      const sessions = async () => (await call({ ...health, id: 1 })).result.sessions;
+      await until(async () => await sessions() === 1, "the session of the notification");
     },
   });
 }
@@ -109,9 +112,7 @@ Deno.test({
     const conn = await Deno.connect({ transport: "unix", path: daemon.sock });
     const flood = async () => {
       const chunk = new Uint8Array(1024 * 1024).fill(0x61);
-      for (let n = 0; n < 9; n++) {
-        for (let done = 0; done < chunk.length;) done += await conn.write(chunk.subarray(done));
-      }
+      for (let n = 0; n < 9; n++) await writeAll(conn, chunk);
     };
     flood().catch(() => {});
     let text = "";
@@ -123,8 +124,7 @@ Deno.test({
     using large = await Deno.connect({ transport: "unix", path: daemon.sock });
     const params = { session_id: NO_SESSION, text: "x".repeat(8 * 1024 * 1024 - 200) };
     const line = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "session.send", params });
-    const bytes = new TextEncoder().encode(`${line}\n`);
-    for (let done = 0; done < bytes.length;) done += await large.write(bytes.subarray(done));
+    await writeAll(large, new TextEncoder().encode(`${line}\n`));
     const buffer = new Uint8Array(4096);
     const read = await large.read(buffer);
     assertStringIncludes(new TextDecoder().decode(buffer.subarray(0, read!)), "-32002");

@@ -144,12 +144,13 @@ export async function buildWeb(): Promise<void> {
     await bundle(join(out, "styles"), "web/styles/app.css");
     const build = new Build();
     const read = (...path: string[]) => Deno.readTextFile(join(out, ...path));
-    const main = await read("app", "main.js");
-    const app = await build.addHashed("app.js", main);
+    const modules = new Map<string, string>();
     for await (const { name } of Deno.readDir(join(out, "app"))) {
-      // The bundler has put the hash into the names of the others.
-      if (name !== "main.js") await build.add(`/assets/${name}`, await read("app", name), true);
+      // The bundler has put the hash into their names.
+      if (name !== "main.js") modules.set(name, await read("app", name));
     }
+    for (const [name, text] of modules) await build.add(`/assets/${name}`, text, true);
+    const app = `/assets/${firstOf(modules, await read("app", "main.js"))}`;
     const boot = await build.addHashed("boot.js", await read("boot", "boot.js"));
     const styles = await build.addHashed("app.css", await read("styles", "app.css"));
     const icon = await build.addHashed(
@@ -160,10 +161,7 @@ export async function buildWeb(): Promise<void> {
       .replace("%boot%", boot)
       .replace("%app%", app)
       .replace("%styles%", styles)
-      .replace("%icon%", icon)
-      .replace("%preload%", () =>
-        staticImports(main)
-          .map((name) => `<link rel="modulepreload" href="/assets/${name}">`).join("\n    "));
+      .replace("%icon%", icon);
     await build.add("/", html, false);
     await build.finish();
   } finally {
@@ -180,8 +178,24 @@ export async function copyWeb(to: string): Promise<void> {
   }
 }
 
-/** The chunks that a module loads before it runs. */
-function staticImports(code: string): string[] {
+/**
+ * The one file that the page begins with: what the entry imports, without the bundler's helpers that
+ * nothing in it needs.
+ *
+ * @throws {Error} when it takes more than one.
+ */
+function firstOf(modules: Map<string, string>, entry: string): string {
+  const loadsViews = (name: string) => modules.get(name)!.includes("import(");
+  const entries = importsOf(entry).filter(loadsViews);
+  const needed = [...entries, ...entries.flatMap((name) => importsOf(modules.get(name)!))];
+  if (needed.length === 1) return needed[0];
+  throw new Error(
+    `the page would begin with ${needed.join(", ")}: what is loaded later must import main.tsx`,
+  );
+}
+
+/** The files that a module takes before it runs. */
+function importsOf(code: string): string[] {
   return [...code.matchAll(/(?:from|import)\s*"\.\/([^"]+)"/g)].map(([, name]) => name);
 }
 

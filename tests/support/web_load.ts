@@ -5,22 +5,19 @@ import type { Page } from "playwright-core";
 export function watchContent(selector: string) {
   // deno-lint-ignore no-explicit-any -- the page's globals, of which Deno has no types
   const page = globalThis as any;
-  new page.MutationObserver((_: unknown, observer: { disconnect(): void }) => {
-    if (page.document.querySelector(selector) === null) return;
-    observer.disconnect();
-    // What is there now is painted with the next frame.
-    page.requestAnimationFrame(() => page.content_ms = performance.now());
-  }).observe(page.document, { childList: true, subtree: true });
+  page.content_ms = new Promise((resolve) =>
+    new page.MutationObserver((_: unknown, observer: { disconnect(): void }) => {
+      if (page.document.querySelector(selector) === null) return;
+      observer.disconnect();
+      // What is there now is painted with the next frame.
+      page.requestAnimationFrame(() => resolve(performance.now()));
+    }).observe(page.document, { childList: true, subtree: true })
+  );
 }
 
 /** Milliseconds from the navigation to the first content; see {@linkcode watchContent}. */
 export async function contentMs(page: Page): Promise<number> {
-  // Not waitForFunction: the page's policy forbids what it needs.
-  for (;;) {
-    const ms: number | undefined = await page.evaluate("globalThis.content_ms");
-    if (ms !== undefined) return ms;
-    await page.waitForTimeout(10);
-  }
+  return await page.evaluate("globalThis.content_ms");
 }
 
 /** Scrolls a box from its end to its beginning. @returns the longest frame in milliseconds. */

@@ -70,12 +70,23 @@ Deno.test({
     assertEquals(Deno.readTextFileSync(path), text);
     await page.getByRole("button", { name: "Discard" }).click();
     assertEquals(await page.getByLabel("Kept in full for").inputValue(), "");
+    await page.locator("[aria-invalid]").waitFor({ state: "detached" });
 
-    // Emptied, a key leaves the file, and its default holds.
+    // Emptied, a key leaves the file, and its default holds; what is typed meanwhile stays.
     await budget.fill("");
-    await page.getByRole("button", { name: "Save 1 change" }).click();
-    await page.getByRole("button", { name: "Save", exact: true }).waitFor();
-    assertEquals((await setting("agent.budget_usd")).source, "default");
+    // deno-lint-ignore no-explicit-any -- the page's element
+    await page.getByLabel("Kept in full for").evaluate((input: any) => {
+      input.form.requestSubmit();
+      input.value = "60";
+      input.dispatchEvent(new Event("input", { bubbles: true }));
+    });
+    await until(
+      async () => (await setting("agent.budget_usd")).source === "default",
+      "the default",
+    );
+    await page.getByRole("button", { name: "Save 1 change" }).waitFor();
+    assertEquals(await page.getByLabel("Kept in full for").inputValue(), "60");
+    await page.getByRole("button", { name: "Discard" }).click();
 
     // The directory picker, and a file that is changed by hand.
     const workdir = place.mkdir("work");
@@ -111,13 +122,16 @@ Deno.test({
     await page.locator("html[data-theme=dark]").waitFor({ state: "attached" });
     await until(async () => await themes.last().inputValue() === "dark", "the other choice");
 
-    // A file with an error is said, and what to do.
+    // A file with an error is said, and what to do; what was typed stays.
+    await budget.fill("9");
     Deno.writeTextFileSync(path, "[agent\n");
     await app.look();
-    await page.getByRole("alert").getByText("daemon.toml:1").waitFor();
+    const failure = page.getByRole("alert").getByText("daemon.toml:1");
+    await failure.waitFor();
     Deno.writeTextFileSync(path, FILE);
     await page.getByRole("button", { name: "Try again" }).click();
-    await budget.waitFor();
+    await failure.waitFor({ state: "detached" });
+    assertEquals(await budget.inputValue(), "9");
     app.clean("settings");
   },
 });

@@ -1,24 +1,22 @@
 /** What is offered when a desktop shell has brought its first daemon (product.md, Desktop sidecar discovery). */
+import "./main.tsx";
 import { useSignal } from "@preact/signals";
 import { useApp } from "./app.ts";
-import { explain, type Result } from "./rpc/api.ts";
+import type { Result } from "./rpc/api.ts";
+import { SERVICE_DEADLINE_MS } from "./rpc/client.ts";
 import { Button } from "./ui/button.tsx";
 import { Dialog } from "./ui/dialog.tsx";
+import { useSubmit } from "./ui/use_submit.ts";
 
 export default function Welcome({ onClose }: { onClose(): void }) {
   const { client, announcer } = useApp();
   const installed = useSignal<Result<"service.install"> | undefined>(undefined);
-  const error = useSignal<string | undefined>(undefined);
-
-  const install = async () => {
-    error.value = undefined;
-    try {
-      installed.value = await client.call("service.install", {});
-      announcer.say("The service is installed.");
-    } catch (thrown) {
-      error.value = explain(thrown);
-    }
-  };
+  const { error, submit: install } = useSubmit(async () => {
+    installed.value = await client.call("service.install", {}, {
+      timeout_ms: SERVICE_DEADLINE_MS,
+    });
+    announcer.say("The service is installed.");
+  });
 
   if (installed.value !== undefined) {
     const { unit_path, hint } = installed.value;

@@ -1,4 +1,4 @@
-import { useSignal } from "@preact/signals";
+import { useRef } from "preact/hooks";
 import { useApp } from "../app.ts";
 import { fullTime } from "../format.ts";
 import type { Result } from "../rpc/api.ts";
@@ -8,7 +8,10 @@ import { Pending } from "../ui/states.tsx";
 import { CATEGORIES, type Category } from "./entry.ts";
 import { sourceText } from "./entry_item.tsx";
 
-type AuditPage = Result<"cortex.audit">;
+interface AuditPage extends Result<"cortex.audit"> {
+  /** Where the pages are that were turned to; without one it is the newest. */
+  cursors: readonly string[];
+}
 
 const PAGE = 20;
 /** Edits are told by no event. */
@@ -17,19 +20,22 @@ const EVERY_MS = 3_000;
 /** What was written by itself or edited, page by page, the newest first. */
 export function AuditTrail() {
   const { client } = useApp();
-  /** Where the pages are that were turned to; without one it is the newest. */
-  const cursors = useSignal<readonly string[]>([]);
+  const wanted = useRef<AuditPage["cursors"]>([]);
   const live = useLive<AuditPage>({
-    ask: () => client.ask("cortex.audit", { limit: PAGE, cursor: cursors.peek().at(-1) }),
+    async ask() {
+      const cursors = wanted.current;
+      const page = await client.ask("cortex.audit", { limit: PAGE, cursor: cursors.at(-1) });
+      return { ...page, cursors };
+    },
     types: ["memory."],
     every_ms: EVERY_MS,
   });
-  const turn = (to: readonly string[]) => {
-    cursors.value = to;
+  const turn = (to: AuditPage["cursors"]) => {
+    wanted.current = to;
     return live.refresh();
   };
   const page = live.value.value;
-  const { records = [], next_cursor } = page ?? {};
+  const { records = [], next_cursor, cursors = [] } = page ?? {};
   return (
     <section class="panel" aria-labelledby="audit-heading">
       <h2 id="audit-heading">Audit trail</h2>
@@ -73,17 +79,17 @@ export function AuditTrail() {
             </table>
           </div>
         )}
-      {(cursors.value.length > 0 || next_cursor !== undefined) && (
+      {(cursors.length > 0 || next_cursor !== undefined) && (
         <div class="more">
           <Button
-            disabled={cursors.value.length === 0}
-            onClick={() => turn(cursors.value.slice(0, -1))}
+            disabled={cursors.length === 0}
+            onClick={() => turn(cursors.slice(0, -1))}
           >
             Newer
           </Button>
           <Button
             disabled={next_cursor === undefined}
-            onClick={() => turn([...cursors.value, next_cursor!])}
+            onClick={() => turn([...cursors, next_cursor!])}
           >
             Older
           </Button>

@@ -1,9 +1,9 @@
 import { useSignal } from "@preact/signals";
 import { useApp } from "../app.ts";
-import { explain } from "../rpc/api.ts";
 import { Button } from "../ui/button.tsx";
 import { Dialog } from "../ui/dialog.tsx";
 import { Field } from "../ui/field.tsx";
+import { useSubmit } from "../ui/use_submit.ts";
 import { CATEGORIES, type Category, type Entry, isOwned, type Scope, SCOPES } from "./entry.ts";
 
 interface EntryDialogProps {
@@ -21,15 +21,10 @@ export function EntryDialog({ entry, onSaved, onClose }: EntryDialogProps) {
   const scope = useSignal<Scope>(entry?.scope ?? "AllSessions");
   const tags = useSignal(entry?.tags.join(", ") ?? "");
   const session_id = useSignal("");
-  const error = useSignal<string | undefined>(undefined);
-  const saving = useSignal(false);
   // What stays with its owner needs none named.
   const asks_owner = isOwned(scope.value) && scope.value !== entry?.scope;
 
-  const save = async () => {
-    if (saving.value) return;
-    saving.value = true;
-    error.value = undefined;
+  const { busy, error, submit } = useSubmit(async () => {
     const written = {
       content: content.value.trim(),
       category: category.value,
@@ -37,32 +32,20 @@ export function EntryDialog({ entry, onSaved, onClose }: EntryDialogProps) {
       tags: tags.value.split(",").map((it) => it.trim()).filter((it) => it !== ""),
       ...(asks_owner ? { session_id: session_id.value } : {}),
     };
-    try {
-      if (entry === undefined) {
-        const { is_new } = await client.call("cortex.remember", written);
-        announcer.say(is_new ? "Remembered" : "That was remembered already");
-      } else {
-        await client.call("cortex.update", { entry_id: entry.entry_id, ...written });
-        announcer.say("Changed");
-      }
-      await onSaved();
-      onClose();
-    } catch (thrown) {
-      error.value = explain(thrown);
-    } finally {
-      saving.value = false;
+    if (entry === undefined) {
+      const { is_new } = await client.call("cortex.remember", written);
+      announcer.say(is_new ? "Remembered" : "That was remembered already");
+    } else {
+      await client.call("cortex.update", { entry_id: entry.entry_id, ...written });
+      announcer.say("Changed");
     }
-  };
+    await onSaved();
+    onClose();
+  });
 
   return (
     <Dialog title={entry === undefined ? "Remember something" : "Edit entry"} onClose={onClose}>
-      <form
-        class="form"
-        onSubmit={(event) => {
-          event.preventDefault();
-          save();
-        }}
-      >
+      <form class="form" onSubmit={submit}>
         <Field label="What" hint="A sentence that can be understood alone.">
           {(control) => (
             <textarea
@@ -131,7 +114,7 @@ export function EntryDialog({ entry, onSaved, onClose }: EntryDialogProps) {
         {error.value && <p class="form-error" role="alert">{error}</p>}
         <footer class="dialog-foot">
           <Button onClick={onClose}>Cancel</Button>
-          <Button type="submit" tone="primary" aria-busy={saving.value}>
+          <Button type="submit" tone="primary" aria-busy={busy.value}>
             {entry === undefined ? "Remember" : "Save"}
           </Button>
         </footer>

@@ -1,5 +1,6 @@
 import { useApp } from "../app.ts";
 import { Button } from "../ui/button.tsx";
+import { Path } from "../ui/path.tsx";
 import { Ago } from "../ui/time.tsx";
 import { CATEGORIES, type Entry, SCOPES } from "./entry.ts";
 
@@ -38,11 +39,7 @@ export function EntryItem({ entry, source, onEdit, onForget }: EntryProps) {
 function Owner({ entry: { scope, owner } }: { entry: Entry }) {
   const { sessions } = useApp();
   if (scope === "Worker") {
-    return (
-      <span class="path clip" title={owner}>
-        <bdi>{owner}</bdi>
-      </span>
-    );
+    return <Path path={owner} />;
   }
   if (scope !== "Session") return null;
   const title = sessions.items.value?.find((it) => it.id === owner)?.title ?? owner;

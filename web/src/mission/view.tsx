@@ -10,6 +10,7 @@ import type { RouteParams } from "../router.ts";
 import { Button } from "../ui/button.tsx";
 import { LogView } from "../ui/log_view.tsx";
 import { Page } from "../ui/page.tsx";
+import { Path } from "../ui/path.tsx";
 import { Pending } from "../ui/states.tsx";
 import { Ago } from "../ui/time.tsx";
 import { CriterionItem } from "./criterion_item.tsx";
@@ -129,9 +130,7 @@ function Facts({ mission }: { mission: Mission }) {
       <StatusChip status={status} />
       <Progress what="tasks" done={mission.tasks_completed} all={mission.tasks_total} />
       <Progress what="criteria" done={mission.criteria_passed} all={mission.criteria_total} />
-      <span class="path clip" title={workdir}>
-        <bdi>{workdir}</bdi>
-      </span>
+      <Path path={workdir} />
       <span>{usd(cost_usd)}{budget_usd !== undefined && ` of ${usd(budget_usd)}`}</span>
       <span>
         started <Ago at={created_at} />

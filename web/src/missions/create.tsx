@@ -6,6 +6,7 @@ import { WorkdirField } from "../sessions/workdir_field.tsx";
 import { Button } from "../ui/button.tsx";
 import { Dialog } from "../ui/dialog.tsx";
 import { Field } from "../ui/field.tsx";
+import { submitOnCtrlEnter, useSubmit } from "../ui/use_submit.ts";
 import { EXAMPLE } from "./example.ts";
 
 type Fault = Partial<Record<"workdir" | "spec" | "form", string>>;
@@ -19,7 +20,7 @@ export function CreateMission({ onClose }: { onClose(): void }) {
   const model = useSignal("");
   const fault = useSignal<Fault>({});
 
-  const create = async () => {
+  const { busy, submit } = useSubmit(async () => {
     fault.value = {};
     try {
       const { mission_id } = await app.client.call("mission.create", {
@@ -33,20 +34,11 @@ export function CreateMission({ onClose }: { onClose(): void }) {
     } catch (error) {
       fault.value = faultOf(error);
     }
-  };
+  });
 
   return (
     <Dialog title="New mission" onClose={onClose} wide>
-      <form
-        class="form"
-        onSubmit={(event) => {
-          event.preventDefault();
-          create();
-        }}
-        onKeyDown={(event) => {
-          if (event.key === "Enter" && (event.metaKey || event.ctrlKey)) create();
-        }}
-      >
+      <form class="form" onSubmit={submit} onKeyDown={submitOnCtrlEnter}>
         <WorkdirField
           value={workdir}
           hint="In a git repository tasks run side by side, and the result is merged into its branch."
@@ -81,7 +73,7 @@ export function CreateMission({ onClose }: { onClose(): void }) {
         {fault.value.form && <p class="form-error" role="alert">{fault.value.form}</p>}
         <footer class="dialog-foot">
           <Button onClick={onClose}>Cancel</Button>
-          <Button type="submit" tone="primary">Begin mission</Button>
+          <Button type="submit" tone="primary" aria-busy={busy.value}>Begin mission</Button>
         </footer>
       </form>
     </Dialog>

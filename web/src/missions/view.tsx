@@ -7,6 +7,7 @@ import { Button } from "../ui/button.tsx";
 import { Choice } from "../ui/choice.tsx";
 import { ListTable } from "../ui/list_table.tsx";
 import { Page } from "../ui/page.tsx";
+import { Path } from "../ui/path.tsx";
 import { hasWords, SearchBox } from "../ui/search_box.tsx";
 import { ShowOlder } from "../ui/show_older.tsx";
 import { Empty, Pending } from "../ui/states.tsx";
@@ -150,9 +151,7 @@ function Row({ item, onCancel }: { item: MissionItem; onCancel(): void }) {
     <tr>
       <th scope="row">
         <a class="row-link" href={`/missions/${mission_id}`}>{name}</a>
-        <span class="path clip" title={workdir}>
-          <bdi>{workdir}</bdi>
-        </span>
+        <Path path={workdir} />
       </th>
       <td>
         <StatusChip status={status} />

@@ -2,10 +2,11 @@
 import { useSignal } from "@preact/signals";
 import { useEffect, useId, useRef } from "preact/hooks";
 import { useApp } from "../app.ts";
-import type { Result } from "../rpc/api.ts";
+import { explain, type Result } from "../rpc/api.ts";
 import { ROUTES } from "../routes.tsx";
 import { Dialog } from "../ui/dialog.tsx";
 import { Icon, type IconName } from "../ui/icon.tsx";
+import { hasWords } from "../ui/search_box.tsx";
 import { VerbForm } from "./verb_form.tsx";
 
 export type VerbInfo = Result<"daemon.verbs">["verbs"][number];
@@ -23,10 +24,12 @@ const SHOWN = 60;
 export function Palette({ onClose }: { onClose(): void }) {
   const app = useApp();
   const verbs = useSignal<readonly VerbInfo[]>([]);
+  const error = useSignal<string | undefined>(undefined);
   const verb = useSignal<VerbInfo | undefined>(undefined);
   useEffect(() => {
-    app.client.ask("daemon.verbs", {}).then((it) => verbs.value = it.verbs).catch((error) =>
-      app.report(error)
+    app.client.ask("daemon.verbs", {}).then(
+      (it) => verbs.value = it.verbs,
+      (thrown) => error.value = explain(thrown),
     );
   }, []);
   const go = (path: string) => {
@@ -66,6 +69,7 @@ export function Palette({ onClose }: { onClose(): void }) {
   return (
     <Dialog title="Search or run" onClose={onClose} wide>
       <Search entries={entries} />
+      {error.value && <p class="form-error" role="alert">{error}</p>}
     </Dialog>
   );
 }
@@ -76,11 +80,8 @@ function Search({ entries }: { entries: readonly Entry[] }) {
   const at = useSignal(0);
   const id = useId();
   const list = useRef<HTMLUListElement>(null);
-  const words = query.value.toLowerCase().split(/\s+/).filter(Boolean);
-  const found = entries.filter(({ label, detail }) => {
-    const text = `${label} ${detail}`.toLowerCase();
-    return words.every((word) => text.includes(word));
-  }).slice(0, SHOWN);
+  const found = entries.filter(({ label, detail }) => hasWords(query.value, [label, detail]))
+    .slice(0, SHOWN);
   const chosen = Math.min(at.value, found.length - 1);
   useEffect(() => {
     list.current?.children[chosen]?.scrollIntoView({ block: "nearest" });

@@ -4,7 +4,6 @@
 export interface JsonSchema {
   type?: string;
   enum?: unknown[];
-  anyOf?: JsonSchema[];
   items?: JsonSchema;
   description?: string;
   default?: unknown;

@@ -10,6 +10,7 @@ import {
   type VerbName,
 } from "../rpc/api.ts";
 import { Button } from "../ui/button.tsx";
+import { useSubmit } from "../ui/use_submit.ts";
 import type { VerbInfo } from "./palette.tsx";
 import { ResultText } from "./result_text.tsx";
 import { SchemaFields } from "./schema_fields.tsx";
@@ -34,7 +35,6 @@ export function VerbForm({ verb, onBack }: { verb: VerbInfo; onBack(): void }) {
   const fields = fieldsOf(verb.input as JsonSchema);
   const values = useSignal(idsHere(app.router.path.value));
   const outcome = useSignal<{ text: string; ok: boolean } | undefined>(undefined);
-  const running = useSignal(false);
   const form = useRef<HTMLFormElement>(null);
   // Before the next key: the box that had the focus has gone.
   useLayoutEffect(() => {
@@ -52,7 +52,6 @@ export function VerbForm({ verb, onBack }: { verb: VerbInfo; onBack(): void }) {
     const lines: string[] = [];
     const show = (ok: boolean) => outcome.value = { ok, text: lines.join("\n") || "Waiting …" };
     show(true);
-    stop.current();
     stop.current = app.client.subscribe(name, {
       params: () => params,
       event({ sub: _, ...event }) {
@@ -66,34 +65,20 @@ export function VerbForm({ verb, onBack }: { verb: VerbInfo; onBack(): void }) {
       },
     });
   };
-  const run = async () => {
-    if (running.value) return;
+  const { busy, error, submit } = useSubmit(async () => {
+    stop.current();
     outcome.value = undefined;
-    running.value = true;
-    try {
-      const params = paramsOf(fields, values.value);
-      if (isSubscribeVerb(verb.name)) return follow(verb.name, params as Params<SubscribeVerb>);
-      const result = await app.client.call(verb.name as VerbName, params as Params<VerbName>, {
-        timeout_ms: RUN_DEADLINE_MS,
-      });
-      outcome.value = { ok: true, text: JSON.stringify(result, null, 2) };
-      app.sessions.refresh();
-    } catch (error) {
-      outcome.value = { ok: false, text: explain(error) };
-    } finally {
-      running.value = false;
-    }
-  };
+    const params = paramsOf(fields, values.value);
+    if (isSubscribeVerb(verb.name)) return follow(verb.name, params as Params<SubscribeVerb>);
+    const result = await app.client.call(verb.name as VerbName, params as Params<VerbName>, {
+      timeout_ms: RUN_DEADLINE_MS,
+    });
+    outcome.value = { ok: true, text: JSON.stringify(result, null, 2) };
+    app.sessions.refresh();
+  });
 
   return (
-    <form
-      ref={form}
-      class="form"
-      onSubmit={(event) => {
-        event.preventDefault();
-        run();
-      }}
-    >
+    <form ref={form} class="form" onSubmit={submit}>
       <p class="verb-summary">{verb.summary}</p>
       <SchemaFields fields={fields} values={values} />
       <footer class="dialog-foot">
@@ -101,11 +86,12 @@ export function VerbForm({ verb, onBack }: { verb: VerbInfo; onBack(): void }) {
         <Button
           type="submit"
           tone={verb.destructive ? "danger" : "primary"}
-          aria-busy={running.value}
+          aria-busy={busy.value}
         >
           Run {verb.name}
         </Button>
       </footer>
+      {error.value !== undefined && <ResultText ok={false} text={error.value} />}
       {outcome.value && <ResultText {...outcome.value} />}
     </form>
   );

@@ -58,6 +58,8 @@ const BACKOFF_MAX_MS = 5_000;
 /** Tries in vain after which the person is told; it goes on trying. */
 const OFFLINE_AFTER = 7;
 const CALL_DEADLINE_MS = 60_000;
+/** For installing and uninstalling the service: the unit's daemon has to start, and to answer. */
+export const SERVICE_DEADLINE_MS = 5 * 60_000;
 
 export class Client {
   readonly #options: ClientOptions;
@@ -136,6 +138,8 @@ export class Client {
           throw error;
         }
       }
+      // A socket that is closing refuses at once: asked again without a pause, it would never close.
+      await new Promise((resolve) => setTimeout(resolve, BACKOFF_MIN_MS));
     }
   }
 

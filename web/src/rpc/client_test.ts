@@ -8,6 +8,8 @@ import { Client } from "./client.ts";
 const ignore = !granted("net");
 
 type Json = Record<string, unknown>;
+// deno-lint-ignore no-explicit-any -- what the client needs of a socket
+type Any = any;
 
 /** A daemon that is told what to answer. */
 class Daemon implements AsyncDisposable {
@@ -45,15 +47,15 @@ class Daemon implements AsyncDisposable {
     await closed;
   }
 
+  /** A connection to it. */
+  connect(): WebSocket {
+    const { port } = this.#server.addr as Deno.NetAddr;
+    return new WebSocket(`ws://127.0.0.1:${port}/`, ["svc.bearer", this.token, "svc.proto.v1"]);
+  }
+
   /** A client of it. */
   client(): Client {
-    const { port } = this.#server.addr as Deno.NetAddr;
-    const client = new Client({
-      connect: () =>
-        Promise.resolve(
-          new WebSocket(`ws://127.0.0.1:${port}/`, ["svc.bearer", this.token, "svc.proto.v1"]),
-        ),
-    });
+    const client = new Client({ connect: () => Promise.resolve(this.connect()) });
     client.start();
     return client;
   }
@@ -107,6 +109,39 @@ Deno.test({
     assertEquals((await asked).status, "ok");
     assertEquals(daemon.offered, ["first", "second"]);
     assertEquals(client.state.value, "connected");
+    client.close();
+  },
+});
+
+/** A connection that is open, or at its end: it no longer sends, and is not closed yet. */
+class EndingSocket {
+  ends = false;
+  onclose = () => {};
+  #looks = 0;
+
+  get readyState(): number {
+    // Who looks without a pause would look for ever.
+    if (++this.#looks > 1_000) throw new Error("asked again without a pause");
+    return this.ends ? WebSocket.CLOSING : WebSocket.OPEN;
+  }
+}
+
+Deno.test({
+  name: "what is asked while a connection ends is asked at the next one",
+  ignore,
+  async fn() {
+    await using daemon = new Daemon();
+    daemon.answer = () => ({ result: { status: "ok" } });
+    const ending = new EndingSocket();
+    const client = new Client({
+      connect: () => Promise.resolve(ending.ends ? daemon.connect() : ending as Any),
+    });
+    client.start();
+    await until(() => client.state.value === "connected", "the first connection");
+    ending.ends = true;
+    const asked = client.ask("daemon.health", {});
+    setTimeout(() => ending.onclose());
+    assertEquals((await asked).status, "ok");
     client.close();
   },
 });

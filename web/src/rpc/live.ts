@@ -19,6 +19,8 @@ export class Live<T> {
   readonly #options: LiveOptions<T>;
   readonly #value = signal<T | undefined>(undefined);
   readonly #error = signal<string | undefined>(undefined);
+  /** Of the value, to tell whether an answer is another one. */
+  #json: string | undefined;
   #asking: Promise<void> | undefined;
   /** Asked for while it was being asked: the answer under way may be too old. */
   #again = false;
@@ -69,6 +71,9 @@ export class Live<T> {
 
   /** Takes an answer that came with something else. */
   take(value: T): void {
+    const json = JSON.stringify(value);
+    if (json === this.#json) return;
+    this.#json = json;
     this.#value.value = value;
   }
 
@@ -94,7 +99,7 @@ export class Live<T> {
         const value = await this.#options.ask();
         if (this.#closed) return;
         this.#error.value = undefined;
-        if (JSON.stringify(value) !== JSON.stringify(this.#value.peek())) this.#value.value = value;
+        this.take(value);
       } catch (error) {
         if (!this.#closed) this.#error.value = explain(error);
       }

@@ -96,7 +96,7 @@ export function Composer({ store, input }: ComposerProps) {
           tone="primary"
           icon="send"
           onClick={send}
-          aria-disabled={text.value.trim() === ""}
+          disabled={text.value.trim() === ""}
         >
           Send
         </Button>

@@ -1,3 +1,4 @@
+import "../main.tsx";
 import { useMemo } from "preact/hooks";
 import { Coloured, useTokens } from "../highlight/code.tsx";
 import { languageOfPath } from "../highlight/languages.ts";

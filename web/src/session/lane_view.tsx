@@ -1,10 +1,10 @@
-import { useLayoutEffect, useRef } from "preact/hooks";
 import type { RouteParams } from "../router.ts";
 import { findLane } from "../../../src/session/state.ts";
 import { Chip } from "../ui/chip.tsx";
 import { Page } from "../ui/page.tsx";
 import { Empty, Failed, Loading } from "../ui/states.tsx";
 import { Ago } from "../ui/time.tsx";
+import { useAtEnd } from "../ui/use_at_end.ts";
 import { LaneActions } from "./lanes_panel.tsx";
 import type { SessionStore } from "./store.ts";
 import { useSessionStore } from "./use_store.ts";
@@ -64,23 +64,11 @@ export default function LaneView({ params: { id, lane_id } }: { params: RoutePar
 
 /** The last of what a lane said; it stays at the end unless the person scrolled away from it. */
 function LaneOutput({ store, lane_id }: { store: SessionStore; lane_id: string }) {
-  const box = useRef<HTMLPreElement>(null);
-  const at_end = useRef(true);
   const text = outputOf(store, lane_id);
-  useLayoutEffect(() => {
-    if (at_end.current && box.current) box.current.scrollTop = box.current.scrollHeight;
-  }, [text]);
+  const at_end = useAtEnd<HTMLPreElement>(text);
   if (text === "") return <Empty icon="lanes" title="It has said nothing so far" />;
   return (
-    <pre
-      ref={box}
-      class="lane-output"
-      tabIndex={0}
-      role="group"
-      aria-label="Output"
-      onScroll={({ currentTarget: { scrollTop, scrollHeight, clientHeight } }) =>
-        at_end.current = scrollHeight - scrollTop - clientHeight < 48}
-    >{text}</pre>
+    <pre {...at_end} class="lane-output" tabIndex={0} role="group" aria-label="Output">{text}</pre>
   );
 }
 

@@ -3,8 +3,8 @@ import { Button } from "../ui/button.tsx";
 import { useApp } from "../app.ts";
 import { Code } from "../highlight/code.tsx";
 import { languageOf } from "../highlight/languages.ts";
+import { Markdown } from "../ui/markdown.tsx";
 import type { Block } from "./blocks.ts";
-import { toHtml } from "./markdown.ts";
 import type { Row } from "./rows.ts";
 import type { SessionStore } from "./store.ts";
 import { ToolCard } from "./tool_card.tsx";
@@ -48,11 +48,6 @@ function RowBody({ row, revision, store }: RowProps) {
 
 function BlockView({ block }: { block: Block }) {
   return block.kind === "code" ? <CodeBlock {...block} /> : <Markdown text={block.raw} />;
-}
-
-function Markdown({ text }: { text: string }) {
-  const html = useMemo(() => toHtml(text), [text]);
-  return <div class="markdown" dangerouslySetInnerHTML={{ __html: html }} />;
 }
 
 function CodeBlock({ language, code, closed }: Extract<Block, { kind: "code" }>) {

@@ -7,11 +7,19 @@ import { type Row, rowText } from "./rows.ts";
 
 export class Search {
   readonly open = signal(false);
+  /** How often it was opened: each time the focus goes to its box. */
+  readonly opened = signal(0);
   readonly query = signal("");
   /** Indexes of the rows that have it. */
   readonly found = signal<readonly number[]>([]);
   /** The row that was gone to. */
   readonly at = signal(-1);
+
+  /** Opens the box; one that is open gets the focus. */
+  show(): void {
+    this.open.value = true;
+    this.opened.value++;
+  }
 
   /** Looks through the rows. */
   look(rows: readonly Row[]): void {
@@ -48,9 +56,7 @@ export class Search {
 export function TranscriptSearch({ search, onGo }: { search: Search; onGo(row: number): void }) {
   const input = useRef<HTMLInputElement>(null);
   const open = search.open.value;
-  useEffect(() => {
-    if (open) input.current?.focus();
-  }, [open]);
+  useEffect(() => input.current?.focus(), [search.opened.value]);
   if (!open) return null;
   const go = (by: 1 | -1) => {
     const row = search.step(by);
@@ -95,11 +101,25 @@ const HIGHLIGHT = "found";
 /** What is searched as one text, however many elements it has: coloured code has one for each token. */
 const WHOLE = "p, li, td, th, pre, code, button";
 
-/** Marks a text in what is drawn, without touching the elements. */
-export function markMatches(root: HTMLElement, query: string): void {
-  if (!("highlights" in CSS)) return;
-  CSS.highlights.delete(HIGHLIGHT);
-  if (query === "") return;
+/**
+ * Marks a text in what is drawn, and in what is drawn later: rows that come into sight, text that is
+ * written, code that becomes coloured.
+ *
+ * @returns what ends it, and takes the marks away.
+ */
+export function keepMarked(root: HTMLElement, query: string): () => void {
+  if (query === "" || !("highlights" in CSS)) return () => {};
+  markMatches(root, query);
+  const observer = new MutationObserver(() => markMatches(root, query));
+  observer.observe(root, { childList: true, characterData: true, subtree: true });
+  return () => {
+    observer.disconnect();
+    CSS.highlights.delete(HIGHLIGHT);
+  };
+}
+
+/** Without touching the elements. */
+function markMatches(root: HTMLElement, query: string): void {
   const ranges: Range[] = [];
   let nodes: Text[] = [];
   let whole: Element | null = null;

@@ -38,6 +38,11 @@ export class SessionStore {
     this.#state = emptyState(id);
   }
 
+  /** Grows when what happened is to be drawn. */
+  get version(): number {
+    return this.#version.value;
+  }
+
   /** What the session is in; who reads it to draw it draws again when the store says so. */
   get state(): SessionState {
     this.#version.value;

@@ -1,6 +1,7 @@
 import { duration } from "../format.ts";
 import { Code } from "../highlight/code.tsx";
 import { Icon } from "../ui/icon.tsx";
+import { Path } from "../ui/path.tsx";
 import { useLoaded } from "../ui/use_loaded.ts";
 import { callSubject, type FileChange, fileChange, fileLanguage, showsByItself } from "./call.ts";
 import type { ToolItem, ToolOutcome } from "./conversation.ts";
@@ -88,9 +89,7 @@ function Change({ change, args }: { change: FileChange; args: unknown }) {
     <>
       <p class="tool-file">
         <Icon name="file" />
-        <span class="path clip" title={path}>
-          <bdi>{path}</bdi>
-        </span>
+        <Path path={path} />
       </p>
       {DiffView && <DiffView {...change} path={path} />}
     </>

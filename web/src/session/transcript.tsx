@@ -6,7 +6,7 @@ import { useVirtualizer } from "../ui/use_virtualizer.ts";
 import { estimatedHeight, RowMaker } from "./rows.ts";
 import { RowView } from "./row_view.tsx";
 import type { SessionStore } from "./store.ts";
-import { markMatches, Search, TranscriptSearch } from "./search.tsx";
+import { keepMarked, Search, TranscriptSearch } from "./search.tsx";
 
 /** As near to its end the transcript follows what is said. */
 const NEAR_PX = 48;
@@ -15,8 +15,9 @@ const OVERSCAN = 6;
 /** The conversation; only what is near to be seen is drawn. */
 export function Transcript({ store, search }: { store: SessionStore; search: Search }) {
   const scroller = useRef<HTMLDivElement>(null);
-  const maker = useMemo(() => new RowMaker(), [store.conversation]);
-  const rows = maker.rows(store.conversation.items);
+  const { conversation, version } = store;
+  const maker = useMemo(() => new RowMaker(), [conversation]);
+  const rows = useMemo(() => maker.rows(conversation.items), [maker, version]);
   const following = useSignal(true);
   /** Where it was scrolled to last. */
   const top = useRef(0);
@@ -37,18 +38,8 @@ export function Transcript({ store, search }: { store: SessionStore; search: Sea
   useLayoutEffect(() => {
     if (following.peek()) toEnd();
   }, [height, rows.length, room]);
-  useEffect(() => {
-    search.look(rows);
-    markMatches(scroller.current!, query);
-  });
-
-  useEffect(() => {
-    if (query === "") return;
-    // Code that becomes coloured is other elements.
-    const observer = new MutationObserver(() => markMatches(scroller.current!, query));
-    observer.observe(scroller.current!, { childList: true, subtree: true });
-    return () => observer.disconnect();
-  }, [query]);
+  useEffect(() => search.look(rows), [rows, query]);
+  useEffect(() => keepMarked(scroller.current!, query), [query]);
 
   const onScroll = () => {
     const { scrollTop, scrollHeight, clientHeight } = scroller.current!;

@@ -7,6 +7,7 @@ import { StateChip } from "../sessions/state_chip.tsx";
 import { Button } from "../ui/button.tsx";
 import { ConfirmDialog } from "../ui/dialog.tsx";
 import { Page } from "../ui/page.tsx";
+import { Path } from "../ui/path.tsx";
 import { Failed, Loading } from "../ui/states.tsx";
 import { Approvals } from "./approvals.tsx";
 import { Composer } from "./composer.tsx";
@@ -25,7 +26,7 @@ export default function SessionView({ params: { id } }: { params: RouteParams })
     const onKey = (event: KeyboardEvent) => {
       if (event.key.toLowerCase() !== "f" || !(event.metaKey || event.ctrlKey)) return;
       event.preventDefault();
-      search.open.value = true;
+      search.show();
     };
     addEventListener("keydown", onKey);
     return () => removeEventListener("keydown", onKey);
@@ -52,7 +53,7 @@ export default function SessionView({ params: { id } }: { params: RouteParams })
             label="Search in the conversation"
             icon="search"
             tone="quiet"
-            onClick={() => search.open.value = true}
+            onClick={() => search.show()}
           />
           <Button
             icon="lanes"
@@ -85,9 +86,7 @@ function Facts({ store }: { store: SessionStore }) {
   return (
     <p class="facts">
       <StateChip state={state} activity={activity} />
-      <span class="path clip" title={workdir}>
-        <bdi>{workdir}</bdi>
-      </span>
+      <Path path={workdir} />
       <span class="clip">{model}</span>
       <span title={`${tokens_in} tokens in, ${tokens_out} out`}>
         {usd(cost_usd)} · {count(tokens_in + tokens_out)} tokens

@@ -1,19 +1,12 @@
 import { useSignal } from "@preact/signals";
 import { useApp } from "../app.ts";
-import { explain, type Params } from "../rpc/api.ts";
 import { Button } from "../ui/button.tsx";
 import { Dialog } from "../ui/dialog.tsx";
 import { Field } from "../ui/field.tsx";
+import { submitOnCtrlEnter, useSubmit } from "../ui/use_submit.ts";
+import { type Approval, APPROVALS } from "./approval.ts";
 import { ModelField } from "./model_field.tsx";
 import { WorkdirField } from "./workdir_field.tsx";
-
-type Approval = NonNullable<Params<"session.start">["approval"]>;
-
-const APPROVALS: Record<Approval, string> = {
-  ask: "Ask before it writes or runs anything",
-  auto: "Let it do everything",
-  read_only: "Let it only read",
-};
 
 /** Starts a session and opens it. */
 export function CreateSession({ onClose }: { onClose(): void }) {
@@ -23,38 +16,23 @@ export function CreateSession({ onClose }: { onClose(): void }) {
   const model = useSignal("");
   const prompt = useSignal("");
   const approval = useSignal<Approval>("ask");
-  const error = useSignal<string | undefined>(undefined);
 
-  const create = async () => {
-    error.value = undefined;
-    try {
-      const { session_id } = await app.client.call("session.start", {
-        workdir: workdir.value.trim(),
-        approval: approval.value,
-        ...(title.value.trim() && { title: title.value.trim() }),
-        ...(model.value.trim() && { model: model.value.trim() }),
-        ...(prompt.value.trim() && { prompt: prompt.value }),
-      });
-      onClose();
-      app.router.go(`/sessions/${session_id}`);
-      app.sessions.refresh();
-    } catch (thrown) {
-      error.value = explain(thrown);
-    }
-  };
+  const { busy, error, submit } = useSubmit(async () => {
+    const { session_id } = await app.client.call("session.start", {
+      workdir: workdir.value.trim(),
+      approval: approval.value,
+      ...(title.value.trim() && { title: title.value.trim() }),
+      ...(model.value.trim() && { model: model.value.trim() }),
+      ...(prompt.value.trim() && { prompt: prompt.value }),
+    });
+    onClose();
+    app.router.go(`/sessions/${session_id}`);
+    app.sessions.refresh();
+  });
 
   return (
     <Dialog title="New session" onClose={onClose}>
-      <form
-        class="form"
-        onSubmit={(event) => {
-          event.preventDefault();
-          create();
-        }}
-        onKeyDown={(event) => {
-          if (event.key === "Enter" && (event.metaKey || event.ctrlKey)) create();
-        }}
-      >
+      <form class="form" onSubmit={submit} onKeyDown={submitOnCtrlEnter}>
         <WorkdirField value={workdir} hint="All its work happens in here." />
         <Field label="First message" optional>
           {(control) => (
@@ -96,7 +74,7 @@ export function CreateSession({ onClose }: { onClose(): void }) {
         {error.value && <p class="form-error" role="alert">{error}</p>}
         <footer class="dialog-foot">
           <Button onClick={onClose}>Cancel</Button>
-          <Button type="submit" tone="primary">Start session</Button>
+          <Button type="submit" tone="primary" aria-busy={busy.value}>Start session</Button>
         </footer>
       </form>
     </Dialog>

@@ -4,6 +4,7 @@ import { useApp } from "../app.ts";
 import { explain, type Result } from "../rpc/api.ts";
 import { Button } from "../ui/button.tsx";
 import { Icon } from "../ui/icon.tsx";
+import { Path } from "../ui/path.tsx";
 
 interface PickerProps {
   /** Where it opens. */
@@ -60,9 +61,7 @@ export function DirectoryPicker({ path, onPick }: PickerProps) {
           disabled={shown?.parent === undefined}
           onClick={() => enter(shown!.parent!)}
         />
-        <span class="path clip" title={shown?.path}>
-          <bdi>{shown?.path ?? "…"}</bdi>
-        </span>
+        <Path path={shown?.path ?? "…"} />
         <label class="check">
           <input
             type="checkbox"

@@ -1,8 +1,9 @@
 /** The sessions of the daemon, kept up to date while the page is looked at. */
-import { computed, signal } from "@preact/signals";
+import { computed, type ReadonlySignal, signal } from "@preact/signals";
 import type { Client } from "../rpc/client.ts";
-import { explain, type Result } from "../rpc/api.ts";
+import type { Result } from "../rpc/api.ts";
 import { firstSessions } from "../rpc/connect.ts";
+import { Live } from "../rpc/live.ts";
 
 export type SessionItem = Result<"session.list">["sessions"][number];
 
@@ -10,59 +11,50 @@ export type SessionItem = Result<"session.list">["sessions"][number];
 const POLL_MS = 1_500;
 
 export class SessionList {
-  readonly #client: Client;
-  readonly #items = signal<readonly SessionItem[] | undefined>(undefined);
-  #json = "";
-  #asking: Promise<void> | undefined;
+  readonly #live: Live<readonly SessionItem[]>;
   /** Ended sessions are listed too. */
   readonly with_ended = signal(false);
-  /** Why there is no list. */
-  readonly error = signal<string | undefined>(undefined);
-  /** Undefined before the first answer; the one that changed last comes first. */
-  readonly items = this.#items;
   /** Approvals that wait anywhere. */
   readonly pending = computed(() =>
-    (this.#items.value ?? []).reduce((sum, it) => sum + it.pending_approvals, 0)
+    (this.items.value ?? []).reduce((sum, it) => sum + it.pending_approvals, 0)
   );
 
   constructor(client: Client) {
-    this.#client = client;
+    this.#live = new Live(client, {
+      ask: async () => {
+        const include_ended = this.with_ended.peek();
+        const { sessions } = await client.ask("session.list", { include_ended });
+        return sorted(sessions);
+      },
+      every_ms: POLL_MS,
+    });
+  }
+
+  /** Undefined before the first answer; the one that changed last comes first. */
+  get items(): ReadonlySignal<readonly SessionItem[] | undefined> {
+    return this.#live.value;
+  }
+
+  /** Why there is no list. */
+  get error(): ReadonlySignal<string | undefined> {
+    return this.#live.error;
   }
 
   /** Keeps the list up to date. @returns resolves when what boot.ts asked for is there. */
   async start(): Promise<void> {
-    this.#client.state.subscribe((state) => {
-      if (state === "connected") this.refresh();
-    });
-    setInterval(() => {
-      if (document.visibilityState === "visible") this.refresh();
-    }, POLL_MS);
-    document.addEventListener("visibilitychange", () => this.refresh());
+    this.#live.start();
     const first = await firstSessions();
-    if (first !== undefined && this.#items.peek() === undefined) this.#take(first.sessions);
-  }
-
-  /** Asks now; calls that come while it asks share the answer. */
-  refresh(): Promise<void> {
-    if (this.#client.state.peek() !== "connected") return Promise.resolve();
-    return this.#asking ??= this.#ask().finally(() => this.#asking = undefined);
-  }
-
-  async #ask(): Promise<void> {
-    try {
-      const include_ended = this.with_ended.peek();
-      const { sessions } = await this.#client.call("session.list", { include_ended });
-      this.error.value = undefined;
-      this.#take(sessions);
-    } catch (error) {
-      this.error.value = explain(error);
+    if (first !== undefined && this.items.peek() === undefined) {
+      this.#live.take(sorted(first.sessions));
     }
   }
 
-  #take(sessions: SessionItem[]): void {
-    const json = JSON.stringify(sessions);
-    if (json === this.#json) return;
-    this.#json = json;
-    this.#items.value = sessions.sort((a, b) => a.last_event_at < b.last_event_at ? 1 : -1);
+  /** Asks now. @returns when there is an answer at least as new as this call, or a failure. */
+  refresh(): Promise<void> {
+    return this.#live.refresh();
   }
+}
+
+function sorted(sessions: SessionItem[]): SessionItem[] {
+  return sessions.sort((a, b) => a.last_event_at < b.last_event_at ? 1 : -1);
 }

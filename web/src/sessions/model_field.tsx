@@ -3,11 +3,11 @@ import { useEffect } from "preact/hooks";
 import { useApp } from "../app.ts";
 import type { Result } from "../rpc/api.ts";
 import { Field } from "../ui/field.tsx";
-import { knownModels } from "./known_models.ts";
+import { ModelList } from "./model_list.tsx";
 
 /** Takes the id of a model; empty, the daemon's default is meant. */
 export function ModelField({ value }: { value: Signal<string> }) {
-  const { client, sessions } = useApp();
+  const { client } = useApp();
   const info = useSignal<Result<"daemon.info"> | undefined>(undefined);
   useEffect(() => {
     client.ask("daemon.info", {}).then((it) => info.value = it).catch(() => {});
@@ -25,11 +25,7 @@ export function ModelField({ value }: { value: Signal<string> }) {
             value={value}
             onInput={({ currentTarget }) => value.value = currentTarget.value}
           />
-          <datalist id="models">
-            {knownModels(sessions.items.value ?? [], info.value).map((it) => (
-              <option key={it} value={it} />
-            ))}
-          </datalist>
+          <ModelList id="models" info={info.value} />
         </>
       )}
     </Field>

@@ -4,6 +4,7 @@ import { usd } from "../format.ts";
 import { Button } from "../ui/button.tsx";
 import { ListTable } from "../ui/list_table.tsx";
 import { Page } from "../ui/page.tsx";
+import { Path } from "../ui/path.tsx";
 import { hasWords, SearchBox } from "../ui/search_box.tsx";
 import { Empty, Pending } from "../ui/states.tsx";
 import { Ago } from "../ui/time.tsx";
@@ -91,9 +92,7 @@ function Row({ item }: { item: SessionItem }) {
     <tr>
       <th scope="row">
         <a class="row-link" href={`/sessions/${id}`}>{title}</a>
-        <span class="path clip" title={workdir}>
-          <bdi>{workdir}</bdi>
-        </span>
+        <Path path={workdir} />
       </th>
       <td class="state-cell">
         <StateChip {...item} />

@@ -1,8 +1,9 @@
 import { useSignal } from "@preact/signals";
 import { useRef } from "preact/hooks";
 import { useApp } from "../app.ts";
-import { explain, type Result, RpcError } from "../rpc/api.ts";
+import { type Result, RpcError } from "../rpc/api.ts";
 import { Button } from "../ui/button.tsx";
+import { useSubmit } from "../ui/use_submit.ts";
 import { changesOf, type Config, GROUPS, inputsOf } from "./fields.ts";
 import { SettingInput } from "./setting_input.tsx";
 
@@ -20,33 +21,34 @@ export function ConfigForm({ config, info, onSaved }: ConfigFormProps) {
   /** What was typed and is not saved. */
   const drafts = useSignal<Readonly<Record<string, string>>>({});
   const faults = useSignal<Readonly<Record<string, string>>>({});
-  const error = useSignal<string | undefined>(undefined);
-  const saving = useSignal(false);
   const form = useRef<HTMLFormElement>(null);
   const inputs = { ...before, ...drafts.value };
   const changes = changesOf(before, inputs);
   const changed = Object.keys(changes).length;
 
-  const save = async () => {
-    if (saving.value) return;
+  const { busy, error, submit } = useSubmit(async () => {
     if (changed === 0) return announcer.say("Nothing was changed");
-    saving.value = true;
     faults.value = {};
-    error.value = undefined;
     try {
       const { revision } = config;
       const { restart } = await client.call("daemon.set_config", { changes, revision });
       announcer.say(restart.length > 0 ? "Saved; some of it holds after a restart" : "Saved");
-      await onSaved();
-      drafts.value = {};
     } catch (thrown) {
       faults.value = faultsOf(thrown);
-      if (Object.keys(faults.value).length === 0) error.value = explain(thrown);
+      if (Object.keys(faults.value).length === 0) throw thrown;
       // Once they are marked.
       setTimeout(() => form.current?.querySelector<HTMLElement>("[aria-invalid]")?.focus());
-    } finally {
-      saving.value = false;
+      return;
     }
+    await onSaved();
+    // What was typed meanwhile is not saved.
+    drafts.value = Object.fromEntries(
+      Object.entries(drafts.peek()).filter(([key, text]) => text !== inputs[key]),
+    );
+  });
+  const discard = () => {
+    drafts.value = faults.value = {};
+    error.value = undefined;
   };
 
   return (
@@ -54,10 +56,7 @@ export function ConfigForm({ config, info, onSaved }: ConfigFormProps) {
       ref={form}
       class="form settings-form"
       noValidate
-      onSubmit={(event) => {
-        event.preventDefault();
-        save();
-      }}
+      onSubmit={submit}
     >
       {GROUPS.map(({ name, title, fields }) => (
         <section key={name} class="panel" aria-labelledby={`settings-${name}`}>
@@ -80,8 +79,8 @@ export function ConfigForm({ config, info, onSaved }: ConfigFormProps) {
       {error.value && <p class="form-error" role="alert">{error}</p>}
       <footer class="settings-foot">
         <p class="hint clip" title={config.path}>{config.path}</p>
-        <Button onClick={() => drafts.value = {}}>Discard</Button>
-        <Button type="submit" tone="primary" aria-busy={saving.value}>
+        <Button onClick={discard}>Discard</Button>
+        <Button type="submit" tone="primary" aria-busy={busy.value}>
           {changed === 0 ? "Save" : changed === 1 ? "Save 1 change" : `Save ${changed} changes`}
         </Button>
       </footer>

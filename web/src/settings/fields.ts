@@ -1,5 +1,6 @@
 /** The settings of daemon.toml as a form has them. */
 import type { Params, Result } from "../rpc/api.ts";
+import { APPROVALS } from "../sessions/approval.ts";
 
 export type Config = Result<"daemon.get_config">;
 export type SettingKey = keyof Config["settings"];
@@ -42,11 +43,7 @@ export const GROUPS: readonly FieldGroup[] = [
         key: "agent.approval",
         label: "Approvals",
         kind: "choice",
-        choices: {
-          ask: "Ask before it writes or runs anything",
-          auto: "Let it do everything",
-          read_only: "Let it only read",
-        },
+        choices: APPROVALS,
       },
       {
         key: "agent.budget_usd",

@@ -1,10 +1,12 @@
 import { useSignal } from "@preact/signals";
 import { useApp } from "../app.ts";
 import type { Result } from "../rpc/api.ts";
+import { SERVICE_DEADLINE_MS } from "../rpc/client.ts";
 import { useLive } from "../rpc/use_live.ts";
 import { Button } from "../ui/button.tsx";
 import { Chip } from "../ui/chip.tsx";
 import { ConfirmDialog } from "../ui/dialog.tsx";
+import { Path } from "../ui/path.tsx";
 import { Pending } from "../ui/states.tsx";
 
 type Service = Result<"service.status">;
@@ -17,8 +19,6 @@ const KINDS: Record<Service["kind"], string> = {
 };
 /** Asking runs a program. */
 const EVERY_MS = 30_000;
-/** The unit's daemon has to start, and to answer. */
-const DEADLINE_MS = 5 * 60_000;
 
 /** Whether the daemon starts by itself, and what changes that. */
 export function ServicePanel() {
@@ -31,11 +31,11 @@ export function ServicePanel() {
   const status = live.value.value;
   // Either may have this daemon stop: what is so now came with the answer.
   const install = async () => {
-    live.take(await client.call("service.install", {}, { timeout_ms: DEADLINE_MS }));
+    live.take(await client.call("service.install", {}, { timeout_ms: SERVICE_DEADLINE_MS }));
     announcer.say("The background service is installed");
   };
   const uninstall = async () => {
-    live.take(await client.call("service.uninstall", {}, { timeout_ms: DEADLINE_MS }));
+    live.take(await client.call("service.uninstall", {}, { timeout_ms: SERVICE_DEADLINE_MS }));
     announcer.say("The background service is uninstalled");
   };
   return (
@@ -72,11 +72,7 @@ function Facts({ status }: { status: Service }) {
         </Chip>
         {installed && <span>{KINDS[kind]}</span>}
         {enabled && <span>starts by itself</span>}
-        {unit_path && (
-          <span class="path clip" title={unit_path}>
-            <bdi>{unit_path}</bdi>
-          </span>
-        )}
+        {unit_path && <Path path={unit_path} />}
       </p>
       {hint && <p class="hint">{hint}</p>}
     </>

@@ -1,8 +1,7 @@
 import { useSignal } from "@preact/signals";
-import { useApp } from "../app.ts";
 import type { Result } from "../rpc/api.ts";
 import { BrowseButton, DirectoryPicker } from "../sessions/directory_picker.tsx";
-import { knownModels } from "../sessions/known_models.ts";
+import { ModelList } from "../sessions/model_list.tsx";
 import { Field } from "../ui/field.tsx";
 import { choicesOf, type SettingField, type SettingState, wordOf } from "./fields.ts";
 
@@ -17,7 +16,6 @@ interface SettingInputProps {
 
 /** The control of one setting: what the file says, and the default where it says nothing. */
 export function SettingInput({ field, state, info, text, error, onChange }: SettingInputProps) {
-  const { sessions } = useApp();
   const browsing = useSignal(false);
   const choices = choicesOf(field);
   // Without one in the file it is found at the start.
@@ -57,11 +55,7 @@ export function SettingInput({ field, state, info, text, error, onChange }: Sett
           return (
             <>
               {input}
-              <datalist id="setting-models">
-                {knownModels(sessions.items.value ?? [], info).map((it) => (
-                  <option key={it} value={it} />
-                ))}
-              </datalist>
+              <ModelList id="setting-models" info={info} />
             </>
           );
         }

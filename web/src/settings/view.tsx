@@ -34,10 +34,9 @@ export default function Settings() {
         <h2 id="appearance-heading">Appearance</h2>
         <ThemeChoice />
       </section>
-      {failure !== undefined
-        ? <Failed message={failure} onRetry={refresh} />
-        : told === undefined || found === undefined
-        ? <Loading lines={6} label="Loading settings" />
+      {failure !== undefined && <Failed message={failure} onRetry={refresh} />}
+      {told === undefined || found === undefined
+        ? failure === undefined && <Loading lines={6} label="Loading settings" />
         : (
           <>
             <ConfigForm config={found} info={told} onSaved={refresh} />

@@ -1,16 +1,16 @@
 import { useSignal } from "@preact/signals";
-import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { useApp } from "../app.ts";
 import { bytes, duration } from "../format.ts";
 import type { RouteParams } from "../router.ts";
 import { useLive } from "../rpc/use_live.ts";
-import { toHtml } from "../session/markdown.ts";
 import { CancelTask } from "../tasks/cancel.tsx";
 import { hasEnded, nameOf, STATUS, type Task } from "../tasks/task.ts";
 import { TaskChip } from "../tasks/task_chip.tsx";
 import { Button } from "../ui/button.tsx";
 import { Chip } from "../ui/chip.tsx";
 import { LogView } from "../ui/log_view.tsx";
+import { Markdown } from "../ui/markdown.tsx";
 import { Page } from "../ui/page.tsx";
 import { Pending } from "../ui/states.tsx";
 import { Ago } from "../ui/time.tsx";
@@ -64,7 +64,7 @@ export default function TaskView({ params: { id } }: { params: RouteParams }) {
       {summary !== undefined && (
         <section class="panel" aria-labelledby="summary-heading">
           <h2 id="summary-heading">Summary</h2>
-          <Summary text={summary} />
+          <Markdown text={summary} />
         </section>
       )}
       {verification.length > 0 && (
@@ -126,11 +126,6 @@ function Facts({ task }: { task: Task }) {
       {size !== undefined && <span>{bytes(size)}</span>}
     </p>
   );
-}
-
-function Summary({ text }: { text: string }) {
-  const html = useMemo(() => toHtml(text), [text]);
-  return <div class="markdown" dangerouslySetInnerHTML={{ __html: html }} />;
 }
 
 /** Says that a task has ended which was seen before its end. */

@@ -7,6 +7,7 @@ import { explain, type Params, type Result } from "../rpc/api.ts";
 import { Button } from "../ui/button.tsx";
 import { Dialog } from "../ui/dialog.tsx";
 import { Field } from "../ui/field.tsx";
+import { submitOnCtrlEnter, useSubmit } from "../ui/use_submit.ts";
 
 type Effort = NonNullable<Params<"task.run">["effort"]>;
 
@@ -28,9 +29,22 @@ export function CreateTask({ onQueued, onClose }: CreateProps) {
   const effort = useSignal<Effort>("standard");
   const at_once = useSignal(false);
   const values = useSignal<Record<string, string>>({});
-  const error = useSignal<string | undefined>(undefined);
-  const busy = useSignal(false);
   const fields = fieldsOf((options.value[task_type.value] ?? {}) as JsonSchema);
+  const { busy, error, submit } = useSubmit(async () => {
+    const request = {
+      task_type: task_type.value,
+      description: description.value.trim(),
+      effort: effort.value,
+      extra: paramsOf(fields, values.value),
+    };
+    const { id } = at_once.value
+      ? await app.client.call("task.run", request, { timeout_ms: RUN_DEADLINE_MS })
+      : await app.client.call("queue.enqueue", request);
+    await onQueued();
+    onClose();
+    if (at_once.value) app.router.go(`/tasks/${id}`);
+    else app.announcer.say("The task is in the queue");
+  });
   useEffect(() => {
     app.client.ask("task.options", {}).then(
       ({ extra }) => options.value = extra,
@@ -38,40 +52,9 @@ export function CreateTask({ onQueued, onClose }: CreateProps) {
     );
   }, []);
 
-  const create = async () => {
-    if (busy.value) return;
-    busy.value = true;
-    error.value = undefined;
-    try {
-      const request = {
-        task_type: task_type.value,
-        description: description.value.trim(),
-        effort: effort.value,
-        extra: paramsOf(fields, values.value),
-      };
-      const { id } = at_once.value
-        ? await app.client.call("task.run", request, { timeout_ms: RUN_DEADLINE_MS })
-        : await app.client.call("queue.enqueue", request);
-      await onQueued();
-      onClose();
-      if (at_once.value) app.router.go(`/tasks/${id}`);
-      else app.announcer.say("The task is in the queue");
-    } catch (thrown) {
-      error.value = explain(thrown);
-    } finally {
-      busy.value = false;
-    }
-  };
-
   return (
     <Dialog title="New task" onClose={onClose}>
-      <form
-        class="form"
-        onSubmit={(event) => {
-          event.preventDefault();
-          create();
-        }}
-      >
+      <form class="form" onSubmit={submit} onKeyDown={submitOnCtrlEnter}>
         <div class="columns">
           <Field label="Type">
             {(control) => (

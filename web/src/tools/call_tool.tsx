@@ -4,9 +4,10 @@ import { duration } from "../format.ts";
 import { ResultText } from "../palette/result_text.tsx";
 import { SchemaFields } from "../palette/schema_fields.tsx";
 import { fieldsOf, type FormField, type JsonSchema, paramsOf } from "../palette/schema_form.ts";
-import { explain, type Result } from "../rpc/api.ts";
+import type { Result } from "../rpc/api.ts";
 import { Button } from "../ui/button.tsx";
 import { Dialog } from "../ui/dialog.tsx";
+import { useSubmit } from "../ui/use_submit.ts";
 import type { Scope, Tool } from "./server_card.tsx";
 
 /** The server's own time limit is shorter, unless the operator gave it a very long one. */
@@ -33,15 +34,11 @@ export function CallTool({ tool, scope, onCalled, onClose }: CallToolProps) {
   const { client } = useApp();
   const values = useSignal<Record<string, string>>({});
   const outcome = useSignal<Result<"mcp.call_tool"> | undefined>(undefined);
-  const error = useSignal<string | undefined>(undefined);
-  const running = useSignal(false);
   const named = fieldsOf(tool.input_schema as JsonSchema);
   const fields = named.length === 0 ? [ANYTHING] : named;
 
-  const call = async () => {
-    if (running.value) return;
-    running.value = true;
-    outcome.value = error.value = undefined;
+  const { busy, error, submit } = useSubmit(async () => {
+    outcome.value = undefined;
     try {
       const given = paramsOf(fields, values.value);
       outcome.value = await client.call("mcp.call_tool", {
@@ -50,23 +47,14 @@ export function CallTool({ tool, scope, onCalled, onClose }: CallToolProps) {
         arguments: (named.length === 0 ? given.arguments ?? {} : given) as Record<string, unknown>,
         ...scope,
       }, { timeout_ms: CALL_DEADLINE_MS });
-    } catch (thrown) {
-      error.value = explain(thrown);
     } finally {
-      running.value = false;
       onCalled();
     }
-  };
+  });
 
   return (
     <Dialog title={`Try ${tool.tool}`} onClose={onClose} wide>
-      <form
-        class="form"
-        onSubmit={(event) => {
-          event.preventDefault();
-          call();
-        }}
-      >
+      <form class="form" onSubmit={submit}>
         <p class="verb-summary">{tool.description}</p>
         <SchemaFields fields={fields} values={values} />
         <footer class="dialog-foot">
@@ -74,7 +62,7 @@ export function CallTool({ tool, scope, onCalled, onClose }: CallToolProps) {
           <Button
             type="submit"
             tone={tool.access === "read" ? "primary" : "danger"}
-            aria-busy={running.value}
+            aria-busy={busy.value}
           >
             Call {tool.tool}
           </Button>

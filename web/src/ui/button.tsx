@@ -4,21 +4,24 @@ import { useApp } from "../app.ts";
 import { Icon, type IconName } from "./icon.tsx";
 
 interface ButtonProps
-  extends Omit<JSX.ButtonHTMLAttributes<HTMLButtonElement>, "onClick" | "icon" | "label"> {
+  extends
+    Omit<JSX.ButtonHTMLAttributes<HTMLButtonElement>, "onClick" | "icon" | "label" | "disabled"> {
   /** Without children it is what the button is called. */
   label?: string;
   icon?: IconName;
   tone?: "primary" | "danger" | "quiet";
+  /** Pressing it does nothing; it keeps the focus that it may have. */
+  disabled?: boolean;
   /** A promise keeps the button busy; what it rejects with is shown. */
   onClick?(event: MouseEvent): unknown;
   children?: ComponentChildren;
 }
 
-export function Button({ label, icon, tone, onClick, children, ...rest }: ButtonProps) {
+export function Button({ label, icon, tone, disabled, onClick, children, ...rest }: ButtonProps) {
   const app = useApp();
   const [busy, setBusy] = useState(false);
   const click = async (event: MouseEvent) => {
-    if (busy) return;
+    if (busy || disabled) return;
     const done = onClick?.(event);
     if (!(done instanceof Promise)) return;
     setBusy(true);
@@ -32,6 +35,7 @@ export function Button({ label, icon, tone, onClick, children, ...rest }: Button
       class={["button", tone, children === undefined && "bare", rest.class].filter(Boolean)
         .join(" ")}
       aria-label={label}
+      aria-disabled={disabled || undefined}
       title={children === undefined ? label : undefined}
       aria-busy={busy || rest["aria-busy"] || undefined}
       onClick={click}

@@ -1,5 +1,5 @@
-import { useLayoutEffect, useRef } from "preact/hooks";
 import { Empty } from "./states.tsx";
+import { useAtEnd } from "./use_at_end.ts";
 
 /** A line of a log. */
 interface LogEntry {
@@ -12,9 +12,6 @@ interface LogEntry {
   detail?: string;
 }
 
-/** As near to its end the log follows what is written. */
-const NEAR_PX = 48;
-
 interface LogProps {
   entries: readonly LogEntry[];
   label: string;
@@ -22,23 +19,10 @@ interface LogProps {
 
 /** A log; it stays at the end unless the person scrolled away from it. */
 export function LogView({ entries, label }: LogProps) {
-  const box = useRef<HTMLDivElement>(null);
-  const at_end = useRef(true);
-  useLayoutEffect(() => {
-    if (at_end.current && box.current) box.current.scrollTop = box.current.scrollHeight;
-  }, [entries]);
+  const at_end = useAtEnd<HTMLDivElement>(entries);
   if (entries.length === 0) return <Empty icon="missions" title="Nothing has been written yet" />;
   return (
-    <div
-      ref={box}
-      class="log"
-      role="log"
-      aria-live="off"
-      aria-label={label}
-      tabIndex={0}
-      onScroll={({ currentTarget: { scrollTop, scrollHeight, clientHeight } }) =>
-        at_end.current = scrollHeight - scrollTop - clientHeight < NEAR_PX}
-    >
+    <div {...at_end} class="log" role="log" aria-live="off" aria-label={label} tabIndex={0}>
       {entries.map((entry) => <Line key={entry.seq} entry={entry} />)}
     </div>
   );

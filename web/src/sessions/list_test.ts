@@ -1,0 +1,48 @@
+import { assertEquals } from "@std/assert";
+import { until } from "../../../tests/support/scripted.ts";
+import { Client } from "../rpc/client.ts";
+import { SessionList } from "./list.ts";
+
+/** A connection that notes what is asked, and answers when it is told to. */
+class Socket {
+  readonly readyState = WebSocket.OPEN;
+  readonly asked: { id: number; params: unknown }[] = [];
+  onmessage = (_event: { data: string }) => {};
+
+  send(data: string): void {
+    this.asked.push(JSON.parse(data));
+  }
+
+  /** Answers what was asked last. */
+  answer(...ids: string[]): void {
+    const sessions = ids.map((id) => ({ id, last_event_at: id, pending_approvals: 1 }));
+    const { id } = this.asked.at(-1)!;
+    this.onmessage({ data: JSON.stringify({ id, result: { sessions } }) });
+  }
+
+  close(): void {}
+}
+
+Deno.test("what is chosen while the list is asked for holds for what is shown then", async () => {
+  const socket = new Socket();
+  const client = new Client({ connect: () => Promise.resolve(socket as unknown as WebSocket) });
+  client.start();
+  await until(() => client.state.value === "connected", "the connection");
+  const list = new SessionList(client);
+  const ids = () => list.items.value?.map(({ id }) => id);
+  list.refresh();
+  await until(() => socket.asked.length === 1, "the first question");
+  list.with_ended.value = true;
+  const chosen = list.refresh();
+  socket.answer("1", "2");
+  await until(() => socket.asked.length === 2, "the second one");
+  assertEquals(ids(), ["2", "1"]);
+  socket.answer("1", "2", "3");
+  await chosen;
+  assertEquals([ids(), list.pending.value], [["3", "2", "1"], 3]);
+  assertEquals(socket.asked.map(({ params }) => params), [
+    { include_ended: false },
+    { include_ended: true },
+  ]);
+  client.close();
+});

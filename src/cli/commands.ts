@@ -64,7 +64,7 @@ export const COMMANDS: Readonly<Record<string, Command>> = {
       },
       ledger: { commands: { verify: {} } },
       enqueue: { flags: ["--workdir", "--model"] },
-      tasks: { flags: ["--state"] },
+      tasks: { flags: ["--state", "--cursor"] },
       cancel: {},
       status: {},
       workers: {},
@@ -92,7 +92,7 @@ export const COMMANDS: Readonly<Record<string, Command>> = {
       run: {
         flags: ["--effort", "--extra", "--workdir", "--url", "--model", "--timeout"],
       },
-      list: { flags: ["--state"] },
+      list: { flags: ["--state", "--cursor"] },
       get: {},
       cancel: {},
       worker: { flags: ["--workers", "--caps", "--allow-private"] },

@@ -103,7 +103,7 @@ const COMMANDS: Record<string, Handler> = {
 export async function run(argv: string[]): Promise<number> {
   const flags = parseFlags(argv, {
     boolean: ["json", "all"],
-    string: ["model", "approval", "prompt", "workdir", "state"],
+    string: ["model", "approval", "prompt", "workdir", "state", "cursor"],
     alias: { m: "model" },
   });
   const [name, ...args] = flags.rest;

@@ -1,24 +1,21 @@
 /** The queue's commands of `svc ctl`. */
-import { nearestOf } from "../platform/nearest.ts";
 import type { QueueStatus } from "../tasks/engine.ts";
 import type { TaskLogEntry, TaskRecord } from "../tasks/task.ts";
 import { UsageError } from "./args.ts";
 import { type Handler, print, required, withDaemon } from "./daemon_call.ts";
 import { table } from "./table.ts";
+import { firstLine, listTasks } from "./task_list.ts";
 import { absolute } from "./workdir.ts";
 
 export const QUEUE_HELP = `  enqueue <task_type> <description> [--workdir <dir>] [--model <id>]
                                   put a task in the queue
-  tasks [--state queued|running|completed|failed]
-                                  list the tasks, newest first
+  tasks [--state queued|running|completed|failed] [--cursor <cursor>]
+                                  list the tasks, newest first; older ones with --cursor
   cancel <task_id>                cancel a task for good
   status                          show how the queue stands
   workers [<n>]                   show or set how many tasks run at once, 0 to 64
   pause, resume                   take no more tasks from the queue; take them again
   wal [<n>]                       show the newest n steps of the queue, 50 by default`;
-
-/** The states that tasks are listed by. */
-export const STATES = ["queued", "running", "completed", "failed"];
 
 export const QUEUE: Record<string, Handler> = {
   enqueue: async ({ boolean, string }, [task_type, ...words]) => {
@@ -36,21 +33,12 @@ export const QUEUE: Record<string, Handler> = {
     console.log(task.id);
     return 0;
   },
-  tasks: async ({ boolean, string }) => {
-    const { state } = string;
-    if (state !== undefined && !STATES.includes(state)) {
-      const nearest = nearestOf(state, STATES);
-      const hint = nearest ? `did you mean "${nearest}"?` : `known: ${STATES.join(", ")}`;
-      throw new UsageError(`there is no state "${state}"; ${hint}`);
-    }
-    const page = await withDaemon((rpc) => rpc.call("queue.tasks", { state }));
-    if (boolean.json) return print(page);
-    const tasks: TaskRecord[] = page.tasks;
-    if (tasks.length === 0) console.log("no tasks; `svc ctl enqueue` adds one");
-    else console.log(taskTable(tasks));
-    if (page.next_cursor) console.log("… older ones: svc ctl call queue.tasks '{\"cursor\":…}'");
-    return 0;
-  },
+  tasks: (flags) =>
+    listTasks(flags, {
+      command: "svc ctl tasks",
+      none: "no tasks; `svc ctl enqueue` adds one",
+      ask: (params) => withDaemon((rpc) => rpc.call("queue.tasks", params)),
+    }),
   cancel: async ({ boolean }, [task_id]) => {
     required(task_id, "task_id");
     const task = await withDaemon((rpc) => rpc.call("queue.cancel", { task_id }));
@@ -97,25 +85,8 @@ function show(status: QueueStatus, json: boolean | undefined): number {
   return 0;
 }
 
-/** Tasks as a table, a line each. */
-export function taskTable(tasks: readonly TaskRecord[]): string {
-  const rows = tasks.map(({ id, cancelled, status, task_type, created_at, error, summary }) => [
-    id,
-    cancelled ? "cancelled" : status,
-    task_type,
-    created_at,
-    firstLine(cancelled ? "" : error ?? summary ?? ""),
-  ]);
-  return table([["TASK", "STATE", "TYPE", "CREATED", ""], ...rows]);
-}
-
 function walRow({ seq, at, task_id = "-", event, detail = "" }: TaskLogEntry): string[] {
   return [String(seq), at, task_id, event, firstLine(detail)];
-}
-
-function firstLine(text: string): string {
-  const [line] = text.trim().split("\n", 1);
-  return line.length > 80 ? `${line.slice(0, 79)}…` : line;
 }
 
 function wholeNumber(text: string, name: string, min: number, max: number): number {

@@ -6,17 +6,17 @@ import { parseDuration } from "../platform/duration.ts";
 import { nearestOf } from "../platform/nearest.ts";
 import { EFFORTS, TASK_TYPES, type TaskRecord } from "../tasks/task.ts";
 import { type Flags, parseFlags, UsageError } from "./args.ts";
-import { STATES, taskTable } from "./ctl_queue.ts";
 import { type Handler, print, required } from "./daemon_call.ts";
 import { ownPaths } from "./environment.ts";
 import { table } from "./table.ts";
+import { listTasks } from "./task_list.ts";
 import { absolute } from "./workdir.ts";
 
 const HELP = `Runs tasks with the daemon's executors and shows what came of them.
 
 Usage: svc task run <type> <words …> [--effort <effort>] [--extra <json>] [--workdir <dir>]
                     [--url <url>] [--model <id>] [--timeout <time>] [--json]
-       svc task list [--state queued|running|completed|failed] [--json]
+       svc task list [--state queued|running|completed|failed] [--cursor <cursor>] [--json]
        svc task get <task_id> [--json]
        svc task cancel <task_id> [--json]
        svc task worker [--workers <n>] [--caps <types>] [--allow-private] [--json]
@@ -28,6 +28,7 @@ Usage: svc task run <type> <words …> [--effort <effort>] [--extra <json>] [--w
   --url <url>         for extra.url of a browser task, extra.urls of a research task
   --model <id>        for extra.model
   --timeout <time>    how long it may take, such as 90s or 10m; 10m by default
+  --cursor <cursor>   the next page, as the one before names it
   --json              machine-readable output
 
 \`svc task run\` waits for the end; the exit code is 0 for a task that is completed, else 1. It
@@ -46,7 +47,18 @@ const ACTIONS: Record<string, Handler> = { run: runTask, list, get, cancel, work
 export async function run(argv: string[]): Promise<number> {
   const flags = parseFlags(argv, {
     boolean: ["json", "allow-private"],
-    string: ["workers", "caps", "effort", "extra", "workdir", "url", "model", "timeout", "state"],
+    string: [
+      "workers",
+      "caps",
+      "effort",
+      "extra",
+      "workdir",
+      "url",
+      "model",
+      "timeout",
+      "state",
+      "cursor",
+    ],
   });
   if (flags.boolean.help) {
     console.log(HELP);
@@ -95,15 +107,12 @@ function extraOf(task_type: string, { string }: Flags): Record<string, unknown> 
   };
 }
 
-async function list({ boolean, string: { state } }: Flags): Promise<number> {
-  if (state !== undefined && !STATES.includes(state)) {
-    throw new UsageError(`there is no state "${state}"; known: ${STATES.join(", ")}`);
-  }
-  const page = await withOwnDaemon((rpc) => rpc.call("task.list", { state }));
-  if (boolean.json) return print(page);
-  const tasks: TaskRecord[] = page.tasks;
-  console.log(tasks.length === 0 ? "no tasks; `svc task run` runs one" : taskTable(tasks));
-  return 0;
+function list(flags: Flags): Promise<number> {
+  return listTasks(flags, {
+    command: "svc task list",
+    none: "no tasks; `svc task run` runs one",
+    ask: (params) => withOwnDaemon((rpc) => rpc.call("task.list", params)),
+  });
 }
 
 async function get({ boolean }: Flags, [task_id]: string[]): Promise<number> {

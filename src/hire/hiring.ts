@@ -40,6 +40,12 @@ export interface Accepted {
   callback_url?: string;
 }
 
+/** A hired task as it stands, and the engine that has it. */
+export interface FoundTask {
+  engine: TaskEngine;
+  record: TaskRecord;
+}
+
 /** How a client names the task it asks for, and where it wants to be told of its end. */
 export interface Naming {
   client?: TaskClient;
@@ -148,12 +154,17 @@ export class Hiring {
 
   /** A hired task's record. @throws {SvcError} not_found. */
   async get(id: string): Promise<TaskRecord> {
-    return await (await this.engineOf(id)).get(id);
+    return (await this.find(id)).record;
   }
 
-  /** The tasks of one client; see {@linkcode TaskEngine.listOf}. @throws {SvcError} validation. */
-  async listOf(query: ClientQuery): Promise<ClientTaskPage> {
-    return await (await this.#parts.engine()).listOf(query);
+  /**
+   * The tasks of one client, and the engine that has them; see {@linkcode TaskEngine.listOf}.
+   *
+   * @throws {SvcError} validation.
+   */
+  async listOf(query: ClientQuery): Promise<ClientTaskPage & { engine: TaskEngine }> {
+    const engine = await this.#parts.engine();
+    return { engine, ...await engine.listOf(query) };
   }
 
   /** Cancels a hired task. @throws {SvcError} not_found; conflict when it has ended otherwise. */
@@ -180,8 +191,12 @@ export class Hiring {
 
   /** The engine, if the task is a hired one of it. @throws {SvcError} not_found. */
   async engineOf(id: string): Promise<TaskEngine> {
+    return (await this.find(id)).engine;
+  }
+
+  /** Finds a hired task. @throws {SvcError} not_found. */
+  async find(id: string): Promise<FoundTask> {
     const engine = await this.#parts.engine();
-    await engine.get(id, { hired: true });
-    return engine;
+    return { engine, record: await engine.get(id, { hired: true }) };
   }
 }

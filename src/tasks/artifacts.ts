@@ -2,13 +2,17 @@
 import { join } from "@std/path";
 import { ensurePrivateDir, syncDir } from "../platform/files.ts";
 import { SvcError } from "../platform/errors.ts";
+import { writeAll } from "../platform/write_all.ts";
 import type { TaskEngine } from "./engine.ts";
 import type { Artifact, NewArtifact } from "./task.ts";
+
+/** How the content of an artifact may be named. */
+export type NamedContent = Pick<Artifact, "name" | "sha256">;
 
 /** What takes the artifacts of tasks. */
 export interface ArtifactSink {
   /** Keeps an artifact; it is on the disk when this resolves. */
-  put(task_id: string, name: string, bytes: Uint8Array<ArrayBuffer>): Promise<void>;
+  put(task_id: string, named: NamedContent, bytes: Uint8Array<ArrayBuffer>): Promise<void>;
 }
 
 /** Where artifacts are kept; the engine has one. */
@@ -32,14 +36,18 @@ export class LocalArtifacts implements ArtifactStore {
     this.#dir = dir;
   }
 
-  async put(task_id: string, name: string, bytes: Uint8Array): Promise<void> {
+  async put(
+    task_id: string,
+    { name }: Pick<NamedContent, "name">,
+    bytes: Uint8Array,
+  ): Promise<void> {
     const dir = join(this.#dir, task_id);
     ensurePrivateDir(this.#dir);
     ensurePrivateDir(dir);
     const path = join(dir, name);
     const file = await Deno.open(path, { write: true, create: true, truncate: true, mode: 0o600 });
     try {
-      for (let done = 0; done < bytes.length;) done += await file.write(bytes.subarray(done));
+      await writeAll(file, bytes);
       await file.sync();
     } finally {
       file.close();
@@ -92,7 +100,7 @@ export async function keepArtifact(
     throw new SvcError("payload_too_large", `artifact ${name} has more than ${SIZE_MAX} bytes`);
   }
   const sha256 = new Uint8Array(await crypto.subtle.digest("SHA-256", bytes)).toHex();
-  await store.put(task_id, name, bytes);
+  await store.put(task_id, { name, sha256 }, bytes);
   const url = `/api/task/${task_id}/artifacts/${name}`;
   return { name, media_type, size: bytes.length, sha256, url };
 }

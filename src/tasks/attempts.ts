@@ -3,7 +3,7 @@ import { setImmediate } from "node:timers";
 import { formatDuration } from "../platform/duration.ts";
 import { messageOf } from "../platform/errors.ts";
 import type { Log } from "../platform/log.ts";
-import type { Clock } from "./clock.ts";
+import { type Clock, pause } from "./clock.ts";
 import type { ExecutorRegistry } from "./executors/registry.ts";
 import { LOST, type Outcome, type Settlement, type StartedTask } from "./lifecycle.ts";
 import { newCanary } from "../agent/critic.ts";
@@ -244,7 +244,7 @@ export class Attempts {
           task_ids: settlements.map(({ id }) => id),
           error: messageOf(error),
         });
-        await this.#within(aborted(this.#closed.signal), WRITE_AGAIN_MS);
+        await pause(clock, WRITE_AGAIN_MS, this.#closed.signal);
       }
     }
     for (const { attempt, recorded } of unrecorded) {
@@ -298,11 +298,4 @@ export class Attempts {
       cancel();
     }
   }
-}
-
-function aborted(signal: AbortSignal): Promise<void> {
-  const { promise, resolve } = Promise.withResolvers<void>();
-  if (signal.aborted) resolve();
-  signal.addEventListener("abort", () => resolve(), { once: true });
-  return promise;
 }

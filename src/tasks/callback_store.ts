@@ -1,6 +1,7 @@
 /** Reports of tasks' ends that are due, in the database. */
-import { SvcError } from "../platform/errors.ts";
 import type { Row, Statements } from "../platform/statements.ts";
+import { tooManyCallbacks } from "./common.ts";
+import { CALLBACKS_MAX } from "./task.ts";
 
 /** Where the end of a task is reported to. */
 export interface CallbackTarget {
@@ -25,9 +26,6 @@ type LogLine = (at: string, task_id: string, event: string, detail: string) => v
 
 /** Which report is meant. */
 export type NamedCallback = Pick<DueCallback, "task_id" | "id">;
-
-/** Reports that one task may have. */
-export const CALLBACKS_MAX = 16;
 
 /** The reports that are due, wherever they are kept. */
 export interface Reports {
@@ -73,11 +71,7 @@ export class CallbackStore implements Reports {
   set(task_id: string, callback: CallbackTarget): void {
     this.#db.transaction(() => {
       this.remove(task_id, callback.id);
-      if (this.of(task_id).length >= CALLBACKS_MAX) {
-        throw new SvcError("conflict", `task ${task_id} has ${CALLBACKS_MAX} callbacks already`, {
-          hint: "remove one first",
-        });
-      }
+      if (this.of(task_id).length >= CALLBACKS_MAX) throw tooManyCallbacks(task_id);
       this.add(task_id, callback);
     });
   }

@@ -1,7 +1,7 @@
 /** Reports the ends of tasks to those who asked for it; what is due survives a restart. */
 import { messageOf } from "../platform/errors.ts";
 import type { Log } from "../platform/log.ts";
-import type { Clock } from "./clock.ts";
+import { type Clock, pause } from "./clock.ts";
 import type { DueCallback, NamedCallback, Reports } from "./callback_store.ts";
 import type { TaskRecord } from "./task.ts";
 
@@ -100,16 +100,8 @@ export class Callbacks {
     } catch (error) {
       log.error("a callback cannot be recorded", { task_id, error: messageOf(error) });
       // It is still due, and would be sent again at once.
-      await this.#pause(RECORD_AGAIN_MS);
+      await pause(clock, RECORD_AGAIN_MS, this.#stop.signal);
     }
-  }
-
-  async #pause(ms: number): Promise<void> {
-    const { promise, resolve } = Promise.withResolvers<void>();
-    const cancel = this.#parts.clock.after(ms, resolve);
-    this.#stop.signal.addEventListener("abort", () => resolve(), { once: true });
-    await promise;
-    cancel();
   }
 
   async #attempt(callback: DueCallback, record: TaskRecord): Promise<Error | undefined> {

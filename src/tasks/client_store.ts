@@ -1,6 +1,6 @@
 /** How those who hire know their tasks, in the database. */
 import type { Statements } from "../platform/statements.ts";
-import { SvcError } from "../platform/errors.ts";
+import { noPageToken } from "./common.ts";
 import type { TaskStatus } from "./task.ts";
 
 /** How the client of a hired task knows it; kept with the task, and no part of its record. */
@@ -120,5 +120,5 @@ function place(cursor: string | undefined): { at: string; seq: number } {
   if (cursor === undefined) return START;
   const [, at, seq] = CURSOR.exec(cursor) ?? [];
   if (at !== undefined) return { at, seq: Number(seq) };
-  throw new SvcError("validation", `the page token must be one that was given, got "${cursor}"`);
+  throw noPageToken(cursor);
 }

@@ -10,6 +10,18 @@ export interface Clock {
   after(ms: number, call: () => void): () => void;
 }
 
+/** Waits, at most until the signal fires. */
+export async function pause(clock: Clock, ms: number, signal: AbortSignal): Promise<void> {
+  if (signal.aborted) return;
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const cancel = clock.after(ms, resolve);
+  const stop = () => resolve();
+  signal.addEventListener("abort", stop, { once: true });
+  await promise;
+  cancel();
+  signal.removeEventListener("abort", stop);
+}
+
 /** Longer delays do not fit the 31 bits of a timer, which would then fire at once. */
 const TIMER_MAX_MS = 2 ** 31 - 1;
 

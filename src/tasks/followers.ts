@@ -1,5 +1,5 @@
 /** Those who follow the logs of tasks. */
-import { FINAL_EVENTS, type TaskLogEntry, type TaskStatus } from "./task.ts";
+import { FINAL_EVENTS, hasEnded, type TaskLogEntry, type TaskStatus } from "./task.ts";
 
 /** What is followed. */
 export interface Followed {
@@ -45,8 +45,7 @@ export class Followers {
           seq = entry.seq;
           if (FINAL_EVENTS.has(entry.event)) return;
         }
-        const now = status();
-        if (entries.length === 0 && (now === "completed" || now === "failed")) return;
+        if (entries.length === 0 && hasEnded({ status: status() })) return;
         if (entries.length === 0) await told;
       }
     } finally {

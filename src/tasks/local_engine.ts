@@ -1,6 +1,5 @@
 /** The local task engine: a durable queue with workers, and tasks that a client waits for. */
 import { setImmediate } from "node:timers";
-import { monotonicUlid } from "@std/ulid";
 import { messageOf, SvcError } from "../platform/errors.ts";
 import type { Log } from "../platform/log.ts";
 import { openStateDb } from "../platform/state_db.ts";
@@ -8,6 +7,7 @@ import { type Attempt, Attempts, BACKOFF_MAX_MS, WRITE_AGAIN_MS } from "./attemp
 import { type Clock, SYSTEM_CLOCK } from "./clock.ts";
 import type { CallbackTarget } from "./callback_store.ts";
 import type { ClientQuery, TaskClient } from "./client_store.ts";
+import { newTaskId, noSuchTask, requireWorkers } from "./common.ts";
 import type {
   ClientTaskPage,
   EnqueueOptions,
@@ -31,7 +31,6 @@ import {
   type TaskRequest,
   type TaskStatus,
   TIMEOUT_MS,
-  WORKERS_MAX,
 } from "./task.ts";
 
 export interface TaskEngineParts {
@@ -135,14 +134,15 @@ export class LocalTaskEngine implements TaskEngine {
   async enqueue(request: TaskRequest, options: EnqueueOptions = {}): Promise<TaskRecord> {
     const { max_attempts = MAX_ATTEMPTS, timeout_ms, hired = false, callback, client } = options;
     await this.#check(request, hired);
-    const task = { id: newId(), request, hired, max_attempts, timeout_ms, callback, client };
+    const id = newTaskId();
+    const task = { id, request, hired, max_attempts, timeout_ms, callback, client };
     return await this.#write({ ...task, mode: "queue" }, (record) => record);
   }
 
   async run(request: TaskRequest, options: RunOptions = {}): Promise<TaskRecord> {
     const { signal, timeout_ms = TIMEOUT_MS, hired = false, callback, onNote } = options;
     await this.#check(request, hired);
-    const task = { id: newId(), request, hired, max_attempts: 1, timeout_ms };
+    const task = { id: newTaskId(), request, hired, max_attempts: 1, timeout_ms };
     const cancel = (attempt: Attempt) =>
       void this.#attempts.end(attempt, {
         kind: "failed",
@@ -196,9 +196,7 @@ export class LocalTaskEngine implements TaskEngine {
   get(id: string, { hired = false } = {}): TaskRecord {
     const record = this.#open().get(id, hired);
     if (record !== undefined) return record;
-    throw new SvcError("not_found", `there is no task ${JSON.stringify(id)}`, {
-      hint: hired ? undefined : "`svc ctl tasks` lists the tasks",
-    });
+    throw noSuchTask(id, hired);
   }
 
   list(
@@ -307,9 +305,7 @@ export class LocalTaskEngine implements TaskEngine {
 
   setWorkers(count: number): void {
     const store = this.#open();
-    if (!Number.isInteger(count) || count < 0 || count > WORKERS_MAX) {
-      throw new SvcError("validation", `workers must be 0 to ${WORKERS_MAX}, got ${count}`);
-    }
+    requireWorkers(count);
     if (count === this.#workers) return;
     store.set("workers", String(count), "workers", this.#clock.now());
     this.#workers = count;
@@ -373,10 +369,6 @@ export class LocalTaskEngine implements TaskEngine {
     if (!this.#closed) return this.#store;
     throw new SvcError("shutting_down", "the daemon is stopping");
   }
-}
-
-function newId(): string {
-  return `t-${monotonicUlid()}`;
 }
 
 function unwritable(cause: unknown): SvcError {

@@ -14,6 +14,8 @@ export const TASK_TYPES = ["research", "browser", "deploy", "code"] as const;
 
 /** Tasks of the queue that may run at once. */
 export const WORKERS_MAX = 64;
+/** Reports of its end that one task may have. */
+export const CALLBACKS_MAX = 16;
 /** How often a task of the queue is begun at most, where nothing else was asked for. */
 export const MAX_ATTEMPTS = 3;
 /**
@@ -146,6 +148,11 @@ export class RetryableError extends Error {
 
 /** Events of the log after which nothing more happens to a task. */
 export const FINAL_EVENTS: ReadonlySet<string> = new Set(["completed", "failed", "cancelled"]);
+
+/** Whether nothing more happens to a task. */
+export function hasEnded({ status }: { status: TaskStatus }): boolean {
+  return status === "completed" || status === "failed";
+}
 
 /** A line of the queue's log. */
 export interface TaskLogEntry {

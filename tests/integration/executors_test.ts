@@ -184,6 +184,18 @@ test("a report that gives away the prompt, or costs too much, fails", async () =
   );
 });
 
+test("research with an agent as its model is refused: an agent answers no single requests", async () => {
+  await using other = new Place();
+  other.configure(`[acp.tester]\ncommand = ${JSON.stringify(Deno.execPath())}\n`);
+  await using hire = await Hire.serve(other);
+  const extra = { urls: ["http://a.example/"], model: "acp/tester" };
+  const { status, json } = await hire.request("POST", "/api/task", {
+    body: research([], { extra }),
+  });
+  assertEquals([status, json.error.code], [400, "validation"]);
+  assertStringIncludes(json.error.message, "acp/tester is an agent");
+});
+
 // ── browser ──────────────────────────────────────────────────────────────────────────────────────
 
 const without_chromium = chromiumPath() === undefined;
@@ -428,6 +440,24 @@ test("code: a clone is changed until its criteria hold; the diff is an artifact"
       const diff = await hire.request("GET", record.artifacts[0].url);
       assertStringIncludes(diff.text, "+Hello World");
       assertEquals(Deno.readTextFileSync(join(offered, "hello.txt")), "Hi\n", "the original stays");
+    },
+  );
+});
+
+test("code: changes that are too many for a patch fail the task; half a patch is not kept", async () => {
+  const command = "head -c 9000000 /dev/urandom > big.bin";
+  await withModel(
+    scriptSteps([{ calls: [{ name: "run_command", args: { command } }] }, { text: "Done." }]),
+    async (model, hire, workdir) => {
+      const extra = { workdir, model };
+      const { status, error, artifacts } = await hire.task({
+        task_type: "code",
+        query: "Work.",
+        extra,
+      });
+      assertEquals([status, artifacts], ["failed", undefined]);
+      assertStringIncludes(error, "the changes make a patch of more than 8 MiB");
+      assertEquals(Deno.statSync(join(workdir, "big.bin")).size, 9_000_000, "the work stays");
     },
   );
 });

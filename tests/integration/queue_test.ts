@@ -2,6 +2,7 @@
 import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
 import { delay } from "@std/async";
 import { join } from "@std/path";
+import type { TaskPage } from "../../src/tasks/engine.ts";
 import type { TaskLogEntry, TaskRecord } from "../../src/tasks/task.ts";
 import { Random } from "../support/random.ts";
 import { can_run_svc, type Daemon, gone, Place } from "../support/svc.ts";
@@ -305,6 +306,41 @@ Deno.test({
     const refused = await place.svc(["serve"]);
     assertEquals(refused.code, 1);
     assertStringIncludes(refused.stderr, "has mode 0640");
+  },
+});
+
+Deno.test({
+  name: "more tasks than fit on a page are listed to the last, page by page",
+  ignore,
+  async fn() {
+    await using place = new Place();
+    const daemon = await place.serve();
+    const ids: string[] = [];
+    {
+      await using client = await daemon.rpc();
+      await client.rpc.call("queue.pause");
+      const params = { task_type: "code", description: "x", extra: { workdir: place.mkdir("w") } };
+      for (let n = 0; n < 101; n++) {
+        ids.unshift((await client.rpc.call("queue.enqueue", params)).id);
+      }
+    }
+    const json = async (args: string[]) =>
+      JSON.parse((await place.svc([...args, "--json"])).stdout) as TaskPage;
+    for (const command of [["task", "list"], ["ctl", "tasks"]]) {
+      const { stdout } = await place.svc([...command, "--state", "queued"]);
+      const [last, ...others] = stdout.trimEnd().split("\n").reverse();
+      assertEquals(others.length, 101, "a head and 100 tasks");
+      const { tasks, next_cursor } = await json([...command, "--state", "queued"]);
+      assertEquals(tasks.map(({ id }) => id), ids.slice(0, 100));
+      const next = [...command, "--state", "queued", "--cursor", next_cursor!];
+      assertEquals(last, `… older ones: svc ${next.join(" ")}`);
+      const rest = (await place.svc(next)).stdout.trimEnd().split("\n");
+      assertEquals([rest.length, rest[1].startsWith(ids[100])], [2, true], rest.join("\n"));
+      assertEquals((await json(next)).next_cursor, undefined);
+    }
+    const wrong = await place.svc(["task", "list", "--cursor", "x"]);
+    assertEquals(wrong.code, 1);
+    assertStringIncludes(wrong.stderr, "cursor must be a next_cursor");
   },
 });
 

@@ -111,9 +111,7 @@ export class ModelRegistry {
    */
   async resolve(id: string): Promise<Model> {
     if (id === BUILTIN) return this.#options.builtin;
-    if (acpName(id) !== undefined) {
-      throw new UnknownModel(`${id} is an agent: it has sessions, and answers no single requests`);
-    }
+    requireNoAgent(id);
     const { config, model } = this.#locate(id);
     const { providerModel } = await import("./providers.ts");
     return await providerModel(config, model);
@@ -136,6 +134,12 @@ export class ModelRegistry {
     const problem = agent === undefined ? undefined : this.#options.agentProblem(agent);
     if (problem !== undefined) throw new UnknownModel(problem);
     if (agent === undefined) this.#locate(id);
+  }
+
+  /** As {@linkcode check}, for what is asked without a session. @throws {UnknownModel} */
+  checkForRequests(id: string): void {
+    requireNoAgent(id);
+    this.check(id);
   }
 
   #locate(id: string): { config: ProviderConfig; model: string } {
@@ -249,6 +253,12 @@ export class ModelRegistry {
     return `Configured: ${usable.join(", ")}. For more, set one of ${keys.join(", ")} in the ` +
       `daemon's environment, or add a [models.<name>] section to ~/.svc/daemon.toml.`;
   }
+}
+
+/** @throws {UnknownModel} */
+function requireNoAgent(id: string): void {
+  if (acpName(id) === undefined) return;
+  throw new UnknownModel(`${id} is an agent: it has sessions, and answers no single requests`);
 }
 
 /** The address that Ollama's own client would use for a value of OLLAMA_HOST. */

@@ -1,4 +1,10 @@
-import { assertEquals, assertMatch, assertRejects, assertStrictEquals } from "@std/assert";
+import {
+  assertEquals,
+  assertMatch,
+  assertRejects,
+  assertStrictEquals,
+  assertThrows,
+} from "@std/assert";
 import type { Model } from "./model.ts";
 import { ModelRegistry, type ModelRegistryOptions, UnknownModel } from "./registry.ts";
 import { scriptSteps, startOpenAiServer } from "../../../tests/support/model_servers.ts";
@@ -171,4 +177,12 @@ Deno.test({
       await server.close();
     }
   },
+});
+
+Deno.test("an agent has sessions, and is refused where single requests are asked of a model", async () => {
+  const models = registry();
+  models.check("acp/agent");
+  assertThrows(() => models.checkForRequests("acp/agent"), UnknownModel, "acp/agent is an agent");
+  assertMatch(await refusal(models, "acp/agent"), /^acp\/agent is an agent/);
+  models.checkForRequests("builtin/toolbelt");
 });

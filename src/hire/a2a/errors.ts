@@ -5,7 +5,7 @@ import {
   TaskNotFoundError,
   UnsupportedOperationError,
 } from "@a2a-js/sdk/errors";
-import { type SvcCode, toSvcError } from "../../platform/errors.ts";
+import { type SvcCode, toSvcError, withHint } from "../../platform/errors.ts";
 import type { Log } from "../../platform/log.ts";
 import { A2A_PATH } from "./card.ts";
 
@@ -19,8 +19,8 @@ const CLASSES: Partial<Record<SvcCode, new (message: string) => Error>> = {
 /** Turns anything thrown into an error of A2A; what it has no name for is an internal one. */
 export function toA2aError(thrown: unknown, log: Log): Error {
   if (thrown instanceof A2AError) return thrown;
-  const { code, message, hint, stack } = toSvcError(thrown);
+  const error = toSvcError(thrown);
+  const { code, stack } = error;
   if (code === "internal") log.error("a hired request failed", { path: A2A_PATH, error: stack });
-  const text = hint === undefined ? message : `${message}: ${hint}`;
-  return new (CLASSES[code] ?? A2AError)(text);
+  return new (CLASSES[code] ?? A2AError)(withHint(error));
 }

@@ -26,16 +26,25 @@ import {
 import type { A2ARequestHandler } from "@a2a-js/sdk/server";
 import { type SvcCode, SvcError } from "../../platform/errors.ts";
 import type { Log } from "../../platform/log.ts";
+import { findArtifact } from "../../tasks/artifacts.ts";
 import type { CallbackTarget } from "../../tasks/callback_store.ts";
 import type { TaskClient } from "../../tasks/client_store.ts";
 import type { TaskEngine } from "../../tasks/engine.ts";
-import { FINAL_EVENTS, type TaskRecord } from "../../tasks/task.ts";
+import { FINAL_EVENTS, hasEnded, type TaskRecord } from "../../tasks/task.ts";
 import type { Hiring } from "../hiring.ts";
 import { askFor } from "./asking.ts";
 import { type A2aVersion, agentCard } from "./card.ts";
 import { toA2aError } from "./errors.ts";
 import { toCallback, toConfig } from "./push.ts";
-import { contextOf, historyOf, toEnd, toTask, toUpdate, type ViewOptions } from "./task_view.ts";
+import {
+  contextOf,
+  historyOf,
+  toEnd,
+  toTask,
+  toUpdate,
+  type ViewOptions,
+  withoutArtifacts,
+} from "./task_view.ts";
 
 /** What requests are answered from. */
 export interface A2aParts {
@@ -112,8 +121,7 @@ export class A2aRequests implements A2ARequestHandler {
 
   async *resubscribe({ id }: SubscribeToTaskRequest): AsyncGenerator<StreamResponse> {
     try {
-      const { status } = await this.#hiring.get(id);
-      if (status === "completed" || status === "failed") {
+      if (hasEnded(await this.#hiring.get(id))) {
         throw new UnsupportedOperationError(`task ${id} has ended: ask for the task itself`);
       }
       yield* this.#stream(id, undefined);
@@ -146,7 +154,7 @@ export class A2aRequests implements A2ARequestHandler {
       }
       const wanted = LISTED[status];
       if (wanted === undefined) return { tasks: [], nextPageToken: "", pageSize, totalSize: 0 };
-      const { tasks, total, next_cursor } = await this.#hiring.listOf({
+      const { engine, tasks, total, next_cursor } = await this.#hiring.listOf({
         key_id: this.#caller.key_id,
         ...wanted,
         context_id: contextId || undefined,
@@ -154,19 +162,15 @@ export class A2aRequests implements A2ARequestHandler {
         limit: pageSize,
         cursor: pageToken || undefined,
       });
+      const { historyLength = 0, includeArtifacts = false } = params;
+      const shown = includeArtifacts ? tasks : tasks.map(withoutArtifacts);
       return {
-        tasks: await Promise.all(tasks.map((record) => this.#listed(record, params))),
+        tasks: await Promise.all(shown.map((it) => this.#shown(engine, it, historyLength))),
         nextPageToken: next_cursor ?? "",
         pageSize,
         totalSize: total,
       };
     });
-  }
-
-  async #listed(record: TaskRecord, params: ListTasksRequest): Promise<Task> {
-    const { historyLength = 0, includeArtifacts = false } = params;
-    const task = await this.#task(record.id, historyLength);
-    return includeArtifacts ? task : { ...task, artifacts: [] };
   }
 
   #ask(params: SendMessageRequest): Promise<TaskRecord> {
@@ -187,9 +191,10 @@ export class A2aRequests implements A2ARequestHandler {
   async *#stream(id: string, historyLength: number | undefined): AsyncGenerator<StreamResponse> {
     const engine = await this.#hiring.engineOf(id);
     const since_seq = (await engine.steps(id)).at(-1)?.seq ?? 0;
-    yield { payload: { $case: "task", value: await this.#task(id, historyLength) } };
+    const value = await this.#shown(engine, await engine.get(id), historyLength);
+    yield { payload: { $case: "task", value } };
     const { signal } = this.#caller;
-    const options = this.#view(id, contextOf(id, await engine.client(id)));
+    const options = this.#view(engine, id, contextOf(id, await engine.client(id)));
     for await (const entry of engine.follow(id, { since_seq, signal })) {
       if (FINAL_EVENTS.has(entry.event)) return yield* await toEnd(await engine.get(id), options);
       const update = toUpdate(id, entry, options);
@@ -198,18 +203,26 @@ export class A2aRequests implements A2ARequestHandler {
   }
 
   async #task(id: string, historyLength: number | undefined): Promise<Task> {
-    const engine = await this.#hiring.engineOf(id);
+    const { engine, record } = await this.#hiring.find(id);
+    return await this.#shown(engine, record, historyLength);
+  }
+
+  async #shown(
+    engine: TaskEngine,
+    record: TaskRecord,
+    historyLength: number | undefined,
+  ): Promise<Task> {
+    const { id } = record;
     const client = await engine.client(id);
-    const record = await engine.get(id);
-    const task = await toTask(record, this.#view(id, contextOf(id, client)));
+    const task = await toTask(record, this.#view(engine, id, contextOf(id, client)));
     if (historyLength === 0) return task;
     const history = historyOf(client, id, await engine.steps(id));
     return { ...task, history: history.slice(historyLength === undefined ? 0 : -historyLength) };
   }
 
-  #view(id: string, context_id: string): ViewOptions {
+  #view(engine: TaskEngine, id: string, context_id: string): ViewOptions {
     const { base_url } = this.#caller;
-    const open = async (name: string) => await (await this.#hiring.artifact(id, name)).open();
+    const open = async (name: string) => await (await findArtifact(engine, id, name)).open();
     return { base_url, context_id, open };
   }
 

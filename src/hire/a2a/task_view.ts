@@ -54,6 +54,11 @@ export function contextOf(task_id: string, client: TaskClient | undefined): stri
   return client?.context_id ?? task_id;
 }
 
+/** A record without what the task made, so that nothing of it is opened to show it. */
+export function withoutArtifacts({ summary: _, artifacts: __, ...record }: TaskRecord): TaskRecord {
+  return record;
+}
+
 /** Makes a task without history. */
 export async function toTask(record: TaskRecord, options: ViewOptions): Promise<Task> {
   return {

@@ -2,7 +2,7 @@
  * What tasks made, in the object store of NATS, so that any front door can show it: by task and
  * digest. An attempt that was taken for lost and goes on can so not replace what the next one made.
  */
-import type { ArtifactSink } from "../artifacts.ts";
+import type { ArtifactSink, NamedContent } from "../artifacts.ts";
 import type { Artifact } from "../task.ts";
 import { ARTIFACTS, type NatsLink } from "./link.ts";
 
@@ -16,8 +16,11 @@ export class NatsArtifacts implements ArtifactSink {
   }
 
   /** @throws {SvcError} unavailable. */
-  async put(task_id: string, _name: string, bytes: Uint8Array<ArrayBuffer>): Promise<void> {
-    const sha256 = new Uint8Array(await crypto.subtle.digest("SHA-256", bytes)).toHex();
+  async put(
+    task_id: string,
+    { sha256 }: NamedContent,
+    bytes: Uint8Array<ArrayBuffer>,
+  ): Promise<void> {
     const name = nameOf(task_id, sha256);
     await this.#link.use(({ artifacts }) => artifacts.putBlob({ name }, bytes));
   }

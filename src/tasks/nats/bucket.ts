@@ -8,6 +8,7 @@
  */
 import {
   type Consumer,
+  type ConsumerMessages,
   DeliverPolicy,
   JetStreamApiCodes,
   JetStreamApiError,
@@ -47,6 +48,11 @@ export const NONE = 0;
 /** The first part of the key of what is set for all machines. */
 const QUEUE = "queue";
 export const SETTINGS_KEY = `${QUEUE}.record`;
+
+/** Messages that are asked for at once. */
+const BATCH = 250;
+/** How long a batch may take, in milliseconds: it is full at once unless messages are gone. */
+const SILENCE_MS = 1_000;
 
 const STREAM = `KV_${RECORDS}`;
 const PREFIX = `$KV.${RECORDS}.`;
@@ -118,29 +124,57 @@ export class Bucket {
    * @throws {SvcError} unavailable.
    */
   async *read(keys: string, options: ReadOptions): AsyncGenerator<JsMsg> {
-    const { from, live, signal, onCaughtUp } = options;
-    const consumer = await this.#link.use((jet) => reader(jet, keys, from));
-    const { num_pending } = await consumer.info(true);
-    if (num_pending === 0) {
-      onCaughtUp?.();
-      if (!live) return;
+    const { live, signal, onCaughtUp } = options;
+    let { from } = options;
+    for await (const message of this.#backlog(keys, from, signal)) {
+      from = message.seq + 1;
+      yield message;
     }
-    const messages = await consumer.consume();
-    const stop = () => void messages.close();
-    if (signal?.aborted) stop();
-    signal?.addEventListener("abort", stop, { once: true });
-    let seen = 0;
-    try {
-      for await (const message of messages) {
-        yield message;
-        if (++seen !== num_pending) continue;
-        onCaughtUp?.();
-        if (!live) return;
+    if (signal?.aborted) return;
+    onCaughtUp?.();
+    if (live) yield* this.#news(keys, from, signal);
+  }
+
+  /** What there is already. */
+  async *#backlog(
+    keys: string,
+    from: number | undefined,
+    signal: AbortSignal | undefined,
+  ): AsyncGenerator<JsMsg> {
+    while (!signal?.aborted) {
+      const consumer = await this.#link.use((jet) => reader(jet, keys, from));
+      try {
+        let { num_pending: left } = await consumer.info(true);
+        // What a batch lacks was purged meanwhile, or lost on the way: another consumer tells.
+        for (let came = BATCH; left > 0 && came === BATCH;) {
+          came = 0;
+          const batch = await consumer.fetch({ max_messages: BATCH, expires: SILENCE_MS });
+          for await (const message of until(batch, signal)) {
+            came++;
+            left = message.info.pending;
+            from = message.seq + 1;
+            yield message;
+            if (left === 0) break;
+          }
+        }
+        if (left === 0) return;
+      } finally {
+        await forget(consumer);
       }
+    }
+  }
+
+  /** What comes, until the signal fires. */
+  async *#news(
+    keys: string,
+    from: number | undefined,
+    signal: AbortSignal | undefined,
+  ): AsyncGenerator<JsMsg> {
+    const consumer = await this.#link.use((jet) => reader(jet, keys, from));
+    try {
+      yield* until(await consumer.consume(), signal);
     } finally {
-      signal?.removeEventListener("abort", stop);
-      // Its place at the server is given back after a while otherwise.
-      await consumer.delete().catch(() => {});
+      await forget(consumer);
     }
   }
 
@@ -175,6 +209,26 @@ function reader({ js }: Jet, keys: string, from: number | undefined): Promise<Co
       ? { deliver_policy: DeliverPolicy.LastPerSubject }
       : { deliver_policy: DeliverPolicy.StartSequence, opt_start_seq: Math.max(from, 1) }),
   });
+}
+
+/** Messages until the signal fires. */
+async function* until(
+  messages: ConsumerMessages,
+  signal: AbortSignal | undefined,
+): AsyncGenerator<JsMsg> {
+  const stop = () => void messages.close();
+  if (signal?.aborted) stop();
+  signal?.addEventListener("abort", stop, { once: true });
+  try {
+    yield* messages;
+  } finally {
+    signal?.removeEventListener("abort", stop);
+  }
+}
+
+/** Gives a consumer's place at the server back at once; the server would do so after a while. */
+async function forget(consumer: Consumer): Promise<void> {
+  await consumer.delete().catch(() => {});
 }
 
 /** The key of a message, in its parts. */

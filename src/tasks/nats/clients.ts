@@ -1,6 +1,6 @@
 /** How those who hire know their tasks: a key for each request that is to make one task only. */
-import { SvcError } from "../../platform/errors.ts";
 import type { ClientPage, ClientQuery, TaskClient } from "../client_store.ts";
+import { noPageToken } from "../common.ts";
 import { type Bucket, NONE } from "./bucket.ts";
 import type { Standing, TaskIndex } from "./index.ts";
 
@@ -60,9 +60,7 @@ export function tasksOf(index: TaskIndex, { limit, cursor, ...query }: ClientQue
     .map(([id, { changed_at }]) => `${changed_at}_${id}`)
     .sort()
     .reverse();
-  if (cursor !== undefined && !CURSOR.test(cursor)) {
-    throw new SvcError("validation", `the page token must be one that was given, got "${cursor}"`);
-  }
+  if (cursor !== undefined && !CURSOR.test(cursor)) throw noPageToken(cursor);
   const rest = cursor === undefined ? found : found.filter((place) => place < cursor);
   const page = rest.slice(0, limit);
   return {

@@ -13,6 +13,7 @@ import type { CallbackTarget } from "../callback_store.ts";
 import { Callbacks, type Deliver } from "../callbacks.ts";
 import type { ClientQuery, TaskClient } from "../client_store.ts";
 import { type Clock, SYSTEM_CLOCK } from "../clock.ts";
+import { newTaskId, noSuchTask, requireWorkers } from "../common.ts";
 import type {
   ClientTaskPage,
   EnqueueOptions,
@@ -26,6 +27,7 @@ import type { ExecutorRegistry } from "../executors/registry.ts";
 import type { Outcome } from "../lifecycle.ts";
 import {
   FINAL_EVENTS,
+  hasEnded,
   KEEP_TASKS,
   MAX_ATTEMPTS,
   TASK_ID,
@@ -33,7 +35,6 @@ import {
   type TaskRecord,
   type TaskRequest,
   type TaskStatus,
-  WORKERS_MAX,
 } from "../task.ts";
 import { NatsArtifacts } from "./artifacts.ts";
 import { Bucket, logEntries, SETTINGS_KEY } from "./bucket.ts";
@@ -48,8 +49,8 @@ import { NatsReports } from "./reports.ts";
 import { Retention } from "./retention.ts";
 import { QueueSettings, type Settings } from "./settings.ts";
 import { Steps } from "./steps.ts";
-import { hasEnded, settled, type StoredTask } from "./transitions.ts";
-import { newTaskId, Waits } from "./waits.ts";
+import { settled, type StoredTask } from "./transitions.ts";
+import { Waits } from "./waits.ts";
 import { Worker, type WorkerStep } from "./worker.ts";
 
 export interface NatsEngineParts {
@@ -226,8 +227,9 @@ export class NatsTaskEngine implements TaskEngine {
   async enqueue(request: TaskRequest, options: EnqueueOptions = {}): Promise<TaskRecord> {
     const { max_attempts = MAX_ATTEMPTS, timeout_ms, hired = false, callback, client } = options;
     await this.#intake.check(request, hired);
-    const id = client === undefined ? newTaskId() : await claim(this.#bucket, newTaskId(), client);
-    const earlier = client && await this.#steps.get(id);
+    const fresh = newTaskId();
+    const id = client === undefined ? fresh : await claim(this.#bucket, fresh, client);
+    const earlier = id === fresh ? undefined : await this.#steps.get(id);
     if (earlier !== undefined) return earlier.value.record;
     const task = { id, request, hired, max_attempts, timeout_ms, callback, client };
     return await this.#intake.accept({ ...task, mode: "queue" });
@@ -364,9 +366,7 @@ export class NatsTaskEngine implements TaskEngine {
   }
 
   async setWorkers(count: number): Promise<void> {
-    if (!Number.isInteger(count) || count < 0 || count > WORKERS_MAX) {
-      throw new SvcError("validation", `workers must be 0 to ${WORKERS_MAX}, got ${count}`);
-    }
+    requireWorkers(count);
     await this.#settings.set("workers", count, this.#line("workers"));
   }
 
@@ -402,10 +402,4 @@ export class NatsTaskEngine implements TaskEngine {
     if (await within(this.#feed.caught_up, KNOW_MS)) return;
     throw new SvcError("unavailable", "the tasks on NATS are still being read; try again");
   }
-}
-
-function noSuchTask(id: string, hired: boolean): SvcError {
-  return new SvcError("not_found", `there is no task ${JSON.stringify(id)}`, {
-    hint: hired ? undefined : "`svc ctl tasks` lists the tasks",
-  });
 }

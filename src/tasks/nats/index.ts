@@ -2,10 +2,10 @@
  * What this process knows of all tasks without asking: how each stands. The server tells it every
  * step, whoever made it.
  */
-import type { TaskStatus } from "../task.ts";
+import { hasEnded, type TaskStatus } from "../task.ts";
 import type { Revision } from "./bucket.ts";
 import type { ClientRef } from "./clients.ts";
-import { hasEnded, type StoredTask } from "./transitions.ts";
+import type { StoredTask } from "./transitions.ts";
 
 /** How a task stands. */
 export interface Standing {

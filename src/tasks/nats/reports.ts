@@ -2,18 +2,11 @@
  * Reports of tasks' ends that are due, in a key beside each task's record. Any front door may send
  * one: who takes it has it alone for a while.
  */
-import { SvcError } from "../../platform/errors.ts";
-import {
-  CALLBACKS_MAX,
-  type CallbackTarget,
-  type DueCallback,
-  type NamedCallback,
-  type Reports,
-} from "../callback_store.ts";
-import type { TaskRecord } from "../task.ts";
+import type { CallbackTarget, DueCallback, NamedCallback, Reports } from "../callback_store.ts";
+import { tooManyCallbacks } from "../common.ts";
+import { CALLBACKS_MAX, hasEnded, type TaskRecord } from "../task.ts";
 import { type Bucket, type Line, NONE, type Revision } from "./bucket.ts";
 import type { Steps } from "./steps.ts";
-import { hasEnded } from "./transitions.ts";
 
 /** A report that is still to be sent. */
 interface PlannedCallback extends CallbackTarget {
@@ -77,11 +70,7 @@ export class NatsReports implements Reports {
   async set(task_id: string, callback: CallbackTarget): Promise<void> {
     await this.#change(task_id, (callbacks) => {
       const others = callbacks.filter(({ id }) => id !== callback.id);
-      if (others.length >= CALLBACKS_MAX) {
-        throw new SvcError("conflict", `task ${task_id} has ${CALLBACKS_MAX} callbacks already`, {
-          hint: "remove one first",
-        });
-      }
+      if (others.length >= CALLBACKS_MAX) throw tooManyCallbacks(task_id);
       return [...others, { ...callback, tries: 0, not_before: 0 }];
     });
   }

@@ -1,6 +1,6 @@
 /** What a task's record becomes at each of its steps. */
 import { DETAIL_MAX, LOST_WITH_WORKER, type Outcome, type TaskMode } from "../lifecycle.ts";
-import type { TaskRecord, TaskStatus } from "../task.ts";
+import type { TaskRecord } from "../task.ts";
 import type { Line } from "./bucket.ts";
 import { type ClientRef, refOf } from "./clients.ts";
 import type { QueuedTask } from "./queue.ts";
@@ -27,11 +27,6 @@ export interface Runner {
   process: string;
   /** What records show. */
   worker: string;
-}
-
-/** Whether nothing more happens to a task. */
-export function hasEnded({ status }: { status: TaskStatus }): boolean {
-  return status === "completed" || status === "failed";
 }
 
 /** Characters of what is asked for that a record shows. */

@@ -1,5 +1,6 @@
 import { assertEquals } from "@std/assert";
-import { hasEnded, lost, queued, settled, started, type StoredTask } from "./transitions.ts";
+import { hasEnded } from "../task.ts";
+import { lost, queued, settled, started, type StoredTask } from "./transitions.ts";
 
 const AT = Date.UTC(2030, 0, 1);
 const RUNNER = { process: "p", worker: "machine/1" };

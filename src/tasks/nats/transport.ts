@@ -10,6 +10,7 @@ import {
   NatsConnectionImpl,
   setTransportFactory,
 } from "@nats-io/nats-core/internal";
+import { writeAll } from "../../platform/write_all.ts";
 
 const PORT = 4222;
 const CHUNK = 64 * 1024;
@@ -82,9 +83,7 @@ class DenoTransport implements AsyncIterable<Uint8Array> {
   }
 
   async #write(frame: Uint8Array): Promise<void> {
-    for (let sent = 0; sent < frame.length && !this.#done;) {
-      sent += await this.#conn!.write(frame.subarray(sent));
-    }
+    if (!this.#done) await writeAll(this.#conn!, frame);
   }
 
   async close(error?: Error): Promise<void> {

@@ -1,13 +1,14 @@
 /** Clients that wait for their tasks, wherever those are run. */
-import { monotonicUlid } from "@std/ulid";
 import { formatDuration } from "../../platform/duration.ts";
 import { messageOf, SvcError } from "../../platform/errors.ts";
 import type { Log } from "../../platform/log.ts";
 import { within } from "../../platform/within.ts";
 import type { Clock } from "../clock.ts";
+import { newTaskId } from "../common.ts";
 import type { RunOptions } from "../engine.ts";
 import { LOST, type Outcome } from "../lifecycle.ts";
 import {
+  hasEnded,
   MAX_ATTEMPTS,
   type TaskLogEntry,
   type TaskRecord,
@@ -17,7 +18,7 @@ import {
 import type { Intake } from "./intake.ts";
 import type { NatsLink } from "./link.ts";
 import type { Steps } from "./steps.ts";
-import { hasEnded, settled } from "./transitions.ts";
+import { settled } from "./transitions.ts";
 
 export interface WaitsParts {
   link: NatsLink;
@@ -131,9 +132,4 @@ function reason(
   }
   if (!late.aborted) return { kind: "failed", error: LOST };
   return { kind: "failed", error: `deadline of ${formatDuration(timeout_ms)} exceeded` };
-}
-
-/** The id of a new task. */
-export function newTaskId(): string {
-  return `t-${monotonicUlid()}`;
 }

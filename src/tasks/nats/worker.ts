@@ -8,7 +8,7 @@ import { type Attempt, type AttemptRecords, Attempts, BACKOFF_MAX_MS } from "../
 import type { Clock } from "../clock.ts";
 import type { ExecutorRegistry } from "../executors/registry.ts";
 import { DETAIL_MAX, type Outcome, type Settlement, type TaskMode } from "../lifecycle.ts";
-import type { TaskRequest } from "../task.ts";
+import { hasEnded, type TaskRequest } from "../task.ts";
 import { type Bucket, NONE, type Revision } from "./bucket.ts";
 import type { Jet } from "./link.ts";
 import {
@@ -21,7 +21,7 @@ import {
 } from "./queue.ts";
 import { Room } from "./room.ts";
 import type { Steps } from "./steps.ts";
-import { hasEnded, lost, type Runner, settled, started, type StoredTask } from "./transitions.ts";
+import { lost, type Runner, settled, started, type StoredTask } from "./transitions.ts";
 
 export interface WorkerParts {
   bucket: Bucket;

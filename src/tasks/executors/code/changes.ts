@@ -5,13 +5,12 @@ import { SvcError } from "../../../platform/errors.ts";
 import { git, gitLine, openRepo, type Repo } from "../../../worktree/git.ts";
 
 export interface Changes {
-  /** As one patch, from its beginning. */
+  /** As one patch. */
   patch: string;
   files: number;
-  truncated: boolean;
 }
 
-const PATCH_BYTES = 8 * 1024 * 1024;
+const PATCH_MIB = 8;
 
 /** The state of a working tree at one moment, to compare a later one with. */
 export class Snapshot {
@@ -39,7 +38,7 @@ export class Snapshot {
     return new Snapshot(repo, await writeTree(repo, signal));
   }
 
-  /** What has changed since. */
+  /** What has changed since. @throws {SvcError} payload_too_large above 8 MiB as a patch. */
   async changes(signal: AbortSignal): Promise<Changes> {
     const tree = await writeTree(this.#repo, signal);
     const diff = (format: string[], max_bytes?: number) =>
@@ -49,8 +48,19 @@ export class Snapshot {
         { signal, max_bytes },
       );
     const { stdout: names } = await diff(["--name-only", "-z"]);
-    const { stdout: patch, truncated } = await diff(["--patch", "--binary"], PATCH_BYTES);
-    return { patch, truncated, files: names.split("\0").length - 1 };
+    const { stdout: patch, truncated } = await diff(
+      ["--patch", "--binary"],
+      PATCH_MIB * 1024 * 1024,
+    );
+    // The beginning alone would not apply.
+    if (truncated) {
+      // The record of a task has no place for a hint.
+      throw new SvcError(
+        "payload_too_large",
+        `the changes make a patch of more than ${PATCH_MIB} MiB: name generated files in .gitignore`,
+      );
+    }
+    return { patch, files: names.split("\0").length - 1 };
   }
 }
 

@@ -1,4 +1,5 @@
 /** Answers a question from sources, and verifies each claim by reading its source again. */
+import type * as z from "zod";
 import type { Model, Usage } from "../../../agent/models/model.ts";
 import type { Egress } from "../../../platform/egress.ts";
 import { SvcError } from "../../../platform/errors.ts";
@@ -19,8 +20,8 @@ import { writeReport, type Written } from "./report_model.ts";
 import { ResearchExtra } from "./request.ts";
 import {
   addressOf,
-  hasQuote,
   isRead,
+  quoteFinder,
   type Source,
   SourceReader,
   type SourceRef,
@@ -34,7 +35,7 @@ export interface ResearchParts {
   search(): ((query: string, count: number, signal: AbortSignal) => Promise<string[]>) | undefined;
   /** Finds a model; undefined for none: the summary is then extractive. @throws {SvcError} */
   model(id: string | undefined): Promise<Model | undefined>;
-  /** Says whether an id leads to a model. @throws {SvcError} validation. */
+  /** Says whether an id leads to a model that writes reports. @throws {SvcError} validation. */
   checkModel(id: string): void;
   /** What a call of a model costs, in USD. */
   cost(model_id: string, usage: Usage): number;
@@ -43,6 +44,8 @@ export interface ResearchParts {
   /** Checks that a task may read a directory. @returns its real path. @throws {SvcError} */
   workdir(path: string, hired: boolean): Promise<string>;
 }
+
+type Extra = z.output<typeof ResearchExtra>;
 
 /** What is done, by effort. */
 const EFFORT: Record<Effort, { sources: number; claims: number; repairs: number }> = {
@@ -89,7 +92,7 @@ export function researchExecutor(parts: ResearchParts): Executor {
 }
 
 /** @throws {SvcError} validation. */
-function readExtra({ extra = {} }: TaskRequest) {
+function readExtra({ extra = {} }: TaskRequest): Extra {
   const parsed = ResearchExtra.safeParse(extra);
   if (!parsed.success) {
     const [{ path, message }] = parsed.error.issues;
@@ -115,7 +118,8 @@ async function research(
   const { signal, hired, note } = context;
   const effort = EFFORT[request.effort ?? "standard"];
   const question = [request.query, request.description].filter(Boolean).join("\n");
-  const refs = await findSources(request, parts, effort.sources, hired, signal);
+  const extra = readExtra(request);
+  const refs = await findSources(request, extra, parts, effort.sources, hired, signal);
   note(`reading ${refs.length} sources`);
   const read = await eachAtOnce(refs, (ref) => reader.read(ref));
   const sources = read.filter(isRead);
@@ -134,7 +138,7 @@ async function research(
     });
     return textDeliverable("nothing could be read", { verification });
   }
-  const written = await write(request, question, sources, parts, effort, context);
+  const written = await write(extra, question, sources, parts, effort, context);
   note(`checking ${written.claims.length} quotes`);
   verification.push(...await verifyClaims(written.claims, reader));
   const report = reportText(question, written);
@@ -148,12 +152,12 @@ async function research(
 
 async function findSources(
   request: TaskRequest,
+  { urls, files, workdir }: Extra,
   parts: ResearchParts,
   count: number,
   hired: boolean,
   signal: AbortSignal,
 ): Promise<SourceRef[]> {
-  const { urls, files, workdir } = readExtra(request);
   const refs: SourceRef[] = urls.map((url) => ({ kind: "page", url, named: true }));
   if (workdir !== undefined) {
     const real = await parts.workdir(workdir, hired);
@@ -166,14 +170,13 @@ async function findSources(
 }
 
 async function write(
-  request: TaskRequest,
+  { model: model_id, budget_usd = Infinity }: Extra,
   question: string,
   sources: Source[],
   parts: ResearchParts,
   effort: { claims: number; repairs: number },
   { canary, signal, note }: TaskContext,
 ): Promise<Omit<Written, "usage"> & { usage?: Written["usage"] }> {
-  const { model: model_id, budget_usd = Infinity } = readExtra(request);
   const model = await parts.model(model_id);
   if (model === undefined) {
     const claims = extractClaims(question, sources, effort.claims);
@@ -206,14 +209,14 @@ async function verifyClaims(
     }];
   }
   const used = [...new Set(claims.map(({ source }) => source))];
-  const again = new Map<Source, Source | string>();
+  const again = new Map<Source, ((quote: string) => boolean) | string>();
   await eachAtOnce(used, async (source) => {
     const it = await reader.read(source.ref);
-    again.set(source, isRead(it) ? it : it.reason);
+    again.set(source, isRead(it) ? quoteFinder(it.text) : it.reason);
   });
   return claims.map(({ quote, source }, n) => {
     const found = again.get(source)!;
-    const passed = typeof found !== "string" && hasQuote(found.text, quote);
+    const passed = typeof found !== "string" && found(quote);
     const where = addressOf(source.ref);
     return {
       criterion: `the quote of claim ${n + 1} is in its source`,

@@ -3,7 +3,7 @@ import * as z from "zod";
 import { canaryLine } from "../../../agent/critic.ts";
 import type { Message, Model, Usage } from "../../../agent/models/model.ts";
 import type { Claim } from "./claims.ts";
-import { hasQuote, type Source } from "./source.ts";
+import { quoteFinder, type Source } from "./source.ts";
 
 export interface WriterOptions {
   model: Model;
@@ -46,13 +46,14 @@ type Answer = z.output<typeof ANSWER>;
  */
 export async function writeReport(options: WriterOptions): Promise<Written> {
   const usage = { tokens_in: 0, tokens_out: 0, tokens_cached: 0, usd: 0 };
+  const finders = options.sources.map(({ text }) => quoteFinder(text));
   const messages: Message[] = [{ role: "user", text: prompt(options) }];
   let answer: Answer | undefined;
   let problem = "";
   // One round more than asked for: an answer in another form than asked for is no report at all.
   for (let round = 0; round <= Math.max(options.repairs, 1); round++) {
     const text = await ask(options, messages, usage);
-    const read = readAnswer(text, options);
+    const read = readAnswer(text, finders);
     if (read.answer !== undefined) answer = read.answer;
     if (read.problem === undefined) break;
     problem = read.problem;
@@ -107,10 +108,14 @@ function prompt({ question, sources, claims }: WriterOptions): string {
   return `${shown.join("\n\n")}\n\nQuestion: ${question}\nGive at most ${claims} claims.`;
 }
 
-/** The answer, if it is one at all, and what is wrong with it. */
+/**
+ * The answer, if it is one at all, and what is wrong with it.
+ *
+ * @param finders look for a quote, one in each source.
+ */
 function readAnswer(
   text: string,
-  { sources }: WriterOptions,
+  finders: readonly ((quote: string) => boolean)[],
 ): { answer?: Answer; problem?: string } {
   const json = text.slice(text.indexOf("{"), text.lastIndexOf("}") + 1);
   let value: unknown;
@@ -121,11 +126,9 @@ function readAnswer(
   }
   const parsed = ANSWER.safeParse(value);
   if (!parsed.success) return { problem: z.prettifyError(parsed.error) };
-  const unknown = parsed.data.claims.find(({ source }) => sources[source - 1] === undefined);
+  const unknown = parsed.data.claims.find(({ source }) => finders[source - 1] === undefined);
   if (unknown !== undefined) return { problem: `There is no source ${unknown.source}.` };
-  const bad = parsed.data.claims.filter(({ quote, source }) =>
-    !hasQuote(sources[source - 1].text, quote)
-  );
+  const bad = parsed.data.claims.filter(({ quote, source }) => !finders[source - 1](quote));
   if (bad.length === 0) return { answer: parsed.data };
   const lines = bad.map(({ quote, source }) =>
     `Source ${source} does not have these words: ${JSON.stringify(quote)}`

@@ -154,8 +154,11 @@ export function squeezed(text: string): string {
   return text.normalize("NFC").replace(/[\s\u00a0\u200b]+/g, " ").trim();
 }
 
-/** Whether a text has a quote, word for word. */
-export function hasQuote(text: string, quote: string): boolean {
-  const wanted = squeezed(quote);
-  return wanted !== "" && squeezed(text).includes(wanted);
+/** Makes what tells whether a text has a quote, word for word; the text is squeezed once for all. */
+export function quoteFinder(text: string): (quote: string) => boolean {
+  let whole: string | undefined;
+  return (quote) => {
+    const wanted = squeezed(quote);
+    return wanted !== "" && (whole ??= squeezed(text)).includes(wanted);
+  };
 }

@@ -6,6 +6,8 @@
  *
  * prints the requests per second. Speaks just enough HTTP/1.1 for answers with a Content-Length.
  */
+import { writeAll } from "../src/platform/write_all.ts";
+
 const HEAD_END = new TextEncoder().encode("\r\n\r\n");
 
 /** Sends requests over one connection until the time is up; returns how many were answered. */
@@ -15,7 +17,7 @@ async function client(port: number, request: Uint8Array, until: number): Promise
   const decoder = new TextDecoder("latin1");
   let answered = 0;
   while (performance.now() < until) {
-    for (let sent = 0; sent < request.length;) sent += await conn.write(request.subarray(sent));
+    await writeAll(conn, request);
     let filled = 0;
     let whole = Infinity;
     while (filled < whole) {

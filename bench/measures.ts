@@ -1,6 +1,7 @@
 /** The measurements: each starts a daemon of its own and gives its figures. */
 import { fromFileUrl, join } from "@std/path";
 import { delay } from "@std/async";
+import { writeAll } from "../src/platform/write_all.ts";
 import { writeHistory, writeIndex } from "../tests/support/histories.ts";
 import { type Daemon, Place, svcCommand } from "../tests/support/svc.ts";
 import { type Figure, median, percentile, short } from "./figures.ts";
@@ -100,9 +101,7 @@ class KeptAlive implements Disposable {
     const request = new TextEncoder().encode(
       `${method} ${path} HTTP/1.1\r\n${this.#head}${body && content}\r\n${body}`,
     );
-    for (let sent = 0; sent < request.length;) {
-      sent += await this.#conn.write(request.subarray(sent));
-    }
+    await writeAll(this.#conn, request);
     const read = await this.#conn.read(this.#answer) ?? 0;
     const text = new TextDecoder().decode(this.#answer.subarray(0, read));
     if (!text.startsWith(`HTTP/1.1 ${status} `)) throw new Error(`unexpected answer: ${text}`);

@@ -10,7 +10,7 @@ import {
   PROTOCOL_VERSION,
   RequestError,
 } from "@agentclientprotocol/sdk";
-import { toSvcError } from "../platform/errors.ts";
+import { toSvcError, withHint } from "../platform/errors.ts";
 import { Sessions, type SessionsOptions } from "./sessions.ts";
 
 export interface AcpAgentOptions extends SessionsOptions {
@@ -65,8 +65,9 @@ async function answer<T>(work: () => Promise<T>): Promise<T> {
     return await work();
   } catch (error) {
     if (error instanceof RequestError) throw error;
-    const { code, message, hint } = toSvcError(error);
-    const text = hint === undefined ? message : `${message}; ${hint}`;
+    const refused = toSvcError(error);
+    const { code } = refused;
+    const text = withHint(refused);
     if (code === "not_found") throw new RequestError(-32002, text);
     if (code === "validation") throw new RequestError(-32602, text);
     throw new RequestError(-32603, text);

@@ -39,8 +39,9 @@ export class DaemonLink {
 
   /** Has a session's events after a seq pushed, from now on and over every connection. */
   async follow(session_id: string, since_seq: number): Promise<void> {
+    const rpc = await this.#connected();
     this.#seen.set(session_id, since_seq);
-    await this.#subscribe(await this.#connected(), session_id);
+    await this.#subscribe(rpc, session_id);
   }
 
   /** Lets a session be. */
@@ -72,14 +73,19 @@ export class DaemonLink {
       this.#options.onEvent(event);
     };
     rpc.onSubscriptionEnded = (error) => {
-      if (error?.code === NOT_KEPT_UP) this.#subscribeAll(rpc);
+      if (error?.code === NOT_KEPT_UP) this.#subscribeAll(rpc).catch(this.#options.onLost);
     };
+    try {
+      await this.#subscribeAll(rpc);
+    } catch (error) {
+      rpc.close();
+      throw error;
+    }
     rpc.closed.then(() => {
       this.#rpc = undefined;
       if (this.#closed || !this.#options.awaited()) return;
       this.#connected().catch(this.#options.onLost);
     });
-    await this.#subscribeAll(rpc);
     return rpc;
   }
 

@@ -151,6 +151,10 @@ function streamOf(transport: StdioTransport): Stream {
         transport.onmessage = (message) => controller.enqueue(message as AnyMessage);
         transport.onclose = () => controller.error(new Error(transport.ended));
       },
+      cancel() {
+        transport.onmessage = undefined;
+        transport.onclose = undefined;
+      },
     }),
     writable: new WritableStream<AnyMessage>({
       write: (message) => transport.send(message as JSONRPCMessage),

@@ -85,6 +85,20 @@ export class Minds {
 
   async #prompt(session: Session, turn: Turn): Promise<TurnEnd> {
     const { hosted, fresh } = await this.#hostedFor(session);
+    try {
+      return await this.#ask(hosted, fresh, session, turn);
+    } catch (error) {
+      await this.sessionEnded(session.id);
+      throw error;
+    } finally {
+      if (this.#hosted.get(session.id) === hosted) {
+        hosted.idle = setTimeout(() => this.sessionEnded(session.id), IDLE_MS);
+      }
+    }
+  }
+
+  /** @param fresh whether the agent knows nothing of the conversation yet. */
+  async #ask(hosted: Hosted, fresh: boolean, session: Session, turn: Turn): Promise<TurnEnd> {
     const seen_seq = session.published_seq;
     const messages = (await session.transcript()).messages();
     session.takeFresh();
@@ -97,20 +111,14 @@ export class Minds {
       new_call_id,
       readText,
     });
-    clearTimeout(hosted.idle);
     try {
       const side = { requests, update: told.take.bind(told) };
       const reason = await hosted.mind.prompt(text, side, turn.soft);
       if (turn.soft.aborted) return { stop_reason: "interrupted" };
       return endOf(reason);
-    } catch (error) {
-      await this.sessionEnded(session.id);
-      throw error;
     } finally {
       await requests.close();
       hosted.usd = await told.end(hosted.usd);
-      hosted.idle = setTimeout(() => this.sessionEnded(session.id), IDLE_MS);
-      if (!this.#hosted.has(session.id)) clearTimeout(hosted.idle);
     }
   }
 
@@ -119,6 +127,7 @@ export class Minds {
     const { model } = session.state;
     const known = this.#hosted.get(session.id);
     if (known !== undefined && !known.mind.gone && known.model === model) {
+      clearTimeout(known.idle);
       return { hosted: known, fresh: false };
     }
     await this.sessionEnded(session.id);

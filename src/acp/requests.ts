@@ -132,14 +132,13 @@ export class AgentRequests {
 
   async #decide({ toolCall }: RequestPermissionRequest): Promise<Decision> {
     const { context: { session, turn }, new_call_id } = this.#parts;
-    const { approval, allowed } = session.state;
+    const { approval } = session.state;
     if (approval === "auto") return "allow";
     const { kind = "other", title, rawInput } = toolCall;
     if (approval === "read_only") return READING.has(kind ?? "other") ? "allow" : "deny";
     const tool = `agent_${kind}`;
     const reason = title ?? tool;
     const rule = `${tool} ${reason}`;
-    if (allowed.includes(rule)) return "allow";
     const args = rawInput ?? {};
     const call_id = new_call_id();
     return await session.approvals.ask({ call_id, tool, args, reason, rule }, {

@@ -2,23 +2,23 @@
 import {
   type AgentContext,
   methods,
-  type PermissionOption,
   type PromptRequest,
   type PromptResponse,
   RequestError,
   type SessionUpdate,
 } from "@agentclientprotocol/sdk";
+import type { Message } from "../agent/models/model.ts";
 import type { EventParams, RpcClient } from "../client/rpc.ts";
 import { messageOf } from "../platform/errors.ts";
 import { DaemonLink } from "./link.ts";
+import { type AskedApproval, decisionOf, question } from "./permission.ts";
 import {
   type Call,
   callEnded,
   callStarted,
-  diffOf,
-  fileOf,
   promptText,
   replay,
+  runningCalls,
   said,
 } from "./updates.ts";
 import { type TurnEnd, Waiting } from "./waiting.ts";
@@ -32,15 +32,8 @@ export interface SessionsOptions {
   notice(text: string): void;
 }
 
-const OPTIONS: PermissionOption[] = [
-  { optionId: "allow", name: "Allow", kind: "allow_once" },
-  { optionId: "allow_always", name: "Always allow", kind: "allow_always" },
-  { optionId: "deny", name: "Deny", kind: "reject_once" },
-];
 /** Updates that may wait for an editor that does not read. */
 const WAITING_MAX = 20_000;
-/** A file is read for its diff up to this size, in bytes. */
-const DIFF_MAX = 1024 * 1024;
 
 /** A session that the editor has open. */
 interface Open {
@@ -49,6 +42,8 @@ interface Open {
   calls: Map<string, Call>;
   /** What the editor was asked, to be taken back when someone else decides. */
   asked: Map<string, AbortController>;
+  /** Approvals requested up to this seq were asked when it was opened, as far as they waited. */
+  asked_seq: number;
   /** `client_message_id` of what the editor itself has sent. */
   own: Set<string>;
 }
@@ -90,27 +85,28 @@ export class Sessions {
     this.#mention(mcpServers);
     const { start } = this.#options;
     const { session_id } = await this.#link.call("session.start", { ...start, workdir: cwd });
-    await this.#follow(session_id, cwd, 0);
+    this.#open.set(session_id, newlyOpen(cwd));
+    await this.#link.follow(session_id, 0);
     return { sessionId: session_id };
   }
 
   /** Opens a session that is there already, and tells what was said in it. */
   async load({ sessionId, mcpServers }: Settings & Where): Promise<Record<string, never>> {
     this.#mention(mcpServers);
-    const { workdir } = await this.#resumed(sessionId);
-    const { messages, seq, writing } = await this.#link.call("session.transcript", {
-      session_id: sessionId,
-    });
+    const conversation = await this.#resumed(sessionId);
+    const { workdir, messages, writing } = conversation;
     for (const update of replay(messages, workdir)) this.#tell(sessionId, update);
     if (writing !== "") this.#tell(sessionId, said("agent", writing));
-    await this.#follow(sessionId, workdir, seq);
+    await this.#goOn(sessionId, conversation);
     return {};
   }
 
   /** Opens a session whose conversation the editor has. */
   async resume({ sessionId }: Where): Promise<Record<string, never>> {
-    const { workdir, last_seq } = await this.#resumed(sessionId);
-    await this.#follow(sessionId, workdir, last_seq);
+    const conversation = await this.#resumed(sessionId);
+    // It may have begun after the editor had left.
+    for (const call of conversation.running) this.#tell(sessionId, callStarted(call));
+    await this.#goOn(sessionId, conversation);
     return {};
   }
 
@@ -184,16 +180,23 @@ export class Sessions {
     this.#open.delete(session_id);
   }
 
-  async #resumed(session_id: string): Promise<{ workdir: string; last_seq: number }> {
-    const session = await this.#link.call("session.get", { session_id });
-    if (session.state === "paused") await this.#link.call("session.resume", { session_id });
-    return session;
+  /** Has a session run, and reads what was said in it. */
+  async #resumed(session_id: string): Promise<Conversation> {
+    const { state, workdir } = await this.#link.call("session.get", { session_id });
+    if (state === "paused") await this.#link.call("session.resume", { session_id });
+    const transcript = await this.#link.call("session.transcript", { session_id });
+    return { ...transcript, workdir, running: runningCalls(transcript.messages, workdir) };
   }
 
-  async #follow(session_id: string, workdir: string, since_seq: number): Promise<void> {
-    const fresh = { workdir, waiting: new Set<Waiting>(), calls: new Map(), asked: new Map() };
-    this.#open.set(session_id, { ...fresh, own: new Set() });
-    await this.#link.follow(session_id, since_seq);
+  /** Follows a session from where its conversation was read, and asks what waits for an answer. */
+  async #goOn(session_id: string, { workdir, running, seq }: Conversation): Promise<void> {
+    const { pending_approvals, last_seq } = await this.#link.call("session.get", { session_id });
+    const open = newlyOpen(workdir, this.#open.get(session_id));
+    open.asked_seq = last_seq;
+    for (const call of running) open.calls.set(call.call_id, call);
+    this.#open.set(session_id, open);
+    for (const approval of pending_approvals) this.#ask(session_id, open, approval);
+    await this.#link.follow(session_id, seq);
   }
 
   #session(session_id: string): Open {
@@ -225,8 +228,9 @@ export class Sessions {
       const call = open.calls.get(data.call_id);
       open.calls.delete(data.call_id);
       if (call !== undefined) this.#tell(session_id, callEnded(call, data.ok, data.output));
-    } else if (type === "approval.requested") this.#ask(session_id, open, data);
-    else if (type === "approval.resolved") open.asked.get(data.approval_id)?.abort();
+    } else if (type === "approval.requested") {
+      if (seq > open.asked_seq) this.#ask(session_id, open, data);
+    } else if (type === "approval.resolved") open.asked.get(data.approval_id)?.abort();
     else if (type === "turn.completed") endTurn(open, { ...data, seq });
     else if (type === "session.ended") {
       endTurn(open, { seq, stop_reason: "cancelled" });
@@ -235,23 +239,16 @@ export class Sessions {
   }
 
   async #ask(session_id: string, open: Open, asked: AskedApproval): Promise<void> {
-    const { approval_id, call_id } = asked;
+    const { approval_id } = asked;
     const controller = new AbortController();
     open.asked.set(approval_id, controller);
     try {
-      const call = open.calls.get(call_id);
-      if (call?.tool === "write_file") call.before = await textOf(fileOf(call)!);
-      const { outcome } = await this.#client.request(methods.client.session.requestPermission, {
-        sessionId: session_id,
-        toolCall: {
-          toolCallId: call_id,
-          title: asked.reason,
-          status: "pending",
-          content: call && diffOf(call),
-        },
-        options: OPTIONS,
-      }, { cancellationSignal: controller.signal, stopWaitingOnCancel: true });
-      const decision = outcome.outcome === "selected" ? outcome.optionId : "deny";
+      const answer = await this.#client.request(
+        methods.client.session.requestPermission,
+        await question(session_id, asked, open.calls.get(asked.call_id)),
+        { cancellationSignal: controller.signal, stopWaitingOnCancel: true },
+      );
+      const decision = decisionOf(answer);
       await this.#link.call("session.approve", { session_id, approval_id, decision });
     } catch (error) {
       // Someone else has decided, or the turn is cancelled: there is nothing left to ask.
@@ -271,22 +268,28 @@ export class Sessions {
   }
 }
 
-interface AskedApproval {
-  approval_id: string;
-  call_id: string;
-  reason: string;
+/** What was said in a session up to `seq`, and the calls that had not ended then. */
+interface Conversation {
+  workdir: string;
+  messages: Message[];
+  writing: string;
+  running: Call[];
+  seq: number;
+}
+
+/** A session as it is opened; what the editor waits for since it opened it before goes on. */
+function newlyOpen(workdir: string, before?: Open): Open {
+  for (const controller of before?.asked.values() ?? []) controller.abort();
+  return {
+    workdir,
+    waiting: before?.waiting ?? new Set(),
+    calls: new Map(),
+    asked: new Map(),
+    asked_seq: 0,
+    own: before?.own ?? new Set(),
+  };
 }
 
 function endTurn({ waiting }: Open, end: TurnEnd): void {
   for (const each of waiting) each.ended(end);
-}
-
-/** What stands in a file; undefined where there is none, or none that is small text. */
-async function textOf(path: string): Promise<string | undefined> {
-  try {
-    const { size, isFile } = await Deno.stat(path);
-    return isFile && size <= DIFF_MAX ? await Deno.readTextFile(path) : undefined;
-  } catch {
-    return undefined;
-  }
 }

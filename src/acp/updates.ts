@@ -132,6 +132,16 @@ export function* replay(messages: readonly Message[], workdir: string): Generato
   }
 }
 
+/** The calls of a conversation that have no result yet. */
+export function runningCalls(messages: readonly Message[], workdir: string): Call[] {
+  const ended = new Set(
+    messages.flatMap((it) => it.role === "tool" ? it.results.map(({ call_id }) => call_id) : []),
+  );
+  return messages.flatMap((it) => it.role === "assistant" ? it.calls : [])
+    .filter(({ call_id }) => !ended.has(call_id))
+    .map(({ call_id, tool, args }) => ({ call_id, tool, args, workdir }));
+}
+
 /** A prompt as one text: files that are mentioned by their paths, what is embedded in full. */
 export function promptText(blocks: readonly ContentBlock[]): string {
   return blocks.map((block) => {

@@ -95,19 +95,18 @@ async function approve(
   session: Session,
   turn: Turn,
 ): Promise<string | undefined> {
-  const { approval, allowed } = session.state;
+  const { approval } = session.state;
   if (tool.access === "read" || approval === "auto") return undefined;
   if (approval === "read_only") {
     return `refused: this session is read_only and ${tool.spec.name} does more than read`;
   }
-  const rule = tool.rule(args);
-  if (!tool.asks(args) || allowed.includes(rule)) return undefined;
+  if (!tool.asks(args)) return undefined;
   const decision = await session.approvals.ask({
     call_id,
     tool: tool.spec.name,
     args,
     reason: tool.describe(args),
-    rule,
+    rule: tool.rule(args),
   }, { signal: turn.soft });
   return decision === "deny" ? "denied: the person did not allow this call" : undefined;
 }

@@ -1,6 +1,6 @@
 /** Runs one program, and ends it with all that it started. */
-import { setImmediate } from "node:timers/promises";
 import { messageOf } from "../platform/errors.ts";
+import { Pipe } from "../platform/pipe.ts";
 import {
   type Descendants,
   descendantsOf,
@@ -45,8 +45,6 @@ const OUTPUT_GRACE_MS = 200;
 const LOOKUP_MS = 5_000;
 /** How long the kernel may take to end what was killed. */
 const KILL_GRACE_MS = 100;
-const BUFFER_BYTES = 64 * 1024;
-const YIELD_EVERY_BYTES = 4 * 1024 * 1024;
 
 /**
  * Runs a program to its end, its timeout or its abort, whichever comes first. Nothing that it
@@ -74,11 +72,11 @@ export async function runProcess(options: ProcessOptions): Promise<ProcessEnd> {
       // What has left the group is found as long as its parents live; a jail has no way out.
       if (!jailed) outside = await within(descendantsOf(child.pid).catch(none), LOOKUP_MS) ?? [];
       // The time to clean up begins when the command has been told.
-      if (jailed) await within(signalInside(child.pid, "TERM"), LOOKUP_MS);
+      if (jailed) await within(signalInside(child.pid, "TERM").catch(() => {}), LOOKUP_MS);
       else signalGroup(child.pid, "SIGTERM");
       const stopped = await within(Promise.all([child.status, drained]), TERM_GRACE_MS);
       if (stopped === undefined && jailed) {
-        await within(signalInside(child.pid, "KILL"), LOOKUP_MS);
+        await within(signalInside(child.pid, "KILL").catch(() => {}), LOOKUP_MS);
       }
     }
     if (end !== "exit" || !options.may_leave) await killTree(child.pid, outside).catch(() => {});
@@ -191,39 +189,6 @@ async function signalInside(pid: number, signal: "TERM" | "KILL"): Promise<void>
     stdout: "null",
     stderr: "null",
   }).output();
-}
-
-/** Reads a pipe through one buffer, and lets others have their turn when it floods. */
-class Pipe {
-  /** Resolves when nothing more can come; never rejects. */
-  readonly ended: Promise<void>;
-  readonly #reader: ReadableStreamBYOBReader;
-
-  constructor(stream: ReadableStream<Uint8Array>, onChunk: (chunk: Uint8Array) => void) {
-    this.#reader = stream.getReader({ mode: "byob" });
-    this.ended = this.#read(onChunk);
-  }
-
-  async #read(onChunk: (chunk: Uint8Array) => void): Promise<void> {
-    let buffer = new Uint8Array(BUFFER_BYTES);
-    let since_yield = 0;
-    while (true) {
-      const { value, done } = await this.#reader.read(buffer);
-      if (done || value === undefined) return;
-      onChunk(value);
-      since_yield += value.length;
-      buffer = new Uint8Array(value.buffer);
-      if (since_yield < YIELD_EVERY_BYTES) continue;
-      since_yield = 0;
-      await setImmediate();
-    }
-  }
-
-  /** Stops reading, also when something still holds the other end. */
-  async close(): Promise<void> {
-    await this.#reader.cancel();
-    await this.ended;
-  }
 }
 
 /** The promise's value if it comes in time. */

@@ -4,6 +4,7 @@
  */
 import { basename, join } from "@std/path";
 import { isWithin } from "../platform/paths.ts";
+import { pathDirs } from "../platform/which.ts";
 
 /** Below the home directory. Of cargo only parts: beside them lies the token of its registry. */
 const TOOLCHAINS = [
@@ -24,7 +25,7 @@ const PROGRAM_DIRECTORIES = new Set(["bin", "sbin", "shims"]);
  * @param path the PATH, of which directories of programs in `home` are toolchains too.
  */
 export function toolchainsOf(home: string, path = ""): string[] {
-  const programs = path.split(":")
+  const programs = pathDirs(path)
     .filter((dir) => isWithin(dir, home) && PROGRAM_DIRECTORIES.has(basename(dir)));
   const known = TOOLCHAINS.map((name) => join(home, name));
   return [...known, ...programs.filter((dir) => !known.some((it) => isWithin(dir, it)))];

@@ -8,6 +8,7 @@ import { messageOf, SvcError } from "../platform/errors.ts";
 import { checkPrivate, ensurePrivateDir, syncDir } from "../platform/files.ts";
 import { readLines } from "../platform/lines.ts";
 import type { Log } from "../platform/log.ts";
+import { writeAllSync } from "../platform/write_all.ts";
 import { type BusRecord, decodeBusRecord } from "./record.ts";
 
 /** How large the bus may become. */
@@ -87,7 +88,7 @@ export class Segments {
     const bytes = encoder.encode(lines);
     const { segment, file } = this.#writable(bytes.length);
     try {
-      for (let done = 0; done < bytes.length;) done += file.writeSync(bytes.subarray(done));
+      writeAllSync(file, bytes);
     } catch (error) {
       try {
         file.truncateSync(segment.size);

@@ -1,5 +1,6 @@
 import type { EventParams, RpcClient } from "../client/rpc.ts";
 import { SvcError } from "../platform/errors.ts";
+import { writeAllSync } from "../platform/write_all.ts";
 import { MAIN_LANE } from "../session/events.ts";
 import { callLine } from "../tui/call_line.ts";
 import { eventLines, painter, wantsColour } from "./chat_render.ts";
@@ -72,8 +73,7 @@ function withoutSub({ sub: _, ...event }: EventParams): Omit<EventParams, "sub">
 }
 
 function write(text: string): void {
-  const bytes = new TextEncoder().encode(text);
-  for (let done = 0; done < bytes.length;) done += Deno.stdout.writeSync(bytes.subarray(done));
+  writeAllSync(Deno.stdout, new TextEncoder().encode(text));
 }
 
 /** Runs `cancel` at the first Ctrl-C and exits at the second. */

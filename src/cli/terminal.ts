@@ -1,5 +1,6 @@
 /** The terminal as a screen: raw input, its own buffer, and how it is given back on every way out. */
 import { within } from "../platform/within.ts";
+import { writeAllSync } from "../platform/write_all.ts";
 import type { Key } from "../tui/keys.ts";
 import { DEFAULT_SIZE, type Size } from "../tui/arrange.ts";
 import { KeyDecoder } from "./terminal_keys.ts";
@@ -164,6 +165,5 @@ export class Terminal {
 }
 
 function writeNow(text: string): void {
-  const bytes = new TextEncoder().encode(text);
-  for (let done = 0; done < bytes.length;) done += Deno.stdout.writeSync(bytes.subarray(done));
+  writeAllSync(Deno.stdout, new TextEncoder().encode(text));
 }

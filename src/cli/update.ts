@@ -5,6 +5,7 @@ import { daemonStatus } from "../client/status.ts";
 import { readConfig } from "../daemon/config.ts";
 import { SvcError } from "../platform/errors.ts";
 import type { HomePaths } from "../platform/paths.ts";
+import { writeAllSync } from "../platform/write_all.ts";
 import { BUILT_IN_KEYS, BUILT_IN_MANIFEST_URL } from "../update/built_in.ts";
 import { parsePublicKey } from "../update/signature.ts";
 import { parseReleaseUrl } from "../update/transport.ts";
@@ -166,7 +167,7 @@ async function bringUp(
     return outcome;
   }
   const terminal = Deno.stderr.isTerminal();
-  const write = (text: string) => void Deno.stderr.writeSync(new TextEncoder().encode(text));
+  const write = (text: string) => writeAllSync(Deno.stderr, new TextEncoder().encode(text));
   await installRelease(release, {
     paths,
     target: Deno.build.target,

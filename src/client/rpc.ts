@@ -2,6 +2,7 @@
 import { TextLineStream } from "@std/streams";
 import { SvcError } from "../platform/errors.ts";
 import type { LocalConn } from "../platform/local_socket.ts";
+import { writeAll } from "../platform/write_all.ts";
 
 /** An event as `$/event` pushes it. */
 export interface EventParams {
@@ -60,7 +61,8 @@ export class RpcClient {
     const call = Promise.withResolvers<unknown>();
     this.#calls.set(id, call);
     const line = `${JSON.stringify({ jsonrpc: "2.0", id, method, params })}\n`;
-    this.#writing = this.#writing.then(() => this.#write(line)).catch(() => {});
+    this.#writing = this.#writing.then(() => writeAll(this.#conn, new TextEncoder().encode(line)))
+      .catch(() => {});
     return call.promise;
   }
 
@@ -75,13 +77,6 @@ export class RpcClient {
       this.#conn.close();
     } catch {
       // The daemon was faster.
-    }
-  }
-
-  async #write(line: string): Promise<void> {
-    const bytes = new TextEncoder().encode(line);
-    for (let done = 0; done < bytes.length;) {
-      done += await this.#conn.write(bytes.subarray(done));
     }
   }
 

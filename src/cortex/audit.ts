@@ -6,6 +6,7 @@
 import { dirname } from "@std/path";
 import { checkPrivate, ensurePrivateDir, syncDir } from "../platform/files.ts";
 import { readLines } from "../platform/lines.ts";
+import { writeAllSync } from "../platform/write_all.ts";
 
 export interface AuditRecord {
   ts: string;
@@ -55,7 +56,7 @@ export class AuditTrail {
       file.seekSync(size, Deno.SeekMode.Start);
       const bytes = new TextEncoder().encode(`${JSON.stringify(record)}\n`);
       try {
-        for (let done = 0; done < bytes.length;) done += file.writeSync(bytes.subarray(done));
+        writeAllSync(file, bytes);
         file.syncSync();
       } catch (error) {
         file.truncateSync(size);

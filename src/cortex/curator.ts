@@ -118,15 +118,13 @@ async function consider(
 ): Promise<void> {
   const say = (text: string) => session.emitLaneText(lane_id, `${text}\n`);
   const { category, content } = proposal;
-  const { approval, allowed } = session.state;
-  const rule = ruleOf(category);
-  if (asksFirst(category) && approval !== "auto" && !allowed.includes(rule)) {
+  if (asksFirst(category) && session.state.approval !== "auto") {
     const decision = await session.approvals.ask({
       call_id: newId("call"),
       tool: REMEMBER,
       args: proposal,
       reason: `remember as ${category}: ${content}`,
-      rule,
+      rule: ruleOf(category),
     }, { lane_id, signal: AbortSignal.any([stop, AbortSignal.timeout(DECISION_MS)]) });
     if (decision === "deny") return say(`not remembered, as decided: ${content}`);
   }

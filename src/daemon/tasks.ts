@@ -139,7 +139,7 @@ function researchParts(parts: TaskParts, egress: ResearchParts["egress"]): Resea
     async model(id = models().defaultId()) {
       return models().answersRequests(id) ? await models().resolve(id) : undefined;
     },
-    checkModel: (id) => models().check(id),
+    checkModel: (id) => models().checkForRequests(id),
     cost: (id, usage) => costUsd(id, usage, config().prices).usd,
     budget_usd: () => config().tasks.budget_usd,
     workdir: (path, hired) => taskWorkdir(parts, path, hired),

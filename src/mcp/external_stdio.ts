@@ -1,8 +1,8 @@
 /** A tool server that is a program: messages are lines of its standard input and output. */
-import { setImmediate } from "node:timers/promises";
 import type { Transport } from "@modelcontextprotocol/sdk/shared/transport";
 import type { JSONRPCMessage } from "@modelcontextprotocol/sdk/types";
 import { messageOf, SvcError } from "../platform/errors.ts";
+import { Pipe } from "../platform/pipe.ts";
 import { descendantsOf, guardTree, killTree, signalGroup } from "../platform/process_tree.ts";
 import { within } from "../platform/within.ts";
 import { MessageLines } from "./external_lines.ts";
@@ -27,8 +27,6 @@ const END_GRACE_MS = 1_500;
 const OUTPUT_GRACE_MS = 200;
 /** Messages that may wait to be read: a hostile program asks and asks, and reads no answer. */
 const UNSENT_MAX = 2_048;
-const BUFFER_BYTES = 64 * 1024;
-const YIELD_EVERY_BYTES = 4 * 1024 * 1024;
 const STDERR_LINE_MAX = 2 * 1024;
 
 /** The transport that the protocol's client talks through. It ends the whole process tree. */
@@ -109,15 +107,18 @@ export class StdioTransport implements Transport {
       message: (line) => this.#options.onStderr(line),
       tooLong: () => this.#options.onStderr("[a line too long to show]"),
     });
-    const readers = [child.stdout, child.stderr].map((it) => it.getReader({ mode: "byob" }));
-    const drained = Promise.all([readAll(readers[0], lines), readAll(readers[1], errors)]);
+    const pipes = [
+      new Pipe(child.stdout, (chunk) => lines.push(chunk)),
+      new Pipe(child.stderr, (chunk) => errors.push(chunk)),
+    ];
+    const drained = Promise.all(pipes.map(({ ended }) => ended));
     const { code, signal } = await child.status;
     this.ended = signal === null ? `it ended with exit code ${code}` : `it ended by ${signal}`;
     // Before its number can be given to another group.
     signalGroup(child.pid, "SIGKILL");
     await endGuard();
     await within(drained, OUTPUT_GRACE_MS);
-    for (const reader of readers) await reader.cancel().catch(() => {});
+    for (const pipe of pipes) await pipe.close();
     await drained;
     await this.#input?.abort().catch(() => {});
     this.onclose?.();
@@ -149,21 +150,5 @@ function spawn({ command, args, env, cwd }: StdioOptions): Deno.ChildProcess {
     }).spawn();
   } catch (cause) {
     throw new SvcError("internal", `${command} cannot be started: ${messageOf(cause)}`, { cause });
-  }
-}
-
-/** Reads through one buffer, and lets others have their turn when it floods. */
-async function readAll(reader: ReadableStreamBYOBReader, lines: MessageLines): Promise<void> {
-  let buffer = new Uint8Array(BUFFER_BYTES);
-  let since_yield = 0;
-  while (true) {
-    const { value, done } = await reader.read(buffer);
-    if (done || value === undefined) return;
-    lines.push(value);
-    since_yield += value.length;
-    buffer = new Uint8Array(value.buffer);
-    if (since_yield < YIELD_EVERY_BYTES) continue;
-    since_yield = 0;
-    await setImmediate();
   }
 }

@@ -3,7 +3,7 @@ import type { Server as SdkServer } from "@modelcontextprotocol/sdk/server/index
 import type { Transport } from "@modelcontextprotocol/sdk/shared/transport";
 import { setImmediate } from "node:timers/promises";
 import { nearestOf } from "../platform/nearest.ts";
-import { type SvcCode, toSvcError } from "../platform/errors.ts";
+import { type SvcCode, toSvcError, withHint } from "../platform/errors.ts";
 import { Subscriptions } from "../rpc/subscriptions.ts";
 import type { Call, Caller, Dispatcher, Pushed } from "../verbs/define.ts";
 import type { Catalog } from "./server_catalog.ts";
@@ -216,11 +216,10 @@ async function answered<T>(work: () => Promise<T>, not_found?: number): Promise<
   try {
     return await work();
   } catch (thrown) {
-    const { code, message, hint } = toSvcError(thrown);
+    const error = toSvcError(thrown);
+    const { code } = error;
     const number = (code === "not_found" ? not_found : undefined) ?? CODES[code] ??
       ErrorCode.InternalError;
-    throw new McpError(number, hint === undefined ? message : `${message}; ${hint}`, {
-      svc_code: code,
-    });
+    throw new McpError(number, withHint(error), { svc_code: code });
   }
 }

@@ -1,6 +1,6 @@
 /** Runs a tool: the verb behind it, and the envelope around its answer (contract.md section 4). */
 import type { CallToolResult } from "@modelcontextprotocol/sdk/types";
-import { SvcError, toSvcError } from "../platform/errors.ts";
+import { SvcError, toSvcError, withHint } from "../platform/errors.ts";
 import { type Call, type Caller, type Dispatcher, Prepared, type Verb } from "../verbs/define.ts";
 import { type Catalog, isOffered } from "./server_catalog.ts";
 import { COLLECTIONS, SESSION_PARTS, uri } from "./server_uris.ts";
@@ -36,10 +36,10 @@ export async function callTool(tool: ToolCall): Promise<CallToolResult> {
     return answer({ ok: true, data, links: linksOf(verb, args, data) });
   } catch (thrown) {
     const error = toSvcError(thrown);
-    if (verb.legacy) return { content: [{ type: "text", text: said(error) }], isError: true };
+    if (verb.legacy) return { content: [{ type: "text", text: withHint(error) }], isError: true };
     // Not to what the arguments name: that may not be there.
     const links = linksOf(verb, {}, {});
-    const failure = { ok: false, error_code: error.code, error_message: said(error), links };
+    const failure = { ok: false, error_code: error.code, error_message: withHint(error), links };
     return { ...answer(failure), isError: true };
   }
 }
@@ -56,11 +56,6 @@ function answer(structured: Fields): CallToolResult {
     content: [{ type: "text", text: JSON.stringify(structured) }],
     structuredContent: structured,
   };
-}
-
-/** What was wrong and what to do about it, in one text. */
-function said({ message, hint }: SvcError): string {
-  return hint === undefined ? message : `${message}; ${hint}`;
 }
 
 function withoutSecrets(result: unknown, { secrets = [] }: Verb): Fields {

@@ -181,13 +181,18 @@ export class MissionEngine {
 
   /** A mission. @throws {SvcError} not_found. */
   get(id: string): MissionView {
-    const { store, dir } = this.#parts;
-    const mission = store.get(id);
+    const mission = this.#parts.store.get(id);
     if (mission === undefined) {
       throw new SvcError("not_found", `there is no mission ${JSON.stringify(id)}`, {
         hint: "mission.list shows the missions",
       });
     }
+    return this.#view(mission);
+  }
+
+  #view(mission: Mission): MissionView {
+    const { store, dir } = this.#parts;
+    const { id } = mission;
     return {
       mission,
       tasks: store.tasks(id),
@@ -201,7 +206,7 @@ export class MissionEngine {
     { status, limit, cursor }: { status?: MissionStatus; limit: number; cursor?: string },
   ): { missions: MissionView[]; next_cursor?: string } {
     const { missions, next } = this.#parts.store.list({ status, limit, before: cursor });
-    return { missions: missions.map(({ id }) => this.get(id)), next_cursor: next };
+    return { missions: missions.map((mission) => this.#view(mission)), next_cursor: next };
   }
 
   /** Lines of a mission's log: those after `since_seq`, else the newest. */

@@ -14,6 +14,7 @@ import {
   COMMITTED,
   headOf,
   isAncestor,
+  mergedRef,
   type OpenWorktree,
   tipOf,
 } from "../worktree/checkout.ts";
@@ -151,7 +152,7 @@ export class GitWorkspace implements Workspace {
       const tip = await commitOf(repo, this.#ref, signal);
       if (tip === undefined) return undefined;
       if (!await isAncestor(repo, tip, await headOf(repo, signal), signal)) return this.#branch;
-      for (const ref of [this.#ref, `refs/svc/merged/${this.#options.mission_id}`]) {
+      for (const ref of [this.#ref, mergedRef(this.#options.mission_id)]) {
         await git(repo, ["update-ref", "-d", ref], { signal });
       }
     } catch (error) {

@@ -31,10 +31,6 @@ export class MissionRun {
     });
   }
 
-  get session_id(): string {
-    return this.#context.report.session.id;
-  }
-
   /** Has it stop. */
   stop(reason: StopReason, why: string): void {
     this.#stop.abort(new Stopped(reason, why));
@@ -93,9 +89,7 @@ export class MissionRun {
     const { status, branch } = end;
     const kept = branch === undefined ? "" : `; what was done is on the branch ${branch}`;
     const error = end.error === undefined ? undefined : `${end.error}${kept}`;
-    for (const { task_id, status: at } of store.tasks(mission.id).values()) {
-      if (at === "pending") store.setTask(mission.id, { task_id, status: "skipped" });
-    }
+    this.#tasks.skipPending(`the mission is ${status}`);
     report.note({ event: status, detail: error }, { failure: status !== "completed" });
     store.finish(mission.id, status, error, new Date().toISOString());
     await this.#tasks.endLanes(`the mission is ${status}`);

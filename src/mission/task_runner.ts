@@ -67,10 +67,19 @@ export class TaskRunner {
 
   /** Opens a lane for every task that is still to be done. */
   async openLanes(main: MissionLane): Promise<void> {
-    const { mission, report } = this.#context;
+    const { mission, store, report } = this.#context;
+    const states = store.tasks(mission.id);
     for (const { id } of mission.spec.sessions.flatMap(({ tasks }) => tasks)) {
-      if (this.#state(id).status !== "pending") continue;
+      if (states.get(id)!.status !== "pending") continue;
       this.#lanes.set(id, await report.openLane(`task ${id}`, main.id));
+    }
+  }
+
+  /** Skips the tasks that were not begun, whatever session they belong to. */
+  skipPending(why: string): void {
+    const { mission, store } = this.#context;
+    for (const { task_id, status } of store.tasks(mission.id).values()) {
+      if (status === "pending") this.#skip(task_id, why);
     }
   }
 
@@ -103,7 +112,7 @@ export class TaskRunner {
 
   /** Tasks that can begin; those that never can are skipped. */
   #ready(tasks: readonly TaskSpec[], running: ReadonlyMap<string, unknown>): TaskSpec[] {
-    const { mission, store, report } = this.#context;
+    const { mission, store } = this.#context;
     const states = store.tasks(mission.id);
     const ready: TaskSpec[] = [];
     for (const task of tasks) {
@@ -111,12 +120,19 @@ export class TaskRunner {
       const needed = task.dependencies.map((id) => states.get(id)!);
       const lost = needed.find(({ status }) => ["failed", "cancelled", "skipped"].includes(status));
       if (lost !== undefined) {
-        const error = `task ${lost.task_id} is ${lost.status}`;
-        store.setTask(mission.id, { task_id: task.id, status: "skipped", error });
-        report.note({ task_id: task.id, event: "skipped", detail: error });
-      } else if (needed.every(({ status }) => status === "completed")) ready.push(task);
+        this.#skip(task.id, `task ${lost.task_id} is ${lost.status}`);
+        // It may be needed by one that was looked at before it.
+        return this.#ready(tasks, running);
+      }
+      if (needed.every(({ status }) => status === "completed")) ready.push(task);
     }
     return ready;
+  }
+
+  #skip(task_id: string, why: string): void {
+    const { mission, store, report } = this.#context;
+    store.setTask(mission.id, { task_id, status: "skipped", error: why });
+    report.note({ task_id, event: "skipped", detail: why });
   }
 
   /** Never rejects because of the task alone: that is recorded. */

@@ -10,6 +10,7 @@ import { within } from "./within.ts";
 import { lookup } from "node:dns/promises";
 import { isOwnAddress, isPublicAddress } from "./address.ts";
 import { messageOf } from "./errors.ts";
+import { writeAll } from "./write_all.ts";
 
 export interface EgressOptions {
   /** Whether loopback, link-local and private addresses may be reached. */
@@ -119,10 +120,10 @@ export class Egress implements AsyncDisposable {
       if (sameUser?.(client.remoteAddr.port, this.#listener.addr.port) === false) return;
       const { hostname, port } = await deadline(readRequest(client), HANDSHAKE_MS);
       server = await this.#connect(hostname, port);
-      if (server === undefined) return await write(client, reply(NOT_ALLOWED));
+      if (server === undefined) return await writeAll(client, reply(NOT_ALLOWED));
       this.#open.add(server);
       if (this.#closing) return;
-      await write(client, reply(SUCCEEDED));
+      await writeAll(client, reply(SUCCEEDED));
       await Promise.all([
         client.readable.pipeTo(server.writable),
         server.readable.pipeTo(client.writable),
@@ -212,7 +213,7 @@ async function readRequest(conn: Deno.Conn): Promise<{ hostname: string; port: n
   const [version, methods] = await read(conn, 2);
   if (version !== VERSION) throw new Error("not SOCKS 5");
   await read(conn, methods);
-  await write(conn, new Uint8Array([VERSION, NO_AUTHENTICATION]));
+  await writeAll(conn, new Uint8Array([VERSION, NO_AUTHENTICATION]));
   const [, command, , kind] = await read(conn, 4);
   if (command !== CONNECT) throw new Error("only CONNECT is served");
   const hostname = await readHost(conn, kind);
@@ -241,8 +242,4 @@ async function read(conn: Deno.Conn, length: number): Promise<Uint8Array> {
     done += count;
   }
   return bytes;
-}
-
-async function write(conn: Deno.Conn, bytes: Uint8Array): Promise<void> {
-  for (let done = 0; done < bytes.length;) done += await conn.write(bytes.subarray(done));
 }

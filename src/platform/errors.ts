@@ -51,6 +51,11 @@ export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
+/** What was wrong and what to do about it, in one text. */
+export function withHint({ message, hint }: SvcError): string {
+  return hint === undefined ? message : `${message}; ${hint}`;
+}
+
 /** Turns anything thrown into a {@linkcode SvcError}; what is not one becomes `internal`. */
 export function toSvcError(error: unknown): SvcError {
   if (error instanceof SvcError) return error;

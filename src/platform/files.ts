@@ -1,5 +1,6 @@
 import { dirname, join } from "@std/path";
 import { SvcError } from "./errors.ts";
+import { writeAll } from "./write_all.ts";
 
 const POSIX = Deno.build.os !== "windows";
 
@@ -45,8 +46,7 @@ export async function atomicWrite(
   try {
     {
       using file = await Deno.open(temporary, { write: true, createNew: true, mode });
-      const bytes = new TextEncoder().encode(text);
-      for (let done = 0; done < bytes.length;) done += await file.write(bytes.subarray(done));
+      await writeAll(file, new TextEncoder().encode(text));
       if (durable) await file.sync();
     }
     await Deno.rename(temporary, path);

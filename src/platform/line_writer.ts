@@ -1,10 +1,7 @@
+import { type ByteSink, writeAll } from "./write_all.ts";
+
 /** Characters that may wait for a reader before who writes is asked to wait. */
 const WAITING_MAX = 256 * 1024;
-
-/** What bytes are written to: a connection, standard output. */
-export interface ByteSink {
-  write(bytes: Uint8Array): Promise<number>;
-}
 
 /** Writes lines whole and in order; what comes while one is written goes out together. */
 export class LineWriter {
@@ -44,9 +41,7 @@ export class LineWriter {
       while (this.#next.length > 0) {
         const bytes = new TextEncoder().encode(this.#next.splice(0).join(""));
         this.#size = 0;
-        for (let done = 0; done < bytes.length;) {
-          done += await this.#sink.write(bytes.subarray(done));
-        }
+        await writeAll(this.#sink, bytes);
       }
     } catch {
       this.#onBroken();

@@ -1,5 +1,6 @@
 /** A lock that one process holds: an advisory one on a file of ours. */
 import { checkPrivate } from "./files.ts";
+import { writeAllSync } from "./write_all.ts";
 
 export interface Lock {
   /** The text in the file, which outlives who holds it. Windows lets nobody else read or write it. */
@@ -34,7 +35,7 @@ export async function takeLock(path: string): Promise<Lock | undefined> {
     write(text) {
       file.truncateSync(0);
       file.seekSync(0, Deno.SeekMode.Start);
-      file.writeSync(new TextEncoder().encode(text));
+      writeAllSync(file, new TextEncoder().encode(text));
     },
     release: () => file.close(),
   };

@@ -1,4 +1,6 @@
 /** The daemon's log: NDJSON, rotated, secrets masked (contract.md section 1). */
+import { writeAllSync } from "./write_all.ts";
+
 export type LogLevel = "debug" | "info" | "warn" | "error";
 const LEVELS: readonly LogLevel[] = ["debug", "info", "warn", "error"];
 
@@ -61,14 +63,14 @@ export class LogFile implements Log {
     for (const secret of this.#secrets) line = line.replaceAll(secret, "***");
     const bytes = new TextEncoder().encode(`${line}\n`);
     try {
-      if (this.#options.stderr) Deno.stderr.writeSync(bytes);
+      if (this.#options.stderr) writeAllSync(Deno.stderr, bytes);
     } catch {
       this.#options.stderr = false;
     }
     try {
       if (this.#size + bytes.length > this.#options.max_bytes) this.#rotate();
       this.#file ??= this.#open();
-      this.#file.writeSync(bytes);
+      writeAllSync(this.#file, bytes);
       this.#size += bytes.length;
     } catch {
       // Nowhere left to say it.

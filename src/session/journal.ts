@@ -7,6 +7,7 @@ import { dirname } from "@std/path";
 import { SvcError } from "../platform/errors.ts";
 import { flushDir, syncDir } from "../platform/files.ts";
 import { readLines } from "../platform/lines.ts";
+import { writeAllSync } from "../platform/write_all.ts";
 import type { SessionEvent } from "./events.ts";
 import { BadRecord, decodeRecord } from "./record.ts";
 
@@ -168,7 +169,7 @@ export class Journal {
     const bytes = encoder.encode(lines);
     try {
       file.seekSync(this.#size, Deno.SeekMode.Start);
-      writeAll(file, bytes);
+      writeAllSync(file, bytes);
       if (durable) await file.sync();
     } catch (error) {
       file.truncateSync(this.#size);
@@ -222,11 +223,11 @@ export class Journal {
     const copyNext = () => {
       old.seekSync(copied, Deno.SeekMode.Start);
       const read = old.readSync(buffer.subarray(0, Math.min(CHUNK, this.#size - copied))) ?? 0;
-      writeAll(file, buffer.subarray(0, read));
+      writeAllSync(file, buffer.subarray(0, read));
       copied += read;
     };
     try {
-      writeAll(file, header);
+      writeAllSync(file, header);
       while (copied < this.#size) {
         copyNext();
         await setImmediate();
@@ -244,7 +245,7 @@ export class Journal {
         rest.seekSync(copied, Deno.SeekMode.Start);
         const bytes = new Uint8Array(this.#size - copied);
         for (let done = 0; done < bytes.length;) done += rest.readSync(bytes.subarray(done)) ?? 0;
-        writeAll(file, bytes);
+        writeAllSync(file, bytes);
         file.syncSync();
         Deno.renameSync(path, this.path);
         syncDir(dirname(this.path));
@@ -288,8 +289,4 @@ export class Journal {
 /** Where a journal is written anew. */
 function compactionPath(path: string): string {
   return `${path}.compact`;
-}
-
-function writeAll(file: Deno.FsFile, bytes: Uint8Array): void {
-  for (let done = 0; done < bytes.length;) done += file.writeSync(bytes.subarray(done));
 }

@@ -162,8 +162,8 @@ const LANE_MOVES: Record<LaneStatus, readonly LaneStatus[]> = {
 };
 
 /** Whether a lane has reached a final status. */
-export function laneEnded(lane: Lane): boolean {
-  return LANE_MOVES[lane.status].length === 0;
+export function laneEnded({ status }: Pick<Lane, "status">): boolean {
+  return LANE_MOVES[status].length === 0;
 }
 
 /**

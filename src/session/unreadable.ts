@@ -1,5 +1,5 @@
 /** Sessions whose journals cannot be read: kept, listed, their files untouched. */
-import { messageOf, SvcError } from "../platform/errors.ts";
+import { messageOf, SvcError, withHint } from "../platform/errors.ts";
 import { type SessionItem, toItem } from "./session_item.ts";
 import type { SessionState } from "./state.ts";
 
@@ -17,8 +17,8 @@ export interface Unreadable {
 export function unreadable(state: SessionState, journal_path: string, error: unknown): Unreadable {
   const reason = error instanceof Deno.errors.NotFound
     ? `its journal is not at ${journal_path}`
-    : error instanceof SvcError && error.hint !== undefined
-    ? `${error.message}; ${error.hint}`
+    : error instanceof SvcError
+    ? withHint(error)
     : messageOf(error);
   return { journal_path, item: { ...toItem(state), state: "unreadable", reason } };
 }

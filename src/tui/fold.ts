@@ -105,9 +105,7 @@ function applyToTranscript(model: Model, event: SessionEvent): void {
 export function addText(model: Model, text: string): void {
   const open = model.writing === undefined
     ? undefined
-    : model.entries.at(-1)?.id === model.writing
-    ? model.entries.at(-1)
-    : model.entries.find(({ id }) => id === model.writing);
+    : model.entries.findLast(({ id }) => id === model.writing);
   if (open !== undefined) return growEntry(open, clean(text));
   const begun = clean(text).replace(/^\n+/, "");
   if (begun !== "") model.writing = addEntry(model, "assistant", begun).id;

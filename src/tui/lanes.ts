@@ -1,18 +1,12 @@
 /** The lanes of the model: what events make of them. */
-import {
-  type LaneStatus,
-  MAIN_LANE,
-  PINNED,
-  type SessionEvent,
-  UNPINNED,
-} from "../session/events.ts";
+import { MAIN_LANE, PINNED, type SessionEvent, UNPINNED } from "../session/events.ts";
+import { laneEnded } from "../session/state.ts";
 import { growEntry, newEntry } from "./entries.ts";
 import type { LaneView, Model } from "./model.ts";
 import { clean, cleanLine } from "./text.ts";
 
 /** Characters kept of a lane's output. */
 const LANE_MAX = 64 * 1024;
-const ENDED: readonly LaneStatus[] = ["done", "errored", "cancelled"];
 
 /** Applies one event to the lanes. */
 export function applyToLanes(model: Model, event: SessionEvent): void {
@@ -69,13 +63,8 @@ export function laneView(
   };
 }
 
-/** Whether a lane has reached a final status. */
-export function laneIsOver({ status }: { status: LaneStatus }): boolean {
-  return ENDED.includes(status);
-}
-
 function forgetEndedLanes(model: Model): void {
-  model.lanes = model.lanes.filter((lane) => lane.pinned || !laneIsOver(lane));
+  model.lanes = model.lanes.filter((lane) => lane.pinned || !laneEnded(lane));
   const there = (id: string) => model.lanes.some(({ lane_id }) => lane_id === id);
   if (!there(model.lane_at)) model.lane_at = MAIN_LANE;
   if (model.lane_shown !== undefined && !there(model.lane_shown)) {

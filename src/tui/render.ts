@@ -1,7 +1,7 @@
 /** Draws the model: lines for every row of the screen, none wider than it. */
+import { laneEnded } from "../session/state.ts";
 import { APPROVAL_FRAME, arrange, type Arrangement, type Size } from "./arrange.ts";
 import { HELP } from "./help.ts";
-import { laneIsOver } from "./lanes.ts";
 import type { Layouts } from "./layout.ts";
 import { type LaneView, type Model, shownLane } from "./model.ts";
 import { type Window, windowOf } from "./scroll.ts";
@@ -116,7 +116,7 @@ function laneLines(model: Model, { lanes: height }: Arrangement): Line[] {
   return model.lanes.slice(first, first + height).map((lane, index) => {
     const here = model.focus === "lanes" && lane.lane_id === model.lane_at;
     const [mark, style] = MARKS[lane.status];
-    const said = laneIsOver(lane) ? lane.status : lane.output.lines.findLast((it) => it !== "");
+    const said = laneEnded(lane) ? lane.status : lane.output.lines.findLast((it) => it !== "");
     return [
       { text: `${here ? "▸" : " "}${first + index + 1} `, style: here ? "bold" : "dim" },
       { text: `${mark} `, style },

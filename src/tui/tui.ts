@@ -1,7 +1,7 @@
 /** The terminal UI without a terminal: a session's model, its screen and its keys. */
 import type { Message } from "../agent/models/model.ts";
 import type { SessionEvent } from "../session/events.ts";
-import type { Lane, PendingApproval } from "../session/state.ts";
+import { type Lane, laneEnded, type PendingApproval } from "../session/state.ts";
 import { SvcError } from "../platform/errors.ts";
 import { arrange, type Size } from "./arrange.ts";
 import { addApproval } from "./approvals.ts";
@@ -10,7 +10,7 @@ import { addConversation, addText, applyEvent } from "./fold.ts";
 import { introduction } from "./introduction.ts";
 import { insert } from "./input.ts";
 import type { Key } from "./keys.ts";
-import { laneIsOver, laneView } from "./lanes.ts";
+import { laneView } from "./lanes.ts";
 import { Layouts } from "./layout.ts";
 import { emptyModel, type Model } from "./model.ts";
 import { outline, type Region } from "./outline.ts";
@@ -104,7 +104,7 @@ export class Tui {
       addEntry(model, "user", clean(text), { client_message_id });
     }
     for (const lane of detail.lanes) {
-      if (lane.pinned || !laneIsOver(lane)) model.lanes.push(laneView(model, lane));
+      if (lane.pinned || !laneEnded(lane)) model.lanes.push(laneView(model, lane));
     }
     for (const approval of detail.pending_approvals) addApproval(model, approval);
     if (model.entries.length === 0) {

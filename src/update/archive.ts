@@ -1,5 +1,6 @@
 /** Takes the one file that is wanted out of an archive; no name in the archive becomes a path. */
 import { SvcError } from "../platform/errors.ts";
+import { writeAll } from "../platform/write_all.ts";
 
 const CHUNK_BYTES = 64 * 1024;
 /** The largest file that is unpacked, in bytes. */
@@ -27,7 +28,7 @@ export async function extractFile({ archive, entry, to, signal }: ExtractOptions
   for await (const { name, body } of entries) {
     if (name !== entry) continue;
     if (body === undefined || ++found > 1) throw broken(`${entry} is not there once, as a file`);
-    await writeAll(body, to, signal);
+    await writeBody(body, to, signal);
   }
   if (found === 0) throw broken(`it has no file ${entry}`);
 }
@@ -38,7 +39,7 @@ interface Entry {
   body: ReadableStream<Uint8Array> | undefined;
 }
 
-async function writeAll(
+async function writeBody(
   body: ReadableStream<Uint8Array>,
   to: Deno.FsFile,
   signal: AbortSignal,
@@ -48,7 +49,7 @@ async function writeAll(
     signal.throwIfAborted();
     size += chunk.length;
     if (size > UNPACKED_MAX) throw broken("it unpacks to more than a program can be");
-    for (let done = 0; done < chunk.length;) done += await to.write(chunk.subarray(done));
+    await writeAll(to, chunk);
   }
 }
 

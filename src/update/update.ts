@@ -5,6 +5,7 @@ import { SvcError } from "../platform/errors.ts";
 import { takeLock } from "../platform/lock.ts";
 import { ensurePrivateDir, exists } from "../platform/files.ts";
 import type { HomePaths } from "../platform/paths.ts";
+import { writeAll } from "../platform/write_all.ts";
 import { extractFile } from "./archive.ts";
 import {
   ensureBinDir,
@@ -235,7 +236,7 @@ async function download(
   using file = await Deno.open(to, { write: true, createNew: true, mode: 0o600 });
   for await (const chunk of fetchFile({ url, limit: asset.size, signal })) {
     hash.update(chunk);
-    for (let at = 0; at < chunk.length;) at += await file.write(chunk.subarray(at));
+    await writeAll(file, chunk);
     done += chunk.length;
     onBytes(done);
   }

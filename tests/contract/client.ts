@@ -1,5 +1,6 @@
 /** Clients written from the contract alone: JSON-RPC on the socket and the WebSocket, and SSE. */
 import { TextLineStream } from "@std/streams";
+import { writeAll } from "../../src/platform/write_all.ts";
 
 // deno-lint-ignore no-explicit-any -- tests look at what they expect
 export type Json = any;
@@ -164,8 +165,7 @@ export class SocketClient extends JsonRpc {
   }
 
   async send(text: string): Promise<void> {
-    const bytes = new TextEncoder().encode(text + "\n");
-    for (let done = 0; done < bytes.length;) done += await this.#conn.write(bytes.subarray(done));
+    await writeAll(this.#conn, new TextEncoder().encode(text + "\n"));
   }
 
   close(): void {

@@ -1,4 +1,5 @@
 import { assertEquals, assertStringIncludes } from "@std/assert";
+import { writeAll } from "../../src/platform/write_all.ts";
 import { rawHttp } from "../support/raw.ts";
 import { assertHttpError, type At, http, Shared, sse } from "./contract_kit.ts";
 import { row } from "./row.ts";
@@ -103,9 +104,7 @@ section2("bodies over 8 MiB get 413", async () => {
   // Without a length in front, too.
   const conn = await Deno.connect({ hostname: "127.0.0.1", port: it.port });
   const encoder = new TextEncoder();
-  const write = async (bytes: Uint8Array) => {
-    for (let done = 0; done < bytes.length;) done += await conn.write(bytes.subarray(done));
-  };
+  const write = (bytes: Uint8Array) => writeAll(conn, bytes);
   await write(encoder.encode([
     "POST /v1/rpc HTTP/1.1",
     `Host: 127.0.0.1:${it.port}`,

@@ -6,6 +6,7 @@ import { assert, assertEquals, assertLess } from "@std/assert";
 import { delay } from "@std/async";
 import { join } from "@std/path";
 import { TextLineStream } from "@std/streams";
+import { writeAll } from "../../src/platform/write_all.ts";
 import { Random } from "../support/random.ts";
 import { CLOSE, rawHttp, RawWebSocket, TEXT } from "../support/raw.ts";
 import { can_run_svc, type Daemon, Place } from "../support/svc.ts";
@@ -37,10 +38,6 @@ function fromBytes(bytes: Uint8Array): string {
     text += String.fromCharCode(...bytes.subarray(at, at + 8192));
   }
   return text;
-}
-
-async function writeAll(conn: Deno.Conn, bytes: Uint8Array): Promise<void> {
-  for (let done = 0; done < bytes.length;) done += await conn.write(bytes.subarray(done));
 }
 
 /**

@@ -5,6 +5,7 @@
 import { assert, assertEquals, assertLess, assertStringIncludes } from "@std/assert";
 import { delay } from "@std/async";
 import { join } from "@std/path";
+import { writeAll } from "../../src/platform/write_all.ts";
 import type { SessionEvent } from "../../src/session/events.ts";
 import { decodeRecord } from "../../src/session/record.ts";
 import { instantDeltas, startOpenAiServer } from "../support/model_servers.ts";
@@ -69,10 +70,6 @@ function subscriptions(since: ReadonlyMap<string, number>): string[] {
       params: { session_id, since_seq },
     })
   );
-}
-
-async function writeAll(conn: Deno.Conn, bytes: Uint8Array): Promise<void> {
-  for (let done = 0; done < bytes.length;) done += await conn.write(bytes.subarray(done));
 }
 
 function closeQuietly(conn: { close(): void }): void {

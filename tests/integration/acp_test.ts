@@ -1,6 +1,7 @@
 /** Editors: the Agent Client Protocol's own client drives sessions through `svc acp`. */
 import { assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
 import { methods } from "@agentclientprotocol/sdk";
+import { exists } from "@std/fs";
 import { join } from "@std/path";
 import { Editor } from "../support/acp.ts";
 import { until } from "../support/scripted.ts";
@@ -150,6 +151,56 @@ Deno.test({
     assertEquals(sessions, []);
   },
 });
+
+for (const how of ["load", "resume"] as const) {
+  Deno.test({
+    name: `${how}: what waits for an answer is asked, and the end of a call that runs is told`,
+    ignore,
+    async fn() {
+      await using place = new Place();
+      const workdir = place.mkdir("project");
+      const hold = Promise.withResolvers<string>();
+      await using one = new Editor(place, { choose: () => hold.promise });
+      const sessionId = await one.open(workdir);
+      const go = join(workdir, "go");
+      const turn = one.prompt(
+        sessionId,
+        `${WRITE}\nrun touch began; while [ ! -e go ]; do sleep 0.05; done; echo went`,
+      );
+      await until(() => one.asked.length === 1, "the question");
+
+      await using two = new Editor(place, { choose: () => "allow_always" });
+      await two.open(place.mkdir("other"));
+      const params = { sessionId, cwd: workdir, mcpServers: [] };
+      await two.agent.request(methods.agent.session[how], params);
+      await until(() => two.asked.length === 2, "the questions, put to the other editor");
+      const [write, command] = two.asked.map(({ toolCall }) => toolCall);
+      assertEquals(write, one.asked[0].toolCall);
+      await until(() => one.withdrawn >= 1, "the question taken back");
+      await two.told(
+        () => two.of("tool_call_update").some((it) => it.toolCallId === write.toolCallId),
+        "the end of the call that waited",
+      );
+      await until(() => exists(join(workdir, "began")), "the command at work");
+
+      await using three = new Editor(place);
+      await three.open(place.mkdir("third"));
+      await three.agent.request(methods.agent.session[how], params);
+      const began = three.of("tool_call").find((it) => it.toolCallId === command.toolCallId);
+      assertEquals(began?.status, "in_progress");
+      assertEquals(three.text("user") !== "", how === "load");
+      Deno.writeTextFileSync(go, "");
+      const ended = () =>
+        three.of("tool_call_update").find((it) => it.toolCallId === command.toolCallId);
+      await three.told(() => ended() !== undefined, "the end of the call that ran");
+      assertEquals(ended()!.status, "completed");
+      assertStringIncludes(String(ended()!.rawOutput), "went");
+      assertEquals(await turn, "end_turn");
+      assertEquals([two.asked.length, three.asked.length], [2, 0]);
+      hold.resolve("deny");
+    },
+  });
+}
 
 Deno.test({
   name: "a daemon that is killed during a turn: the prompt fails, the next one works",

@@ -197,6 +197,7 @@ for (const how of ["mission.cancel", "session.kill"]) {
     assertEquals([..."abc"].map((id) => by_id.get(id).status), [
       ...["cancelled", "cancelled", "skipped"],
     ]);
+    assertEquals(by_id.get("c").error, "the mission is cancelled");
     assertEquals((await call("mission.cancel", { mission_id })).status, "cancelled");
   });
 }
@@ -220,9 +221,12 @@ test("killing a task's lane cancels that task; what does not need it goes on whe
     model.countBegun("left");
     return { hang_after: 0 };
   }, { start: { workdir: repo.root } });
-  const spec = { ...SPEC, sessions: [{ ...SPEC.sessions[0], acceptance_criteria: [] }] };
+  const [{ tasks, ...words }] = SPEC.sessions;
+  // Looked at before what it needs.
+  const after = { id: "after", description: "Never.", dependencies: ["join"] };
+  const session = { ...words, tasks: [after, ...tasks], acceptance_criteria: [] };
   const { mission_id } = await scenario.call("mission.create", {
-    spec,
+    spec: { ...SPEC, sessions: [session] },
     continue_on_failure: true,
   });
   const started = await scenario.event(
@@ -232,6 +236,10 @@ test("killing a task's lane cancels that task; what does not need it goes on whe
   const { lane_id } = started.data as Any;
   // The other task waits until this one was told to the model, too.
   await until(() => model.begun.has("left"), "the task reaches its model");
+  await scenario.event(
+    "mission.task_completed",
+    ({ data }) => (data as Any).task_id === "right",
+  );
   await scenario.call("lanes.kill", { lane_id });
   const mission = await ended(scenario, mission_id);
   const by_id = parts(mission);
@@ -239,6 +247,16 @@ test("killing a task's lane cancels that task; what does not need it goes on whe
   assertEquals(["base", "left", "right", "join"].map((id) => by_id.get(id).status), [
     ...["completed", "cancelled", "completed", "skipped"],
   ]);
+  const why = { join: "task left is cancelled", after: "task join is skipped" };
+  for (const [id, error] of Object.entries(why)) {
+    assertEquals([by_id.get(id).status, by_id.get(id).error], ["skipped", error]);
+  }
+  const { entries } = await scenario.call("mission.logs", { mission_id });
+  const skipped = entries.filter(({ event }: Any) => event === "skipped");
+  assertEquals(
+    skipped.map(({ task_id, detail }: Any) => [task_id, detail]),
+    Object.entries(why),
+  );
   assertStringIncludes(mission.error, "task left was cancelled: its lane was killed");
   assertStringIncludes(mission.error, `the branch svc/${mission_id}`);
   assertEquals(repo.git("show", `svc/${mission_id}:shared.txt`), "right");

@@ -1,4 +1,5 @@
 /** A loopback proxy that adds a bearer token, for clients that have no way to send one. */
+import { writeAll } from "../../src/platform/write_all.ts";
 
 export interface BearerProxyTarget {
   port: number;
@@ -86,10 +87,6 @@ async function copy(from: Deno.TcpConn, to: Deno.TcpConn): Promise<void> {
   for (let read; (read = await from.read(buffer).catch(() => null)) !== null;) {
     await writeAll(to, buffer.subarray(0, read));
   }
-}
-
-async function writeAll(conn: Deno.TcpConn, bytes: Uint8Array): Promise<void> {
-  for (let done = 0; done < bytes.length;) done += await conn.write(bytes.subarray(done));
 }
 
 function closeQuietly(conn: Deno.TcpConn): void {

@@ -1,5 +1,6 @@
 /** Sessions that ran before: journals and an index written as files, without a daemon. */
 import { join } from "@std/path";
+import { writeAllSync } from "../../src/platform/write_all.ts";
 import { ulidIds } from "../../src/session/ids.ts";
 import type { EventData, EventType, SessionEvent } from "../../src/session/events.ts";
 import { makeSessionDir } from "../../src/session/workdir.ts";
@@ -41,7 +42,7 @@ class Records {
 
   #write(): void {
     const bytes = new TextEncoder().encode(this.#text);
-    for (let done = 0; done < bytes.length;) done += this.#file.writeSync(bytes.subarray(done));
+    writeAllSync(this.#file, bytes);
     this.bytes += bytes.length;
     this.#text = "";
   }

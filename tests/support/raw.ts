@@ -1,4 +1,5 @@
 /** HTTP and WebSocket by hand, for what no well-behaved client can be made to send. */
+import { writeAll } from "../../src/platform/write_all.ts";
 
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();
@@ -24,8 +25,8 @@ export async function rawHttp(
   const length = body === "" ? undefined : String(encoder.encode(body).length);
   const all = { host: `127.0.0.1:${port}`, "content-length": length, ...headers };
   // An answer may come, and the connection end, before the body is sent.
-  const sending = writeAll(conn, head(method, path, { ...all, connection: "close" }) + body)
-    .catch(() => {});
+  const request = head(method, path, { ...all, connection: "close" }) + body;
+  const sending = writeAll(conn, encoder.encode(request)).catch(() => {});
   const received = new Received(conn);
   const response = await received.head();
   const text = decoder.decode(await received.rest());
@@ -36,7 +37,8 @@ export async function rawHttp(
 /** Sends bytes as they are; all that comes back until the server closes the connection. */
 export async function rawExchange(port: number, data: string | Uint8Array): Promise<string> {
   using conn = await Deno.connect({ hostname: "127.0.0.1", port });
-  const sending = writeAll(conn, data).catch(() => {});
+  const bytes = typeof data === "string" ? encoder.encode(data) : data;
+  const sending = writeAll(conn, bytes).catch(() => {});
   const text = decoder.decode(await new Received(conn).rest());
   await sending;
   return text;
@@ -77,7 +79,7 @@ export class RawWebSocket implements Disposable {
       "sec-websocket-protocol": protocols,
       ...headers,
     });
-    await writeAll(conn, request);
+    await writeAll(conn, encoder.encode(request));
     const received = new Received(conn);
     const response = await received.head();
     if (response.status === 101) return { ...response, socket: new RawWebSocket(conn, received) };
@@ -158,11 +160,6 @@ function head(method: string, path: string, headers: RawHeaders): string {
     value === undefined ? [] : [`${name}: ${value}`]
   );
   return [`${method} ${path} HTTP/1.1`, ...lines, "", ""].join("\r\n");
-}
-
-async function writeAll(conn: Deno.Conn, data: string | Uint8Array): Promise<void> {
-  const bytes = typeof data === "string" ? encoder.encode(data) : data;
-  for (let done = 0; done < bytes.length;) done += await conn.write(bytes.subarray(done));
 }
 
 /** What a connection sent, taken piece by piece. */

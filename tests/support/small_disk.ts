@@ -1,5 +1,6 @@
 /** A small file system of its own: a tmpfs, which only root may mount. */
 import { join } from "@std/path";
+import { writeAllSync } from "../../src/platform/write_all.ts";
 import { granted } from "./permissions.ts";
 
 const KIB = 1024;
@@ -23,7 +24,7 @@ export class SmallDisk implements Disposable {
     file.seekSync(0, Deno.SeekMode.End);
     const piece = new Uint8Array(4 * KIB);
     try {
-      while (true) for (let done = 0; done < piece.length;) done += file.writeSync(piece);
+      while (true) writeAllSync(file, piece);
     } catch (error) {
       if (!(error instanceof Error && error.message.includes("No space left"))) throw error;
     }

@@ -1,0 +1,96 @@
+import { assertEquals, assertRejects } from "@std/assert";
+import { RpcClient } from "../client/rpc.ts";
+import { SvcError } from "../platform/errors.ts";
+import { DaemonLink } from "./link.ts";
+
+interface Request {
+  id: number;
+  method: string;
+}
+
+/** The daemon's end of a connection. */
+class FakeDaemon {
+  readonly rpc: RpcClient;
+  readonly asked: string[] = [];
+  closed = false;
+  readonly #answer: (request: Request) => Record<string, unknown>;
+  readonly #lines = new TransformStream<Uint8Array<ArrayBuffer>, Uint8Array<ArrayBuffer>>();
+  readonly #writer = this.#lines.writable.getWriter();
+
+  /** @param answer the `result` or the `error` of a request. */
+  constructor(answer: (request: Request) => Record<string, unknown>) {
+    this.#answer = answer;
+    this.rpc = new RpcClient(
+      {
+        readable: this.#lines.readable,
+        write: (bytes: Uint8Array) => this.#take(bytes),
+        close: () => this.#close(),
+      } as ConstructorParameters<typeof RpcClient>[0],
+    );
+  }
+
+  tell(message: Record<string, unknown>): void {
+    this.#writer.write(new TextEncoder().encode(`${JSON.stringify(message)}\n`)).catch(() => {});
+  }
+
+  #take(bytes: Uint8Array): Promise<number> {
+    const request: Request = JSON.parse(new TextDecoder().decode(bytes));
+    this.asked.push(request.method);
+    this.tell({ id: request.id, ...this.#answer(request) });
+    return Promise.resolve(bytes.length);
+  }
+
+  #close(): void {
+    this.closed = true;
+    this.#writer.close().catch(() => {});
+  }
+}
+
+const WORKS = { result: { sub: 1, current_seq: 0 } };
+const REFUSED = { error: { code: -32603, message: "no more", data: { svc_code: "internal" } } };
+const NOT_KEPT_UP = {
+  method: "$/subscription_ended",
+  params: {
+    sub: 1,
+    error: { code: -32603, message: "slow", data: { svc_code: "crash_recovery" } },
+  },
+};
+
+Deno.test("a subscription that cannot be made again is told of as lost", async () => {
+  const answers = [WORKS, REFUSED];
+  const daemon = new FakeDaemon(() => answers.shift()!);
+  const lost = Promise.withResolvers<unknown>();
+  const link = new DaemonLink({
+    connect: () => Promise.resolve(daemon.rpc),
+    onEvent() {},
+    awaited: () => false,
+    onLost: lost.resolve,
+  });
+  await link.follow("sess_1", 0);
+  daemon.tell(NOT_KEPT_UP);
+  assertEquals((await lost.promise as SvcError).message, "no more");
+  assertEquals(daemon.asked, ["session.subscribe", "session.subscribe"]);
+  link.close();
+  await daemon.rpc.closed;
+});
+
+Deno.test("a connection over which nothing can be followed is closed, and another is made", async () => {
+  const daemons = [WORKS, REFUSED, WORKS].map((answer) => new FakeDaemon(() => answer));
+  const [first, refusing, last] = daemons;
+  const left = [...daemons];
+  const link = new DaemonLink({
+    connect: () => Promise.resolve(left.shift()!.rpc),
+    onEvent() {},
+    awaited: () => false,
+    onLost() {},
+  });
+  await link.follow("sess_1", 0);
+  first.rpc.close();
+  await first.rpc.closed;
+  await assertRejects(() => link.call("session.get", {}), SvcError, "no more");
+  assertEquals([refusing.closed, refusing.asked], [true, ["session.subscribe"]]);
+  await link.call("session.get", {});
+  assertEquals(last.asked, ["session.subscribe", "session.get"]);
+  link.close();
+  await Promise.all(daemons.map(({ rpc }) => rpc.closed));
+});

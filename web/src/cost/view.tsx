@@ -56,7 +56,7 @@ export default function Cost() {
   });
   const found = live.value.value;
   return (
-    <Page title="Cost" class="cost">
+    <Page title="Cost" class="cost" of={live}>
       <div class="toolbar">
         <Choice
           label="Time"

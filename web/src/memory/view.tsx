@@ -87,6 +87,7 @@ export default function Memory() {
     <Page
       title="Memory"
       class="memory"
+      of={live}
       actions={
         <Button tone="primary" icon="plus" onClick={() => dialog.value = { kind: "new" }}>
           Remember

@@ -50,6 +50,7 @@ export default function MissionView({ params: { id } }: { params: RouteParams })
     <Page
       title={mission.name}
       class="mission"
+      of={live}
       lead={<Facts mission={mission} />}
       actions={
         <>

@@ -51,6 +51,7 @@ export default function Missions() {
   return (
     <Page
       title="Missions"
+      of={live}
       actions={
         <Button tone="primary" icon="plus" onClick={() => creating.value = true}>
           New mission

@@ -11,7 +11,8 @@ export type SessionItem = Result<"session.list">["sessions"][number];
 const POLL_MS = 1_500;
 
 export class SessionList {
-  readonly #live: Live<readonly SessionItem[]>;
+  /** Without a value before the first answer; the session that changed last comes first. */
+  readonly live: Live<readonly SessionItem[]>;
   /** Ended sessions are listed too. */
   readonly with_ended = signal(false);
   /** Approvals that wait anywhere. */
@@ -20,7 +21,7 @@ export class SessionList {
   );
 
   constructor(client: Client) {
-    this.#live = new Live(client, {
+    this.live = new Live(client, {
       ask: async () => {
         const include_ended = this.with_ended.peek();
         const { sessions } = await client.ask("session.list", { include_ended });
@@ -30,28 +31,22 @@ export class SessionList {
     });
   }
 
-  /** Undefined before the first answer; the one that changed last comes first. */
   get items(): ReadonlySignal<readonly SessionItem[] | undefined> {
-    return this.#live.value;
-  }
-
-  /** Why there is no list. */
-  get error(): ReadonlySignal<string | undefined> {
-    return this.#live.error;
+    return this.live.value;
   }
 
   /** Keeps the list up to date. @returns resolves when what boot.ts asked for is there. */
   async start(): Promise<void> {
-    this.#live.start();
+    this.live.start();
     const first = await firstSessions();
     if (first !== undefined && this.items.peek() === undefined) {
-      this.#live.take(sorted(first.sessions));
+      this.live.take(sorted(first.sessions));
     }
   }
 
   /** Asks now. @returns when there is an answer at least as new as this call, or a failure. */
   refresh(): Promise<void> {
-    return this.#live.refresh();
+    return this.live.refresh();
   }
 }
 

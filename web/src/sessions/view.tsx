@@ -20,6 +20,7 @@ export default function Sessions() {
   return (
     <Page
       title="Sessions"
+      of={sessions.live}
       actions={
         <Button tone="primary" icon="plus" onClick={() => creating.value = true}>
           New session
@@ -41,7 +42,7 @@ export default function Sessions() {
         </label>
       </div>
       {items === undefined
-        ? <Pending of={sessions} lines={6} label="Loading sessions" />
+        ? <Pending of={sessions.live} lines={6} label="Loading sessions" />
         : (
           <SessionTable
             items={items.filter((it) => fits(it, filter.value))}

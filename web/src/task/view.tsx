@@ -44,6 +44,7 @@ export default function TaskView({ params: { id } }: { params: RouteParams }) {
     <Page
       title={nameOf(task)}
       class="task"
+      of={live}
       lead={<Facts task={task} />}
       actions={
         <>

@@ -51,6 +51,7 @@ export default function Tasks() {
   return (
     <Page
       title="Tasks"
+      of={live}
       actions={
         <Button tone="primary" icon="plus" onClick={() => creating.value = true}>New task</Button>
       }

@@ -28,6 +28,7 @@ export default function Tools() {
   return (
     <Page
       title="Tools"
+      of={live}
       actions={
         <Button
           onClick={async () => {

@@ -1,6 +1,8 @@
+import type { ReadonlySignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import { useApp } from "../app.ts";
+import { Failed } from "./states.tsx";
 
 interface PageProps {
   /** The view's name: its heading and the window's title. */
@@ -12,11 +14,17 @@ interface PageProps {
   /** The view fills the window and scrolls inside. */
   fill?: boolean;
   class?: string;
+  /** The answer that the view shows: where it cannot be brought up to date, that is said above. */
+  of?: {
+    value: ReadonlySignal<unknown>;
+    error: ReadonlySignal<string | undefined>;
+    refresh(): unknown;
+  };
   children: ComponentChildren;
 }
 
 /** The frame of every view. A view that was navigated to takes the focus at its heading. */
-export function Page({ title, actions, lead, fill, class: extra, children }: PageProps) {
+export function Page({ title, actions, lead, fill, class: extra, of, children }: PageProps) {
   const app = useApp();
   const heading = useRef<HTMLHeadingElement>(null);
   const pending = app.sessions.pending.value;
@@ -36,6 +44,12 @@ export function Page({ title, actions, lead, fill, class: extra, children }: Pag
         </div>
         {actions && <div class="page-actions">{actions}</div>}
       </header>
+      {of?.value.value !== undefined && of.error.value !== undefined && (
+        <Failed
+          message={of.error.value}
+          onRetry={() => of.refresh()}
+        />
+      )}
       {children}
     </div>
   );

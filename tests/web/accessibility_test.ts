@@ -46,7 +46,7 @@ Deno.test({
     await page.getByRole("button", { name: "New session" }).click();
     await page.getByRole("button", { name: "Browse" }).click();
     await page.getByRole("list", { name: "Directories" }).waitFor();
-    await app.accessible("new session");
+    await app.accessibleEverywhere("new session");
     await page.keyboard.press("Escape");
 
     await app.go(`/sessions/${it.session_id}`);
@@ -63,12 +63,12 @@ Deno.test({
     await app.accessibleEverywhere("a finished command, an edit to approve");
     await page.getByRole("button", { name: "Kill", exact: true }).click();
     await page.getByRole("dialog").waitFor();
-    await app.accessible("a question");
+    await app.accessibleEverywhere("a question");
     await page.keyboard.press("Escape");
     await page.keyboard.press("Control+k");
     await page.getByRole("option", { name: /^session\.start/ }).click();
     await page.getByRole("button", { name: "Run session.start" }).waitFor();
-    await app.accessible("a verb's form");
+    await app.accessibleEverywhere("a verb's form");
     await page.keyboard.press("Escape");
 
     await app.go(`/sessions/${it.session_id}/lanes/${lane.lane_id}`);

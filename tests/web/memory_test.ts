@@ -30,7 +30,7 @@ Deno.test({
     await dialog.getByRole("alert").getByText("looks like a password").waitFor();
     await page.getByLabel("What").fill("The app deploys with make ship");
     await page.getByLabel("Tags").fill("deploy, make");
-    await app.accessible("remembering");
+    await app.accessibleEverywhere("remembering");
     await dialog.getByRole("button", { name: "Remember" }).click();
     await dialog.waitFor({ state: "detached" });
     const entries = page.getByRole("list", { name: "Entries" });

@@ -62,7 +62,7 @@ Deno.test({
     await dialog.getByRole("alert").getByText('sessions[0].taks: unknown; did you mean "tasks"?')
       .waitFor();
     assertEquals(await spec.getAttribute("aria-invalid"), "true");
-    await app.accessible("a mission that is refused");
+    await app.accessibleEverywhere("a mission that is refused");
     await spec.fill(JSON.stringify(SPEC));
     await dialog.getByRole("combobox", { name: "Model" }).fill(it.model);
     await dialog.getByLabel("without asking").check();

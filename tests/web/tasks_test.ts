@@ -41,7 +41,7 @@ Deno.test({
     await dialog.getByRole("alert").getByText("must name what to read").waitFor();
     await page.getByLabel("workdir").fill(workdir);
     await page.getByLabel("files").fill("notes.txt\n");
-    await app.accessible("a new task");
+    await app.accessibleEverywhere("a new task");
     await page.getByRole("button", { name: "Put in the queue" }).click();
     await dialog.waitFor({ state: "detached" });
     const row = page.getByRole("row", { name: /When was the bridge built/ });

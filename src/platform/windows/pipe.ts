@@ -2,6 +2,7 @@
  * The named pipe that is the local socket on Windows: of this user alone, on this machine alone. The
  * pipes of `node:net` have the system's usual security descriptor, with which everyone may read.
  */
+import { delay } from "@std/async";
 import { SvcError } from "../errors.ts";
 import type { LocalConn, LocalListener } from "../local_socket.ts";
 import { CompletionPort } from "./completion_port.ts";
@@ -23,6 +24,8 @@ const OPEN_EXISTING = 3;
 const IDENTIFY_ONLY = 0x0011_0000;
 /** How long a client waits while all instances are taken. */
 const BUSY_MS = 2_000;
+/** How long to wait where the system has no room for another instance. */
+const NO_ROOM_MS = 100;
 
 const KERNEL = {
   CreateNamedPipeW: {
@@ -65,16 +68,24 @@ export function listenPipe(name: string, onForeign: (sid?: string) => void): Loc
       hint: "end it, or set SVC_HOME to a directory of this daemon's own",
     });
   }
-  let waiting = new Pipe(handle, port);
+  let waiting: Pipe | undefined = new Pipe(handle, port);
+  /** The instance that waits for the next client: another one is tried for until there is room. */
+  const nextInstance = async () => {
+    while (handle === INVALID_HANDLE && !closed) {
+      await delay(NO_ROOM_MS);
+      if (!closed) handle = instance(0);
+    }
+    if (closed) return undefined;
+    return waiting ??= new Pipe(handle, port);
+  };
   async function* accept(): AsyncGenerator<LocalConn> {
-    while (!closed) {
-      const came = await waiting.accept();
+    for (let conn = await nextInstance(); conn !== undefined; conn = await nextInstance()) {
+      const came = await conn.accept();
       if (closed) break;
-      const [conn, conn_handle] = [waiting, handle];
+      const conn_handle = handle;
       // Before this one is served: between two instances a client would find no pipe.
       handle = instance(0);
-      if (handle === INVALID_HANDLE) throw new Error(`No more instances of the pipe ${name}.`);
-      waiting = new Pipe(handle, port);
+      waiting = handle === INVALID_HANDLE ? undefined : new Pipe(handle, port);
       const peer_sid = came
         ? peerSid(library.symbols.GetNamedPipeClientProcessId, conn_handle)
         : undefined;
@@ -91,7 +102,7 @@ export function listenPipe(name: string, onForeign: (sid?: string) => void): Loc
     close() {
       if (closed) return;
       closed = true;
-      waiting.close();
+      waiting?.close();
       port.release();
       security.free();
       library.close();

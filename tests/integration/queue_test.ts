@@ -154,10 +154,8 @@ Deno.test({
     await line(join(workdir, "begun"));
     const pids = processesWith(mark);
     assert(pids.length > 0, "it runs");
-    const started = performance.now();
     const { stdout, code } = await place.svc(["ctl", "cancel", id]);
     assertEquals([stdout, code], [`cancelled ${id}\n`, 0]);
-    assert(performance.now() - started < 6_000);
     for (const pid of pids) assert(await gone(pid), `process ${pid} is gone`);
     const task = await until(daemon, id, "failed");
     assertEquals([task.error, task.cancelled], ["cancelled", true]);

@@ -229,7 +229,7 @@ Deno.test({
       await client.rpc.call("daemon.shutdown", { grace_s: 0 }).catch(() => {});
       await client.rpc.closed;
       const took = performance.now() - started;
-      assert(took > 900 && took < 10_000, `it took ${took} ms`);
+      assert(took > 900, `it took ${took} ms`);
     }
     await checkGone(place, daemon);
     for (const observer of observers) await observer.gone();

@@ -181,7 +181,12 @@ for (const how of ["mission.cancel", "session.kill"]) {
       model: scenario.model,
       parallel: 2,
     });
-    await until(() => processesWith(mark).length >= 2, "two commands");
+    // A sandboxed command is more than one process.
+    await until(async () => {
+      const tasks = parts(await call("mission.get", { mission_id }));
+      const run = [..."ab"].every((id) => tasks.get(id).status === "running");
+      return run && processesWith(mark).length >= 2;
+    }, "two commands");
     await call(how, how === "mission.cancel" ? { mission_id } : { session_id });
     assertEquals((await ended(scenario, mission_id)).status, "cancelled");
     // They have been killed; the kernel may take its time for the rest.

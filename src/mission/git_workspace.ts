@@ -20,6 +20,7 @@ import {
 } from "../worktree/checkout.ts";
 import { git, openRepo, type Repo } from "../worktree/git.ts";
 import { branchOf } from "../worktree/names.ts";
+import { deleteRef } from "../worktree/refs.ts";
 import { withRepoLock } from "../worktree/repo_lock.ts";
 import {
   cleanWorktree,
@@ -153,7 +154,7 @@ export class GitWorkspace implements Workspace {
       if (tip === undefined) return undefined;
       if (!await isAncestor(repo, tip, await headOf(repo, signal), signal)) return this.#branch;
       for (const ref of [this.#ref, mergedRef(this.#options.mission_id)]) {
-        await git(repo, ["update-ref", "-d", ref], { signal });
+        await deleteRef(repo, ref, { signal });
       }
     } catch (error) {
       this.#options.log.warn("the branch of a mission cannot be removed", {
@@ -234,7 +235,7 @@ export class GitWorkspace implements Workspace {
     const args = ["for-each-ref", "--format=%(refname)", `${this.#ref}-*`];
     const { stdout } = await git(repo, args, { signal });
     for (const ref of stdout.split("\n").filter((line) => line !== "")) {
-      await git(repo, ["update-ref", "-d", ref], { signal });
+      await deleteRef(repo, ref, { signal });
     }
   }
 

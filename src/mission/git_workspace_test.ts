@@ -154,6 +154,17 @@ test("a later daemon finds the result and removes what was left over", async ({ 
   await later.close();
 });
 
+test("what a git that was cut off has locked is removed all the same", async ({ repo, workspace }) => {
+  await workspace.open("1", signal);
+  const refs = join(repo.root, ".git", "refs", "heads", "svc");
+  for (const name of [ID, `${ID}-1`, `${ID}-2`]) {
+    Deno.writeTextFileSync(join(refs, `${name}.lock`), "");
+  }
+  assertEquals(await workspace.close(), undefined);
+  assertEquals(repo.git("branch", "--list", "svc/*"), "");
+  assertEquals([...Deno.readDirSync(join(repo.root, ".svc", "worktrees"))], []);
+});
+
 Deno.test({
   name: "a directory without a repository, or without a commit, has no branch for a mission",
   ignore,

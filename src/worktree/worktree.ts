@@ -21,6 +21,7 @@ import {
 } from "./checkout.ts";
 import { git, gitLine, openRepo, type Repo } from "./git.ts";
 import { branchOf, checkName } from "./names.ts";
+import { deleteRef } from "./refs.ts";
 import { withRepoLock } from "./repo_lock.ts";
 
 export { openWorktree, type WorktreeCall } from "./checkout.ts";
@@ -256,6 +257,6 @@ async function remove(repo: Repo, name: string): Promise<void> {
     await git(repo, ["worktree", "remove", "--force", "--force", path], options);
   }
   for (const ref of [`refs/heads/${branchOf(name)}`, mergedRef(name)]) {
-    await git(repo, ["update-ref", "-d", ref], options);
+    await deleteRef(repo, ref, options);
   }
 }

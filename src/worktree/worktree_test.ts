@@ -229,6 +229,9 @@ each("what a daemon that was killed left of a worktree can be removed", async (t
   await refusal(trees.create("half"), "conflict");
   await refusal(trees.clean("half"), "conflict");
   await trees.clean("half", true);
+  Deno.mkdirSync(join(repo.root, ".git/refs/heads/svc"), { recursive: true });
+  Deno.writeTextFileSync(join(repo.root, ".git/refs/heads/svc/half.lock"), "");
+  await refusal(trees.create("half"), "internal");
   await trees.create("half");
 });
 

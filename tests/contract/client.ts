@@ -1,4 +1,5 @@
 /** Clients written from the contract alone: JSON-RPC on the socket and the WebSocket, and SSE. */
+import { deadline } from "@std/async";
 import { TextLineStream } from "@std/streams";
 import { writeAll } from "../../src/platform/write_all.ts";
 
@@ -24,6 +25,8 @@ export class RpcFailure extends Error {
 
 /** How long a client waits for what has to come. */
 const PATIENCE_MS = 20_000;
+/** As long as a stream may be silent: a test that waits for ever takes all others with it. */
+const EVENT_MS = 60_000;
 
 /** JSON-RPC over something that carries texts. */
 export abstract class JsonRpc implements AsyncDisposable {
@@ -273,7 +276,7 @@ export class SseReader implements AsyncDisposable {
 
   /** The next event; undefined when the stream ends. */
   async next(): Promise<SseEvent | undefined> {
-    const { value, done } = await this.#events.next();
+    const { value, done } = await deadline(this.#events.next(), EVENT_MS);
     if (done) return undefined;
     this.events.push(value);
     return value;

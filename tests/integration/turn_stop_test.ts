@@ -31,7 +31,7 @@ for (const provider of PROVIDERS) {
     async fn() {
       await using it = await Scenario.begin([
         run("until test -e go; do sleep 0.05; done"),
-        slow("word", 12),
+        slow("word", 30),
         { text: "Heard." },
       ], { provider });
       await it.send("first");
@@ -49,7 +49,7 @@ for (const provider of PROVIDERS) {
         "first assistant tool second assistant third",
       ]);
       assertEquals(data.stop_reason, "ok");
-      assertEquals(data.message, `${"word ".repeat(12)}\n\nHeard.`);
+      assertEquals(data.message, `${"word ".repeat(30)}\n\nHeard.`);
       assertEquals(it.client.of("turn.started").length, 1);
     },
   });
@@ -174,7 +174,7 @@ Deno.test({
   name: "a message that comes while a pause waits for the turn is answered after the resume",
   ignore,
   async fn() {
-    await using it = await Scenario.begin([slow("word", 10), { text: "Heard." }]);
+    await using it = await Scenario.begin([slow("word", 30), { text: "Heard." }]);
     await it.send("first");
     await it.event("session.delta");
     const paused = it.call("session.pause");

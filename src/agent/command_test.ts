@@ -26,6 +26,9 @@ interface Here {
   run(command: string, options?: Partial<CommandOptions>): Promise<CommandResult>;
 }
 
+/** Enough for a command to begin, wherever it runs. */
+const OUT_OF_TIME_MS = 4_000;
+
 /** One test for each sandbox, with a workdir of its own. */
 function each(name: string, body: (here: Here) => Promise<void>): void {
   for (const [kind, sandbox] of Object.entries(sandboxes)) {
@@ -39,7 +42,7 @@ function each(name: string, body: (here: Here) => Promise<void>): void {
             command,
             sandbox: sandbox!,
             scope: { workdir, hidden: [], network: false },
-            timeout_ms: 20_000,
+            timeout_ms: 60_000,
             signal: new AbortController().signal,
             ...options,
           });
@@ -88,7 +91,8 @@ each("a command that does not exist says so", async ({ run }) => {
 
 each("a command runs out of time with all that it started", async ({ run }) => {
   const marker = `6${Deno.pid}1`;
-  const result = await run(`echo early; sleep ${marker} & sleep ${marker}`, { timeout_ms: 2_000 });
+  const command = `echo early; sleep ${marker} & sleep ${marker}`;
+  const result = await run(command, { timeout_ms: OUT_OF_TIME_MS });
   assertEquals([result.exit_code, result.timed_out, result.output], [null, true, "early\n"]);
   await assertGone(marker);
 });
@@ -96,7 +100,7 @@ each("a command runs out of time with all that it started", async ({ run }) => {
 each("a child that ignores SIGTERM is killed", async ({ run }) => {
   const marker = `6${Deno.pid}2`;
   const command = `trap '' TERM; echo ready; while :; do sleep ${marker}; done`;
-  const result = await run(command, { timeout_ms: 2_000 });
+  const result = await run(command, { timeout_ms: OUT_OF_TIME_MS });
   assertEquals([result.timed_out, result.output], [true, "ready\n"]);
   await assertGone(marker);
 });
@@ -104,13 +108,13 @@ each("a child that ignores SIGTERM is killed", async ({ run }) => {
 each("what has left its process group ends with it", async ({ run }) => {
   const marker = `6${Deno.pid}6`;
   const command = `setsid sleep ${marker} >/dev/null & echo ready; sleep ${marker}`;
-  assertEquals((await run(command, { timeout_ms: 2_000 })).output, "ready\n");
+  assertEquals((await run(command, { timeout_ms: OUT_OF_TIME_MS })).output, "ready\n");
   await assertGone(marker);
 });
 
 each("a command may clean up on SIGTERM", async ({ run }) => {
   const command = "trap 'echo cleaned up; exit 0' TERM; echo ready; sleep 60 & wait";
-  const result = await run(command, { timeout_ms: 2_000 });
+  const result = await run(command, { timeout_ms: OUT_OF_TIME_MS });
   assertEquals([result.timed_out, result.output], [true, "ready\ncleaned up\n"]);
 });
 
@@ -191,24 +195,25 @@ each("a flood is cut in the middle", async ({ run }) => {
 });
 
 each("a flood is passed on in moderation, and leaves others their turn", async ({ run }) => {
-  const calls: { at: number; length: number }[] = [];
+  const calls: number[] = [];
   let turns = 0;
   const ticking = setInterval(() => turns++, 0);
-  await run("yes | head -c 300000000", {
-    onOutput: (text) => calls.push({ at: performance.now(), length: text.length }),
-  });
+  const began = performance.now();
+  await run("yes | head -c 300000000", { onOutput: (text) => calls.push(text.length) });
+  const lasted = performance.now() - began;
   clearInterval(ticking);
-  for (const [i, { at, length }] of calls.entries()) {
-    assertLessOrEqual(length, 16 * 1024);
-    if (i > 0 && i < calls.length - 1) assertGreaterOrEqual(at - calls[i - 1].at, 80);
-  }
+  for (const length of calls) assertLessOrEqual(length, 16 * 1024);
+  // Not the time between two: the machine may have stood still between a call and its clock.
+  assertLessOrEqual(calls.length, 2 + lasted / 80);
   assertGreaterOrEqual(turns, calls.length);
 });
 
-each("output is passed on while the command runs", async ({ run }) => {
+each("output is passed on while the command runs", async ({ run, workdir }) => {
   const calls: string[] = [];
-  const result = await run("echo one; sleep 0.3; echo two; sleep 0.3; printf 'é'", {
-    onOutput: (text) => calls.push(text),
+  // It goes on when it has been heard.
+  const heard = (n: number) => `while [ ! -e heard${n} ]; do sleep 0.05; done`;
+  const result = await run(`echo one; ${heard(1)}; echo two; ${heard(2)}; printf 'é'`, {
+    onOutput: (text) => Deno.writeTextFileSync(`${workdir}/heard${calls.push(text)}`, ""),
   });
   assertEquals(calls[0], "one\n");
   assertEquals(calls.join(""), "one\ntwo\né");
@@ -238,12 +243,12 @@ each("many commands leave neither descriptors nor memory behind", async ({ kind 
 /** That no `sleep <marker>` is left, however the process table calls it. */
 async function assertGone(marker: string): Promise<void> {
   // The kernel may take a moment over what it was told to kill.
-  for (let tries = 0; tries < 20; tries++) {
+  for (let tries = 0; tries < 500; tries++) {
     const { stdout } = await new Deno.Command("ps", { args: ["-eo", "stat,args"] }).output();
     const left = new TextDecoder().decode(stdout).split("\n")
       .filter((line) => line.includes(`sleep ${marker}`) && !line.startsWith("Z"));
     if (left.length === 0) return;
-    if (tries === 19) throw new Error(`still there: ${left.join("; ")}`);
+    if (tries === 499) throw new Error(`still there: ${left.join("; ")}`);
     await new Promise((resolve) => setTimeout(resolve, 10));
   }
 }

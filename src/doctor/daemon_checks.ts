@@ -6,7 +6,7 @@ import { PROTOCOL_VERSION, VERSION } from "../version.ts";
 import { compareVersions, versionOf } from "../update/version.ts";
 import { type Finding, type Patient } from "./check.ts";
 
-const HEALTH_MS = 2_000;
+const HEALTH_MS = 5_000;
 
 /** A finding that `svc serve restart` would mend. */
 export const RESTART_HINT = "`svc serve restart` goes over to it";

@@ -94,11 +94,11 @@ Deno.test("what is no initialize opens no session", async () => {
 });
 
 Deno.test("an idle session ends by itself, one that listens does not", async () => {
-  await using endpoint = new Endpoint({ idle_ms: 1_000 });
+  await using endpoint = new Endpoint({ idle_ms: 3_000 });
   const listening = await endpoint.open();
   const stream = await endpoint.request("GET", listening);
   await endpoint.open();
-  for (let n = 0; n < 500 && endpoint.http.size > 1; n++) await delay(20);
+  for (let n = 0; n < 1_500 && endpoint.http.size > 1; n++) await delay(20);
   assertEquals(endpoint.http.size, 1);
   const response = await endpoint.request("POST", listening, { method: "ping" });
   assertEquals(response.status, 200);

@@ -142,12 +142,16 @@ Deno.test({
   async fn() {
     using dir = new TempDir();
     const session = await newSession(dir.join("journal.ndjson"), { log: new MemoryLog() });
-    const slow = new Kept(() => delay(2));
+    const gate = Promise.withResolvers<void>();
+    const slow = new Kept(() => gate.promise);
     const stuck = new Kept(() => new Promise<void>(() => {}));
     for (const sink of [slow, stuck]) await session.subscribe(sink, {}).start();
     for (const n of range(1, 40)) await note(session, `${n}`);
     await session.pause("daemon_shutdown");
-    await session.release();
+    const released = session.release();
+    assertEquals(slow.events.length, 1);
+    gate.resolve();
+    await released;
     assertEquals(slow.events.at(-1)?.type, "session.paused");
     assertEquals(slow.seqs, range(3, 43));
     assertEquals([slow.end?.error?.code, stuck.end?.error?.code], [

@@ -19,6 +19,12 @@ function note(session: Session, text: string) {
   return session.emit("lane.note", { lane_id: "main", text, reason_code: "test" });
 }
 
+/** Waits for what has to come, but not for ever. */
+async function until(holds: () => boolean): Promise<void> {
+  for (let n = 0; n < 20_000 && !holds(); n++) await delay(1);
+  assert(holds());
+}
+
 async function refused(promise: () => Promise<unknown>, code: string): Promise<void> {
   assertEquals((await assertRejects(async () => await promise(), SvcError)).code, code);
 }
@@ -75,7 +81,7 @@ Deno.test({
     const session = await newSession(path);
     const [a, b] = await Promise.all([session.send("hi", "c1"), session.send("hi", "c1")]);
     assertEquals([a, await session.send("hi", "c1")], [b, a]);
-    await delay(5);
+    await until(() => session.state.last_stop !== undefined);
     session.journal.release();
     const again = await reopened(path);
     assertEquals(await again.send("hi", "c1"), a);
@@ -108,7 +114,7 @@ Deno.test({
       return Promise.reject(new Error("no such model"));
     };
     await session.send("again");
-    while (session.state.last_stop !== "error") await delay(1);
+    await until(() => session.state.last_stop === "error");
     const last = (await journaled(path)).at(-1)!;
     assert(last.type === "turn.completed");
     assertEquals([last.data.stop_reason, last.data.error], ["error", "no such model"]);
@@ -162,8 +168,7 @@ Deno.test({
     assertEquals(paused.at(-1)?.type, "session.paused");
     assertEquals(paused.filter((it) => it.type === "turn.started").length, 1);
     await session.resume("operator");
-    await delay(5);
-    assertEquals(session.state.activity, "working");
+    await until(() => session.state.activity === "working");
     await session.kill();
   },
 });
@@ -187,7 +192,7 @@ Deno.test({
       },
     });
     await session.send("go");
-    await delay(5);
+    await until(() => session.state.turn?.text === "before");
     await session.cancel();
     const last = (await journaled(path)).at(-1)!;
     assert(last.type === "turn.completed");
@@ -209,7 +214,7 @@ Deno.test({
     session.journal.release();
     const again = await reopened(path);
     await Promise.all([again.send("one"), again.send("two")]);
-    await delay(10);
+    await until(() => !again.fresh && again.state.turn === undefined);
     const closed = (await journaled(path)).filter((it) =>
       it.type === "turn.completed" && it.data.turn_id === "turn_lost"
     );
@@ -226,9 +231,7 @@ Deno.test({
     using dir = new TempDir();
     const session = await newSession(dir.join("journal.ndjson"));
     await session.send("hi");
-    while (session.state.turn !== undefined || session.state.last_stop === undefined) {
-      await delay(1);
-    }
+    await until(() => session.state.turn === undefined && session.state.last_stop !== undefined);
     const [one, two] = [await session.transcript(), await session.transcript()];
     assertEquals(one.messages(), [{ role: "user", text: "hi" }]);
     assert(one !== two);

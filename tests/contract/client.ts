@@ -190,7 +190,8 @@ export class SocketClient extends JsonRpc {
       // The other end closed; the stream has closed this one.
       this.#open = false;
     } catch (error) {
-      if (this.#open) throw error;
+      // A daemon that ends before it has read everything resets the connection.
+      if (this.#open && !(error instanceof Deno.errors.ConnectionReset)) throw error;
     } finally {
       this.ended();
     }

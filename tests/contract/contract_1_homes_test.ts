@@ -170,6 +170,8 @@ async function crashed(): Promise<{ place: Place; sock: string }> {
     assertEquals((await http(daemon, "POST", "/v1/sessions", { body })).status, 201);
     const client = await connect(daemon);
     await client.call("queue.status");
+    // Answered once the bus has its directory.
+    await client.call("bus.tail", {});
     await client[Symbol.asyncDispose]();
     await daemon.kill();
     return { place, sock: daemon.sock };

@@ -192,13 +192,18 @@ section3("503 shutting_down and Retry-After, while a turn has its grace", async 
   await using place = new Place();
   const daemon = await place.serve();
   await using client = await connect(daemon);
-  const session_id = await client.session({ workdir: place.mkdir("w"), approval: "auto" });
-  await client.call("session.send", { session_id, text: "run sleep 4" });
+  const workdir = place.mkdir("w");
+  const session_id = await client.session({ workdir, approval: "auto" });
+  await client.call("session.send", {
+    session_id,
+    text: "run until [ -e go ]; do sleep 0.1; done",
+  });
   await event(client, "session.tool_started");
   const body = { jsonrpc: "2.0", id: 1, method: "daemon.shutdown", params: { grace_s: 30 } };
   assertEquals((await http(daemon, "POST", "/v1/rpc", { body })).status, 200);
   const answer = await http(daemon, "POST", "/v1/sessions", { body: { workdir: place.dir } });
   assertHttpError(answer, 503, "shutting_down");
   assert(Number(answer.headers.get("retry-after")) > 0, "no Retry-After");
+  Deno.writeTextFileSync(`${workdir}/go`, "");
   assertEquals((await daemon.ended()).code, 0);
 });

@@ -230,6 +230,8 @@ section3("GET …/events: replay goes on live, over two readers, exactly once", 
   const both = [read(), read()];
   await using client = await connect(it);
   await follow(client, session_id);
+  // What comes while the prompt's turn runs would be taken by that one.
+  await event(client, "turn.completed");
   for (const text of ["ls", "help"]) await client.turn(session_id, text);
   for (const { events } of await Promise.all(both)) {
     assertEquals(events.map(({ id }) => Number(id)), events.map((_, n) => n + 1));

@@ -56,15 +56,16 @@ section5("the id is sess_ + ULID; the fields of a session", async () => {
 });
 
 section5("activity: idle, working, awaiting_approval", async () => {
-  const { session_id, client, get, call } = await begin();
+  const { session_id, workdir, client, get, call } = await begin();
   await using _ = client;
   assertEquals((await get()).activity, "idle");
-  await call("session.send", { text: "run sleep 1.5" });
+  await call("session.send", { text: "run until [ -e go ]; do sleep 0.1; done" });
   const { data: { approval_id } } = await event(client, "approval.requested");
   assertEquals((await get()).activity, "awaiting_approval");
   await call("session.approve", { approval_id, decision: "allow" });
   await event(client, "approval.resolved");
   assertEquals((await get()).activity, "working");
+  Deno.writeTextFileSync(join(workdir, "go"), "");
   await event(client, "turn.completed");
   assertEquals((await client.call("session.get", { session_id })).activity, "idle");
 });
@@ -127,9 +128,14 @@ section5("kill: a tool that does not stop gets 5 s", async () => {
 section5("pause: stops the turn at the next safe point, writes session.paused", async () => {
   const { workdir, client, call, get } = await begin({ approval: "auto" });
   await using _ = client;
-  await call("session.send", { text: "run sleep 1; echo one > one\nrun echo two > two" });
+  const text = "run until [ -e go ]; do sleep 0.1; done; echo one > one\nrun echo two > two";
+  await call("session.send", { text });
   await event(client, "session.tool_started");
-  await call("session.pause");
+  const pausing = call("session.pause");
+  // Answered after the pause was taken up.
+  await get();
+  Deno.writeTextFileSync(join(workdir, "go"), "");
+  await pausing;
   const paused = await event(client, "session.paused");
   assertEquals(paused.data, { reason: "operator" });
   assertEquals((await get()).state, "paused");

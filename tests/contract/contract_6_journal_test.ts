@@ -17,6 +17,7 @@ import {
 import type { Json } from "./client.ts";
 import { traced } from "./trace.ts";
 import { row } from "./row.ts";
+import { eventually } from "./shared.ts";
 
 const it = new Shared("[journal]\nretention_mb = 0.2\n");
 
@@ -137,21 +138,26 @@ section6("retention: temporary file, fsync, rename, fsync of the directory", asy
   const { session_id, client, path } = await begin();
   await using _ = client;
   const calls = "fsync,fdatasync,rename,renameat,renameat2";
-  const trace = await traced(it.pid, calls, async () => {
+  const flushed = (lines: string[], of: string) =>
+    lines.some((line) => /f(data)?sync/.test(line) && line.includes(`<${of}>`));
+  const renaming = (lines: string[]) =>
+    lines.findIndex((line) => line.includes("rename") && line.includes(`"${path}"`));
+  const trace = await traced(it.pid, calls, async (traceSoFar) => {
     for (let n = 0; n < 80 && records(path)[0].kind !== "session.checkpoint"; n++) {
       await client.turn(session_id, `run head -c 9000 /dev/zero | tr '\\0' z; echo ${n}`);
     }
     // The directory follows the rename.
-    await delay(300);
+    await eventually(() => {
+      const lines = traceSoFar().split("\n");
+      return renaming(lines) >= 0 && flushed(lines.slice(renaming(lines)), dirname(path));
+    });
   });
   const lines = trace.split("\n");
-  const renamed = lines.findIndex((line) => line.includes("rename") && line.includes(`"${path}"`));
+  const renamed = renaming(lines);
   assert(renamed >= 0, "the journal was not replaced by a rename");
   const [, temporary] = lines[renamed].match(/"([^"]+)"/)!;
-  const synced = (of: string, part: string[]) =>
-    part.some((line) => /f(data)?sync/.test(line) && line.includes(`<${of}>`));
-  assert(synced(temporary, lines.slice(0, renamed)), `${temporary} was not flushed before`);
-  assert(synced(dirname(path), lines.slice(renamed)), "the directory was not flushed after");
+  assert(flushed(lines.slice(0, renamed), temporary), `${temporary} was not flushed before`);
+  assert(flushed(lines.slice(renamed), dirname(path)), "the directory was not flushed after");
 }, untraced);
 
 /** Two sessions of a daemon that has stopped; the journal of the first is changed. */

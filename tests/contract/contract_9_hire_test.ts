@@ -1,5 +1,6 @@
 /** contract.md section 9: surface B beyond product.md. */
 import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
+import { deadline } from "@std/async";
 import { createHmac } from "node:crypto";
 import { Hire, SharedHire, shellTarget, TOKENS, writePolicy } from "../support/hire.ts";
 import { heronPage, Site } from "../support/site.ts";
@@ -258,7 +259,7 @@ row(
       token: TOKENS[1],
       headers: { prefer: "respond-async" },
     });
-    const { headers, body: told } = await came.promise;
+    const { headers, body: told } = await deadline(came.promise, 60_000);
     assertEquals(JSON.parse(told), (await shared.hire.request("GET", `/api/task/${id}`)).json);
     assertEquals(headers.get("webhook-id"), id);
     const signed = `${id}.${headers.get("webhook-timestamp")}.${told}`;
@@ -296,7 +297,7 @@ row("contract", "9. Executors", "private addresses are refused, also for callbac
   const id = await strict.queue(dry);
   await strict.events(id);
   const log = async () => (await other.svc(["ctl", "wal", "--json"])).stdout;
-  assert(await eventually(async () => (await log()).includes("callback_failed")));
+  assert(await eventually(async () => (await log()).includes("callback_failed"), 60_000));
   assertStringIncludes(await log(), "127.0.0.1 is not a public address");
   assertEquals(site.asked, []);
 });

@@ -1,5 +1,6 @@
 /** product.md, Events: what is emitted when, and how it is delivered. */
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
+import { join } from "@std/path";
 import { firstLine } from "../support/processes.ts";
 import { Place, spawnSvc } from "../support/svc.ts";
 import { SseReader, WsClient } from "./client.ts";
@@ -87,8 +88,13 @@ row(
   "1. lane events are additive, with the fields of other events",
   async () => {
     await using client = await shared.socket();
-    const id = await client.session({ workdir: shared.workdir(), approval: "auto" });
-    await client.turn(id, "run sleep 2.5; echo done");
+    const workdir = shared.workdir();
+    const id = await client.session({ workdir, approval: "auto" });
+    const turn = client.turn(id, "run until [ -e go ]; do sleep 0.1; done; echo done");
+    // Its own lane, which it gets once it has taken a while.
+    await client.event((it) => it.type === "lane.created" && it.data.kind === "tool");
+    Deno.writeTextFileSync(join(workdir, "go"), "");
+    await turn;
     const fields = (lane: boolean) =>
       new Set(
         client.events.filter((it) => it.type.startsWith("lane.") === lane)

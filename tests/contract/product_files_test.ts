@@ -74,11 +74,13 @@ row(
       inodes.add(Deno.statSync(inHome("sessions-index.json")).ino);
       // Never half a file.
       return Object.keys(index()).length >= 60;
-    });
+    }, 60_000);
     for (let n = 0; n < 60; n++) await shared.session();
     assert(await reading);
     assert(inodes.size > 1);
-    assertEquals([...Deno.readDirSync(shared.place.home)].filter((it) => /tmp/.test(it.name)), []);
+    // An earlier session that comes to rest has it written, too.
+    const left = () => [...Deno.readDirSync(shared.place.home)].some((it) => /tmp/.test(it.name));
+    assert(await eventually(() => !left()), "a temporary file is left");
   },
 );
 
@@ -104,7 +106,7 @@ row("product", SECTION, "cortex/curator-audit.jsonl, 0600: append-only audit tra
   const before = lines();
   await client.turn(id, "remember the build runs with make");
   await client.turn(id, "remember the tests run with make check");
-  assert(await eventually(() => lines().length >= before.length + 2, 3_000), "a record per write");
+  assert(await eventually(() => lines().length >= before.length + 2), "a record per write");
   assertEquals(lines().slice(0, before.length), before);
   assertEquals(mode(path), "600");
   for (const line of lines().slice(before.length)) {

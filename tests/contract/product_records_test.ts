@@ -104,12 +104,18 @@ row("product", HEALTH, "uptime_s: integer (seconds)", async () => {
     const response = await fetch(`${daemon.url}/v1/health`);
     return (await response.json()).uptime_s;
   };
+  const began = Date.now();
   const first = await uptime();
   assert(Number.isInteger(first) && first >= 0 && first < 60);
   const started = Date.now();
   let later = first;
-  while (later < first + 2 && Date.now() - started < 10_000) later = await uptime();
+  let asked = started;
+  while (later < first + 2 && asked - started < 10_000) {
+    asked = Date.now();
+    later = await uptime();
+  }
   assertNotEquals(later, first);
-  const passed_s = (Date.now() - started) / 1000;
-  assert(later - first >= passed_s - 2 && later - first <= passed_s + 2);
+  // What is between a question and its answer may be long on a busy machine.
+  assert(later - first >= (asked - started) / 1000 - 2);
+  assert(later - first <= (Date.now() - began) / 1000 + 2);
 });

@@ -185,8 +185,12 @@ row("product", SYNC, "a client that aborts cancels the task: its processes are g
     await asking;
     assert(await gone(child), "a child process of the executor lives on");
     Deno.removeSync(join(dir, "child"));
-    const { stdout } = await shared.place.svc(["task", "list", "--json"]);
-    const [newest] = JSON.parse(stdout).tasks;
+    const list = async () => {
+      const { stdout } = await shared.place.svc(["task", "list", "--json"]);
+      return JSON.parse(stdout).tasks;
+    };
+    assert(await eventually(async () => (await list())[0].status !== "running"));
+    const [newest] = await list();
     assertEquals([newest.status, newest.error], ["failed", "cancelled by the client"]);
   }
 });
@@ -195,12 +199,12 @@ row("product", ERRORS, "task timeout: the answer comes at the deadline", async (
   await using other = new Place();
   const dirs = ["obeys", "stubborn"].map((name) => other.mkdir(name));
   writePolicy(other, { deploy_targets: [waits("waits", dirs[0]), stubborn("stubborn", dirs[1])] });
-  await using short = await Hire.serve(other, { args: ["--task-timeout", "1s"] });
+  await using short = await Hire.serve(other, { args: ["--task-timeout", "5s"] });
   // The second one's command ends for SIGKILL only.
   await Promise.all(["waits", "stubborn"].map(async (target, n) => {
     const { child, asking } = await waitingTask(short, target, dirs[n]);
     const record = await asking;
-    assertEquals([record.status, record.error], ["failed", "deadline of 1s exceeded"]);
+    assertEquals([record.status, record.error], ["failed", "deadline of 5s exceeded"]);
     assert(await gone(child));
   }));
 });
@@ -211,8 +215,13 @@ async function waitingTask(hire: Hire, target: string, dir: string) {
   const stop = new AbortController();
   const body = { task_type: "deploy", query: "deploy it", extra: { target } };
   const asking = hire.task(body, { signal: stop.signal }).catch(() => undefined);
-  assert(await eventually(() => exists(path) && Deno.readTextFileSync(path) !== ""));
+  assert(await eventually(() => written(path)));
   return { child: Number(Deno.readTextFileSync(path)), stop, asking };
+}
+
+/** Whether a file is there and has something in it. */
+function written(path: string): boolean {
+  return exists(path) && Deno.readTextFileSync(path) !== "";
 }
 
 // ── authentication and errors ────────────────────────────────────────────────────────────────────
@@ -264,7 +273,7 @@ row("product", SYNC, "a crash loses only the running task", async () => {
   const first = await Hire.serve(other);
   const body = { task_type: "deploy", query: "x", extra: { target: "waits" } };
   const asking = first.task(body).catch(() => undefined);
-  assert(await eventually(() => exists(join(dir, "pid"))));
+  assert(await eventually(() => written(join(dir, "pid"))));
   await first.kill();
   await asking;
   try {

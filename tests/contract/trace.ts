@@ -1,11 +1,16 @@
 /** What a process asks of the system, seen with strace. */
 import { eventually } from "./shared.ts";
 
-/** Runs `act` while the calls of a process are traced. @returns the lines of the trace. */
+/**
+ * Runs `act` while the calls of a process are traced.
+ *
+ * @param act is given what reads the trace so far.
+ * @returns the lines of the trace.
+ */
 export async function traced(
   pid: number,
   calls: string,
-  act: () => Promise<void>,
+  act: (traceSoFar: () => string) => Promise<void>,
 ): Promise<string> {
   const path = Deno.makeTempFileSync({ prefix: "svc-trace-" });
   const child = new Deno.Command("strace", {
@@ -20,7 +25,7 @@ export async function traced(
   })();
   try {
     if (!await eventually(() => said.includes("attached"))) throw new Error(`strace: ${said}`);
-    await act();
+    await act(() => Deno.readTextFileSync(path));
   } finally {
     child.kill("SIGINT");
     await child.status;

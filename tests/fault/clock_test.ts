@@ -137,7 +137,7 @@ Deno.test({
   name: "the clock is set back during a stream: it goes on, and nothing is closed for slowness",
   ignore,
   async fn() {
-    const answer = { instant: 400, pace_ms: 5 };
+    const answer = { instant: 2_000, pace_ms: 5 };
     const server = startOpenAiServer(() => answer, { open: true, capture: false });
     await using place = new ClockPlace();
     place.useLocalModel(server.url);
@@ -145,14 +145,15 @@ Deno.test({
     await using client = await daemon.rpc();
     const workdir = place.mkdir("project");
     const session_id = await client.session({ workdir, model: "local/m" });
-    const turn = client.turn(session_id, "go on");
+    const turn = client.turn(session_id, "go on", 60_000);
     for (const hours of [-24, 24, -1, 0]) {
       await delay(300);
       place.set(hours);
+      await client.wait((it) => it.type === "session.delta" && off(it) === hours, `${hours} hours`);
     }
     const { data } = await turn;
     assertEquals(data.stop_reason, "ok");
-    assertEquals(data.message, "word ".repeat(400));
+    assertEquals(data.message, "word ".repeat(2_000));
     const days = new Set(assertWhole(client, workdir, session_id).map(off));
     assert(days.has(-24) && days.has(24), "the clock was seen to jump");
     await server.close();

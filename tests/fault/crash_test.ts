@@ -125,7 +125,7 @@ Deno.test({
         }
       }
       const sent = streaming.map(({ session_id }) =>
-        client.rpc.call("session.send", { session_id, text: "run sleep 2" })
+        client.rpc.call("session.send", { session_id, text: "run sleep 10" })
       );
       if (random.chance(0.85)) await Promise.all(sent);
       await delay(random.below(500));

@@ -335,6 +335,7 @@ async function sendFrames(
   daemon: Daemon,
   pieces: Uint8Array[],
   quiet_ms: number,
+  first_ms = quiet_ms,
 ): Promise<FramesAnswer> {
   const conn = await Deno.connect({ hostname: "127.0.0.1", port: daemon.port });
   try {
@@ -344,7 +345,7 @@ async function sendFrames(
     const sending = (async () => {
       for (const it of pieces) await writeAll(conn, it);
     })().catch(() => {});
-    const { received, ended } = await readAll(conn, quiet_ms);
+    const { received, ended } = await readAll(conn, quiet_ms, undefined, first_ms);
     closeQuietly(conn);
     await sending;
     return { ...readFrames(toBytes(received)), ended };
@@ -708,12 +709,12 @@ Deno.test({
       "Content-Length: 4",
       chunked,
     );
-    const { received } = await exchange(port, toBytes(smuggled), 100, due);
+    const { received } = await exchange(port, toBytes(smuggled), 4_000, due);
     assertEquals(checkHttp("", received, token).map((it) => it.status), [200, 403]);
     // Pipelined requests are answered in order, up to the one that is none.
     const pipeline = get("/v1/health") + get("/v1/nothing") + post("{}", "Content-Length: 2") +
       get("/v1/health", "X : a") + get("/v1/health");
-    const { received: piped, ended } = await exchange(port, toBytes(pipeline), 200, due);
+    const { received: piped, ended } = await exchange(port, toBytes(pipeline), ANSWER_MS);
     const answers = checkHttp("", piped, token).map((it) => it.status);
     assertEquals([answers, ended], [[200, 404, 200, 400], true]);
     // Header injection: what is in a path or a parameter stays there.
@@ -734,7 +735,7 @@ Deno.test({
       );
       assertEquals(status, 200);
     }
-    assert((await settle(daemon, fds + 2, Infinity, 5_000)).fds <= fds + 2);
+    assert((await settle(daemon, fds + 2, Infinity, REST_MS)).fds <= fds + 2);
     assertEquals((await daemon.http("GET", "/v1/health")).status, 200);
     assertEquals(errorsIn(place), []);
   },
@@ -746,13 +747,16 @@ Deno.test({
   async fn() {
     await using place = new Place();
     const { daemon } = await begin(place);
-    const send = (...pieces: Uint8Array[]) => sendFrames(daemon, pieces, 400);
+    const send = (...pieces: Uint8Array[]) => sendFrames(daemon, pieces, 400, ANSWER_MS);
+    /** What has to end the connection. */
+    const sendToEnd = (...pieces: Uint8Array[]) => sendFrames(daemon, pieces, ANSWER_MS);
     const start = (payload: string | Uint8Array) => frame(TEXT, payload, { fin: false });
     const more = (payload: string | Uint8Array, fin = true) => frame(0, payload, { fin });
     const half = HEALTH.length / 2;
     // Whole, in parts, with control frames between the parts, a character across two parts.
     assertEquals((await send(frame(TEXT, HEALTH))).texts.length, 1);
-    const parts = await send(start(HEALTH.slice(0, half)), frame(9, "p"), more(HEALTH.slice(half)));
+    const between = [start(HEALTH.slice(0, half)), frame(9, "p"), more(HEALTH.slice(half))];
+    const parts = await sendFrames(daemon, between, 4_000, ANSWER_MS);
     assertEquals([parts.opcodes, parts.texts.length], [[10, TEXT], 1]);
     const split = await send(
       start('{"é'.slice(0, 2)),
@@ -796,7 +800,7 @@ Deno.test({
       ["more than 64 MiB", options({ claimed: 65n * 2n ** 20n })],
     ];
     for (const [what, ...pieces] of cut) {
-      const { ended, texts, codes } = await send(...pieces);
+      const { ended, texts, codes } = await sendToEnd(...pieces);
       const allowed = codes.every((code) => [1002, 1007, 1009].includes(code));
       assertEquals([what, ended, texts, allowed], [what, true, [], true]);
     }
@@ -854,7 +858,7 @@ Deno.test({
     } finally {
       for (const it of conns) it.close();
     }
-    const after = await settle(daemon, before.fds + 2, Infinity, 10_000);
+    const after = await settle(daemon, before.fds + 2, Infinity, REST_MS);
     assert(after.fds <= before.fds + 2, `${after.fds} descriptors, ${before.fds} before`);
     assertEquals(errorsIn(place), []);
   },

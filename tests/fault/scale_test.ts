@@ -6,6 +6,7 @@ import { assert, assertEquals } from "@std/assert";
 import { join } from "@std/path";
 import { writeHistory, writeIndex, writeSession } from "../support/histories.ts";
 import { SocketObserver } from "../support/observers.ts";
+import { until } from "../support/scripted.ts";
 import { can_run_svc, type Daemon, Place } from "../support/svc.ts";
 
 const ignore = !can_run_svc || Deno.build.os !== "linux";
@@ -89,7 +90,9 @@ Deno.test({
         kills.push((await timed(() => client.rpc.call("session.kill", { session_id })))[0]);
       }
     }
-    assertEquals(openDirectories(daemon), [], "what was flushed was closed");
+    // The index may be written at this moment.
+    const closed = () => openDirectories(daemon).length === 0;
+    await until(closed, "what was flushed is closed");
     const index = JSON.parse(Deno.readTextFileSync(join(place.home, "sessions-index.json")));
     assertEquals(Object.keys(index).length, SESSIONS + CREATED);
     const [create, slow, kill] = [

@@ -1,6 +1,7 @@
 /** Hired by A2A: the SDK's own client against the real daemon. */
 import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
 import { createHmac } from "node:crypto";
+import { deadline } from "@std/async";
 import { join } from "@std/path";
 import { AgentCard, type StreamResponse, TaskState } from "@a2a-js/sdk";
 import type { Client } from "@a2a-js/sdk/client";
@@ -70,7 +71,9 @@ async function drain(events: AsyncIterable<StreamResponse>) {
   const seen: string[] = [];
   const artifacts: string[] = [];
   let state: TaskState | undefined;
-  for await (const { payload } of events) {
+  const each = events[Symbol.asyncIterator]();
+  for (let next; !(next = await deadline(each.next(), PATIENCE_MS)).done;) {
+    const { payload } = next.value;
     seen.push(payload!.$case);
     if (payload?.$case === "artifactUpdate") artifacts.push(payload.value.artifact!.artifactId);
     if (payload?.$case === "statusUpdate") state = payload.value.status!.state;

@@ -1,4 +1,5 @@
 import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
+import { deadline } from "@std/async";
 import { join } from "@std/path";
 import { TextLineStream } from "@std/streams";
 import { can_run_svc, type Daemon, Place } from "../support/svc.ts";
@@ -221,7 +222,7 @@ Deno.test({
       readSse(it.daemon, `${path}?since_seq=3`, ended, { "last-event-id": "12" }),
     ]);
     const end = await second;
-    const [all, since_12] = await streams;
+    const [all, since_12] = await deadline(streams, 60_000);
     for (const client of [late, lane, plain]) {
       await client.wait(({ seq }) => seq === end.seq, "the last event");
     }

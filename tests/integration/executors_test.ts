@@ -1,9 +1,11 @@
 /** The executors of tasks, on real pages, a real Chromium, a real server and a real repository. */
 import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
+import { deadline } from "@std/async";
 import { join } from "@std/path";
 import { chromiumPath } from "../support/browser.ts";
 import { Hire, SharedHire, writePolicy } from "../support/hire.ts";
 import { type Scripted, scriptSteps, startOpenAiServer } from "../support/model_servers.ts";
+import { until } from "../support/scripted.ts";
 import { heronPage, html, Site } from "../support/site.ts";
 import { can_run_svc, Place } from "../support/svc.ts";
 
@@ -232,7 +234,7 @@ test("browser: fills, clicks, waits, sees what scripts made; screenshot and PDF"
   const links = record.artifacts.find(({ name }: Json) => name === "links.json");
   const { json } = await shared.hire.request("GET", links.url);
   assertEquals(json, [{ text: "Next page", href: `${site.origin}/next` }]);
-  assertEquals(leftovers(), []);
+  await nothingLeft();
 }, without_chromium);
 
 test(
@@ -262,7 +264,7 @@ test(
     assertStringIncludes(absent.error, 'not met: the page has the text "Something"');
     assertStringIncludes(own.error, "this program's own address");
     assertStringIncludes(missing.error, "loads: HTTP 404");
-    assertEquals(leftovers(), []);
+    await nothingLeft();
   },
   without_chromium,
 );
@@ -274,7 +276,7 @@ test("browser: a cancelled task leaves no process and no profile", async () => {
   await noteOf(id, "action 1 of 1");
   assert(leftovers().length > 0);
   await shared.hire.request("POST", `/api/task/${id}/cancel`);
-  assertEquals(leftovers(), []);
+  await nothingLeft();
 }, without_chromium);
 
 test("browser without Chromium reads over HTTP, and says what it cannot do", async () => {
@@ -312,13 +314,22 @@ function leftovers(): string[] {
   return [...processes, ...profiles];
 }
 
+/** What was killed is gone when the system has come to it. */
+async function nothingLeft(): Promise<void> {
+  await until(() => leftovers().length === 0, "the end of Chromium and its profile");
+}
+
 async function noteOf(id: string, text: string): Promise<void> {
   const response = await fetch(`${shared.hire.url}/api/task/${id}/events`, {
     headers: { "x-svc-bearer": "token-of-the-first-hirer" },
   });
   const reader = response.body!.pipeThrough(new TextDecoderStream()).getReader();
   let said = "";
-  while (!said.includes(text)) said += (await reader.read()).value ?? "";
+  while (!said.includes(text)) {
+    const { value, done } = await deadline(reader.read(), 60_000);
+    if (done) throw new Error(`the task ended before "${text}": ${said}`);
+    said += value;
+  }
   await reader.cancel();
 }
 
@@ -374,24 +385,33 @@ test("deploy: a dry run runs nothing; secrets do not show", async () => {
 
 /** A small real server, started by a command that ends. */
 function deployTarget(dir: string): Json {
-  const listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
-  const { port } = listener.addr;
-  listener.close();
+  const port = freePort();
   const program = join(dir, "server.ts");
   Deno.writeTextFileSync(
     program,
     `const [port, commit, how] = Deno.args;
-     Deno.serve({ hostname: "127.0.0.1", port: Number(port), onListen() {} }, () =>
-       new Response(JSON.stringify({ commit }), { status: how === "sick" ? 500 : 200 }));`,
+     const onListen = () => Deno.writeTextFileSync("up", "");
+     for (let serving = false; !serving;) {
+       try {
+         Deno.serve({ hostname: "127.0.0.1", port: Number(port), onListen }, () =>
+           new Response(JSON.stringify({ commit }), { status: how === "sick" ? 500 : 200 }));
+         serving = true;
+       } catch {
+         // The one before has not ended yet.
+         await new Promise((resolve) => setTimeout(resolve, 20));
+       }
+     }`,
   );
   const start = join(dir, "start.sh");
   Deno.writeTextFileSync(
     start,
     `[ -f pid ] && kill "$(cat pid)"
+     rm -f up
      echo "key is $KEY"
-     "${Deno.execPath()}" run --quiet --no-config --no-lock --allow-net "${program}" ` +
+     "${Deno.execPath()}" run --quiet --no-config --no-lock --allow-net --allow-write "${program}" ` +
       `${port} "$DEPLOY_COMMIT" "$1" >/dev/null 2>&1 </dev/null &
      echo $! >pid
+     n=0; until [ -f up ] || [ $((n += 1)) -gt 1000 ]; do sleep 0.03; done
      echo started the server`,
   );
   return {
@@ -402,6 +422,19 @@ function deployTarget(dir: string): Json {
     health_url: `http://127.0.0.1:${port}/`,
     health_timeout: "30s",
   };
+}
+
+/** A free port, and none that the system gives to somebody else until it is needed. */
+function freePort(): number {
+  for (;;) {
+    const port = 20_000 + Math.floor(Math.random() * 12_000);
+    try {
+      Deno.listen({ hostname: "127.0.0.1", port }).close();
+      return port;
+    } catch {
+      // Somebody has it.
+    }
+  }
 }
 
 function stopDeployed(dir: string): void {

@@ -138,14 +138,18 @@ Deno.test({
     try {
       const id = await client.session({ workdir, ...MODEL });
       const reads = Array(10).fill("read at/outside.txt").join("\n");
-      for (let round = 0; round < 12; round++) await client.turn(id, reads);
+      const results = () => client.of("session.tool_completed").map(({ data }) => data);
+      const met = () => results().some(({ ok }) => ok) && results().some(({ ok }) => !ok);
+      let rounds = 0;
+      // The other process may not have come to its turn yet.
+      for (; rounds < 12 || (!met() && rounds < 200); rounds++) await client.turn(id, reads);
       for (let round = 0; round < 6; round++) {
         const write = "write at/outside.txt\n```\nharmless\n```";
         await client.turn(id, Array(5).fill(write).join("\n"));
       }
-      const ends = client.of("session.tool_completed").map(({ data }) => data);
-      assertEquals(ends.length, 150);
-      assert(ends.some(({ ok }) => ok) && ends.some(({ ok }) => !ok), "both sides were met");
+      const ends = results();
+      assertEquals(ends.length, 10 * rounds + 30);
+      assert(met(), "both sides were met");
       assert(ends.every(({ output }) => !output.includes(SECRET)));
       assertEquals(Deno.readTextFileSync(join(place.dir, "outside.txt")), SECRET);
     } finally {

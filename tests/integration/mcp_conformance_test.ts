@@ -65,6 +65,8 @@ Deno.test({
       ],
       cwd: place.dir,
       env: { NO_COLOR: "1" },
+      // One that never ends would take all other tests with it.
+      signal: AbortSignal.timeout(300_000),
     }).output();
     const text = new TextDecoder().decode(stdout);
     const [, summary] = text.split("=== SUMMARY ===");

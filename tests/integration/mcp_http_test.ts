@@ -80,13 +80,19 @@ class McpSession {
   }
 
   /** The stream of what is pushed, or one that broke off. */
-  stream(last_event_id?: string): Promise<SseReader> {
+  async stream(last_event_id?: string): Promise<SseReader> {
     const resume = last_event_id === undefined ? {} : { "last-event-id": last_event_id };
-    return SseReader.open(this.#url, {
-      ...this.headers,
-      accept: "text/event-stream",
-      ...resume,
-    } as Record<string, string>);
+    const headers = { ...this.headers, accept: "text/event-stream", ...resume };
+    let stream: SseReader | undefined;
+    await until(async () => {
+      stream = await SseReader.open(this.#url, headers as Record<string, string>).catch((error) => {
+        // The daemon has yet to notice that the one before broke off.
+        if (!error.message.startsWith("SSE answered 409")) throw error;
+        return undefined;
+      });
+      return stream !== undefined;
+    }, "a stream");
+    return stream!;
   }
 
   async end(): Promise<number> {

@@ -277,7 +277,11 @@ Deno.test({
       const lines = Array.from({ length: 60 }, (_, n) => `remember entry ${round}.${n}`);
       await client.rpc.call("session.send", { session_id, text: lines.join("\n") });
       const count = 1 + random.below(40);
-      await client.wait(() => client.of("memory.written").length >= count, `${count} writes`);
+      await client.wait(
+        () => client.of("memory.written").length >= count,
+        `${count} writes`,
+        60_000,
+      );
       await daemon.kill();
     }
     await using client = await (await place.serve()).rpc();

@@ -4,6 +4,7 @@ import { delay } from "@std/async";
 import { join } from "@std/path";
 import { Hire, shellTarget, TOKENS, writePolicy } from "../support/hire.ts";
 import { connected, has_nats, NatsServer, natsToml, TaskWorker } from "../support/nats.ts";
+import { until } from "../support/scripted.ts";
 import { can_run_svc, gone, Place } from "../support/svc.ts";
 
 const ignore = !can_run_svc || !has_nats || Deno.build.os !== "linux";
@@ -55,6 +56,8 @@ Deno.test({
     const { json } = await front.request("GET", `/api/task/${id}`);
     assertEquals([json.status, json.hired], ["completed", true]);
     assertStringIncludes(json.worker, `/${worker.pid}`);
+    // It says so once that is recorded, which may be after the answer.
+    await until(() => worker.said.at(-1)!.includes('"task.completed"'), "the worker's word");
     const events = worker.said.map((line) => JSON.parse(line))
       .filter(({ event }) => event !== "task.started")
       .map(({ event }) => event);
@@ -86,7 +89,7 @@ Deno.test({
     await using next = await TaskWorker.start(place);
     assertEquals((await front.events(waiting)).at(-1).task.status, "completed");
     assertEquals(other.said.length, 1);
-    assert(next.said.length > 1);
+    await until(() => next.said.length > 1, "what the next worker does");
   },
 });
 

@@ -1,5 +1,6 @@
 import { assertEquals, assertMatch, assertNotEquals, assertStringIncludes } from "@std/assert";
 import { join } from "@std/path";
+import { until } from "../support/scripted.ts";
 import { can_run_svc, Place } from "../support/svc.ts";
 
 /** Only what opens addresses there; what it was given is written beside it. */
@@ -23,7 +24,10 @@ Deno.test({
     assertEquals(code, 0, stderr);
     const url = `http://127.0.0.1:${place.discovery().port}/`;
     assertEquals(stdout, `${url}\n`);
-    assertEquals(Deno.readTextFileSync(told), url);
+    // An opener that is slow is not waited for.
+    const opened = () => Deno.readTextFile(told).catch(() => "");
+    await until(async () => await opened() !== "", "what the opener was given");
+    assertEquals(await opened(), url);
     const response = await fetch(url, { headers: { accept: "text/html" } });
     await response.body?.cancel();
     assertMatch(response.headers.get("content-type")!, /^(text\/html|application\/json)/);

@@ -63,9 +63,11 @@ Deno.test({
     const undisturbed = p99();
     delays.length = 0;
 
-    const lines = Array(4).fill("run yes | head -c 500M").join("\n");
+    // The last one lasts until a turn of the other session went by, however fast the flood is.
+    const more = "; until [ -e went ]; do yes | head -c 5M; done";
+    const lines = Array(4).fill("run yes | head -c 500M").join("\n") + more;
     let over = false;
-    const flooded = flood.turn(flooding, lines, 120_000).finally(() => over = true);
+    const flooded = flood.turn(flooding, lines, 300_000).finally(() => over = true);
     await flood.wait((it) => it.session_id === flooding && it.type === "session.tool_started");
     let turns = 0;
     let failures = 0;
@@ -78,6 +80,7 @@ Deno.test({
       assertEquals(failed.data.stop_reason, "ok");
       assert(failed.data.message.includes("failed: "));
       if (!over) turns++;
+      Deno.writeTextFileSync(`${place.dir}/flood/went`, "");
       failures++;
     }
     assertEquals((await flooded).data.stop_reason, "ok");

@@ -29,7 +29,7 @@ function ownFiles(place: Place, { sock }: Daemon, session_id: string) {
 async function refusedStart(place: Place): Promise<{ code: number; stderr: string }> {
   const [program, first] = svcCommand();
   const stop = new AbortController();
-  const timer = setTimeout(() => stop.abort(), 5_000);
+  const timer = setTimeout(() => stop.abort(), 30_000);
   const { code, stderr } = await new Deno.Command(program, {
     args: [...first, "serve"],
     env: place.env,

@@ -46,6 +46,14 @@ async function line(path: string): Promise<string> {
   throw new Error(`nothing was written to ${path}`);
 }
 
+/** Waits until one task runs. */
+async function oneRuns(daemon: Daemon): Promise<void> {
+  for (const end = Date.now() + 20_000; Date.now() < end; await delay(20)) {
+    if ((await call(daemon, "queue.status")).running === 1) return;
+  }
+  throw new Error("no task began to run");
+}
+
 async function events(daemon: Daemon, task_id: string): Promise<string[]> {
   const { entries } = await call(daemon, "queue.wal", { n: 1000 });
   return (entries as TaskLogEntry[]).filter((it) => it.task_id === task_id).map((it) => it.event);
@@ -93,15 +101,13 @@ Deno.test({
     await using place = new Place();
     const first = await place.serve();
     const workdir = place.mkdir("w");
-    const script = "echo $$ >> begun; while [ ! -e go ]; do sleep 0.05; done; echo end >> ended";
+    // What the crash leaves behind waits until the place is removed, and writes nothing.
+    const script = "if [ -e begun ]; then echo 2 >> begun; else echo 1 > begun; " +
+      "while [ -e begun ]; do sleep 0.05; done; exit 1; fi; echo end >> ended";
     const id = await enqueue(first, workdir, `run ${script}`);
     const waiting = await enqueue(first, workdir, "run echo later");
     await line(join(workdir, "begun"));
     await first.kill();
-    await Deno.writeTextFile(join(workdir, "go"), "");
-    // What the crash left behind may still see `go` and end.
-    await delay(300);
-    await Deno.remove(join(workdir, "ended")).catch(() => {});
 
     const second = await place.serve();
     const task = await until(second, id, "completed");
@@ -130,7 +136,10 @@ Deno.test({
     let daemon = await place.serve();
     const id = await enqueue(daemon, workdir, "run echo x >> begun; sleep 30", { max_attempts: 2 });
     for (const begun of ["x", "x\nx"]) {
-      while (await line(join(workdir, "begun")) !== begun) await delay(20);
+      for (const end = Date.now() + 20_000; await line(join(workdir, "begun")) !== begun;) {
+        assert(Date.now() < end, "the next attempt has begun");
+        await delay(20);
+      }
       await daemon.kill();
       daemon = await place.serve();
     }
@@ -230,7 +239,7 @@ Deno.test({
     {
       await using client = await daemon.rpc();
       client.rpc.call("task.run", request).catch(() => {});
-      await delay(500);
+      await oneRuns(daemon);
     }
     const { tasks: [{ id }] } = await call(daemon, "task.list", { limit: 1 });
     assertEquals((await until(daemon, id, "failed")).error, "cancelled by the client");
@@ -242,8 +251,10 @@ Deno.test({
       body: JSON.stringify(params),
       signal: gone.signal,
     });
-    setTimeout(() => gone.abort(), 500);
-    await assertRejects(() => asked, DOMException);
+    const rejected = assertRejects(() => asked, DOMException);
+    await oneRuns(daemon);
+    gone.abort();
+    await rejected;
     const { tasks } = await call(daemon, "task.list", { limit: 1 });
     assert(tasks[0].id !== id);
     assertEquals((await until(daemon, tasks[0].id, "failed")).error, "cancelled by the client");
@@ -251,11 +262,7 @@ Deno.test({
       ...["ctl", "call", "task.run"],
       JSON.stringify(request),
     ]);
-    for (let n = 0; n < 100; n++) {
-      const { running } = await call(daemon, "queue.status");
-      if (running === 1) break;
-      await delay(50);
-    }
+    await oneRuns(daemon);
     await daemon.kill();
     assertEquals((await lost).code, 1);
     const again = await place.serve();

@@ -65,14 +65,18 @@ async function checkGone(place: Place, daemon: Daemon): Promise<void> {
   assertEquals(left.filter((name) => name.endsWith(".tmp")), []);
 }
 
-/** A model server that streams; a message that starts with "call" gets a tool call at the end. */
+/**
+ * A model server that streams; a message that starts with "call" gets a tool call at the end, and
+ * another after each, so that its turn does not end by itself.
+ */
 function modelServer() {
   return startOpenAiServer(({ messages }): Answer => {
     const last = messages.at(-1)!;
     if (last.role === "user" && last.text.startsWith("endless")) {
       return { instant: 20_000, pace_ms: 5 };
     }
-    if (last.role === "user" && last.text.startsWith("call")) {
+    const asked = messages.findLast((it) => it.role === "user")!;
+    if (asked.text.startsWith("call")) {
       const text = Array(80).fill("word ");
       return { text, pace_ms: 10, calls: [{ name: "list_dir", args: {} }] };
     }

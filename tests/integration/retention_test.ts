@@ -25,7 +25,7 @@ async function fill(daemon: Daemon, id: string, journal: string): Promise<void> 
   for (let n = 0; n < 40 && !trimmed(); n++) {
     await client.turn(id, `run head -c 9000 /dev/zero | tr '\\0' ${"abcdefghij"[n % 10]}`);
   }
-  for (let n = 0; n < 100 && !trimmed(); n++) await delay(50);
+  for (let n = 0; n < 400 && !trimmed(); n++) await delay(50);
   assert(trimmed());
 }
 
@@ -98,7 +98,7 @@ Deno.test({
     const lines = aged.trimEnd().split("\n").length;
 
     daemon = await place.serve();
-    for (let n = 0; n < 100; n++) {
+    for (let n = 0; n < 400; n++) {
       if (Deno.readTextFileSync(journal).startsWith('{"v":1,"seq":' + lines)) break;
       await delay(50);
     }

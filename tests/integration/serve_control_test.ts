@@ -86,9 +86,11 @@ Deno.test({
     await client.wait(({ type }) => type === "session.tool_started");
     const child = spawnSvc(place, ["serve", "restart"]);
     let said = "";
+    let interrupted = false;
     for await (const text of child.stderr.pipeThrough(new TextDecoderStream())) {
       said += text;
-      if (said.includes("waiting for pid") && !said.includes("stopped waiting")) {
+      if (said.includes("waiting for pid") && !interrupted) {
+        interrupted = true;
         child.kill("SIGINT");
       }
     }

@@ -214,14 +214,16 @@ test("a server that cannot start is told with its last words, and not asked agai
 
 test("calls that hang end at the limit; five open the breaker, and the program is stopped", async () => {
   await using it = new TestToolServers([stdioEntry("prog", { timeout: "3s" })]);
+  let pid = 0;
   await until(
     async () => {
       await it.clock.advance(60_000);
-      return (await it.names("prog")).length > 0;
+      pid = Number(await it.call("prog", "pid").catch(() => 0));
+      return pid > 0;
     },
     "a start within the limit",
+    60_000,
   );
-  const pid = Number(await it.call("prog", "pid"));
   const hang = () => assertRejects(() => it.call("prog", "hang"), SvcError);
   for (const error of await Promise.all(Array.from({ length: 5 }, hang))) {
     assertEquals(error.code, "timeout");

@@ -179,9 +179,8 @@ test("a credential shows in no event, log, answer or command line", async () => 
   ];
   assert(!JSON.stringify(answers).includes(SECRET));
   if (linux) {
-    for (const pid of processesWith("tool_server.ts")) {
-      assert(!Deno.readTextFileSync(`/proc/${pid}/cmdline`).includes(SECRET));
-    }
+    assert(processesWith("tool_server.ts").length > 0);
+    assertEquals(processesWith(SECRET), []);
   }
   const log = join(it.place.home, "log", "daemon.ndjson");
   await until(() => Deno.readTextFileSync(log).includes("leaking"), "standard error in the log");

@@ -67,7 +67,8 @@ Deno.test({
     await terminal.resize(40, 12);
     await terminal.shows(/word[3-5]\d/);
     await terminal.resize(80, 24);
-    const done = await terminal.shows(/日本 👍🏽 done[^]*● ready/);
+    // With its first word: the smaller screen may have shown the end already.
+    const done = await terminal.shows(/word0 [^]*日本 👍🏽 done[^]*● ready/);
     const said = done.match(/word\d+/g)!;
     assertEquals(said, words.map((word) => word.trim()));
     assertStringIncludes(done, "└ early");
@@ -110,7 +111,8 @@ Deno.test({
     await terminal.line("count");
     await terminal.shows("one two three");
     await daemon.kill();
-    await terminal.shows("● reconnecting");
+    // Who looks late sees that it is connected again.
+    await terminal.shows(/● reconnecting|! turn interrupted/);
     await terminal.line("are you there?");
     const screen = await terminal.shows("all well");
     assertEquals(screen.match(/one two three/g)!.length, 1);
@@ -232,6 +234,8 @@ Deno.test({
     await terminal.line("hello");
     await terminal.shows("an answer");
     await terminal.line("/quit");
+    // Until the shell asks again, the chat may still read what is typed.
+    await terminal.shows(/^[$#]$/m);
     await terminal.line("clear");
     await terminal.line(svcLine("chat", "--json", "--session", session_id));
     await terminal.shows(/^›/m);

@@ -1,5 +1,6 @@
 /** The compiled binary, installed by install.sh and brought up to date by itself. */
 import { assert, assertEquals, assertNotEquals, assertStringIncludes } from "@std/assert";
+import { deadline } from "@std/async";
 import { join } from "@std/path";
 import { RpcClient } from "../../src/client/rpc.ts";
 import {
@@ -110,7 +111,7 @@ Deno.test({
       stdout: "null",
       stderr: "null",
     }).spawn();
-    await half.reached.promise;
+    await deadline(half.reached.promise, 60_000);
     killed.kill("SIGKILL");
     await killed.status;
     half.goOn();

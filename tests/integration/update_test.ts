@@ -1,5 +1,6 @@
 /** `svc update`, run from source as if it were the binary; releases hold a script that tells a version. */
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
+import { deadline } from "@std/async";
 import { fromFileUrl, join } from "@std/path";
 import type { Signer } from "../../install/release_keys.ts";
 import {
@@ -267,7 +268,7 @@ Deno.test({
     const half = new Half();
     it.server.faults.set(ARCHIVE, half.fault);
     const child = it.spawn();
-    await half.reached.promise;
+    await deadline(half.reached.promise, 60_000);
     it.server.faults.clear();
     const second = await it.update();
     assertEquals([second.code, second.stderr.includes("another update runs")], [1, true]);

@@ -1,4 +1,5 @@
 /** A client of A2A as others have it: the SDK's own, in either version of the protocol. */
+import { deadline } from "@std/async";
 import * as z from "zod";
 import {
   type Message,
@@ -17,6 +18,9 @@ import {
 } from "@a2a-js/sdk/client";
 import type { A2aVersion } from "../../src/hire/a2a/card.ts";
 import { TOKENS } from "./hire.ts";
+
+/** As long as a task, or its stream, may say nothing. */
+const PATIENCE_MS = 120_000;
 
 export interface A2aOptions {
   version?: A2aVersion;
@@ -90,14 +94,14 @@ export function newPart(content: Part["content"]): Part {
 
 /** Sends a message whose answer is a task. */
 export async function ask(client: Client, request: SendMessageRequest): Promise<Task> {
-  const answer = await client.sendMessage(request);
+  const answer = await deadline(client.sendMessage(request), PATIENCE_MS);
   if ("messageId" in answer) throw new Error("a message was answered instead of a task");
   return answer;
 }
 
 /** The task of a stream's first event. */
 export async function firstTask(events: AsyncIterator<StreamResponse>): Promise<Task> {
-  const { value } = await events.next();
+  const { value } = await deadline(events.next(), PATIENCE_MS);
   if (value?.payload?.$case !== "task") throw new Error(`no task: ${JSON.stringify(value)}`);
   return value.payload.value;
 }

@@ -57,6 +57,8 @@ export interface Answer {
   end_after?: number;
   /** Says nothing more after so many deltas, and keeps the connection. */
   hang_after?: number;
+  /** Ends that silence. */
+  go_on?: Promise<unknown>;
   /** An error event in the stream, after so many deltas. */
   fail?: { after: number; type: string; message: string; code?: number };
 }
@@ -322,11 +324,14 @@ function play(
 ): ReadableStream<Uint8Array> {
   const gone = new AbortController();
   const write = async (controller: ReadableStreamDefaultController<Uint8Array>) => {
-    const { cut_after, end_after, hang_after, fail, pace_ms } = answer;
+    const { cut_after, end_after, hang_after, go_on, fail, pace_ms } = answer;
     controller.enqueue(encoded.head);
     const began = performance.now();
     for (let sent = 0; sent <= encoded.deltas.length; sent++) {
-      if (sent === hang_after) await pause(undefined, gone.signal, stop);
+      if (sent === hang_after) {
+        const over = pause(undefined, gone.signal, stop);
+        await (go_on === undefined ? over : Promise.race([over, go_on]));
+      }
       const early_ms = began + sent * (pace_ms ?? 0) - performance.now();
       if (early_ms > 0) await pause(early_ms, gone.signal, stop);
       // What was enqueued reaches the socket before the connection is dropped.

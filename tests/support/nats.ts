@@ -1,4 +1,5 @@
 /** A real nats-server on loopback, with its data in a directory of the test. */
+import { delay } from "@std/async";
 import { TextLineStream, toText } from "@std/streams";
 import type { Hire } from "./hire.ts";
 import { endProcess } from "./processes.ts";
@@ -86,7 +87,10 @@ export function natsToml({ url }: NatsServer, workers = 0): string {
 
 /** Waits until a front door has found its server. */
 export async function connected(front: Hire): Promise<void> {
-  while ((await front.request("GET", "/api/task/t-0")).status === 503);
+  for (const end = Date.now() + 60_000; Date.now() < end; await delay(20)) {
+    if ((await front.request("GET", "/api/task/t-0")).status !== 503) return;
+  }
+  throw new Error("the front door has not found its server");
 }
 
 /** A running `svc task worker`. */

@@ -308,9 +308,9 @@ export class TestClient implements AsyncDisposable {
 }
 
 /** Resolves when no process has that id any more. */
-export async function gone(pid: number, timeout_ms = 5_000): Promise<boolean> {
+export async function gone(pid: number, timeout_ms = 20_000): Promise<boolean> {
   const until = Date.now() + timeout_ms;
-  while (Date.now() < until) {
+  do {
     try {
       const state = Deno.readTextFileSync(`/proc/${pid}/stat`).match(/\) (\S)/)?.[1];
       if (state === "Z") return true;
@@ -318,6 +318,6 @@ export async function gone(pid: number, timeout_ms = 5_000): Promise<boolean> {
       return true;
     }
     await delay(20);
-  }
+  } while (Date.now() < until);
   return false;
 }

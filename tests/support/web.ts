@@ -4,6 +4,7 @@ import { fromFileUrl } from "@std/path";
 import type { Page } from "playwright-core";
 import type { Browser } from "./browser.ts";
 import { chromiumPath } from "./browser.ts";
+import { until } from "./scripted.ts";
 import { can_run_svc, type Daemon } from "./svc.ts";
 
 /** What tests of the web app must be ignored for. */
@@ -87,7 +88,12 @@ export class AppPage {
 
   /** Waits until some control has the focus: it is lost where it stays on the page itself. */
   async focusKept(): Promise<void> {
-    await this.page.waitForFunction("document.activeElement !== document.body");
+    await this.holds("document.activeElement !== document.body", "some focus");
+  }
+
+  /** Waits until an expression holds; waitForFunction asks twice only where a policy allows eval. */
+  async holds(expression: string, what: string): Promise<void> {
+    await until(async () => await this.page.evaluate(expression) === true, what, PATIENCE_MS);
   }
 
   /** Chooses a theme as a person's choice is kept. */

@@ -1,4 +1,5 @@
 /** No violation of any impact on any route, in any theme, at any width; a session by keyboard alone. */
+import { join } from "@std/path";
 import { Browser } from "../support/browser.ts";
 import { Scenario } from "../support/scripted.ts";
 import { AppPage, no_browser } from "../support/web.ts";
@@ -20,6 +21,8 @@ const answer = 42;
 
 > a quotation
 `;
+/** It runs until the test has seen that. */
+const COMMAND = "echo out; for n in $(seq 600); do [ -e seen ] && exit 3; sleep 0.1; done";
 
 Deno.test({
   name: "axe finds nothing: sessions, a session, its lanes, dialogs, the palette, no page",
@@ -28,7 +31,7 @@ Deno.test({
     await using it = await Scenario.begin([
       {
         text: MARKDOWN,
-        calls: [{ id: "c1", name: "run_command", args: { command: "echo out; sleep 3; exit 3" } }],
+        calls: [{ id: "c1", name: "run_command", args: { command: COMMAND } }],
       },
       {
         text: "It failed.",
@@ -56,6 +59,7 @@ Deno.test({
     await page.getByRole("button", { name: "Lanes", exact: true }).click();
     await page.getByRole("button", { name: /^Kill lane/ }).waitFor();
     await app.accessible("a running lane");
+    Deno.writeTextFileSync(join(it.workdir, "seen"), "");
     const [lane] = (await it.call("lanes.list")).lanes.filter((one: { kind: string }) =>
       one.kind === "tool"
     );

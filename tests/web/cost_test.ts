@@ -28,7 +28,7 @@ Deno.test({
     await row.waitFor();
     const dollars = async () => `$${(await rpc.call("cost.get_current")).usd.toFixed(2)}`;
     const total = page.locator("dd").first();
-    assertEquals(await total.textContent(), await dollars());
+    await until(async () => await total.textContent() === await dollars(), "the first total");
     const other = await it.client.session({
       workdir: it.place.mkdir("other"),
       model: it.model,

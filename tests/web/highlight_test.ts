@@ -2,7 +2,7 @@
 import { assert, assertEquals } from "@std/assert";
 import { join } from "@std/path";
 import { Browser } from "../support/browser.ts";
-import { Scenario } from "../support/scripted.ts";
+import { Scenario, until } from "../support/scripted.ts";
 import { AppPage, no_browser } from "../support/web.ts";
 
 const CODE = `// Adds <b>two</b> numbers.
@@ -65,6 +65,7 @@ Deno.test({
     await page.getByRole("textbox", { name: "Search in the conversation" }).fill("function add(a");
     await page.getByRole("status").filter({ hasText: "2" }).waitFor();
     const marked = () => page.evaluate("[...CSS.highlights.get('found') ?? []].map(String)");
+    await until(async () => (await marked() as string[]).length === 2, "the marks");
     assertEquals(await marked(), ["function add(a", "function add(a"]);
     await page.keyboard.press("Escape");
 

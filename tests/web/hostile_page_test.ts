@@ -13,6 +13,7 @@ import { join, toFileUrl } from "@std/path";
 import type { Frame, Page } from "playwright-core";
 import { Browser, chromiumPath } from "../support/browser.ts";
 import { rawHttp } from "../support/raw.ts";
+import { until } from "../support/scripted.ts";
 import { can_run_svc, type Daemon, Place } from "../support/svc.ts";
 
 const ignore = !can_run_svc || chromiumPath() === undefined;
@@ -32,6 +33,8 @@ interface Aim {
   read: string[];
   session_id: string;
   workdir: string;
+  /** How long what gives no sign is waited for. */
+  patience_ms: number;
 }
 
 interface Loot {
@@ -45,7 +48,7 @@ interface Loot {
 }
 
 /** Runs in the page: tries everything it can think of. Only what is in here is there. */
-async function attack({ host, read, session_id, workdir }: Aim): Promise<Loot> {
+async function attack({ host, read, session_id, workdir, patience_ms }: Aim): Promise<Loot> {
   // deno-lint-ignore no-explicit-any -- the page's globals, of which Deno has no types
   const { document, navigator, location } = globalThis as any;
   const base = `http://${host}`;
@@ -55,7 +58,7 @@ async function attack({ host, read, session_id, workdir }: Aim): Promise<Loot> {
     tries.push((async () => await work())().catch(() => {}));
   };
   const limited = <T>(promise: Promise<T>): Promise<T | undefined> =>
-    Promise.race([promise, new Promise<undefined>((resolve) => setTimeout(resolve, 3_000))]);
+    Promise.race([promise, new Promise<undefined>((resolve) => setTimeout(resolve, patience_ms))]);
 
   for (const path of read) {
     const url = `${base}${path}`;
@@ -333,6 +336,7 @@ Deno.test({
       read: READ,
       session_id,
       workdir,
+      patience_ms: 3_000,
     });
 
     const pages: [string, string, boolean][] = [
@@ -397,16 +401,19 @@ Deno.test({
     for (const frame of [page.mainFrame(), await boxedFrame(page)]) {
       came.length = 0;
       const host = `127.0.0.1:${server.addr.port}`;
-      const aim = { host, read: ["/v1/discover"], session_id: "sess_1", workdir: "/w" };
+      const whom = { host, session_id: "sess_1", workdir: "/w" };
+      const aim = { ...whom, read: ["/v1/discover"], patience_ms: 20_000 };
       const loot = await frame.evaluate(attack, aim);
       assertStringIncludes(loot.read["plain /v1/discover"], "secret");
       assertStringIncludes(loot.read["xhr /v1/discover"], "secret");
       assert(loot.loaded.includes("script /v1/discover"));
       assert(Object.values(loot.sockets).includes("open"));
+      const isForm = (it: string) => it.startsWith("POST /v1/rpc") && it.includes('","x":"=');
+      await until(() => came.some(isForm), "the form");
       const posted = came.filter((it) => it.startsWith("POST /v1/rpc"));
       // By fetch, beacon and form, which come through even where no answer may be read.
       assert(posted.length > 15, `${posted.length} requests came through`);
-      const form = posted.find((it) => it.includes('","x":"='));
+      const form = posted.find(isForm);
       assertEquals(JSON.parse(form!.slice("POST /v1/rpc ".length)).jsonrpc, "2.0");
     }
   },

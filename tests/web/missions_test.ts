@@ -73,8 +73,8 @@ Deno.test({
     assertEquals(new URL(page.url()).pathname, `/missions/${mission_id}`);
 
     const graph = page.getByRole("group", { name: "Task graph" });
-    assertEquals(await graph.getByRole("link").count(), 6 + 2);
     await graph.getByRole("link", { name: /^join Running after left, right$/ }).waitFor();
+    assertEquals(await graph.getByRole("link").count(), 6 + 2);
     // By keyboard to what tells more of a task.
     await graph.getByRole("link", { name: /^right/ }).focus();
     await page.keyboard.press("Enter");
@@ -115,6 +115,10 @@ Deno.test({
     await page.getByRole("group", { name: "Evidence for both" }).getByText("left right").waitFor();
     const { entries } = await call("mission.logs", { mission_id });
     await page.getByRole("log").getByText("delivered").waitFor();
+    await until(
+      async () => await page.locator(".log-event").count() === entries.length,
+      "all of the log",
+    );
     assertEquals(
       await page.locator(".log-event").allTextContents(),
       entries.map(({ event }: Any) => event),

@@ -18,7 +18,8 @@ Deno.test({
   ignore: no_browser,
   async fn() {
     await using it = await Scenario.begin([
-      { text: PIECES, pace_ms: 5 },
+      // It never ends by itself: it is the kill that ends it.
+      { text: PIECES, pace_ms: 5, hang_after: PIECES.length },
       { text: "after the restart" },
     ]);
     await using browser = await Browser.launch();
@@ -66,6 +67,16 @@ Deno.test({
     await it.daemon.kill();
     await page.getByText("Offline").waitFor();
     await app.accessible("offline");
+    // It goes on trying by itself: from now on too late to be what connects it.
+    await page.evaluate(`{
+      const soon = setTimeout;
+      globalThis.setTimeout = (call, ms, ...rest) => {
+        if (ms < 1_000 || ms > 5_000) return soon(call, ms, ...rest);
+        globalThis.put_off = true;
+        return soon(call, 1e9, ...rest);
+      };
+    }`);
+    await app.holds("globalThis.put_off", "one more try");
     it.daemon = await it.place.serve();
     await page.getByRole("button", { name: "Retry" }).click();
     await app.connected();

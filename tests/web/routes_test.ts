@@ -15,7 +15,7 @@ const { ROUTES }: { ROUTES: { path: string; nav?: { label: string } }[] } = awai
 );
 
 const HOSTILE = `${IMAGE}\n\n${BYPASSES.slice(0, 12).join("\n\n")}`;
-const OUTPUT = `echo '${IMAGE}'; sleep 2.5`;
+const OUTPUT = `echo '${IMAGE}'; sleep 4`;
 const PRICES = '[prices."local/model-1"]\ninput = 30\noutput = 150\n';
 
 /** Says something hostile; first it runs a command, or writes a file, where it was told to. */
@@ -170,7 +170,7 @@ Deno.test({
       const before = await Promise.all(opened.map(({ app, visit }) => steadyText(app.page, visit)));
       await it.daemon.kill();
       for (const { app } of opened) {
-        await app.page.getByText("Reconnecting…").waitFor({ state: "attached" });
+        await app.page.getByText(/Reconnecting…|Offline/).first().waitFor({ state: "attached" });
       }
       it.daemon = await it.place.serve();
       for (const [n, { route, visit, app }] of opened.entries()) {

@@ -1,7 +1,7 @@
 /** The search in a conversation: it marks what is drawn, and does that work when there is some. */
 import { assert, assertEquals } from "@std/assert";
 import { Browser } from "../support/browser.ts";
-import { Scenario } from "../support/scripted.ts";
+import { Scenario, until } from "../support/scripted.ts";
 import { AppPage, no_browser } from "../support/web.ts";
 
 const PARAGRAPHS = 120;
@@ -25,7 +25,7 @@ Deno.test({
     await box.fill("needle");
     await page.getByRole("status").filter({ hasText: String(PARAGRAPHS) }).waitFor();
     const marked = () => page.evaluate("CSS.highlights.get('found')?.size");
-    await page.waitForFunction("CSS.highlights.get('found')?.size > 0");
+    await app.holds("CSS.highlights.get('found')?.size > 0", "a mark");
 
     await log.evaluate((log) => {
       // deno-lint-ignore no-explicit-any -- the page's globals
@@ -49,7 +49,10 @@ Deno.test({
     );
     const { marked: times, changed } = await page.evaluate("counts") as Record<string, number>;
     assert(changed > 0 && times === changed, `marked ${times} times for ${changed} changes`);
-    assertEquals(await marked(), await log.getByText("needle").count());
+    await until(
+      async () => await marked() === await log.getByText("needle").count(),
+      "a mark for each that is drawn",
+    );
 
     // Asked for again, it has the focus again.
     await log.focus();

@@ -36,6 +36,7 @@ Deno.test({
     };
     await tabTo(/^New session$/);
     await press("Enter");
+    await page.getByRole("dialog").waitFor();
     await tabTo(/^Directory$/);
     await press("ControlOrMeta+a");
     await page.keyboard.type(workdir);
@@ -78,6 +79,7 @@ Deno.test({
 
     // The palette runs a verb without touching the mouse.
     await press("Control+k");
+    await app.focused("dialog input");
     await page.keyboard.type("session.pause");
     await page.getByRole("option", { name: /^session\.pause/ }).waitFor();
     await press("Enter");

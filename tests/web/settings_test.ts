@@ -62,7 +62,10 @@ Deno.test({
     await page.getByLabel("Default model").fill("nonsense");
     await page.getByRole("button", { name: "Save 2 changes" }).click();
     await page.getByText("Too small").waitFor();
-    await page.waitForFunction("document.activeElement.getAttribute('aria-invalid') === 'true'");
+    await app.holds(
+      "document.activeElement.getAttribute('aria-invalid') === 'true'",
+      "the focus at what is wrong",
+    );
     await app.accessible("a setting that will not do");
     await page.getByLabel("Kept in full for").fill("48");
     await page.getByRole("button", { name: "Save 2 changes" }).click();

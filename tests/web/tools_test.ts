@@ -1,7 +1,7 @@
 /** Tool servers in the web app: how they stand, tested, their tools tried; and that each verb tells the same. */
 import { assert, assertEquals } from "@std/assert";
 import { Browser } from "../support/browser.ts";
-import { Scenario } from "../support/scripted.ts";
+import { Scenario, until } from "../support/scripted.ts";
 import { httpEntry, policyOf, stdioEntry } from "../support/tool_servers.ts";
 import { startHttpToolServer } from "../support/tool_server_http.ts";
 import { AppPage, no_browser } from "../support/web.ts";
@@ -54,8 +54,10 @@ Deno.test({
     await page.getByRole("button", { name: "Tools of web" }).click();
     const { tools } = await rpc.call("mcp.list_tools", { server: "web" });
     await server("web").getByText(`${tools.length} tools`).waitFor();
+    const listed = server("web").locator(".server-tools strong");
+    await until(async () => await listed.count() === tools.length, "the list of tools");
     assertEquals(
-      await server("web").locator(".server-tools strong").allTextContents(),
+      await listed.allTextContents(),
       tools.map(({ tool }: { tool: string }) => tool),
     );
     await server("web").getByText("Schema", { exact: true }).first().click();

@@ -161,10 +161,10 @@ test("a cancelled search ends", PROJECT, async ({ fs }) => {
 });
 
 Deno.test("within passes results and errors through, and interrupts", () => {
-  assertEquals(within(1000, () => 7), 7);
+  assertEquals(within(60_000, () => 7), 7);
   let thrown: unknown;
   try {
-    within(1000, () => {
+    within(60_000, () => {
       throw new TypeError("mine");
     });
   } catch (error) {

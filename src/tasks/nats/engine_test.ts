@@ -1,5 +1,5 @@
 import { assert, assertEquals, assertRejects } from "@std/assert";
-import { delay } from "@std/async";
+import { deadline, delay } from "@std/async";
 import { join } from "@std/path";
 import { has_nats, NatsServer } from "../../../tests/support/nats.ts";
 import { SvcError } from "../../platform/errors.ts";
@@ -10,6 +10,7 @@ import { ExecutorRegistry } from "../executors/registry.ts";
 import { type Executor, RetryableError, type TaskLogEntry, type TaskRecord } from "../task.ts";
 import { type NatsEngineParts, NatsTaskEngine, openNatsEngine } from "./engine.ts";
 
+const PATIENCE_MS = 180_000;
 const quiet: Log = { debug() {}, info() {}, warn() {}, error() {} };
 
 /** A nats-server, and engines on it. */
@@ -61,14 +62,14 @@ class Bench implements AsyncDisposable {
   }
 }
 
-/** A test with a server of its own. */
+/** A test with a server of its own; one that waits for what never comes fails. */
 function test(name: string, fn: (bench: Bench) => Promise<void>): void {
   Deno.test({
     name,
     ignore: !has_nats,
     async fn() {
       await using bench = await Bench.start();
-      await fn(bench);
+      await deadline(fn(bench), PATIENCE_MS);
     },
   });
 }
@@ -270,7 +271,7 @@ test("a server that is away is told of within a bounded time, and used again whe
 async function until<T>(ask: () => Promise<T>, fits: (answer: T) => boolean): Promise<T> {
   for (let n = 0;; n++) {
     const answer = await ask();
-    if (fits(answer) || n === 400) return answer;
+    if (fits(answer) || n === 2_000) return answer;
     await delay(25);
   }
 }

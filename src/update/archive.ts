@@ -63,16 +63,25 @@ async function* tarEntries(archive: string): AsyncGenerator<Entry> {
     ReadableStream.from(chunksOf(archive)).pipeTo(unzip.writable, { signal }),
     unzip.readable.pipeTo(decoder.writable, { signal }),
   ]);
+  let open: ReadableStream<Uint8Array> | undefined;
   try {
     for await (const { header: { name, type = "file" }, body } of readable(decoder.readable)) {
+      open = body;
       yield { name, body: type === "file" ? body : undefined };
-      for await (const _ of readable(body)) {
-        // What was not taken is read to its end: the decoder stands still after one is cancelled.
-      }
+      // What was not taken is read to its end: the decoder stands still after one is cancelled.
+      await discard(body);
     }
   } finally {
     given_up.abort();
+    // The decoder's last write ends only when somebody takes what it gives.
+    if (open !== undefined) discard(open).catch(() => {});
     await piped;
+  }
+}
+
+async function discard(body: ReadableStream<Uint8Array>): Promise<void> {
+  for await (const _ of readable(body)) {
+    // Nobody wants it.
   }
 }
 

@@ -6,8 +6,8 @@ import type { Token } from "./tokens.ts";
 
 /** As long as a worker may take to come up with its grammars. */
 const START_DEADLINE_MS = 30_000;
-/** As long as it may take for one piece of code: milliseconds, unless the machine stalls. */
-const DEADLINE_MS = 5_000;
+/** As long as it may take for one piece of code; a few milliseconds are usual. */
+const DEADLINE_MS = 2_000;
 
 interface Question {
   code: string;

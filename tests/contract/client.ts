@@ -24,7 +24,7 @@ export class RpcFailure extends Error {
 }
 
 /** How long a client waits for what has to come. */
-const PATIENCE_MS = 20_000;
+const PATIENCE_MS = 60_000;
 /** As long as a stream may be silent: a test that waits for ever takes all others with it. */
 const EVENT_MS = 60_000;
 

@@ -266,7 +266,7 @@ export class TestClient implements AsyncDisposable {
   async wait(
     fits: (event: EventParams) => boolean,
     what = "an event",
-    timeout_ms = 20_000,
+    timeout_ms = 60_000,
   ): Promise<EventParams> {
     const seen = this.events.find(fits);
     if (seen) return seen;

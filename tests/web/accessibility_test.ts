@@ -93,6 +93,8 @@ Deno.test({
     await using it = await Scenario.begin([{ text, hang_after: 2 }]);
     await using browser = await Browser.launch();
     const app = await AppPage.open(browser, it.daemon, `/sessions/${it.session_id}`);
+    // What was said before a page was there is not announced.
+    await app.page.getByText("Nothing has been said yet").waitFor();
     await it.send("go");
     await app.page.getByRole("log").getByText("The first sentence.").waitFor();
     await app.accessibleEverywhere("a streaming turn");

@@ -99,7 +99,7 @@ export class Housekeeping {
     }
   }
 
-  /** Looks now and then for journals that have grown too old while nothing happened. */
+  /** Looks now and then for journals that have grown too old. */
   #scheduleRetention(after_ms: number): void {
     this.#retaining = setTimeout(async () => {
       for (const session of this.#parts.sessions()) await this.#retain(session);

@@ -119,9 +119,10 @@ export class Transcript {
         break;
       }
       case "session.tool_started": {
+        if (this.#step === undefined) break;
         const { call_id, tool, args, echo } = event.data;
         const call = { call_id, tool, args, echo };
-        this.#step?.calls.push(call);
+        this.#step.calls.push(call);
         this.#grow(callLength(call));
         break;
       }

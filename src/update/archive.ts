@@ -64,6 +64,10 @@ async function* tarEntries(archive: string): AsyncGenerator<Entry> {
     unzip.readable.pipeTo(decoder.writable, { signal }),
   ]);
   let open: ReadableStream<Uint8Array> | undefined;
+  const discardRest = async () => {
+    if (open !== undefined) await discard(open);
+    for await (const { body } of readable(decoder.readable)) await discard(body);
+  };
   try {
     for await (const { header: { name, type = "file" }, body } of readable(decoder.readable)) {
       open = body;
@@ -73,8 +77,8 @@ async function* tarEntries(archive: string): AsyncGenerator<Entry> {
     }
   } finally {
     given_up.abort();
-    // The decoder's last write ends only when somebody takes what it gives.
-    if (open !== undefined) discard(open).catch(() => {});
+    // The decoder's write under way ends only when somebody takes all that it gives.
+    discardRest().catch(() => {});
     await piped;
   }
 }

@@ -99,7 +99,11 @@ Deno.test({
       crypto.getRandomValues(bytes.subarray(at, at + 50_000));
     }
     const archive = join(dir.path, "some.tar.gz");
-    await writeArchive({ path: archive, files: [{ name: "svc", bytes, executable: true }], date });
+    const files = [{ name: "svc", bytes, executable: true }];
+    for (let n = 0; n < 40; n++) {
+      files.push({ name: `z${n}`, bytes: bytes.subarray(0, 40_000), executable: false });
+    }
+    await writeArchive({ path: archive, files, date });
     for (let room = 0; room < bytes.length; room += 50_000) {
       let left = room;
       const write = async (chunk: Uint8Array) => {

@@ -14,6 +14,7 @@
 import { dirname, fromFileUrl, join } from "@std/path";
 import { parseArgs } from "@std/cli/parse-args";
 import { emptyDir, walk } from "@std/fs";
+import { requireNoProcessCwd } from "./cwd_gate.ts";
 import { buildWeb, copyWeb } from "./web.ts";
 
 const root = dirname(dirname(fromFileUrl(import.meta.url)));
@@ -110,8 +111,13 @@ export interface Marks {
   manifest_url: string;
 }
 
-/** Bundles the program and the web app into dist/bundle. */
+/**
+ * Bundles the program and the web app into dist/bundle.
+ *
+ * @throws {Error} when a source uses the process working directory.
+ */
 export async function bundleProgram({ revision, public_keys, manifest_url }: Marks): Promise<void> {
+  await requireNoProcessCwd();
   await emptyDir(bundle);
   await bundled(bundle, PROGRAM, ["./sdk/*"]);
   for (const entries of SDKS) await bundled(join(bundle, "sdk"), entries);

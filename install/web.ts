@@ -9,7 +9,13 @@
 import { brotliCompressSync, constants, gzipSync } from "node:zlib";
 import { dirname, fromFileUrl, join } from "@std/path";
 import { parseArgs } from "@std/cli/parse-args";
-import { type Asset, type Coding, CODINGS, type Manifest } from "../src/doors/app.ts";
+import {
+  type Asset,
+  type Coding,
+  CODINGS,
+  CONTENT_SECURITY_POLICY,
+  type Manifest,
+} from "../src/doors/app.ts";
 
 const root = dirname(dirname(fromFileUrl(import.meta.url)));
 const web = join(root, "web");
@@ -21,6 +27,7 @@ const MANIFEST = join(WEB_DIST, "manifest.json");
 /** What the build is made from. */
 const SOURCES = ["web/src", "web/styles", "web/index.html", "web/deno.json", "deno.json"]
   .concat("install/web.ts", "src/doors/app.ts", "src/session/state.ts", "src/session/events.ts")
+  .concat("src/session/question.ts", "src/platform/visible.ts")
   .map((path) => join(root, path));
 
 const TYPES: Record<string, string> = {
@@ -158,6 +165,8 @@ export async function buildWeb(): Promise<void> {
       await Deno.readTextFile(join(web, "icon.svg")),
     );
     const html = (await Deno.readTextFile(join(web, "index.html")))
+      // Browsers refuse this directive in a meta element; the header has it.
+      .replace("%csp%", CONTENT_SECURITY_POLICY.replace(/; frame-ancestors [^;]*/, ""))
       .replace("%boot%", boot)
       .replace("%app%", app)
       .replace("%styles%", styles)

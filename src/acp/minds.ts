@@ -3,13 +3,14 @@
  * commands; what it asks for goes through the tools of every session. The session's journal is its
  * memory: an agent that was ended is told anew what was said.
  */
-import type { TurnParts } from "../agent/loop.ts";
+import { criticised, type TurnParts } from "../agent/loop.ts";
 import type { Message } from "../agent/models/model.ts";
 import { programArgv, type Sandbox, type SandboxScope } from "../agent/sandbox.ts";
 import type { Tool, ToolOutcome, ToolScope } from "../agent/tools.ts";
 import { spentBudget } from "../agent/budget.ts";
 import { StdioTransport } from "../mcp/external_stdio.ts";
 import type { Log } from "../platform/log.ts";
+import { SvcError } from "../platform/errors.ts";
 import type { Env } from "../platform/paths.ts";
 import type { Session, Turn, TurnEnd } from "../session/session.ts";
 import { type AcpEntry, acpEntry, acpName } from "./entry.ts";
@@ -42,6 +43,8 @@ interface Hosted {
   mind: Mind;
   model: string;
   idle?: ReturnType<typeof setTimeout>;
+  /** Whether it cannot write in the session's directory itself. */
+  read_only: boolean;
   /** What it has told that it cost, in USD. */
   usd: number;
 }
@@ -65,7 +68,8 @@ export class Minds {
       const spent = spentBudget(session.state, this.#options.budget_usd());
       if (spent !== undefined) return { stop_reason: "budget", error: spent };
       const end = await this.#prompt(session, turn);
-      if (end.stop_reason !== "ok" || !session.fresh) return end;
+      if (end.stop_reason !== "ok") return end;
+      if (!session.fresh) return await criticised(session, this.#options);
     }
   }
 
@@ -99,8 +103,9 @@ export class Minds {
 
   /** @param fresh whether the agent knows nothing of the conversation yet. */
   async #ask(hosted: Hosted, fresh: boolean, session: Session, turn: Turn): Promise<TurnEnd> {
+    const transcript = await session.transcript();
     const seen_seq = session.published_seq;
-    const messages = (await session.transcript()).messages();
+    const messages = transcript.messages();
     session.takeFresh();
     const text = promptOf(messages, fresh);
     const { tools, readText, new_call_id } = this.#options;
@@ -126,25 +131,39 @@ export class Minds {
   async #hostedFor(session: Session): Promise<{ hosted: Hosted; fresh: boolean }> {
     const { model } = session.state;
     const known = this.#hosted.get(session.id);
-    if (known !== undefined && !known.mind.gone && known.model === model) {
+    const read_only = session.state.approval !== "auto";
+    const fits = known?.model === model && known.read_only === read_only;
+    if (known !== undefined && !known.mind.gone && fits) {
       clearTimeout(known.idle);
       return { hosted: known, fresh: false };
     }
     await this.sessionEnded(session.id);
-    const hosted: Hosted = { mind: await this.#open(session), model, usd: 0 };
+    const mind = await this.#open(session, read_only);
+    const hosted: Hosted = { mind, model, read_only, usd: 0 };
     this.#hosted.set(session.id, hosted);
     return { hosted, fresh: true };
   }
 
-  async #open({ id, state: { workdir, model } }: Session): Promise<Mind> {
-    const { entries, env, log, version, sandbox, scope } = this.#options;
+  /** @param read_only what it writes goes through the session's tools, and is asked about. */
+  async #open({ id, state }: Session, read_only: boolean): Promise<Mind> {
+    const { workdir, model, approval } = state;
+    const { entries, env, log, version, scope } = this.#options;
+    const sandbox = await this.#options.sandbox();
+    if (read_only && sandbox.kind === "none") {
+      throw new SvcError(
+        "permission_denied",
+        `${model} cannot be held to approval ${approval}: ${sandbox.note ?? "there is no sandbox"}`,
+        { hint: "install bubblewrap, or start the session with approval auto" },
+      );
+    }
     const { command, args, env: names, network } = acpEntry(acpName(model)!, entries());
     const values = names.flatMap((name) => {
       const value = env(name);
       return value === undefined ? [] : [[name, value]];
     });
-    const spawned = programArgv(await sandbox(), [command, ...args], {
+    const spawned = programArgv(sandbox, [command, ...args], {
       ...scope(workdir),
+      read_only,
       network,
       env: Object.fromEntries(values),
     });
@@ -152,6 +171,7 @@ export class Minds {
       command: spawned.cmd,
       args: spawned.args,
       env: spawned.env,
+      started: spawned.started,
       cwd: workdir,
       max_bytes: MESSAGE_MAX,
       onStderr: (line) => log.debug("an agent says", { session_id: id, line }),

@@ -4,13 +4,15 @@ import type {
   RequestPermissionRequest,
   RequestPermissionResponse,
 } from "@agentclientprotocol/sdk";
-import { type Call, diffOf, fileOf } from "./updates.ts";
+import { readUntrusted } from "../platform/untrusted_files.ts";
+import { exactLine } from "../platform/visible.ts";
+import { alwaysText, type Question, questionText } from "../session/question.ts";
+import { type Call, diffOf, fenced, fileOf, textContent } from "./updates.ts";
 
 /** An approval that waits, as far as the editor is told of it. */
-export interface AskedApproval {
+export interface AskedApproval extends Question {
   approval_id: string;
   call_id: string;
-  reason: string;
 }
 
 const OPTIONS: PermissionOption[] = [
@@ -27,21 +29,24 @@ const DIFF_MAX = 1024 * 1024;
  * @param call what it is about, where that is a call of a tool; what stands in the file that it
  * writes is kept in it.
  */
-export async function question(
+export function question(
   sessionId: string,
-  { call_id, reason }: AskedApproval,
+  asked: AskedApproval,
   call: Call | undefined,
-): Promise<RequestPermissionRequest> {
-  if (call?.tool === "write_file") call.before = await textOf(fileOf(call)!);
+): RequestPermissionRequest {
+  if (call?.tool === "write_file") call.before = textOf(call.workdir, fileOf(call)!);
   return {
     sessionId,
     toolCall: {
-      toolCallId: call_id,
-      title: reason,
+      toolCallId: asked.call_id,
+      title: exactLine(asked.reason),
       status: "pending",
-      content: call && diffOf(call),
+      // A diff is drawn by the editor as it likes; the text beside it hides nothing.
+      content: [...call ? diffOf(call) : [], textContent(fenced(questionText(asked)))],
     },
-    options: OPTIONS,
+    options: OPTIONS.map((it) =>
+      it.optionId === "allow_always" ? { ...it, name: `${it.name}: ${alwaysText(asked)}` } : it
+    ),
   };
 }
 
@@ -51,10 +56,9 @@ export function decisionOf({ outcome }: RequestPermissionResponse): string {
 }
 
 /** What stands in a file; undefined where there is none, or none that is small text. */
-async function textOf(path: string): Promise<string | undefined> {
+function textOf(workdir: string, path: string): string | undefined {
   try {
-    const { size, isFile } = await Deno.stat(path);
-    return isFile && size <= DIFF_MAX ? await Deno.readTextFile(path) : undefined;
+    return readUntrusted(workdir, (files) => files.text(path, DIFF_MAX));
   } catch {
     return undefined;
   }

@@ -120,12 +120,10 @@ export class AgentRequests {
   /** Puts the question of an agent, about something that it does itself, to the person. */
   async permission(asked: RequestPermissionRequest): Promise<RequestPermissionResponse> {
     const decision = await this.#decide(asked);
-    const kinds: Record<Decision, PermissionOptionKind[]> = {
-      allow: ["allow_once", "allow_always"],
-      allow_always: ["allow_always", "allow_once"],
-      deny: ["reject_once", "reject_always"],
-    };
-    const option = firstOf(asked.options, kinds[decision]);
+    // What is always allowed is kept here, by what it does; an agent may keep it by a title.
+    const allowed: PermissionOptionKind[] = ["allow_once", "allow_always"];
+    const denied: PermissionOptionKind[] = ["reject_once", "reject_always"];
+    const option = firstOf(asked.options, decision === "deny" ? denied : allowed);
     if (option === undefined) return { outcome: { outcome: "cancelled" } };
     return { outcome: { outcome: "selected", optionId: option.optionId } };
   }
@@ -134,13 +132,16 @@ export class AgentRequests {
     const { context: { session, turn }, new_call_id } = this.#parts;
     const { approval } = session.state;
     if (approval === "auto") return "allow";
-    const { kind = "other", title, rawInput } = toolCall;
-    if (approval === "read_only") return READING.has(kind ?? "other") ? "allow" : "deny";
+    const { title, rawInput: input, content, locations } = toolCall;
+    const kind = toolCall.kind ?? "other";
+    if (approval === "read_only") return READING.has(kind) ? "allow" : "deny";
     const tool = `agent_${kind}`;
     const reason = title ?? tool;
-    const rule = `${tool} ${reason}`;
-    const args = rawInput ?? {};
+    const args = JSON.parse(JSON.stringify({ input, content, locations }));
     const call_id = new_call_id();
+    // Without its input, what a call does is not known: the next one is asked about again.
+    const does = input === undefined ? `once, as ${call_id}` : JSON.stringify([reason, args]);
+    const rule = `${session.state.model} ${kind}: ${does}`;
     return await session.approvals.ask({ call_id, tool, args, reason, rule }, {
       signal: turn.soft,
     });

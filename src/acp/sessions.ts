@@ -10,6 +10,8 @@ import {
 import type { Message } from "../agent/models/model.ts";
 import type { EventParams, RpcClient } from "../client/rpc.ts";
 import { messageOf } from "../platform/errors.ts";
+import { visibleLine } from "../platform/visible.ts";
+import { shownDigest } from "../session/question.ts";
 import { DaemonLink } from "./link.ts";
 import { type AskedApproval, decisionOf, question } from "./permission.ts";
 import {
@@ -34,6 +36,8 @@ export interface SessionsOptions {
 
 /** Updates that may wait for an editor that does not read. */
 const WAITING_MAX = 20_000;
+/** Characters of what was said that a piece of text may belong to. */
+const CONTEXT = 64;
 
 /** A session that the editor has open. */
 interface Open {
@@ -46,6 +50,8 @@ interface Open {
   asked_seq: number;
   /** `client_message_id` of what the editor itself has sent. */
   own: Set<string>;
+  /** The end of what the agent has said. */
+  said: string;
 }
 
 interface Where {
@@ -118,7 +124,7 @@ export class Sessions {
         .map(({ id, workdir, title, last_event_at }: Record<string, string>) => ({
           sessionId: id,
           cwd: workdir,
-          title,
+          title: visibleLine(title),
           updatedAt: last_event_at,
         })),
     };
@@ -215,8 +221,10 @@ export class Sessions {
   #take({ session_id, type, seq, data }: EventParams): void {
     const open = this.#open.get(session_id);
     if (open === undefined) return;
-    if (type === "session.delta") this.#tell(session_id, said("agent", data.text));
-    else if (type === "user.message") {
+    if (type === "session.delta") {
+      this.#tell(session_id, said("agent", data.text, open.said));
+      open.said = (open.said + data.text).slice(-CONTEXT);
+    } else if (type === "user.message") {
       if (open.own.delete(data.client_message_id)) return;
       this.#tell(session_id, said("user", data.text));
     } else if (type === "session.tool_started") {
@@ -245,11 +253,12 @@ export class Sessions {
     try {
       const answer = await this.#client.request(
         methods.client.session.requestPermission,
-        await question(session_id, asked, open.calls.get(asked.call_id)),
+        question(session_id, asked, open.calls.get(asked.call_id)),
         { cancellationSignal: controller.signal, stopWaitingOnCancel: true },
       );
       const decision = decisionOf(answer);
-      await this.#link.call("session.approve", { session_id, approval_id, decision });
+      const shown = await shownDigest(asked);
+      await this.#link.call("session.approve", { session_id, approval_id, decision, shown });
     } catch (error) {
       // Someone else has decided, or the turn is cancelled: there is nothing left to ask.
       if (!controller.signal.aborted) this.#options.notice(String(error));
@@ -287,6 +296,7 @@ function newlyOpen(workdir: string, before?: Open): Open {
     asked: new Map(),
     asked_seq: 0,
     own: before?.own ?? new Set(),
+    said: "",
   };
 }
 

@@ -8,6 +8,7 @@ import type {
 } from "@agentclientprotocol/sdk";
 import { fromFileUrl, join } from "@std/path";
 import type { Message } from "../agent/models/model.ts";
+import { visible, visibleLine } from "../platform/visible.ts";
 import { callLine } from "../tui/call_line.ts";
 
 const KINDS: Readonly<Record<string, ToolKind>> = {
@@ -44,9 +45,10 @@ export function stopReason(stop_reason: string): StopReason | undefined {
   return reasons[stop_reason];
 }
 
-/** What a person said, or an agent. */
-export function said(role: "user" | "agent", text: string): SessionUpdate {
-  return { sessionUpdate: `${role}_message_chunk`, content: { type: "text", text } };
+/** What a person said, or an agent. @param before what it goes on with. */
+export function said(role: "user" | "agent", text: string, before?: string): SessionUpdate {
+  const shown = visible(text, { before });
+  return { sessionUpdate: `${role}_message_chunk`, content: { type: "text", text: shown } };
 }
 
 /** A call that begins. */
@@ -54,7 +56,7 @@ export function callStarted(call: Call): SessionUpdate {
   return {
     sessionUpdate: "tool_call",
     toolCallId: call.call_id,
-    title: callLine(call.tool, call.args),
+    title: visibleLine(callLine(call.tool, call.args)),
     kind: KINDS[call.tool] ?? "other",
     status: "in_progress",
     content: diffOf(call),
@@ -70,7 +72,7 @@ export function callEnded(call: Call, ok: boolean, output: string): SessionUpdat
     sessionUpdate: "tool_call_update",
     toolCallId: call.call_id,
     status: ok ? "completed" : "failed",
-    content: diff.length > 0 ? diff : [textContent(fenced(output))],
+    content: diff.length > 0 ? diff : [textContent(fenced(visible(output)))],
     rawOutput: output,
   };
 }
@@ -100,12 +102,13 @@ function locationsOf(call: Call): { path: string }[] {
   return path === undefined ? [] : [{ path }];
 }
 
-function textContent(text: string): ToolCallContent {
+/** Text beside a call. */
+export function textContent(text: string): ToolCallContent {
   return { type: "content", content: { type: "text", text } };
 }
 
 /** Output as a block of Markdown, whatever backticks are in it. */
-function fenced(output: string): string {
+export function fenced(output: string): string {
   const longest = Math.max(2, ...[...output.matchAll(/`+/g)].map(([run]) => run.length));
   const fence = "`".repeat(longest + 1);
   return `${fence}\n${output}\n${fence}`;

@@ -63,8 +63,9 @@ async function perform(
     const names = tools.map((it) => it.spec.name).join(", ");
     return { ok: false, output: `there is no tool ${call.tool}; the tools are ${names}` };
   }
-  const { args, problem } = tool.parse(call.args);
+  const { args: parsed, problem } = tool.parse(call.args);
   if (problem !== undefined) return { ok: false, output: `invalid arguments:\n${problem}` };
+  const args = await tool.prepare(parsed, session.state.workdir);
   const refusal = await approve(tool, args, call.call_id, session, turn);
   if (refusal !== undefined) return { ok: false, output: refusal };
   const lane = watchLane(session, turn, parts.new_lane_id, {
@@ -95,8 +96,16 @@ async function approve(
   session: Session,
   turn: Turn,
 ): Promise<string | undefined> {
-  const { approval } = session.state;
-  if (tool.access === "read" || approval === "auto") return undefined;
+  const { approval, trust, workdir } = session.state;
+  if (tool.access === "read") return undefined;
+  const risk = tool.risk?.(args, workdir);
+  if (approval === "auto") {
+    if (trust === "untrusted" && risk !== undefined) {
+      return `refused: work for others does not ${tool.describe(args)}: ${risk}`;
+    }
+    // What work for others may not remember is refused by the memory, and nobody waits.
+    if (trust === "untrusted" || !tool.asks_in_auto(args)) return undefined;
+  }
   if (approval === "read_only") {
     return `refused: this session is read_only and ${tool.spec.name} does more than read`;
   }
@@ -105,8 +114,9 @@ async function approve(
     call_id,
     tool: tool.spec.name,
     args,
-    reason: tool.describe(args),
-    rule: tool.rule(args),
+    reason: risk === undefined ? tool.describe(args) : `${tool.describe(args)} (${risk})`,
+    // What always allows the others does not allow this one.
+    rule: risk === undefined ? tool.rule(args) : `${tool.rule(args)} ${JSON.stringify(args)}`,
   }, { signal: turn.soft });
   return decision === "deny" ? "denied: the person did not allow this call" : undefined;
 }

@@ -39,6 +39,8 @@ export async function runCommand(options: CommandOptions): Promise<CommandResult
   const kept = new BoundedOutput();
   const live = onOutput && new LiveOutput(onOutput);
   try {
+    signal.throwIfAborted();
+    await sandbox.starts.next();
     const end = await runMerged({
       argv: sandbox.argv(command, scope),
       cwd: scope.workdir,

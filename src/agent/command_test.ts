@@ -118,6 +118,14 @@ each("a command may clean up on SIGTERM", async ({ run }) => {
   assertEquals([result.timed_out, result.output], [true, "ready\ncleaned up\n"]);
 });
 
+each("a stopped command gets seconds to clean up", async ({ run, workdir }) => {
+  const stop = new AbortController();
+  const command = "trap 'sleep 2; echo done >cleaned; exit 0' TERM; echo ready; sleep 60 & wait";
+  const onOutput = () => stop.abort(new Error("stop"));
+  await assertRejects(() => run(command, { signal: stop.signal, onOutput }), Error, "stop");
+  assertEquals(await Deno.readTextFile(`${workdir}/cleaned`), "done\n");
+});
+
 each("an aborted command rejects with the reason once it is dead", async ({ run }) => {
   const marker = `6${Deno.pid}3`;
   const stop = new AbortController();
@@ -252,3 +260,22 @@ async function assertGone(marker: string): Promise<void> {
     await new Promise((resolve) => setTimeout(resolve, 10));
   }
 }
+
+each("commands that start at once leave others their turn between them", async (here) => {
+  const { kind, workdir } = here;
+  const sandbox = sandboxes[kind]!;
+  let passes = 0;
+  const others = setInterval(() => passes++);
+  const started_in: number[] = [];
+  const watched: Sandbox = {
+    ...sandbox,
+    argv(command, scope) {
+      started_in.push(passes);
+      return sandbox.argv(command, scope);
+    },
+  };
+  const scope = { workdir, hidden: [], network: false };
+  await Promise.all(Array.from({ length: 8 }, () => here.run("true", { sandbox: watched, scope })));
+  clearInterval(others);
+  assertEquals(new Set(started_in).size, 8);
+});

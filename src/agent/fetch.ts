@@ -1,6 +1,7 @@
 /** Fetches a web page for the model: bounded in size and time, and never from the daemon itself. */
 
 import { lookup } from "node:dns/promises";
+import { isMetadataHost, METADATA_REFUSED } from "../platform/address.ts";
 import type { Egress } from "../platform/egress.ts";
 import {
   type Body,
@@ -73,7 +74,7 @@ export async function fetchUrl(options: FetchOptions): Promise<FetchResult> {
     const { response, url } = await follow({
       url: options.url,
       signal: stop.signal,
-      check: (url) => check(url, options.own_port),
+      check: (url) => check(url, options),
       egress: options.egress,
     });
     return await describe(response, url, options.max_bytes ?? MAX_BYTES, stop.signal);
@@ -89,28 +90,45 @@ export async function fetchUrl(options: FetchOptions): Promise<FetchResult> {
   }
 }
 
-/** Refuses the daemon's own address. */
-async function check(url: URL, own_port: number | undefined): Promise<void> {
-  if (portOf(url) === own_port && await leadsToLoopback(url.hostname)) {
-    throw new Refusal("that is this program's own address");
+/**
+ * Refuses the daemon's own address, and those at which a cloud hands out credentials. A way out looks
+ * at what it connects to itself, so a name need not be resolved for it.
+ */
+async function check(
+  url: URL,
+  { own_port, egress }: Pick<FetchOptions, "own_port" | "egress">,
+): Promise<void> {
+  const host = url.hostname.replace(/^\[|\]$/g, "").replace(/\.$/, "");
+  const is_own_port = portOf(url) === own_port;
+  if (isMetadataHost(host)) throw new Refusal(`${host} ${METADATA_REFUSED}`);
+  if (is_own_port && isLocalName(host)) throw new Refusal(OWN_ADDRESS);
+  const is_address = host.includes(":") || /^[\d.]+$/.test(host);
+  if (is_address || (egress !== undefined && !is_own_port)) return;
+  const found = await resolved(host);
+  if (is_own_port && (found === "late" || found.some(isLoopback))) throw new Refusal(OWN_ADDRESS);
+  if (found !== "late" && found.some(isMetadataHost)) {
+    throw new Refusal(`${host} ${METADATA_REFUSED}`);
   }
 }
 
+const OWN_ADDRESS = "that is this program's own address";
+
+function isLocalName(host: string): boolean {
+  return host === "localhost" || host.endsWith(".localhost") || isLoopback(host);
+}
+
 /**
- * Whether the host is this machine, by name or as the system resolves it. A name that resolves
- * otherwise a moment later still meets the daemon's own check of the Host header.
+ * The addresses of a name as the system resolves it. One that resolves otherwise a moment later still
+ * meets the daemon's own check of the Host header.
  */
-async function leadsToLoopback(hostname: string): Promise<boolean> {
-  const host = hostname.replace(/^\[|\]$/g, "").replace(/\.$/, "");
-  if (host === "localhost" || host.endsWith(".localhost") || isLoopback(host)) return true;
-  if (host.includes(":") || /^[\d.]+$/.test(host)) return false;
+async function resolved(host: string): Promise<string[] | "late"> {
   const late = Promise.withResolvers<"late">();
   const timer = setTimeout(() => late.resolve("late"), LOOKUP_MS);
   try {
     const found = await Promise.race([lookup(host, { all: true }), late.promise]);
-    return found === "late" || found.some(({ address }) => isLoopback(address));
+    return found === "late" ? found : found.map(({ address }) => address);
   } catch {
-    return false;
+    return [];
   } finally {
     clearTimeout(timer);
   }

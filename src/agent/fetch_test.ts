@@ -274,3 +274,42 @@ Deno.test({ name: "a server that is not there is said to be so", ignore }, async
   assertEquals(ok, false);
   assertMatch(output, /Connection refused/);
 });
+
+const METADATA = [
+  "http://169.254.169.254/latest/meta-data/",
+  "http://0xa9fea9fe/",
+  "http://2852039166/",
+  "http://169.254.170.2/v2/credentials",
+  "http://[::ffff:169.254.169.254]/",
+  "http://[64:ff9b::a9fe:a9fe]/",
+  "http://[fe80::a9fe:a9fe]/",
+  "http://[fd00:ec2::254]/latest/",
+  "http://[fd20:ce::254]/",
+  "http://100.100.100.200/latest/",
+  "http://168.63.129.16/",
+  "http://192.0.0.192/",
+  "http://metadata.google.internal/computeMetadata/v1/",
+  "http://metadata.google.internal./",
+  "http://METADATA/",
+];
+
+served(
+  "no address at which a cloud hands out credentials is asked, nor by a redirect",
+  (_, { searchParams }) => {
+    const to = searchParams.get("to");
+    return to === null ? typed("reached", "text/plain") : Response.redirect(to, 302);
+  },
+  async ({ get, origin }) => {
+    const { signal } = new AbortController();
+    for (const url of METADATA) {
+      const { ok, output } = await fetchUrl({ url, signal });
+      assertEquals(ok, false);
+      assertStringIncludes(output, "credentials", url);
+      const led = await get(`/?to=${encodeURIComponent(url)}`);
+      assertStringIncludes(led.output, "redirected to");
+      assertStringIncludes(led.output, "credentials", url);
+    }
+    // A private address is, for the operator's own sessions: this very server.
+    assertStringIncludes((await get(`/?to=${encodeURIComponent(origin)}`)).output, "reached");
+  },
+);

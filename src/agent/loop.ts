@@ -1,7 +1,7 @@
 /** One turn: the model is asked, its tools run, it is asked again, until it has nothing to call. */
 import pRetry from "p-retry";
 import { delay } from "@std/async";
-import { MAIN_LANE, MODEL_RETRY } from "../session/events.ts";
+import { MAIN_LANE, MODEL_RETRY, MODEL_SKIPPED } from "../session/events.ts";
 import type { Session, Turn, TurnEnd } from "../session/session.ts";
 import { type Model, ModelError, type ToolCall, type Usage } from "./models/model.ts";
 import { spentBudget } from "./budget.ts";
@@ -15,6 +15,8 @@ export interface TurnParts extends CallParts {
   recall(session: Session, turn: Turn): Promise<void>;
   /** Budget of a session that has none of its own, in USD. */
   budget_usd(): number | undefined;
+  /** Whether the critic reads what a trusted session is about to say, too. */
+  critic(): boolean;
 }
 
 export interface LoopParts extends TurnParts {
@@ -63,15 +65,23 @@ export function turnRunner(parts: LoopParts): (session: Session, turn: Turn) => 
       const current = { parts, model, tools, session, turn };
       const calls = await askModel(current);
       if (calls.length > 0) await runCalls(current, calls);
-      else if (!session.fresh) return await criticised(session);
+      else if (!session.fresh) return await criticised(session, parts);
     }
     return { stop_reason: "budget", error: `the limit of ${max_steps} steps a turn is reached` };
   };
 }
 
-/** What an untrusted session says is for someone else than the person: the critic reads it first. */
-async function criticised({ state }: Session): Promise<TurnEnd> {
-  if (state.trust === "trusted") return { stop_reason: "ok" };
+/**
+ * Has the critic read what a turn said. What an untrusted session says is for someone else than the
+ * person, so it always does; a person's own sessions it reads where that is asked for.
+ *
+ * @returns how the turn ends.
+ */
+export async function criticised(
+  { state }: Session,
+  { critic }: Pick<TurnParts, "critic">,
+): Promise<TurnEnd> {
+  if (state.trust === "trusted" && !critic()) return { stop_reason: "ok" };
   const { criticise } = await import("./critic.ts");
   const finding = criticise(state.turn?.text ?? "");
   if (finding === undefined) return { stop_reason: "ok" };
@@ -97,7 +107,13 @@ async function askModel({ parts, model, tools, session, turn }: Step): Promise<T
         session.emitText(turn.turn_id, separator + part.text);
         separator = "";
       } else if (part.type === "call") calls.push(part.call);
-      else return { calls, usage: part.usage };
+      else if (part.type === "skipped") {
+        await session.emit("lane.note", {
+          lane_id: MAIN_LANE,
+          text: part.reason,
+          reason_code: MODEL_SKIPPED,
+        });
+      } else return { calls, usage: part.usage };
     }
     throw new ModelError("the model's answer ended early", { retryable: true });
   };
@@ -132,13 +148,15 @@ async function noteRetry(
   backoff_ms: number,
 ): Promise<boolean> {
   if (!(error instanceof ModelError) || !error.retryable) return false;
+  const attempts = Math.min(error.attempts ?? Infinity, RETRIES + 1);
+  if (attempt >= attempts) return false;
   const asked_ms = error.retry_after_ms ?? 0;
   if (asked_ms > RETRY_AFTER_MAX_MS) return false;
   const wait_ms = Math.max(backoff_ms, asked_ms);
   await session.emit("lane.note", {
     lane_id: MAIN_LANE,
     text: `${error.message}; trying again in ${(wait_ms / 1000).toFixed(1)} s ` +
-      `(attempt ${attempt + 1} of ${RETRIES + 1})`,
+      `(attempt ${attempt + 1} of ${attempts})`,
     reason_code: MODEL_RETRY,
   });
   await delay(wait_ms - backoff_ms, { signal: turn.signal });

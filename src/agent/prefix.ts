@@ -21,6 +21,35 @@ export interface CacheMeasure {
   hit_rate: number;
 }
 
+/** Share of the workers' input that comes from the cache where it works as it should. */
+export const HIT_RATE_MIN = 0.8;
+
+/**
+ * Has a provider put the shared prefix into its cache, with one short call.
+ *
+ * @throws {ModelError} when the call fails.
+ */
+export function warmPrefix(
+  model: Model,
+  tools: readonly ToolSpec[],
+  signal: AbortSignal,
+): Promise<Usage> {
+  return ask(model, tools, signal, "Answer with the word ready.");
+}
+
+async function ask(
+  model: Model,
+  tools: readonly ToolSpec[],
+  signal: AbortSignal,
+  text: string,
+): Promise<Usage> {
+  const messages = [{ role: "user" as const, text }];
+  for await (const part of model.stream({ system: SYSTEM_PROMPT, messages, tools, signal })) {
+    if (part.type === "finish") return part.usage;
+  }
+  throw new Error("the answer had no end");
+}
+
 /**
  * Warms the shared prefix with one call, then has several workers use it at once.
  *
@@ -33,16 +62,12 @@ export async function measureCache(
   count: number,
   signal: AbortSignal,
 ): Promise<CacheMeasure> {
-  const ask = async (text: string): Promise<Usage> => {
-    const messages = [{ role: "user" as const, text }];
-    for await (const part of model.stream({ system: SYSTEM_PROMPT, messages, tools, signal })) {
-      if (part.type === "finish") return part.usage;
-    }
-    throw new Error("the answer had no end");
-  };
-  const warm = await ask("Answer with the word ready.");
+  const warm = await warmPrefix(model, tools, signal);
   const workers = await Promise.all(
-    Array.from({ length: count }, (_, n) => ask(`Answer with the number ${n + 1}.`)),
+    Array.from(
+      { length: count },
+      (_, n) => ask(model, tools, signal, `Answer with the number ${n + 1}.`),
+    ),
   );
   const sum = (field: "tokens_cached" | "tokens_in") =>
     workers.reduce((total, usage) => total + usage[field], 0);

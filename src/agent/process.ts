@@ -1,14 +1,17 @@
 /** Runs one program, and ends it with all that it started. */
+import { requireDescriptors } from "../platform/descriptors.ts";
 import { messageOf } from "../platform/errors.ts";
 import { Pipe } from "../platform/pipe.ts";
 import {
+  askTree,
   type Descendants,
   descendantsOf,
   groupTree,
+  guardedShell,
   killTree,
-  signalGroup,
 } from "../platform/process_tree.ts";
 import type { Sandbox, SandboxArgv } from "./sandbox.ts";
+import { spawnArgv } from "./spawn.ts";
 
 /** What {@linkcode runProcess} runs. */
 export interface ProcessOptions {
@@ -25,6 +28,10 @@ export interface ProcessOptions {
   onStderr?(chunk: Uint8Array): void;
   /** Whether what it started may go on when it ends by itself: a deployment's server. */
   may_leave?: boolean;
+  /** Whether it goes on when this process dies: what cut off would leave something half done. */
+  lasting?: boolean;
+  /** Whether its standard error goes to its standard output. */
+  merged?: boolean;
 }
 
 /** How a program ended. */
@@ -37,8 +44,8 @@ export interface ProcessEnd {
   duration_ms: number;
 }
 
-/** What a program gets to clean up between SIGTERM and SIGKILL: within a second all is gone. */
-const TERM_GRACE_MS = 800;
+/** What a program gets to clean up between SIGTERM and SIGKILL. */
+export const TERM_GRACE_MS = 5_000;
 /** How long output is waited for after the program is gone: a leftover child may hold the pipe. */
 const OUTPUT_GRACE_MS = 200;
 /** How long finding a program's processes may take, on a machine that is busy. */
@@ -48,9 +55,10 @@ const KILL_GRACE_MS = 100;
 
 /**
  * Runs a program to its end, its timeout or its abort, whichever comes first. Nothing that it
- * started in its process group outlives the call, unless it may; under bubblewrap nothing at all
- * does, and aborted or out of time nothing whose parents still lived.
+ * started in its process group outlives the call or this process, unless it may; under bubblewrap
+ * nothing at all does, and aborted or out of time nothing whose parents still lived.
  *
+ * @throws {SvcError} unavailable when there are too few file descriptors
  * @throws {Error} when it cannot be started, for instance because `cwd` is gone
  * @throws the signal's reason when it was aborted, once the processes are dead
  */
@@ -71,12 +79,13 @@ export async function runProcess(options: ProcessOptions): Promise<ProcessEnd> {
     } else {
       // What has left the group is found as long as its parents live; a jail has no way out.
       if (!jailed) outside = await within(descendantsOf(child.pid).catch(none), LOOKUP_MS) ?? [];
+      const levels = isGuarded(options) ? 2 : 1;
       // The time to clean up begins when the command has been told.
-      if (jailed) await within(signalInside(child.pid, "TERM").catch(() => {}), LOOKUP_MS);
-      else signalGroup(child.pid, "SIGTERM");
+      if (jailed) await within(signalInside(child.pid, "TERM", levels).catch(() => {}), LOOKUP_MS);
+      else await within(askTree(child.pid, outside).catch(() => {}), LOOKUP_MS);
       const stopped = await within(Promise.all([child.status, drained]), TERM_GRACE_MS);
       if (stopped === undefined && jailed) {
-        await within(signalInside(child.pid, "KILL").catch(() => {}), LOOKUP_MS);
+        await within(signalInside(child.pid, "KILL", levels).catch(() => {}), LOOKUP_MS);
       }
     }
     if (end !== "exit" || !options.may_leave) await killTree(child.pid, outside).catch(() => {});
@@ -94,14 +103,15 @@ export async function runProcess(options: ProcessOptions): Promise<ProcessEnd> {
   } finally {
     endGroup();
     await Promise.all(pipes.map((pipe) => pipe.close()));
+    if (isGuarded(options)) await child.stdin.abort().catch(() => {});
   }
 }
 
 /** A machine that can start no process to look for others. */
 const none = (): Descendants => [];
 
-/** One pipe for both streams keeps their order; without a POSIX shell there is no way to it. */
-const MERGED = Deno.build.os !== "windows";
+/** With a shell both streams can share a pipe, which keeps their order, and a guard be started. */
+const POSIX = Deno.build.os !== "windows";
 
 /**
  * Runs a program as {@linkcode runProcess} does, with its standard error among its standard output.
@@ -109,35 +119,44 @@ const MERGED = Deno.build.os !== "windows";
  * @param options.onOutput takes both as they come; the chunk is valid during the call only.
  */
 export function runMerged(
-  { onOutput, argv, ...options }: Omit<ProcessOptions, "onStdout" | "onStderr"> & {
+  { onOutput, ...options }: Omit<ProcessOptions, "onStdout" | "onStderr" | "merged"> & {
     onOutput(chunk: Uint8Array): void;
   },
 ): Promise<ProcessEnd> {
   return runProcess({
     ...options,
-    argv: MERGED ? merged(argv) : argv,
+    merged: POSIX,
     onStdout: onOutput,
-    onStderr: MERGED ? undefined : onOutput,
+    onStderr: POSIX ? undefined : onOutput,
   });
 }
 
-function merged({ cmd, args, env }: SandboxArgv): SandboxArgv {
-  return { cmd: "/bin/sh", args: ["-c", 'exec "$@" 2>&1', "sh", cmd, ...args], env };
+function isGuarded({ may_leave, lasting }: ProcessOptions): boolean {
+  return POSIX && !may_leave && !lasting;
 }
 
-function spawn({ argv, cwd, onStderr }: ProcessOptions): Deno.ChildProcess {
+/** The program, started by a shell where something has to be done first. */
+function wrapped(options: ProcessOptions): SandboxArgv {
+  const { argv, merged = false, sandbox } = options;
+  if (!isGuarded(options) && !merged) return argv;
+  const shell = isGuarded(options)
+    ? guardedShell({ merged, below: sandbox === "bubblewrap" })
+    : ["-c", 'exec "$@" 2>&1', "sh"];
+  return { ...argv, cmd: "/bin/sh", args: [...shell, argv.cmd, ...argv.args] };
+}
+
+function spawn(options: ProcessOptions): Deno.ChildProcess {
+  const { cwd, onStderr } = options;
+  const argv = wrapped(options);
+  requireDescriptors("a command");
   try {
-    return new Deno.Command(argv.cmd, {
-      args: argv.args,
-      env: argv.env,
-      clearEnv: true,
+    return spawnArgv(argv, {
       cwd,
-      stdin: "null",
+      stdin: isGuarded(options) ? "piped" : "null",
       stdout: "piped",
       stderr: onStderr === undefined ? "null" : "piped",
       detached: true,
-      windowsRawArguments: argv.raw,
-    }).spawn();
+    });
   } catch (cause) {
     throw new Error(`cannot run a command in ${cwd}: ${explain(cwd, cause)}`, { cause });
   }
@@ -176,12 +195,19 @@ async function firstOf(
  * the first process of its namespace ignores it. SIGKILL goes to that child, with which the whole
  * namespace ends. It must come before bwrap's own end: until the command begins, the child does not
  * notice that its parent is gone and would live on without it. A bwrap that has no child yet needs
- * nothing, for a child begins in its group and dies with that. A shell looks the child up, for Deno
- * reads nothing under /proc without all permissions.
+ * nothing, for a child begins in its group and dies with that. The child is one level below `pid`, or
+ * two where a guarded shell stands above bwrap. A shell looks it up, for Deno reads nothing under
+ * /proc without all permissions.
  */
-async function signalInside(pid: number, signal: "TERM" | "KILL"): Promise<void> {
-  const script =
-    'read -r child rest <"/proc/$1/task/$1/children"; [ "$child" ] && kill -s "$2" -- "$3$child"';
+async function signalInside(pid: number, signal: "TERM" | "KILL", levels: number): Promise<void> {
+  const script = `for level in ${"below ".repeat(levels)}; do
+    children=
+    read -r children <"/proc/$1/task/$1/children"
+    [ "$children" ] || exit
+    set -- "\${children##* }" "$2" "$3"
+  done
+  kill -s "$2" -- "$3$1"`;
+  requireDescriptors("a shell");
   await new Deno.Command("/bin/sh", {
     args: ["-c", script, "sh", String(pid), signal, signal === "TERM" ? "-" : ""],
     clearEnv: true,

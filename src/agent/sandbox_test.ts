@@ -4,9 +4,11 @@ import {
   assertMatch,
   assertRejects,
   assertStringIncludes,
+  assertThrows,
 } from "@std/assert";
 import { granted } from "../../tests/support/permissions.ts";
 import { detectSandbox, type Sandbox, type SandboxScope } from "./sandbox.ts";
+import { spawnArgv } from "./spawn.ts";
 
 const runs = granted("run", "write", "env", "net", "sys");
 const jail = runs ? await detectSandbox("auto") : undefined;
@@ -22,9 +24,9 @@ async function run(
   scope: Partial<SandboxScope> & { workdir: string },
   sandbox: Sandbox = jail!,
 ): Promise<Ran> {
-  const { cmd, args, env } = sandbox.argv(command, { hidden: [], network: false, ...scope });
-  const done = await new Deno.Command(cmd, { args, env, clearEnv: true, cwd: scope.workdir })
-    .output();
+  const argv = sandbox.argv(command, { hidden: [], network: false, ...scope });
+  const options = { cwd: scope.workdir, stdin: "null", stdout: "piped", stderr: "piped" } as const;
+  const done = await spawnArgv(argv, options).output();
   const output = new TextDecoder().decode(done.stdout) + new TextDecoder().decode(done.stderr);
   return { code: done.code, output: output.trim() };
 }
@@ -113,7 +115,7 @@ sandboxed(
   ["home/.svc/token", "home/.config/svc/token", "home/.profile"],
   async (root) => {
     const workdir = `${root}/home`;
-    const sandbox = await detectSandbox("bubblewrap", { ...Deno.env.toObject(), HOME: workdir });
+    using sandbox = await detectSandbox("bubblewrap", { ...Deno.env.toObject(), HOME: workdir });
     const hidden = [`${workdir}/.svc`, `${workdir}/.config/svc`];
     assertEquals(
       await run("ls -A ~ ~/.svc ~/.config/svc; cat ~/.profile", { workdir, hidden }, sandbox),
@@ -137,7 +139,7 @@ sandboxed(
     Deno.writeTextFileSync(`${home}/.cargo/bin/tool`, "#!/bin/sh\necho works\n");
     Deno.chmodSync(`${home}/.cargo/bin/tool`, 0o755);
     const PATH = `${home}/.cargo/bin:${home}/tools/bin:${home}:/usr/bin:/bin`;
-    const sandbox = await detectSandbox("bubblewrap", { HOME: home, PATH });
+    using sandbox = await detectSandbox("bubblewrap", { HOME: home, PATH });
     const scope = { workdir: `${root}/work`, hidden: [`${home}/go/pkg/mod/theirs`] };
     const { output } = await run(
       "tool; cat ~/.rustup/settings.toml ~/tools/bin/own",
@@ -151,6 +153,100 @@ sandboxed(
     assert((await run("echo evil > ~/.cargo/bin/tool", scope, sandbox)).code !== 0);
     for (const path of [".cargo/credentials.toml", ".ssh/id", "go/pkg/mod/theirs/secret"]) {
       assert((await run(`cat ~/${path}`, scope, sandbox)).code !== 0, path);
+    }
+  },
+);
+
+sandboxed(
+  "programs that the PATH finds elsewhere are there to read, with what they load; others are named",
+  [
+    ...["work/", "home/", "npx/node_modules/tool/tool.sh", "npx/node_modules/.bin/", "npx/secret"],
+    ...["venv/bin/", "venv/lib/library", "venv/secret", "scripts/mine", "elsewhere/real"],
+  ],
+  async (root) => {
+    const program = (path: string, text: string) =>
+      Deno.writeTextFileSync(`${root}/${path}`, `#!/bin/sh\n${text}\n`, { mode: 0o755 });
+    program("npx/node_modules/tool/tool.sh", "echo from npx");
+    Deno.symlinkSync("../tool/tool.sh", `${root}/npx/node_modules/.bin/tool`);
+    program("venv/bin/py", `cat "$(dirname "$0")/../lib/library"`);
+    program("scripts/mine", "echo mine");
+    program("elsewhere/real", "echo real");
+    Deno.symlinkSync("../../elsewhere/real", `${root}/venv/bin/linked`);
+    const directories = ["npx/node_modules/.bin", "venv/bin", "scripts"];
+    const PATH = [...directories.map((dir) => `${root}/${dir}`), "/usr/bin", "/bin"].join(":");
+    using sandbox = await detectSandbox("bubblewrap", { HOME: `${root}/home`, PATH });
+    const scope = { workdir: `${root}/work`, hidden: [], network: false };
+    const { output } = await run("tool; py; echo; echo $PATH", scope, sandbox);
+    assertEquals(output.split("\n"), [
+      ...["from npx", "content of venv/lib/library"],
+      `${root}/npx/node_modules/.bin:${root}/venv/bin:/usr/bin:/bin`,
+    ]);
+    for (const path of ["npx/secret", "venv/secret", "scripts/mine"]) {
+      assert((await run(`cat ${root}/${path}`, scope, sandbox)).code !== 0, path);
+    }
+    for (const path of ["npx/node_modules/tool/new", "venv/bin/new"]) {
+      assert((await run(`echo > ${root}/${path}`, scope, sandbox)).code !== 0, path);
+    }
+    assertEquals(sandbox.hidden_path, [`${root}/scripts`]);
+    const unseen = (name: string) => sandbox.unseen(name, scope);
+    assertEquals(unseen("mine"), `${root}/scripts/mine`);
+    assertEquals(unseen("linked"), `${root}/venv/bin/linked`);
+    for (const name of ["tool", "sh", "no-such-program"]) assertEquals(unseen(name), undefined);
+  },
+);
+
+sandboxed(
+  "a link in the place of a directory is not followed",
+  ["work/", "outside/secret"],
+  (root) => {
+    const workdir = `${root}/work`;
+    const argv = jail!.argv("cat secret", { workdir, hidden: [], network: false });
+    Deno.renameSync(workdir, `${root}/away`);
+    Deno.symlinkSync(`${root}/outside`, workdir);
+    const error = assertThrows(() => spawnArgv(argv, { cwd: "/" }), Error);
+    assertStringIncludes(error.message, "symlink");
+    return Promise.resolve();
+  },
+);
+
+sandboxed("git does its work, and finds what it runs as it was", ["work/a"], async (root) => {
+  const workdir = `${root}/work`;
+  const git = (args: string) => `git -c user.name=a -c user.email=a@b ${args} 2>&1`;
+  const made = await new Deno.Command("git", { args: ["init", "-q", workdir] }).output();
+  if (!made.success) return;
+  const work = ["add a", "commit -qm one", "checkout -qb other", "commit -q --allow-empty -m two"]
+    .concat("checkout -q -", "merge -q other", "branch -d other", "stash list", "tag t", "gc -q");
+  const ran = await run(work.map(git).join(" && "), { workdir });
+  assertEquals(ran.code, 0, ran.output);
+  assert((await run("git config user.name x", { workdir })).code !== 0);
+  assert((await run("echo x > .git/hooks/post-commit", { workdir })).code !== 0);
+});
+
+sandboxed("a thousand sessions below the workdir are out of sight", ["work/"], async (root) => {
+  const workdir = `${root}/work`;
+  const hidden = Array.from({ length: 1_000 }, (_, i) => `${workdir}/part-${i % 50}/session-${i}`);
+  for (const each of hidden) {
+    await Deno.mkdir(each, { recursive: true });
+    await Deno.writeTextFile(`${each}/mine`, "mine");
+  }
+  const ran = await run("find . -name mine | wc -l; find . -name 'session-*' | wc -l", {
+    workdir,
+    hidden,
+  });
+  assertEquals(ran.output.split("\n"), ["0", "1000"]);
+});
+
+sandboxed(
+  "what is not the system's costs a command no mount of its own",
+  ["work/"],
+  async (root) => {
+    const ran = await run("cut -d ' ' -f 5 /proc/self/mountinfo", { workdir: `${root}/work` });
+    const mounted = new Set(ran.output.split("\n"));
+    assert(mounted.has("/usr"), ran.output);
+    for (const path of ["/boot", "/home", "/media", "/mnt", "/srv", "/var"]) {
+      if (path === Deno.env.get("HOME")) continue;
+      assert(!mounted.has(path), path);
+      assert((await run(`touch ${path}/planted`, { workdir: `${root}/work` })).code !== 0, path);
     }
   },
 );
@@ -229,10 +325,9 @@ sandboxed("many hidden paths do not break it", ["work/"], async (root) => {
   const hidden = Array.from({ length: 200 }, (_, i) => `${root}/work/other-${i}`);
   const hiddenOutside = Array.from({ length: 3000 }, (_, i) => `${root}/session-${i}`);
   const scope = { workdir: `${root}/work`, hidden: [...hidden, ...hiddenOutside] };
-  assertEquals(await run("touch other-199/x 2>/dev/null || echo sealed", scope), {
-    code: 0,
-    output: "sealed",
-  });
+  const ran = await run("for each in other-*; do echo x > $each/x; done", scope);
+  assertStringIncludes(ran.output, "other-1/x: Read-only file system");
+  for (let i = 0; i < 200; i++) assertEquals(await exists(`${root}/work/other-${i}/x`), false);
 });
 
 Deno.test({
@@ -281,6 +376,12 @@ sandboxed("processes outside are neither seen nor signalled", ["work/"], async (
   assert((await run(`kill -0 ${Deno.pid}`, { workdir })).code !== 0);
 });
 
+sandboxed("no descriptor of a directory is left to a command", ["work/"], async (root) => {
+  const { output } = await run("ls -l /proc/self/fd/ /proc/1/fd/", { workdir: `${root}/work` });
+  assertStringIncludes(output, "/proc/1/fd/:");
+  assert(!output.includes(root), output);
+});
+
 sandboxed("no capability is left that could lift the cover", ["work/"], async (root) => {
   const { output } = await run("grep CapEff /proc/self/status", { workdir: `${root}/work` });
   const left = BigInt(`0x${output.split(/\s+/)[1]}`);
@@ -294,7 +395,7 @@ for (const shell of ["auto", "none"] as const) {
     ignore: !runs,
     async fn() {
       const workdir = await Deno.makeTempDir();
-      const sandbox = await detectSandbox(shell, {
+      using sandbox = await detectSandbox(shell, {
         ...Deno.env.toObject(),
         OPENAI_API_KEY: "sk-secret",
         SVC_TOKEN: "sk-secret",
@@ -314,7 +415,7 @@ for (const shell of ["auto", "none"] as const) {
         }
         assertStringIncludes(output, `PWD=${workdir}`);
         const known =
-          /^(PATH|LANG|LC_\w+|TZ|USER|LOGNAME|TERM|SHELL|HOME|PWD|OLDPWD|NO_COLOR|(GIT_)?PAGER|GIT_TERMINAL_PROMPT|SHLVL|_)$/;
+          /^(PATH|LANG|LC_\w+|TZ|USER|LOGNAME|TERM|SHELL|HOME|PWD|OLDPWD|NO_COLOR|(GIT_)?PAGER|GIT_TERMINAL_PROMPT|GIT_CONFIG_\w+|RUSTUP_HOME|SHLVL|_)$/;
         for (const name of names) assertMatch(name, known);
       } finally {
         await Deno.remove(workdir, { recursive: true });
@@ -327,12 +428,13 @@ Deno.test({
   name: "without bubblewrap auto is a plain child with a note, and asking for it an error",
   ignore: !runs,
   async fn() {
-    const none = await detectSandbox("none");
+    using none = await detectSandbox("none");
     assertEquals(none.kind, "none");
     assertStringIncludes(none.note!, "daemon.toml");
     if (jail?.kind === "bubblewrap") {
       assertEquals(jail.note, undefined);
-      assertEquals((await detectSandbox("bubblewrap")).kind, "bubblewrap");
+      using asked = await detectSandbox("bubblewrap");
+      assertEquals(asked.kind, "bubblewrap");
       return;
     }
     assert(jail!.note);

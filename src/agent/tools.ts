@@ -1,11 +1,14 @@
 /** The tools a model may call, each with its arguments' schema, in the order models are shown them. */
+import { isAbsolute, join } from "@std/path";
 import * as z from "zod";
 import type { ToolSpec } from "./models/model.ts";
 import {
   asksFirst,
   CATEGORIES,
   CONTENT_MAX,
+  describeProposal,
   type Proposal,
+  reachesFar,
   RECALL,
   REMEMBER,
   ruleOf,
@@ -14,9 +17,12 @@ import {
   TAGS_MAX,
 } from "../cortex/entry.ts";
 import type { Kind } from "../verify/detect.ts";
+import type { Agreed } from "../verify/verify.ts";
 import type { Egress } from "../platform/egress.ts";
+import { stripWorkdir } from "../platform/beneath_path.ts";
 import { runCommand } from "./command.ts";
-import type { Sandbox } from "./sandbox.ts";
+import { runsLater, watchLater } from "./later_files.ts";
+import type { Sandbox, SandboxScope } from "./sandbox.ts";
 import type { UnitOp, UnitPool } from "./unit/pool.ts";
 
 /** What a call does to the world; decides which calls may run at once and which need an approval. */
@@ -47,12 +53,18 @@ export interface Tool {
   access: Access;
   /** Checks what a model sent. */
   parse(args: unknown): { args?: unknown; problem?: string };
+  /** Why the person is asked for each such call: what it writes is run later, outside of any sandbox. */
+  risk?(args: unknown, workdir: string): string | undefined;
+  /** Finds out what a call comes to; that is what is asked, and what is run. */
+  prepare(args: unknown, workdir: string): Promise<unknown>;
   /** What a call is about, in a line for a person who is to approve it. */
   describe(args: unknown): string;
   /** What `allow_always` lets through: this tool, or for a command this very command line. */
   rule(args: unknown): string;
   /** Whether this call, which does more than read, needs an approval in a session that asks. */
   asks(args: unknown): boolean;
+  /** Whether it needs one in a trusted session that needs none otherwise. */
+  asks_in_auto(args: unknown): boolean;
   run(args: unknown, scope: ToolScope): Promise<ToolOutcome>;
 }
 
@@ -66,7 +78,10 @@ export interface ToolParts {
   units: UnitPool;
   /** Found out at the first command. */
   sandbox(): Promise<Sandbox>;
-  network: boolean;
+  /** Whether commands reach the network now. */
+  network(): boolean;
+  /** The person's home directory. */
+  home?: string;
   /** Port of the daemon itself, which no tool may fetch from. */
   own_port(): number;
   /** Opens the way out of an untrusted session; undefined for one that may go everywhere. */
@@ -99,6 +114,7 @@ export function builtinTools(parts: ToolParts): Tool[] {
         replace_all: z.boolean().optional(),
       }),
       describe: ({ path }) => `edit ${path}`,
+      risk: ({ path }, workdir) => riskOf(path, workdir, parts.home),
       run: inUnit("edit_file"),
     }),
     defineTool({
@@ -188,9 +204,10 @@ export function builtinTools(parts: ToolParts): Tool[] {
         ),
         tags: z.array(z.string().trim().min(1).max(TAG_MAX)).max(TAGS_MAX).optional(),
       }),
-      describe: ({ category, content }) => `remember as ${category}: ${content}`,
-      rule: ({ category }) => ruleOf(category),
-      asks: ({ category }) => asksFirst(category),
+      describe: describeProposal,
+      rule: ruleOf,
+      asks: asksFirst,
+      asks_in_auto: ({ scope }) => reachesFar(scope),
       run: async (proposal, { session_id }) => {
         return { ok: true, output: await parts.memory.remember(session_id, proposal) };
       },
@@ -198,7 +215,7 @@ export function builtinTools(parts: ToolParts): Tool[] {
     defineTool({
       name: "run_command",
       description: "Runs a shell command in the working directory and gives its output. " +
-        "It has no terminal and no input.",
+        "It has no terminal and no input. .git/config and .git/hooks are read-only.",
       access: "execute",
       input: z.strictObject({
         command: z.string().min(1),
@@ -222,8 +239,18 @@ export function builtinTools(parts: ToolParts): Tool[] {
         timeout_s: z.int().min(1).max(COMMAND_TIMEOUT_MAX_S).optional()
           .describe(`Time limit in seconds, ${VERIFY_TIMEOUT_S} by default`),
       }),
-      describe: ({ what }) => `verify ${what}`,
-      rule: ({ what }) => `verify ${what}`,
+      async prepare({ timeout_s, ...args }, workdir) {
+        const { detect } = await import("../verify/detect.ts");
+        const { runsOf } = await import("../verify/verify.ts");
+        const detected = detect(workdir, args.what, args.packages);
+        const { detected_by, script } = detected;
+        return { ...args, timeout_s, runs: runsOf(detected), detected_by, script };
+      },
+      describe: ({ what, runs }) => `verify ${what}: ${runs}`,
+      rule({ runs, detected_by, script }) {
+        const says = script === undefined ? "" : `, which runs by ${detected_by}: ${script}`;
+        return `verify ${runs}${says}`;
+      },
       run: (args, scope) => verifyProject(parts, args, scope),
     }),
     defineTool({
@@ -232,9 +259,17 @@ export function builtinTools(parts: ToolParts): Tool[] {
       access: "write",
       input: z.strictObject({ path: path(), content: z.string() }),
       describe: ({ path, content }) => `write ${path} (${content.length} characters)`,
+      risk: ({ path }, workdir) => riskOf(path, workdir, parts.home),
       run: inUnit("write_file"),
     }),
   ];
+}
+
+/** What is said of a path that will not do is for the unit to say. */
+function riskOf(path: string, workdir: string, home: string | undefined): string | undefined {
+  const place = stripWorkdir(isAbsolute(path) ? path : join(workdir, path), workdir);
+  const at_home = home === undefined ? undefined : stripWorkdir(home, workdir);
+  return place === undefined ? undefined : runsLater(place, at_home);
 }
 
 async function execute(
@@ -243,30 +278,46 @@ async function execute(
   timeout_s: number,
   { workdir, hidden, signal, onOutput }: ToolScope,
 ): Promise<ToolOutcome> {
-  const result = await runCommand({
-    command,
-    scope: { workdir, hidden, network: parts.network },
-    sandbox: await parts.sandbox(),
-    timeout_ms: timeout_s * 1000,
-    signal,
-    onOutput,
-  });
+  const scope = { workdir, hidden, network: parts.network() };
+  const sandbox = await parts.sandbox();
+  const filesMade = watchLater(workdir);
+  const timeout_ms = timeout_s * 1000;
+  const result = await runCommand({ command, scope, sandbox, timeout_ms, signal, onOutput });
   const notes: string[] = [];
   if (result.timed_out) notes.push(`[stopped after the time limit of ${timeout_s} s]`);
   else if (result.signal !== null) notes.push(`[ended by ${result.signal}]`);
   else if (result.exit_code !== 0) notes.push(`[exit code ${result.exit_code}]`);
+  const ok = notes.length === 0;
+  notes.push(...unseenPrograms(result, sandbox, scope), ...filesMade());
   const output = [result.output.trimEnd(), ...notes].filter((it) => it !== "").join("\n");
   return {
-    ok: notes.length === 0,
+    ok,
     output,
     truncated: result.truncated,
     ...(result.exit_code === null ? {} : { exit_code: result.exit_code }),
   };
 }
 
+/** A shell's exit code for a program that it does not find. */
+const NOT_FOUND = 127;
+
+/** Notes on programs that were not found although the machine has them. */
+function unseenPrograms(
+  { exit_code, output }: { exit_code: number | null; output: string },
+  sandbox: Sandbox,
+  scope: SandboxScope,
+): string[] {
+  if (exit_code !== NOT_FOUND) return [];
+  const named = output.matchAll(/(?:^|[\s'"])([\w.+-]+)['"]?: (?:command )?not found/gm);
+  return [...new Set([...named].map(([, name]) => name))].flatMap((name) => {
+    const path = sandbox.unseen(name, scope);
+    return path === undefined ? [] : [`[${path} is there, but commands do not see its directory]`];
+  });
+}
+
 async function verifyProject(
   parts: ToolParts,
-  { what, packages, timeout_s = VERIFY_TIMEOUT_S }: {
+  { what, packages, timeout_s = VERIFY_TIMEOUT_S, ...agreed }: Agreed & {
     what: Kind;
     packages?: string[];
     timeout_s?: number;
@@ -275,37 +326,38 @@ async function verifyProject(
 ): Promise<ToolOutcome> {
   const { verify } = await import("../verify/verify.ts");
   const { outcomeText } = await import("../verify/outcome.ts");
-  const result = await verify({
-    kind: what,
-    packages,
-    scope: { workdir, hidden, network: parts.network },
-    sandbox: await parts.sandbox(),
-    timeout_ms: timeout_s * 1000,
-    signal,
-    onOutput,
-  });
-  const { exit_code } = result;
+  const scope = { workdir, hidden, network: parts.network() };
+  const sandbox = await parts.sandbox();
+  const timeout_ms = timeout_s * 1000;
+  const how = { scope, sandbox, timeout_ms, signal, onOutput };
+  const result = await verify({ kind: what, packages, agreed, ...how });
+  const { exit_code, log_tail } = result;
+  const notes = unseenPrograms({ exit_code, output: log_tail }, sandbox, scope);
   return {
     ok: exit_code === 0,
-    output: outcomeText(what, result),
+    output: [outcomeText(what, result), ...notes].join("\n"),
     exit_code: exit_code ?? undefined,
   };
 }
 
-interface Definition<I extends z.ZodType> {
+interface Definition<I extends z.ZodType, P> {
   name: string;
   description: string;
   access: Access;
   input: I;
-  describe(args: z.output<I>): string;
-  rule?(args: z.output<I>): string;
-  asks?(args: z.output<I>): boolean;
-  run(args: z.output<I>, scope: ToolScope): Promise<ToolOutcome>;
+  prepare?(args: z.output<I>, workdir: string): Promise<P>;
+  describe(args: P): string;
+  rule?(args: P): string;
+  asks?(args: P): boolean;
+  asks_in_auto?(args: P): boolean;
+  risk?(args: P, workdir: string): string | undefined;
+  run(args: P, scope: ToolScope): Promise<ToolOutcome>;
 }
 
-function defineTool<I extends z.ZodType>(definition: Definition<I>): Tool {
+function defineTool<I extends z.ZodType, P = z.output<I>>(definition: Definition<I, P>): Tool {
   const { name, description, access, input, describe } = definition;
-  const { rule = () => name, asks = () => true } = definition;
+  const { rule = () => name, asks = () => true, asks_in_auto = () => false } = definition;
+  const { risk = () => undefined } = definition;
   const { $schema: _, ...input_schema } = z.toJSONSchema(input) as Record<string, unknown>;
   return {
     spec: { name, description, input_schema },
@@ -314,10 +366,14 @@ function defineTool<I extends z.ZodType>(definition: Definition<I>): Tool {
       const parsed = input.safeParse(args);
       return parsed.success ? { args: parsed.data } : { problem: z.prettifyError(parsed.error) };
     },
-    describe: (args) => describe(args as z.output<I>),
-    rule: (args) => rule(args as z.output<I>),
-    asks: (args) => asks(args as z.output<I>),
-    run: async (args, scope) => capped(await definition.run(args as z.output<I>, scope)),
+    prepare: async (args, workdir) =>
+      await definition.prepare?.(args as z.output<I>, workdir) ?? args,
+    describe: (args) => describe(args as P),
+    rule: (args) => rule(args as P),
+    asks: (args) => asks(args as P),
+    asks_in_auto: (args) => asks_in_auto(args as P),
+    risk: (args, workdir) => risk(args as P, workdir),
+    run: async (args, scope) => capped(await definition.run(args as P, scope)),
   };
 }
 

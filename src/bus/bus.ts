@@ -8,17 +8,24 @@ import { deadline } from "@std/async";
 import { messageOf, SvcError } from "../platform/errors.ts";
 import type { Log } from "../platform/log.ts";
 import { type Sink, type Source, Subscription } from "../session/subscription.ts";
-import { type BusEntry, type BusRecord, encodeBusRecord } from "./record.ts";
-import { type SegmentLimits, Segments } from "./segments.ts";
+import {
+  type BusEntry,
+  type BusRecord,
+  DAEMON_SCOPE,
+  encodeBusRecord,
+  LEFT_OUT,
+} from "./record.ts";
+import type { Reach } from "./reach.ts";
+import type { SegmentLimits, Segments } from "./segments.ts";
 
 export { type BusEntry, type BusRecord, DAEMON_SCOPE } from "./record.ts";
 
 const MIB = 1024 * 1024;
-/** Not on the bus: text as it is generated. The events that end a turn have all of it. */
-const LEFT_OUT: ReadonlySet<string> = new Set(["session.delta", "lane.delta"]);
 /** Characters that may wait for the disk; what comes on top is dropped and counted. */
 const WAITING_MAX = 16 * MIB;
 const SYNC_EVERY_MS = 1_000;
+/** Between two tries to complete the bus. */
+const COMPLETE_EVERY_MS = 1_000;
 /** How long a slow observer may take for its last events when the bus closes. */
 const DELIVER_GRACE_MS = 1_000;
 
@@ -26,6 +33,8 @@ export interface BusOptions extends Partial<SegmentLimits> {
   /** Made with mode 0700 at the first event. */
   dir: string;
   log: Log;
+  /** The sessions' journals by their ids; without it nothing is completed from them. */
+  journals?(): Promise<ReadonlyMap<string, string>>;
 }
 
 interface Waiting {
@@ -56,6 +65,11 @@ export class Bus implements Source<BusRecord> {
   #subscriptions = new Set<Subscription<BusRecord>>();
   #sync_timer: number | undefined;
   #dropped = 0;
+  /** Known once the files are open. */
+  #reach: Reach | undefined;
+  /** When the next try to complete the bus may be made. */
+  #complete_at = 0;
+  #retry_timer: number | undefined;
   /** Said once, until it works again. */
   #failing = false;
   #closed = false;
@@ -78,7 +92,7 @@ export class Bus implements Source<BusRecord> {
     for (const entry of entries) {
       if (LEFT_OUT.has(entry.type)) continue;
       if (this.#waiting_size > WAITING_MAX) {
-        this.#drop(1, "the disk does not keep up");
+        this.#drop([{ scope, entry }], "the disk does not keep up");
         continue;
       }
       this.#waiting.push({ scope, entry });
@@ -87,29 +101,75 @@ export class Bus implements Source<BusRecord> {
     if (this.#waiting.length > 0) this.#draining ??= this.#drain();
   }
 
-  /** Number of events that could not be written. */
+  /** Number of events that were not written when they came; those of sessions follow. */
   get dropped(): number {
     return this.#dropped;
   }
 
   async #drain(): Promise<void> {
-    while (this.#waiting.length > 0) {
+    do {
       // What comes within one turn of the event loop is written together.
       await setImmediate();
       const batch = this.#waiting;
       this.#waiting = [];
       this.#waiting_size = 0;
       try {
-        this.#write(await this.#open(), batch);
-        this.#failing = false;
+        const segments = await this.#open();
+        await this.#complete(segments);
+        this.#writeLive(segments, batch);
       } catch (error) {
-        this.#drop(batch.length, messageOf(error));
+        this.#drop(batch, messageOf(error));
       }
-    }
+    } while (this.#waiting.length > 0);
     this.#draining = undefined;
   }
 
-  #write(segments: Segments, batch: readonly Waiting[]): void {
+  /**
+   * Writes what the journals have and the bus lacks: after a crash, and after events were dropped.
+   * What sessions tell meanwhile waits, so that each one's events stay in order.
+   */
+  async #complete(segments: Segments): Promise<void> {
+    const { journals, log } = this.#options;
+    const reach = this.#reach!;
+    if (!reach.incomplete || journals === undefined) return;
+    if (performance.now() < this.#complete_at) return;
+    this.#complete_at = performance.now() + COMPLETE_EVERY_MS;
+    const paths = await journals();
+    const { entriesAfter } = await import("./missing.ts");
+    const behind = new Set<string>();
+    let events = 0;
+    for (const [scope, path] of paths) {
+      if (!reach.lacks(scope)) continue;
+      for await (const entries of entriesAfter(path, ...reach.after(scope))) {
+        this.#write(segments, entries.map((entry) => ({ scope, entry })), true);
+        behind.add(scope);
+        events += entries.length;
+        await setImmediate();
+      }
+    }
+    reach.completed();
+    if (events === 0) return;
+    const counts = { events, sessions: behind.size };
+    log.info("the bus was completed from the journals", counts);
+    const data_json = JSON.stringify(counts);
+    const entry = { at: new Date().toISOString(), type: "bus.completed", data_json };
+    this.#write(segments, [{ scope: DAEMON_SCOPE, entry }], false);
+  }
+
+  #writeLive(segments: Segments, batch: readonly Waiting[]): void {
+    const reach = this.#reach!;
+    const inOrder = ({ scope, entry }: Waiting) =>
+      entry.seq === undefined || this.#options.journals === undefined || !reach.lacks(scope);
+    const late = batch.filter((it) => !inOrder(it));
+    const now = batch.filter((it) =>
+      inOrder(it) && !(it.entry.seq !== undefined && reach.cameFromJournal(it.scope, it.entry.seq))
+    );
+    if (now.length > 0) this.#write(segments, now, false);
+    if (late.length > 0) this.#drop(late, "earlier events of the session are missing");
+    else this.#failing = false;
+  }
+
+  #write(segments: Segments, batch: readonly Waiting[], from_journal: boolean): void {
     const first = segments.last_seq + 1;
     let lines = "";
     const records = batch.map(({ scope, entry: { seq, at, type, data_json } }, n): BusRecord => {
@@ -118,6 +178,7 @@ export class Bus implements Source<BusRecord> {
       return record;
     });
     segments.append(lines, records.length);
+    this.#reach!.appended(records, from_journal);
     for (const record of records) {
       for (const subscription of this.#subscriptions) subscription.push(record);
     }
@@ -137,11 +198,25 @@ export class Bus implements Source<BusRecord> {
     return timer;
   }
 
-  #drop(count: number, reason: string): void {
-    this.#dropped += count;
+  #drop(batch: readonly Waiting[], reason: string): void {
+    this.#dropped += batch.length;
+    for (const { scope, entry } of batch) {
+      if (entry.seq !== undefined) this.#reach?.missed(scope);
+    }
+    this.#retry_timer ??= this.#scheduleRetry();
     if (this.#failing) return;
     this.#failing = true;
     this.#options.log.error("the bus drops events", { dir: this.#options.dir, reason });
+  }
+
+  /** Completes the bus also where no event comes any more. */
+  #scheduleRetry(): number {
+    const timer = setTimeout(() => {
+      this.#retry_timer = undefined;
+      if (!this.#closed && this.#reach?.incomplete) this.#draining ??= this.#drain();
+    }, COMPLETE_EVERY_MS);
+    Deno.unrefTimer(timer);
+    return timer;
   }
 
   // ── reading ──────────────────────────────────────────────────────────────────────────────────
@@ -189,6 +264,11 @@ export class Bus implements Source<BusRecord> {
   async close(): Promise<void> {
     this.#closed = true;
     await this.#draining;
+    if (this.#reach?.incomplete) {
+      this.#complete_at = 0;
+      await this.#drain();
+    }
+    await this.#forgetGone();
     const subscriptions = [...this.#subscriptions];
     const delivered = Promise.all(subscriptions.map((it) => it.delivered));
     await deadline(delivered, DELIVER_GRACE_MS).catch(() => {});
@@ -197,19 +277,34 @@ export class Bus implements Source<BusRecord> {
     });
     for (const subscription of subscriptions) subscription.end(error);
     clearTimeout(this.#sync_timer);
+    clearTimeout(this.#retry_timer);
     await this.#opening?.catch(() => {});
     await this.#segments?.close();
   }
 
+  async #forgetGone(): Promise<void> {
+    const paths = await this.#options.journals?.().catch(() => undefined);
+    if (paths !== undefined) this.#reach?.keep(paths);
+  }
+
   /** Opens the files at the first need; a failure is tried again at the next. */
   #open(): Promise<Segments> {
+    return this.#opening ??= this.#openNow().catch((error) => {
+      this.#opening = undefined;
+      throw error;
+    });
+  }
+
+  async #openNow(): Promise<Segments> {
     const { dir, log } = this.#options;
-    return this.#opening ??= Segments.open(dir, this.#limits, log).then(
-      (segments) => this.#segments = segments,
-      (error) => {
-        this.#opening = undefined;
-        throw error;
-      },
-    );
+    // Not needed before the daemon listens.
+    const [{ Segments }, { Reach }] = await Promise.all([
+      import("./segments.ts"),
+      import("./reach.ts"),
+    ]);
+    const positions = () => this.#reach?.text(this.#segments!.last_seq);
+    const segments = await Segments.open({ ...this.#limits, dir, log, positions });
+    this.#reach = await Reach.of(segments, dir);
+    return this.#segments = segments;
   }
 }

@@ -12,6 +12,8 @@ import { MemoryLog } from "../../tests/support/sessions.ts";
 import { SvcError } from "../platform/errors.ts";
 import { WAITING_MAX } from "../session/subscription.ts";
 import { Bus, type BusEntry, type BusOptions, type BusRecord } from "./bus.ts";
+import { encodeRecord } from "../session/record.ts";
+import type { SessionEvent } from "../session/events.ts";
 import { decodeBusRecord, encodeBusRecord } from "./record.ts";
 
 const ignore = !granted("read", "write");
@@ -61,6 +63,8 @@ async function fill(bus: Bus, count: number, a_time = 1): Promise<void> {
 Deno.test("a record reads back as it was written; what is not one does not", () => {
   const record = { seq: 7, scope: "sess_1", session_seq: 3, at, type: "x", data_json: '{"a":1}' };
   assertEquals(decodeBusRecord(encodeBusRecord(record)), record);
+  const before = encodeBusRecord(record).replace("task_scope", "scope");
+  assertEquals(decodeBusRecord(before), record, "of an earlier build");
   const own = { ...record, session_seq: undefined, scope: "daemon" };
   assertEquals(decodeBusRecord(encodeBusRecord(own)), own);
   for (
@@ -82,7 +86,7 @@ Deno.test({
     await bus.close();
     const path = join(dir.path, "0000000000000001.ndjson");
     const lines = Deno.readTextFileSync(path).trimEnd().split("\n").map((line) => JSON.parse(line));
-    assertEquals(lines.map(({ bus_seq, scope, seq }) => [bus_seq, scope, seq]), [
+    assertEquals(lines.map(({ bus_seq, task_scope, seq }) => [bus_seq, task_scope, seq]), [
       [1, "sess_1", 1],
       [2, "sess_1", 4],
       [3, "sess_2", 1],
@@ -92,7 +96,7 @@ Deno.test({
       v: 1,
       bus_seq: 1,
       at,
-      scope: "sess_1",
+      task_scope: "sess_1",
       seq: 1,
       type: "lane.note",
       data: { text: "1" },
@@ -269,6 +273,120 @@ Deno.test({
     assertEquals(bus.dropped, 3);
     const reader = dir.bus();
     assertEquals((await all(reader)).map(({ seq, session_seq }) => [seq, session_seq]), [[1, 4]]);
+    await reader.close();
+  },
+});
+
+/** The journal of a session beside the bus: events 1 to `count`, every third a text delta. */
+function journal(dir: Dir, scope: string, count: number, chars = 1): string {
+  const path = join(dir.path, "..", `${scope}.ndjson`);
+  const lines = Array.from({ length: count }, (_, n) => {
+    const seq = n + 1;
+    const type = isDelta(seq) ? "session.delta" : "lane.note";
+    const data = { text: "x".repeat(chars), kind: "named as in the envelope" };
+    return encodeRecord({ seq, at, type, data } as unknown as SessionEvent, JSON.stringify(data));
+  });
+  Deno.writeTextFileSync(path, lines.join(""));
+  return path;
+}
+
+function isDelta(seq: number): boolean {
+  return seq % 3 === 0;
+}
+
+function untilSeq(to: number): number[] {
+  return Array.from({ length: to }, (_, n) => n + 1).filter((seq) => !isDelta(seq));
+}
+
+function seqsOf(records: readonly BusRecord[], scope: string): (number | undefined)[] {
+  return records.filter((it) => it.scope === scope).map((it) => it.session_seq);
+}
+
+Deno.test({
+  name: "after a crash the bus is completed from the journals, in order, once, and says so",
+  ignore,
+  async fn() {
+    for (const size of [2_000, 8_000_000]) {
+      using dir = new Dir();
+      const paths = new Map<string, string>();
+      const journals = () => Promise.resolve(paths);
+      const crashed = dir.bus({ journals, segment_bytes: size });
+      crashed.record("sess_1", untilSeq(50).map((seq) => entry(seq)));
+      crashed.record("sess_2", untilSeq(10).map((seq) => entry(seq)));
+      while (await crashed.lastSeq() < untilSeq(50).length + untilSeq(10).length) {
+        await setImmediate();
+      }
+      // It is never closed: what its sessions did after that is in the journals only.
+      paths.set("sess_1", journal(dir, "sess_1", 2_000, 300));
+      paths.set("sess_2", journal(dir, "sess_2", 10));
+      paths.set("sess_3", journal(dir, "sess_3", 4));
+      paths.set("sess_gone", join(dir.path, "nothing.ndjson"));
+
+      const bus = dir.bus({ journals, segment_bytes: size });
+      // Restored sessions tell of themselves before the journals were read.
+      bus.record("sess_1", [entry(2_000), entry(2_001)]);
+      while (!dir.log.of("info").join().includes("completed")) await setImmediate();
+      const seen: BusRecord[] = [];
+      bus.subscribe({ deliver: (it) => void seen.push(it), ended() {} }, 0).start();
+      bus.record("sess_3", [entry(5)]);
+      await bus.close();
+      await crashed.close();
+      assertEquals(seqsOf(seen, "sess_1"), [...untilSeq(2_000), 2_001]);
+      assertEquals(seqsOf(seen, "sess_2"), untilSeq(10));
+      assertEquals(seqsOf(seen, "sess_3"), [...untilSeq(4), 5]);
+      const told = seen.filter(({ type }) => type === "bus.completed");
+      const events = untilSeq(2_000).length - untilSeq(50).length + untilSeq(4).length;
+      assertEquals(told.map(({ data_json }) => JSON.parse(data_json)), [{ events, sessions: 2 }]);
+      assertEquals(JSON.parse(seen.find((it) => it.session_seq === 2_000)!.data_json), {
+        text: "x".repeat(300),
+        kind: "named as in the envelope",
+      });
+    }
+  },
+});
+
+Deno.test({
+  name: "after a clean stop no journal is read, after a crash only what follows the bus",
+  ignore,
+  async fn() {
+    using dir = new Dir();
+    let asked = 0;
+    const journals = () => {
+      asked++;
+      return Promise.resolve(new Map([["sess_1", journal(dir, "sess_1", 400)]]));
+    };
+    const first = dir.bus({ journals });
+    first.record("sess_1", [entry(397)]);
+    await first.close();
+    asked = 0;
+    const second = dir.bus({ journals });
+    second.record("sess_2", [entry(1)]);
+    while (await second.lastSeq() < 2) await setImmediate();
+    await setImmediate();
+    assertEquals(asked, 0);
+    second.record("sess_1", [entry(398)]);
+    await second.close();
+    const reader = dir.bus();
+    assert(!dir.log.of("info").join().includes('"sessions":2'));
+    assertEquals(seqsOf(await all(reader), "sess_1").at(-1), 398);
+    await reader.close();
+  },
+});
+
+Deno.test({
+  name: "what did not fit into memory follows from the journals, in order",
+  ignore,
+  async fn() {
+    using dir = new Dir();
+    const journals = () => Promise.resolve(new Map([["sess_1", path]]));
+    const bus = dir.bus({ journals, total_bytes: 512 * 1024 * 1024 });
+    assertEquals(await bus.lastSeq(), 0);
+    const path = journal(dir, "sess_1", 30, 1_000_000);
+    bus.record("sess_1", untilSeq(30).map((seq) => entry(seq, "lane.note", "x".repeat(1_000_000))));
+    assert(bus.dropped > 0, "some found no place");
+    await bus.close();
+    const reader = dir.bus({ total_bytes: 512 * 1024 * 1024 });
+    assertEquals(seqsOf(await all(reader), "sess_1"), untilSeq(30));
     await reader.close();
   },
 });

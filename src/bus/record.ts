@@ -1,9 +1,13 @@
 /**
  * The bus's lines:
- * `{"v":1,"bus_seq":n,"at":"RFC 3339 ms","scope":"sess_…","seq":<the session's>,"type":…,"data":{…}}`.
+ * `{"v":1,"bus_seq":n,"at":"RFC 3339 ms","task_scope":"sess_…","seq":<the session's>,
+ * "type":…,"data":{…}}`. Files of earlier builds name the scope `scope`.
  */
 
 export const BUS_VERSION = 1;
+
+/** Not on the bus: text as it is generated. The events that end a turn have all of it. */
+export const LEFT_OUT: ReadonlySet<string> = new Set(["session.delta", "lane.delta"]);
 
 /** The scope of what the daemon itself reports; such records have no seq of a session. */
 export const DAEMON_SCOPE = "daemon";
@@ -33,7 +37,7 @@ export interface BusRecord {
 export function encodeBusRecord(record: BusRecord): string {
   const { seq, scope, session_seq, at, type, data_json } = record;
   const of_session = session_seq === undefined ? "" : `,"seq":${session_seq}`;
-  return `{"v":${BUS_VERSION},"bus_seq":${seq},"at":"${at}","scope":"${scope}"${of_session},` +
+  return `{"v":${BUS_VERSION},"bus_seq":${seq},"at":"${at}","task_scope":"${scope}"${of_session},` +
     `"type":"${type}","data":${data_json}}\n`;
 }
 
@@ -45,7 +49,8 @@ export function decodeBusRecord(line: string): BusRecord | undefined {
   } catch {
     return undefined;
   }
-  const { v, bus_seq, at, scope, seq, type, data } = record ?? {};
+  const { v, bus_seq, at, task_scope, seq, type, data } = record ?? {};
+  const scope = task_scope ?? record?.scope;
   const good = v === BUS_VERSION && Number.isSafeInteger(bus_seq) && typeof at === "string" &&
     typeof scope === "string" && typeof type === "string" && typeof data === "object" &&
     (seq === undefined || Number.isSafeInteger(seq));

@@ -5,7 +5,13 @@
  */
 import { join } from "@std/path";
 import { messageOf, SvcError } from "../platform/errors.ts";
-import { checkPrivate, ensurePrivateDir, syncDir } from "../platform/files.ts";
+import {
+  atomicWrite,
+  checkPrivate,
+  ensurePrivateDir,
+  removeTemporaries,
+  syncDir,
+} from "../platform/files.ts";
 import { readLines } from "../platform/lines.ts";
 import type { Log } from "../platform/log.ts";
 import { writeAllSync } from "../platform/write_all.ts";
@@ -17,6 +23,21 @@ export interface SegmentLimits {
   segment_bytes: number;
   /** Bytes of all segments after which the oldest goes. */
   total_bytes: number;
+}
+
+export interface SegmentsOptions extends SegmentLimits {
+  dir: string;
+  log: Log;
+  /**
+   * What {@linkcode positionsPath} is to hold once the records so far are on the disk; asked when a
+   * segment is left. Undefined: the file stays as it is.
+   */
+  positions(): string | undefined;
+}
+
+/** The file beside the segments that tells how far they reach, so that not all are read for that. */
+export function positionsPath(dir: string): string {
+  return join(dir, "positions.json");
 }
 
 interface Segment {
@@ -41,11 +62,13 @@ export class Segments {
   #last_seq = 0;
   /** Segments that were left and are on their way to the disk. */
   #leaving = new Set<Promise<void>>();
+  readonly #positions: () => string | undefined;
 
-  private constructor(dir: string, limits: SegmentLimits, log: Log) {
+  private constructor({ dir, log, positions, ...limits }: SegmentsOptions) {
     this.#dir = dir;
     this.#limits = limits;
     this.#log = log;
+    this.#positions = positions;
   }
 
   /**
@@ -54,9 +77,11 @@ export class Segments {
    *
    * @throws {SvcError} permission_denied when the directory is not ours alone.
    */
-  static async open(dir: string, limits: SegmentLimits, log: Log): Promise<Segments> {
+  static async open(options: SegmentsOptions): Promise<Segments> {
+    const { dir } = options;
     ensurePrivateDir(dir);
-    const segments = new Segments(dir, limits, log);
+    removeTemporaries(dir);
+    const segments = new Segments(options);
     const found = [...Deno.readDirSync(dir)].flatMap(({ name }) => {
       const [, first, bad] = name.match(NAME) ?? [];
       if (first === undefined) return [];
@@ -163,8 +188,13 @@ export class Segments {
     if (this.#current === undefined) return;
     const { file, segment: { path } } = this.#current;
     this.#current = undefined;
+    const positions = this.#positions();
     const leaving = file.sync()
       .then(() => syncDir(this.#dir))
+      .then(async () => {
+        if (positions === undefined) return;
+        await atomicWrite(positionsPath(this.#dir), positions, 0o600, { durable: false });
+      })
       .catch((error) => this.#log.warn("the bus: a flush failed", { path, error: String(error) }))
       .finally(() => {
         file.close();

@@ -5,6 +5,7 @@ import type { HomePaths } from "../platform/paths.ts";
 import { VERSION } from "../version.ts";
 import { parseFlags, UsageError } from "./args.ts";
 import { ownPaths } from "./environment.ts";
+import { visible } from "../platform/visible.ts";
 
 const HELP =
   `Lets an editor that speaks the Agent Client Protocol (Zed, JetBrains, Neovim) drive sessions, over
@@ -42,7 +43,7 @@ export async function run(argv: string[]): Promise<number> {
   const { acpAgent } = await import("../acp/agent.ts");
   const { ndJsonStream } = await import("@agentclientprotocol/sdk");
   // Standard output carries the protocol and nothing else.
-  const notice = (text: string) => console.error(`svc: ${text}`);
+  const notice = (text: string) => console.error(`svc: ${visible(text)}`);
   const onStarting = () => notice("starting the daemon");
   const app = acpAgent({
     version: VERSION,

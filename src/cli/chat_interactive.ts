@@ -2,22 +2,25 @@ import { createInterface } from "node:readline";
 import process from "node:process";
 import type { RpcClient } from "../client/rpc.ts";
 import { messageOf } from "../platform/errors.ts";
+import { writeAllSync } from "../platform/write_all.ts";
 import type { SessionEvent } from "../session/events.ts";
 import { stillPending } from "../session/state.ts";
-import { callLine } from "../tui/call_line.ts";
-import { eventLines, painter, wantsColour } from "./chat_render.ts";
+import { exactLine, visible, visibleJson } from "../platform/visible.ts";
+import { alwaysText, type Question, questionText, shownDigest } from "../session/question.ts";
+import { eventLines, ModelText, painter, wantsColour } from "./chat_render.ts";
 
 export interface ConverseOptions {
   session_id: string;
   json: boolean;
 }
 
-interface Approval {
+interface Approval extends Question {
   approval_id: string;
   lane_id: string;
-  tool: string;
-  args: unknown;
 }
+
+/** What is typed sooner after a question was typed before it was there. */
+const READ_MS = 400;
 
 const ANSWERS: Record<string, "allow" | "allow_always" | "deny"> = {
   y: "allow",
@@ -49,6 +52,8 @@ export async function converse(rpc: RpcClient, options: ConverseOptions): Promis
   let busy = session.activity !== "idle";
   let at_line_start = true;
   let interrupted = false;
+  let asked_at = 0;
+  const answer = new ModelText(Deno.stdout.isTerminal());
 
   const say = (line: string) => {
     if (!at_line_start) console.log();
@@ -58,20 +63,24 @@ export async function converse(rpc: RpcClient, options: ConverseOptions): Promis
   const ask = () => {
     const [first] = approvals;
     if (first) {
-      say(`${paint.yellow("?")} ${callLine(first.tool, first.args)}`);
+      say(`${paint.yellow("?")} allow ${exactLine(first.tool)}?`);
+      for (const line of questionText(first).split("\n")) say(`  ${line}`);
+      say(paint.dim(`  always: ${alwaysText(first)}`));
+      asked_at = performance.now();
       input.setPrompt("  allow? [y]es, [a]lways, [n]o: ");
     } else {
       input.setPrompt(paint.bold("› "));
     }
     if (first || !busy) input.prompt();
   };
-  const act = (call: Promise<unknown>) => call.catch((error) => say(paint.red(messageOf(error))));
+  const act = (call: Promise<unknown>) =>
+    call.catch((error) => say(paint.red(visible(messageOf(error)))));
 
   rpc.onEvent = (event) => {
-    if (json) return console.log(JSON.stringify(event));
+    if (json) return console.log(visibleJson(JSON.stringify(event)));
     const { type, data } = event;
     if (type === "session.delta") {
-      Deno.stdout.writeSync(new TextEncoder().encode(data.text));
+      writeAllSync(Deno.stdout, new TextEncoder().encode(answer.take(data.text)));
       at_line_start = data.text.endsWith("\n");
       return;
     }
@@ -102,8 +111,11 @@ export async function converse(rpc: RpcClient, options: ConverseOptions): Promis
     else if (first) {
       const decision = ANSWERS[line.toLowerCase()];
       if (decision === undefined) return ask();
-      const { approval_id } = first;
-      return act(rpc.call("session.approve", { session_id, approval_id, decision }));
+      if (performance.now() - asked_at < READ_MS) {
+        say(paint.yellow("that was typed before the question was there; answer it now"));
+        return input.prompt();
+      }
+      return act(approve(rpc, session_id, first, decision));
     } else if (line !== "") {
       busy = true;
       return act(rpc.call("session.send", { session_id, text }));
@@ -121,10 +133,21 @@ export async function converse(rpc: RpcClient, options: ConverseOptions): Promis
     left.resolve(1);
   });
 
-  say(paint.dim(`${session.model} in ${session.workdir} · ${session_id} · /help`));
+  say(paint.dim(visible(`${session.model} in ${session.workdir} · ${session_id} · /help`)));
   await rpc.call("session.subscribe", { session_id, deltas: "session" });
   ask();
   const code = await left.promise;
   input.close();
   return code;
+}
+
+async function approve(
+  rpc: RpcClient,
+  session_id: string,
+  asked: Approval,
+  decision: string,
+): Promise<void> {
+  const { approval_id } = asked;
+  const shown = await shownDigest(asked);
+  await rpc.call("session.approve", { session_id, approval_id, decision, shown });
 }

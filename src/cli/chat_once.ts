@@ -1,9 +1,12 @@
 import type { EventParams, RpcClient } from "../client/rpc.ts";
+import { reachesFar, REMEMBER, type Scope } from "../cortex/entry.ts";
+import { APPROVAL_TOOL } from "../mcp/external_names.ts";
 import { SvcError } from "../platform/errors.ts";
 import { writeAllSync } from "../platform/write_all.ts";
 import { MAIN_LANE } from "../session/events.ts";
 import { callLine } from "../tui/call_line.ts";
-import { eventLines, painter, wantsColour } from "./chat_render.ts";
+import { eventLines, ModelText, painter, wantsColour } from "./chat_render.ts";
+import { exactLine, visible, visibleJson } from "../platform/visible.ts";
 
 export interface OnceOptions {
   session_id: string;
@@ -15,16 +18,18 @@ export interface OnceOptions {
 export async function askOnce(rpc: RpcClient, options: OnceOptions): Promise<number> {
   const { session_id, prompt, json } = options;
   const paint = painter(wantsColour(Deno.stderr));
+  // Piped, it stays as the model wrote it.
+  const answer = new ModelText(Deno.stdout.isTerminal());
   const verbose = Deno.stderr.isTerminal();
   const finished = Promise.withResolvers<EventParams>();
   let sent_seq = Infinity;
   let completed: EventParams | undefined;
   let at_line_start = true;
   rpc.onEvent = (event) => {
-    if (json) console.log(JSON.stringify(withoutSub(event)));
+    if (json) console.log(visibleJson(JSON.stringify(withoutSub(event))));
     const { type, data } = event;
     if (type === "session.delta" && !json) {
-      write(data.text);
+      write(answer.take(data.text));
       at_line_start = data.text.endsWith("\n");
     } else if (type === "approval.requested" && data.lane_id === MAIN_LANE) {
       refuse(rpc, session_id, data);
@@ -49,7 +54,8 @@ export async function askOnce(rpc: RpcClient, options: OnceOptions): Promise<num
     const { data } = await Promise.race([finished.promise, lost]);
     if (!json && !at_line_start) write("\n");
     if (data.stop_reason === "ok") return 0;
-    console.error(`svc: turn ${data.stop_reason}${data.error ? `: ${data.error}` : ""}`);
+    const why = data.error ? `: ${visible(data.error)}` : "";
+    console.error(`svc: turn ${data.stop_reason}${why}`);
     return 1;
   } finally {
     interrupted.dispose();
@@ -62,9 +68,12 @@ function refuse(
   session_id: string,
   { approval_id, tool, args }: { approval_id: string; tool: string; args: unknown },
 ): void {
-  console.error(
-    `svc: denied without asking: ${callLine(tool, args)} (--approve auto allows such calls)`,
-  );
+  const every_session = tool === APPROVAL_TOOL ||
+    (tool === REMEMBER && reachesFar((args as { scope?: Scope }).scope));
+  const way = every_session
+    ? `every session asks before this; svc chat --session ${session_id} lets you answer`
+    : "--approve auto allows such calls";
+  console.error(`svc: denied without asking: ${exactLine(callLine(tool, args))} (${way})`);
   rpc.call("session.approve", { session_id, approval_id, decision: "deny" }).catch(() => {});
 }
 

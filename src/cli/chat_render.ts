@@ -2,6 +2,7 @@
 import { bold, cyan, dim, green, red, yellow } from "@std/fmt/colors";
 import type { EventParams } from "../client/rpc.ts";
 import { callLine } from "../tui/call_line.ts";
+import { visible, visibleLine } from "../platform/visible.ts";
 
 /** Lines shown of a call's output. */
 const OUTPUT_LINES = 6;
@@ -26,10 +27,10 @@ export function eventLines(event: EventParams, paint: Paint): string[] {
   const { type, data } = event;
   switch (type) {
     case "session.tool_started":
-      return [`${paint.cyan("●")} ${callLine(data.tool, data.args)}`];
+      return [`${paint.cyan("●")} ${visibleLine(callLine(data.tool, data.args))}`];
     case "session.tool_completed": {
       const mark = data.ok ? paint.green("└") : paint.red("└ failed");
-      const lines = data.output.trimEnd().split("\n");
+      const lines = visible(data.output.trimEnd()).split("\n");
       const shown = lines.slice(0, OUTPUT_LINES);
       if (lines.length > shown.length) shown.push(`… ${lines.length - shown.length} more lines`);
       return shown.map((line: string, n: number) =>
@@ -37,14 +38,14 @@ export function eventLines(event: EventParams, paint: Paint): string[] {
       );
     }
     case "lane.note":
-      return [paint.yellow(data.text)];
+      return [paint.yellow(visible(data.text))];
     case "session.paused":
       return [paint.yellow(`the session was paused (${data.reason})`)];
     case "session.ended":
       return [paint.yellow(`the session has ended (${data.reason})`)];
     case "turn.completed":
       return data.stop_reason === "ok" ? [] : [
-        paint.red(`turn ${data.stop_reason}${data.error ? `: ${data.error}` : ""}`),
+        paint.red(visible(`turn ${data.stop_reason}${data.error ? `: ${data.error}` : ""}`)),
       ];
   }
   return [];
@@ -53,4 +54,25 @@ export function eventLines(event: EventParams, paint: Paint): string[] {
 /** Whether output to this stream may carry colour. */
 export function wantsColour(stream: { isTerminal(): boolean }): boolean {
   return stream.isTerminal() && !Deno.noColor;
+}
+
+/** Code units of what came before that a piece may belong to. */
+const CONTEXT = 64;
+
+/** Shows the text of a model as it comes: nothing of it is hidden on a terminal, all of it exact else. */
+export class ModelText {
+  readonly #terminal: boolean;
+  #before = "";
+
+  constructor(terminal: boolean) {
+    this.#terminal = terminal;
+  }
+
+  /** What is written for a piece. */
+  take(text: string): string {
+    if (!this.#terminal) return text;
+    const shown = visible(text, { before: this.#before });
+    this.#before = (this.#before + text).slice(-CONTEXT);
+    return shown;
+  }
 }

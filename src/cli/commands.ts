@@ -2,6 +2,7 @@
 import { messageOf, SvcError } from "../platform/errors.ts";
 import { nearestOf } from "../platform/nearest.ts";
 import { UsageError } from "./args.ts";
+import { visible } from "../platform/visible.ts";
 
 /** What may follow a word of the command line: the flags, and the commands below it. */
 export interface Words {
@@ -101,7 +102,7 @@ export const COMMANDS: Readonly<Record<string, Command>> = {
   },
   doctor: {
     summary: "check that everything svc needs is well",
-    flags: ["--json"],
+    flags: ["--json", "--cache", "--model"],
     load: () => import("./doctor.ts"),
   },
   update: {
@@ -138,6 +139,8 @@ export const COMMANDS: Readonly<Record<string, Command>> = {
 const DONE = 0;
 const FAILED = 1;
 const WRONG_USAGE = 2;
+/** What stands in a command's place. */
+const FLAGS = ["--help", "--version"];
 
 /**
  * Runs a command line.
@@ -159,14 +162,19 @@ export async function run(argv: string[]): Promise<number> {
   try {
     const command = COMMANDS[name];
     if (command === undefined) {
+      if (name.startsWith("-")) {
+        const flag = nearestOf(name, FLAGS);
+        const hint = flag ? `did you mean "${flag}"?` : "svc --help lists the commands";
+        throw new UsageError(`there is no flag "${name}"; ${hint}`);
+      }
       const nearest = nearestOf(name, Object.keys(COMMANDS));
       const hint = nearest ? `did you mean "svc ${nearest}"?` : "svc --help lists the commands";
       throw new UsageError(`there is no command "${name}"; ${hint}`);
     }
     return await (await command.load()).run(rest);
   } catch (error) {
-    console.error(`svc: ${messageOf(error)}`);
-    if (error instanceof SvcError && error.hint) console.error(`     ${error.hint}`);
+    console.error(`svc: ${visible(messageOf(error))}`);
+    if (error instanceof SvcError && error.hint) console.error(`     ${visible(error.hint)}`);
     return error instanceof UsageError ? WRONG_USAGE : FAILED;
   }
 }

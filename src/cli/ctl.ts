@@ -8,6 +8,7 @@ import { type Handler, print, required, withDaemon } from "./daemon_call.ts";
 import { ownPaths } from "./environment.ts";
 import { table } from "./table.ts";
 import { absolute } from "./workdir.ts";
+import { visible } from "../platform/visible.ts";
 
 const HELP = `Looks at and steers the running daemon.
 
@@ -83,7 +84,9 @@ const COMMANDS: Record<string, Handler> = {
         `${result.records} records, anchored up to seq ${result.anchored_seq}: the chain holds`,
       );
       console.log(`head ${result.head}`);
-    } else console.error(`svc: the ledger of ${session_id} does not hold: ${result.problem}`);
+    } else {console.error(
+        `svc: the ledger of ${session_id} does not hold: ${visible(result.problem)}`,
+      );}
     return result.ok ? 0 : 1;
   },
   ...QUEUE,

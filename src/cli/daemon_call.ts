@@ -3,6 +3,7 @@ import { connectPatiently } from "../client/connect.ts";
 import type { RpcClient } from "../client/rpc.ts";
 import { type Flags, UsageError } from "./args.ts";
 import { ownPaths } from "./environment.ts";
+import { visibleJson } from "../platform/visible.ts";
 
 /** Runs one command; returns the exit code. */
 export type Handler = (flags: Flags, args: string[]) => Promise<number>;
@@ -22,7 +23,7 @@ export async function withDaemon<T>(use: (rpc: RpcClient) => Promise<T>): Promis
 
 /** Prints JSON. @returns the exit code for done. */
 export function print(value: unknown): number {
-  console.log(JSON.stringify(value, null, 2));
+  console.log(visibleJson(JSON.stringify(value, null, 2)));
   return 0;
 }
 

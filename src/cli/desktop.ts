@@ -12,6 +12,7 @@ import { openInBrowser } from "../platform/open_url.ts";
 import type { HomePaths } from "../platform/paths.ts";
 import { parseFlags, UsageError } from "./args.ts";
 import { env, ownPaths } from "./environment.ts";
+import { visible } from "../platform/visible.ts";
 
 const HELP =
   `Opens the app in a window of its own. Takes the daemon that runs, else brings one, which goes when
@@ -70,7 +71,7 @@ async function startAtLogin(wanted: string, json: boolean): Promise<number> {
 }
 
 async function openDesktop(paths: HomePaths): Promise<void> {
-  const tell = (text: string) => console.error(`svc: ${text}`);
+  const tell = (text: string) => console.error(`svc: ${visible(text)}`);
   const asked = Promise.withResolvers<void>();
   const onSignal = () => asked.resolve();
   const signals: Deno.Signal[] = Deno.build.os === "windows"

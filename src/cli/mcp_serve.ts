@@ -4,6 +4,7 @@ import { McpBridge } from "../client/mcp_bridge.ts";
 import { LineWriter } from "../platform/line_writer.ts";
 import { parseFlags, UsageError } from "./args.ts";
 import { ownPaths } from "./environment.ts";
+import { visible } from "../platform/visible.ts";
 
 const HELP =
   `Lets an MCP client drive svc over standard input and output. Starts the daemon when none runs, and
@@ -38,7 +39,7 @@ export async function run(argv: string[]): Promise<number> {
   }
   const paths = ownPaths();
   // Standard output carries MCP and nothing else.
-  const notice = (text: string) => console.error(`svc: ${text}`);
+  const notice = (text: string) => console.error(`svc: ${visible(text)}`);
   const bridge = new McpBridge({
     client: { caps, safe_names: boolean["safe-names"] ?? false },
     dial: () => dial(paths),

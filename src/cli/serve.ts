@@ -4,7 +4,8 @@ import { readDiscovery } from "../client/discovery.ts";
 import type { HireOptions } from "../hire/listener.ts";
 import { messageOf } from "../platform/errors.ts";
 import type { HomePaths } from "../platform/paths.ts";
-import { type ServiceOptions, STOP_GRACE_S } from "../service/service.ts";
+import type { ServiceOptions } from "../service/service.ts";
+import { STOP_GRACE_S } from "../service/stop_grace.ts";
 import { type Flags, parseFlags, UsageError } from "./args.ts";
 import { env, ownPaths } from "./environment.ts";
 import { stopOnSignals, surviveDefects } from "./foreground.ts";
@@ -185,7 +186,7 @@ async function stopWithShell(daemon: Daemon): Promise<void> {
 async function runningMessage(paths: HomePaths): Promise<string> {
   const running = await readDiscovery(paths.discovery);
   const pid = running ? `pid ${running.pid}` : "pid unknown";
-  return `svc: a daemon already runs (${pid}, socket ${paths.socket}); ` +
+  return `svc: a daemon already runs (${pid}, socket ${running?.sock ?? paths.socket}); ` +
     "use `svc ctl` to talk to it";
 }
 

@@ -2,7 +2,6 @@
 import { delay } from "@std/async";
 import { connectIfAny, connectOrStart } from "../client/connect.ts";
 import type { RpcClient } from "../client/rpc.ts";
-import { keepPort } from "../daemon/last_port.ts";
 import { SvcError } from "../platform/errors.ts";
 import { takeLock } from "../platform/lock.ts";
 import type { HomePaths } from "../platform/paths.ts";
@@ -49,7 +48,7 @@ export async function restart(options: ControlOptions): Promise<number> {
 }
 
 /**
- * Stops the daemon that runs and waits until it is gone. The next one takes its port.
+ * Stops the daemon that runs and waits until it is gone.
  *
  * @returns undefined when none ran; "interrupted" when the person pressed Ctrl-C.
  * @throws {SvcError} timeout when it does not stop; conflict when it takes tasks for hire.
@@ -60,10 +59,10 @@ export async function stopDaemon(
   const { paths } = options;
   const daemon = await connectIfAny(paths);
   if (daemon === undefined) return undefined;
-  const { pid, port }: Discovery = await daemon.call("daemon.discover");
+  const { pid }: Discovery = await daemon.call("daemon.discover");
   await requireNoHire(daemon, pid, options);
   await daemon.call("daemon.shutdown", { grace_s: STOP_GRACE_S });
-  if (!await waitUntilGone(daemon, paths, { pid, port })) {
+  if (!await waitUntilGone(daemon, paths, pid)) {
     console.error("svc: stopped waiting; the daemon goes on stopping, no new one is started");
     return "interrupted";
   }
@@ -95,7 +94,7 @@ async function requireNoHire(
 async function waitUntilGone(
   old: RpcClient,
   paths: HomePaths,
-  { pid, port }: Pick<Discovery, "pid" | "port">,
+  pid: number,
 ): Promise<boolean> {
   const interrupted = new AbortController();
   const onInterrupt = () => interrupted.abort();
@@ -107,7 +106,7 @@ async function waitUntilGone(
     let connected = true;
     old.closed.then(() => connected = false);
     // Its last act is to let go of the lock, which is what a new daemon needs.
-    while (connected || !await leavePort(paths, port)) {
+    while (connected || !await isFree(paths)) {
       const waited_s = Math.round((Date.now() - started) / 1000);
       if (waited_s > STOP_GRACE_S + STOP_MARGIN_S) {
         throw new SvcError("timeout", `the daemon (pid ${pid}) does not stop`, {
@@ -130,11 +129,9 @@ async function waitUntilGone(
   }
 }
 
-/** Leaves the port for the next daemon. @returns false while the daemon of now has the lock. */
-async function leavePort({ lock: path }: HomePaths, port: number): Promise<boolean> {
+/** Whether no daemon has the lock. */
+async function isFree({ lock: path }: HomePaths): Promise<boolean> {
   const lock = await takeLock(path);
-  if (lock === undefined) return false;
-  keepPort(lock, port);
-  lock.release();
-  return true;
+  lock?.release();
+  return lock !== undefined;
 }

@@ -6,6 +6,8 @@ import type { HomePaths } from "../platform/paths.ts";
 import { openService, type ServiceStatus } from "../service/service.ts";
 import type { ControlOptions } from "./serve_control.ts";
 import { table } from "./table.ts";
+import { visible } from "../platform/visible.ts";
+import { print } from "./daemon_call.ts";
 
 /** Exit codes (contract.md section 10). */
 const RUNNING = 0;
@@ -24,7 +26,7 @@ export async function showStatus(options: ControlOptions): Promise<number> {
     : NOT_INSTALLED;
   if (json) {
     const status = daemon ?? { status: code === STOPPED ? "stopped" : "not_installed" };
-    console.log(JSON.stringify({ ...status, service: unit }, null, 2));
+    print({ ...status, service: unit });
     return code;
   }
   if (daemon !== undefined) {
@@ -34,7 +36,7 @@ export async function showStatus(options: ControlOptions): Promise<number> {
   } else {
     console.log("not installed; `svc chat` or `svc serve` makes a home");
   }
-  if (unit.installed) console.log(describeUnit(unit));
+  if (unit.installed) console.log(visible(describeUnit(unit)));
   return code;
 }
 

@@ -1,5 +1,8 @@
-/** Lays rows out in columns of equal width; the last column is not padded. */
-export function table(rows: readonly (readonly string[])[]): string {
+import { visibleLine } from "../platform/visible.ts";
+
+/** Lays rows out in columns of equal width; the last column is not padded. Nothing in it is hidden. */
+export function table(cells: readonly (readonly string[])[]): string {
+  const rows = cells.map((row) => row.map(visibleLine));
   const widths: number[] = [];
   for (const row of rows) {
     for (const [n, cell] of row.entries()) widths[n] = Math.max(widths[n] ?? 0, cell.length);

@@ -11,6 +11,7 @@ import { ownPaths } from "./environment.ts";
 import { table } from "./table.ts";
 import { listTasks } from "./task_list.ts";
 import { absolute } from "./workdir.ts";
+import { visible } from "../platform/visible.ts";
 
 const HELP = `Runs tasks with the daemon's executors and shows what came of them.
 
@@ -146,7 +147,7 @@ function show({ summary, verification = [], artifacts = [], ...task }: TaskRecor
     ...verification.map(({ passed, criterion }) => [passed ? "met" : "NOT MET", criterion]),
     ...artifacts.map(({ name }) => ["artifact", join(ownPaths().artifacts, id, name)]),
   ]));
-  if (summary !== undefined) console.log(`\n${summary}`);
+  if (summary !== undefined) console.log(`\n${visible(summary)}`);
 }
 
 /** Uses the running daemon, or one that is started for it. */

@@ -10,6 +10,7 @@ import { type Flags, UsageError } from "./args.ts";
 import { env, ownPaths } from "./environment.ts";
 import { stopOnSignals, surviveDefects } from "./foreground.ts";
 import { parseCaps, parseTokens } from "./hire_flags.ts";
+import { visible, visibleJson } from "../platform/visible.ts";
 
 /** Workers of one home: each has a directory of its own in it. */
 const WORKERS_OF_HOME = 64;
@@ -82,5 +83,5 @@ function showStep({ event, task_id, task_type, attempt }: WorkerStep, as_json: b
 }
 
 function show(event: Record<string, unknown>, text: string, as_json: boolean): void {
-  console.log(as_json ? JSON.stringify(event) : text);
+  console.log(as_json ? visibleJson(JSON.stringify(event)) : visible(text));
 }

@@ -23,6 +23,8 @@ import { type Flags, parseFlags, UsageError } from "./args.ts";
 import { ownPaths } from "./environment.ts";
 import { restartInstalled, restartInstalledAsJson } from "./restart_installed.ts";
 import { progressOf } from "./update_progress.ts";
+import { visible } from "../platform/visible.ts";
+import { print } from "./daemon_call.ts";
 
 const HELP =
   `Puts the newest release at ~/.svc/bin/svc. Its signature and its SHA-256 are checked, and the
@@ -86,7 +88,7 @@ export async function update(argv: string[], own: RunningProgram): Promise<numbe
   if (done === undefined) return INTERRUPTED;
   const daemon = done.changed ? await goOver(paths, flags) : undefined;
   if (boolean.json) {
-    console.log(JSON.stringify({ ...done, path: paths.binary, daemon: daemon?.json }, null, 2));
+    print({ ...done, path: paths.binary, daemon: daemon?.json });
   }
   return daemon?.code ?? 0;
 }
@@ -144,7 +146,7 @@ async function bringUp(
   { flags: { boolean, string }, paths, own, signal }: Job,
   installed: string,
 ): Promise<Outcome> {
-  const say = boolean.json ? () => {} : (text: string) => console.log(text);
+  const say = boolean.json ? () => {} : (text: string) => console.log(visible(text));
   const source = await sourceOf(paths, string);
   const release = await findRelease(source, signal);
   const { version, revision, released_at } = release.manifest;

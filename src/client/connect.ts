@@ -1,9 +1,14 @@
 /** Finds the daemon, or brings it (product.md: the daemon starts on demand). */
 import { delay } from "@std/async";
+import { dirname } from "@std/path";
 import { toText } from "@std/streams";
 import { SvcError } from "../platform/errors.ts";
+import { checkPrivate } from "../platform/files.ts";
 import { connectLocal, type LocalConn } from "../platform/local_socket.ts";
 import type { HomePaths } from "../platform/paths.ts";
+import { hasOpen } from "../platform/process.ts";
+import { unixSockets } from "../platform/unix_peer.ts";
+import { readDiscovery } from "./discovery.ts";
 import { ownProgram } from "./own_program.ts";
 import { RpcClient } from "./rpc.ts";
 
@@ -29,7 +34,7 @@ export async function connectIfAny(paths: HomePaths): Promise<RpcClient | undefi
 export async function connect(paths: HomePaths): Promise<RpcClient> {
   const rpc = await connectIfAny(paths);
   if (rpc !== undefined) return rpc;
-  throw new SvcError("not_found", `no daemon answers at ${paths.socket}`, {
+  throw new SvcError("not_found", `no daemon answers at ${await socketOf(paths)}`, {
     hint: "`svc serve` starts one; `svc chat` does so by itself",
   });
 }
@@ -103,9 +108,59 @@ export async function dialOrStart(
   });
 }
 
-/** Connects to the running daemon; undefined when none answers. */
-export function dial({ socket }: HomePaths): Promise<LocalConn | undefined> {
-  return connectLocal(socket);
+/**
+ * Connects to the running daemon: at the socket that its discovery file names, for this process may
+ * compute another than the daemon did, and only then at the computed one.
+ *
+ * @returns undefined when none answers.
+ * @throws {SvcError} permission_denied when a file, a directory or the daemon is not this user's own.
+ */
+export async function dial(paths: HomePaths): Promise<LocalConn | undefined> {
+  const record = await readDiscovery(paths.discovery);
+  for (const socket of new Set([record?.sock ?? paths.socket, paths.socket])) {
+    const conn = await dialSocket(socket, paths);
+    if (conn !== undefined) return conn;
+  }
+}
+
+/** The socket at which the daemon is looked for first. */
+export async function socketOf(paths: HomePaths): Promise<string> {
+  return (await readDiscovery(paths.discovery))?.sock ?? paths.socket;
+}
+
+async function dialSocket(socket: string, paths: HomePaths): Promise<LocalConn | undefined> {
+  if (Deno.build.os === "windows") return await connectLocal(socket);
+  if (!checkPrivate(dirname(socket), 0o700, "dir")) return undefined;
+  if (!checkPrivate(socket, 0o600, "socket")) return undefined;
+  const conn = await connectLocal(socket);
+  if (conn === undefined) return undefined;
+  try {
+    if (isOwnDaemon(socket, paths)) return conn;
+  } catch (error) {
+    conn.close();
+    throw error;
+  }
+  conn.close();
+}
+
+/**
+ * Whether the daemon that a connection leads to is the one of this home: it has the home's lock open.
+ * The daemon of another home may have the same socket.
+ *
+ * @throws {SvcError} permission_denied when it is another user's.
+ */
+function isOwnDaemon(socket: string, { lock }: HomePaths): boolean {
+  const uid = Deno.uid();
+  return unixSockets()?.at(socket, "other").every(({ peer: peerOf }) => {
+    const peer = peerOf();
+    if (peer === undefined) return true;
+    if (peer.uid !== uid) {
+      throw new SvcError("permission_denied", `uid ${peer.uid} listens at ${socket}`, {
+        hint: "that is not your daemon; remove the socket, or set SVC_RUNTIME_DIR",
+      });
+    }
+    return peer.pid === undefined || hasOpen(peer.pid, lock) !== false;
+  }) ?? true;
 }
 
 /** Starts `svc serve` in a session of its own, so that it outlives this process and its terminal. */

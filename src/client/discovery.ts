@@ -1,12 +1,15 @@
+import { checkPrivate } from "../platform/files.ts";
 import type { Discovery } from "../verbs/services.ts";
 
 /**
  * Reads the discovery file.
  *
  * @returns undefined when there is none, or none that can be read as one.
+ * @throws {SvcError} permission_denied when it is not this user's alone: what it names is not trusted.
  */
 export async function readDiscovery(path: string): Promise<Discovery | undefined> {
   try {
+    checkPrivate(path, 0o600, "file");
     const record = JSON.parse(await Deno.readTextFile(path));
     return typeof record?.port === "number" && typeof record?.token === "string"
       ? record

@@ -49,7 +49,7 @@ export class Cortex {
 
   constructor(parts: CortexParts) {
     this.#parts = parts;
-    this.#audit = new AuditTrail(parts.audit_path);
+    this.#audit = new AuditTrail(parts.audit_path, parts.log);
     const { log, model, cost, newId } = parts;
     this.#curators = new Curators({
       log,

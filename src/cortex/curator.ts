@@ -7,7 +7,14 @@ import type { Model, Usage } from "../agent/models/model.ts";
 import { MAIN_LANE } from "../session/events.ts";
 import type { Session } from "../session/session.ts";
 import { CURATOR_PROMPT, curatorQuestion, proposalsIn } from "./curator_answer.ts";
-import { asksFirst, type Entry, type Proposal, REMEMBER, ruleOf } from "./entry.ts";
+import {
+  asksFirst,
+  describeProposal,
+  type Entry,
+  type Proposal,
+  REMEMBER,
+  ruleOf,
+} from "./entry.ts";
 import { CURATOR } from "./lobes.ts";
 
 export interface CuratorParts {
@@ -118,13 +125,13 @@ async function consider(
 ): Promise<void> {
   const say = (text: string) => session.emitLaneText(lane_id, `${text}\n`);
   const { category, content } = proposal;
-  if (asksFirst(category) && session.state.approval !== "auto") {
+  if (asksFirst(proposal) && session.state.approval !== "auto") {
     const decision = await session.approvals.ask({
       call_id: newId("call"),
       tool: REMEMBER,
       args: proposal,
-      reason: `remember as ${category}: ${content}`,
-      rule: ruleOf(category),
+      reason: describeProposal(proposal),
+      rule: ruleOf(proposal),
     }, { lane_id, signal: AbortSignal.any([stop, AbortSignal.timeout(DECISION_MS)]) });
     if (decision === "deny") return say(`not remembered, as decided: ${content}`);
   }

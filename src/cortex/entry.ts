@@ -38,6 +38,10 @@ export interface Entry {
   created_at: string;
   /** When it was last remembered again, or changed. */
   updated_at: string;
+  /** The session whose model wrote it; empty where a person did. */
+  written_by: string;
+  /** Whether a person wrote, allowed or changed it: nothing else reaches hired work. */
+  approved: boolean;
 }
 
 /** What is to be remembered. */
@@ -91,12 +95,28 @@ export const TAGS_MAX = 10;
 export const REMEMBER = "remember";
 export const RECALL = "recall";
 
-/** Whether what is remembered by itself needs the person's word; a plain fact does not. */
-export function asksFirst(category: Category): boolean {
-  return category !== "fact";
+/** Whether an entry of this scope reaches hired work, or every prompt. */
+export function reachesFar(scope: Scope | undefined): boolean {
+  return scope === "Global" || scope === "Always";
 }
 
-/** What `allow_always` lets through: entries of that category. */
-export function ruleOf(category: Category): string {
-  return `${REMEMBER} ${category}`;
+/**
+ * Whether what is remembered by itself needs the person's word in a session that asks; a plain fact
+ * does not. What {@linkcode reachesFar} needs it in every session.
+ */
+export function asksFirst({ category, scope }: Proposal): boolean {
+  return category !== "fact" || reachesFar(scope);
+}
+
+/** What a proposal is about, in a line for the person who decides on it. */
+export function describeProposal({ category, content, scope }: Proposal): string {
+  const far = scope === "Always" ? ", in every prompt" : "";
+  const whom = reachesFar(scope) ? ` for ${scope} (work for others sees it too${far})` : "";
+  return `remember as ${category}${whom}: ${content}`;
+}
+
+/** What `allow_always` lets through: entries of that category; of a scope that reaches far, this one. */
+export function ruleOf({ category, scope, content }: Proposal): string {
+  const rule = `${REMEMBER} ${category}`;
+  return reachesFar(scope) ? `${rule} for ${scope}: ${content}` : rule;
 }

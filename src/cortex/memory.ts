@@ -8,6 +8,7 @@ import {
   type Entry,
   keyOf,
   type Proposal,
+  reachesFar,
   type Reader,
   type Scope,
   visibleTo,
@@ -104,6 +105,9 @@ export class Memory {
       content_sha: shaOf(content),
       created_at: now,
       updated_at: now,
+      written_by: source_msg_id === undefined ? "" : reader?.session_id ?? "",
+      // What a session writes for others was allowed before it came here.
+      approved: source_msg_id === undefined || reachesFar(into),
     };
     return requireWritten(() => this.#write(entry, source_msg_id));
   }
@@ -131,6 +135,7 @@ export class Memory {
       owner: stays ? before.owner : requireOwner(scope, reader),
       content_sha: shaOf(content),
       updated_at: after(before.updated_at),
+      approved: true,
     };
     const same = this.#store.same(entry);
     if (same !== undefined && same !== entry_id) {
@@ -218,7 +223,14 @@ export class Memory {
    * @param options.reader the session whose entries are looked at; all entries without one.
    */
   recall(text: string, { reader, limit }: { reader?: Reader; limit: number }): Recalled[] {
-    const found = this.#store.search(searchTerms(text), CANDIDATES, reader && visibleTo(reader));
+    const found = this.#store.search(
+      searchTerms(text),
+      CANDIDATES,
+      reader && {
+        scopes: visibleTo(reader),
+        approved: !reader.trusted,
+      },
+    );
     const best = found[0]?.rank;
     return found
       .map((entry) => ({ ...entry, score: entry.rank / best }))
@@ -245,9 +257,9 @@ export class Memory {
     return { entries, ...(next === undefined ? {} : { next_cursor: String(next) }) };
   }
 
-  /** The entries that belong into every prompt, the newest first. */
-  always(): Entry[] {
-    return this.#store.ofScope("Always");
+  /** The entries that belong into every prompt of a session, the newest first. */
+  always({ trusted }: Reader): Entry[] {
+    return this.#store.ofScope("Always").filter(({ approved }) => approved || trusted);
   }
 
   /**

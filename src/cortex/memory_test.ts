@@ -2,9 +2,10 @@ import { assert, assertEquals, assertRejects, assertThrows } from "@std/assert";
 import { granted } from "../../tests/support/permissions.ts";
 import { canMount, SmallDisk } from "../../tests/support/small_disk.ts";
 import { Random } from "../../tests/support/random.ts";
-import { TempDir } from "../../tests/support/sessions.ts";
+import { MemoryLog, TempDir } from "../../tests/support/sessions.ts";
 import { SvcError } from "../platform/errors.ts";
-import { openStateDb, stateDbFiles } from "../platform/state_db.ts";
+import { openStateDb } from "../platform/state_db.ts";
+import { stateDbFiles } from "../platform/state_db_files.ts";
 import { AuditTrail } from "./audit.ts";
 import {
   CATEGORIES,
@@ -24,7 +25,8 @@ class Fixture implements Disposable {
   readonly dir = new TempDir();
   readonly db_path = this.dir.join("state.db");
   readonly audit_path = this.dir.join("cortex", "curator-audit.jsonl");
-  readonly audit = new AuditTrail(this.audit_path);
+  readonly log = new MemoryLog();
+  readonly audit = new AuditTrail(this.audit_path, this.log);
   #ids = 0;
   #open: Memory | undefined;
 
@@ -140,7 +142,35 @@ test("each scope is seen by its sessions, and an untrusted one sees little", asy
   assertEquals(seen(reader("b", "/work/one", false)), ["Always", "Global"]);
   assertEquals(seen(reader("a", "/work/one", false)), ["Always", "Global", "Session"]);
   assertEquals(memory.recall("secret", { limit: 9 }).length, 5);
-  assertEquals(memory.always().map(({ content }) => content), ["secret of Always"]);
+  assertEquals(memory.always(writer).map(({ content }) => content), ["secret of Always"]);
+});
+
+test("work for others sees only what a person wrote, allowed or changed", async (it) => {
+  const writer = reader("a", "/work/one");
+  let memory = await it.open();
+  memory.remember({ content: "rule of a person", category: "fact", scope: "Always" });
+  const own = { reader: writer, source_msg_id: "msg_1" };
+  const { entry } = memory.remember(
+    { content: "rule of a model", category: "fact", scope: "Always" },
+    own,
+  );
+  assertEquals([entry.written_by, entry.approved], ["sess_a", true]);
+  // As before the person was asked.
+  it.close();
+  const db = await openStateDb(it.db_path);
+  db.exec("UPDATE memory SET approved = 0 WHERE content = 'rule of a model'");
+  db.close();
+  memory = await it.open();
+  const hired = reader("h", "/hired", false);
+  const seen = (by: Reader) => [
+    memory.recall("rule", { reader: by, limit: 9 }).map(({ content }) => content).sort(),
+    memory.always(by).map(({ content }) => content).sort(),
+  ];
+  const both = ["rule of a model", "rule of a person"];
+  assertEquals(seen(writer), [both, both]);
+  assertEquals(seen(hired), [["rule of a person"], ["rule of a person"]]);
+  memory.update(entry.entry_id, { tags: ["kept"] });
+  assertEquals(seen(hired), [both, both]);
 });
 
 test("an untrusted session writes for itself only", async (it) => {

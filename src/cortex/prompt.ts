@@ -1,6 +1,6 @@
 /** What of the memory goes into a prompt, and how it is written there. */
 import type { Memory, Recalled } from "./memory.ts";
-import type { Entry, Reader } from "./entry.ts";
+import { type Entry, reachesFar, type Reader } from "./entry.ts";
 
 /** What a prompt is given of the memory. */
 export interface PromptMemory {
@@ -40,7 +40,9 @@ export function memoryFor(
   { reader, known, budget_tokens }: PromptOptions,
 ): PromptMemory | undefined {
   const about = memory.recall(text, { reader, limit: ENTRIES_MAX }).filter(isAbout);
-  const wanted = new Map([...memory.always(), ...about].map((entry) => [entry.entry_id, entry]));
+  const wanted = new Map(
+    [...memory.always(reader), ...about].map((entry) => [entry.entry_id, entry]),
+  );
   let left = budget_tokens * CHARS_PER_TOKEN - HEAD.length - FOOT.length;
   const entries: Entry[] = [];
   const lines: string[] = [];
@@ -61,7 +63,8 @@ function isAbout({ score }: Recalled): boolean {
 }
 
 /** JSON without `<`: nothing that is remembered can end the block. */
-function lineOf({ category, content, created_at }: Entry): string {
+function lineOf({ category, content, created_at, scope, written_by }: Entry): string {
   const since = created_at.slice(0, 10);
-  return JSON.stringify({ category, since, content }).replaceAll("<", "\\u003c");
+  const from = reachesFar(scope) && written_by !== "" ? { from: written_by } : {};
+  return JSON.stringify({ category, since, ...from, content }).replaceAll("<", "\\u003c");
 }

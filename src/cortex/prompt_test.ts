@@ -1,6 +1,6 @@
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import { granted } from "../../tests/support/permissions.ts";
-import { TempDir } from "../../tests/support/sessions.ts";
+import { MemoryLog, TempDir } from "../../tests/support/sessions.ts";
 import { openStateDb } from "../platform/state_db.ts";
 import { AuditTrail } from "./audit.ts";
 import type { Scope } from "./entry.ts";
@@ -19,7 +19,7 @@ function test(name: string, fn: (memory: Memory) => void): void {
       let ids = 0;
       const memory = await Memory.open({
         store: new MemoryStore(await openStateDb(dir.join("state.db"))),
-        audit: new AuditTrail(dir.join("audit.jsonl")),
+        audit: new AuditTrail(dir.join("audit.jsonl"), new MemoryLog()),
         newId: () => `mem_${++ids}`,
       });
       try {

@@ -7,10 +7,11 @@ import type { Category, Entry, Scope } from "./entry.ts";
 export type Found = Entry & { rank: number };
 
 const COLUMNS = "entry_id, category, scope, owner, content, tags, content_sha, created_at, " +
-  "updated_at";
+  "updated_at, written_by, approved";
 /** Whether an entry belongs to a `(scope, owner)` of :visible; everything does where that is null. */
 const VISIBLE = `(:visible IS NULL OR (scope, owner) IN (
-  SELECT value ->> 0, value ->> 1 FROM json_each(:visible)))`;
+  SELECT value ->> 0, value ->> 1 FROM json_each(:visible)))
+  AND (approved OR scope = 'Session' OR NOT :approved)`;
 /** Entries that are ranked for one search: it is what takes the time, some microseconds each. */
 const RANKED_MAX = 500;
 
@@ -31,20 +32,23 @@ export class MemoryStore {
   // ── entries ──────────────────────────────────────────────────────────────────────────────────
 
   /** @param words of content and tags, as the index is to have them. */
-  insert({ tags, ...entry }: Entry, words: readonly string[]): void {
+  insert({ tags, approved, ...entry }: Entry, words: readonly string[]): void {
     this.#sql.run(
       `INSERT INTO memory (${COLUMNS}, words) VALUES (:entry_id, :category, :scope, :owner,
-         :content, :tags, :content_sha, :created_at, :updated_at, :words)`,
-      { ...entry, tags: JSON.stringify(tags), words: words.join(" ") },
+         :content, :tags, :content_sha, :created_at, :updated_at, :written_by, :approved, :words)`,
+      { ...entry, approved: Number(approved), tags: JSON.stringify(tags), words: words.join(" ") },
     );
   }
 
   /** The id of the entry that says the same to the same sessions, with its time moved to `now`. */
-  touch({ scope, owner, category, content_sha }: Entry, now: string): string | undefined {
+  touch(
+    { scope, owner, category, content_sha, approved }: Entry,
+    now: string,
+  ): string | undefined {
     const row = this.#sql.get(
-      `UPDATE memory SET updated_at = :now WHERE scope = :scope AND owner = :owner
+      `UPDATE memory SET updated_at = :now, approved = approved OR :approved WHERE scope = :scope AND owner = :owner
          AND category = :category AND content_sha = :content_sha RETURNING entry_id`,
-      { scope, owner, category, content_sha, now },
+      { scope, owner, category, content_sha, approved: Number(approved), now },
     );
     return row?.entry_id as string | undefined;
   }
@@ -101,9 +105,14 @@ export class MemoryStore {
   /**
    * Finds the entries that match FTS5 terms best, the best first.
    *
-   * @param visible the scopes and owners to look in; all when it is left out.
+   * @param among the scopes and owners to look in, and whether only what a person has approved counts
+   * beyond the session itself; all when it is left out.
    */
-  search(terms: readonly string[], limit: number, visible?: [Scope, string][]): Found[] {
+  search(
+    terms: readonly string[],
+    limit: number,
+    among?: { scopes: [Scope, string][]; approved: boolean },
+  ): Found[] {
     const match = this.#telling(terms).join(" OR ");
     if (match === "") return [];
     const rows = this.#sql.all(
@@ -112,7 +121,12 @@ export class MemoryStore {
          WHERE memory_words MATCH :match AND ${VISIBLE}
          ORDER BY memory_words.rowid DESC LIMIT ${RANKED_MAX})
        ORDER BY rank LIMIT :limit`,
-      { match, limit, visible: visible === undefined ? null : JSON.stringify(visible) },
+      {
+        match,
+        limit,
+        visible: among === undefined ? null : JSON.stringify(among.scopes),
+        approved: Number(among?.approved ?? false),
+      },
     );
     return rows.map((row) => ({ ...toEntry(row), rank: row.rank as number }));
   }
@@ -193,7 +207,7 @@ export class MemoryStore {
 
   held(): Entry[] {
     return this.#sql.all("SELECT entry FROM memory_held")
-      .map(({ entry }) => JSON.parse(entry as string));
+      .map(({ entry }) => ({ written_by: "", approved: false, ...JSON.parse(entry as string) }));
   }
 
   /** Makes a held entry one of the memory's, in the place of what it was before. */
@@ -231,6 +245,7 @@ export class MemoryStore {
 function toEntry(row: Row): Entry {
   const { entry_id, category, scope, owner, content, tags, content_sha, created_at, updated_at } =
     row as unknown as Omit<Entry, "tags"> & { tags: string };
+  const { written_by, approved } = row as unknown as { written_by: string; approved: number };
   const entry = { entry_id, category, scope, owner, content, tags: JSON.parse(tags) };
-  return { ...entry, content_sha, created_at, updated_at };
+  return { ...entry, content_sha, created_at, updated_at, written_by, approved: approved === 1 };
 }

@@ -5,17 +5,17 @@ import type { Minds } from "../acp/minds.ts";
 import type { TurnParts } from "../agent/loop.ts";
 import { costUsd } from "../agent/models/prices.ts";
 import { ModelRegistry } from "../agent/models/registry.ts";
-import { toolbelt } from "../agent/models/toolbelt.ts";
-import { detectSandbox } from "../agent/sandbox.ts";
+import type { Sandbox, shownTo } from "../agent/sandbox.ts";
 import { UnitPool } from "../agent/unit/pool.ts";
 import { Bus, DAEMON_SCOPE } from "../bus/bus.ts";
+import { keepInheritedDescriptors, raiseDescriptorLimit } from "../platform/descriptors.ts";
 import type { Egress } from "../platform/egress.ts";
 import { SvcError } from "../platform/errors.ts";
 import { atomicWrite, checkPrivate, ensurePrivateDir, exists } from "../platform/files.ts";
 import { takeLock } from "../platform/lock.ts";
 import { LogFile } from "../platform/log.ts";
+import type { TcpPeer } from "../platform/tcp_peer.ts";
 import { memoryTrimmer } from "../platform/memory.ts";
-import { tcpPeerFinder } from "../platform/tcp_peer.ts";
 import { PROJECT_POLICY, readPolicy } from "../mcp/external_policy.ts";
 import { Hub } from "../session/hub.ts";
 import { ulidIds } from "../session/ids.ts";
@@ -32,7 +32,7 @@ import type { ToolServers } from "./tool_servers.ts";
 import type { ConfigEditor } from "./config_editor.ts";
 import type { DaemonService } from "./service.ts";
 import type { DaemonTurns } from "./turns.ts";
-import { type DoorOptions, type Doors, openDoors } from "./doors.ts";
+import { type DoorOptions, type Doors, type FindPeer, openDoors } from "./doors.ts";
 import { lazy, Opener } from "./lazy.ts";
 import { checkPrivateFiles } from "./private_files.ts";
 import { resumeAfter } from "./resume.ts";
@@ -44,8 +44,9 @@ import {
   type RuntimeOptions,
   type WorkerOptions,
 } from "./runtime.ts";
-import { stopAll } from "./stop.ts";
 
+/** Whose a connection is that is not there, or not established. */
+const NOBODY: TcpPeer = { uid: -1, inode: "" };
 /** A unit that nothing used for this long is given back. */
 const UNIT_IDLE_MS = 30_000;
 /**
@@ -91,6 +92,8 @@ async function compose(
 ): Promise<Runtime & { doors?: Doors }> {
   const { paths, env, uid } = options;
   const started = performance.now();
+  keepInheritedDescriptors();
+  raiseDescriptorLimit();
   ensurePrivateDir(paths.home);
   const { state_db_there } = checkPrivateFiles(paths);
   const lock = await takeLock(paths.lock);
@@ -109,15 +112,28 @@ async function compose(
   const ids = ulidIds();
   const trimMemory = lazy(memoryTrimmer);
   const trimAtRest = () => {
-    if (hub.at_rest && units.size === 0) trimMemory()();
+    if (hub.at_rest && units.at_rest) trimMemory()();
   };
   const units: UnitPool = new UnitPool({
     max: config.sandbox.units,
     idle_ms: UNIT_IDLE_MS,
-    onEmpty: () => trimAtRest(),
+    onRest: () => trimAtRest(),
   });
-  const detected = new Opener(() => detectSandbox(config.sandbox.shell));
+  let jail: Sandbox | undefined;
+  let isShown: ReturnType<typeof shownTo> | undefined;
+  const jailing = new Opener(async () => {
+    const { detectSandbox, shownTo } = await import("../agent/sandbox.ts");
+    isShown = shownTo(Deno.env.toObject());
+    return detectSandbox;
+  });
+  const writable = () => [...hub.workdirs(), ...config.tasks.workdirs];
+  const detected = new Opener(async () => {
+    const detectSandbox = await jailing.get();
+    const { shell } = config.sandbox;
+    return jail = await detectSandbox(shell, undefined, () => config.sandbox, writable);
+  });
   const sandbox = () => detected.get();
+  cleanup.defer(() => jail?.[Symbol.dispose]());
   const hiddenFrom = (workdir: string) => [
     ...hub.hiddenFrom(workdir),
     paths.runtime_dir,
@@ -129,11 +145,19 @@ async function compose(
       models: config.models,
       env,
       default_model: config.default_model,
-      builtin: toolbelt(() => ids.next("call")),
+      limits: {
+        first_byte_ms: config.agent.first_byte_timeout,
+        idle_ms: config.agent.idle_timeout,
+        answer_ms: config.agent.answer_timeout,
+      },
+      builtin: async () => {
+        const { toolbelt } = await import("../agent/models/toolbelt.ts");
+        return toolbelt(() => ids.next("call"));
+      },
       agentProblem: (name) => agentProblem(name, config.acp, env),
     });
   let models = newModels();
-  const bus = new Bus({ dir: paths.bus, log });
+  const bus = new Bus({ dir: paths.bus, log, journals: () => hub.journals() });
   const tellBus = (type: string, data: Record<string, unknown>) =>
     bus.record(DAEMON_SCOPE, [{
       type,
@@ -147,6 +171,7 @@ async function compose(
       await (await cortex.get()).cortex.recallForTurn(session, turn);
     },
     budget_usd: () => config.agent.budget_usd,
+    critic: () => config.agent.critic,
     hidden: (session) => hiddenFrom(session.state.workdir),
     new_lane_id: () => ids.next("lane"),
   };
@@ -157,11 +182,15 @@ async function compose(
         tools: {
           units,
           sandbox,
-          network: config.sandbox.network,
+          network: () => config.sandbox.network,
+          home: env("HOME") ?? env("USERPROFILE"),
           own_port: () => discovery?.port ?? 0,
           async egress(session_id) {
             const { trust } = (await hub.get(session_id)).state;
-            return trust === "trusted" ? undefined : await openEgress(true);
+            if (trust !== "trusted") return await openEgress(true);
+            // A proxy of the person's knows ways that this program does not.
+            const { goesThroughProxy } = await import("../platform/proxy_env.ts");
+            return goesThroughProxy(env) ? undefined : await openEgress(false);
           },
           memory: {
             remember: async (...call) => (await cortex.get()).tools.remember(...call),
@@ -178,6 +207,7 @@ async function compose(
       })
     )
   );
+  const prefix_tools = async () => (await turns.get()).builtin.map(({ spec }) => spec);
   const minds: Opener<Minds> = new Opener(() =>
     Promise.all([import("../acp/minds.ts"), turns.get()]).then(([{ Minds }, { builtin }]) =>
       new Minds({
@@ -202,7 +232,10 @@ async function compose(
     version: VERSION,
     ids,
     log,
+    runsAbove: (directory) => jail?.runsAbove(directory),
+    isShown: (path) => isShown?.(path),
     async runTurn(session, turn) {
+      await jailing.get();
       const runner = acpName(session.state.model) === undefined ? turns.get() : minds.get();
       return await (await runner).runTurn(session, turn);
     },
@@ -238,7 +271,14 @@ async function compose(
   const external = () => ({ policy, ...config.policy });
   const tool_servers: Opener<ToolServers> = new Opener(() =>
     import("./tool_servers.ts").then(({ makeToolServers }) =>
-      makeToolServers({ env, log, policy: external(), sandbox, scope: services.scope })
+      makeToolServers({
+        env,
+        log,
+        approvals: paths.project_servers,
+        policy: external(),
+        sandbox,
+        scope: services.scope,
+      })
     )
   );
 
@@ -250,9 +290,9 @@ async function compose(
     return new Egress({
       allow_private: !hired || kind.allow_private,
       own_ports: () => [discovery?.port, doors?.hire_port].filter((it) => it !== undefined),
-      sameUser(peer_port, own_port) {
-        const find = findPeer();
-        return find === undefined || find(peer_port, own_port)?.uid === uid;
+      async sameUser(peer, own) {
+        const found = await findPeer(peer, own);
+        return found === undefined || found.uid === uid;
       },
     });
   };
@@ -285,6 +325,8 @@ async function compose(
       hub,
       ids,
       models: () => models,
+      prefix_tools,
+      cost: (id, usage) => costUsd(id, usage, config.prices).usd,
       units,
       sandbox,
       scope: services.scope,
@@ -345,6 +387,7 @@ async function compose(
     tasks: () => tasks.get(),
     missions: () => missions.get(),
     cortex: async () => (await cortex.get()).cortex,
+    prefix_tools,
     tui: () => tui.get(),
     tool_servers: async () => (await tool_servers.get()).servers,
     open_state_db: async () => {
@@ -374,14 +417,19 @@ async function compose(
     },
   };
   const dispatcher = new Dispatcher(VERBS, services);
-  const findPeer = lazy(tcpPeerFinder);
+  const peerFinder = new Opener(async () =>
+    (await import("../platform/tcp_peer.ts")).tcpPeerFinder()
+  );
+  const findPeer: FindPeer = async (peer, own) => {
+    const find = await peerFinder.get();
+    return find && (find(peer, own) ?? NOBODY);
+  };
   let discovery: Discovery | undefined;
   let doors: Doors | undefined;
   if (kind.doors !== undefined) {
     doors = await openDoors({
       ...kind.doors,
       paths,
-      lock,
       uid,
       token,
       hire_tokens: options.hire_tokens,
@@ -415,6 +463,7 @@ async function compose(
 
   async function stop(grace_ms: number): Promise<void> {
     const running = { log, hub, bus, units, missions, tasks, cortex, tool_servers, tui, minds };
+    const { stopAll } = await import("./stop.ts");
     await stopAll({ ...running, doors: () => doors }, grace_ms);
     parts.dispose();
   }

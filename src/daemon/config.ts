@@ -1,7 +1,9 @@
 /** `daemon.toml`, the operator's configuration (contract.md section 7). */
 import type { AcpEntry } from "../acp/entry.ts";
+import { ANSWER_LIMITS } from "../agent/models/answer_limits.ts";
 import type { Price } from "../agent/models/prices.ts";
 import type { ModelEntry } from "../agent/models/registry.ts";
+import type { CommandLimits } from "../agent/command_limits.ts";
 import type { ShellSandbox } from "../agent/sandbox.ts";
 import { readTextIfAny } from "../platform/files.ts";
 import type { LogLevel } from "../platform/log.ts";
@@ -21,8 +23,14 @@ export interface Config {
     max_steps: number;
     /** USD a session may cost, where it has no budget of its own. */
     budget_usd?: number;
+    /** Whether the output critic reads a person's own sessions, too. */
+    critic: boolean;
+    /** How long a model's answer may take: to its first byte, between bytes, in all. */
+    first_byte_timeout: number;
+    idle_timeout: number;
+    answer_timeout: number;
   };
-  sandbox: {
+  sandbox: CommandLimits & {
     shell: ShellSandbox;
     network: boolean;
     /** Jailed tool units alive at once. */
@@ -37,6 +45,10 @@ export interface Config {
     budget_usd: number;
     /** Directories that hired work may be done in, with all that is below them. */
     workdirs: string[];
+  };
+  hire: {
+    /** Whether every hirer sees the tasks of all others. */
+    shared: boolean;
   };
   /** Where research looks for sources; none: in those only that it is given. */
   search?: SearchConfig;
@@ -71,8 +83,24 @@ export interface Config {
 export const DEFAULTS: Config = {
   http: { allowed_origins: [] },
   journal: { retention_hours: 24, retention_mb: 100 },
-  agent: { approval: "ask", max_steps: 50 },
-  sandbox: { shell: "auto", network: false, units: 16 },
+  agent: {
+    approval: "ask",
+    max_steps: 50,
+    critic: false,
+    first_byte_timeout: ANSWER_LIMITS.first_byte_ms,
+    idle_timeout: ANSWER_LIMITS.idle_ms,
+    answer_timeout: ANSWER_LIMITS.answer_ms,
+  },
+  sandbox: {
+    shell: "auto",
+    network: false,
+    units: 16,
+    // Far above what builds and browsers need, far below what makes a machine stand still.
+    max_processes: 4096,
+    max_memory_mb: 0,
+    max_open_files: 16_384,
+    max_file_mb: 32_768,
+  },
   tasks: {
     engine: "local",
     nats_url: "nats://127.0.0.1:4222",
@@ -80,6 +108,7 @@ export const DEFAULTS: Config = {
     budget_usd: 5,
     workdirs: [],
   },
+  hire: { shared: false },
   cortex: { curator: true, recall_tokens: 1000 },
   models: {},
   acp: {},

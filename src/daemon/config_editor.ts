@@ -1,6 +1,6 @@
 /** Changes `daemon.toml` and nothing else of it: comments, order and layout stay. */
 import { patch } from "@decimalturn/toml-patch";
-import { parse } from "@std/toml";
+import { parse } from "smol-toml";
 import { isDeepStrictEqual } from "node:util";
 import { InvalidParams, messageOf, SvcError } from "../platform/errors.ts";
 import { atomicWrite, checkPrivate, readTextIfAny } from "../platform/files.ts";

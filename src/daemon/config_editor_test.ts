@@ -151,7 +151,7 @@ test("any changes of any file are made, and its comments stay", async (it) => {
     "\n[journal] # kept\nretention_mb = 7\n",
     "\n[sandbox]\n# jailed\nunits = 3\n\n",
     "\ncortex = { curator = false } # inline\n",
-    '\n[models.local]\nkind = "openai-compatible" # k\n',
+    '\n[models.local]\nkind = "openai" # k\n',
     "# the end",
   ];
   const values: Record<string, (string | number | boolean)[]> = {

@@ -5,19 +5,17 @@ import { serveSocket } from "../doors/socket.ts";
 import type { HireOptions } from "../hire/listener.ts";
 import type { HttpListener } from "../platform/http_listener.ts";
 import type { McpHost } from "../mcp/server_host.ts";
-import type { Lock } from "../platform/lock.ts";
 import type { Log } from "../platform/log.ts";
 import type { HomePaths } from "../platform/paths.ts";
-import { isInOtherNamespace, type tcpPeerFinder } from "../platform/tcp_peer.ts";
+import type { Endpoint, TcpPeer } from "../platform/tcp_peer.ts";
 import { within } from "../platform/within.ts";
 import type { TaskEngine } from "../tasks/engine.ts";
 import type { Dispatcher } from "../verbs/define.ts";
 import type { Discovery } from "../verbs/services.ts";
 import { PROTOCOL_VERSION, VERSION } from "../version.ts";
 import type { Config } from "./config.ts";
-import { keepPort, lastPort } from "./last_port.ts";
 import { Opener } from "./lazy.ts";
-import { listenAgain, listenHttp } from "./listen.ts";
+import { listenHttp } from "./listen.ts";
 import { listenLocal } from "./listen_local.ts";
 
 /** Where a daemon listens. */
@@ -29,10 +27,14 @@ export interface DoorOptions {
   hire?: HireOptions;
 }
 
+/**
+ * Finds who is at the other end of a connection of this machine; undefined where the system cannot
+ * tell. One that is not there belongs to nobody.
+ */
+export type FindPeer = (peer: Endpoint, own: Endpoint) => Promise<TcpPeer | undefined>;
+
 export interface DoorParts extends DoorOptions {
   paths: HomePaths;
-  /** The daemon's own, which it holds. */
-  lock: Lock;
   uid: number;
   /** Of the daemon's own surface. */
   token: string;
@@ -45,8 +47,7 @@ export interface DoorParts extends DoorOptions {
   stopping(): boolean;
   /** Told of the daemon's own address before the first request is answered. */
   onListening(discovery: Discovery): void;
-  /** Tells who is at the other end of a loopback connection; undefined where nobody can. */
-  findPeer(): ReturnType<typeof tcpPeerFinder>;
+  findPeer: FindPeer;
 }
 
 export interface Doors {
@@ -68,7 +69,7 @@ const DRAIN_MS = 1_000;
  * @throws {SvcError} conflict when an address is taken; permission_denied for a socket that is not ours.
  */
 export async function openDoors(parts: DoorParts): Promise<Doors> {
-  const { paths, lock, log, dispatcher, token, config, stopping } = parts;
+  const { paths, log, dispatcher, token, config, stopping } = parts;
   using cleanup = new DisposableStack();
   let { port } = parts;
   const mcp: Opener<McpHost> = new Opener(() =>
@@ -83,15 +84,14 @@ export async function openDoors(parts: DoorParts): Promise<Doors> {
     stopping,
     log,
     mcp: async (request) => await (await mcp.get()).handle(request),
-    sameUser: (peer_port) => isSameUser(parts, peer_port, port),
+    sameUser: (peer) => isSameUser(parts, peer, port),
   });
   const { hostname } = parts;
-  const server = port === 0
-    ? listenAgain({ hostname, log }, lastPort(lock), http.handle)
-    : listenHttp({ hostname, port, log }, http.handle);
+  // Never the port of the daemon before, unless it is asked for: another user's program may have had
+  // it meanwhile, and left a service worker in the person's browser that would be given the token.
+  const server = listenHttp({ hostname, port, log }, http.handle);
   cleanup.defer(() => void server.close());
   port = server.port;
-  keepPort(lock, port);
   guards = newGuards();
   const discovery: Discovery = {
     pid: Deno.pid,
@@ -124,20 +124,25 @@ export async function openDoors(parts: DoorParts): Promise<Doors> {
       for (const path of [paths.discovery, paths.socket]) {
         await Deno.remove(path).catch(() => {});
       }
-      keepPort(lock, undefined);
     },
   };
 }
 
-function isSameUser({ findPeer, uid, config }: DoorParts, peer_port: number, port: number) {
-  const find = findPeer();
-  if (find === undefined) return true;
-  const peer = find(peer_port, port);
-  if (peer?.uid !== uid) return false;
-  const { sandbox, acp } = config();
-  const reached = sandbox.network || Object.values(acp).some(({ network }) => network);
-  // With the network on, what runs in the sandbox reaches this port, under our own uid.
-  return !reached || isInOtherNamespace(peer.inode) === false;
+/**
+ * Whether the client of a connection is this user, and not a program in a sandbox or a container: that
+ * one reaches this port, under our own uid, where it shares our network.
+ */
+async function isSameUser(
+  { findPeer, uid }: DoorParts,
+  peer: Endpoint,
+  port: number,
+): Promise<boolean> {
+  const hostname = peer.hostname.includes(":") ? "::1" : "127.0.0.1";
+  const found = await findPeer(peer, { hostname, port });
+  if (found === undefined) return true;
+  if (found.uid !== uid) return false;
+  const { isOfOwnNamespace } = await import("../platform/tcp_peer.ts");
+  return isOfOwnNamespace(found.inode);
 }
 
 async function openAgentRoutes(parts: DoorParts): Promise<HttpListener | undefined> {
@@ -151,6 +156,7 @@ async function openAgentRoutes(parts: DoorParts): Promise<HttpListener | undefin
     log,
     engine: tasks,
     budget_usd: () => config().tasks.budget_usd,
+    shared: () => config().hire.shared,
     allowed_origins: () => config().http.allowed_origins,
     stopping,
   });

@@ -11,22 +11,9 @@ export function listenHttp(options: HttpListenerOptions, handle: Handle): HttpLi
     if (!(cause instanceof Deno.errors.AddrInUse)) throw cause;
     const { hostname, port } = options;
     throw new SvcError("conflict", `port ${port} of ${hostname} is in use by another program`, {
-      hint: "choose another with --port, or leave it out to get a free one",
+      hint: "it must be free on 127.0.0.1 and on [::1]; choose another with --port, " +
+        "or leave it out to get a free one",
       cause,
     });
-  }
-}
-
-/** Binds the port of the daemon before, or a free one. */
-export function listenAgain(
-  options: Omit<HttpListenerOptions, "port">,
-  last_port: number | undefined,
-  handle: Handle,
-): HttpListener {
-  try {
-    return listenHttp({ ...options, port: last_port ?? 0 }, handle);
-  } catch (error) {
-    if (last_port === undefined || !(error instanceof SvcError)) throw error;
-    return listenHttp({ ...options, port: 0 }, handle);
   }
 }

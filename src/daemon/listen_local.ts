@@ -3,7 +3,7 @@ import { delay } from "@std/async";
 import { foreignPeerCheck } from "../doors/peer.ts";
 import { messageOf, SvcError } from "../platform/errors.ts";
 import { checkPrivate, ensurePrivateDir } from "../platform/files.ts";
-import type { LocalConn, LocalListener } from "../platform/local_socket.ts";
+import { type LocalConn, type LocalListener, requireSocketPath } from "../platform/local_socket.ts";
 import type { Log } from "../platform/log.ts";
 import type { HomePaths } from "../platform/paths.ts";
 
@@ -20,7 +20,7 @@ export interface LocalSocketOptions {
  * read.
  *
  * @throws {SvcError} permission_denied when something else than our own socket is in its place;
- * conflict when a daemon of another home has it.
+ * conflict when a daemon of another home has it; validation when its path is too long.
  */
 export async function listenLocal(options: LocalSocketOptions): Promise<LocalListener> {
   const { paths, log } = options;
@@ -32,8 +32,9 @@ export async function listenLocal(options: LocalSocketOptions): Promise<LocalLis
 }
 
 async function listenUnix({ paths, uid, log }: LocalSocketOptions): Promise<LocalListener> {
-  const expelForeign = foreignPeerCheck(paths.socket, uid, (peer_uid) => {
-    log.warn("shut down a connection of another user", { peer_uid });
+  const expelForeign = foreignPeerCheck(paths.socket, uid, (peer) => {
+    const whose = peer.uid === uid ? "a sandbox or container" : "another user";
+    log.warn(`shut down a connection of ${whose}`, { peer_uid: peer.uid, peer_pid: peer.pid });
   });
   if (expelForeign === undefined) {
     log.warn("peer credentials cannot be read; the socket's mode protects it");
@@ -80,6 +81,7 @@ async function* accepted(
 async function bindUnix(
   { runtime_dir, socket: path }: LocalSocketOptions["paths"],
 ): Promise<Deno.UnixListener> {
+  requireSocketPath(path);
   ensurePrivateDir(runtime_dir);
   if (checkPrivate(path, 0o600, "socket")) {
     if (await isAnswered(path)) {

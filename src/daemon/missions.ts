@@ -1,4 +1,5 @@
 /** The missions of a daemon, with the parts of it that they need. Loaded at the first mission. */
+import type { ToolSpec, Usage } from "../agent/models/model.ts";
 import type { ModelRegistry } from "../agent/models/registry.ts";
 import type { Sandbox, SandboxScope } from "../agent/sandbox.ts";
 import type { UnitPool } from "../agent/unit/pool.ts";
@@ -22,12 +23,19 @@ export interface MissionWiring {
   hub: Hub;
   ids: Ids;
   models(): ModelRegistry;
+  /** The tools that every model call begins with. */
+  prefix_tools(): Promise<readonly ToolSpec[]>;
+  /** What a model call cost, in USD. */
+  cost(model_id: string, usage: Usage): number;
   units: UnitPool;
   sandbox(): Promise<Sandbox>;
   /** What is done in a workdir may see. */
   scope(workdir: string): SandboxScope;
   approval(): Approval;
 }
+
+/** Workers wait for the warmed prefix, but not for a provider that is slow. */
+const PREWARM_MS = 30_000;
 
 /** What the sessions of a mission's units are called. */
 const TITLE = /^mission m-[0-9A-Z]{26} [sd]?\d+$/;
@@ -55,6 +63,14 @@ export async function openMissions(wiring: MissionWiring): Promise<MissionEngine
       await missionBranch(workdir, mission_id, await wiring.sandbox(), AbortSignal.timeout(60_000)),
     gitWorkspace: async ({ id, workdir }, { base }) =>
       new GitWorkspace({ workdir, mission_id: id, base, sandbox: await wiring.sandbox(), log }),
+    async prewarm(model_id, stop) {
+      if (!models().answersRequests(model_id)) return undefined;
+      const signal = AbortSignal.any([stop, AbortSignal.timeout(PREWARM_MS)]);
+      const { warmPrefix } = await import("../agent/prefix.ts");
+      const model = await models().resolve(model_id);
+      const usage = await warmPrefix(model, await wiring.prefix_tools(), signal);
+      return { ...usage, usd: wiring.cost(model_id, usage) };
+    },
     checkModel: (id) => models().check(id),
     defaultModel: () => models().defaultId(),
     defaultApproval: wiring.approval,

@@ -5,11 +5,12 @@ import type { ModelRegistry } from "../agent/models/registry.ts";
 import { callbackSender } from "../hire/callback.ts";
 import { HireTokens } from "../hire/tokens.ts";
 import type { Egress } from "../platform/egress.ts";
-import { SvcError } from "../platform/errors.ts";
+import { messageOf, SvcError } from "../platform/errors.ts";
 import { ensurePrivateDir } from "../platform/files.ts";
 import type { Log } from "../platform/log.ts";
 import { type Env, type HomePaths, isWithin } from "../platform/paths.ts";
 import type { Hub } from "../session/hub.ts";
+import { removeTree } from "../platform/remove_tree.ts";
 import { checkWorkdir } from "../session/workdir.ts";
 import { endWorkSessions, WorkSession } from "../session/work_session.ts";
 import { LocalArtifacts } from "../tasks/artifacts.ts";
@@ -143,6 +144,7 @@ function researchParts(parts: TaskParts, egress: ResearchParts["egress"]): Resea
     cost: (id, usage) => costUsd(id, usage, config().prices).usd,
     budget_usd: () => config().tasks.budget_usd,
     workdir: (path, hired) => taskWorkdir(parts, path, hired),
+    hidden: (workdir) => parts.scope(workdir).hidden,
   };
 }
 
@@ -155,6 +157,7 @@ function codeParts(parts: TaskParts, egress: CodeParts["egress"], places: TaskPl
     startSession: (options) => WorkSession.start(parts, options),
     openChecks: (workdir) => checkRunner(parts, workdir),
     workdir: (path, hired) => taskWorkdir(parts, path, hired),
+    hidden: (workdir) => parts.scope(workdir).hidden,
     makePlace: (task_id) => places.make(task_id),
     model(id = models().defaultId()) {
       models().check(id);
@@ -196,11 +199,13 @@ class TaskPlaces {
     this.#artifacts = artifacts;
   }
 
-  static async open({ paths, env }: TaskParts): Promise<TaskPlaces> {
+  static async open({ paths, env, log }: TaskParts): Promise<TaskPlaces> {
     const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(paths.artifacts));
     const name = `svc-tasks-${new Uint8Array(digest).slice(0, 6).toHex()}`;
     const dir = join(env("TMPDIR") ?? "/tmp", name);
-    await Deno.remove(dir, { recursive: true }).catch(() => {});
+    await removeTree(dir).catch((error) =>
+      log.warn("what tasks have left cannot be removed", { path: dir, error: messageOf(error) })
+    );
     return new TaskPlaces(dir, paths.artifacts);
   }
 
@@ -215,7 +220,7 @@ class TaskPlaces {
     const workdir = join(this.scratch(), task_id);
     const journal_root = join(this.#artifacts, task_id);
     for (const path of [this.#artifacts, journal_root]) ensurePrivateDir(path);
-    await Deno.remove(workdir, { recursive: true }).catch(() => {});
+    await removeTree(workdir);
     ensurePrivateDir(workdir);
     return { workdir, journal_root };
   }

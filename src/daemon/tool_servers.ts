@@ -1,6 +1,7 @@
 /** The tool servers of a daemon. Loaded when a policy names one, or a project may. */
 import { programArgv, type Sandbox, type SandboxScope } from "../agent/sandbox.ts";
 import { type ExternalPolicy, ExternalServers } from "../mcp/external.ts";
+import { ProjectApprovals } from "../mcp/external_approvals.ts";
 import { SessionTools } from "../mcp/external_tools.ts";
 import type { LogFile } from "../platform/log.ts";
 import type { Env } from "../platform/paths.ts";
@@ -9,6 +10,8 @@ import { SYSTEM_CLOCK } from "../tasks/clock.ts";
 export interface ToolServerParts {
   env: Env;
   log: LogFile;
+  /** Where approvals of projects' servers are kept. */
+  approvals: string;
   policy: ExternalPolicy;
   sandbox(): Promise<Sandbox>;
   /** What a command in a directory may see. */
@@ -23,11 +26,12 @@ export interface ToolServers {
 
 /** Makes the tool servers; none is started. */
 export function makeToolServers(parts: ToolServerParts): ToolServers {
-  const { env, log, policy, sandbox, scope } = parts;
+  const { env, log, approvals, policy, sandbox, scope } = parts;
   const servers = new ExternalServers({
     env,
     log,
     clock: SYSTEM_CLOCK,
+    approvals: new ProjectApprovals(approvals),
     onSecrets: (secrets) => log.mask(...secrets),
     confine: async (argv, workdir, env) =>
       programArgv(await sandbox(), argv, { ...scope(workdir), env }),

@@ -1,4 +1,5 @@
 /** Checks of the running daemon: its version, its socket, its port and its token. */
+import { dirname } from "@std/path";
 import { checkPrivate } from "../platform/files.ts";
 import { messageOf, SvcError } from "../platform/errors.ts";
 import { isAlive } from "../platform/process.ts";
@@ -66,30 +67,32 @@ async function installedVersion(path: string): Promise<Installed | undefined> {
 }
 
 /** The local socket: whether it answers, and its mode. */
-export function socket({ paths, daemon, daemon_problem }: Patient): Finding {
+export function socket({ paths, daemon, daemon_problem, discovery }: Patient): Finding {
   const name = "socket";
+  // The daemon may have been started with another environment than this command.
+  const path = discovery?.sock ?? paths.socket;
   try {
-    checkPrivate(paths.runtime_dir, 0o700, "dir");
-    checkPrivate(paths.socket, 0o600, "socket");
+    if (Deno.build.os !== "windows") checkPrivate(dirname(path), 0o700, "dir");
+    checkPrivate(path, 0o600, "socket");
   } catch (error) {
     const hint = error instanceof SvcError ? error.hint : undefined;
     return { name, status: "fail", message: messageOf(error), hint };
   }
   if (daemon !== undefined) {
-    return { name, status: "ok", message: `pid ${daemon.pid} answers at ${paths.socket}` };
+    return { name, status: "ok", message: `pid ${daemon.pid} answers at ${path}` };
   }
   if (daemon_problem !== undefined) {
     return {
       name,
       status: "fail",
-      message: `something listens at ${paths.socket}, but: ${daemon_problem}`,
+      message: `something listens at ${path}, but: ${daemon_problem}`,
       hint: `its log is ${paths.log}`,
     };
   }
   return {
     name,
     status: "warn",
-    message: `no daemon answers at ${paths.socket}`,
+    message: `no daemon answers at ${path}`,
     hint: "`svc chat` starts one when it needs it, `svc serve` now",
   };
 }

@@ -4,7 +4,7 @@ import { daemonStatus } from "../client/status.ts";
 import { readConfig } from "../daemon/config.ts";
 import { messageOf, SvcError } from "../platform/errors.ts";
 import type { Env, HomePaths } from "../platform/paths.ts";
-import { IndexFile, MISSING } from "../session/index_file.ts";
+import { INDEX, type IndexEntry, IndexFile, MISSING } from "../session/index_file.ts";
 import type { Check, Finding, Patient } from "./check.ts";
 import { port, socket, token, versions } from "./daemon_checks.ts";
 import { config, disk, files, journals } from "./file_checks.ts";
@@ -61,7 +61,8 @@ async function gather(paths: HomePaths, env: Env): Promise<Patient> {
     if (error instanceof SvcError) patient.config_hint = error.hint;
   }
   try {
-    const { entries, problem } = await new IndexFile(paths.index, () => ({})).read();
+    const { entries, problem } = await new IndexFile(paths.index, INDEX, () => ({}))
+      .read<IndexEntry>();
     patient.index = entries ?? {};
     if (problem !== MISSING) patient.index_problem = problem;
   } catch (error) {

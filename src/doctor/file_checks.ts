@@ -132,6 +132,7 @@ export async function journalProblem(path: string): Promise<string | undefined> 
   } catch (error) {
     if (error instanceof Deno.errors.NotFound) return "has no journal";
     if (error instanceof Deno.errors.PermissionDenied) return "has a journal that is not ours";
+    if (error instanceof SvcError) return "has something else in the place of its journal";
     throw error;
   }
   return last_seq === undefined ? "has an empty journal" : undefined;

@@ -36,7 +36,7 @@ function ownModels(config: NonNullable<Patient["config"]>, env: Patient["env"]) 
     models: config.models,
     env,
     default_model: config.default_model,
-    builtin: toolbelt(() => ""),
+    builtin: () => toolbelt(() => ""),
     agentProblem: (name) => agentProblem(name, config.acp, env),
   });
   return { list: registry.list(), default_id: registry.defaultId() };
@@ -46,8 +46,27 @@ function ownModels(config: NonNullable<Patient["config"]>, env: Patient["env"]) 
 export async function sandbox({ config }: Patient): Promise<Finding> {
   const name = "sandbox";
   try {
-    const { kind, note } = await detectSandbox(config?.sandbox.shell ?? "auto");
-    if (kind === "bubblewrap") return { name, status: "ok", message: "commands run in bubblewrap" };
+    using found = await detectSandbox(config?.sandbox.shell ?? "auto");
+    const { kind, note, hidden_path, filtered, bounded } = found;
+    const unbounded = bounded ? "" : "; the number of their processes has no limit";
+    const message = `commands run in bubblewrap${unbounded}`;
+    if (kind === "bubblewrap" && hidden_path.length > 0) {
+      return {
+        name,
+        status: "warn",
+        message: `${message}; they do not see these directories of PATH: ${hidden_path.join(", ")}`,
+        hint: "install what commands need into a directory that is called bin, outside of projects",
+      };
+    }
+    if (kind === "bubblewrap" && !filtered) {
+      return {
+        name,
+        status: "warn",
+        message: `${message}; nothing filters their system calls`,
+        hint: "a kernel with CONFIG_SECCOMP_FILTER on x86-64 or ARM64 can",
+      };
+    }
+    if (kind === "bubblewrap") return { name, status: "ok", message };
     return {
       name,
       status: "warn",

@@ -2,7 +2,8 @@
 import { type SvcCode, SvcError } from "../platform/errors.ts";
 import type { FoundArtifact } from "../tasks/artifacts.ts";
 
-const STATUS: Record<SvcCode, number> = {
+/** The HTTP status of each code (contract.md section 3). */
+export const STATUS: Record<SvcCode, number> = {
   validation: 400,
   unauthenticated: 401,
   permission_denied: 403,
@@ -17,7 +18,7 @@ const STATUS: Record<SvcCode, number> = {
   budget_exceeded: 429,
   internal: 500,
   crash_recovery: 500,
-  schema_version: 500,
+  schema_version: 409,
   not_implemented: 501,
   shutting_down: 503,
   unavailable: 503,

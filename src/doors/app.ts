@@ -26,7 +26,7 @@ export type Manifest = Record<string, Asset>;
 
 const PAGE = "/";
 
-/** As product.md has it; a header, since a meta element cannot carry frame-ancestors. */
+/** As product.md has it: in the HTML too, but for frame-ancestors, which only a header can carry. */
 export const CONTENT_SECURITY_POLICY = [
   "default-src 'self'",
   "connect-src 'self' ws://127.0.0.1:* http://127.0.0.1:*",

@@ -25,9 +25,14 @@ export class Guards {
     this.#token = new TextEncoder().encode(token);
   }
 
-  /** Host pin: a rebound name shows here. */
-  host(headers: Headers): boolean {
-    return this.#hosts.has(headers.get("host") ?? "");
+  /**
+   * Host pin: a rebound name shows here. A target in absolute form has an authority of its own, which
+   * counts more than the header (RFC 9112, 3.2.2): both must name this listener.
+   */
+  host({ headers, url }: Pick<Request, "headers" | "url">): boolean {
+    if (!this.#hosts.has(headers.get("host") ?? "")) return false;
+    const [, authority = ""] = url.match(/^http:\/\/([^/?#]*)/) ?? [];
+    return this.#hosts.has(authority);
   }
 
   /** Origin pin; an absent Origin is a client that is not a browser. */

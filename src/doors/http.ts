@@ -2,6 +2,7 @@
 import { type Context as HonoContext, Hono } from "hono";
 import type { Log } from "../platform/log.ts";
 import { SvcError, toSvcError } from "../platform/errors.ts";
+import { bodyOf } from "../platform/text_slices.ts";
 import { answer } from "../rpc/codec.ts";
 import { type Caller, type Dispatcher, resultJson, type Verb } from "../verbs/define.ts";
 import {
@@ -14,8 +15,6 @@ import {
   requireJson,
 } from "./answers.ts";
 import { type Guards } from "./guards.ts";
-import { sessionEvents } from "./sse.ts";
-import { CLOSE_GOING_AWAY, upgradeSocket } from "./websocket.ts";
 
 export interface HttpOptions {
   dispatcher: Dispatcher;
@@ -25,9 +24,12 @@ export interface HttpOptions {
   stopping(): boolean;
   /** Answers a request for `/mcp` whose Host, Origin and token passed. */
   mcp(request: Request): Promise<Response>;
-  /** Whether a TCP peer is this user; true where the system cannot tell. */
-  sameUser(peer_port: number): boolean;
+  /** Whether the other end of a connection is this user; true where the system cannot tell. */
+  sameUser(peer: Deno.NetAddr): Promise<boolean>;
 }
+
+/** A WebSocket is closed because the daemon stops (RFC 6455, section 7.4.1). */
+const CLOSE_GOING_AWAY = 1001;
 
 /** Largest request body in bytes (contract.md section 2). */
 export const BODY_MAX = 8 * 1024 * 1024;
@@ -62,9 +64,9 @@ export function httpDoor(options: HttpOptions): HttpDoor {
 
   const refuse = (request: Request, origin: string | null): Response | undefined => {
     const guard = guards();
-    if (!guard.host(request.headers)) {
+    if (!guard.host(request)) {
       return errorResponse(
-        new SvcError("permission_denied", "the Host header does not name this listener", {
+        new SvcError("permission_denied", "Host or target does not name this listener", {
           hint: "use 127.0.0.1 or localhost with the daemon's port",
         }),
       );
@@ -96,8 +98,10 @@ export function httpDoor(options: HttpOptions): HttpDoor {
   ): Promise<Response> => {
     const { status, required = [], location, public: open, same_user } = verb.rest!;
     if (!open) authenticated(request);
-    if (same_user && !options.sameUser(info.remoteAddr.port)) {
-      throw new SvcError("permission_denied", "the discovery record is for the daemon's own user");
+    if (same_user && !await options.sameUser(info.remoteAddr)) {
+      throw new SvcError("permission_denied", "the discovery record is for the daemon's own user", {
+        hint: "as that user, and outside of containers and sandboxes, `svc ctl discover` prints it",
+      });
     }
     const params = await readParams();
     for (const name of required) {
@@ -110,7 +114,7 @@ export function httpDoor(options: HttpOptions): HttpDoor {
     let headers: Record<string, string> = JSON_HEADERS;
     if (location) headers = { ...headers, location: location(result as never) };
     if (same_user) headers = { ...headers, ...SECRET_HEADERS };
-    return new Response(resultJson(result), { status, headers });
+    return new Response(bodyOf(resultJson(result)), { status, headers });
   };
   const failed = (thrown: unknown, path: string): Response => {
     const error = toSvcError(thrown);
@@ -142,8 +146,9 @@ export function httpDoor(options: HttpOptions): HttpDoor {
     }
   };
 
-  app.get("/v1/sessions/:session_id/events", (c) => {
+  app.get("/v1/sessions/:session_id/events", async (c) => {
     authenticated(c.req.raw);
+    const { sessionEvents } = await import("./sse.ts");
     return sessionEvents(c, dispatcher, BASE_HEADERS);
   });
   allowed.set("/v1/sessions/:session_id/events", ["GET"]);
@@ -162,7 +167,7 @@ export function httpDoor(options: HttpOptions): HttpDoor {
     requireJson(c.req.raw);
     const said = await answer(await bodyText(c.req.raw, BODY_MAX), dispatcher, caller, c.req.raw);
     if (said === undefined) return new Response(null, { status: 204, headers: BASE_HEADERS });
-    return new Response(said, { headers: JSON_HEADERS });
+    return new Response(bodyOf(said), { headers: JSON_HEADERS });
   });
   allowed.set("/v1/rpc", ["POST"]);
 
@@ -186,8 +191,9 @@ export function httpDoor(options: HttpOptions): HttpDoor {
   allowed.set("/v1/openapi.json", ["GET"]);
 
   for (const path of ["/", "/v1/ws"]) {
-    app.get(path, (c, next) => {
+    app.get(path, async (c, next) => {
       if (c.req.header("upgrade")?.toLowerCase() !== "websocket") return next();
+      const { upgradeSocket } = await import("./websocket.ts");
       return upgradeSocket(c.req.raw, dispatcher, guards(), sockets);
     });
   }

@@ -14,8 +14,6 @@ const POLL_MS = 10;
 /** Bytes of answers that a peer may leave unread while it goes on asking. */
 const UNREAD_MAX = 16 * 1024 * 1024;
 
-/** The daemon stops. */
-export const CLOSE_GOING_AWAY = 1001;
 const CLOSE_PROTOCOL = 1002;
 const CLOSE_UNSUPPORTED = 1003;
 const CLOSE_POLICY = 1008;

@@ -14,6 +14,7 @@ import {
 import { SvcError, toSvcError } from "../platform/errors.ts";
 import type { Log } from "../platform/log.ts";
 import { A2A_PATH, agentCard, CARD_PATH, legacyAgentCard } from "./a2a/card.ts";
+import { authorityOf, type ListenerAddress, reachedAt } from "./authority.ts";
 import { taskEvents } from "./events.ts";
 import type { Hiring } from "./hiring.ts";
 import type { HireTokens } from "./tokens.ts";
@@ -22,8 +23,13 @@ export interface HireAppOptions {
   hiring: Hiring;
   tokens: HireTokens;
   log: Log;
-  /** How clients reach this from outside, without a slash at the end; as they did by default. */
+  /**
+   * How clients reach this from outside, without a slash at the end; by default at the address of
+   * this machine that they used.
+   */
   public_url?: string;
+  /** Where this listens. */
+  address(): ListenerAddress;
   /** Origins of web pages that may hire. */
   allowed_origins(): readonly string[];
   /** Whether the daemon is stopping: nothing new is taken. */
@@ -52,36 +58,34 @@ export function hireApp(options: HireAppOptions): (request: Request) => Promise<
 
   app.get("/api/capabilities", () => json(hiring.capabilities()));
   app.post("/api/task", async (c) => {
-    const key_id = caller(c);
+    const asker = caller(c);
     if (options.stopping()) throw new SvcError("shutting_down", "the daemon is stopping");
     requireJson(c.req.raw);
     const accepted = hiring.accept(jsonObject(await bodyText(c.req.raw, BODY_MAX)));
-    if (!prefersAsync(c)) return json(await hiring.run(accepted, key_id, c.req.raw.signal));
-    const record = await hiring.enqueue(accepted, key_id);
+    if (!prefersAsync(c)) return json(await hiring.run(accepted, asker, c.req.raw.signal));
+    const record = await hiring.enqueue(accepted, asker);
     return json(record, 202, {
       location: `/api/task/${record.id}`,
       "preference-applied": "respond-async",
     });
   });
   app.get("/api/task/:id", async (c) => {
-    caller(c);
-    return json(await hiring.get(c.req.param("id")));
+    return json(await hiring.get(c.req.param("id"), caller(c)));
   });
   app.post("/api/task/:id/cancel", async (c) => {
-    caller(c);
-    return json(await hiring.cancel(c.req.param("id")));
+    return json(await hiring.cancel(c.req.param("id"), caller(c)));
   });
   app.get("/api/task/:id/events", async (c) => {
-    caller(c);
-    return await taskEvents(c, hiring);
+    return await taskEvents(c, hiring, caller(c));
   });
   app.get("/api/task/:id/artifacts/:name", async (c) => {
-    caller(c, anyToken(c));
-    const found = await hiring.artifact(c.req.param("id"), c.req.param("name"));
+    const asker = caller(c, anyToken(c));
+    const found = await hiring.artifact(c.req.param("id"), asker, c.req.param("name"));
     return await artifactResponse(found, c.req.method);
   });
 
-  const baseUrl = (c: HonoContext) => options.public_url ?? new URL(c.req.url).origin;
+  const baseUrl = (c: HonoContext) =>
+    options.public_url ?? reachedAt(new URL(c.req.url).host, options.address());
   app.get(CARD_PATH, (c) => {
     const offer = { ...hiring.offer, base_url: baseUrl(c) };
     const legacy = (c.req.header("a2a-version") ?? "0.3").startsWith("0.");
@@ -90,14 +94,14 @@ export function hireApp(options: HireAppOptions): (request: Request) => Promise<
     });
   });
   app.post(A2A_PATH, async (c) => {
-    const key_id = caller(c, anyToken(c)) ?? "";
+    const asker = caller(c, anyToken(c));
     if (options.stopping()) throw new SvcError("shutting_down", "the daemon is stopping");
     requireJson(c.req.raw);
     const text = await bodyText(c.req.raw, BODY_MAX);
     const { answerA2a } = await import("./a2a/endpoint.ts");
     return await answerA2a({ hiring, log }, {
       text,
-      key_id,
+      asker,
       version: c.req.header("a2a-version"),
       base_url: baseUrl(c),
       signal: c.req.raw.signal,
@@ -127,6 +131,9 @@ export function hireApp(options: HireAppOptions): (request: Request) => Promise<
     const response = refuse(request, options) ?? await app.fetch(request);
     // No cache on the way knows X-Svc-Bearer for a credential.
     response.headers.set("cache-control", "no-store");
+    // Where a length stood as well, the server has left that out by now. Whatever follows on the
+    // connection may be a part of such a request (RFC 9112, section 6.1).
+    if (request.headers.has("transfer-encoding")) response.headers.set("connection", "close");
     return response;
   };
 }
@@ -150,26 +157,31 @@ function anyToken(c: HonoContext): string | undefined {
 
 /** What keeps web pages out, for agents are no browsers, and requests that read in two ways. */
 function refuse(
-  { headers, url }: Request,
+  request: Request,
   { tokens, allowed_origins }: HireAppOptions,
 ): Response | undefined {
+  const { headers } = request;
   if (headers.has("content-length") && headers.has("transfer-encoding")) {
-    const response = errorResponse(
+    return errorResponse(
       new SvcError("validation", "a request has content-length or transfer-encoding, not both"),
     );
-    // Whatever follows on the connection may be a part of it (RFC 9112, section 6.1).
-    response.headers.set("connection", "close");
-    return response;
+  }
+  const authority = authorityOf(request);
+  if (authority === undefined) {
+    return errorResponse(
+      new SvcError("validation", "Host and the target of a request must name the same host"),
+    );
   }
   const origin = headers.get("origin");
-  if (origin !== null && !allowed_origins().includes(origin)) {
+  // Every sandboxed page has the origin "null", whoever made it.
+  if (origin !== null && (origin === "null" || !allowed_origins().includes(origin))) {
     return errorResponse(
       new SvcError("permission_denied", "this Origin may not hire", {
         hint: "add it to [http] allowed_origins in daemon.toml if it is yours",
       }),
     );
   }
-  if (!tokens.required && !LOCAL_HOST.test(headers.get("host") ?? new URL(url).host)) {
+  if (!tokens.required && !LOCAL_HOST.test(authority)) {
     return errorResponse(
       new SvcError("permission_denied", "without tokens only a local Host is answered", {
         hint: "set SVC_SERVE_TOKENS",

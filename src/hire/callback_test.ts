@@ -27,6 +27,7 @@ function accept(callback_url: string): Accepted {
     timeout_ms: 1,
     budget_usd: () => 1,
     tokens,
+    shared: () => false,
     engine: () => Promise.reject(new Error("nothing is begun")),
   });
   return hiring.accept({ task_type: "research", query: "x", callback_url });

@@ -22,6 +22,8 @@ export interface HiringParts {
   /** What one task may cost. */
   budget_usd(): number;
   tokens: HireTokens;
+  /** Whether every hirer sees the tasks of all others. */
+  shared(): boolean;
   engine(): Promise<TaskEngine>;
 }
 
@@ -32,6 +34,9 @@ export interface Capabilities {
   budget_usd: number;
   requires_auth: boolean;
 }
+
+/** Who asks: the key id of their token; undefined where none is needed. */
+export type Hirer = string | undefined;
 
 /** A request that will do. */
 export interface Accepted {
@@ -81,17 +86,23 @@ export class Hiring {
   accept(body: unknown): Accepted {
     const parsed = Request.safeParse(body);
     if (!parsed.success) {
-      const [{ path, message }] = parsed.error.issues;
+      const { issues } = parsed.error;
+      if (issues.some(({ path }) => path[0] === "task_type")) {
+        throw this.#wrongType((body as { task_type?: unknown }).task_type);
+      }
+      const [{ path, message }] = issues;
       throw new SvcError("validation", path.length > 0 ? `${path.join(".")}: ${message}` : message);
     }
     const { callback_url, ...request } = parsed.data;
-    const { caps } = this.#parts;
-    if (!caps.includes(request.task_type)) {
-      const got = JSON.stringify(request.task_type);
-      throw new SvcError("validation", `task_type must be one of ${caps.join(", ")}; got ${got}`);
-    }
+    if (!this.#parts.caps.includes(request.task_type)) throw this.#wrongType(request.task_type);
     if (callback_url !== undefined) this.checkCallback("callback_url", callback_url);
     return { request, callback_url };
+  }
+
+  #wrongType(got: unknown): SvcError {
+    const allowed = this.#parts.caps.join(", ");
+    const shown = got === undefined ? "none" : JSON.stringify(got);
+    return new SvcError("validation", `task_type must be one of ${allowed}; got ${shown}`);
   }
 
   /**
@@ -118,43 +129,42 @@ export class Hiring {
   /**
    * Runs a task and waits for it.
    *
-   * @param key_id of the token that it was asked for with.
    * @param signal fires when the client has gone: the task is cancelled.
    * @throws {SvcError} as {@linkcode TaskEngine.run}.
    */
   async run(
     accepted: Accepted,
-    key_id: string | undefined,
+    asker: Hirer,
     signal: AbortSignal,
   ): Promise<TaskRecord> {
-    const options = { ...this.#options(accepted, key_id), signal };
+    const options = { ...this.#options(accepted, asker), signal };
     return await (await this.#parts.engine()).run(accepted.request, options);
   }
 
   /**
    * Puts a task in the queue.
    *
-   * @param key_id of the token that it was asked for with.
    * @throws {SvcError} as {@linkcode TaskEngine.enqueue}.
    */
   async enqueue(
     accepted: Accepted,
-    key_id: string | undefined,
+    asker: Hirer,
     naming: Naming = {},
   ): Promise<TaskRecord> {
-    const options = { ...this.#options(accepted, key_id), ...naming };
+    const options = { ...this.#options(accepted, asker), ...naming };
     return await (await this.#parts.engine()).enqueue(accepted.request, options);
   }
 
-  #options({ callback_url: url }: Accepted, key_id: string | undefined): TaskOrigin {
+  #options({ callback_url: url }: Accepted, owner: Hirer): TaskOrigin {
     const { timeout_ms } = this.#parts;
-    const told = url !== undefined && key_id !== undefined;
-    return { timeout_ms, hired: true, callback: told ? { id: "", url, key_id } : undefined };
+    const told = url !== undefined && owner !== undefined;
+    const callback = told ? { id: "", url, key_id: owner } : undefined;
+    return { timeout_ms, hired: true, owner, callback };
   }
 
   /** A hired task's record. @throws {SvcError} not_found. */
-  async get(id: string): Promise<TaskRecord> {
-    return (await this.find(id)).record;
+  async get(id: string, asker: Hirer): Promise<TaskRecord> {
+    return (await this.find(id, asker)).record;
   }
 
   /**
@@ -168,16 +178,17 @@ export class Hiring {
   }
 
   /** Cancels a hired task. @throws {SvcError} not_found; conflict when it has ended otherwise. */
-  async cancel(id: string): Promise<TaskRecord> {
-    return await (await this.engineOf(id)).cancel(id);
+  async cancel(id: string, asker: Hirer): Promise<TaskRecord> {
+    return await (await this.engineOf(id, asker)).cancel(id);
   }
 
   /** Follows a hired task; see {@linkcode TaskEngine.follow}. @throws {SvcError} not_found. */
   async follow(
     id: string,
+    asker: Hirer,
     options: { since_seq: number; signal: AbortSignal },
   ): Promise<AsyncIterable<TaskLogEntry>> {
-    return (await this.engineOf(id)).follow(id, options);
+    return (await this.engineOf(id, asker)).follow(id, options);
   }
 
   /**
@@ -185,18 +196,26 @@ export class Hiring {
    *
    * @throws {SvcError} not_found.
    */
-  async artifact(id: string, name: string): Promise<FoundArtifact> {
-    return await findArtifact(await this.engineOf(id), id, name);
+  async artifact(id: string, asker: Hirer, name: string): Promise<FoundArtifact> {
+    return await findArtifact(await this.engineOf(id, asker), id, name);
   }
 
   /** The engine, if the task is a hired one of it. @throws {SvcError} not_found. */
-  async engineOf(id: string): Promise<TaskEngine> {
-    return (await this.find(id)).engine;
+  async engineOf(id: string, asker: Hirer): Promise<TaskEngine> {
+    return (await this.find(id, asker)).engine;
   }
 
-  /** Finds a hired task. @throws {SvcError} not_found. */
-  async find(id: string): Promise<FoundTask> {
-    const engine = await this.#parts.engine();
-    return { engine, record: await engine.get(id, { hired: true }) };
+  /**
+   * Finds a hired task: one of the asker's own, or anyone's where hirers share.
+   *
+   * @throws {SvcError} not_found, in the same words for another's task as for none.
+   */
+  async find(id: string, asker: Hirer): Promise<FoundTask> {
+    const { engine: open, shared, tokens } = this.#parts;
+    const engine = await open();
+    if (shared()) return { engine, record: await engine.get(id, { hired: true }) };
+    // Whose a task from before there were owners is can be told only where one alone may hire.
+    const owned_by = (owner: Hirer) => owner === undefined ? tokens.count <= 1 : owner === asker;
+    return { engine, record: await engine.get(id, { hired: true, owned_by }) };
   }
 }

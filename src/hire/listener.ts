@@ -29,6 +29,7 @@ export interface HireParts extends HireOptions {
   log: Log;
   engine(): Promise<TaskEngine>;
   budget_usd(): number;
+  shared(): boolean;
   allowed_origins(): readonly string[];
   stopping(): boolean;
 }
@@ -36,14 +37,20 @@ export interface HireParts extends HireOptions {
 /** Opens the listener. @throws {SvcError} conflict when the port is taken; validation for the host. */
 export function openHire(parts: HireParts): HttpListener {
   const tokens = new HireTokens(parts.tokens);
-  const handle = hireApp({ ...parts, tokens, hiring: new Hiring({ ...parts, tokens }) });
   const { hostname, port } = parts;
+  let listener: HttpListener | undefined;
+  const handle = hireApp({
+    ...parts,
+    tokens,
+    hiring: new Hiring({ ...parts, tokens }),
+    address: () => ({ hostname, port: listener?.port ?? port, machine: Deno.hostname() }),
+  });
   try {
-    return new HttpListener(parts, handle);
+    return listener = new HttpListener(parts, handle);
   } catch (cause) {
     if (cause instanceof Deno.errors.AddrInUse) {
       throw new SvcError("conflict", `port ${port} of ${hostname} is in use by another program`, {
-        hint: "choose another with --addr host:port",
+        hint: "it must be free on 127.0.0.1 and on [::1]; choose another with --addr host:port",
         cause,
       });
     }

@@ -16,6 +16,11 @@ export class HireTokens {
     return this.#tokens.length > 0;
   }
 
+  /** How many tokens are configured. */
+  get count(): number {
+    return this.#tokens.length;
+  }
+
   /** Which token was offered: its key id; takes the same time whichever it is, or none. */
   identify(offered: string | null): string | undefined {
     const bytes = digest(offered ?? "");

@@ -2,68 +2,200 @@
  * Lint rule `svc/no-process-cwd`: the process working directory is neither read nor changed
  * (product.md, Session). Every session works in its own directory; one that leaned on the process's
  * would work in another's. A line `// cwd-ok: <reason>` above a call lets it through.
+ *
+ * Names are followed to what they stand for (imports, aliases, destructuring, computed members), so
+ * a call is found whatever it is called. What is known only at run time is not judged, except a
+ * computed member of `Deno` or `process`.
  */
+import {
+  bindingOf,
+  type Node,
+  type Part,
+  partOf,
+  staticText,
+  type Text,
+  unwrapped,
+} from "./names.ts";
 
-const OBJECTS = new Set(["Deno", "process"]);
 const READERS = new Set(["cwd", "chdir"]);
-/** Calls that make their path absolute by the working directory when it is empty or relative. */
-const RESOLVERS = new Set(["resolve", "realPath", "realPathSync", "realpath", "realpathSync"]);
-/** Whose methods those are; other objects have a `resolve` of their own. */
-const RESOLVER_OBJECTS = new Set(["path", "posix", "win32", "fs", "Deno"]);
+/** Calls that make their paths absolute by the working directory, and which arguments are paths. */
+const RESOLVERS: ReadonlyMap<string, "one absolute" | "first" | "all"> = new Map([
+  ["resolve", "one absolute"],
+  ["relative", "all"],
+  ["toNamespacedPath", "first"],
+  ["realPath", "first"],
+  ["realPathSync", "first"],
+  ["realpath", "first"],
+  ["realpathSync", "first"],
+  ["pathToFileURL", "first"],
+]);
+/** What has them; any other object has a `resolve` of its own. */
+const RESOLVER_MODULES = new Set(["path", "fs", "url", "Deno"]);
 const ANNOTATION = /\/\/\s*cwd-ok:\s*\S/;
+/** Directives that would silence this rule without a reason. */
+const SILENCED = /^\s*deno-lint-ignore(-file\s*$|.*\bsvc\/no-process-cwd\b)/;
 
 const MESSAGE = "the process working directory belongs to no session";
 const HINT = "use the session's workdir, or write `// cwd-ok: <reason>` on the line above";
 
 const rule: Deno.lint.Rule = {
   create(context) {
-    const lines = context.sourceCode.text.split("\n");
-    const report = (node: Deno.lint.Node) => {
-      const line = context.sourceCode.text.slice(0, node.range[0]).split("\n").length;
-      if (ANNOTATION.test(lines[line - 2] ?? "")) return;
+    const { text } = context.sourceCode;
+    const lines = text.split("\n");
+    const reported = new Set<number>();
+    const report = (node: Node) => {
+      const [start] = node.range;
+      const line = text.slice(0, start).split("\n").length;
+      if (reported.has(start) || ANNOTATION.test(lines[line - 2] ?? "")) return;
+      reported.add(start);
       context.report({ node, message: MESSAGE, hint: HINT });
     };
     return {
-      MemberExpression(node) {
-        if (READERS.has(nameOf(node.property)) && OBJECTS.has(nameOf(node.object))) report(node);
-      },
-      VariableDeclarator(node) {
-        if (node.id.type !== "ObjectPattern" || !node.init || !OBJECTS.has(nameOf(node.init))) {
-          return;
-        }
-        for (const property of node.id.properties) {
-          if (property.type === "Property" && READERS.has(nameOf(property.key))) report(property);
-        }
-      },
-      ImportDeclaration(node) {
-        if (!/^(node:)?process$/.test(String(node.source.value))) return;
-        for (const specifier of node.specifiers) {
-          if (specifier.type === "ImportSpecifier" && READERS.has(nameOf(specifier.imported))) {
-            report(specifier);
+      Program() {
+        for (const comment of context.sourceCode.getAllComments()) {
+          if (SILENCED.test(comment.value)) {
+            context.report({ range: comment.range, message: MESSAGE, hint: HINT });
           }
         }
       },
-      CallExpression(node) {
-        const { callee } = node;
-        if (!RESOLVERS.has(nameOf(callee))) return;
-        if (callee.type === "MemberExpression" && !RESOLVER_OBJECTS.has(nameOf(callee.object))) {
-          return;
+      MemberExpression(node) {
+        const object = partOf(node.object);
+        if (!isProcess(object)) return;
+        const key = node.computed ? staticText(node.property) : exactly(node.property);
+        if (key === undefined || !key.exact || READERS.has(key.text)) report(node);
+      },
+      ObjectPattern(node) {
+        if (!isProcess(partOf(node))) return;
+        for (const property of node.properties) {
+          if (property.type !== "Property") continue;
+          const key = property.computed ? staticText(property.key) : exactly(property.key);
+          if (key === undefined || !key.exact || READERS.has(key.text)) report(property);
         }
-        const [first] = node.arguments;
-        const relative = first?.type === "Literal" && typeof first.value === "string" &&
-          !/^([/\\]|[A-Za-z]:)/.test(first.value);
-        if (relative) report(node);
+      },
+      ImportSpecifier(node) {
+        const { source } = node.parent as Deno.lint.ImportDeclaration;
+        if (moduleIs(source.value, "process") && READERS.has(nameOf(node.imported))) report(node);
+      },
+      ExportNamedDeclaration(node) {
+        if (node.source === null || !moduleIs(node.source.value, "process")) return;
+        if (node.specifiers.some((it) => READERS.has(nameOf(it.local)))) report(node);
+      },
+      ExportAllDeclaration(node) {
+        if (moduleIs(node.source.value, "process")) report(node);
+      },
+      CallExpression(node) {
+        const callee = unwrapped(node.callee);
+        // Whatever it is a member of: `x.cwd()` of ours would be called another name.
+        if (READERS.has(calledName(callee))) return report(node);
+        if (callee.type === "MemberExpression" && readsByName(node.arguments)) return report(node);
+        const { called, args } = applied(callee, node.arguments);
+        const name = resolverName(called);
+        const kind = name === undefined ? undefined : RESOLVERS.get(name);
+        if (kind !== undefined && args !== undefined && usesCwd(kind, args)) report(node);
       },
     };
   },
 };
 
-/** The name an identifier, a string, or the last part of a member expression stands for. */
-function nameOf(node: Deno.lint.Node): string {
+function isProcess(part: Part | undefined): boolean {
+  return part?.kind === "module" && (part.name === "Deno" || part.name === "process");
+}
+
+function moduleIs(source: unknown, name: string): boolean {
+  return new RegExp(`^(node:)?${name}$`).test(String(source));
+}
+
+function calledName(callee: Node): string {
+  if (callee.type === "Identifier") {
+    const binding = bindingOf(callee);
+    // A function of this file with such a name is its own.
+    return binding?.kind === "function" ? "" : callee.name;
+  }
+  if (callee.type !== "MemberExpression") return "";
+  const key = callee.computed ? staticText(callee.property) : exactly(callee.property);
+  return key?.exact ? key.text : "";
+}
+
+/** `Reflect.get(Deno, "cwd")` and its like: the object and the name as arguments. */
+function readsByName(args: readonly Node[]): boolean {
+  return args.some((arg) => isProcess(partOf(arg))) &&
+    args.some((arg) => READERS.has(staticText(arg)?.text ?? ""));
+}
+
+/** What `f(…)`, `f.call(this, …)`, `f.apply(this, […])` and `Reflect.apply(f, this, […])` call. */
+function applied(callee: Node, args: readonly Node[]): { called: Node; args?: readonly Node[] } {
+  if (callee.type !== "MemberExpression" || callee.computed) return { called: callee, args };
+  const how = nameOf(callee.property);
+  if (how === "call") return { called: unwrapped(callee.object), args: args.slice(1) };
+  if (how !== "apply") return { called: callee, args };
+  const reflected = nameOf(callee.object) === "Reflect";
+  const called = reflected && args[0] ? unwrapped(args[0]) : unwrapped(callee.object);
+  const list = args[reflected ? 2 : 1];
+  return { called, args: list?.type === "ArrayExpression" ? elementsOf(list) : undefined };
+}
+
+/** The resolver that an expression is; undefined when it is another function. */
+function resolverName(callee: Node): string | undefined {
+  const part = partOf(callee);
+  if (part?.kind === "member") return RESOLVER_MODULES.has(part.of) ? part.name : undefined;
+  // Declared nowhere, or imported from a module of ours that passes it on.
+  if (callee.type === "Identifier") {
+    const binding = bindingOf(callee);
+    if (binding === undefined) return callee.name;
+    return binding.kind === "import" ? binding.imported : undefined;
+  }
+  if (callee.type !== "MemberExpression") return undefined;
+  const key = callee.computed ? staticText(callee.property) : exactly(callee.property);
+  const named = /^(path|posix|win32|fs)$/.test(lastName(callee.object));
+  return named && key?.exact ? key.text : undefined;
+}
+
+/** Whether a call with these arguments leans on the working directory, as far as they are known. */
+function usesCwd(kind: "one absolute" | "first" | "all", args: readonly Node[]): boolean {
+  const paths = args.flatMap((arg): readonly Node[] =>
+    arg.type === "SpreadElement" && arg.argument.type === "ArrayExpression"
+      ? elementsOf(arg.argument)
+      : [arg]
+  );
+  if (kind === "first") return paths.length > 0 && isRelative(paths[0]);
+  if (kind === "all") return paths.some(isRelative);
+  if (paths.some((path) => isAbsolute(staticText(path)))) return false;
+  return paths.length === 0 || isRelative(paths[0]);
+}
+
+function elementsOf({ elements }: Deno.lint.ArrayExpression): readonly Node[] {
+  return elements.filter((it) => it !== null);
+}
+
+/** Whether a path is relative, or may be by its own words: `dir ?? ""` is. */
+function isRelative(node: Node): boolean {
+  const inner = unwrapped(node);
+  if (inner.type === "LogicalExpression") return isRelative(inner.left) || isRelative(inner.right);
+  if (inner.type === "ConditionalExpression") {
+    return isRelative(inner.consequent) || isRelative(inner.alternate);
+  }
+  const text = staticText(inner);
+  if (text === undefined || (text.text === "" && !text.exact)) return false;
+  return !isAbsolute(text);
+}
+
+function isAbsolute(text: Text | undefined): boolean {
+  return text !== undefined && /^([/\\]|[A-Za-z]:|file:)/.test(text.text);
+}
+
+function exactly(node: Node): Text | undefined {
+  const text = nameOf(node);
+  return text === "" ? undefined : { text, exact: true };
+}
+
+function nameOf(node: Node): string {
   if (node.type === "Identifier") return node.name;
-  if (node.type === "Literal") return String(node.value);
-  if (node.type === "MemberExpression") return nameOf(node.property);
-  return "";
+  return node.type === "Literal" ? String(node.value) : "";
+}
+
+/** The name of an identifier, or of the member that an expression ends with. */
+function lastName(node: Node): string {
+  return node.type === "MemberExpression" ? lastName(node.property) : nameOf(node);
 }
 
 const plugin: Deno.lint.Plugin = { name: "svc", rules: { "no-process-cwd": rule } };

@@ -1,45 +1,156 @@
-import { assertEquals } from "@std/assert";
+import { assert, assertEquals } from "@std/assert";
 import plugin from "./no_process_cwd.ts";
 
 function problems(source: string): string[] {
   return Deno.lint.runPlugin(plugin, "source.ts", source).map((it) => it.id);
 }
 
-const FOUND = ["svc/no-process-cwd"];
+const FOUND = [
+  "Deno.cwd();",
+  "Deno.chdir('/x');",
+  "process.cwd();",
+  "globalThis.Deno.cwd();",
+  "globalThis['Deno']['cwd']();",
+  "(globalThis as any).process.chdir('/x');",
+  "Deno['cwd']();",
+  "Deno[`cwd`]();",
+  "Deno['c' + 'wd']();",
+  "Deno?.cwd?.();",
+  "Deno!.cwd();",
+  "(0, Deno.cwd)();",
+  "const name = 'cwd'; Deno[name]();",
+  "function f(name) { return Deno[name]; }",
+  "const dir = Deno.cwd;",
+  "const read = Deno.cwd.bind(Deno);",
+  "Reflect.get(Deno, 'cwd');",
+  "const { cwd } = Deno;",
+  "const { cwd: here } = globalThis.Deno;",
+  "const { Deno: { cwd: here } } = globalThis;",
+  "const { ['cwd']: here } = Deno;",
+  "let here; ({ cwd: here } = Deno);",
+  "function f({ cwd } = Deno) {}",
+  "const D = Deno; D.cwd();",
+  "const D = Deno; const { chdir: go } = D; go('/x');",
+  "const { Deno: D } = globalThis; const go = D.chdir;",
+  "let D; D = Deno; D.cwd();",
+  "import { chdir } from 'node:process';",
+  "import { cwd as here } from 'process';",
+  "import process from 'node:process'; process.cwd();",
+  "import p from 'node:process'; const here = p.cwd;",
+  "import * as p from 'node:process'; p.default['cwd']();",
+  "const p = await import('node:process'); const { cwd: here } = p;",
+  "const { cwd: here } = await import('node:process');",
+  "import('node:process').then(({ cwd: here }) => here());",
+  "const p = require('process'); const here = p.cwd;",
+  "const p = process.getBuiltinModule('process'); const here = p['cwd'];",
+  "export { cwd } from 'node:process';",
+  "export * from 'node:process';",
+  "import { cwd } from './ours.ts'; cwd();",
+  "resolve('');",
+  "import { resolve } from '@std/path'; resolve();",
+  "import { resolve } from '@std/path'; resolve(``);",
+  "import { resolve } from '@std/path'; resolve('' + '');",
+  "import { resolve } from '@std/path'; resolve(`./${name}`);",
+  "import { resolve } from '@std/path/resolve'; resolve('a');",
+  "import { resolve } from './path_again.ts'; resolve('.');",
+  "import { resolve as absolute } from '@std/path'; absolute('');",
+  "import { resolve as absolute } from 'node:path'; absolute('', 'a');",
+  "import { resolve } from '@std/path'; const empty = ''; resolve(empty);",
+  "import { resolve } from '@std/path'; resolve(dir ?? '');",
+  "import { resolve } from '@std/path'; resolve(given ? dir : '.');",
+  "import { resolve } from '@std/path'; resolve(...[]);",
+  "import { resolve } from '@std/path'; resolve(...['a', 'b']);",
+  "import { resolve } from '@std/path'; resolve.call(undefined, '');",
+  "import { resolve } from '@std/path'; Reflect.apply(resolve, undefined, ['']);",
+  "import { resolve } from '@std/path'; const f = resolve; f();",
+  "path.resolve();",
+  "path.resolve('.');",
+  "path.resolve('a', b);",
+  "path['resolve']('a', b);",
+  "path.resolve.apply(path, ['']);",
+  "path.posix.resolve('');",
+  "import * as p from '@std/path'; p.resolve('');",
+  "import p from 'node:path'; p.win32.resolve('');",
+  "import { posix as p } from 'node:path'; p.resolve('');",
+  "import * as p from '@std/path'; const { resolve: absolute } = p; absolute('');",
+  "const { resolve: absolute } = await import('node:path'); absolute('');",
+  "(await import('node:path')).resolve('');",
+  "import('node:path').then((p) => p.resolve(''));",
+  "require('node:path').resolve('');",
+  "import { createRequire } from 'node:module'; const r = createRequire(x); r('path').resolve('');",
+  "import { relative } from '@std/path'; relative('', dir);",
+  "import { relative } from '@std/path'; relative(dir, '.');",
+  "import { pathToFileURL } from 'node:url'; pathToFileURL('');",
+  "import { realpathSync } from 'node:fs'; realpathSync('.');",
+  "import { realpath as real } from 'node:fs/promises'; await real('');",
+  "import * as fs from 'node:fs'; fs.promises.realpath('.');",
+  "Deno.realPathSync('');",
+  "await Deno.realPath(`.`);",
+  "globalThis.Deno.realPath('');",
+  "// cwd-ok:\nDeno.cwd();",
+  "// cwd-ok: too far above\n\nDeno.cwd();",
+  "// deno-lint-ignore svc/no-process-cwd\nf();",
+  "// deno-lint-ignore-file\nf();",
+  "// deno-lint-ignore-file no-explicit-any svc/no-process-cwd\nf();",
+];
 
-for (
-  const source of [
-    "Deno.cwd();",
-    "Deno.chdir('/x');",
-    "process.cwd();",
-    "globalThis.Deno.cwd();",
-    "Deno['cwd']();",
-    "const dir = Deno.cwd;",
-    "const { cwd } = Deno;",
-    "import { chdir } from 'node:process';",
-    "resolve('');",
-    "path.resolve('.');",
-    "path.resolve('a', b);",
-    "Deno.realPathSync('');",
-    "// cwd-ok:\nDeno.cwd();",
-  ]
-) {
+const FINE = [
+  "// cwd-ok: an argument is relative to where the person stands\nDeno.cwd();",
+  "// cwd-ok: an argument is relative to where the person stands\nconst { cwd } = Deno;",
+  "Deno.readTextFile(path);",
+  "Deno['readTextFile'](path);",
+  "const D = Deno; D.readTextFile(path);",
+  "const { env } = Deno; env.get('HOME');",
+  "process.getBuiltinModule('path');",
+  "import process from 'node:process'; process.exit();",
+  "import { exit } from 'node:process'; exit();",
+  "session.cwd;",
+  "const { cwd } = options;",
+  "const { cwd } = session.process;",
+  "new Deno.Command('ls', { cwd: workdir });",
+  "Reflect.get(options, 'cwd');",
+  "resolve('/a', b);",
+  "resolve('a', '/b');",
+  "resolve('C:/a', b);",
+  "resolve(`/a/${b}`);",
+  "resolve(dir ?? '/');",
+  "import { resolve } from '@std/path'; const root = '/'; resolve(root, 'a');",
+  "import { resolve } from '@std/path'; resolve(...parts);",
+  "path.resolve(workdir, name);",
+  "import { resolve as absolute } from '@std/path'; absolute(workdir, '.');",
+  "import { relative } from '@std/path'; relative(root, path);",
+  "import { join } from '@std/path'; join('', '');",
+  "import { pathToFileURL } from 'node:url'; pathToFileURL(path);",
+  "import { realpathSync } from 'node:fs'; realpathSync(path);",
+  "new URL('', import.meta.url);",
+  "new URL('.', import.meta.url);",
+  "import.meta.resolve('./a.ts');",
+  "Promise.resolve('');",
+  "Promise.resolve();",
+  "new Promise((resolve) => resolve());",
+  "new Promise<void>((resolve) => setTimeout(() => resolve(), 1));",
+  "const { resolve } = Promise.withResolvers(); resolve();",
+  "const { promise, resolve: done } = Promise.withResolvers(); done('');",
+  "import { resolve } from '@std/path'; new Promise((resolve) => resolve(''));",
+  "models.resolve('local/m');",
+  "const resolve = (id: string) => id; resolve('');",
+  "function relative(a: string) { return a; } relative('');",
+  "class A { resolve(id = '') { return id; } } new A().resolve('');",
+  "Deno.realPath(path);",
+  "const text = 'Deno.cwd()';",
+  "// deno-lint-ignore no-explicit-any\nf();",
+  "// deno-lint-ignore-file no-explicit-any\nf();",
+];
+
+for (const source of FOUND) {
   Deno.test(`the rule finds ${JSON.stringify(source)}`, () => {
-    assertEquals(problems(source), FOUND);
+    const found = problems(source);
+    assert(found.length > 0, "nothing was found");
+    assertEquals([...new Set(found)], ["svc/no-process-cwd"]);
   });
 }
 
-for (
-  const source of [
-    "// cwd-ok: an argument is relative to where the person stands\nDeno.cwd();",
-    "resolve('/a', b);",
-    "path.resolve(workdir, name);",
-    "Promise.resolve('');",
-    "models.resolve('local/m');",
-    "Deno.realPath(path);",
-    "session.cwd;",
-  ]
-) {
+for (const source of FINE) {
   Deno.test(`the rule lets ${JSON.stringify(source)} through`, () => {
     assertEquals(problems(source), []);
   });

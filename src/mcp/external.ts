@@ -9,11 +9,13 @@ import { nearestOf } from "../platform/nearest.ts";
 import type { Env } from "../platform/paths.ts";
 import type { Trust } from "../session/events.ts";
 import type { Clock } from "../tasks/clock.ts";
+import type { ProjectApprovals } from "./external_approvals.ts";
 import { credentialsOf, masker } from "./external_credentials.ts";
 import type {
   ExternalScope,
   Offer,
   OfferedTool,
+  ProjectServers,
   ServerItem,
   ServerProblem,
   ServerScope,
@@ -40,6 +42,8 @@ export interface ExternalParts {
   onSecrets(secrets: readonly string[]): void;
   /** Puts a project's program into the sandbox of commands. */
   confine: Confine;
+  /** What a person has approved of projects. */
+  approvals: Pick<ProjectApprovals, "has" | "add">;
 }
 
 interface Definition {
@@ -88,7 +92,7 @@ export class ExternalServers {
    * @throws the signal's reason.
    */
   async tools(scope: ExternalScope, signal: AbortSignal, only?: string): Promise<Offer> {
-    const { definitions, problems } = await this.#definitions(scope);
+    const { definitions, problems, project } = await this.#definitions(scope);
     const wanted = only === undefined ? definitions : [find(definitions, only)];
     const lists = await Promise.all(wanted.map(async (definition) => {
       const { entry: { name, enabled }, problem } = definition;
@@ -108,12 +112,15 @@ export class ExternalServers {
       compare(a.server.entry.name, b.server.entry.name) || compare(a.tool.name, b.tool.name)
     );
     const servers = definitions.map(({ entry }) => entry.name);
-    return { offered, servers, problems: problems.sort((a, b) => compare(a.server, b.server)) };
+    problems.sort((a, b) => compare(a.server, b.server));
+    return { offered, servers, problems, project };
   }
 
   /** The servers that the scope may use. Starts none. */
-  async list(scope: ExternalScope): Promise<{ items: ServerItem[]; problems: ServerProblem[] }> {
-    const { definitions, problems } = await this.#definitions(scope);
+  async list(
+    scope: ExternalScope,
+  ): Promise<{ items: ServerItem[]; problems: ServerProblem[]; project?: ProjectServers }> {
+    const { definitions, problems, project } = await this.#definitions(scope);
     const items = definitions.map((definition): ServerItem => {
       const { entry, scope, problem } = definition;
       const { name, transport, trust, enabled } = entry;
@@ -133,7 +140,25 @@ export class ExternalServers {
         tools: made.find((server) => server.remembered !== undefined)?.remembered?.length,
       };
     });
-    return { items, problems };
+    return { items, problems, project };
+  }
+
+  /** The servers that the file of a project names; undefined when there are none, or may be none. */
+  async project(workdir: string): Promise<ProjectServers | undefined> {
+    const problems: ServerProblem[] = [];
+    const { project } = await this.#definitions({ trust: "trusted", workdir }, problems);
+    const [problem] = problems.filter(({ server }) => server === "");
+    if (problem !== undefined) throw new SvcError("conflict", problem.message);
+    return project;
+  }
+
+  /**
+   * Lets the servers of a project start, for good: a person has seen what they run.
+   *
+   * @param sha256 of the text that was seen. Another one is not approved by it.
+   */
+  async approveProject(workdir: string, sha256: string): Promise<void> {
+    await this.#parts.approvals.add(workdir, sha256);
   }
 
   /**
@@ -179,38 +204,46 @@ export class ExternalServers {
 
   async #definitions(
     { trust, workdir }: ExternalScope,
-  ): Promise<{ definitions: Definition[]; problems: ServerProblem[] }> {
+    problems: ServerProblem[] = [],
+  ): Promise<{ definitions: Definition[]; problems: ServerProblem[]; project?: ProjectServers }> {
     const { policy, allow_project, project_env } = this.#policy;
-    const problems: ServerProblem[] = [];
+    let project: ProjectServers | undefined;
     const own = policy.servers.map((entry) => this.#definition(entry));
     const definitions = [...own];
     if (allow_project && workdir !== undefined) {
-      const entries = await this.#project(workdir, problems);
+      const { entries, ...found } = await this.#project(workdir, problems);
+      if (entries.length > 0) project = { ...found, runs: runsOf(entries) };
       for (const entry of entries) {
         if (own.some(({ entry: { name } }) => name === entry.name)) {
           const message = `tool server ${entry.name}: the operator has one of that name already`;
           problems.push({ server: entry.name, message });
-        } else definitions.push(this.#definition(entry, workdir, project_env));
+        } else if (found.approved) {
+          definitions.push(this.#definition(entry, workdir, project_env));
+        } else definitions.push(unapproved(entry, workdir, found));
       }
     }
     // Untrusted sessions have the tools of untrusted servers only (product.md, rule 2).
     const usable = definitions.filter(({ entry }) =>
       trust === "trusted" || entry.trust === "untrusted"
     );
-    return { definitions: usable, problems };
+    return { definitions: usable, problems, project };
   }
 
-  async #project(workdir: string, problems: ServerProblem[]): Promise<readonly ServerEntry[]> {
+  async #project(
+    workdir: string,
+    problems: ServerProblem[],
+  ): Promise<Omit<ProjectServers, "runs"> & { entries: readonly ServerEntry[] }> {
     let project = this.#projects.get(workdir);
     if (project === undefined) this.#projects.set(workdir, project = new ProjectPolicy(workdir));
     try {
-      const { policy, changed } = await project.read();
+      const { policy: { servers: entries }, sha256, changed } = await project.read();
       if (changed) this.#retireProject(workdir);
-      return policy.servers;
+      const approved = entries.length > 0 && await this.#parts.approvals.has(workdir, sha256);
+      return { file: project.path, sha256, approved, entries };
     } catch (error) {
       this.#retireProject(workdir);
       problems.push({ server: "", message: messageOf(error) });
-      return [];
+      return { file: project.path, sha256: "", approved: false, entries: [] };
     }
   }
 
@@ -264,6 +297,27 @@ export class ExternalServers {
     server.retire();
     this.#retired = [...this.#retired.filter((it) => !it.done), server];
   }
+}
+
+/** A project's server that does not start yet. */
+function unapproved(
+  entry: ServerEntry,
+  workdir: string,
+  { file }: Pick<ProjectServers, "file">,
+): Definition {
+  const problem = `tool server ${entry.name}: ${file} waits for a person's approval`;
+  return { entry, scope: "project", workdir, problem, values: {}, secrets: [] };
+}
+
+/** What a person is shown: names of variables stand for their values, as in the file. */
+function runsOf(entries: readonly ServerEntry[]): ProjectServers["runs"] {
+  return Object.fromEntries(entries.map((entry) => {
+    const { name, enabled, auth_env } = entry;
+    const place = entry.transport === "stdio"
+      ? { command: entry.command, args: entry.args, env: entry.env }
+      : { url: entry.url, headers: entry.headers };
+    return [name, { ...place, ...(auth_env && { auth_env }), ...(enabled ? {} : { enabled }) }];
+  }));
 }
 
 /** Sessions share a server when this is the same for them. */

@@ -2,7 +2,8 @@
 import { deadline } from "@std/async";
 import type { Transport } from "@modelcontextprotocol/sdk/shared/transport";
 import type { CallToolResult, Tool as RemoteTool } from "@modelcontextprotocol/sdk/types";
-import { messageOf } from "../platform/errors.ts";
+import { messageOf, SvcError } from "../platform/errors.ts";
+import type { Argument } from "../platform/passing.ts";
 import { VERSION } from "../version.ts";
 import { AnsweredError, ForgottenError } from "./external_errors.ts";
 import { boundedFetch } from "./external_http.ts";
@@ -24,9 +25,11 @@ export type Target =
   | {
     transport: "stdio";
     command: string;
-    args: readonly string[];
+    args: readonly Argument[];
     env: Record<string, string>;
     cwd: string;
+    /** Called with the program that was started. */
+    started?(child: Deno.ChildProcess): void;
   }
   | { transport: "http"; url: string; headers: Record<string, string> };
 
@@ -166,7 +169,9 @@ export class Connection {
       return await ask();
     } catch (error) {
       signal.throwIfAborted();
-      throw this.#explained(error);
+      throw isAnswer(error)
+        ? new AnsweredError(messageOf(error), { cause: error })
+        : this.#explained(error);
     }
   }
 
@@ -177,6 +182,26 @@ export class Connection {
     if (error instanceof McpError) return new AnsweredError(error.message, { cause: error });
     const forgotten = error instanceof StreamableHTTPError && error.code === 404;
     return forgotten ? new ForgottenError(messageOf(error), { cause: error }) : error;
+  }
+}
+
+/** Statuses of requests that a server refuses for what they say, not for how it is. */
+const REFUSED = new Set([400, 405, 406, 409, 410, 413, 414, 415, 422]);
+
+/** Whether an error is what the server answered to a request that reached it. */
+function isAnswer(error: unknown): boolean {
+  if (error instanceof SvcError) return error.code === "payload_too_large";
+  if (!(error instanceof StreamableHTTPError)) return false;
+  return REFUSED.has(error.code ?? 0) || hasRpcError(error.message);
+}
+
+/** Whether the body of an HTTP error, which the message ends with, is an answer of the protocol. */
+function hasRpcError(message: string): boolean {
+  try {
+    const { jsonrpc, error } = JSON.parse(message.slice(message.indexOf("{")));
+    return jsonrpc === "2.0" && typeof error === "object";
+  } catch {
+    return false;
   }
 }
 

@@ -1,6 +1,9 @@
 /** The names under which models see the tools of tool servers. */
 import { createHash } from "node:crypto";
 
+/** The tool that a model asks with for the servers of its project. No server's tool has such a name. */
+export const APPROVAL_TOOL = "start_project_servers";
+
 /** What every provider takes. */
 const NAME_MAX = 64;
 const HASH_LENGTH = 8;

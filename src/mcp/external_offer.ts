@@ -28,8 +28,21 @@ export interface ServerProblem {
   message: string;
 }
 
+/** The servers that a project's own file names. */
+export interface ProjectServers {
+  /** Path of the file. */
+  file: string;
+  /** Of its text, in hexadecimal. */
+  sha256: string;
+  /** Whether a person has approved this very text for this directory. */
+  approved: boolean;
+  /** What starts, or is connected to, by server, as the file has it. */
+  runs: Record<string, Record<string, unknown>>;
+}
+
 /** What the servers of a scope offer. */
 export interface Offer {
+  project?: ProjectServers;
   offered: OfferedTool[];
   /** Names of all servers that the scope may use. */
   servers: string[];

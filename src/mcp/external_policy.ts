@@ -1,7 +1,7 @@
 /** `policy.yaml`: the tool servers that the operator, or a project, offers to sessions. */
 import { readTextIfAny } from "../platform/files.ts";
-import { join } from "@std/path";
-import { SvcError } from "../platform/errors.ts";
+import { dirname, join } from "@std/path";
+import { messageOf, SvcError } from "../platform/errors.ts";
 import type { Trust } from "../session/events.ts";
 import type { DeployTarget } from "../tasks/deploy_target.ts";
 
@@ -57,7 +57,10 @@ const FILE_MAX_BYTES = 1024 * 1024;
  * @throws {SvcError} validation, naming file, line, key and the nearest known key.
  */
 export async function readPolicy(path: string): Promise<Policy> {
-  const text = await readTextIfAny(path);
+  return await toPolicy(await readTextIfAny(path), path);
+}
+
+async function toPolicy(text: string | undefined, path: string): Promise<Policy> {
   if (text === undefined) return { servers: [], deploy_targets: [] };
   const { parsePolicy } = await import("./external_policy_file.ts");
   return parsePolicy(text, path);
@@ -65,28 +68,54 @@ export async function readPolicy(path: string): Promise<Policy> {
 
 /** A project's policy file, read again only when it has changed. */
 export class ProjectPolicy {
-  readonly #path: string;
+  readonly path: string;
   #stamp = "";
   #policy: Policy = { servers: [], deploy_targets: [] };
+  #sha256 = "";
 
   constructor(workdir: string) {
-    this.#path = join(workdir, PROJECT_POLICY);
+    this.path = join(workdir, PROJECT_POLICY);
   }
 
   /**
-   * @returns and whether it is another one than at the last call.
+   * @returns the policy, the SHA-256 of its text, and whether it is another one than at the last call.
    * @throws {SvcError} permission_denied when another user could have written the file; validation
    * as {@linkcode readPolicy}.
    */
-  async read(): Promise<{ policy: Policy; changed: boolean }> {
-    const info = await lstatIfAny(this.#path);
+  async read(): Promise<{ policy: Policy; sha256: string; changed: boolean }> {
+    const info = await lstatIfAny(this.path);
     const stamp = info === undefined ? "" : `${info.ino} ${info.size} ${info.mtime?.getTime()}`;
-    if (stamp === this.#stamp) return { policy: this.#policy, changed: false };
-    if (info !== undefined) checkProjectFile(this.#path, info);
-    this.#policy = await readPolicy(this.#path);
-    this.#stamp = stamp;
-    return { policy: this.#policy, changed: true };
+    const changed = stamp !== this.#stamp;
+    if (changed) {
+      if (info !== undefined) checkProjectFile(this.path, info);
+      const text = info && await this.#text();
+      this.#policy = await toPolicy(text, this.path);
+      this.#sha256 = await sha256Of(text ?? "");
+      this.#stamp = stamp;
+    }
+    return { policy: this.#policy, sha256: this.#sha256, changed };
   }
+
+  /** What was looked at may have become something else: commands write the directory. */
+  async #text(): Promise<string | undefined> {
+    // Most daemons never read a project's policy.
+    const { readUntrusted } = await import("../platform/untrusted_files.ts");
+    try {
+      return readUntrusted(
+        dirname(this.path),
+        (files) => files.text(this.path, FILE_MAX_BYTES),
+      );
+    } catch (error) {
+      throw new SvcError("permission_denied", messageOf(error), {
+        hint: "put a regular file there",
+      });
+    }
+  }
+}
+
+async function sha256Of(text: string): Promise<string> {
+  const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(text));
+  return new Uint8Array(digest).toHex();
 }
 
 async function lstatIfAny(path: string): Promise<Deno.FileInfo | undefined> {

@@ -38,8 +38,11 @@ export interface Tested {
   tools: number;
 }
 
-/** A server whose list of tools could not be had is not waited for again so soon. */
-const RELIST_AFTER_MS = 60_000;
+/**
+ * A server whose list of tools could not be had is not waited for again so soon. No longer than its
+ * breaker would be open: that decides from the fifth failure on.
+ */
+const RELIST_AFTER_MS = 10_000;
 
 export class ExternalServer {
   readonly entry: ServerEntry;
@@ -52,8 +55,10 @@ export class ExternalServer {
   /** What it offers may have changed since `tools` were listed. */
   #stale = true;
   #listing: Promise<readonly RemoteTool[]> | undefined;
-  /** Why its tools could not be listed, for a while. */
+  /** Why its tools could not be listed last; undefined once they were. */
   #unlisted: unknown;
+  /** Whether it is too early to ask for them again. */
+  #relist_waits = false;
   /** The calls under way. */
   #calls = new Set<Pick<CallOptions, "answer_forms">>();
   #stopIdleTimer = () => {};
@@ -106,7 +111,8 @@ export class ExternalServer {
    * asking it again.
    */
   async tools(signal: AbortSignal): Promise<readonly RemoteTool[]> {
-    if (this.#unlisted !== undefined) throw this.#unlisted;
+    const left_alone = this.#relist_waits || ["open", "probing"].includes(this.#breaker.state);
+    if (this.#unlisted !== undefined && left_alone) throw this.#unlisted;
     if (this.#tools !== undefined && !this.#stale) return this.#tools;
     // Asked for all who wait: one that gives up does not stop it.
     this.#listing ??= this.#list().finally(() => this.#listing = undefined);
@@ -126,8 +132,11 @@ export class ExternalServer {
     } catch (error) {
       this.#stale = true;
       this.#unlisted = error;
-      const retry = () => this.#unlisted = undefined;
-      this.#stopRelistTimer = this.#parts.clock.after(RELIST_AFTER_MS, retry);
+      if (this.#breaker.state === "closed") {
+        this.#relist_waits = true;
+        const retry = () => this.#relist_waits = false;
+        this.#stopRelistTimer = this.#parts.clock.after(RELIST_AFTER_MS, retry);
+      }
       throw error;
     }
   }

@@ -1,7 +1,9 @@
 /** A tool server that is a program: messages are lines of its standard input and output. */
 import type { Transport } from "@modelcontextprotocol/sdk/shared/transport";
 import type { JSONRPCMessage } from "@modelcontextprotocol/sdk/types";
+import { requireDescriptors } from "../platform/descriptors.ts";
 import { messageOf, SvcError } from "../platform/errors.ts";
+import { type Argument, spawnPassing } from "../platform/passing.ts";
 import { Pipe } from "../platform/pipe.ts";
 import { descendantsOf, guardTree, killTree, signalGroup } from "../platform/process_tree.ts";
 import { within } from "../platform/within.ts";
@@ -10,11 +12,13 @@ import { tooLongAnswer } from "./external_result.ts";
 
 export interface StdioOptions {
   command: string;
-  args: readonly string[];
+  args: readonly Argument[];
   /** The whole of its environment. */
   env: Record<string, string>;
   /** Absolute path. */
   cwd: string;
+  /** Called with the program that was started. */
+  started?(child: Deno.ChildProcess): void;
   /** Longest message that is read. */
   max_bytes: number;
   /** Takes what it writes to standard error, line by line, shortened. */
@@ -136,10 +140,10 @@ export class StdioTransport implements Transport {
   }
 }
 
-function spawn({ command, args, env, cwd }: StdioOptions): Deno.ChildProcess {
+function spawn({ command, args, env, cwd, started }: StdioOptions): Deno.ChildProcess {
+  requireDescriptors(command);
   try {
-    return new Deno.Command(command, {
-      args: [...args],
+    const child = spawnPassing(command, args, {
       env,
       clearEnv: true,
       cwd,
@@ -147,7 +151,9 @@ function spawn({ command, args, env, cwd }: StdioOptions): Deno.ChildProcess {
       stdout: "piped",
       stderr: "piped",
       detached: true,
-    }).spawn();
+    });
+    started?.(child);
+    return child;
   } catch (cause) {
     throw new SvcError("internal", `${command} cannot be started: ${messageOf(cause)}`, { cause });
   }

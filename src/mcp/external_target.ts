@@ -1,4 +1,5 @@
 /** Where a tool server is to be found, ready to be connected to. */
+import type { SandboxArgv } from "../agent/sandbox.ts";
 import type { Env } from "../platform/paths.ts";
 import type { Target } from "./external_connection.ts";
 import type { ServerEntry } from "./external_policy.ts";
@@ -8,7 +9,7 @@ export type Confine = (
   argv: readonly string[],
   workdir: string,
   env: Record<string, string>,
-) => Promise<{ cmd: string; args: string[]; env: Record<string, string> }>;
+) => Promise<SandboxArgv>;
 
 export interface TargetOptions {
   entry: ServerEntry;
@@ -48,8 +49,8 @@ export async function targetOf(options: TargetOptions): Promise<Target> {
   const { entry, values, env, workdir, confine } = options;
   if (entry.transport === "http") return { transport: "http", url: entry.url, headers: values };
   if (workdir !== undefined) {
-    const { cmd, args, env } = await confine([entry.command, ...entry.args], workdir, values);
-    return { transport: "stdio", command: cmd, args, env, cwd: workdir };
+    const { cmd, ...rest } = await confine([entry.command, ...entry.args], workdir, values);
+    return { transport: "stdio", command: cmd, ...rest, cwd: workdir };
   }
   const passed: Record<string, string> = {};
   for (const name of PASSED) {

@@ -158,7 +158,7 @@ async function pendingApprovals(
 
 async function waitingSessions(reader: Reader): Promise<string[]> {
   const { sessions } = await runVerb("session.list", {}, reader) as { sessions: SessionItem[] };
-  return sessions.filter((it) => it.pending_approvals > 0).map(({ id }) => id);
+  return sessions.filter((it) => it.pending_approvals_count > 0).map(({ id }) => id);
 }
 
 async function embedded(address: string, reader: Reader): Promise<PromptMessage> {

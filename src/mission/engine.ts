@@ -84,7 +84,7 @@ export class MissionEngine {
     parent: Session,
     { resumed }: { resumed: boolean },
   ): Promise<void> {
-    const { store, log, dir, new_lane_id, startSession, openChecks } = this.#parts;
+    const { store, log, dir, new_lane_id, startSession, openChecks, prewarm } = this.#parts;
     const { id, spec, branch, options, cost_usd } = mission;
     const files = new MissionFiles({ dir, mission_id: id, spec, log });
     const report = new Report({ mission_id: id, session: parent, store, files, log, new_lane_id });
@@ -103,6 +103,7 @@ export class MissionEngine {
       workspace,
       startSession,
       openChecks,
+      prewarm,
       budget,
     });
     report.note({ event: resumed ? "resumed" : "begun", detail: spec.name });

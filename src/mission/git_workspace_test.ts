@@ -25,7 +25,7 @@ function test(name: string, run: (bench: Bench) => Promise<void>): void {
     ignore,
     async fn() {
       using repo = new Repository({ "f.txt": "one\n" });
-      const sandbox = await detectSandbox("auto");
+      using sandbox = await detectSandbox("auto");
       const branch = await missionBranch(repo.root, ID, sandbox, signal);
       assertEquals(branch, { name: BRANCH, base: repo.git("rev-parse", "HEAD") });
       const { base } = branch!;
@@ -170,7 +170,7 @@ Deno.test({
   ignore,
   async fn() {
     using repo = new Repository();
-    const sandbox = await detectSandbox("auto");
+    using sandbox = await detectSandbox("auto");
     const below = join(repo.root, "below");
     const empty = join(repo.root, "empty");
     for (const path of [below, empty]) Deno.mkdirSync(path);

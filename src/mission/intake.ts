@@ -10,6 +10,7 @@ import type { Mission, MissionBranch, MissionOptions } from "./mission.ts";
 import { type MissionSpec, readSpec } from "./spec.ts";
 import type { MissionStore } from "./store.ts";
 import type { Workspace } from "./workspace.ts";
+import type { RunContext } from "./unit.ts";
 
 /** What missions need of the daemon. */
 export interface MissionParts {
@@ -30,6 +31,12 @@ export interface MissionParts {
   /** The branch of a mission in a workdir that can have worktrees. */
   branchFor(workdir: string, mission_id: string): Promise<MissionBranch | undefined>;
   gitWorkspace(mission: Mission, branch: MissionBranch): Promise<Workspace>;
+  /**
+   * Warms what all calls to a model begin with; undefined for one that has nothing to warm.
+   *
+   * @throws {ModelError} when the call fails; the signal's reason, or when it takes too long.
+   */
+  prewarm: RunContext["prewarm"];
   /** Says that a model id leads to a model. @throws {SvcError} validation. */
   checkModel(id: string): void;
   defaultModel(): string;

@@ -22,6 +22,8 @@ export class TaskRunner {
   readonly #context: RunContext;
   readonly #options: TaskRunnerOptions;
   readonly #lanes = new Map<string, MissionLane>();
+  #main: MissionLane | undefined;
+  #warmed = false;
 
   constructor(context: RunContext, options: TaskRunnerOptions) {
     this.#context = context;
@@ -67,6 +69,7 @@ export class TaskRunner {
 
   /** Opens a lane for every task that is still to be done. */
   async openLanes(main: MissionLane): Promise<void> {
+    this.#main = main;
     const { mission, store, report } = this.#context;
     const states = store.tasks(mission.id);
     for (const { id } of mission.spec.sessions.flatMap(({ tasks }) => tasks)) {
@@ -98,7 +101,9 @@ export class TaskRunner {
         const ready = this.#options.halted() || this.#options.signal.aborted
           ? []
           : this.#ready(tasks, running);
-        for (const task of ready.slice(0, parallel - running.size)) {
+        const begin = ready.slice(0, parallel - running.size);
+        if (begin.length > 1) await this.#prewarm();
+        for (const task of begin) {
           const work = this.#runTask(task).finally(() => running.delete(task.id));
           running.set(task.id, work);
         }
@@ -107,6 +112,32 @@ export class TaskRunner {
       }
     } finally {
       await Promise.allSettled(running.values());
+    }
+  }
+
+  /**
+   * Has the provider cache what several workers are about to send at once, which each of them would
+   * pay for otherwise. A failure costs the saving and nothing else.
+   */
+  async #prewarm(): Promise<void> {
+    if (this.#warmed) return;
+    this.#warmed = true;
+    const { mission, report, prewarm } = this.#context;
+    try {
+      const usage = await prewarm(mission.options.model, this.#options.signal);
+      if (usage === undefined) return;
+      const { tokens_in, tokens_out, tokens_cached, tokens_cache_write, usd } = usage;
+      const cost = { usd_delta: usd, tokens_in, tokens_out, tokens_cached };
+      if (this.#main !== undefined) {
+        const lane_id = this.#main.id;
+        await report.emit("cost.tick", { ...cost, lane_id, seen_seq: 0 });
+        await report.emit("lane.cost", { ...cost, lane_id });
+      }
+      const detail = `${tokens_in} tokens, ${tokens_cached} from the cache, ` +
+        `${tokens_cache_write} into it`;
+      report.note({ event: "prewarmed", detail });
+    } catch (error) {
+      report.note({ event: "prewarm_failed", detail: messageOf(error) });
     }
   }
 

@@ -1,4 +1,5 @@
 /** A unit of a mission's work: a place, the session that works there, the lane that shows it. */
+import type { Usage } from "../agent/models/model.ts";
 import { abortable } from "@std/async";
 import { SvcError } from "../platform/errors.ts";
 import type { TurnResult, WorkSession, WorkSessionOptions } from "../session/work_session.ts";
@@ -18,6 +19,8 @@ export interface RunContext {
   readonly workspace: Workspace;
   startSession(options: WorkSessionOptions): Promise<WorkSession>;
   openChecks(path: string, env: Record<string, string> | undefined): CheckRunner;
+  /** Warms what all calls to a model begin with; undefined where there is nothing to warm. */
+  prewarm(model_id: string, signal: AbortSignal): Promise<Usage & { usd: number } | undefined>;
   readonly budget: Budget;
 }
 
@@ -91,7 +94,7 @@ export class Unit implements AsyncDisposable {
   /** The session that works here, started when it is first asked for. */
   async session(): Promise<WorkSession> {
     if (this.#session !== undefined) return this.#session;
-    const { mission, report, workspace, startSession, budget } = this.#context;
+    const { mission, report, startSession, budget } = this.#context;
     const { name, lane, signal } = this.#options;
     signal.throwIfAborted();
     return this.#session = await startSession({
@@ -99,8 +102,8 @@ export class Unit implements AsyncDisposable {
       workdir: this.#place.path,
       model: mission.options.model,
       trust: report.session.state.trust,
-      // What is done in a worktree reaches the workdir only when the whole mission has passed.
-      approval: workspace.parallel ? "auto" : mission.options.approval,
+      // In a worktree too: a command does more than change its files.
+      approval: mission.options.approval,
       journal_root: mission.workdir,
       budget_usd: budget.remaining(),
       onEvent(event) {

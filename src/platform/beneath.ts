@@ -2,7 +2,7 @@
  * Files beneath one directory, opened so that no path leads out of it: not by `..`, not by a
  * symlink, and on Linux not by a symlink that another process swaps in at the wrong moment.
  */
-import { openLinux } from "./beneath_linux.ts";
+import { kernelOpener, openLinux } from "./beneath_linux.ts";
 import { openPortable } from "./beneath_portable.ts";
 
 export { BeneathError, type BeneathReason } from "./beneath_path.ts";
@@ -61,9 +61,15 @@ export interface BeneathFs {
   /**
    * Writes a file whole or not at all: a temporary file beside it is renamed over it. Missing
    * directories are made, a replaced file's permission bits are kept, and a symlink's target is
-   * written, not the symlink.
+   * written, not the symlink. Nothing is written into `.git`.
+   *
+   * @param check is given where the file really is, relative to the working directory; it may throw.
    */
-  write(path: string, data: Uint8Array<ArrayBuffer>): "created" | "replaced";
+  write(
+    path: string,
+    data: Uint8Array<ArrayBuffer>,
+    check?: (place: string) => void,
+  ): "created" | "replaced";
 }
 
 /** A working directory, and how paths are kept beneath it; disposing of it closes the C library. */
@@ -80,4 +86,14 @@ export interface Beneath extends Disposable {
  */
 export function chooseBeneath(workdir: string): Beneath {
   return (Deno.build.os === "linux" ? openLinux(workdir) : undefined) ?? openPortable(workdir);
+}
+
+/**
+ * Opens the C library once for any number of directories, in a place that has no permission for
+ * their files. To be called while the `ffi` permission is there.
+ *
+ * @returns `undefined` where the kernel cannot keep paths beneath a directory
+ */
+export function kernelBeneath(): ((workdir: string) => Beneath) | undefined {
+  return Deno.build.os === "linux" ? kernelOpener() : undefined;
 }

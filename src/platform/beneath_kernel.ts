@@ -18,6 +18,7 @@ export const O = {
 } as const;
 
 const RESOLVE_NO_MAGICLINKS = 0x02;
+const RESOLVE_NO_SYMLINKS = 0x04;
 const RESOLVE_BENEATH = 0x08;
 const AT_FDCWD = -100;
 const AT_EMPTY_PATH = 0x1000;
@@ -130,6 +131,24 @@ export class Kernel implements Disposable {
   }
 
   /**
+   * Opens an absolute path for its place, not its content, where no part of it is a symlink.
+   *
+   * @param options.inherited by programs that are started while it is open
+   * @throws {SystemError} ELOOP when a part of it is a symlink
+   */
+  openReal(path: string, { flags = 0, inherited = false } = {}): Descriptor {
+    const how = { flags: O.PATH | flags, mode: 0, resolve: RESOLVE_NO_SYMLINKS, inherited };
+    return this.#own("openat2", this.#openHow(AT_FDCWD, path, how));
+  }
+
+  /** As {@linkcode Kernel.openReal}; undefined where that fails, which costs less than an error. */
+  tryReal(path: string, flags = 0): Descriptor | undefined {
+    const how = { flags: O.PATH | flags, mode: 0, resolve: RESOLVE_NO_SYMLINKS, inherited: false };
+    const result = this.#openHow(AT_FDCWD, path, how);
+    return result < 0 ? undefined : this.#descriptor(result);
+  }
+
+  /**
    * Opens a path (for its place, not its content) that the kernel keeps beneath a directory.
    *
    * @returns `EXDEV` for a path that leads out, `EAGAIN` when a rename came between
@@ -198,6 +217,17 @@ export class Kernel implements Disposable {
     };
   }
 
+  /** Device and inode of what is open, as `stat -c %d:%i` prints them. */
+  identity(fd: Descriptor): string {
+    this.stat(fd);
+    const major = BigInt(this.#statx.getUint32(136, true));
+    const minor = BigInt(this.#statx.getUint32(140, true));
+    // As makedev() of the C library packs them.
+    const device = (minor & 0xffn) | (major & 0xfffn) << 8n | (minor & ~0xffn) << 12n |
+      (major & ~0xfffn) << 32n;
+    return `${device}:${this.#statx.getBigUint64(32, true)}`;
+  }
+
   /** Fills a buffer as far as the file goes. */
   read(fd: Descriptor, position: number, into: Buffer): number {
     let bytes = 0;
@@ -211,6 +241,23 @@ export class Kernel implements Disposable {
       bytes += result;
     }
     return bytes;
+  }
+
+  /** Reads a whole text file of the kernel's: its size is not known before. */
+  readAll(path: string): string {
+    const flags = O.RDONLY | O.CLOEXEC;
+    using file = this.#own("openat", this.#c.openat(AT_FDCWD, text(path), flags, 0));
+    const decoder = new TextDecoder();
+    const part = new Uint8Array(NAMES_BUFFER);
+    let found = "";
+    for (let at = 0, bytes = -1; bytes !== 0; at += bytes) {
+      bytes = this.#check(
+        "read",
+        Number(this.#c.pread64(file.number, part, BigInt(part.length), BigInt(at))),
+      );
+      found += decoder.decode(part.subarray(0, bytes), { stream: true });
+    }
+    return found;
   }
 
   write(fd: Descriptor, data: Buffer): void {
@@ -264,15 +311,26 @@ export class Kernel implements Disposable {
   }
 
   #openat2(directory: Descriptor, path: string, flags: number, mode: number): number {
-    const how = new BigUint64Array([
-      BigInt(flags | O.CLOEXEC),
-      BigInt(mode),
-      BigInt(RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS),
-    ]);
+    const resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS;
+    return this.#openHow(directory.number, path, { flags, mode, resolve, inherited: false });
+  }
+
+  #openHow(
+    directory: number,
+    path: string,
+    { flags, mode, resolve, inherited }: {
+      flags: number;
+      mode: number;
+      resolve: number;
+      inherited: boolean;
+    },
+  ): number {
+    const all = inherited ? flags : flags | O.CLOEXEC;
+    const how = new BigUint64Array([BigInt(all), BigInt(mode), BigInt(resolve)]);
     const size = BigInt(how.byteLength);
     for (;;) {
       const result = Number(
-        this.#c.openat2(BigInt(CALL.openat2), directory.number, text(path), how, size),
+        this.#c.openat2(BigInt(CALL.openat2), directory, text(path), how, size),
       );
       if (result >= 0 || !this.#interrupted()) return result;
     }

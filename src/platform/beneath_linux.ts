@@ -9,6 +9,7 @@ import {
   linkLoop,
   outside,
   relativePath,
+  requireNoGit,
   splitLast,
   stripWorkdir,
   unsteady,
@@ -32,6 +33,19 @@ export function openLinux(workdir: string): Beneath | undefined {
     kernel[Symbol.dispose]();
     return undefined;
   }
+  return beneath(kernel, workdir);
+}
+
+/** As {@linkcode openLinux}, for any number of directories, which then share the C library. */
+export function kernelOpener(): ((workdir: string) => Beneath) | undefined {
+  const kernel = openKernel();
+  if (kernel === undefined) return undefined;
+  if (works(kernel, "/")) return (workdir) => beneath(kernel, workdir);
+  kernel[Symbol.dispose]();
+  return undefined;
+}
+
+function beneath(kernel: Kernel, workdir: string): Beneath {
   return {
     view: (hidden) => new LinuxBeneath(kernel, workdir, hiddenRule(hidden, workdir)),
     [Symbol.dispose]: () => kernel[Symbol.dispose](),
@@ -114,17 +128,24 @@ class LinuxBeneath implements BeneathFs {
     });
   }
 
-  write(path: string, data: Uint8Array<ArrayBuffer>): "created" | "replaced" {
+  write(
+    path: string,
+    data: Uint8Array<ArrayBuffer>,
+    check: (place: string) => void = () => {},
+  ): "created" | "replaced" {
     return guard(path, () => {
       let relative = this.relative(path);
       for (let links = 0; links < MAX_LINKS; links++) {
         const { directory, name } = splitLast(relative);
         if (name === "") throw new BeneathError("is_directory", `${path}: is a directory`);
         using parent = this.#openDirectory(path, directory);
-        if (this.#isHidden(inside(parent.real, name))) throw hiddenError(path);
+        const place = inside(parent.real, name);
+        if (this.#isHidden(place)) throw hiddenError(path);
+        requireNoGit(path, place, this.#workdir);
         using existing = this.#kernel.openIn(parent.fd, name);
         const stat = existing && this.#kernel.stat(existing);
         if (existing === undefined || stat?.kind !== "symlink") {
+          check(stripWorkdir(place, this.#workdir) ?? "");
           if (existing && stat) this.#mayReplace(path, existing, stat);
           this.#replace(parent.fd, name, data, stat?.mode);
           return existing === undefined ? "created" : "replaced";
@@ -172,7 +193,9 @@ class LinuxBeneath implements BeneathFs {
     const { directory, name } = splitLast(relative);
     {
       using parent = this.#openDirectory(path, directory);
-      if (this.#isHidden(inside(parent.real, name))) throw hiddenError(path);
+      const place = inside(parent.real, name);
+      if (this.#isHidden(place)) throw hiddenError(path);
+      requireNoGit(path, place, this.#workdir);
       this.#kernel.makeDirectoryIn(parent.fd, name);
     }
     return this.#open(path, relative, O.DIRECTORY);

@@ -14,6 +14,7 @@ export type BeneathReason =
   | "is_directory"
   | "not_directory"
   | "not_regular"
+  | "too_large"
   | "denied"
   | "other";
 
@@ -34,6 +35,19 @@ export function outside(path: string, how?: string): BeneathError {
 /** The error for a path that is kept from the tools. */
 export function hiddenError(path: string): BeneathError {
   return new BeneathError("hidden", `${path}: is not accessible to tools`);
+}
+
+/**
+ * Lets no file tool write into `.git`: what stands there is run by the person's git. Its own work goes
+ * through commands.
+ *
+ * @param real where the file is, or will be.
+ * @throws {BeneathError} denied.
+ */
+export function requireNoGit(path: string, real: string, workdir: string): void {
+  const inner = stripWorkdir(real, workdir) ?? "";
+  if (!fold(inner).split("/").includes(".git")) return;
+  throw new BeneathError("denied", `${path}: file tools do not write into .git; use git commands`);
 }
 
 /** The error for a path that keeps changing while it is resolved. */
@@ -128,7 +142,8 @@ export function stripWorkdir(
 export type HiddenRule = (realPath: string) => boolean;
 
 /**
- * Makes the rule for hidden paths: one is hidden when it equals an entry or lies inside one.
+ * Makes the rule for hidden paths: one is hidden when it equals an entry or lies inside one. Where
+ * the directory's own `.svc` is hidden each one below is: sessions may begin there at any time.
  *
  * Entries that are the working directory or contain it do not count: another session may have a
  * directory above this one, and what is outside is unreachable anyway.
@@ -138,7 +153,13 @@ export function hiddenRule(hidden: readonly string[], workdir: string): HiddenRu
     .map(fold)
     .filter((entry) => isWithin(entry, fold(workdir)) && entry !== fold(workdir));
   if (inside.length === 0) return () => false;
-  return (realPath) => inside.some((entry) => isWithin(fold(realPath), entry));
+  const root = fold(workdir).replace(/\/+$/, "");
+  const own = inside.includes(`${root}/.svc`);
+  return (realPath) => {
+    const path = fold(realPath);
+    if (own && `${path.slice(root.length)}/`.includes("/.svc/")) return true;
+    return inside.some((entry) => isWithin(path, entry));
+  };
 }
 
 const WINDOWS = Deno.build.os === "windows";

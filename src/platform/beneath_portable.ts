@@ -1,3 +1,4 @@
+import { closeSync, constants, fstatSync, openSync, readSync } from "node:fs";
 import type { Beneath, BeneathFs, FileEntry, FileKind, FileStat } from "./beneath.ts";
 import {
   BeneathError,
@@ -8,6 +9,7 @@ import {
   linkLoop,
   outside,
   relativePath,
+  requireNoGit,
   splitLast,
   stripWorkdir,
 } from "./beneath_path.ts";
@@ -53,15 +55,7 @@ class PortableBeneath implements BeneathFs {
     return guard(path, () => {
       const real = this.#real(path, this.relative(path));
       const stat = regular(path, toStat(Deno.statSync(real)));
-      using file = Deno.openSync(real, { read: true });
-      file.seekSync(position, Deno.SeekMode.Start);
-      let bytes = 0;
-      while (bytes < into.length) {
-        const count = file.readSync(into.subarray(bytes));
-        if (count === null || count === 0) break;
-        bytes += count;
-      }
-      return { bytes, stat };
+      return { bytes: readRegular(path, real, position, into), stat };
     });
   }
 
@@ -83,9 +77,14 @@ class PortableBeneath implements BeneathFs {
     });
   }
 
-  write(path: string, data: Uint8Array<ArrayBuffer>): "created" | "replaced" {
+  write(
+    path: string,
+    data: Uint8Array<ArrayBuffer>,
+    check: (place: string) => void = () => {},
+  ): "created" | "replaced" {
     return guard(path, () => {
       const { target, existing } = this.#writeTarget(path);
+      check(stripWorkdir(target, this.#workdir) ?? "");
       const temporary = `${target}.${crypto.randomUUID().slice(0, 8)}.tmp`;
       try {
         Deno.writeFileSync(temporary, data, { createNew: true });
@@ -113,6 +112,7 @@ class PortableBeneath implements BeneathFs {
       const parent = this.#directory(path, directory);
       const target = `${parent}/${name}`;
       if (this.#isHidden(target)) throw hiddenError(path);
+      requireNoGit(path, target, this.#workdir);
       const existing = lstat(target);
       if (existing === undefined) return { target };
       if (!existing.isSymlink) {
@@ -146,7 +146,10 @@ class PortableBeneath implements BeneathFs {
       walked = walked === "" ? part : `${walked}/${part}`;
       const next = `${real}/${part}`;
       if (this.#isHidden(next)) throw hiddenError(path);
-      if (lstat(next) === undefined) Deno.mkdirSync(next);
+      if (lstat(next) === undefined) {
+        requireNoGit(path, next, this.#workdir);
+        Deno.mkdirSync(next);
+      }
       real = this.#real(path, walked);
     }
     return real;
@@ -160,6 +163,36 @@ class PortableBeneath implements BeneathFs {
     }
     if (this.#isHidden(real)) throw hiddenError(path);
     return real;
+  }
+}
+
+/** Only Node's API takes the flags that keep an open from waiting for a pipe's writer. */
+const { O_RDONLY, O_NONBLOCK = 0, O_NOFOLLOW = 0 } = constants;
+
+/**
+ * Reads a file that was found to be regular a moment ago: a pipe or a link that took its place
+ * meanwhile is neither waited for nor followed.
+ */
+function readRegular(
+  path: string,
+  real: string,
+  position: number,
+  into: Uint8Array<ArrayBuffer>,
+): number {
+  const file = openSync(real, O_RDONLY | O_NONBLOCK | O_NOFOLLOW);
+  try {
+    if (!fstatSync(file).isFile()) {
+      throw new BeneathError("not_regular", `${path}: is not a regular file`);
+    }
+    let bytes = 0;
+    while (bytes < into.length) {
+      const count = readSync(file, into, bytes, into.length - bytes, position + bytes);
+      if (count === 0) break;
+      bytes += count;
+    }
+    return bytes;
+  } finally {
+    closeSync(file);
   }
 }
 
@@ -218,6 +251,14 @@ function guard<T>(path: string, operation: () => T): T {
     }
     if (error instanceof Deno.errors.FilesystemLoop) throw linkLoop(path);
     if (error instanceof BeneathError || !(error instanceof Error)) throw error;
+    switch ((error as NodeJS.ErrnoException).code) {
+      case "ENOENT":
+        throw new BeneathError("not_found", `${path}: no such file or directory`);
+      case "EACCES":
+        throw new BeneathError("denied", `${path}: permission denied`);
+      case "ELOOP":
+        throw linkLoop(path);
+    }
     throw new BeneathError("other", `${path}: ${error.message}`);
   }
 }

@@ -1,6 +1,7 @@
 /** Where the browsers of Chromium's family are on this machine. */
 import { join } from "@std/path";
 import type { Env } from "./paths.ts";
+import { isOwn } from "./own_programs.ts";
 import { firstFile, pathDirs } from "./which.ts";
 
 /** Names on the PATH, in the order of preference. */
@@ -26,7 +27,8 @@ const USUAL_DIRS = ["/usr/bin", "/usr/local/bin", "/snap/bin"];
 /** A browser's program: where `SVC_CHROMIUM` says, else on the PATH, else in a usual place. */
 export function findBrowser(env: Env, os = Deno.build.os): string | undefined {
   const told = env("SVC_CHROMIUM");
-  return firstFile(told === undefined ? browserPlaces(env, os) : [told]);
+  if (told !== undefined) return firstFile([told]);
+  return browserPlaces(env, os).find((place) => isOwn(place));
 }
 
 /** Where it is looked for, best first. */

@@ -8,8 +8,9 @@ import { deadline } from "@std/async";
 import { connectWithin } from "./connect_within.ts";
 import { within } from "./within.ts";
 import { lookup } from "node:dns/promises";
-import { isOwnAddress, isPublicAddress } from "./address.ts";
+import { isMetadataHost, isOwnAddress, isPublicAddress, METADATA_REFUSED } from "./address.ts";
 import { messageOf } from "./errors.ts";
+import type { Endpoint } from "./tcp_peer.ts";
 import { writeAll } from "./write_all.ts";
 
 export interface EgressOptions {
@@ -19,8 +20,8 @@ export interface EgressOptions {
   own_ports(): readonly number[];
   /** Finds the addresses of a name; the system's way by default. @throws when there are none. */
   resolve?(hostname: string): Promise<readonly string[]>;
-  /** Whether the client at that port of 127.0.0.1 is this user; everyone is by default. */
-  sameUser?(peer_port: number, own_port: number): boolean;
+  /** Whether the client at the other end of a connection is this user; by default everyone is. */
+  sameUser?(peer: Endpoint, own: Endpoint): Promise<boolean>;
 }
 
 /** A connection that was refused; the message says which and why. */
@@ -95,6 +96,7 @@ export class Egress implements AsyncDisposable {
       if (!allow_private && !isPublicAddress(address)) {
         throw new EgressRefused(`${shown} is not a public address`);
       }
+      if (isMetadataHost(address)) throw new EgressRefused(`${shown} ${METADATA_REFUSED}`);
     }
     return found;
   }
@@ -117,7 +119,7 @@ export class Egress implements AsyncDisposable {
     let server: Deno.Conn | undefined;
     try {
       const { sameUser } = this.#options;
-      if (sameUser?.(client.remoteAddr.port, this.#listener.addr.port) === false) return;
+      if (await sameUser?.(client.remoteAddr, client.localAddr) === false) return;
       const { hostname, port } = await deadline(readRequest(client), HANDSHAKE_MS);
       server = await this.#connect(hostname, port);
       if (server === undefined) return await writeAll(client, reply(NOT_ALLOWED));

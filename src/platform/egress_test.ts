@@ -167,7 +167,11 @@ Deno.test({
 });
 
 Deno.test({ name: "who is not this user gets no connection", ignore }, async () => {
-  await using egress = new Egress({ ...OPTIONS, allow_private: true, sameUser: () => false });
+  await using egress = new Egress({
+    ...OPTIONS,
+    allow_private: true,
+    sameUser: () => Promise.resolve(false),
+  });
   assertStringIncludes(await fetched(egress, "http://127.0.0.1:9/"), "not refused: TypeError");
 });
 
@@ -183,4 +187,28 @@ Deno.test("public addresses are public", () => {
   for (const address of ["", "example.com", "fe80::1%eth0", "3fff::1", "4000::1"]) {
     assert(!isPublicAddress(address), address);
   }
+});
+
+Deno.test({
+  name: "whoever may reach private addresses reaches none that hands out credentials",
+  ignore,
+  async fn() {
+    const inside: Record<string, string> = {
+      "credentials.example": "169.254.169.254",
+      "pod.example": "169.254.170.23",
+      "six.example": "fd00:ec2::254",
+      "mapped.example": "::ffff:169.254.169.254",
+      "router.example": "192.168.0.1",
+    };
+    const { "router.example": router, ...metadata } = inside;
+    await using egress = new Egress({
+      ...OPTIONS,
+      allow_private: true,
+      resolve: (name) => Promise.resolve([inside[name]]),
+    });
+    for (const name of Object.keys(metadata)) {
+      await assertRejects(() => egress.addresses(name, 80), EgressRefused, "credentials");
+    }
+    assertEquals(await egress.addresses("router.example", 80), [router]);
+  },
 });

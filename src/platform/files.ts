@@ -149,6 +149,40 @@ export async function readTextIfAny(path: string): Promise<string | undefined> {
   }
 }
 
+/**
+ * Opens a file of ours that lies where others can write, to read and append. An open for reading
+ * alone would wait for the writer of a pipe that took the file's place, and would follow a link.
+ *
+ * @param options.writable false opens it to read alone where its disk is read-only.
+ * @throws {Deno.errors.NotFound} when there is none; {SvcError} permission_denied when it is no
+ * regular file; what else the system says.
+ */
+export function openOwnFile(path: string, { writable = false } = {}): Deno.FsFile {
+  const refuse = (found: string) => {
+    throw new SvcError("permission_denied", `${path} ${found}`, {
+      hint: `move it away: mv ${path} ${path}.old`,
+    });
+  };
+  const named = Deno.lstatSync(path);
+  if (!named.isFile) refuse("is not a regular file");
+  const file = openReadable(path, writable);
+  const opened = file.statSync();
+  if (opened.isFile && opened.ino === named.ino && opened.dev === named.dev) return file;
+  file.close();
+  return refuse("was exchanged while it was opened") as never;
+}
+
+function openReadable(path: string, writable: boolean): Deno.FsFile {
+  try {
+    // A pipe that is opened for both does not wait for another process.
+    return Deno.openSync(path, { read: true, write: true });
+  } catch (error) {
+    // Nobody exchanges anything on a disk that is read-only.
+    if ((error as NodeJS.ErrnoException).code !== "EROFS" || writable) throw error;
+    return Deno.openSync(path);
+  }
+}
+
 /** Makes a directory of ours with mode 0700, or checks the one that is there. */
 export function ensurePrivateDir(path: string): void {
   if (checkPrivate(path, 0o700, "dir")) return;

@@ -1,3 +1,4 @@
+import { slices } from "./text_slices.ts";
 import { type ByteSink, writeAll } from "./write_all.ts";
 
 /** Characters that may wait for a reader before who writes is asked to wait. */
@@ -39,9 +40,11 @@ export class LineWriter {
   async #flush(): Promise<void> {
     try {
       while (this.#next.length > 0) {
-        const bytes = new TextEncoder().encode(this.#next.splice(0).join(""));
+        const text = this.#next.splice(0).join("");
         this.#size = 0;
-        await writeAll(this.#sink, bytes);
+        for (const part of slices(text)) {
+          await writeAll(this.#sink, new TextEncoder().encode(part));
+        }
       }
     } catch {
       this.#onBroken();

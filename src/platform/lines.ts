@@ -1,4 +1,5 @@
 /** Reading append-only files of lines, such as journals, from any byte on. */
+import { openOwnFile } from "./files.ts";
 
 const NEWLINE = 0x0a;
 const CHUNK = 256 * 1024;
@@ -18,7 +19,7 @@ export interface Line {
  * file is opened within the first `next()` itself, so a file put in its place later does not matter.
  */
 export async function* readLines(path: string, from: number, to: number): AsyncGenerator<Line> {
-  using file = Deno.openSync(path);
+  using file = openOwnFile(path);
   file.seekSync(from, Deno.SeekMode.Start);
   const decoder = new TextDecoder();
   const chunk = new Uint8Array(CHUNK);

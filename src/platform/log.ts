@@ -1,5 +1,6 @@
 /** The daemon's log: NDJSON, rotated, secrets masked (contract.md section 1). */
 import { writeAllSync } from "./write_all.ts";
+import { visibleJson } from "./visible.ts";
 
 export type LogLevel = "debug" | "info" | "warn" | "error";
 const LEVELS: readonly LogLevel[] = ["debug", "info", "warn", "error"];
@@ -61,6 +62,8 @@ export class LogFile implements Log {
     if (LEVELS.indexOf(level) < LEVELS.indexOf(this.#options.level)) return;
     let line = JSON.stringify({ at: new Date().toISOString(), level, message, ...fields });
     for (const secret of this.#secrets) line = line.replaceAll(secret, "***");
+    // It is read on a terminal: there, and with `tail` from the file.
+    line = visibleJson(line);
     const bytes = new TextEncoder().encode(`${line}\n`);
     try {
       if (this.#options.stderr) writeAllSync(Deno.stderr, bytes);

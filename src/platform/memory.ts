@@ -12,14 +12,18 @@ type Collect = (options: { type: "major"; execution: "sync"; flavor: "last-resor
 /** Makes the function that gives memory back; it pauses for up to 0.1 s, so call it at rest only. */
 export function memoryTrimmer(): () => void {
   const libc = openLibc({ malloc_trim: { parameters: ["usize"], result: "i32" } });
-  // There when the program was compiled with --expose-gc.
-  const { gc } = globalThis as { gc?: Collect };
   let settled = 0;
   return () => {
     if (Deno.memoryUsage().rss < settled + WORTHWHILE) return;
-    // Of all kinds only this one also gives the pages back that V8 keeps for later.
-    gc?.({ type: "major", execution: "sync", flavor: "last-resort" });
+    collectGarbage();
     libc?.symbols.malloc_trim(0n);
     settled = Deno.memoryUsage().rss;
   };
+}
+
+/** Collects the garbage of this thread, where the program was compiled with --expose-gc. */
+export function collectGarbage(): void {
+  const { gc } = globalThis as { gc?: Collect };
+  // Of all kinds only this one also gives the pages back that V8 keeps for later.
+  gc?.({ type: "major", execution: "sync", flavor: "last-resort" });
 }

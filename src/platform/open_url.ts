@@ -1,4 +1,5 @@
 import { deadline } from "@std/async";
+import { ownProgram } from "./own_programs.ts";
 
 /** What opens an address, by system. */
 const OPENERS: Partial<Record<typeof Deno.build.os, [string, string[]]>> = {
@@ -12,8 +13,10 @@ const OPENED_MS = 3_000;
 /** Hands an address to the system's opener, the person's browser. @returns whether it took it. */
 export async function openInBrowser(url: string): Promise<boolean> {
   const [program, args] = OPENERS[Deno.build.os] ?? OTHER_OPENER;
+  const found = ownProgram(program, Deno.env.get("PATH"));
+  if (found === undefined) return false;
   try {
-    const child = new Deno.Command(program, {
+    const child = new Deno.Command(found, {
       args: [...args, url],
       stdin: "null",
       stdout: "null",

@@ -36,6 +36,8 @@ export interface HomePaths {
   environment: string;
   /** The operator's tool servers. */
   policy: string;
+  /** Which projects' tool servers a person has approved. */
+  project_servers: string;
   log_dir: string;
   log: string;
 }
@@ -82,6 +84,7 @@ export function homePaths(env: Env, uid: number | null): HomePaths {
     config: join(home, "daemon.toml"),
     environment: join(home, "env"),
     policy: join(home, "policy.yaml"),
+    project_servers: join(home, "project-servers.json"),
     log_dir,
     log: join(log_dir, "daemon.ndjson"),
   };

@@ -3,6 +3,7 @@
  * (`detached`); what left the group is found by its parents, on Linux, and told from a process that
  * has got its id since by its start time. On Windows a job object takes the place of the group.
  */
+import { requireDescriptors } from "./descriptors.ts";
 import { killJob, openJob } from "./windows/job.ts";
 
 /** A shell looks: Deno reads nothing under /proc without all permissions. */
@@ -18,14 +19,18 @@ below() (
     children=
     read -r children <"$task"
     for child in $children; do
+      # A guard is below what it guards, and so are the shells that look for it.
+      [ "$child" = "$self" ] && continue
       below "$child"
       since=$(start "$child") && echo "$child:$since"
     done
   done
 )
 end() (
+  signal=$1
+  shift
   for each in "$@"; do
-    [ "$(start "\${each%:*}")" = "\${each#*:}" ] && kill -s KILL "\${each%:*}"
+    [ "$(start "\${each%:*}")" = "\${each#*:}" ] && kill -s "$signal" "\${each%:*}"
   done
 )
 `;
@@ -37,9 +42,56 @@ read -r nothing
 found=$(below "$1")
 sleep 1
 kill -s KILL -- "-$1"
-end $found`;
+end KILL $found`;
+
+/**
+ * Starts its arguments as a program, once there is a guard that kills it with all that it starts
+ * when standard input ends: that is when the process that has the pipe's other end is gone, however
+ * it went. As one of the program's group the guard keeps anybody else from getting its number. It
+ * ignores the signals that ask the group to end, and holds none of the program's pipes open. The
+ * program is stopped first, for what it starts while others are looked for would not be found; for
+ * bubblewrap that is a child of the shell.
+ */
+const GUARDED = `${FUNCTIONS}
+exec 3<&0 </dev/null
+{
+  trap '' TERM INT HUP
+  read -r nothing <&3
+  kill -s STOP "$$"
+  read -r self rest </proc/self/stat
+  read -r children <"/proc/$$/task/$$/children"
+  for child in $children; do
+    [ "$child" = "$self" ] || kill -s STOP "$child"
+  done
+  end KILL $(below "$$")
+  kill -s KILL -- "-$$"
+} >/dev/null 2>&1 &
+exec 3<&-
+`;
 
 const POSIX = Deno.build.os !== "windows";
+
+/** How {@linkcode guardedShell} starts a program. */
+export interface GuardOptions {
+  /** Whether its standard error goes to its standard output. */
+  merged: boolean;
+  /**
+   * Whether the shell stays as its parent. bubblewrap ends with its parent at once, and what it has
+   * begun and not finished by then would be left: with this, its parent outlives the daemon.
+   */
+  below: boolean;
+}
+
+/**
+ * The first arguments of `/bin/sh` for a program that ends with this process, from its first
+ * instruction on; the program and its arguments follow. Start it as the leader of a group with a
+ * pipe as its standard input, and leave that open until the group has been killed. The program
+ * itself reads nothing.
+ */
+export function guardedShell({ merged, below }: GuardOptions): string[] {
+  const program = `"$@"${merged ? " 2>&1" : ""}`;
+  return ["-c", `${GUARDED}${below ? `${program}; exit "$?"` : `exec ${program}`}`, "sh"];
+}
 
 /** What a process had started when it was looked at. */
 export type Descendants = readonly string[];
@@ -67,8 +119,18 @@ export function groupTree(pid: number): () => void {
 export async function killTree(pid: number, descendants: Descendants): Promise<void> {
   if (!POSIX && killJob(pid)) return;
   signalGroup(pid, "SIGKILL");
+  await signalAll(descendants, "KILL");
+}
+
+/** Asks the process group of `pid` to end, and those of `descendants` that have left it. */
+export async function askTree(pid: number, descendants: Descendants): Promise<void> {
+  signalGroup(pid, "SIGTERM");
+  await signalAll(descendants, "TERM");
+}
+
+async function signalAll(descendants: Descendants, signal: "KILL" | "TERM"): Promise<void> {
   if (descendants.length === 0) return;
-  await shell(END, [...descendants], "null").output();
+  await shell(END, [signal, ...descendants], "null").output();
 }
 
 /** Signals everything in the process group that `pid` leads; one that is gone is left so. */
@@ -94,6 +156,7 @@ export function guardTree(pid: number): () => Promise<void> {
     const closeJob = groupTree(pid);
     return () => Promise.resolve(closeJob());
   }
+  requireDescriptors("a guard");
   const guard = new Deno.Command("/bin/sh", {
     args: ["-c", GUARD, "sh", String(pid)],
     clearEnv: true,
@@ -113,6 +176,7 @@ export function guardTree(pid: number): () => Promise<void> {
 }
 
 function shell(script: string, args: string[], stdout: "piped" | "null"): Deno.Command {
+  requireDescriptors("a shell");
   return new Deno.Command("/bin/sh", {
     args: ["-c", script, "sh", ...args],
     clearEnv: true,

@@ -1,5 +1,7 @@
 /** Running the system's own programs, such as `systemctl`, to their end. */
 
+import { ownProgram } from "./own_programs.ts";
+
 /** What a program did. */
 export interface ProgramResult {
   success: boolean;
@@ -19,8 +21,10 @@ export async function runProgram(
   args: readonly string[],
   timeout_ms = 10_000,
 ): Promise<ProgramResult | undefined> {
+  const found = ownProgram(program, Deno.env.get("PATH"));
+  if (found === undefined) return undefined;
   try {
-    const { success, code, stdout, stderr } = await new Deno.Command(program, {
+    const { success, code, stdout, stderr } = await new Deno.Command(found, {
       args: [...args],
       cwd: "/",
       stdin: "null",

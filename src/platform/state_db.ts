@@ -1,4 +1,5 @@
 /** `state.db`, the daemon's database (contract.md section 1): opened, private, at the right schema. */
+import { stateDbFiles } from "./state_db_files.ts";
 import type { DatabaseSync } from "node:sqlite";
 import { messageOf, SvcError } from "./errors.ts";
 import { checkPrivate } from "./files.ts";
@@ -152,15 +153,17 @@ const MIGRATIONS: readonly string[] = [
   INSERT INTO task_callbacks (task_id, id, url, key_id, tries, not_before)
     SELECT task_id, '', url, key_id, tries, not_before FROM single_callbacks;
   DROP TABLE single_callbacks;`,
+  // Whose a hired task is was known until now only where it came by A2A or was to be reported.
+  `ALTER TABLE tasks ADD COLUMN owner TEXT;
+  UPDATE tasks SET owner = coalesce(
+    (SELECT nullif(key_id, '') FROM task_clients WHERE task_id = tasks.id),
+    (SELECT key_id FROM task_callbacks AS c WHERE c.task_id = tasks.id AND c.id = ''))
+  WHERE hired = 1;`,
+  // Facts of these scopes were written without a question, and nothing in the table says by whom.
+  `ALTER TABLE memory ADD COLUMN written_by TEXT NOT NULL DEFAULT '';
+  ALTER TABLE memory ADD COLUMN approved INTEGER NOT NULL DEFAULT 1;
+  UPDATE memory SET approved = 0 WHERE category = 'fact' AND scope IN ('Global', 'Always');`,
 ];
-
-/** SQLite keeps its write-ahead log and its shared memory beside the database. */
-const FILES = ["", "-wal", "-shm"];
-
-/** The files that the database at `path` may consist of; all are for their owner alone. */
-export function stateDbFiles(path: string): string[] {
-  return FILES.map((suffix) => path + suffix);
-}
 
 /**
  * Opens the database, made with mode 0600 when there is none.

@@ -2,7 +2,8 @@ import { assertEquals, assertRejects } from "@std/assert";
 import { granted } from "../../tests/support/permissions.ts";
 import { TempDir } from "../../tests/support/sessions.ts";
 import { SvcError } from "./errors.ts";
-import { openStateDb, stateDbFiles } from "./state_db.ts";
+import { openStateDb } from "./state_db.ts";
+import { stateDbFiles } from "./state_db_files.ts";
 
 const ignore = !granted("read", "write") || Deno.build.os === "windows";
 

@@ -1,92 +1,214 @@
 /**
- * Who is at the other end of a loopback TCP connection (Linux). The kernel lists each socket with
- * the user who opened it; Deno reads nothing under /proc, so the C library does.
+ * Who is at the other end of a TCP connection of this machine (Linux). The kernel knows each socket
+ * with the user who opened it. It is asked for the one socket of the whole tuple, both addresses and
+ * both ports: any user may use the same port at another address.
  */
 import { openLibc } from "./libc.ts";
+import { isInOwnNamespace } from "./process.ts";
 
-/** The user and the inode of the socket that a client opened. */
+/** One end of a connection. */
+export interface Endpoint {
+  /** An IP address. */
+  hostname: string;
+  port: number;
+}
+
+/** The user and the inode of an established socket. */
 export interface TcpPeer {
   uid: number;
   inode: string;
 }
 
-const TABLES = ["/proc/net/tcp", "/proc/net/tcp6"];
-const LOOPBACK = ["0100007F", "0000000000000000FFFF00000100007F"];
-const CHUNK = 64 * 1024;
-const O_RDONLY_CLOEXEC = 0o2000000;
+/** Finds the socket at `local` that has an established connection to `remote`. */
+export type FindSocket = (local: Endpoint, remote: Endpoint) => TcpPeer | undefined;
+
+const SYMBOLS = {
+  open: { parameters: ["buffer", "i32"], result: "i32" },
+  read: { parameters: ["i32", "buffer", "usize"], result: "isize" },
+  close: { parameters: ["i32"], result: "i32" },
+  socket: { parameters: ["i32", "i32", "i32"], result: "i32" },
+  send: { parameters: ["i32", "buffer", "usize", "i32"], result: "isize" },
+  recv: { parameters: ["i32", "buffer", "usize", "i32"], result: "isize" },
+} as const;
+type Libc = Deno.DynamicLibrary<typeof SYMBOLS>["symbols"];
+
+const ESTABLISHED = 1;
 
 /**
- * Makes the look-up.
+ * Makes the look-up of the client's end of a connection: both ends must be established, in our
+ * network namespace.
  *
  * @returns undefined where the system cannot tell.
  */
 export function tcpPeerFinder():
-  | ((port: number, own_port: number) => TcpPeer | undefined)
+  | ((peer: Endpoint, own: Endpoint) => TcpPeer | undefined)
   | undefined {
+  const find = socketFinder();
+  return find && ((peer, own) => find(own, peer) && find(peer, own));
+}
+
+function socketFinder(): FindSocket | undefined {
   if (Deno.build.os !== "linux") return undefined;
-  const libc = openLibc({
-    open: { parameters: ["buffer", "i32"], result: "i32" },
-    read: { parameters: ["i32", "buffer", "usize"], result: "isize" },
-    close: { parameters: ["i32"], result: "i32" },
-  });
-  if (libc === undefined) return undefined;
-  const { open, read, close } = libc.symbols;
-  const readText = (path: string): string => {
-    const fd = open(new TextEncoder().encode(`${path}\0`), O_RDONLY_CLOEXEC);
-    if (fd < 0) return "";
-    const decoder = new TextDecoder();
-    const chunk = new Uint8Array(CHUNK);
-    let text = "";
-    for (let size; (size = Number(read(fd, chunk, BigInt(CHUNK)))) > 0;) {
-      text += decoder.decode(chunk.subarray(0, size), { stream: true });
-    }
-    close(fd);
-    return text;
-  };
-  return (port, own_port) => {
-    for (const table of TABLES) {
-      const found = findPeer(readText(table), port, own_port);
-      if (found !== undefined) return found;
-    }
-    return undefined;
+  const symbols = openLibc(SYMBOLS)?.symbols;
+  if (symbols === undefined) return undefined;
+  // Kernels without sock_diag, and containers that refuse it, still have the tables.
+  return (local, remote) => diagnose(symbols, local, remote) ?? lookUp(symbols, local, remote);
+}
+
+// ── sock_diag(7) ───────────────────────────────────────────────────────────────────────────────
+
+const AF_INET = 2;
+const AF_INET6 = 10;
+const AF_NETLINK = 16;
+const SOCK_RAW_CLOEXEC = 0o2000003;
+const NETLINK_SOCK_DIAG = 4;
+const SOCK_DIAG_BY_FAMILY = 20;
+const NLM_F_REQUEST = 1;
+const IPPROTO_TCP = 6;
+const MSG_DONTWAIT = 0x40;
+const HEADER = 16;
+/** sizeof(struct inet_diag_req_v2) */
+const REQUEST = 56;
+/** Offsets in struct inet_diag_msg. */
+const STATE = 1;
+const UID = 64;
+const INODE = 68;
+
+/** Asks for one socket; the kernel's answer is there when the question has been sent. */
+function diagnose(libc: Libc, local: Endpoint, remote: Endpoint): TcpPeer | undefined {
+  const question = diagRequest(local, remote);
+  const fd = question && libc.socket(AF_NETLINK, SOCK_RAW_CLOEXEC, NETLINK_SOCK_DIAG);
+  if (question === undefined || fd === undefined || fd < 0) return undefined;
+  try {
+    const answer = new Uint8Array(1024);
+    if (libc.send(fd, question, BigInt(question.length), 0) < 0) return undefined;
+    const size = Number(libc.recv(fd, answer, BigInt(answer.length), MSG_DONTWAIT));
+    return diagAnswer(new DataView(answer.buffer, 0, Math.max(size, 0)));
+  } finally {
+    libc.close(fd);
+  }
+}
+
+function diagRequest(local: Endpoint, remote: Endpoint): Uint8Array<ArrayBuffer> | undefined {
+  const from = addressBytes(local.hostname);
+  const to = addressBytes(remote.hostname);
+  if (from === undefined || from.length !== to?.length) return undefined;
+  const bytes = new Uint8Array(HEADER + REQUEST);
+  const view = new DataView(bytes.buffer);
+  view.setUint32(0, bytes.length, LITTLE);
+  view.setUint16(4, SOCK_DIAG_BY_FAMILY, LITTLE);
+  view.setUint16(6, NLM_F_REQUEST, LITTLE);
+  bytes.set([from.length === 4 ? AF_INET : AF_INET6, IPPROTO_TCP], HEADER);
+  view.setUint32(HEADER + 4, 1 << ESTABLISHED, LITTLE);
+  const id = HEADER + 8;
+  view.setUint16(id, local.port);
+  view.setUint16(id + 2, remote.port);
+  bytes.set(from, id + 4);
+  bytes.set(to, id + 20);
+  // INET_DIAG_NOCOOKIE: whichever socket has the tuple.
+  bytes.fill(0xff, id + 40);
+  return bytes;
+}
+
+/** A listener answers for a tuple that nobody has, and TIME_WAIT counts as root's: the state decides. */
+function diagAnswer(view: DataView): TcpPeer | undefined {
+  if (view.byteLength < HEADER + INODE + 4) return undefined;
+  if (view.getUint16(4, LITTLE) !== SOCK_DIAG_BY_FAMILY) return undefined;
+  if (view.getUint8(HEADER + STATE) !== ESTABLISHED) return undefined;
+  return {
+    uid: view.getUint32(HEADER + UID, LITTLE),
+    inode: String(view.getUint32(HEADER + INODE, LITTLE)),
   };
 }
 
-/** Finds, in the text of /proc/net/tcp or tcp6, the socket at `port` that is connected to `own_port`. */
-export function findPeer(table: string, port: number, own_port: number): TcpPeer | undefined {
-  const local = hexPort(port);
-  const remote = hexPort(own_port);
-  for (const line of table.split("\n").slice(1)) {
-    const [, from, to, , , , , uid, , inode] = line.trim().split(/\s+/);
-    if (to === undefined) continue;
-    if (isLoopback(from, local) && isLoopback(to, remote)) return { uid: Number(uid), inode };
+/** The kernel speaks in the byte order of the machine; Deno has no target that is big-endian. */
+const LITTLE = true;
+
+/** Four bytes of an IPv4 address, sixteen of an IPv6 address as Deno writes it. */
+function addressBytes(address: string): Uint8Array | undefined {
+  if (!address.includes(":")) {
+    const parts = address.split(".").map(Number);
+    const valid = parts.length === 4 && parts.every((part) => part >= 0 && part < 256);
+    return valid ? Uint8Array.from(parts) : undefined;
+  }
+  const [head, tail] = address.split("::").map((part) => part.split(":").filter(Boolean));
+  const zeros = Array(8 - head.length - (tail?.length ?? 0)).fill("0");
+  const groups = [...head, ...zeros, ...tail ?? []].map((group) => parseInt(group, 16));
+  if (groups.length !== 8 || groups.some(Number.isNaN)) return undefined;
+  return Uint8Array.from(groups.flatMap((group) => [group >> 8, group & 0xff]));
+}
+
+// ── /proc/net/tcp ──────────────────────────────────────────────────────────────────────────────
+
+const TABLES = ["/proc/net/tcp", "/proc/net/tcp6"];
+const CHUNK = 64 * 1024;
+const O_RDONLY_CLOEXEC = 0o2000000;
+const MAPPED = "0000000000000000FFFF0000";
+
+function lookUp(libc: Libc, local: Endpoint, remote: Endpoint): TcpPeer | undefined {
+  for (const table of TABLES) {
+    const found = findSocket(readText(libc, table), local, remote);
+    if (found !== undefined) return found;
   }
   return undefined;
 }
 
-function isLoopback(address: string, port: string): boolean {
-  const [host, found] = address.split(":");
-  return found === port && LOOPBACK.includes(host);
+/** Reads a file under /proc/net, which Deno does not. */
+function readText({ open, read, close }: Libc, path: string): string {
+  const fd = open(new TextEncoder().encode(`${path}\0`), O_RDONLY_CLOEXEC);
+  if (fd < 0) return "";
+  const decoder = new TextDecoder();
+  const chunk = new Uint8Array(CHUNK);
+  let text = "";
+  for (let size; (size = Number(read(fd, chunk, BigInt(CHUNK)))) > 0;) {
+    text += decoder.decode(chunk.subarray(0, size), { stream: true });
+  }
+  close(fd);
+  return text;
 }
 
-function hexPort(port: number): string {
-  return port.toString(16).toUpperCase().padStart(4, "0");
+/** Finds the established socket of a tuple in the text of /proc/net/tcp or tcp6. */
+export function findSocket(
+  table: string,
+  local: Endpoint,
+  remote: Endpoint,
+): TcpPeer | undefined {
+  const [from, to] = [tableNames(local), tableNames(remote)];
+  for (const line of table.split("\n").slice(1)) {
+    const [, here, there, state, , , , uid, , inode] = line.trim().split(/\s+/);
+    if (!from.includes(here) || !to.includes(there)) continue;
+    if (parseInt(state, 16) === ESTABLISHED) return { uid: Number(uid), inode };
+  }
+  return undefined;
 }
+
+/** How the tables write an address: words in the byte order of the machine, IPv4 also as IPv6. */
+function tableNames({ hostname, port }: Endpoint): string[] {
+  const bytes = addressBytes(hostname);
+  if (bytes === undefined) return [];
+  let host = "";
+  for (let n = 0; n < bytes.length; n += 4) host += bytes.slice(n, n + 4).reverse().toHex();
+  host = host.toUpperCase();
+  const end = `:${port.toString(16).toUpperCase().padStart(4, "0")}`;
+  return bytes.length === 4 ? [host + end, MAPPED + host + end] : [host + end];
+}
+
+// ── /proc/PID ──────────────────────────────────────────────────────────────────────────────────
 
 /**
- * Says whether a socket belongs to a process in another process namespace than ours: a command in
- * the sandbox, which has our uid but is not our user.
+ * Whether a socket is held by processes of our own process namespace alone. A command in the sandbox
+ * has our uid, but is not our user.
  *
- * @returns undefined when its process is not found.
+ * @returns false also when no process is found that holds it.
  */
-export function isInOtherNamespace(inode: string): boolean | undefined {
-  const own = Deno.readLinkSync("/proc/self/ns/pid");
+export function isOfOwnNamespace(inode: string): boolean {
+  let held = false;
   for (const { name: pid } of Deno.readDirSync("/proc")) {
     if (!/^\d+$/.test(pid) || !holdsSocket(pid, inode)) continue;
-    const namespace = readLinkIfAny(`/proc/${pid}/ns/pid`);
-    if (namespace !== undefined) return namespace !== own;
+    if (!isInOwnNamespace(pid)) return false;
+    held = true;
   }
-  return undefined;
+  return held;
 }
 
 function holdsSocket(pid: string, inode: string): boolean {

@@ -19,9 +19,15 @@ const INTERNAL = -32603;
 
 /** Messages in a batch: what is asked in 8 MiB must not take gigabytes to answer. */
 export const BATCH_MAX = 1000;
+/** Messages of a batch that are worked on at once. */
+const BATCH_AT_ONCE = 16;
+/** Characters of one answer, and of the answers to one batch. */
+export const ANSWER_MAX = 64 * 1024 * 1024;
+/** Characters of an answer that a batch always has room for. */
+const SMALL = 64 * 1024;
 
 /** The number of each code on the wire. */
-const NUMBERS: Record<SvcCode, number> = {
+export const NUMBERS: Record<SvcCode, number> = {
   validation: -32001,
   not_found: -32002,
   conflict: -32003,
@@ -92,11 +98,45 @@ export async function answer(
     const said = `a batch has ${BATCH_MAX} messages at most, this one has ${message.length}`;
     return failure(null, INVALID_REQUEST, said, "payload_too_large");
   }
-  const answers = await Promise.all(
-    message.map((one) => answerOne(one, dispatcher, caller, call)),
-  );
-  const sent = answers.filter((it) => it !== undefined);
+  const sent = await answerBatch(message, (one) => answerOne(one, dispatcher, caller, call));
   return sent.length > 0 ? `[${sent.join(",")}]` : undefined;
+}
+
+/**
+ * Answers the messages of a batch, as long as there is room for answers. What was carried out is
+ * answered by all means, if only with how large its answer is; what is too late is not carried out.
+ */
+async function answerBatch(
+  messages: readonly unknown[],
+  answerOne: (message: unknown) => Promise<string | undefined>,
+): Promise<string[]> {
+  const answers: (string | undefined)[] = new Array(messages.length);
+  let left = ANSWER_MAX;
+  let next = 0;
+  const work = async () => {
+    while (next < messages.length) {
+      const n = next++;
+      const message = messages[n];
+      const id = idOf(message);
+      if (left < SMALL && id !== null) {
+        answers[n] = tooLarge(id, "the answers to this batch are too large; this was not called");
+        continue;
+      }
+      const said = await answerOne(message);
+      if (said === undefined) continue;
+      const fits = said.length <= Math.max(left, SMALL);
+      answers[n] = fits ? said : tooLarge(id, "the answers to this batch are too large");
+      if (fits) left -= said.length;
+    }
+  };
+  await Promise.all(Array.from({ length: BATCH_AT_ONCE }, work));
+  return answers.filter((it) => it !== undefined);
+}
+
+function tooLarge(id: unknown, message: string): string {
+  const limit = `${ANSWER_MAX / 1024 / 1024} MiB`;
+  const hint = "ask for less, such as `last` or `limit` give, or in several batches";
+  return failure(id, INVALID_REQUEST, `${message}: ${limit} at most`, "payload_too_large", hint);
 }
 
 async function answerOne(
@@ -116,9 +156,11 @@ async function answerOne(
   }
   try {
     const result = await dispatcher.run(verb, params, caller, call);
-    return reply(() =>
-      `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":${resultJson(result)}}`
-    );
+    return reply(() => {
+      const json = resultJson(result);
+      if (json.length > ANSWER_MAX) return tooLarge(id, "the answer is too large");
+      return `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":${json}}`;
+    });
   } catch (error) {
     const said = rpcError(toSvcError(error));
     return reply(() => JSON.stringify({ jsonrpc: "2.0", id, error: said }));
@@ -145,6 +187,12 @@ function idOf(message: unknown): string | number | null {
   return typeof id === "string" || typeof id === "number" ? id : null;
 }
 
-function failure(id: unknown, code: number, message: string, svc_code: string): string {
-  return JSON.stringify({ jsonrpc: "2.0", id, error: { code, message, data: { svc_code } } });
+function failure(
+  id: unknown,
+  code: number,
+  message: string,
+  svc_code: string,
+  hint?: string,
+): string {
+  return JSON.stringify({ jsonrpc: "2.0", id, error: { code, message, data: { svc_code, hint } } });
 }

@@ -5,8 +5,8 @@
 import { SvcError } from "../platform/errors.ts";
 import type { Env, HomePaths } from "../platform/paths.ts";
 
-/** How long turns get to reach a safe point when a daemon stops (product.md, restart sequence). */
-export const STOP_GRACE_S = 30;
+export { STOP_GRACE_S } from "./stop_grace.ts";
+
 /** Beyond the grace period: for writing what is left. A service manager kills only after both. */
 export const STOP_MARGIN_S = 15;
 /** How long a daemon may take until it listens. */

@@ -42,6 +42,8 @@ KillMode=mixed
 TimeoutStopSec=${STOP_GRACE_S + STOP_MARGIN_S}
 # A command that takes too much memory is killed by the kernel; the sessions beside it go on.
 OOMPolicy=continue
+# The daemon raises its soft limit itself, as far as this.
+LimitNOFILE=1024:524288
 # No core files: they would hold keys and conversations. A command may raise its limit again.
 LimitCORE=0:infinity
 # Whatever needs NoNewPrivileges or a user namespace (ProtectSystem, PrivateTmp, SystemCallFilter and

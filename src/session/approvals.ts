@@ -63,9 +63,22 @@ export class Approvals {
    * Decides a pending approval.
    *
    * @param by who decided, for the record.
-   * @throws {SvcError} not_found when none of that id is pending.
+   * @param shown names what the person was shown; see `shownDigest`.
+   * @throws {SvcError} not_found when none of that id is pending, conflict when the person was shown
+   * something else.
    */
-  async decide(approval_id: string, decision: Decision, by: string): Promise<void> {
+  async decide(
+    approval_id: string,
+    decision: Decision,
+    by: string,
+    shown?: string,
+  ): Promise<void> {
+    const asked = this.#state.pending_approvals.find((it) => it.approval_id === approval_id);
+    if (shown !== undefined && asked !== undefined && shown !== await digestOf(asked)) {
+      throw new SvcError("conflict", `approval ${approval_id} asks for something else`, {
+        hint: "read the question again with session.get before you answer it",
+      });
+    }
     const resolve = this.#pending.get(approval_id);
     if (resolve === undefined) {
       throw new SvcError(
@@ -77,4 +90,9 @@ export class Approvals {
     await this.#writer.emit("approval.resolved", { approval_id, decision, by });
     resolve(decision);
   }
+}
+
+async function digestOf(asked: EventData["approval.requested"]): Promise<string> {
+  const { shownDigest } = await import("./question.ts");
+  return await shownDigest(asked);
 }

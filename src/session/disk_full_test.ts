@@ -54,6 +54,42 @@ Deno.test({
 });
 
 Deno.test({
+  name: "with room again, the end of a turn is recorded and what waits is answered by itself",
+  ignore,
+  async fn() {
+    using dir = new TempDir();
+    using disk = new SmallDisk(dir.mkdir("disk"), 256);
+    const path = join(disk.path, "journal.ndjson");
+    disk.fill(64);
+    const log = new MemoryLog();
+    let floods = true;
+    const session = await newSession(path, {
+      log,
+      async runTurn(it, turn) {
+        it.takeFresh();
+        if (floods) await it.send("during the turn");
+        while (floods && !turn.signal.aborted) {
+          it.emitText(turn.turn_id, "word ".repeat(100));
+          await setImmediate();
+        }
+        turn.signal.throwIfAborted();
+        return { stop_reason: "ok" };
+      },
+    });
+    await session.send("flood");
+    while (!log.of("warn").includes("turn.completed could not be recorded")) await setImmediate();
+    floods = false;
+    disk.free();
+    while (session.state.last_stop !== "ok") await setImmediate();
+    const ends = (await journaled(path)).flatMap((it) =>
+      it.type === "turn.completed" ? [it.data.stop_reason] : []
+    );
+    assertEquals(ends, ["error", "ok"]);
+    await session.kill();
+  },
+});
+
+Deno.test({
   name: "a full disk ends the turn and refuses messages clearly; with room again it all goes on",
   ignore,
   async fn() {
@@ -80,6 +116,7 @@ Deno.test({
     await session.send("flood");
     while (!log.of("warn").includes("turn.completed could not be recorded")) await setImmediate();
     assertStringIncludes(log.of("error")[0], "cannot be written: No space left");
+    assertEquals([session.state.activity, session.activity], ["working", "idle"]);
     const full = Deno.readTextFileSync(path);
     assert(full.endsWith("}\n"), "no half record");
     const error = await assertRejects(async () => await session.send("more"), SvcError);

@@ -93,6 +93,11 @@ export interface EventData {
     message: string;
     usage: TurnUsage;
     error?: string;
+    /**
+     * Messages up to this seq need no further turn. Without it, those from before the turn and those
+     * that an answered model call has seen.
+     */
+    taken_seq?: number;
   };
   "cost.tick": {
     usd_delta: number;
@@ -205,6 +210,9 @@ export const MAIN_LANE = "main";
 
 /** The `reason_code` of the note before a model call is tried again: what it said so far is void. */
 export const MODEL_RETRY = "model_retry";
+
+/** The `reason_code` of the note that an event of a model's answer could not be read. */
+export const MODEL_SKIPPED = "model_event_skipped";
 
 /** The `reason_code` of a note that was published to the session. */
 export const PUBLISHED = "published";

@@ -3,15 +3,18 @@ import { join } from "@std/path";
 import { messageOf } from "../platform/errors.ts";
 import type { Log } from "../platform/log.ts";
 import { readAnchor, writeAnchor } from "./ledger.ts";
-import { needsRetention, type Retention } from "./retention.ts";
+import { isPast, type Retention } from "./retention.ts";
 import type { Session } from "./session.ts";
 
 export interface HousekeepingParts {
   /** Where ledger anchors are kept, a file a session. */
   anchors: string;
   log: Log;
-  sessions(): Iterable<Session>;
+  /** The sessions whose journals may be past their limits. */
+  sessions(): AsyncIterable<Session>;
   retention(): Retention;
+  /** Called when sessions have come to rest: what is known of them will not change for a while. */
+  onRested(): void;
   /** Called when the last busy session has come to rest. */
   onRest(): void;
 }
@@ -19,6 +22,7 @@ export interface HousekeepingParts {
 /** How long a session must have been quiet before it gives back its memory and files. */
 const REST_MS = 5_000;
 /** How often journals are looked at for their age. */
+const RETENTION_FIRST_MS = 1_000;
 const RETENTION_EVERY_MS = 15 * 60_000;
 /**
  * Part of its limit that a journal must have grown by before it is looked at again for its size: what
@@ -34,6 +38,7 @@ export class Housekeeping {
   #looked_at = new WeakMap<Session, number>();
   #resting: number | undefined;
   #retaining: number | undefined;
+  #stopped = false;
 
   constructor(parts: HousekeepingParts) {
     this.#parts = parts;
@@ -52,7 +57,7 @@ export class Housekeeping {
   /** Notes that a session recorded something; `durable` when its journal was flushed. */
   committed(session: Session, durable: boolean): void {
     this.#awake.add(session);
-    this.#resting ??= this.#scheduleRest();
+    if (!this.#stopped) this.#resting ??= this.#scheduleRest();
     if (durable && this.#isTooLarge(session)) this.#retain(session);
   }
 
@@ -63,27 +68,43 @@ export class Housekeeping {
 
   /** Looks at the journals for their age, now and then from now on. */
   start(): void {
-    this.#scheduleRetention(0);
+    this.#scheduleRetention(RETENTION_FIRST_MS);
   }
 
   /** Leaves the sessions as they are from now on. */
   stop(): void {
+    this.#stopped = true;
     clearTimeout(this.#resting);
     clearTimeout(this.#retaining);
   }
 
+  /** Whether a session did something a short while ago. */
+  isAwake(session: Session): boolean {
+    return this.#awake.has(session);
+  }
+
   /** Anchors a session's ledger for a stop; one that rests was anchored when it came to rest. */
   async anchorAwake(session: Session): Promise<void> {
-    if (this.#awake.has(session)) await this.#anchor(session);
+    if (!this.#awake.has(session)) return;
+    await session.keep();
+    await this.#anchor(session);
+    session.journal.release();
   }
 
   #scheduleRest(): number {
     const timer = setTimeout(async () => {
-      const rested = [...this.#awake].filter((session) => session.rest(REST_MS));
-      for (const session of rested) this.#awake.delete(session);
-      await Promise.all(rested.map((session) => this.#anchor(session)));
+      let rested = false;
+      // One after the other: each may hold a whole conversation meanwhile.
+      for (const session of [...this.#awake]) {
+        if (!(await session.rest(REST_MS))) continue;
+        this.#awake.delete(session);
+        await this.#anchor(session);
+        rested = true;
+      }
+      if (rested) this.#parts.onRested();
       if (this.#awake.size === 0) this.#parts.onRest();
-      this.#resting = this.#awake.size > 0 ? this.#scheduleRest() : undefined;
+      const again = this.#awake.size > 0 && !this.#stopped;
+      this.#resting = again ? this.#scheduleRest() : undefined;
     }, REST_MS);
     Deno.unrefTimer(timer);
     return timer;
@@ -93,6 +114,9 @@ export class Housekeeping {
   async #anchor(session: Session): Promise<void> {
     const path = this.anchorPath(session.id);
     try {
+      // An anchor of what a power cut then takes away would make the journal look changed.
+      await session.journal.sync();
+      if (!this.#awake.has(session)) session.journal.release();
       await writeAnchor(path, session.journal, await readAnchor(path));
     } catch (error) {
       this.#parts.log.error("a ledger cannot be anchored", { path, error: messageOf(error) });
@@ -102,8 +126,8 @@ export class Housekeeping {
   /** Looks now and then for journals that have grown too old. */
   #scheduleRetention(after_ms: number): void {
     this.#retaining = setTimeout(async () => {
-      for (const session of this.#parts.sessions()) await this.#retain(session);
-      this.#scheduleRetention(RETENTION_EVERY_MS);
+      for await (const session of this.#parts.sessions()) await this.#retain(session);
+      if (!this.#stopped) this.#scheduleRetention(RETENTION_EVERY_MS);
     }, after_ms);
     Deno.unrefTimer(this.#retaining);
   }
@@ -116,7 +140,7 @@ export class Housekeeping {
 
   async #retain(session: Session): Promise<void> {
     const limits = this.#parts.retention();
-    if (!needsRetention(session.journal, limits)) return;
+    if (!isPast(session.journal, limits)) return;
     const { log } = this.#parts;
     const session_id = session.id;
     const before = session.journal.size;

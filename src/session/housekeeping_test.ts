@@ -12,7 +12,10 @@ Deno.test("a journal too large is looked at for its size once, and again when it
   const housekeeping = new Housekeeping({
     anchors: "/nowhere",
     log: new MemoryLog(),
-    sessions: () => [session],
+    async *sessions() {
+      yield session;
+    },
+    onRested: () => {},
     retention: () => ({ age_ms: 3_600_000, bytes: 1_000 }),
     onRest: () => {},
   });

@@ -1,23 +1,38 @@
 /** All sessions of a daemon: made, found, listed, brought back after a restart. */
+import { setImmediate } from "node:timers/promises";
 import { basename, join } from "@std/path";
 import { messageOf, SvcError } from "../platform/errors.ts";
-import { ensurePrivateDir, linkIfAllowed, removeTemporaries } from "../platform/files.ts";
+import {
+  ensurePrivateDir,
+  exists,
+  linkIfAllowed,
+  readDirIfAny,
+  removeTemporaries,
+} from "../platform/files.ts";
 import type { Log } from "../platform/log.ts";
 import { isWithin } from "../platform/paths.ts";
 import { type Approval, MAIN_LANE, type Trust } from "./events.ts";
 import { Housekeeping } from "./housekeeping.ts";
 import type { Ids } from "./ids.ts";
-import { type IndexEntries, type IndexEntry, MISSING } from "./index_file.ts";
+import { type IndexEntries, type IndexEntry, type Known, MISSING } from "./index_file.ts";
 import { Journal } from "./journal.ts";
-import { findJournals, restoreSession } from "./restore.ts";
-import type { Retention } from "./retention.ts";
+import { findJournals, linkedEntry } from "./journal_links.ts";
+import { isPast, type Retention } from "./retention.ts";
 import { Session, type SessionParts } from "./session.ts";
-import { SessionIndex } from "./session_index.ts";
+import { isAsKnown, itemOf, SessionIndex } from "./session_index.ts";
 import { type SessionItem, toItem } from "./session_item.ts";
+import { Snapshots } from "./snapshots.ts";
 import { emptyState } from "./state.ts";
 import type { Published } from "./subscription.ts";
-import { type Unreadable, unreadable, unreadableError } from "./unreadable.ts";
+import { mayBeReadable, type Unreadable, unreadable, unreadableError } from "./unreadable.ts";
 import { checkWorkdir, makeSessionDir } from "./workdir.ts";
+
+/** Sessions that are opened at the same time where all are needed. */
+const OPENED_AT_ONCE = 16;
+/** Journals that are looked at, but not opened, in one turn of the event loop. */
+const LOOKED_AT_ONCE = 250;
+/** How often what cannot be read is tried again when sessions are listed. */
+const RETRY_MS = 1_000;
 
 export interface CreateOptions {
   workdir: string;
@@ -40,6 +55,16 @@ export interface HubParts {
   version: string;
   ids: Ids;
   log: Log;
+  /**
+   * The outermost directory around another one in which a command runs now. That sees all that is
+   * made below its directory, but nothing in the `.svc` there.
+   */
+  runsAbove?(directory: string): string | undefined;
+  /**
+   * Whether a path lies in a directory that tools see wherever they work, or around one; undefined as
+   * long as that is not known.
+   */
+  isShown?(path: string): boolean | undefined;
   runTurn: SessionParts["runTurn"];
   retention(): Retention;
   /** Told what was committed, once it is in the session's journal; must neither wait nor throw. */
@@ -50,27 +75,59 @@ export interface HubParts {
   onRest(): void;
 }
 
+/** Where a session lies. */
+interface Place {
+  /** The `.svc` that its journal is in. */
+  own: string;
+  own_shown: boolean;
+  /** Its directory. */
+  theirs: string;
+  shown: boolean;
+}
+
 export class Hub {
   readonly #parts: HubParts;
   readonly #session_parts: SessionParts;
   readonly #index: SessionIndex;
   readonly #housekeeping: Housekeeping;
+  readonly #snapshots: Snapshots;
+  /** Sessions that were opened: made, or used since the start. */
   #sessions = new Map<string, Session>();
+  /** Sessions of the index that nobody has used since the start: neither read nor written. */
+  #dormant = new Map<string, IndexEntry>();
   #unreadable = new Map<string, Unreadable>();
+  /** Sessions that are being opened. */
+  #arrivals = new Map<string, Promise<Session>>();
+  /** Directories of the sessions that are being made. */
+  readonly #making = new Map<string, string>();
+  readonly #places = new WeakMap<Session, Place>();
   #list: SessionItem[] | undefined;
   #size: number | undefined;
   #items = new Map<Session, SessionItem>();
-  /** Resolves when all sessions of the index are back. */
-  ready: Promise<void> = Promise.resolve();
+  readonly #listed = Promise.withResolvers<void>();
+  readonly #ready = Promise.withResolvers<void>();
+  #restored = false;
+  #resumed: Promise<void> = Promise.resolve();
+  #stopping = false;
+  #retried = 0;
+  /** Resolves when it is known which sessions there are, and what was cut off goes on. */
+  readonly ready: Promise<void> = this.#ready.promise;
 
   constructor(parts: HubParts) {
     this.#parts = parts;
-    this.#index = new SessionIndex({ path: parts.index_path, log: parts.log });
+    this.#index = new SessionIndex({
+      path: parts.index_path,
+      known_path: join(parts.anchors, "sessions.json"),
+      log: parts.log,
+    });
+    this.#snapshots = new Snapshots(parts.anchors);
     this.#housekeeping = new Housekeeping({
       ...parts,
-      sessions: () => this.#sessions.values(),
+      sessions: () => this.#pastLimits(),
+      onRested: () => this.#index.saveFlushed(this.#count),
     });
     this.#session_parts = {
+      snapshots: this.#snapshots,
       ids: parts.ids,
       log: parts.log,
       runTurn: parts.runTurn,
@@ -86,12 +143,19 @@ export class Hub {
   }
 
   /** Number of sessions that have not ended. */
-  get size(): number {
+  async size(): Promise<number> {
+    await this.#listed.promise;
     if (this.#size === undefined) {
       const open = this.#sessions.values().filter((session) => !session.final);
-      this.#size = this.#unreadable.size + open.toArray().length;
+      const dormant = this.#dormant.values().filter(({ known }) => known?.state !== "ended");
+      this.#size = this.#unreadable.size + open.toArray().length + dormant.toArray().length;
     }
     return this.#size;
+  }
+
+  /** Number of all sessions. */
+  get #count(): number {
+    return this.#sessions.size + this.#dormant.size + this.#unreadable.size;
   }
 
   /** Forgets what was derived from the sessions: one was added, removed or changed. */
@@ -101,37 +165,70 @@ export class Hub {
   }
 
   /**
-   * Finds a session.
+   * Finds a session; one that nobody has used since the start is opened.
    *
-   * @throws {SvcError} not_found; `schema_version` or `internal` when its journal cannot be read.
+   * @throws {SvcError} not_found; `unavailable`, `schema_version` or `conflict` when its journal
+   * cannot be read; `ended` when it has ended and its journal is gone.
    */
   async get(id: string): Promise<Session> {
     await this.ready;
     const session = this.#sessions.get(id);
     if (session !== undefined) return session;
+    const entry = this.#dormant.get(id);
+    if (entry !== undefined) return await this.#arrive(id, entry);
     const unreadable = this.#unreadable.get(id);
-    if (unreadable !== undefined) throw unreadableError(unreadable);
+    if (unreadable !== undefined) {
+      if (mayBeReadable(unreadable)) return await this.#arrive(id, unreadable.entry);
+      throw unreadableError(unreadable);
+    }
     throw new SvcError("not_found", `there is no session ${JSON.stringify(id)}`, {
       hint: "`svc ctl sessions list` shows the sessions",
     });
   }
 
-  /** The session of that id, or without one all that can be read. @throws {SvcError} as `get`. */
+  /**
+   * The session of that id, or without one all that can be read, oldest first.
+   *
+   * @throws {SvcError} as `get`.
+   */
   async some(id: string | undefined): Promise<Session[]> {
     if (id !== undefined) return [await this.get(id)];
     await this.ready;
-    return [...this.#sessions.values()];
+    await this.#arriveAll([...this.#dormant]);
+    return this.#oldestFirst();
+  }
+
+  #oldestFirst(): Session[] {
+    return [...this.#sessions.values()].sort((a, b) => a.id < b.id ? -1 : 1);
+  }
+
+  /** What all sessions cost so far. */
+  async spent(): Promise<{ usd: number; tokens_in: number; tokens_out: number }> {
+    await this.ready;
+    const total = { usd: 0, tokens_in: 0, tokens_out: 0 };
+    const add = (of: Pick<Known, "cost_usd" | "tokens_in" | "tokens_out">) => {
+      total.usd += of.cost_usd;
+      total.tokens_in += of.tokens_in;
+      total.tokens_out += of.tokens_out;
+    };
+    for (const { state } of this.#sessions.values()) add(state);
+    for (const { known } of this.#dormant.values()) if (known !== undefined) add(known);
+    return total;
   }
 
   /** The sessions, oldest first. The same array is returned until something changes. */
   async list(include_ended: boolean): Promise<readonly SessionItem[]> {
     await this.ready;
+    await this.#retryUnreadable();
     if (include_ended) return this.#allItems();
     return this.#list ??= this.#allItems().filter((item) => item.state !== "ended");
   }
 
   #allItems(): SessionItem[] {
     const items = [...this.#sessions.values()].map((session) => this.item(session));
+    for (const [id, entry] of this.#dormant) {
+      if (entry.known !== undefined) items.push(itemOf(id, entry, entry.known));
+    }
     for (const { item } of this.#unreadable.values()) items.push(item);
     return items.sort((a, b) => a.id < b.id ? -1 : 1);
   }
@@ -139,21 +236,73 @@ export class Hub {
   /** A session's list item. */
   item(session: Session): SessionItem {
     let item = this.#items.get(session);
-    if (item === undefined) this.#items.set(session, item = toItem(session.state));
+    if (item === undefined) {
+      item = { ...toItem(session.state), activity: session.activity };
+      this.#items.set(session, item);
+    }
     return item;
   }
 
-  /** Paths that tools must not see which work in a directory (architecture: neither jail sees them). */
+  /** Where sessions work, and where those that have ended may have left something. */
+  workdirs(): string[] {
+    const dormant = [...this.#dormant.values()].map(({ workdir }) => workdir);
+    const open = [...this.#sessions.values()].map(({ state }) => state.workdir);
+    return [...new Set([...this.#making.values(), ...open, ...dormant])];
+  }
+
+  /**
+   * Paths that tools must not see which work in a directory (architecture: neither jail sees them):
+   * of the sessions those alone that lie in it or in something else that tools see.
+   */
   hiddenFrom(workdir: string): string[] {
     const hidden = new Set([this.#parts.home, join(workdir, ".svc")]);
-    for (const session of this.#sessions.values()) {
-      // An ended session's directory is free again, its journal is not.
-      hidden.add(ownDir(session.journal.path));
-      const { workdir: theirs } = session.state;
-      if (!session.final && theirs !== workdir) hidden.add(theirs);
+    const below = workdir.endsWith("/") ? workdir : `${workdir}/`;
+    const isNear = (path: string, shown: boolean) => shown || path.startsWith(below);
+    for (const theirs of this.#making.values()) {
+      if (theirs !== workdir && isNear(theirs, this.#isShown(theirs))) hidden.add(theirs);
     }
-    for (const { journal_path } of this.#unreadable.values()) hidden.add(ownDir(journal_path));
+    for (const session of this.#sessions.values()) {
+      const { own, own_shown, theirs, shown } = this.#place(session);
+      // An ended session's directory is free again, its journal is not.
+      if (isNear(own, own_shown)) hidden.add(own);
+      if (isNear(theirs, shown) && theirs !== workdir && !session.final) hidden.add(theirs);
+    }
+    for (const { journal_path, workdir: theirs, known } of this.#dormant.values()) {
+      const own = ownDir(journal_path);
+      if (isNear(own, this.#isShown(own))) hidden.add(own);
+      if (known?.state === "ended" || theirs === workdir) continue;
+      if (isNear(theirs, this.#isShown(theirs))) hidden.add(theirs);
+    }
+    for (const { entry: { journal_path } } of this.#unreadable.values()) {
+      const own = ownDir(journal_path);
+      if (isNear(own, this.#isShown(own))) hidden.add(own);
+    }
     return [...hidden];
+  }
+
+  /** The journals of all sessions by their ids. */
+  async journals(): Promise<Map<string, string>> {
+    await this.ready;
+    const paths = new Map<string, string>();
+    for (const [id, { journal }] of this.#sessions) paths.set(id, journal.path);
+    for (const [id, { journal_path }] of this.#dormant) paths.set(id, journal_path);
+    for (const [id, { entry }] of this.#unreadable) paths.set(id, entry.journal_path);
+    return paths;
+  }
+
+  #isShown(path: string): boolean {
+    return this.#parts.isShown?.(path) ?? true;
+  }
+
+  #place(session: Session): Place {
+    let place = this.#places.get(session);
+    if (place === undefined) {
+      const own = ownDir(session.journal.path);
+      const theirs = session.state.workdir;
+      place = { own, theirs, own_shown: this.#isShown(own), shown: this.#isShown(theirs) };
+      if (this.#parts.isShown?.(own) !== undefined) this.#places.set(session, place);
+    }
+    return place;
   }
 
   /** The file of a session's ledger anchor. */
@@ -170,11 +319,20 @@ export class Hub {
    */
   async create(options: CreateOptions): Promise<Session> {
     await this.ready;
-    const { ids, home, journal_links } = this.#parts;
+    const workdir = await checkWorkdir(options.workdir, this.#parts.home);
+    const id = this.#parts.ids.next("sess");
+    this.#making.set(id, workdir);
+    try {
+      return await this.#make(id, workdir, options);
+    } finally {
+      this.#making.delete(id);
+    }
+  }
+
+  async #make(id: string, workdir: string, options: CreateOptions): Promise<Session> {
+    const { home, journal_links, runsAbove } = this.#parts;
     const { journal_root, ...told } = options;
-    const workdir = await checkWorkdir(options.workdir, home);
-    const id = ids.next("sess");
-    const dir = makeSessionDir(journal_root ?? workdir, id);
+    const dir = makeSessionDir(journal_root ?? runsAbove?.(workdir) ?? workdir, id);
     const journal_path = join(dir, "journal.ndjson");
     const link = join(journal_links, id);
     try {
@@ -189,9 +347,10 @@ export class Hub {
         started_at: new Date().toISOString(),
       });
       await Promise.all([created, main]);
-      linkIfAllowed(journal_path, link);
       this.#add(session);
       await Promise.all([journal.flush(), this.#index.save()]);
+      // Last: without the index, a session that nobody was told of is known by its missing link.
+      linkIfAllowed(journal_path, link);
       return session;
     } catch (cause) {
       await this.#discard(id, dir, link);
@@ -208,6 +367,7 @@ export class Hub {
     this.#drop(id);
     await Deno.remove(link).catch(() => {});
     await Deno.remove(dir, { recursive: true }).catch(() => {});
+    await this.#index.trySave();
   }
 
   /** Forgets a session, in memory. */
@@ -219,6 +379,7 @@ export class Hub {
       session.journal.release();
     }
     this.#sessions.delete(id);
+    this.#dormant.delete(id);
     this.#index.remove(id, session);
     this.#forgetDerived();
   }
@@ -231,8 +392,13 @@ export class Hub {
    */
   async kill(id: string, reason: "killed" | "completed" = "killed"): Promise<void> {
     await this.ready;
-    if (this.#unreadable.has(id)) return await this.#forget([id]);
-    const session = await this.get(id);
+    let session: Session;
+    try {
+      session = await this.get(id);
+    } catch (error) {
+      if (!this.#unreadable.has(id)) throw error;
+      return await this.#forget([id]);
+    }
     await session.kill(reason);
     this.#parts.onEnded(session);
     await this.#index.save();
@@ -244,6 +410,9 @@ export class Hub {
     const ids = [...this.#sessions.values()]
       .filter((session) => session.final && isWithin(session.journal.path, dir))
       .map((session) => session.id);
+    for (const [id, { journal_path, known }] of this.#dormant) {
+      if (known?.state === "ended" && isWithin(journal_path, dir)) ids.push(id);
+    }
     if (ids.length > 0) await this.#forget(ids);
   }
 
@@ -254,6 +423,7 @@ export class Hub {
       for (const path of [join(this.#parts.journal_links, id), this.anchorPath(id)]) {
         await Deno.remove(path).catch(ifMissing);
       }
+      await this.#snapshots.remove(id);
     }
     await this.#index.save();
   }
@@ -261,14 +431,19 @@ export class Hub {
   // ── stopping and coming back ─────────────────────────────────────────────────────────────────
 
   /**
-   * Pauses every running session for a stop of the daemon and flushes everything.
+   * Pauses the sessions in which something goes on or that somebody follows for a stop of the daemon,
+   * and flushes everything. What rests is on the disk already.
    *
    * @param grace_ms time for turns to reach a safe point.
    */
   async stop(grace_ms: number): Promise<void> {
     await this.ready;
+    this.#stopping = true;
     this.#housekeeping.stop();
-    await Promise.all([...this.#sessions.values()].map(async (session) => {
+    await Promise.allSettled([this.#resumed, ...this.#arrivals.values()]);
+    const busy = [...this.#sessions.values()]
+      .filter((session) => session.watched || this.#housekeeping.isAwake(session));
+    await Promise.all(busy.map(async (session) => {
       try {
         if (session.state.state === "running") await session.pause("daemon_shutdown", grace_ms);
       } catch (error) {
@@ -280,12 +455,17 @@ export class Hub {
       await session.release();
       await this.#housekeeping.anchorAwake(session);
     }));
-    await this.#index.save();
+    await this.#index.saveChanged();
   }
 
-  /** Brings the sessions of the index back; {@linkcode Hub.ready} resolves when they are there. */
+  /** Finds the sessions of the index again; {@linkcode Hub.ready} resolves when they are there. */
   restore(): Promise<void> {
-    return this.ready = this.#restore();
+    this.#restore().then(this.#ready.resolve, (error) => {
+      this.#listed.reject(error);
+      this.#ready.reject(error);
+    });
+    this.#listed.promise.catch(() => {});
+    return this.ready;
   }
 
   async #restore(): Promise<void> {
@@ -293,36 +473,145 @@ export class Hub {
     ensurePrivateDir(this.#parts.anchors);
     for (const dir of [this.#parts.home, this.#parts.anchors]) removeTemporaries(dir);
     const { entries, problem } = await this.#index.read();
-    const found = entries ?? this.#rebuiltIndex(problem!);
-    for (const [id, entry] of Object.entries(found)) {
-      await this.#restoreOne(id, entry);
-    }
+    const found = entries === undefined ? this.#rebuiltIndex(problem!) : this.#completed(entries);
+    this.#index.begin(found, entries !== undefined);
+    for (const id in found) this.#dormant.set(id, found[id]);
+    this.#forgetDerived();
+    this.#listed.resolve();
+    await this.#arriveAll(await this.#changedSince());
+    this.#restored = true;
+    for (const session of this.#sessions.values()) session.takeUp();
     // The sessions are there without it: nobody is kept from them.
     if (entries === undefined) await this.#index.trySave();
     this.#housekeeping.start();
+    this.#resumed = this.#resumeStopped();
   }
 
-  async #restoreOne(id: string, entry: IndexEntry): Promise<void> {
-    const { log, version } = this.#parts;
-    const { journal_path, workdir, started_at } = entry;
-    const state = emptyState(id);
-    try {
-      const parts = { session: this.#session_parts, log, version };
-      this.#add(await restoreSession(state, journal_path, parts));
-    } catch (error) {
-      const kept = unreadable({ ...state, workdir, started_at }, journal_path, error);
-      const { reason } = kept.item;
-      log.error("a session is unreadable", { session_id: id, path: journal_path, reason });
-      this.#unreadable.set(id, kept);
-      this.#index.put(id, { workdir, started_at, journal_path, last_seq: state.last_seq });
-      this.#forgetDerived();
+  /**
+   * Has the sessions go on that a daemon paused for its stop; nobody waits for it. They rest at once:
+   * nothing else happened in them.
+   */
+  async #resumeStopped(): Promise<void> {
+    const stopped = [...this.#dormant].filter(([, { known }]) => known?.stopped);
+    for (let at = 0; at < stopped.length && !this.#stopping; at += OPENED_AT_ONCE) {
+      const some = stopped.slice(at, at + OPENED_AT_ONCE).filter(([id]) => this.#dormant.has(id));
+      await Promise.allSettled(some.map(async ([id, entry]) => {
+        const session = await this.#arrive(id, entry);
+        if (!session.watched) this.#housekeeping.forget(session);
+      }));
+      await setImmediate();
     }
+    if (stopped.length > 0) this.#index.saveFlushed(this.#count);
+  }
+
+  /** The sessions that are not as the index knows them: a daemon was cut off, or a file was changed. */
+  async #changedSince(): Promise<[string, IndexEntry][]> {
+    const changed: [string, IndexEntry][] = [];
+    let looked = 0;
+    for (const [id, entry] of this.#dormant) {
+      const { known, journal_path } = entry;
+      const gone = known?.state === "ended" && !exists(journal_path);
+      if (known === undefined || known.busy || !gone && !isAsKnown(journal_path, known)) {
+        changed.push([id, entry]);
+      }
+      if (++looked % LOOKED_AT_ONCE === 0) await setImmediate();
+    }
+    return changed;
+  }
+
+  /** Opens sessions, some at a time. Why one cannot be opened is in the log and in the list. */
+  async #arriveAll(entries: readonly [string, IndexEntry][]): Promise<void> {
+    for (let at = 0; at < entries.length; at += OPENED_AT_ONCE) {
+      const some = entries.slice(at, at + OPENED_AT_ONCE);
+      await Promise.allSettled(some.map(([id, entry]) => this.#arrive(id, entry)));
+    }
+  }
+
+  /** Opens a session that was not used since the start, or could not be opened; once at a time. */
+  #arrive(id: string, entry: IndexEntry): Promise<Session> {
+    let arrival = this.#arrivals.get(id);
+    if (arrival === undefined) {
+      arrival = this.#open(id, entry).finally(() => this.#arrivals.delete(id));
+      this.#arrivals.set(id, arrival);
+    }
+    return arrival;
+  }
+
+  async #open(id: string, entry: IndexEntry): Promise<Session> {
+    const { log, version, journal_links } = this.#parts;
+    const { journal_path, known } = entry;
+    try {
+      const { restoreSession } = await import("./restore.ts");
+      const session = await restoreSession(id, entry, {
+        session: this.#session_parts,
+        snapshots: this.#snapshots,
+        anchor: this.anchorPath(id),
+        log,
+        version,
+      });
+      const link = join(journal_links, id);
+      if (!exists(link)) linkIfAllowed(journal_path, link);
+      this.#dormant.delete(id);
+      this.#unreadable.delete(id);
+      this.#add(session);
+      if (this.#restored) session.takeUp();
+      return session;
+    } catch (error) {
+      if (error instanceof Deno.errors.NotFound && known?.state === "ended") {
+        throw new SvcError("ended", `session ${id} has ended, and its journal is gone`, {
+          hint: `its journal was ${journal_path}`,
+          cause: error,
+        });
+      }
+      const kept = unreadable(id, entry, error);
+      const { reason } = kept.item;
+      if (reason !== this.#unreadable.get(id)?.item.reason) {
+        log.error("a session is unreadable", { session_id: id, path: journal_path, reason });
+      }
+      this.#dormant.delete(id);
+      this.#unreadable.set(id, kept);
+      this.#index.put(id, entry);
+      this.#forgetDerived();
+      throw unreadableError(kept, error);
+    }
+  }
+
+  /** Tries those again, now and then, that could not be read for a reason that may have passed. */
+  async #retryUnreadable(): Promise<void> {
+    if (this.#unreadable.size === 0 || performance.now() - this.#retried < RETRY_MS) return;
+    const passing = [...this.#unreadable].filter(([, it]) => it.passing);
+    await this.#arriveAll(passing.map(([id, { entry }]) => [id, entry]));
+    this.#retried = performance.now();
+  }
+
+  /** The sessions whose journals are past their limits, as far as is known. */
+  async *#pastLimits(): AsyncGenerator<Session> {
+    const limits = this.#parts.retention();
+    await this.#arriveAll(
+      [...this.#dormant].filter(([, { known }]) => known && isPast(known.journal, limits)),
+    );
+    yield* this.#oldestFirst();
   }
 
   #add(session: Session): void {
     this.#sessions.set(session.id, session);
     this.#index.changed(session);
     this.#forgetDerived();
+  }
+
+  /** The entries of an index, with those of sessions that it lacks and that are linked. */
+  #completed(entries: IndexEntries): IndexEntries {
+    const { journal_links, index_path, log } = this.#parts;
+    const lost = readDirIfAny(journal_links)
+      .filter(({ name, isSymlink }) => isSymlink && !Object.hasOwn(entries, name));
+    if (lost.length === 0) return entries;
+    log.warn("the sessions index lacks sessions; completed from the journals found", {
+      path: index_path,
+      sessions: lost.length,
+    });
+    const found = { ...entries };
+    for (const { name } of lost) found[name] = linkedEntry(journal_links, name);
+    return found;
   }
 
   /** The index as the journals that are found make it. */
@@ -340,14 +629,17 @@ export class Hub {
   }
 
   #onCommit(session: Session, events: readonly Published[], durable: boolean): void {
-    this.#parts.onEvents?.(session, events);
+    if (events.length > 0) this.#parts.onEvents?.(session, events);
     this.#items.delete(session);
     this.#forgetDerived();
     this.#housekeeping.committed(session, durable);
     // One that is being made, or was taken out, is not in the index.
     if (!this.#sessions.has(session.id)) return;
     this.#index.changed(session);
-    if (durable) this.#index.saveFlushed(this.#sessions.size);
+    const ruled = events.some(({ type, data }) =>
+      type === "approval.resolved" && data.decision === "allow_always"
+    );
+    if (durable || ruled) this.#index.saveFlushed(this.#count);
   }
 }
 

@@ -3,12 +3,42 @@
  * daemon-level files). Written atomically, once for all changes that wait.
  */
 import { atomicWrite } from "../platform/files.ts";
+import type { Approval, Trust } from "./events.ts";
+import type { Lane, SessionState } from "./state.ts";
 
 export interface IndexEntry {
   workdir: string;
   started_at: string;
   journal_path: string;
   last_seq: number;
+  /** What else is kept of it, in a file of its own; unknown where that is missing. */
+  known?: Known;
+}
+
+/**
+ * What lists show of a session, and what its journal is held against when it is opened: here no tool
+ * can write.
+ */
+export interface Known {
+  model: string;
+  title: string;
+  state: SessionState["state"];
+  ended_at?: string;
+  last_event_at: string;
+  approval: Approval;
+  trust: Trust;
+  budget_usd?: number;
+  cost_usd: number;
+  tokens_in: number;
+  tokens_out: number;
+  lanes: Lane[];
+  /** What `allow_always` was said to. */
+  allowed: string[];
+  /** Whether the stop of a daemon paused it: it runs again. */
+  stopped?: true;
+  /** Whether something was going on: the next daemon takes that up by itself. */
+  busy?: true;
+  journal: { size: number; changed: string; oldest_at?: string };
 }
 
 export type IndexEntries = Record<string, IndexEntry>;
@@ -16,11 +46,42 @@ export type IndexEntries = Record<string, IndexEntry>;
 /** What {@linkcode IndexFile.read} says of a file that is not there, as before the first start. */
 export const MISSING = "is missing";
 
-export class IndexFile {
+/** How the entries of a file are written. */
+export interface IndexFormat<E extends object> {
+  /** What the file has of an entry. */
+  encode(entry: E): unknown;
+  /** Whether a value is one that was encoded. */
+  valid(value: unknown): boolean;
+  /** Whether it has to outlive a power cut. */
+  durable: boolean;
+}
+
+/** The sessions index as product.md has it: nothing else is in its entries. */
+export const INDEX: IndexFormat<IndexEntry> = {
+  encode: ({ workdir, started_at, journal_path, last_seq }) => ({
+    workdir,
+    started_at,
+    journal_path,
+    last_seq,
+  }),
+  valid: isEntry,
+  durable: true,
+};
+
+/** What else is known of the sessions; without it their journals are read at the start. */
+export const KNOWN: IndexFormat<IndexEntry> = {
+  encode: ({ known }) => known ?? null,
+  valid: (value) => value === null || isKnown(value as Known),
+  durable: false,
+};
+
+/** A file that maps the ids of sessions to what is kept of them. */
+export class IndexFile<E extends object = IndexEntry> {
   readonly #path: string;
-  readonly #entries: () => IndexEntries;
+  readonly #entries: () => Record<string, E>;
+  readonly #format: IndexFormat<E>;
   /** Entries as they stand in the file: of thousands, only a few change between two writes. */
-  readonly #texts = new WeakMap<IndexEntry, string>();
+  readonly #texts = new WeakMap<E, string>();
   #writing: Promise<void> | undefined;
   #next: Promise<void> | undefined;
 
@@ -28,8 +89,9 @@ export class IndexFile {
    * @param entries what the file is to hold, asked at each write. An entry that was handed over
    * must not be changed, but replaced.
    */
-  constructor(path: string, entries: () => IndexEntries) {
+  constructor(path: string, format: IndexFormat<E>, entries: () => Record<string, E>) {
     this.#path = path;
+    this.#format = format;
     this.#entries = entries;
   }
 
@@ -38,7 +100,7 @@ export class IndexFile {
    *
    * @returns undefined when there is none, or none that can be used; `problem` says what is wrong.
    */
-  async read(): Promise<{ entries?: IndexEntries; problem?: string }> {
+  async read<T>(): Promise<{ entries?: Record<string, T>; problem?: string }> {
     let text: string;
     try {
       text = await Deno.readTextFile(this.#path);
@@ -48,7 +110,9 @@ export class IndexFile {
     }
     try {
       const entries: unknown = JSON.parse(text);
-      return isEntries(entries) ? { entries } : { problem: "does not have the shape of an index" };
+      return isMap(entries) && Object.values(entries).every(this.#format.valid)
+        ? { entries: entries as Record<string, T> }
+        : { problem: "does not have the shape of an index" };
     } catch {
       return { problem: "is not valid JSON" };
     }
@@ -63,9 +127,15 @@ export class IndexFile {
     });
   }
 
+  /** Resolves when no write is under way any more. @throws what the last one throws. */
+  async settled(): Promise<void> {
+    await (this.#next ?? this.#writing);
+  }
+
   async #write(): Promise<void> {
     try {
-      await atomicWrite(this.#path, this.#text(), 0o600);
+      const { durable } = this.#format;
+      await atomicWrite(this.#path, this.#text(), 0o600, { durable });
     } finally {
       // One that waits takes the place at once: two writes never run side by side.
       if (this.#next === undefined) this.#writing = undefined;
@@ -79,7 +149,7 @@ export class IndexFile {
       const entry = entries[id];
       let text = this.#texts.get(entry);
       if (text === undefined) {
-        text = `${JSON.stringify(id)}:${JSON.stringify(entry)}`;
+        text = `${JSON.stringify(id)}:${JSON.stringify(this.#format.encode(entry))}`;
         this.#texts.set(entry, text);
       }
       parts.push(text);
@@ -88,11 +158,19 @@ export class IndexFile {
   }
 }
 
-function isEntries(value: unknown): value is IndexEntries {
-  return typeof value === "object" && value !== null && !Array.isArray(value) &&
-    Object.values(value).every((entry) =>
-      typeof entry === "object" && entry !== null && typeof entry.workdir === "string" &&
-      typeof entry.started_at === "string" && typeof entry.journal_path === "string" &&
-      Number.isSafeInteger(entry.last_seq)
-    );
+function isMap(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+function isEntry(value: unknown): boolean {
+  const entry = value as Partial<IndexEntry> | null;
+  return typeof entry === "object" && entry !== null && typeof entry.workdir === "string" &&
+    typeof entry.started_at === "string" && typeof entry.journal_path === "string" &&
+    Number.isSafeInteger(entry.last_seq);
+}
+
+function isKnown(value: Partial<Known> | null): boolean {
+  return typeof value === "object" && value !== null && typeof value.state === "string" &&
+    typeof value.approval === "string" && Array.isArray(value.lanes) &&
+    Array.isArray(value.allowed) && Number.isSafeInteger(value.journal?.size);
 }

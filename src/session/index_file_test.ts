@@ -2,7 +2,7 @@ import { assert, assertEquals, assertRejects } from "@std/assert";
 import { granted } from "../../tests/support/permissions.ts";
 import { Random } from "../../tests/support/random.ts";
 import { range, TempDir } from "../../tests/support/sessions.ts";
-import { type IndexEntries, IndexFile } from "./index_file.ts";
+import { INDEX, type IndexEntries, IndexFile } from "./index_file.ts";
 
 const ignore = !granted("read", "write");
 
@@ -17,8 +17,8 @@ Deno.test({
     using dir = new TempDir();
     const path = dir.join("index.json");
     const entries = { sess_1: entry(3), sess_2: entry(9) };
-    await new IndexFile(path, () => entries).save();
-    assertEquals(await new IndexFile(path, () => ({})).read(), { entries });
+    await new IndexFile(path, INDEX, () => entries).save();
+    assertEquals(await new IndexFile(path, INDEX, () => ({})).read(), { entries });
     if (Deno.build.os !== "windows") assertEquals(Deno.statSync(path).mode! & 0o777, 0o600);
     assertEquals([...Deno.readDirSync(dir.path)].map((it) => it.name), ["index.json"]);
   },
@@ -30,7 +30,7 @@ Deno.test({
   async fn() {
     using dir = new TempDir();
     const path = dir.join("index.json");
-    const index = new IndexFile(path, () => ({}));
+    const index = new IndexFile(path, INDEX, () => ({}));
     assertEquals(await index.read(), { problem: "is missing" });
     const shape = "does not have the shape of an index";
     const cases: [string, string][] = [
@@ -63,7 +63,7 @@ Deno.test({
       let entries: IndexEntries = {};
       let running = 0;
       let writes = 0;
-      const index = new IndexFile(path, () => {
+      const index = new IndexFile(path, INDEX, () => {
         writes++;
         return entries;
       });
@@ -103,7 +103,7 @@ Deno.test({
     const random = new Random(1);
     let last = 0;
     const path = dir.join("index.json");
-    const index = new IndexFile(path, () => ({ sess_1: entry(++last) }));
+    const index = new IndexFile(path, INDEX, () => ({ sess_1: entry(++last) }));
     const done: Promise<unknown>[] = [];
     for (let n = 0; n < 200; n++) {
       const saved = index.save();
@@ -131,7 +131,7 @@ Deno.test({
     using dir = new TempDir();
     const path = dir.join("index.json");
     let fails = false;
-    const index = new IndexFile(path, () => {
+    const index = new IndexFile(path, INDEX, () => {
       if (fails) throw new Error("no entries");
       return { sess_1: entry(1) };
     });

@@ -5,16 +5,24 @@
 import { setImmediate } from "node:timers/promises";
 import { dirname } from "@std/path";
 import { SvcError } from "../platform/errors.ts";
-import { flushDir, syncDir } from "../platform/files.ts";
+import { flushDir, openOwnFile, syncDir } from "../platform/files.ts";
 import { readLines } from "../platform/lines.ts";
 import { writeAllSync } from "../platform/write_all.ts";
-import type { SessionEvent } from "./events.ts";
+import type { EventType, SessionEvent } from "./events.ts";
 import { BadRecord, decodeRecord } from "./record.ts";
 
-/** Distance in bytes between two entries of the seq → offset table. */
+/** Least distance in bytes between two entries of the seq → offset table; it doubles with its size. */
 const MARK_EVERY = 256 * 1024;
+const MARKS_MAX = 1024;
+/** Bytes before a place of a journal by which it is known again. */
+const KNOWN_BY = 4096;
 const CHUNK = 256 * 1024;
 const encoder = new TextEncoder();
+
+/** The journal does not have the place it was to be read from: it was replaced, cut or changed. */
+export class MovedJournal extends Error {
+  override name = "MovedJournal";
+}
 
 /** The journal cannot be read on; its file is left as it is. */
 export class UnreadableJournal extends Error {
@@ -26,6 +34,18 @@ interface Mark {
   offset: number;
 }
 
+/** A place between two records of a journal: what is read from there on needs nothing before it. */
+export interface Place {
+  /** Of the record before it. */
+  seq: number;
+  offset: number;
+  /** SHA-256 of the last bytes before it. */
+  digest: string;
+  trimmed_seq: number;
+  oldest_at?: string;
+  marks: Mark[];
+}
+
 /** Lines of consecutive events, as they are appended in one write. */
 export interface Batch {
   lines: string;
@@ -35,6 +55,14 @@ export interface Batch {
   at: string;
   /** Whether to wait until they are on the disk. */
   durable: boolean;
+}
+
+/** How a journal is opened. */
+export interface OpenOptions {
+  /** Read from there on; {@linkcode MovedJournal} is thrown when the journal does not have it. */
+  from?: Place;
+  /** Handed each record that is read, oldest first; what it throws ends the reading. */
+  onRecord(event: SessionEvent, line: string): void;
 }
 
 /** One record of a journal. */
@@ -63,6 +91,9 @@ export class Journal {
   #last_seq = 0;
   /** Where some records begin, so that a replay need not read from the start. */
   #marks: Mark[] = [];
+  #mark_every = MARK_EVERY;
+  /** Whether nothing was appended since the last flush. */
+  #synced = false;
   /** seq up to which a checkpoint stands for the records; 0 without one. */
   #trimmed_seq = 0;
   /** When the oldest event happened that no checkpoint stands for. */
@@ -84,44 +115,57 @@ export class Journal {
   }
 
   /**
-   * Opens a journal, hands each of its events to `onEvent`, and cuts off a torn last line.
+   * Opens a journal, hands its records to `onRecord`, and cuts off a torn last line.
    *
    * @returns the journal and how many torn bytes were cut.
    * @throws {UnreadableJournal} on a bad line before the last, a newer version or a gap in seq.
+   * @throws {MovedJournal} when it does not have the place `from`.
    */
   static async open(
     path: string,
-    onEvent: (event: SessionEvent) => void,
+    { from, onRecord }: OpenOptions,
   ): Promise<{ journal: Journal; torn_bytes: number }> {
     const journal = new Journal(path);
     const info = await Deno.lstat(path);
     if (!info.isFile) throw new UnreadableJournal("the journal is not a regular file");
+    if (from !== undefined) {
+      if (info.size < from.offset || await digestBefore(path, from.offset) !== from.digest) {
+        throw new MovedJournal(`the journal no longer has what was at byte ${from.offset}`);
+      }
+      journal.#enter(from);
+    }
     // Left by a crash during a compaction; the journal itself is whole.
     await Deno.remove(compactionPath(path)).catch(() => {});
     let line_number = 0;
     let bad: string | undefined;
-    for await (const { line, offset, end, whole } of readLines(path, 0, info.size)) {
+    const start = journal.#size;
+    // The number of a line is known only where all lines before it were read.
+    const nameOf = (at: number) =>
+      from === undefined ? `line ${line_number}` : `the line at byte ${at}`;
+    for await (const { line, offset, end, whole } of readLines(path, start, info.size)) {
       if (bad !== undefined) throw new UnreadableJournal(bad);
       line_number++;
       if (!whole) break;
       try {
         const event = decodeRecord(line);
         const expected = journal.#last_seq + 1;
-        if (line_number === 1 && event.type === "session.checkpoint") {
+        if (offset === 0 && event.type === "session.checkpoint") {
           journal.#trimmed_seq = event.seq;
         } else if (event.seq !== expected) {
           throw new UnreadableJournal(
-            `line ${line_number} has seq ${event.seq}, expected ${expected}`,
+            `${nameOf(offset)} has seq ${event.seq}, expected ${expected}`,
           );
+        } else if (offset > 0 && BEGINS.has(event.type)) {
+          throw new UnreadableJournal(`${nameOf(offset)} has ${event.type} in the middle`);
         } else {
           journal.#oldest_at ??= event.at;
         }
-        onEvent(event);
+        onRecord(event, line);
         journal.#advance(event.seq, offset, end);
       } catch (error) {
         if (!(error instanceof BadRecord)) throw error;
         // Only the last line may be bad: a write that was cut off. The next line proves otherwise.
-        bad = `line ${line_number} ${error.message}`;
+        bad = `${nameOf(offset)} ${error.message}`;
         if (error.message.includes("schema version")) throw new UnreadableJournal(bad);
       }
     }
@@ -175,9 +219,34 @@ export class Journal {
       file.truncateSync(this.#size);
       throw error;
     }
+    this.#synced = durable;
     this.#advance(first_seq, this.#size, this.#size + bytes.length);
     this.#last_seq = last_seq;
     this.#oldest_at ??= at;
+  }
+
+  /** The place behind the last record that is written. */
+  async place(): Promise<Place> {
+    const [seq, offset] = [this.#last_seq, this.#size];
+    const marks = [...this.#marks];
+    const { trimmed_seq, oldest_at } = this;
+    const digest = await digestBefore(this.path, offset);
+    return { seq, offset, digest, trimmed_seq, oldest_at, marks };
+  }
+
+  /** Waits until what was appended is on the disk. */
+  async sync(): Promise<void> {
+    if (this.#synced) return;
+    this.#synced = true;
+    await this.#open().sync();
+  }
+
+  #enter({ seq, offset, trimmed_seq, oldest_at, marks }: Place): void {
+    this.#last_seq = seq;
+    this.#size = offset;
+    this.#trimmed_seq = trimmed_seq;
+    this.#oldest_at = oldest_at;
+    for (const mark of marks) this.#mark(mark);
   }
 
   /** Waits until a new journal, its name included, is on the disk. */
@@ -219,7 +288,7 @@ export class Journal {
     const header = encoder.encode(line);
     let copied = from;
     const buffer = new Uint8Array(CHUNK);
-    using old = Deno.openSync(this.path);
+    using old = openOwnFile(this.path);
     const copyNext = () => {
       old.seekSync(copied, Deno.SeekMode.Start);
       const read = old.readSync(buffer.subarray(0, Math.min(CHUNK, this.#size - copied))) ?? 0;
@@ -241,7 +310,7 @@ export class Journal {
     const oldest_at = await this.#firstAt(seq);
     return {
       finish: () => {
-        using rest = Deno.openSync(this.path);
+        using rest = openOwnFile(this.path);
         rest.seekSync(copied, Deno.SeekMode.Start);
         const bytes = new Uint8Array(this.#size - copied);
         for (let done = 0; done < bytes.length;) done += rest.readSync(bytes.subarray(done)) ?? 0;
@@ -275,15 +344,40 @@ export class Journal {
   }
 
   #open(): Deno.FsFile {
-    return this.#file ??= Deno.openSync(this.path, { read: true, write: true });
+    return this.#file ??= openOwnFile(this.path, { writable: true });
   }
 
   #advance(seq: number, offset: number, end: number): void {
-    const last = this.#marks.at(-1);
-    if (last === undefined || offset - last.offset >= MARK_EVERY) this.#marks.push({ seq, offset });
+    this.#mark({ seq, offset });
     this.#last_seq = seq;
     this.#size = end;
   }
+
+  #mark(mark: Mark): void {
+    const last = this.#marks.at(-1);
+    if (last !== undefined && mark.offset - last.offset < this.#mark_every) return;
+    this.#marks.push(mark);
+    if (this.#marks.length <= MARKS_MAX) return;
+    this.#marks = this.#marks.filter((_, n) => n % 2 === 0);
+    this.#mark_every *= 2;
+  }
+}
+
+/** What only the first record of a journal may be. */
+const BEGINS: ReadonlySet<string> = new Set<EventType>(["session.created", "session.checkpoint"]);
+
+async function digestBefore(path: string, offset: number): Promise<string> {
+  // Loaded at the first use: a daemon's start does without it.
+  const { createHash } = await import("node:crypto");
+  using file = openOwnFile(path);
+  const length = Math.min(KNOWN_BY, offset);
+  file.seekSync(offset - length, Deno.SeekMode.Start);
+  const bytes = new Uint8Array(length);
+  for (let done = 0, read; done < length; done += read) {
+    read = file.readSync(bytes.subarray(done)) ?? 0;
+    if (read === 0) throw new MovedJournal(`the journal ends before byte ${offset}`);
+  }
+  return createHash("sha256").update(bytes).digest("hex");
 }
 
 /** Where a journal is written anew. */

@@ -26,7 +26,9 @@ async function fill(journal: Journal, events: readonly SessionEvent[]): Promise<
 
 async function open(path: string) {
   const events: SessionEvent[] = [];
-  const { journal, torn_bytes } = await Journal.open(path, (event) => events.push(event));
+  const { journal, torn_bytes } = await Journal.open(path, {
+    onRecord: (event) => events.push(event),
+  });
   return { events, torn_bytes, journal, [Symbol.dispose]: () => journal.release() };
 }
 

@@ -3,7 +3,7 @@
  * the SHA-256 of the previous node's hash and the record's line; a checkpoint carries the hash of
  * the last record it stands for, so the hashes of what follows it do not change.
  */
-import { atomicWrite } from "../platform/files.ts";
+import { atomicWrite, readTextIfAny } from "../platform/files.ts";
 import type { SessionEvent } from "./events.ts";
 import type { Journal } from "./journal.ts";
 import { BadRecord } from "./record.ts";
@@ -25,24 +25,41 @@ export interface LedgerNode {
 export interface Anchor {
   seq: number;
   hash: string;
+  /** The hash of the same records without their times. */
+  timeless?: string;
 }
 
 /** The hash before the first record. */
 const GENESIS = "0".repeat(64);
+/** Where every chain begins. */
+export const BEGINNING: Anchor = { seq: 0, hash: GENESIS, timeless: GENESIS };
+/** When a record was written, in its line. */
+const TIME = /"at":"[^"]*"/;
+
+/** Makes what computes the hashes of consecutive records. */
+export async function hasher(): Promise<
+  (before: Anchor, event: SessionEvent, line: string) => Anchor
+> {
+  // Loaded at the first use: a daemon's start does without it.
+  const { createHash } = await import("node:crypto");
+  const add = (hash: string, text: string) =>
+    createHash("sha256").update(hash).update(text).digest("hex");
+  return ({ hash, timeless }, { type, seq, data }, line) =>
+    type === "session.checkpoint"
+      ? { seq, hash: data.chain, timeless: data.chain }
+      : { seq, hash: add(hash, line), timeless: timeless && add(timeless, line.replace(TIME, "")) };
+}
 
 /** The records of a journal with their hashes, oldest first; from an anchor on, or all of them. */
 export async function* chain(
   journal: Journal,
   from?: Anchor,
-): AsyncGenerator<{ hash: string; event: SessionEvent }> {
-  // Loaded at the first use: a daemon's start does without it.
-  const { createHash } = await import("node:crypto");
-  let hash = from?.hash ?? GENESIS;
-  for await (const { event, line } of journal.records(from?.seq ?? 0)) {
-    hash = event.type === "session.checkpoint"
-      ? event.data.chain
-      : createHash("sha256").update(hash).update(line).digest("hex");
-    yield { hash, event };
+): AsyncGenerator<Anchor & { event: SessionEvent }> {
+  const hashOf = await hasher();
+  let head = from ?? BEGINNING;
+  for await (const { event, line } of journal.records(head.seq)) {
+    head = hashOf(head, event, line);
+    yield { ...head, event };
   }
 }
 
@@ -141,14 +158,23 @@ export async function verifyLedger(
   return { records, head, anchored_seq: anchor?.seq ?? 0, problem };
 }
 
-/** Reads an anchor; undefined when there is none. */
+/** Reads an anchor; undefined when there is none, or what is there is not one: the next replaces it. */
 export async function readAnchor(path: string): Promise<Anchor | undefined> {
+  const text = await readTextIfAny(path);
+  if (text === undefined) return undefined;
   try {
-    return JSON.parse(await Deno.readTextFile(path));
-  } catch (error) {
-    if (error instanceof Deno.errors.NotFound) return undefined;
-    throw error;
+    const { seq, hash, timeless } = JSON.parse(text);
+    return Number.isSafeInteger(seq) && /^[0-9a-f]{64}$/.test(hash)
+      ? { seq, hash, timeless }
+      : undefined;
+  } catch {
+    return undefined;
   }
+}
+
+/** Keeps an anchor. What a power cut may leave of it is the one before, or none. */
+export async function saveAnchor(path: string, anchor: Anchor): Promise<void> {
+  await atomicWrite(path, JSON.stringify(anchor), 0o600, { durable: false });
 }
 
 /**
@@ -165,7 +191,7 @@ export async function writeAnchor(
     before.seq <= journal.last_seq;
   let anchor = usable ? before : undefined;
   if (anchor !== undefined && anchor.seq === journal.last_seq) return anchor;
-  for await (const { hash, event } of chain(journal, anchor)) anchor = { seq: event.seq, hash };
-  if (anchor !== undefined) await atomicWrite(path, JSON.stringify(anchor), 0o600);
+  for await (const { event: _, ...head } of chain(journal, anchor)) anchor = head;
+  if (anchor !== undefined) await saveAnchor(path, anchor);
   return anchor;
 }

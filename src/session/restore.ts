@@ -1,40 +1,52 @@
 /** Sessions of a daemon that is gone: found without its index, brought back from their journals. */
-import { join } from "@std/path";
-import { readDirIfAny } from "../platform/files.ts";
+import { messageOf } from "../platform/errors.ts";
 import type { Log } from "../platform/log.ts";
 import { MAIN_LANE } from "./events.ts";
-import type { IndexEntries } from "./index_file.ts";
-import { Journal } from "./journal.ts";
+import type { IndexEntry, Known } from "./index_file.ts";
+import { Journal, MovedJournal, UnreadableJournal } from "./journal.ts";
+import { type Anchor, BEGINNING, hasher, readAnchor, saveAnchor } from "./ledger.ts";
 import { Session, type SessionParts } from "./session.ts";
-import { applyToState, type SessionState } from "./state.ts";
+import { KEEP_MIN, type Kept, type Snapshots } from "./snapshots.ts";
+import { applyToState, emptyState, type SessionState } from "./state.ts";
+import { Transcript } from "./transcript.ts";
 import { checkJournalPrivate } from "./workdir.ts";
 
 export interface RestoreParts {
   session: SessionParts;
+  snapshots: Snapshots;
+  /** The file of the session's ledger anchor. */
+  anchor: string;
   log: Log;
   /** Of the daemon that brings it back. */
   version: string;
+}
+
+/** A journal that was read. */
+interface Read {
+  journal: Journal;
+  torn_bytes: number;
+  state: SessionState;
+  kept?: Kept;
 }
 
 /**
  * Brings a session back from its journal: what the daemon before left open is closed, and one that
  * it paused for its stop runs again.
  *
- * @param state empty; it is then what the journal made of it, also where reading it fails.
- * @throws when the journal cannot be read, written, or is not private.
+ * @throws when the journal cannot be read, written, is not private, or is not what the index and the
+ * anchor say of it.
  */
 export async function restoreSession(
-  state: SessionState,
-  journal_path: string,
-  { session: parts, log, version }: RestoreParts,
+  id: string,
+  { journal_path, known }: IndexEntry,
+  parts: RestoreParts,
 ): Promise<Session> {
+  const { log, version } = parts;
   checkJournalPrivate(journal_path);
-  const { journal, torn_bytes } = await Journal.open(
-    journal_path,
-    (event) => applyToState(state, event),
-  );
-  if (journal.last_seq === 0) throw new Error("the journal is empty");
-  const session = new Session(state, journal, parts);
+  const { journal, torn_bytes, state, kept } = await readSession(id, journal_path, parts);
+  if (journal.last_seq === 0) throw new UnreadableJournal("the journal is empty");
+  if (known !== undefined) requireSame(state, known);
+  const session = new Session(state, journal, parts.session, kept);
   if (torn_bytes > 0) {
     log.warn("cut off the torn last line of a journal", {
       session_id: state.id,
@@ -42,38 +54,93 @@ export async function restoreSession(
       torn_bytes,
     });
   }
-  if (session.final) return session;
-  if (torn_bytes > 0) {
-    await session.emit("lane.note", {
-      lane_id: MAIN_LANE,
-      text: `The journal's torn last line (${torn_bytes} bytes) was cut off.`,
-      reason_code: "journal_torn",
-    });
+  if (!session.final) {
+    if (torn_bytes > 0) {
+      await session.emit("lane.note", {
+        lane_id: MAIN_LANE,
+        text: `The journal's torn last line (${torn_bytes} bytes) was cut off.`,
+        reason_code: "journal_torn",
+      });
+    }
+    await session.recover();
+    await session.emit("daemon.reloaded", { at: new Date().toISOString(), version });
+    if (state.paused_by === "daemon_shutdown") await session.resume("daemon_started");
   }
-  await session.recover();
-  await session.emit("daemon.reloaded", { at: new Date().toISOString(), version });
-  if (state.paused_by === "daemon_shutdown") await session.resume("daemon_started");
+  // Few descriptors are enough for many sessions.
+  session.journal.release();
   return session;
 }
 
-/** What the links in `journals/`, and the folders they lead to, say of the sessions there are. */
-export function findJournals(journal_links: string): IndexEntries {
-  const paths = new Map<string, string>();
-  for (const link of Deno.readDirSync(journal_links)) {
-    if (link.isSymlink) paths.set(link.name, Deno.readLinkSync(join(journal_links, link.name)));
-  }
-  for (const path of [...paths.values()]) {
-    const sessions = join(path, "..", "..");
-    for (const { name } of readDirIfAny(sessions)) {
-      if (!paths.has(name) && name.startsWith("sess_")) {
-        paths.set(name, join(sessions, name, "journal.ndjson"));
-      }
+/** Reads what follows the last snapshot; all of the journal where there is none for it. */
+async function readSession(id: string, path: string, parts: RestoreParts): Promise<Read> {
+  const snapshot = await parts.snapshots.read(id);
+  if (snapshot !== undefined) {
+    const { place, state, ...kept } = snapshot;
+    try {
+      const onRecord = applyToState.bind(undefined, state);
+      return { ...await Journal.open(path, { from: place, onRecord }), state, kept };
+    } catch (error) {
+      if (!(error instanceof MovedJournal)) throw error;
+      const session_id = id;
+      parts.log.warn("a journal is read from its beginning", { session_id, reason: error.message });
     }
   }
-  const entries: IndexEntries = {};
-  for (const [id, journal_path] of paths) {
-    const workdir = join(journal_path, "..", "..", "..", "..");
-    entries[id] = { workdir, started_at: "", journal_path, last_seq: 0 };
+  return await readWhole(id, path, parts);
+}
+
+/** Reads all of a journal, holds it against its anchor, and keeps what a long one has come to. */
+async function readWhole(id: string, path: string, parts: RestoreParts): Promise<Read> {
+  const { snapshots, log } = parts;
+  const anchor = await readAnchor(parts.anchor);
+  const accept = `; if you changed it yourself, remove ${parts.anchor} and it is read as it is`;
+  const state = emptyState(id);
+  const transcript = new Transcript();
+  const hashOf = await hasher();
+  let head = BEGINNING;
+  const opened = await Journal.open(path, {
+    onRecord(event, line) {
+      applyToState(state, event);
+      transcript.apply(event);
+      head = hashOf(head, event, line);
+      if (anchor?.seq !== head.seq || isSame(anchor, head)) return;
+      throw new UnreadableJournal(
+        `the records up to seq ${anchor.seq} are not the ones that were anchored` + accept,
+      );
+    },
+  });
+  const { journal } = opened;
+  if (anchor !== undefined && anchor.seq > journal.last_seq) {
+    throw new UnreadableJournal(
+      `the journal ends at seq ${journal.last_seq}, before the anchored ${anchor.seq}` + accept,
+    );
   }
-  return entries;
+  if (journal.size < KEEP_MIN) return { ...opened, state };
+  try {
+    await saveAnchor(parts.anchor, head);
+    return { ...opened, state, kept: await snapshots.write(state, transcript, journal) };
+  } catch (error) {
+    log.error("a session's snapshot cannot be written", {
+      session_id: id,
+      error: messageOf(error),
+    });
+    return { ...opened, state };
+  }
+}
+
+/** Whether records are the anchored ones. Other times give them no other meaning, only another age. */
+function isSame(anchor: Anchor, { hash, timeless }: Anchor): boolean {
+  return anchor.hash === hash ||
+    (anchor.timeless !== undefined && anchor.timeless === timeless);
+}
+
+/** What a session may do is fixed when it is made; a journal that says otherwise was changed. */
+function requireSame(state: SessionState, known: Known): void {
+  for (const name of ["approval", "trust", "budget_usd"] as const) {
+    if (state[name] === known[name]) continue;
+    throw new UnreadableJournal(
+      `its journal says ${name} ${JSON.stringify(state[name] ?? null)}, the sessions index ` +
+        JSON.stringify(known[name] ?? null),
+    );
+  }
+  state.allowed = state.allowed.filter((rule) => known.allowed.includes(rule));
 }

@@ -22,9 +22,12 @@ export interface CheckpointPlan {
 }
 
 /** Whether a journal is past its limits; cheap enough to ask often. */
-export function needsRetention(journal: Journal, { age_ms, bytes }: Retention): boolean {
-  return journal.oldest_at !== undefined &&
-    (journal.size > bytes || Date.parse(journal.oldest_at) < Date.now() - age_ms);
+export function isPast(
+  { oldest_at, size }: { oldest_at?: string; size: number },
+  { age_ms, bytes }: Retention,
+): boolean {
+  return oldest_at !== undefined &&
+    (size > bytes || Date.parse(oldest_at) < Date.now() - age_ms);
 }
 
 /**
@@ -38,7 +41,7 @@ export async function planCheckpoint(
   journal: Journal,
   limits: Retention,
 ): Promise<CheckpointPlan | undefined> {
-  if (!needsRetention(journal, limits)) return undefined;
+  if (!isPast(journal, limits)) return undefined;
   const cut = await findCut(journal, limits);
   if (cut === undefined) return undefined;
   const state = emptyState(id);

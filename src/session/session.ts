@@ -17,7 +17,8 @@ import type { Ids } from "./ids.ts";
 import type { Journal } from "./journal.ts";
 import { Lanes } from "./lanes.ts";
 import type { Retention } from "./retention.ts";
-import { findLane, type SessionState } from "./state.ts";
+import { KEEP_MIN, type Kept, type Snapshots } from "./snapshots.ts";
+import { findLane, messageWaits, type SessionState } from "./state.ts";
 import type { Deltas, Published, Sink, Subscription } from "./subscription.ts";
 import { Transcript } from "./transcript.ts";
 import { Writer } from "./writer.ts";
@@ -34,6 +35,8 @@ export interface SessionParts {
   log: Log;
   /** Carries out one turn: calls the model, runs tools, emits what happens. */
   runTurn(session: Session, turn: Turn): Promise<TurnEnd>;
+  /** Keeps what sessions have come to, so that none has to be read from its beginning. */
+  snapshots?: Snapshots;
   /** Called after each commit with its events; `durable` when the journal was flushed. */
   onCommit(session: Session, events: readonly Published[], durable: boolean): void;
 }
@@ -52,14 +55,22 @@ interface RunningTurn extends Turn {
   soft_stop: AbortController;
   /** Why it was asked to stop. */
   stop_reason?: StopReason;
-  /** Whether it has taken up the messages that wait. */
-  looked: boolean;
+  /** seq up to which its last model call has seen the messages; undefined before the first call. */
+  taken_seq?: number;
+  /** How it ended, as it is recorded. */
+  end?: TurnEnd;
   ended: Promise<void>;
 }
 
-const FAILED: ReadonlySet<StopReason> = new Set(["error", "budget"]);
 /** How long a killed or paused session's tools may take to stop. */
 const STOP_GRACE_MS = 5_000;
+/** How long the tools that have not stopped by then are waited for, while they are killed. */
+const KILL_GRACE_MS = 2_000;
+/** How soon, and how seldom at last, a turn whose end could not be recorded is tried to be closed. */
+const MEND_MIN_MS = 500;
+const MEND_MAX_MS = 30_000;
+/** Bytes of a turn's events after which a snapshot is kept without waiting for its end. */
+const KEEP_BEHIND = 8 * 1024 * 1024;
 
 export class Session {
   readonly id: string;
@@ -71,20 +82,27 @@ export class Session {
   readonly #writer: Writer;
   #turn: RunningTurn | undefined;
   #transcript: Transcript | undefined;
+  /** The seq of the last snapshot, and the size of the journal from which on another one is due. */
+  #kept_seq: number | undefined;
+  #keep_from = KEEP_MIN;
+  #keeping = false;
   #sending = new Map<string, Promise<{ message_id: string; seq: number }>>();
   #closing_stray: Promise<void> | undefined;
-  /** Whether a message came that no model call has seen. */
-  #fresh = false;
   /** The end was asked for: nothing new is taken. */
   #closing = false;
   /** session.paused is on its way: no turn begins before it. */
-  #pausing = false;
+  #pausing: Promise<string> | undefined;
+  #resuming: Promise<string> | undefined;
+  /** What tries again to record the end of a turn; nothing begins before it is recorded. */
+  #mending: number | undefined;
 
-  constructor(state: SessionState, journal: Journal, parts: SessionParts) {
+  /** @param kept the snapshot that the session was read from. */
+  constructor(state: SessionState, journal: Journal, parts: SessionParts, kept?: Kept) {
     this.id = state.id;
     this.state = state;
     this.journal = journal;
     this.#parts = parts;
+    if (kept !== undefined) this.#noteKept(kept);
     this.#writer = new Writer(state, journal, {
       onCommit: (events, durable) => this.#onCommit(events, durable),
       onFailed: (error) => this.#onFailed(error),
@@ -127,11 +145,12 @@ export class Session {
   }
 
   #onCommit(events: readonly Published[], durable: boolean): void {
-    for (const event of events) {
-      this.#transcript?.apply(event);
-      if (event.type === "user.message") this.#fresh = true;
-    }
+    for (const event of events) this.#transcript?.apply(event);
     this.#parts.onCommit(this, events, durable);
+    // What a long turn has come to is kept while it runs.
+    if (this.#transcript !== undefined && this.journal.size > this.#keep_from + KEEP_BEHIND) {
+      void this.keep();
+    }
   }
 
   #onFailed(error: SvcError): void {
@@ -142,33 +161,84 @@ export class Session {
 
   /** The conversation, read from the journal when it is not at hand; kept while a turn needs it. */
   async transcript(): Promise<Transcript> {
+    return (await this.#readTranscript()).transcript;
+  }
+
+  async #readTranscript(): Promise<{ transcript: Transcript; seq: number }> {
     while (this.#transcript === undefined) {
-      const transcript = new Transcript();
-      let seq = 0;
-      for await (const event of this.journal.read(0)) {
+      const kept = await this.#keptTranscript();
+      const transcript = kept?.transcript ?? new Transcript();
+      let seq = kept?.seq ?? 0;
+      for await (const event of this.journal.read(seq)) {
         if (event.seq > this.state.last_seq) break;
         transcript.apply(event);
         seq = event.seq;
       }
       // Events committed meanwhile are missing from it: read again rather than merge.
       if (seq !== this.state.last_seq) continue;
-      if (this.#turn === undefined) return transcript;
+      if (this.#turn === undefined) return { transcript, seq };
       this.#transcript = transcript;
     }
-    return this.#transcript;
+    return { transcript: this.#transcript, seq: this.state.last_seq };
+  }
+
+  /** The conversation of the last snapshot, if it is of this journal and not behind its checkpoint. */
+  async #keptTranscript() {
+    const kept_seq = this.#kept_seq;
+    if (kept_seq === undefined || kept_seq < this.journal.trimmed_seq) return undefined;
+    const kept = await this.#parts.snapshots?.readTranscript(this.id);
+    return kept?.seq === kept_seq ? kept : undefined;
+  }
+
+  /** Keeps a snapshot of what the session has come to, if its journal has grown enough. */
+  async keep(): Promise<void> {
+    const { snapshots, log } = this.#parts;
+    const { journal, state } = this;
+    if (snapshots === undefined || this.#keeping || journal.size < this.#keep_from) return;
+    this.#keeping = true;
+    try {
+      const { transcript, seq } = await this.#readTranscript();
+      // Something happened since; there will be another time.
+      if (transcript !== this.#transcript && seq !== state.last_seq) return;
+      this.#noteKept(await snapshots.write(state, transcript, journal));
+    } catch (error) {
+      log.error("a session's snapshot cannot be written", {
+        session_id: this.id,
+        error: messageOf(error),
+      });
+    } finally {
+      this.#keeping = false;
+    }
+  }
+
+  #noteKept({ seq, keep_from }: Kept): void {
+    this.#kept_seq = seq;
+    this.#keep_from = keep_from;
   }
 
   /** Gives back what only a busy session needs, if nothing happened for `rest_ms`. */
-  rest(rest_ms: number): boolean {
-    if (this.#turn !== undefined || !this.#writer.quietFor(rest_ms)) return false;
+  async rest(rest_ms: number): Promise<boolean> {
+    const quiet = () => this.#turn === undefined && this.#writer.quietFor(rest_ms);
+    if (!quiet()) return false;
+    await this.keep();
+    if (!quiet()) return false;
     this.#transcript = undefined;
     this.journal.release();
     return true;
   }
 
   /** Keeps the journal within its limits; see {@linkcode Writer.retain}. */
-  retain(limits: Retention): Promise<boolean> {
-    return this.#writer.retain(limits);
+  async retain(limits: Retention): Promise<boolean> {
+    if (!(await this.#writer.retain(limits))) return false;
+    // The places that the last snapshot knows are gone.
+    this.#noteKept({ seq: -1, keep_from: 0 });
+    await this.keep();
+    return true;
+  }
+
+  /** Whether somebody follows it, or a turn runs: those are told of a stop. */
+  get watched(): boolean {
+    return this.#turn !== undefined || this.#writer.watched;
   }
 
   // ── the turn ─────────────────────────────────────────────────────────────────────────────────
@@ -196,6 +266,7 @@ export class Session {
   async #send(text: string, client_message_id?: string) {
     this.#writer.requireWritable();
     await this.#closeStrayTurn("error");
+    this.#mended();
     const message_id = this.#parts.ids.next("msg");
     const { seq } = await this.emit("user.message", { message_id, text, client_message_id });
     this.#startTurn();
@@ -204,17 +275,23 @@ export class Session {
 
   /** Whether a message waits that no model call has seen. */
   get fresh(): boolean {
-    return this.#fresh;
+    return messageWaits(this.state) &&
+      this.state.last_message_seq > (this.#turn?.taken_seq ?? 0);
   }
 
   /** Counts the messages that wait as seen: a model call is built from them. */
   takeFresh(): void {
-    this.#fresh = false;
-    if (this.#turn !== undefined) this.#turn.looked = true;
+    if (this.#turn !== undefined) this.#turn.taken_seq = this.state.last_seq;
+  }
+
+  /** Begins the turn of a message that waits, if one does: after a restart nothing else would. */
+  takeUp(): void {
+    this.#startTurn();
   }
 
   #startTurn(): void {
-    if (this.#turn !== undefined || !this.#fresh || this.#closing || this.#pausing) return;
+    if (this.#turn !== undefined || !this.fresh || this.#closing) return;
+    if (this.#pausing !== undefined || this.#mending !== undefined) return;
     if (this.state.state !== "running") return;
     const hard_stop = new AbortController();
     const soft_stop = new AbortController();
@@ -224,12 +301,13 @@ export class Session {
       soft: AbortSignal.any([soft_stop.signal, hard_stop.signal]),
       hard_stop,
       soft_stop,
-      looked: false,
       ended: Promise.resolve(),
     };
     this.#turn = turn;
     turn.ended = this.#runTurn(turn).finally(() => {
       this.#turn = undefined;
+      // Its end is not in the journal, so no commit tells of it.
+      if (this.#mending !== undefined) this.#parts.onCommit(this, [], false);
       this.#startTurn();
     });
   }
@@ -248,22 +326,68 @@ export class Session {
     if (turn.stop_reason !== undefined && (turn.signal.aborted || end.stop_reason !== "ok")) {
       end = { stop_reason: turn.stop_reason };
     }
-    // A turn that failed before it took up its messages would fail again, and again.
-    if (!turn.looked && FAILED.has(end.stop_reason)) this.#fresh = false;
+    turn.end = end;
     // Nothing that it began outlives it.
     turn.hard_stop.abort(new DOMException("the turn has ended", "AbortError"));
     try {
-      await this.#completeTurn(turn.turn_id, end);
+      await this.#completeTurn(turn.turn_id, end, this.#takenBy(turn, end.stop_reason));
     } catch (error) {
-      // Ended meanwhile, or unwritable: the next message closes the turn first.
+      // Ended meanwhile, or unwritable.
       this.#parts.log.warn("turn.completed could not be recorded", {
         session_id: this.id,
         error: messageOf(error),
       });
+      this.#mendIn(MEND_MIN_MS);
     }
   }
 
-  async #completeTurn(turn_id: string, end: TurnEnd): Promise<void> {
+  /** Has the journal say that no turn runs, and a message that waits answered, once it can be written. */
+  #mendIn(ms: number): void {
+    if (this.final || this.#mending !== undefined) return;
+    this.#mending = setTimeout(async () => {
+      try {
+        await this.#closeStrayTurn("error");
+        this.#mended();
+      } catch {
+        this.#mending = undefined;
+        this.#mendIn(Math.min(2 * ms, MEND_MAX_MS));
+      }
+    }, ms);
+    Deno.unrefTimer(this.#mending);
+  }
+
+  #mended(): void {
+    clearTimeout(this.#mending);
+    this.#mending = undefined;
+    this.#startTurn();
+  }
+
+  /** What it does. A turn that is open in the journal alone, which could not be written, does not run. */
+  get activity(): SessionState["activity"] {
+    const { activity } = this.state;
+    return activity === "working" && this.#turn === undefined ? "idle" : activity;
+  }
+
+  /**
+   * Up to which seq a turn that has ended leaves no message to another turn, where the events do not
+   * say it. They do when no message came that only a call without an answer has seen.
+   */
+  #takenBy({ taken_seq }: RunningTurn, stop_reason: StopReason): number | undefined {
+    const { state } = this;
+    const { started_seq = state.last_seq } = state.turn ?? {};
+    const by_events = Math.max(started_seq, state.taken_seq);
+    if (stop_reason === "interrupted") {
+      // A pause: it is taken up again after it, unless it was being answered.
+      const untouched = taken_seq === undefined && state.last_message_seq > state.taken_seq;
+      return untouched ? state.taken_seq : undefined;
+    }
+    // What its last call has seen is not tried again: it would fail again, or is not wanted.
+    const unanswered = taken_seq !== undefined && taken_seq > by_events &&
+      state.last_message_seq > by_events;
+    return unanswered ? taken_seq : undefined;
+  }
+
+  async #completeTurn(turn_id: string, end: TurnEnd, taken_seq?: number): Promise<void> {
     const { stop_reason } = end;
     await this.lanes.cancelOpen((lane) => lane.kind === "tool", {
       reason: "its turn ended",
@@ -274,7 +398,8 @@ export class Session {
     }
     const { text = "", usage = { tokens_in: 0, tokens_out: 0, tokens_cached: 0, usd: 0 } } =
       this.state.turn ?? {};
-    await this.emit("turn.completed", { turn_id, message: text, usage, ...end });
+    const taken = taken_seq === undefined ? {} : { taken_seq };
+    await this.emit("turn.completed", { turn_id, message: text, usage, ...end, ...taken });
   }
 
   /** Ends a turn that is open in the journal though nothing runs it: after a crash or a full disk. */
@@ -295,12 +420,19 @@ export class Session {
     });
   }
 
-  /** Cancels the turn in flight and waits, at most 5 s, until it is gone. */
+  /**
+   * Cancels the turn in flight and waits, at most 5 s, until it is gone. A message that came during
+   * the turn and that no model call has seen gets a turn of its own.
+   *
+   * @returns whether a turn was cancelled: one that reached its end first was not.
+   * @throws {SvcError} `ended`.
+   */
   async cancel(): Promise<boolean> {
-    if (this.#turn === undefined) return false;
-    this.#fresh = false;
+    this.#requireOpen();
+    const turn = this.#turn;
+    if (turn === undefined) return false;
     await this.#stopTurn("cancelled", 0);
-    return true;
+    return turn.end?.stop_reason !== "ok";
   }
 
   /**
@@ -315,7 +447,7 @@ export class Session {
     turn.soft_stop.abort();
     if (grace_ms === 0 || !(await within(turn.ended, grace_ms))) {
       turn.hard_stop.abort(new DOMException(`turn ${stop_reason}`, "AbortError"));
-      await within(turn.ended, STOP_GRACE_MS);
+      await within(turn.ended, STOP_GRACE_MS + KILL_GRACE_MS);
     }
   }
 
@@ -328,13 +460,17 @@ export class Session {
    */
   async pause(reason: "operator" | "daemon_shutdown", grace_ms = STOP_GRACE_MS): Promise<string> {
     this.#requireRunning();
-    this.#pausing = true;
+    // Asked for twice at once, it is done once.
+    return await (this.#pausing ??= this.#pause(reason, grace_ms));
+  }
+
+  async #pause(reason: "operator" | "daemon_shutdown", grace_ms: number): Promise<string> {
     try {
       await this.#stopTurn("interrupted", grace_ms);
       this.#requireRunning();
       return (await this.emit("session.paused", { reason })).at;
     } finally {
-      this.#pausing = false;
+      this.#pausing = undefined;
       // A message that came meanwhile; only if the pause failed.
       this.#startTurn();
     }
@@ -346,15 +482,24 @@ export class Session {
     if (this.state.state !== "paused") {
       throw new SvcError("conflict", `session ${this.id} is not paused`);
     }
-    const { at } = await this.emit("session.resumed", { reason });
-    this.#startTurn();
-    return at;
+    return await (this.#resuming ??= this.#resume(reason));
+  }
+
+  async #resume(reason: "operator" | "daemon_started"): Promise<string> {
+    try {
+      return (await this.emit("session.resumed", { reason })).at;
+    } finally {
+      this.#resuming = undefined;
+      this.#startTurn();
+    }
   }
 
   /** Ends the session for good; its tools get 5 s to stop. @throws {SvcError} `ended`. */
   async kill(reason: "killed" | "completed" = "killed"): Promise<void> {
     this.#requireOpen();
     this.#closing = true;
+    clearTimeout(this.#mending);
+    this.#mending = undefined;
     await this.#stopTurn("cancelled", 0);
     if (this.state.turn) {
       await this.#completeTurn(this.state.turn.turn_id, { stop_reason: "cancelled" });
@@ -368,6 +513,7 @@ export class Session {
 
   /** Lets go of subscribers and files; for the daemon's stop, after everything is recorded. */
   release(): Promise<void> {
+    clearTimeout(this.#mending);
     return this.#writer.release();
   }
 

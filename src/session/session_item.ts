@@ -17,7 +17,8 @@ export interface SessionItem {
   trust: Trust;
   budget_usd?: number;
   cost_usd: number;
-  pending_approvals: number;
+  /** How many questions wait; `session.get` has them. */
+  pending_approvals_count: number;
   lanes: Lane[];
   /** Why it is unreadable. */
   reason?: string;
@@ -40,7 +41,7 @@ export function toItem(state: SessionState): SessionItem {
     trust: state.trust,
     budget_usd: state.budget_usd,
     cost_usd: state.cost_usd,
-    pending_approvals: state.pending_approvals.length,
+    pending_approvals_count: state.pending_approvals.length,
     lanes: state.lanes.map((lane) => ({ ...lane })),
   };
 }

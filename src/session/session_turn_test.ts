@@ -151,6 +151,110 @@ Deno.test({
 });
 
 Deno.test({
+  name: "asked to pause or to resume twice at once, a session does it once",
+  ignore,
+  async fn() {
+    using dir = new TempDir();
+    const path = dir.join("journal.ndjson");
+    const session = await newSession(path, { runTurn: streams });
+    await session.send("go");
+    const [one, two] = await Promise.all([session.pause("operator"), session.pause("operator")]);
+    assertEquals(one, two);
+    await Promise.all([session.resume("operator"), session.resume("operator")]);
+    const types = (await journaled(path)).map((it) => it.type);
+    assertEquals(types.filter((it) => it === "session.paused").length, 1);
+    assertEquals(types.filter((it) => it === "session.resumed").length, 1);
+    await session.kill();
+  },
+});
+
+/** What the turns of a session were given, and how many there were. */
+class Answered {
+  readonly seen: string[][] = [];
+
+  /** A turn that takes up what waits and ends, or goes on until it is stopped. */
+  turn(endless: () => boolean) {
+    return async (session: Session, turn: Turn): Promise<TurnEnd> => {
+      const { waiting } = await session.transcript();
+      const seen_seq = session.published_seq;
+      session.takeFresh();
+      this.seen.push(waiting);
+      if (endless()) return await streams(session, turn);
+      const nothing = { usd_delta: 0, tokens_in: 0, tokens_out: 0, tokens_cached: 0 };
+      await session.emit("cost.tick", { ...nothing, seen_seq });
+      return { stop_reason: "ok" };
+    };
+  }
+}
+
+Deno.test({
+  name: "a message that came during a turn is answered after the turn was cancelled",
+  ignore,
+  async fn() {
+    using dir = new TempDir();
+    const answered = new Answered();
+    const runTurn = answered.turn(() => answered.seen.length === 1);
+    const session = await newSession(dir.join("journal.ndjson"), { runTurn });
+    await session.send("go");
+    await until(() => answered.seen.length === 1);
+    await session.send("steer");
+    assertEquals(await session.cancel(), true);
+    await until(() => session.state.last_stop === "ok");
+    assertEquals(answered.seen.length, 2);
+    assert(answered.seen[1].includes("steer"));
+    assertEquals([session.fresh, await session.cancel()], [false, false]);
+    await session.kill();
+  },
+});
+
+Deno.test({
+  name: "a message that came during a turn is answered after a crash, and only that one",
+  ignore,
+  async fn() {
+    using dir = new TempDir();
+    const path = dir.join("journal.ndjson");
+    const before = new Answered();
+    const cut = await newSession(path, { runTurn: before.turn(() => true) });
+    await cut.send("go");
+    await until(() => before.seen.length === 1);
+    await cut.send("steer");
+    const crashed = dir.join("crashed.ndjson");
+    Deno.copyFileSync(path, crashed);
+    const after = new Answered();
+    const again = await reopened(crashed, { runTurn: after.turn(() => false) });
+    await again.recover();
+    again.takeUp();
+    await until(() => again.state.last_stop === "ok");
+    assertEquals(after.seen.map((it) => it.at(-1)), ["steer"]);
+    assertEquals(again.fresh, false);
+    again.journal.release();
+    const whole = await reopened(crashed, { runTurn: after.turn(() => false) });
+    assertEquals([whole.fresh, whole.state], [false, again.state]);
+    await cut.kill();
+    whole.journal.release();
+  },
+});
+
+Deno.test({
+  name: "a message whose turn had not begun when the daemon was killed gets one after the restart",
+  ignore,
+  async fn() {
+    using dir = new TempDir();
+    const path = dir.join("journal.ndjson");
+    const session = await newSession(path);
+    await session.emit("user.message", { message_id: "msg_1", text: "hi" });
+    session.journal.release();
+    const answered = new Answered();
+    const again = await reopened(path, { runTurn: answered.turn(() => false) });
+    await again.recover();
+    again.takeUp();
+    await until(() => again.state.last_stop === "ok");
+    assertEquals(answered.seen, [["hi"]]);
+    again.journal.release();
+  },
+});
+
+Deno.test({
   name: "no turn begins while a session pauses, though a message waits; resume begins it",
   ignore,
   async fn() {

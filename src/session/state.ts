@@ -62,6 +62,7 @@ export interface Descent {
 /** The turn in flight. */
 export interface OpenTurn {
   turn_id: string;
+  started_seq: number;
   /** Text of the whole turn so far. */
   text: string;
   /** Length of `text` when the current model call began: what a retry takes back. */
@@ -91,6 +92,10 @@ export interface SessionState {
   messages_count: number;
   /** Id of the person's last message; empty before the first. */
   last_message_id: string;
+  /** seq of that message; 0 before the first. */
+  last_message_seq: number;
+  /** Messages up to this seq were answered, or their turn has ended for good. */
+  taken_seq: number;
   /** Cost by the hour, oldest first: it outlives the events that retention rewrites. */
   cost_hours: HourCost[];
   paused_by?: "operator" | "daemon_shutdown";
@@ -102,7 +107,7 @@ export interface SessionState {
   descents: Descent[];
   /** What `allow_always` was said to. */
   allowed: string[];
-  /** Recent client_message_ids and what was answered to them. */
+  /** The last {@linkcode SENT_KEPT} client_message_ids and what was answered to them. */
   sent: Map<string, { message_id: string; seq: number }>;
 }
 
@@ -110,8 +115,11 @@ type CheckpointedState = Omit<SessionState, "sent"> & {
   sent: [string, { message_id: string; seq: number }][];
 };
 
-/** How many client_message_ids are remembered: a client retries soon or never. */
-const SENT_KEPT = 256;
+/**
+ * How many client_message_ids of a session are remembered, over restarts and retention too. A client
+ * that keeps its unsent messages while it is offline may repeat one long after it was accepted.
+ */
+export const SENT_KEPT = 10_000;
 /** Criteria whose descent is kept, and how many of its newest steps. */
 const DESCENTS_KEPT = 200;
 const TIER_CHANGES_KEPT = 64;
@@ -138,6 +146,8 @@ export function emptyState(id: string): SessionState {
     tokens_cached: 0,
     messages_count: 0,
     last_message_id: "",
+    last_message_seq: 0,
+    taken_seq: 0,
     cost_hours: [],
     lanes: [],
     pending_approvals: [],
@@ -187,9 +197,20 @@ export function stillPending<T extends { approval_id: string; lane_id: string }>
   }
 }
 
+/** Whether a message waits that no model call has seen; its session owes it a turn. */
+export function messageWaits({ last_message_seq, taken_seq }: SessionState): boolean {
+  return last_message_seq > taken_seq;
+}
+
 /** What a checkpoint keeps of a state. */
 export function stateToCheckpoint({ sent, ...state }: SessionState): CheckpointState {
   return { ...state, sent: [...sent] };
+}
+
+/** The state that a checkpoint keeps. */
+export function stateFromCheckpoint(state: CheckpointState): SessionState {
+  const { sent, ...kept } = state as unknown as CheckpointedState;
+  return { ...emptyState(kept.id), ...kept, sent: new Map(sent) };
 }
 
 /** Applies one event. Events of types this version does not know only move `last_seq`. */
@@ -198,8 +219,7 @@ export function applyToState(state: SessionState, event: SessionEvent): void {
   state.last_event_at = event.at;
   switch (event.type) {
     case "session.checkpoint": {
-      const { sent, ...kept } = event.data.state as unknown as CheckpointedState;
-      Object.assign(state, kept, { sent: new Map(sent) });
+      Object.assign(state, stateFromCheckpoint(event.data.state));
       break;
     }
     case "session.created":
@@ -215,6 +235,7 @@ export function applyToState(state: SessionState, event: SessionEvent): void {
       state.messages_count++;
       const { client_message_id, message_id } = event.data;
       state.last_message_id = message_id;
+      state.last_message_seq = event.seq;
       if (client_message_id !== undefined) {
         state.sent.set(client_message_id, { message_id, seq: event.seq });
         if (state.sent.size > SENT_KEPT) state.sent.delete(state.sent.keys().next().value!);
@@ -224,6 +245,7 @@ export function applyToState(state: SessionState, event: SessionEvent): void {
     case "turn.started":
       state.turn = {
         turn_id: event.data.turn_id,
+        started_seq: event.seq,
         text: "",
         step_start: 0,
         usage: { tokens_in: 0, tokens_out: 0, tokens_cached: 0, usd: 0 },
@@ -246,6 +268,7 @@ export function applyToState(state: SessionState, event: SessionEvent): void {
       state.cost_usd += usd_delta;
       addHourCost(state.cost_hours, event.at, event.data);
       if (turn) {
+        takeMessages(state, event.data.seen_seq);
         turn.usage.usd += usd_delta;
         turn.step_start = turn.text.length;
       }
@@ -276,6 +299,7 @@ export function applyToState(state: SessionState, event: SessionEvent): void {
       break;
     }
     case "turn.completed":
+      takeMessages(state, event.data.taken_seq ?? state.turn?.started_seq ?? event.seq);
       state.turn = undefined;
       withdrawApprovals(state, event);
       state.last_stop = event.data.stop_reason;
@@ -349,6 +373,10 @@ export function applyToState(state: SessionState, event: SessionEvent): void {
 function activityOf({ turn, pending_approvals }: SessionState): SessionState["activity"] {
   if (turn && !pending_approvals.some((it) => it.lane_id === MAIN_LANE)) return "working";
   return pending_approvals.length > 0 ? "awaiting_approval" : "idle";
+}
+
+function takeMessages(state: SessionState, seq: number): void {
+  state.taken_seq = Math.max(state.taken_seq, seq);
 }
 
 function withdrawApprovals(state: SessionState, event: SessionEvent): void {

@@ -1,11 +1,13 @@
 import { assert, assertEquals } from "@std/assert";
-import type { EventData, EventType, LaneStatus, SessionEvent } from "./events.ts";
+import type { EventData, EventType, LaneStatus, SessionEvent, StopReason } from "./events.ts";
 import {
   applyToState,
   emptyState,
   findLane,
   laneEnded,
   laneMayMove,
+  messageWaits,
+  SENT_KEPT,
   stateToCheckpoint,
 } from "./state.ts";
 
@@ -82,6 +84,7 @@ Deno.test("a turn: activity, text, usage, totals, messages", () => {
   assertEquals(state.activity, "working");
   assertEquals(state.turn, {
     turn_id: "turn_1",
+    started_seq: 4,
     text: "one two",
     step_start: 7,
     usage: { tokens_in: 11, tokens_out: 22, tokens_cached: 33, usd: 0.75 },
@@ -166,14 +169,43 @@ Deno.test("pause, resume, end", () => {
   assertEquals([state.state, state.activity, state.ended_at], ["ended", "idle", at]);
 });
 
-Deno.test("client_message_ids are remembered, the oldest forgotten past 256", () => {
+Deno.test("what waits for a turn: live, and by what the journal says of turns that were cut", () => {
   const fold = new Fold().created();
-  for (let n = 1; n <= 300; n++) {
+  const say = (id: string) => fold.add("user.message", { message_id: id, text: id });
+  const start = () => fold.add("turn.started", { turn_id: "turn_1", model: "m/m" });
+  const end = (stop_reason: StopReason, taken_seq?: number) =>
+    fold.add("turn.completed", { turn_id: "turn_1", stop_reason, message: "", usage, taken_seq });
+  const waits = () => messageWaits(fold.state);
+  assertEquals(waits(), false);
+  say("msg_1");
+  assertEquals(waits(), true, "no turn has begun");
+  start();
+  end("interrupted");
+  assertEquals(waits(), false, "its turn was cut off");
+  start();
+  const { last_seq } = say("msg_2").state;
+  end("interrupted");
+  assertEquals(waits(), true, "it came during a turn that was cut off");
+  start();
+  say("msg_3");
+  end("cancelled", last_seq);
+  assertEquals(waits(), true, "no call of the cancelled turn has seen it");
+  start();
+  const seen_seq = say("msg_4").state.last_seq;
+  fold.add("cost.tick", { usd_delta: 0, tokens_in: 0, tokens_out: 0, tokens_cached: 0, seen_seq });
+  assertEquals(waits(), false, "a model call was built from it");
+  end("interrupted");
+  assertEquals(waits(), false);
+});
+
+Deno.test("client_message_ids are remembered, the oldest forgotten past 10,000", () => {
+  const fold = new Fold().created();
+  for (let n = 1; n <= SENT_KEPT + 44; n++) {
     const message_id = `msg_${n}`;
     fold.add("user.message", { message_id, text: "x", client_message_id: `c${n}` });
   }
   const { sent } = fold.state;
-  assertEquals([sent.size, sent.has("c44"), sent.has("c45")], [256, false, true]);
+  assertEquals([sent.size, sent.has("c44"), sent.has("c45")], [SENT_KEPT, false, true]);
   assertEquals(sent.get("c300"), { message_id: "msg_300", seq: 302 });
 });
 

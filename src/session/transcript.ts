@@ -31,6 +31,9 @@ interface Checkpointed {
   /** How many of the last outputs had not been elided. */
   full_outputs: number;
   recalled?: string[];
+  /** The step that is being written, or whether the last item is the one whose calls run. */
+  writing?: Step;
+  running?: boolean;
 }
 
 /**
@@ -61,9 +64,15 @@ export class Transcript {
   #shortened = false;
   #recalled = new Set<string>();
 
-  /** What a checkpoint keeps, taken between turns. */
+  /** What a checkpoint keeps. It shares its parts with the transcript: to be written at once. */
   toCheckpoint(): CheckpointTranscript {
+    const open = this.#step === undefined
+      ? {}
+      : this.#written
+      ? { running: true }
+      : { writing: this.#step };
     return {
+      ...open,
       items: this.#items,
       waiting: this.#waiting,
       shortened: this.#shortened,
@@ -72,8 +81,18 @@ export class Transcript {
     };
   }
 
+  /** The conversation that a checkpoint keeps. */
+  static from(kept: CheckpointTranscript): Transcript {
+    const transcript = new Transcript();
+    transcript.#restore(kept as unknown as Checkpointed);
+    return transcript;
+  }
+
   #restore(kept: Checkpointed): void {
-    const { items, waiting, shortened = false, full_outputs, recalled } = kept;
+    const { items, waiting, shortened = false, full_outputs, recalled, writing, running } = kept;
+    const last = items.at(-1);
+    this.#step = running && last !== undefined && "step" in last ? last.step : writing;
+    this.#written = this.#step !== undefined && this.#step !== writing;
     this.#items = items;
     this.#waiting = waiting;
     this.#shortened = shortened;

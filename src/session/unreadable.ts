@@ -1,36 +1,74 @@
 /** Sessions whose journals cannot be read: kept, listed, their files untouched. */
 import { messageOf, SvcError, withHint } from "../platform/errors.ts";
+import type { IndexEntry } from "./index_file.ts";
+import { UnreadableJournal } from "./journal.ts";
+import { changeOf } from "./session_index.ts";
 import { type SessionItem, toItem } from "./session_item.ts";
-import type { SessionState } from "./state.ts";
+import { emptyState } from "./state.ts";
 
 export interface Unreadable {
   item: SessionItem & { state: "unreadable"; reason: string };
-  journal_path: string;
+  entry: IndexEntry;
+  /** Whether it may pass by itself, unlike what the journal has: it is tried again. */
+  passing: boolean;
+  /** What the journal was when it was tried: another one is tried again. */
+  changed?: string;
 }
+
+/** What the system answers when it is short of something, or a disk is away for a while. */
+const PASSING = new Set([
+  "EMFILE",
+  "ENFILE",
+  "EIO",
+  "EACCES",
+  "ENOMEM",
+  "ESTALE",
+  "ENOSPC",
+  "EROFS",
+]);
 
 /**
  * What is kept of a session that cannot be read.
  *
- * @param state what is known of it.
  * @param error why it cannot be read.
  */
-export function unreadable(state: SessionState, journal_path: string, error: unknown): Unreadable {
+export function unreadable(id: string, entry: IndexEntry, error: unknown): Unreadable {
+  const { journal_path, workdir, started_at, last_seq } = entry;
   const reason = error instanceof Deno.errors.NotFound
     ? `its journal is not at ${journal_path}`
     : error instanceof SvcError
     ? withHint(error)
     : messageOf(error);
-  return { journal_path, item: { ...toItem(state), state: "unreadable", reason } };
+  return {
+    entry,
+    passing: !(error instanceof UnreadableJournal),
+    changed: changeOf(journal_path),
+    item: {
+      ...toItem({ ...emptyState(id), workdir, started_at, last_seq }),
+      state: "unreadable",
+      reason,
+    },
+  };
 }
 
-/** What one is told who asks for such a session: `schema_version` or `internal`. */
-export function unreadableError({ item: { id, reason }, journal_path }: Unreadable): SvcError {
-  return new SvcError(
-    reason.includes("schema version") ? "schema_version" : "internal",
-    `session ${id} is unreadable: ${reason}`,
-    {
-      hint: `its journal is kept as it is: ${journal_path}; ` +
-        "session.kill takes the session out of the list",
-    },
-  );
+/** Whether it is worth trying to read a session again. */
+export function mayBeReadable({ passing, changed, entry }: Unreadable): boolean {
+  return passing || changeOf(entry.journal_path) !== changed;
+}
+
+/**
+ * What one is told who asks for a session that cannot be read: `unavailable` where it may pass,
+ * `schema_version`, else `conflict`.
+ */
+export function unreadableError({ item: { id, reason }, entry }: Unreadable, cause?: unknown) {
+  const code = reason.includes("schema version")
+    ? "schema_version"
+    : PASSING.has((cause as { code?: string } | undefined)?.code ?? "")
+    ? "unavailable"
+    : "conflict";
+  return new SvcError(code, `session ${id} is unreadable: ${reason}`, {
+    hint: `its journal is kept as it is: ${entry.journal_path}; ` +
+      "session.kill takes the session out of the list",
+    cause,
+  });
 }

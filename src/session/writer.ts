@@ -253,6 +253,11 @@ export class Writer implements Source {
 
   // ── keeping ──────────────────────────────────────────────────────────────────────────────────
 
+  /** Whether anyone follows the session. */
+  get watched(): boolean {
+    return this.#subscriptions.size > 0;
+  }
+
   /** Whether nothing was written for `ms`. */
   quietFor(ms: number): boolean {
     return !this.#draining && performance.now() - this.#touched >= ms;
@@ -281,8 +286,10 @@ export class Writer implements Source {
 
   /** Lets go of subscribers and files; for the daemon's stop, after everything is recorded. */
   async release(): Promise<void> {
-    const delivered = [...this.#subscriptions].map((subscription) => subscription.delivered);
-    await deadline(Promise.all(delivered), DELIVER_GRACE_MS).catch(() => {});
+    if (this.watched) {
+      const delivered = [...this.#subscriptions].map((subscription) => subscription.delivered);
+      await deadline(Promise.all(delivered), DELIVER_GRACE_MS).catch(() => {});
+    }
     const error = new SvcError("shutting_down", "the daemon is stopping", {
       hint: "subscribe again with since_seq when it is back",
     });

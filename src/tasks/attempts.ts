@@ -1,4 +1,5 @@
 /** Executors at work: started, told to stop, their outcome recorded. */
+import { TERM_GRACE_MS } from "../agent/process.ts";
 import { setImmediate } from "node:timers";
 import { formatDuration } from "../platform/duration.ts";
 import { messageOf } from "../platform/errors.ts";
@@ -70,7 +71,7 @@ const BACKOFF_MIN_MS = 1_000;
 /** How soon it is tried again to record what could not be. */
 export const WRITE_AGAIN_MS = 2_000;
 /** How long an executor may take to stop before its worker is given to another task. */
-const STOP_GRACE_MS = 5_000;
+const STOP_GRACE_MS = TERM_GRACE_MS + 3_000;
 
 export class Attempts {
   readonly #parts: AttemptsParts;

@@ -7,9 +7,19 @@ import type { ClientQuery, TaskClient } from "./client_store.ts";
 export interface TaskOrigin {
   /** Whether someone else asks for it, over the network; the operator does by default. */
   hired?: boolean;
+  /** Key id of the token that it is asked for with, where one is needed. */
+  owner?: string;
   timeout_ms?: number;
   /** Who is told of its end. */
   callback?: CallbackTarget;
+}
+
+/** Among which tasks one is looked for: all by default. */
+export interface TaskSight {
+  /** Whether among those only that someone else asked for. */
+  hired?: boolean;
+  /** Whether among those of an owner; `undefined` is asked for those without one. */
+  owned_by?(owner: string | undefined): boolean;
 }
 
 export interface EnqueueOptions extends TaskOrigin {
@@ -77,10 +87,9 @@ export interface TaskEngine {
   /**
    * A task's record.
    *
-   * @param options.hired whether to look among those only that someone else asked for.
-   * @throws {SvcError} not_found.
+   * @throws {SvcError} not_found, also for one out of sight.
    */
-  get(id: string, options?: { hired?: boolean }): Awaitable<TaskRecord>;
+  get(id: string, sight?: TaskSight): Awaitable<TaskRecord>;
   /**
    * Tasks, newest first.
    *

@@ -12,6 +12,8 @@ export interface NewTask {
   request: TaskRequest;
   /** Whether someone else asked for it, over the network. */
   hired: boolean;
+  /** Key id of the token that it was asked for with. */
+  owner?: string;
   max_attempts: number;
   timeout_ms?: number;
   /** Who is told of its end. */

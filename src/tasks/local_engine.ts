@@ -15,6 +15,7 @@ import type {
   RunOptions,
   TaskEngine,
   TaskPage,
+  TaskSight,
 } from "./engine.ts";
 import type { ExecutorRegistry } from "./executors/registry.ts";
 import type { ArtifactStore } from "./artifacts.ts";
@@ -132,17 +133,16 @@ export class LocalTaskEngine implements TaskEngine {
   // ── taking tasks ─────────────────────────────────────────────────────────────────────────────
 
   async enqueue(request: TaskRequest, options: EnqueueOptions = {}): Promise<TaskRecord> {
-    const { max_attempts = MAX_ATTEMPTS, timeout_ms, hired = false, callback, client } = options;
+    const { max_attempts = MAX_ATTEMPTS, hired = false, ...origin } = options;
     await this.#check(request, hired);
-    const id = newTaskId();
-    const task = { id, request, hired, max_attempts, timeout_ms, callback, client };
+    const task = { ...origin, id: newTaskId(), request, hired, max_attempts };
     return await this.#write({ ...task, mode: "queue" }, (record) => record);
   }
 
   async run(request: TaskRequest, options: RunOptions = {}): Promise<TaskRecord> {
-    const { signal, timeout_ms = TIMEOUT_MS, hired = false, callback, onNote } = options;
+    const { signal, timeout_ms = TIMEOUT_MS, hired = false, owner, callback, onNote } = options;
     await this.#check(request, hired);
-    const task = { id: newTaskId(), request, hired, max_attempts: 1, timeout_ms };
+    const task = { id: newTaskId(), request, hired, owner, max_attempts: 1, timeout_ms };
     const cancel = (attempt: Attempt) =>
       void this.#attempts.end(attempt, {
         kind: "failed",
@@ -193,10 +193,10 @@ export class LocalTaskEngine implements TaskEngine {
 
   // ── looking ──────────────────────────────────────────────────────────────────────────────────
 
-  get(id: string, { hired = false } = {}): TaskRecord {
-    const record = this.#open().get(id, hired);
+  get(id: string, sight: TaskSight = {}): TaskRecord {
+    const record = this.#open().get(id, sight);
     if (record !== undefined) return record;
-    throw noSuchTask(id, hired);
+    throw noSuchTask(id, sight.hired ?? false);
   }
 
   list(

@@ -14,6 +14,7 @@ import {
   type Settlement,
   type StartedTask,
 } from "./lifecycle.ts";
+import type { TaskSight } from "./engine.ts";
 import type { TaskLogEntry, TaskRecord, TaskStatus } from "./task.ts";
 
 const PRUNED_AT_ONCE = 1_000;
@@ -48,15 +49,17 @@ export class TaskStore {
   insert(tasks: readonly NewTask[], now: number): TaskRecord[] {
     const at = iso(now);
     return this.#db.transaction(() =>
-      tasks.map(({ id, mode, request, hired, max_attempts, timeout_ms, callback, client }) => {
+      tasks.map((task) => {
+        const { id, mode, request, hired, owner, max_attempts, timeout_ms, callback, client } =
+          task;
         const earlier = client && this.clients.taskOf(client);
         if (earlier !== undefined) return this.get(earlier)!;
         const running = mode === "sync";
         this.#db.run(
           `INSERT INTO tasks (id, mode, status, task_type, request, created_at, started_at,
-             attempts, max_attempts, timeout_ms, hired)
+             attempts, max_attempts, timeout_ms, hired, owner)
            VALUES (:id, :mode, :status, :task_type, :request, :at, :started_at,
-             :attempts, :max_attempts, :timeout_ms, :hired)`,
+             :attempts, :max_attempts, :timeout_ms, :hired, :owner)`,
           {
             id,
             mode,
@@ -69,6 +72,7 @@ export class TaskStore {
             max_attempts,
             timeout_ms: timeout_ms ?? null,
             hired: Number(hired),
+            owner: owner ?? null,
           },
         );
         if (callback !== undefined) this.callbacks.add(id, callback);
@@ -234,13 +238,15 @@ export class TaskStore {
     return row?.value as string | undefined;
   }
 
-  /** @param hired whether to look among the hired ones only. */
-  get(id: string, hired = false): TaskRecord | undefined {
+  get(id: string, { hired = false, owned_by }: TaskSight = {}): TaskRecord | undefined {
     const row = this.#db.get(
-      `SELECT ${COLUMNS} FROM tasks WHERE id = :id AND hired >= :hired`,
+      `SELECT ${COLUMNS}, owner FROM tasks WHERE id = :id AND hired >= :hired`,
       { id, hired: Number(hired) },
     );
-    return row && toRecord(row);
+    if (row === undefined) return undefined;
+    const { owner, ...rest } = row;
+    if (owned_by?.(owner === null ? undefined : owner as string) === false) return undefined;
+    return toRecord(rest);
   }
 
   /** Up to `limit` tasks, newest first, with what the next page begins at. */

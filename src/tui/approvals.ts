@@ -1,12 +1,14 @@
 /** The questions that wait for an answer: what events make of them. */
 import type { EventData, SessionEvent } from "../session/events.ts";
+import { exactLine } from "../platform/visible.ts";
+import { alwaysText, questionText } from "../session/question.ts";
 import { stillPending } from "../session/state.ts";
 import { newEntry } from "./entries.ts";
 import type { Model } from "./model.ts";
-import { clean, cleanLine, limited } from "./text.ts";
+import { untabbed } from "./text.ts";
 
-/** Characters shown of what an approval is about. */
-const APPROVAL_MAX = 64 * 1024;
+/** Characters of a question that the terminal UI can show. */
+const QUESTION_MAX = 256 * 1024;
 
 /** Applies one event to the questions that wait. */
 export function applyToApprovals(model: Model, event: SessionEvent): void {
@@ -24,13 +26,19 @@ export function addApproval(
 ): void {
   const { approval_id, lane_id, tool, args, reason, rule } = request;
   if (model.approvals.some((it) => it.approval_id === approval_id)) return;
-  const about = clean(`${reason}\n${argumentLines(args)}`);
+  const question = { tool, args, reason, rule };
+  const text = untabbed(questionText(question)).normalize();
+  const left_out = Math.max(text.length - QUESTION_MAX, 0);
+  const shown = text.slice(0, QUESTION_MAX).toWellFormed();
   model.approvals.push({
     approval_id,
     lane_id,
-    tool: cleanLine(tool),
-    about: newEntry(model, "approval", limited(about, APPROVAL_MAX)),
-    rule: cleanLine(rule),
+    tool: exactLine(tool),
+    question,
+    about: newEntry(model, "approval", shown),
+    left_out,
+    always: alwaysText(question),
+    read: false,
     armed: false,
     answered: false,
   });
@@ -45,16 +53,4 @@ function setApprovals(model: Model, approvals: Model["approvals"]): void {
   }
   model.approvals = approvals;
   if (model.focus === "approval" && approvals.length === 0) model.focus = "input";
-}
-
-/**
- * All arguments of a call, a line each; text of several lines stands as it is below its name, further
- * in than a name can stand.
- */
-function argumentLines(args: unknown): string {
-  return Object.entries(args ?? {}).map(([name, value]) => {
-    const text = typeof value === "string" ? value : JSON.stringify(value);
-    const shown = text.includes("\n") ? `\n${text}`.replaceAll("\n", "\n    ") : ` ${text}`;
-    return `${JSON.stringify(name).slice(1, -1)}:${shown}`;
-  }).join("\n");
 }

@@ -1,6 +1,7 @@
 /** Keeps a {@linkcode Tui} in step with its session, over whatever reaches the daemon's verbs. */
 import { messageOf, SvcError } from "../platform/errors.ts";
 import type { SessionEvent } from "../session/events.ts";
+import { shownDigest } from "../session/question.ts";
 import type { Effect } from "./press.ts";
 import type { Conversation, SessionDetail, Tui } from "./tui.ts";
 
@@ -141,8 +142,9 @@ export class TuiClient {
         return this.#events.onChange();
       }
       case "approve": {
-        const { approval_id, decision } = effect;
-        return await this.#call("session.approve", { approval_id, decision });
+        const { approval_id, decision, question } = effect;
+        const shown = await shownDigest(question);
+        return await this.#call("session.approve", { approval_id, decision, shown });
       }
       case "cancel":
       case "pause":

@@ -1,6 +1,12 @@
 /** How events change the model: the same fold for a terminal and for an instance without one. */
 import type { Message } from "../agent/models/model.ts";
-import { type EventData, MAIN_LANE, MODEL_RETRY, type SessionEvent } from "../session/events.ts";
+import {
+  type EventData,
+  MAIN_LANE,
+  MODEL_RETRY,
+  MODEL_SKIPPED,
+  type SessionEvent,
+} from "../session/events.ts";
 import { applyToApprovals } from "./approvals.ts";
 import { callLine } from "./call_line.ts";
 import { addEntry, growEntry, removeEntry } from "./entries.ts";
@@ -79,6 +85,8 @@ function applyToTranscript(model: Model, event: SessionEvent): void {
         removeEntry(model, model.writing);
         model.writing = undefined;
         addEntry(model, "note", clean(event.data.text));
+      } else if (event.data.reason_code === MODEL_SKIPPED) {
+        addEntry(model, "note", clean(event.data.text));
       }
       break;
     case "turn.completed": {
@@ -106,7 +114,7 @@ export function addText(model: Model, text: string): void {
   const open = model.writing === undefined
     ? undefined
     : model.entries.findLast(({ id }) => id === model.writing);
-  if (open !== undefined) return growEntry(open, clean(text));
+  if (open !== undefined) return growEntry(open, clean(text, open.lines.at(-1)));
   const begun = clean(text).replace(/^\n+/, "");
   if (begun !== "") model.writing = addEntry(model, "assistant", begun).id;
 }

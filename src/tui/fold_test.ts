@@ -80,7 +80,7 @@ Deno.test("a question shows every argument, text of several lines as it is", () 
     "path: a.txt",
     "content:",
     "    one",
-    "    path: b.txt",
+    "    \\u{1b}[2Jpath: b.txt",
     "    ",
     "mode: 3",
     "x\\ny: [1]",

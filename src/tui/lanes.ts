@@ -26,7 +26,7 @@ export function applyToLanes(model: Model, event: SessionEvent): void {
       const { lane_id, delta_seq, content_block } = event.data;
       const lane = lane_id === MAIN_LANE ? undefined : find(lane_id);
       if (lane && delta_seq >= lane.from_delta) {
-        growEntry(lane.output, clean(content_block.text), LANE_MAX);
+        growEntry(lane.output, clean(content_block.text, lane.output.lines.at(-1)), LANE_MAX);
       }
       break;
     }

@@ -3,6 +3,7 @@
  * and by keys (`press.ts`), drawn by `render.ts`.
  */
 import { type LaneKind, type LaneStatus, MAIN_LANE } from "../session/events.ts";
+import type { Question } from "../session/question.ts";
 
 /** One thing in the transcript. Its text is clean (`text.ts`). */
 export interface Entry {
@@ -38,10 +39,15 @@ export interface ApprovalView {
   /** Who asks. */
   lane_id: string;
   tool: string;
-  /** What is to be allowed, in full. */
+  question: Question;
+  /** What is to be allowed, as it is shown. */
   about: Entry;
+  /** Characters of it that do not fit into the terminal UI: it cannot be allowed here. */
+  left_out: number;
   /** What `always` would let through. */
-  rule: string;
+  always: string;
+  /** All of it has been on the screen. */
+  read: boolean;
   /** A person has had time to see it: keys answer it. */
   armed: boolean;
   /** It was answered here; the daemon has not confirmed that. */

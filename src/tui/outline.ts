@@ -67,8 +67,9 @@ function entryRegion(entry: Entry): Region {
 }
 
 function approvalRegion(model: Model): Region {
-  const [{ tool, about, armed }] = model.approvals;
-  const keys = [["y", "allow"], ["a", "always allow"], ["n", "deny"], ["v", "show in full"]];
+  const [{ tool, about, armed, read, left_out }] = model.approvals;
+  const allow = read && left_out === 0 ? [["y", "allow"], ["a", "always allow"]] : [];
+  const keys = [...allow, ["n", "deny"], ["v", "show in full"]];
   return focusable(model, "approval", {
     role: "alertdialog",
     name: `allow ${tool}?`,

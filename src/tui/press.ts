@@ -1,15 +1,16 @@
 /** What a key does: it changes the model, and what the daemon is to do is given back. */
 import type { Decision } from "../session/events.ts";
+import type { Question } from "../session/question.ts";
 import { addMessage } from "./fold.ts";
 import { clear, erase, insert, move, moveLine, recall } from "./input.ts";
 import type { Key } from "./keys.ts";
-import { type Focus, type Model, shownLane } from "./model.ts";
+import { type ApprovalView, type Focus, type Model, shownLane } from "./model.ts";
 import { scrollBy, scrollToStart, type View } from "./scroll.ts";
 
 /** Something to be done outside the model. */
 export type Effect =
   | { type: "send"; text: string; client_message_id: string }
-  | { type: "approve"; approval_id: string; decision: Decision }
+  | { type: "approve"; approval_id: string; decision: Decision; question: Question }
   | { type: "cancel" | "pause" | "resume" | "kill" }
   | { type: "kill_lane"; lane_id: string }
   | { type: "pin_lane"; lane_id: string; pinned: boolean }
@@ -151,8 +152,25 @@ function answer(model: Model, char: string | undefined): Effect[] | undefined {
   // A key that was on its way when the question came is no answer to it.
   if (decision === undefined || !approval.armed) return undefined;
   if (approval.answered) return [];
+  if (decision !== "deny" && !mayAllow(model, approval)) return [];
   approval.answered = true;
-  return [{ type: "approve", approval_id: approval.approval_id, decision }];
+  const { approval_id, question } = approval;
+  return [{ type: "approve", approval_id, decision, question }];
+}
+
+/** What was not shown cannot be allowed: it is opened instead. */
+function mayAllow(model: Model, { about, left_out, read }: ApprovalView): boolean {
+  if (left_out > 0) {
+    model.notice = "too long to be shown here: decide in the web app, or deny it";
+    return false;
+  }
+  if (read) return true;
+  if (!model.approval_shown) {
+    model.approval_shown = true;
+    model.scroll = { entry: about.id, row: 0 };
+  }
+  model.notice = "read it to its end before you allow it";
+  return false;
 }
 
 // ── lanes ──────────────────────────────────────────────────────────────────────────────────────

@@ -1,4 +1,4 @@
-import { assertEquals } from "@std/assert";
+import { assert, assertEquals } from "@std/assert";
 import type { SessionEvent } from "../session/events.ts";
 import { parseKey } from "./keys.ts";
 import type { Effect } from "./press.ts";
@@ -19,6 +19,13 @@ const DETAIL: SessionDetail = {
 const LANE = { parent_lane_id: "main", started_at: "" };
 
 /** An interface to press keys on, and to tell what happens. */
+const RM_X = {
+  tool: "run_command",
+  args: { command: "rm x" },
+  reason: "run rm x",
+  rule: "run_command rm x",
+};
+
 class Bench {
   readonly tui = new Tui(ID, { cols: 80, rows: 24 }, () => "id-1");
   #seq = 3;
@@ -34,16 +41,7 @@ class Bench {
   }
 
   ask(approval_id = "appr_1"): void {
-    const args = { command: "rm x" };
-    const rule = "run_command rm x";
-    this.event("approval.requested", {
-      approval_id,
-      call_id: "c",
-      tool: "run_command",
-      args,
-      reason: "run rm x",
-      rule,
-    });
+    this.event("approval.requested", { approval_id, call_id: "c", ...RM_X });
   }
 
   keys(...names: string[]): Effect[] {
@@ -100,14 +98,54 @@ Deno.test("y, a and n answer a question, but not before a person can have seen i
   bench.keys("backspace", "tab");
   assertEquals(bench.model.focus, "approval");
   bench.tui.arm();
+  bench.tui.screen();
   const decisions = { y: "allow", a: "allow_always", N: "deny" } as const;
   for (const [key, decision] of Object.entries(decisions)) {
-    assertEquals(bench.keys(key), [{ type: "approve", approval_id: "appr_1", decision }]);
+    const effect = { type: "approve", approval_id: "appr_1", decision, question: RM_X } as const;
+    assertEquals(bench.keys(key), [effect]);
     assertEquals(bench.keys("y"), []);
     bench.tui.reopen("appr_1");
   }
   bench.event("approval.resolved", { approval_id: "appr_1", decision: "allow", by: "tui" });
   assertEquals(bench.model.focus, "input");
+});
+
+Deno.test("a question that does not fit is read to its end before it can be allowed", () => {
+  const bench = new Bench();
+  const command = `echo ${"\n".repeat(60)}; rm -rf ~`;
+  bench.event("approval.requested", {
+    approval_id: "appr_1",
+    call_id: "c",
+    ...RM_X,
+    args: { command },
+  });
+  bench.tui.arm();
+  const sees = () => bench.tui.snapshot().view;
+  assertEquals(sees().includes("rm -rf"), false);
+  assertEquals(sees().includes("y allow"), false);
+  assertEquals(bench.keys("y", "a"), []);
+  assertEquals(bench.model.approval_shown, true);
+  for (let page = 0; !sees().includes("rm -rf"); page++) {
+    assertEquals(bench.keys("y"), []);
+    assert(page < 10);
+    bench.keys("pagedown");
+  }
+  assertEquals(bench.keys("y").map(({ type }) => type), ["approve"]);
+});
+
+Deno.test("a question too long for the terminal can only be denied there", () => {
+  const bench = new Bench();
+  bench.event("approval.requested", {
+    approval_id: "appr_1",
+    call_id: "c",
+    ...RM_X,
+    args: { command: "x".repeat(300_000) },
+  });
+  bench.tui.arm();
+  bench.keys("v", "end");
+  assert(bench.tui.snapshot().view.includes("characters do not fit here"));
+  assertEquals(bench.keys("y", "a"), []);
+  assertEquals(bench.keys("n").map(({ type }) => type), ["approve"]);
 });
 
 Deno.test("a question that comes while a message is typed does not take its keys", () => {
@@ -142,7 +180,7 @@ Deno.test("lanes are shown by number, killed and pinned; Esc goes back before it
   });
   assertEquals(bench.keys("2"), []);
   assertEquals(bench.model.lane_shown, "lane_1");
-  assertEquals(bench.model.lanes[1].output.lines, ["out", "red"]);
+  assertEquals(bench.model.lanes[1].output.lines, ["out", "\\u{1b}[31mred"]);
   assertEquals(bench.keys("escape"), []);
   assertEquals(bench.model.lane_shown, undefined);
   assertEquals(bench.keys("tab", "down", "k", "p"), [

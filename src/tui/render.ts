@@ -15,6 +15,15 @@ export interface Screen {
   cursor?: { row: number; col: number };
 }
 
+/** Whether the whole question is on the screen, or its end where it was opened to be read. */
+export function showsQuestion(model: Model, size: Size, layouts: Layouts): boolean {
+  const [approval] = model.approvals;
+  if (approval === undefined || model.help) return false;
+  const { approval: height, view } = arrange(model, size, layouts);
+  if (model.approval_shown) return view.height > 0 && windowOf(model, view).at_end;
+  return layouts.rows(approval.about, view).length <= height - APPROVAL_FRAME;
+}
+
 /** Draws the whole screen. */
 export function render(model: Model, size: Size, layouts: Layouts): Screen {
   const parts = arrange(model, size, layouts);
@@ -50,7 +59,7 @@ function titleLines(model: Model, parts: Arrangement): Line[] {
   const text = model.help
     ? "help · any key closes it"
     : model.approval_shown
-    ? "what is to be allowed · v closes it"
+    ? "what is asked, in full · v closes it"
     : `Esc goes back · lane ${lane?.status} · ${lane?.label}`;
   return [heading(text, parts.size.cols)];
 }
@@ -85,17 +94,25 @@ function approvalLines(model: Model, { approval: height, view }: Arrangement): L
 }
 
 function answersLine(model: Model): Line {
-  const [{ armed, answered, rule }] = model.approvals;
+  const [{ armed, answered, read, left_out, always }] = model.approvals;
   if (answered) return line("  answered", "dim");
   if (model.focus !== "approval") return line("  Tab to answer", "dim");
   const style: Style = armed ? "bold" : "dim";
+  const deny: Line = [{ text: armed ? "  n" : "  …", style }, { text: " deny  ", style: "plain" }];
+  if (left_out > 0) {
+    return [...deny, { text: `${left_out} characters do not fit here: open the web app`, style }];
+  }
+  if (!read) {
+    const how = model.approval_shown ? "PgDn to its end" : "v";
+    return [...deny, { text: how, style }, { text: " shows all of it first", style: "plain" }];
+  }
   return [
     { text: armed ? "  y" : "  …", style },
     { text: " allow  ", style: "plain" },
     { text: "n", style },
     { text: " deny  ", style: "plain" },
     { text: "a", style },
-    { text: ` always allow ${rule}`, style: "plain" },
+    { text: ` always allow ${always}`, style: "plain" },
   ];
 }
 

@@ -20,6 +20,8 @@ export async function answerRequest(client: TuiClient, request: TuiRequest): Pro
   switch (request.method) {
     case "press_key": {
       const { key, text } = request;
+      // Who asks without a terminal has what is on the screen from the snapshot.
+      tui.screen();
       const pressed = key === undefined ? { type: "paste", text: text! } as const : parseKey(key);
       await client.perform(tui.press(pressed));
       return position(client);

@@ -1,7 +1,7 @@
 /** Text as a terminal shows it: made harmless, measured, wrapped and cut in columns. */
-import { stripVTControlCharacters } from "node:util";
 import stringWidth from "string-width";
 import wrapAnsi from "wrap-ansi";
+import { visible, visibleLine } from "../platform/visible.ts";
 
 /** How a piece of text looks; without colour all look alike. */
 export type Style = "plain" | "dim" | "bold" | "cyan" | "green" | "red" | "yellow";
@@ -17,48 +17,29 @@ export type Line = readonly Span[];
 
 const TAB = "    ";
 /**
- * What shows nothing but changes what is read: direction marks, zero-width characters, the soft
- * hyphen and the tag block. U+200D stays, emoji are joined by it.
- */
-const INVISIBLE =
-  /[\u00ad\u061c\u180e\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff\ufff9-\ufffb\u{e0000}-\u{e007f}]/gu;
-// deno-lint-ignore no-control-regex -- they are what is looked for
-const CONTROL = /[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u2028\u2029]/g;
-/** First of the characters that picture U+0000 to U+001F. */
-const CONTROL_PICTURES = 0x2400;
-const DELETE_PICTURE = "\u2421";
-
-/**
- * Makes text from a model, a tool or a person harmless: escape sequences and invisible characters
- * go, other control characters are pictured, tabs become spaces. Line ends stay.
+ * Text of a conversation with nothing hidden in it, in Unicode's composed form, in which it is
+ * measured. Tabs become spaces, line ends stay.
  *
- * @returns text in Unicode's composed form.
+ * @param before what it follows.
  */
-export function clean(text: string): string {
-  return stripVTControlCharacters(text)
-    .replaceAll("\r\n", "\n")
-    .replace(CONTROL, picture)
-    .replace(INVISIBLE, "")
-    .toWellFormed()
-    .normalize();
+export function clean(text: string, before?: string): string {
+  return untabbed(visible(text, { before })).normalize();
 }
 
 /** As {@linkcode clean}, for what must stay on one line. */
 export function cleanLine(text: string): string {
-  return clean(text).replaceAll("\n", " ");
+  return visibleLine(text).normalize();
+}
+
+/** Text with spaces for its tabs. */
+export function untabbed(text: string): string {
+  return text.replaceAll("\t", TAB);
 }
 
 /** The beginning of text, with a note on how much is left out where it is longer. */
 export function limited(text: string, max: number): string {
   if (text.length <= max) return text;
   return `${text.slice(0, max).toWellFormed()}\n[… ${text.length - max} more characters]`;
-}
-
-function picture(char: string): string {
-  const code = char.charCodeAt(0);
-  if (char === "\t") return TAB;
-  if (code < 0x20) return String.fromCharCode(CONTROL_PICTURES + code);
-  return code === 0x7f ? DELETE_PICTURE : "\ufffd";
 }
 
 /** Columns that text takes. */

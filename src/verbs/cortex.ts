@@ -37,6 +37,8 @@ const entry = () =>
     content_sha: z.string(),
     created_at: timestamp(),
     updated_at: timestamp(),
+    written_by: z.string().describe("Session whose model wrote it; empty where a person did"),
+    approved: z.boolean().describe("A person wrote, allowed or changed it"),
   });
 
 const auditRecord = () =>

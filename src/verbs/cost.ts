@@ -46,13 +46,10 @@ export const costVerbs = [
         as_of: z.iso.datetime(),
       }),
     async handle({ services }, { session_id }) {
-      const total = { usd: 0, tokens_in: 0, tokens_out: 0, as_of: new Date().toISOString() };
-      for (const { state } of await services.hub.some(session_id)) {
-        total.usd += state.cost_usd;
-        total.tokens_in += state.tokens_in;
-        total.tokens_out += state.tokens_out;
-      }
-      return total;
+      const as_of = new Date().toISOString();
+      if (session_id === undefined) return { ...await services.hub.spent(), as_of };
+      const { cost_usd: usd, tokens_in, tokens_out } = (await services.hub.get(session_id)).state;
+      return { usd, tokens_in, tokens_out, as_of };
     },
   }),
   defineVerb({

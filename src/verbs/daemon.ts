@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { SETTING_KEYS } from "../daemon/settings.ts";
-import { listDirectories } from "../platform/directories.ts";
+import { SvcError } from "../platform/errors.ts";
 import { defineVerb } from "./define.ts";
 
 /** Directories that one answer of daemon.list_dirs has at most. */
@@ -19,6 +19,14 @@ const discovery = () =>
     protocol_version: z.int(),
   });
 
+const usage = () =>
+  z.object({
+    tokens_in: z.int(),
+    tokens_out: z.int(),
+    tokens_cached: z.int(),
+    tokens_cache_write: z.int(),
+  });
+
 export const daemonVerbs = [
   defineVerb({
     name: "daemon.health",
@@ -33,11 +41,11 @@ export const daemonVerbs = [
         sessions: z.int(),
         uptime_s: z.int(),
       }),
-    handle({ services }) {
+    async handle({ services }) {
       return {
         status: "ok",
         version: services.version,
-        sessions: services.hub.size,
+        sessions: await services.hub.size(),
         uptime_s: Math.floor(services.uptime_ms() / 1000),
       };
     },
@@ -78,7 +86,7 @@ export const daemonVerbs = [
           z.object({ provider: z.string(), kind: z.string(), configured: z.boolean() }),
         ),
       }),
-    handle({ services }) {
+    async handle({ services }) {
       const { rss, heapUsed } = Deno.memoryUsage();
       const { version, pid, port, sock, protocol_version } = services.discovery();
       return {
@@ -93,7 +101,7 @@ export const daemonVerbs = [
         uptime_s: Math.floor(services.uptime_ms() / 1000),
         rss_bytes: rss,
         heap_bytes: heapUsed,
-        sessions: services.hub.size,
+        sessions: await services.hub.size(),
         agent_port: services.agent_port(),
         sidecar: services.sidecar,
         default_model: services.models.defaultId(),
@@ -174,6 +182,41 @@ export const daemonVerbs = [
     },
   }),
   defineVerb({
+    name: "daemon.check_cache",
+    summary: "Warms the prefix that all model calls share, and measures how much of it is cached.",
+    access: "write",
+    input: () =>
+      z.object({
+        model: z.string().min(1).optional().describe("<provider>/<model>; the default by default"),
+        workers: z.int().min(1).max(20).default(5).describe("Calls at once after the first"),
+      }),
+    output: () =>
+      z.object({
+        model: z.string(),
+        warm: usage(),
+        workers: z.array(usage()),
+        hit_rate: z.number().describe("Share of the workers' input that came from the cache"),
+        passed: z.boolean().describe("Whether that is 0.8 or more"),
+      }),
+    async handle({ services: { models, prefix_tools }, signal }, { model: id, workers: count }) {
+      const model_id = id ?? models.defaultId();
+      models.checkForRequests(model_id);
+      if (!models.answersRequests(model_id)) {
+        throw new SvcError(
+          "validation",
+          `${model_id} has no cache: nothing is sent to a provider`,
+          {
+            hint: "give another model",
+          },
+        );
+      }
+      const { HIT_RATE_MIN, measureCache } = await import("../agent/prefix.ts");
+      const model = await models.resolve(model_id);
+      const measured = await measureCache(model, await prefix_tools(), count, signal);
+      return { model: model.id, ...measured, passed: measured.hit_rate >= HIT_RATE_MIN };
+    },
+  }),
+  defineVerb({
     name: "daemon.list_dirs",
     summary: "Lists the directories in a directory, to pick a workdir from.",
     access: "read",
@@ -192,8 +235,10 @@ export const daemonVerbs = [
         ),
         truncated: z.boolean(),
       }),
-    handle: ({ services }, { path = services.start_dir(), hidden }) =>
-      listDirectories(path, { hidden, limit: DIRECTORIES_MAX }),
+    async handle({ services }, { path = services.start_dir(), hidden }) {
+      const { listDirectories } = await import("../platform/directories.ts");
+      return await listDirectories(path, { hidden, limit: DIRECTORIES_MAX });
+    },
   }),
   defineVerb({
     name: "daemon.verbs",

@@ -39,11 +39,49 @@ export const mcpVerbs = [
           tools: z.int().optional(),
         })),
         problems: problems(),
+        project: z.object({
+          file: z.string(),
+          sha256: z.string().describe("Of the file's text"),
+          approved: z.boolean().describe("Whether a person approved this text for this directory"),
+          runs: z.record(z.string(), z.record(z.string(), z.unknown()))
+            .describe("What the file names, by server"),
+        }).optional().describe("The project's own file, when it names servers"),
       }),
     async handle({ services }, { session_id }) {
       const servers = await services.tool_servers();
-      const { items, problems } = await servers.list(await scopeOf(services, session_id));
-      return { servers: items, problems };
+      const { items, ...rest } = await servers.list(await scopeOf(services, session_id));
+      return { servers: items, ...rest };
+    },
+  }),
+  defineVerb({
+    name: "mcp.approve_project",
+    summary: "Lets the tool servers of a session's svc.policy.yaml start, as the file is now.",
+    access: "write",
+    destructive: true,
+    input: () =>
+      z.object({
+        session_id: session_id(),
+        sha256: z.string().describe("Of the file that you have seen: see mcp.list_servers"),
+      }),
+    output: () => z.object({ file: z.string(), sha256: z.string() }),
+    async handle({ services }, { session_id, sha256 }) {
+      const servers = await services.tool_servers();
+      const { workdir } = (await services.hub.get(session_id)).state;
+      const project = await servers.project(workdir);
+      if (project === undefined) {
+        throw new SvcError("not_found", `no tool servers are named in ${workdir}`, {
+          hint:
+            "they stand in svc.policy.yaml, and [policy] allow_project in daemon.toml allows it",
+        });
+      }
+      const { file } = project;
+      if (project.sha256 !== sha256) {
+        throw new SvcError("conflict", `${file} is not what you have seen`, {
+          hint: "look at it again with mcp.list_servers",
+        });
+      }
+      await servers.approveProject(workdir, sha256);
+      return { file, sha256 };
     },
   }),
   defineVerb({

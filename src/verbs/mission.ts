@@ -96,7 +96,10 @@ export const missionVerbs = [
           .describe("The statement of work: an object, or its JSON or YAML text"),
         model: z.string().optional().describe("<provider>/<model>; the session's by default"),
         approval: z.enum(["auto", "ask"]).optional()
-          .describe("Whether rewritten checks and soft passes need an approval"),
+          .describe(
+            "Whether its sessions' writes and commands, rewritten checks and soft passes need " +
+              "an approval; as the session that begins it by default",
+          ),
         continue_on_failure: z.boolean().optional().describe("Go on with what a failure leaves"),
         parallel: z.int().min(1).max(16).optional().describe("Tasks at once; 3 by default"),
         budget_usd: z.number().positive().optional(),

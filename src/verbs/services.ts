@@ -1,4 +1,5 @@
 import type { DatabaseSync } from "node:sqlite";
+import type { ToolSpec } from "../agent/models/model.ts";
 import type { Bus } from "../bus/bus.ts";
 import type { Cortex } from "../cortex/cortex.ts";
 import type { Config } from "../daemon/config.ts";
@@ -42,6 +43,8 @@ export interface Services {
   missions(): Promise<MissionEngine>;
   /** Memory and lobes, loaded at their first use. */
   cortex(): Promise<Cortex>;
+  /** The tools that every model call begins with. */
+  prefix_tools(): Promise<readonly ToolSpec[]>;
   /** The terminal UI's instances, loaded at their first use. */
   tui(): Promise<TuiHost>;
   /** The tool servers of policy.yaml, loaded at their first use. */

@@ -44,6 +44,7 @@ const item = () =>
     budget_usd: z.number().optional(),
     cost_usd: z.number(),
     lanes: z.array(lane()),
+    pending_approvals_count: z.int(),
     reason: z.string().optional(),
   });
 
@@ -57,8 +58,6 @@ const pending = () =>
     rule: z.string(),
     requested_at: z.string(),
   });
-
-const listItem = () => item().extend({ pending_approvals: z.int() });
 
 /** Answers to session.list, by the array they were made from. */
 const prepared = new WeakMap<readonly SessionItem[], Prepared<{ sessions: SessionItem[] }>>();
@@ -80,7 +79,8 @@ export const sessionVerbs = [
         workdir: z.string().optional().describe("Absolute path of a directory"),
         prompt: z.string().min(1).optional().describe("First message"),
         model: z.string().optional().describe("<provider>/<model>"),
-        provider: z.string().optional().describe("Provider, when model has none in front"),
+        provider: z.string().optional()
+          .describe("Provider of the model; without a model, its default one"),
         skill_pack: z.string().optional(),
         budget_usd: z.number().positive().optional(),
         approval: approval().optional(),
@@ -102,11 +102,12 @@ export const sessionVerbs = [
       if (params.skill_pack !== undefined) {
         throw new SvcError("not_implemented", "session.start: skill packs are not there yet");
       }
+      const { provider } = params;
       const model = params.model === undefined
-        ? models.defaultId()
-        : params.provider === undefined
+        ? (provider === undefined ? models.defaultId() : models.defaultIdOf(provider))
+        : provider === undefined
         ? params.model
-        : `${params.provider}/${params.model}`;
+        : `${provider}/${params.model}`;
       models.check(model);
       const session = await hub.create({
         workdir,
@@ -127,7 +128,7 @@ export const sessionVerbs = [
     access: "read",
     rest: { method: "GET", path: "/v1/sessions", status: 200 },
     input: () => z.object({ include_ended: z.boolean().optional() }),
-    output: () => z.object({ sessions: z.array(listItem()) }),
+    output: () => z.object({ sessions: z.array(item()) }),
     async handle({ services }, { include_ended = false }) {
       const sessions = await services.hub.list(include_ended) as SessionItem[];
       let answer = prepared.get(sessions);
@@ -248,13 +249,18 @@ export const sessionVerbs = [
         session_id: session_id(),
         approval_id: z.string(),
         decision: z.enum(["allow", "allow_always", "deny"]),
+        shown: z.string().regex(/^[0-9a-f]{64}$/).optional().describe(
+          "SHA-256 of the JSON [tool, args, reason, rule] that the person was shown; " +
+            "an approval of anything else is refused",
+        ),
       }),
     output: () => z.object({ approval_id: z.string(), decision: z.string() }),
-    async handle({ services, caller }, { session_id, approval_id, decision }) {
+    async handle({ services, caller }, { session_id, approval_id, decision, shown }) {
       await (await services.hub.get(session_id)).approvals.decide(
         approval_id,
         decision,
         caller.via,
+        shown,
       );
       return { approval_id, decision };
     },

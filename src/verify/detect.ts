@@ -1,8 +1,9 @@
 /** Finds out how a project is built, tested and linted, by the files in its directory. */
+import { createHash } from "node:crypto";
 import { parse as parseJsonc } from "@std/jsonc";
-import { join } from "@std/path";
+import { BeneathError } from "../platform/beneath.ts";
 import { SvcError } from "../platform/errors.ts";
-import { isWithin } from "../platform/paths.ts";
+import { readUntrusted, type UntrustedFiles } from "../platform/untrusted_files.ts";
 
 export type Kind = "build" | "test" | "lint";
 
@@ -12,6 +13,8 @@ export interface Detected {
   argv: string[];
   /** The file that says so. */
   detected_by: string;
+  /** What the program runs in turn, where the file says it in words of its own. */
+  script?: string;
 }
 
 /** A project's directory, as the detectors see it. */
@@ -44,11 +47,14 @@ export function detect(workdir: string, kind: Kind, packages: readonly string[] 
   if (wrong !== undefined) {
     throw new SvcError("validation", `${JSON.stringify(wrong)} is not a package`);
   }
-  const project = projectIn(workdir);
-  for (const detector of DETECTORS) {
-    const detected = detector(project, kind, packages);
-    if (detected !== undefined) return detected;
-  }
+  const found = readUntrusted(workdir, (files) => {
+    const project = projectIn(files);
+    for (const detector of DETECTORS) {
+      const detected = detector(project, kind, packages);
+      if (detected !== undefined) return detected;
+    }
+  });
+  if (found !== undefined) return found;
   throw new SvcError("not_found", `nothing in ${workdir} says how to ${kind} it`, {
     hint: `looked for, in this order: ${LOOKED_FOR}`,
   });
@@ -56,23 +62,18 @@ export function detect(workdir: string, kind: Kind, packages: readonly string[] 
 
 const FILE_MAX = 1024 * 1024;
 
-function projectIn(workdir: string): Project {
-  const find = (name: string): string | undefined => {
-    try {
-      const path = Deno.realPathSync(join(workdir, name));
-      const { isFile, size } = Deno.statSync(path);
-      // What lies elsewhere is not the project's, and a pipe would never end.
-      return isFile && size <= FILE_MAX && isWithin(path, workdir) ? path : undefined;
-    } catch {
-      return undefined;
-    }
-  };
+function projectIn(files: UntrustedFiles): Project {
   return {
     read(name) {
-      const path = find(name);
-      return path === undefined ? undefined : Deno.readTextFileSync(path);
+      try {
+        return files.text(name, FILE_MAX);
+      } catch (error) {
+        // What lies elsewhere is not the project's.
+        if (error instanceof BeneathError) return undefined;
+        throw error;
+      }
     },
-    has: (name) => find(name) !== undefined,
+    has: (name) => files.hasFile(name),
   };
 }
 
@@ -82,7 +83,9 @@ function deno(project: Project, kind: Kind, packages: readonly string[]): Detect
     if (text === undefined) continue;
     const { tasks } = objectIn(text, detected_by);
     if (isObject(tasks) && tasks[kind] !== undefined) {
-      return { argv: ["deno", "task", kind, ...packages], detected_by };
+      const task = tasks[kind];
+      const script = typeof task === "string" ? task : JSON.stringify(task);
+      return { argv: ["deno", "task", kind, ...packages], detected_by, script };
     }
     const argv = {
       build: ["deno", "check", "."],
@@ -102,7 +105,8 @@ function node(project: Project, kind: Kind, packages: readonly string[]): Detect
   const text = project.read(DETECTED_BY_NODE);
   if (text === undefined) return undefined;
   const { scripts } = objectIn(text, DETECTED_BY_NODE);
-  const script = isObject(scripts) ? scripts[kind] : undefined;
+  if (!isObject(scripts)) return undefined;
+  const script = scripts[kind];
   if (typeof script !== "string" || NO_TEST.test(script)) return undefined;
   const each = (flag: string) => packages.flatMap((name) => [flag, name]);
   const argv = project.has("pnpm-lock.yaml")
@@ -112,7 +116,13 @@ function node(project: Project, kind: Kind, packages: readonly string[]): Detect
     : project.has("bun.lock") || project.has("bun.lockb")
     ? ["bun", "run", ...each("--filter"), kind]
     : ["npm", "run", kind, ...each("--workspace")];
-  return { argv, detected_by: DETECTED_BY_NODE };
+  return { argv, detected_by: DETECTED_BY_NODE, script: scriptOf(scripts, kind) };
+}
+
+/** A script with those that package managers run before and after it. */
+function scriptOf(scripts: Record<string, unknown>, kind: Kind): string {
+  const all = [`pre${kind}`, kind, `post${kind}`].map((name) => scripts[name]);
+  return all.filter((it) => typeof it === "string").join("\n");
 }
 
 function yarnWorkspace(packages: readonly string[]): string[] {
@@ -188,7 +198,12 @@ function make(project: Project, kind: Kind, packages: readonly string[]): Detect
   if (packages.length > 0) {
     throw new SvcError("validation", `${detected_by} has no packages to choose from`);
   }
-  return { argv: ["make", target], detected_by };
+  const text = project.read(detected_by)!;
+  const recipe = text.match(new RegExp(`^${target}\\s*:(?!=).*(?:\\n\\t.*)*`, "m"))![0];
+  // Its variables and what it depends on stand elsewhere in the file.
+  const sum = createHash("sha256").update(text).digest("hex");
+  const script = `${recipe}\n# of the ${detected_by} with SHA-256 ${sum}`;
+  return { argv: ["make", target], detected_by, script };
 }
 
 /** @throws {SvcError} validation, without the text: a file may hold anything. */

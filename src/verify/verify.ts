@@ -2,7 +2,9 @@
 import { BoundedOutput, LiveOutput } from "../agent/output.ts";
 import { runMerged } from "../agent/process.ts";
 import { programArgv, type Sandbox, type SandboxScope } from "../agent/sandbox.ts";
-import { detect, type Kind } from "./detect.ts";
+import { SvcError } from "../platform/errors.ts";
+import { shellQuote } from "../platform/shell_quote.ts";
+import { detect, type Detected, type Kind } from "./detect.ts";
 import { OutputLines } from "./output_lines.ts";
 import { goText } from "./runners_other.ts";
 import { TestReport } from "./test_report.ts";
@@ -11,6 +13,8 @@ export interface VerifyOptions {
   kind: Kind;
   /** The parts to test; all by default. */
   packages?: readonly string[];
+  /** What was agreed to: nothing else is run. */
+  agreed?: Agreed;
   /** The project's directory, and what may be seen beside it. */
   scope: SandboxScope;
   sandbox: Sandbox;
@@ -19,6 +23,12 @@ export interface VerifyOptions {
   signal: AbortSignal;
   /** Is passed the output as it comes, paced and shortened as {@linkcode LiveOutput} does. */
   onOutput?: (text: string) => void;
+}
+
+/** What a person was told of it. */
+export interface Agreed extends Pick<Detected, "detected_by" | "script"> {
+  /** The command line. */
+  runs: string;
 }
 
 export interface VerifyResult {
@@ -45,18 +55,34 @@ export interface VerifyResult {
  */
 const ENVIRONMENT = { PYTHONDONTWRITEBYTECODE: "1" };
 
+/** The command line of what is run, as a shell would take it. */
+export function runsOf({ argv }: Detected): string {
+  return argv.map(shellQuote).join(" ");
+}
+
+function sameRun(agreed: Agreed, now: Detected): boolean {
+  return agreed.runs === runsOf(now) && agreed.detected_by === now.detected_by &&
+    agreed.script === now.script;
+}
+
 const LOG_TAIL_BYTES = 16 * 1024;
 
 /**
  * Builds, tests or lints a project.
  *
  * @throws {SvcError} not_found when nothing in its directory says how; validation for packages that
- * cannot be chosen.
+ * cannot be chosen; conflict when something else would be run than was agreed to.
  * @throws the signal's reason when it was aborted, once the processes are dead.
  */
 export async function verify(options: VerifyOptions): Promise<VerifyResult> {
-  const { kind, packages, scope, sandbox, timeout_ms, signal, onOutput } = options;
-  const { argv, detected_by } = detect(scope.workdir, kind, packages);
+  const { kind, packages, agreed, scope, sandbox, timeout_ms, signal, onOutput } = options;
+  const detected = detect(scope.workdir, kind, packages);
+  if (agreed !== undefined && !sameRun(agreed, detected)) {
+    throw new SvcError("conflict", `${detected.detected_by} has changed since this was allowed`, {
+      hint: "verify again",
+    });
+  }
+  const { argv, detected_by } = detected;
   const tail = new BoundedOutput(0, LOG_TAIL_BYTES);
   const live = onOutput && new LiveOutput(onOutput);
   const report = kind === "test" ? new TestReport() : undefined;
@@ -68,6 +94,7 @@ export async function verify(options: VerifyOptions): Promise<VerifyResult> {
     live?.push(shown);
   });
   try {
+    await sandbox.starts.next();
     const { exit_code, timed_out, duration_ms } = await runMerged({
       argv: programArgv(sandbox, argv, { ...scope, env: { ...scope.env, ...ENVIRONMENT } }),
       cwd: scope.workdir,

@@ -1,6 +1,9 @@
 /** A worktree as git has it: where its files are, where git keeps its index, on which branch it is. */
-import { join } from "@std/path";
+import { basename, dirname, join } from "@std/path";
+import { BeneathError } from "../platform/beneath.ts";
 import { SvcError } from "../platform/errors.ts";
+import { exists } from "../platform/files.ts";
+import { readUntrusted } from "../platform/untrusted_files.ts";
 import { worktreePath } from "../platform/worktree_path.ts";
 import type { Sandbox } from "../agent/sandbox.ts";
 import { type Checkout, git, gitLine, openRepo, type Repo } from "./git.ts";
@@ -55,23 +58,38 @@ export function noWorktree(name: string, root: string): SvcError {
 
 /** The git directory of the worktree at a path: the one whose `gitdir` file names it. */
 export function gitDirOf(repo: Repo, path: string): string | undefined {
-  const dirs = join(repo.git_dir, "worktrees");
-  try {
-    for (const { name } of Deno.readDirSync(dirs)) {
-      const link = join(dirs, name, "gitdir");
-      if (readIfAny(link)?.trimEnd() === join(path, ".git")) return join(dirs, name);
-    }
-  } catch (error) {
-    if (!(error instanceof Deno.errors.NotFound)) throw error;
-  }
-  return undefined;
+  return gitDirs(repo).get(path);
 }
 
-function readIfAny(path: string): string | undefined {
+/** More than any path has, in bytes. */
+const LINK_MAX = 8 * 1024;
+
+/**
+ * The git directories of the worktrees that git knows, by the paths of those. What a command put in
+ * the place of one of its files is passed over: git would not know that worktree either.
+ */
+export function gitDirs({ root, git_dir }: Repo): Map<string, string> {
+  const found = new Map<string, string>();
+  const dirs = join(git_dir, "worktrees");
+  if (!exists(dirs)) return found;
+  readUntrusted(root, (files) => {
+    for (const name of unlessRefused(() => files.names(dirs)) ?? []) {
+      const link = join(dirs, name, "gitdir");
+      const said = unlessRefused(() => files.text(link, LINK_MAX))?.trimEnd();
+      if (said === undefined || basename(said) !== ".git") continue;
+      const path = dirname(said);
+      if (!found.has(path)) found.set(path, join(dirs, name));
+    }
+  });
+  return found;
+}
+
+function unlessRefused<T>(look: () => T): T | undefined {
   try {
-    return Deno.readTextFileSync(path);
-  } catch {
-    return undefined;
+    return look();
+  } catch (error) {
+    if (error instanceof BeneathError) return undefined;
+    throw error;
   }
 }
 

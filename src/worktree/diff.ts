@@ -1,5 +1,6 @@
 /** What a worktree would bring: its commits and what is not committed yet, as one patch. */
 import { join } from "@std/path";
+import { readUntrusted } from "../platform/untrusted_files.ts";
 import { headOf, openWorktree, tipOf, type WorktreeCall } from "./checkout.ts";
 import { git, gitLine, type GitOptions } from "./git.ts";
 import { withRepoLock } from "./repo_lock.ts";
@@ -29,6 +30,8 @@ export interface WorktreeDiff {
 }
 
 const FILES_MAX = 1_000;
+/** The largest index that is copied, in bytes: about two million files. */
+const INDEX_MAX = 256 * 1024 * 1024;
 /** Limits of the patch in bytes, without and with `full`. */
 const PATCH_BYTES = 64 * 1024;
 const FULL_PATCH_BYTES = 4 * 1024 * 1024;
@@ -51,10 +54,10 @@ export async function diffWorktree(
     const base = await gitLine(repo, ["merge-base", head, commit], { signal, answers: [0, 1] });
     const base_commit = base || head;
     // An index of its own, so that new files count and the worktree's own index stays as it is.
-    const index = join(tree.git_dir, "svc-diff.index");
+    const index = join(tree.git_dir, `svc-diff-${crypto.randomUUID()}.index`);
     const at: GitOptions = { signal, at: tree, env: { GIT_INDEX_FILE: index } };
     try {
-      await copyIndex(join(tree.git_dir, "index"), index);
+      await copyIndex(repo.root, join(tree.git_dir, "index"), index);
       await git(repo, ["add", "--all", "--", "."], at);
       const diff = (format: string[], max_bytes?: number) =>
         git(repo, ["diff", "--cached", ...PLAIN, ...format, base_commit], { ...at, max_bytes });
@@ -80,10 +83,13 @@ export async function diffWorktree(
  * Copies an index with its time: git looks into a file that is as old as the index, where size and
  * time say nothing, and would take it for unchanged if the index were younger.
  */
-async function copyIndex(from: string, to: string): Promise<void> {
-  const { mtime } = await Deno.stat(from);
-  await Deno.copyFile(from, to);
-  await Deno.utime(to, mtime!, mtime!);
+async function copyIndex(root: string, from: string, to: string): Promise<void> {
+  const index = readUntrusted(root, (files) => files.read(from, INDEX_MAX));
+  if (index === undefined) return;
+  const { mtime } = await Deno.lstat(from);
+  // A link that a command laid there is not written through.
+  await Deno.writeFile(to, index, { createNew: true });
+  if (mtime !== null) await Deno.utime(to, mtime, mtime);
 }
 
 const PLAIN = [

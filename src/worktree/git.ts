@@ -5,7 +5,12 @@
  */
 import { dirname, join, resolve } from "@std/path";
 import { type ProcessEnd, runProcess } from "../agent/process.ts";
-import { programArgv, type Sandbox, type SandboxScope } from "../agent/sandbox.ts";
+import {
+  programArgv,
+  type Sandbox,
+  type SandboxArgv,
+  type SandboxScope,
+} from "../agent/sandbox.ts";
 import { messageOf, SvcError } from "../platform/errors.ts";
 import { readDirIfAny } from "../platform/files.ts";
 import {
@@ -157,7 +162,8 @@ export async function git(
   options: GitOptions,
 ): Promise<GitResult> {
   const { at = { path: repo.root, git_dir: repo.git_dir } } = options;
-  const words = ["git", "-C", at.path, `--git-dir=${at.git_dir}`, `--work-tree=${at.path}`];
+  const program = repo.sandbox.kind === "none" ? ownGit(repo).cmd : "git";
+  const words = [program, "-C", at.path, `--git-dir=${at.git_dir}`, `--work-tree=${at.path}`];
   const argv = programArgv(repo.sandbox, [...words, ...args], scopeOf(repo));
   const env = { ...argv.env, ...ENVIRONMENT, ...repo.env, ...options.env };
   return await run({ ...argv, env }, repo.sandbox.kind, repo.root, args[0], options);
@@ -173,10 +179,20 @@ export async function gitLine(
 }
 
 async function trusted(repo: Repo, args: string[], signal: AbortSignal): Promise<string> {
+  const { cmd, path } = ownGit(repo);
   const argv = programArgv(repo.sandbox, ["git"], scopeOf(repo));
-  const env = { ...argv.env, ...ENVIRONMENT };
-  const spawn = { cmd: "git", args: ["-C", repo.root, ...args], env };
+  const env = { ...argv.env, ...ENVIRONMENT, PATH: path };
+  const spawn = { cmd, args: ["-C", repo.root, ...args], env };
   return (await run(spawn, "none", repo.root, args[0], { signal })).stdout;
+}
+
+/** The git that runs outside of the sandbox. */
+function ownGit({ root, sandbox }: Repo): { cmd: string; path: string } {
+  const found = sandbox.outside("git", root);
+  if (found !== undefined) return found;
+  throw new SvcError("internal", "there is no git that svc can trust on the daemon's PATH", {
+    hint: "install git where neither other users nor sessions can write, such as /usr/bin",
+  });
 }
 
 /**
@@ -189,7 +205,7 @@ function scopeOf({ root }: Repo): SandboxScope {
     join(own, "sessions"),
     ...readDirIfAny(join(own, "worktrees")).map(({ name }) => join(own, "worktrees", name, ".svc")),
   ];
-  return { workdir: root, hidden, network: false, lasting: true };
+  return { workdir: root, hidden, network: false, lasting: true, git: true };
 }
 
 const ENVIRONMENT = {
@@ -206,7 +222,7 @@ const ENVIRONMENT = {
 };
 
 async function run(
-  argv: { cmd: string; args: string[]; env: Record<string, string> },
+  argv: SandboxArgv,
   sandbox: Sandbox["kind"],
   cwd: string,
   command: string,
@@ -222,6 +238,7 @@ async function run(
       argv,
       cwd,
       sandbox,
+      lasting: true,
       timeout_ms,
       signal: AbortSignal.any([signal, enough.signal]),
       onStdout(chunk) {

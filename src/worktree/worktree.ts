@@ -2,8 +2,11 @@
  * Worktrees of a git repository: checkouts of their own in `<repo>/.svc/worktrees/<name>`, on the
  * branch `svc/<name>`, where work goes on without touching the repository's own checkout.
  */
+import { BeneathError } from "../platform/beneath.ts";
 import { SvcError } from "../platform/errors.ts";
-import { exists, readDirIfAny } from "../platform/files.ts";
+import { exists } from "../platform/files.ts";
+import { removeTree } from "../platform/remove_tree.ts";
+import { readUntrusted } from "../platform/untrusted_files.ts";
 import { worktreeAt, worktreePath } from "../platform/worktree_path.ts";
 import { makeOwnDir } from "../session/workdir.ts";
 import {
@@ -11,6 +14,7 @@ import {
   commitOf,
   COMMITTED,
   gitDirOf,
+  gitDirs,
   headOf,
   isMerged,
   mergedRef,
@@ -147,27 +151,37 @@ export async function commitAll(
 /** Lists the worktrees of a repository, by name. */
 export async function listWorktrees(call: WorktreeCall): Promise<WorktreeItem[]> {
   const repo = await openRepo(call.repo, call.sandbox, call.signal);
+  const git_dirs = gitDirs(repo);
   const items: WorktreeItem[] = [];
-  for (const name of knownNames(repo)) items.push(await itemOf(repo, name, call));
+  for (const name of knownNames(repo, git_dirs.keys())) {
+    items.push(await itemOf(repo, name, git_dirs, call.signal));
+  }
   return items;
 }
 
-/** Worktrees that git knows or that have a directory. */
-function knownNames(repo: Repo): string[] {
+/** Worktrees that git knows, by their paths, or that have a directory. */
+function knownNames({ root }: Repo, paths: Iterable<string>): string[] {
   const names = new Set<string>();
-  for (const entry of readDirIfAny(worktreePath(repo.root, ""))) names.add(entry.name);
-  for (const entry of readDirIfAny(`${repo.git_dir}/worktrees`)) {
-    const path = worktreePath(repo.root, entry.name);
-    if (gitDirOf(repo, path) !== undefined) names.add(entry.name);
+  for (const path of paths) {
+    const place = worktreeAt(path);
+    if (place?.repo === root) names.add(place.name);
   }
+  const dir = worktreePath(root, "");
+  const found = exists(dir) ? readUntrusted(root, (files) => files.names(dir)) : [];
+  for (const name of found) names.add(name);
   return [...names].sort();
 }
 
-async function itemOf(repo: Repo, name: string, { signal }: WorktreeCall): Promise<WorktreeItem> {
+async function itemOf(
+  repo: Repo,
+  name: string,
+  git_dirs: ReadonlyMap<string, string>,
+  signal: AbortSignal,
+): Promise<WorktreeItem> {
   const path = worktreePath(repo.root, name);
   const branch = branchOf(name);
   const item: WorktreeItem = { name, path, branch, merged: false, uncommitted: 0 };
-  const git_dir = gitDirOf(repo, path);
+  const git_dir = git_dirs.get(path);
   if (git_dir === undefined) return { ...item, problem: "git does not know it as a worktree" };
   item.commit = await commitOf(repo, `refs/heads/${branch}`, signal);
   if (item.commit === undefined) return { ...item, problem: `its branch ${branch} is gone` };
@@ -197,7 +211,7 @@ export async function cleanWorktree(
     if (git_dir === undefined && tip === undefined && !exists(path)) {
       throw noWorktree(name, repo.root);
     }
-    const lock = git_dir && readIfLocked(git_dir);
+    const lock = git_dir && readIfLocked(repo, git_dir);
     if (lock !== undefined) {
       throw new SvcError("conflict", `worktree ${name} is locked${lock && `: ${lock}`}`, {
         hint: `git -C ${repo.root} worktree unlock ${path}`,
@@ -212,11 +226,21 @@ export async function cleanWorktree(
 /** What git writes there while it makes a worktree; it stays when that was cut off. */
 const INITIALIZING = "initializing";
 
-/** Why someone locked a worktree. */
-function readIfLocked(git_dir: string): string | undefined {
+/** The longest reason that is shown, in bytes. */
+const REASON_MAX = 4 * 1024;
+
+/** Why someone locked a worktree; `""` where the file that says so is not one to be read. */
+function readIfLocked({ root }: Repo, git_dir: string): string | undefined {
   const path = `${git_dir}/locked`;
-  const reason = exists(path) ? Deno.readTextFileSync(path).trim() : INITIALIZING;
-  return reason === INITIALIZING ? undefined : reason;
+  if (!exists(path)) return undefined;
+  try {
+    const text = readUntrusted(root, (files) => files.text(path, REASON_MAX));
+    const reason = text?.trim() ?? INITIALIZING;
+    return reason === INITIALIZING ? undefined : reason;
+  } catch (error) {
+    if (error instanceof BeneathError) return "";
+    throw error;
+  }
 }
 
 async function requireNothingToLose(
@@ -251,7 +275,7 @@ async function requireNothingToLose(
 async function remove(repo: Repo, name: string): Promise<void> {
   const path = worktreePath(repo.root, name);
   const options = { signal: new AbortController().signal, timeout_ms: CHECKOUT_MS };
-  if (exists(path)) await Deno.remove(path, { recursive: true });
+  if (exists(path)) await removeTree(path);
   if (gitDirOf(repo, path) !== undefined) {
     // Twice: also one whose creation was cut off, which git keeps locked.
     await git(repo, ["worktree", "remove", "--force", "--force", path], options);

@@ -242,3 +242,23 @@ section1("binary: ~/.svc/bin/svc, the replaced one kept as svc.previous", async 
   assertEquals(Deno.readFileSync(binary), scriptBinary("9.0.0"));
   assertEquals(Deno.readFileSync(`${binary}.previous`), scriptBinary("8.0.0"));
 }, { ignore: !posix || !tests_binary });
+
+section1("a socket path that is too long is refused, with its length and what to do", async () => {
+  await using place = new Place();
+  const longest = Deno.build.os === "linux" ? 107 : 103;
+  const dirOf = (bytes: number) => {
+    const dir = place.mkdir("r".repeat(bytes - place.dir.length - 10));
+    Deno.chmodSync(dir, 0o700);
+    return dir;
+  };
+  place.env.SVC_RUNTIME_DIR = dirOf(longest + 1);
+  for (const { code, stderr } of [await refused(place), await place.svc(["chat", "-p", "help"])]) {
+    assertEquals(code, 1);
+    assertStringIncludes(stderr, `svc.sock has ${longest + 1} bytes`);
+    assertStringIncludes(stderr, `at most ${longest}`);
+    assertStringIncludes(stderr, "SVC_RUNTIME_DIR");
+  }
+  place.env.SVC_RUNTIME_DIR = dirOf(longest);
+  await using client = await connect(await place.serve());
+  await client.call("daemon.health");
+});

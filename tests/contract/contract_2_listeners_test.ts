@@ -42,6 +42,9 @@ async function asNobody(script: string): Promise<string> {
 
 const root = Deno.build.os === "linux" && granted("sys") && Deno.uid() === 0;
 
+/** 127.0.0.1 and ::1 as the kernel lists them. */
+const LOOPBACK = ["0100007F", "00000000000000000000000001000000"];
+
 /** The local addresses that listen on a port. */
 function listening(port: number): string[] {
   const hex = port.toString(16).toUpperCase().padStart(4, "0");
@@ -53,8 +56,8 @@ function listening(port: number): string[] {
   );
 }
 
-section2("Surface A binds 127.0.0.1 only", () => {
-  assertEquals(listening(it.port), ["0100007F"]);
+section2("Surface A binds both loopback families, and nothing else", () => {
+  assertEquals(listening(it.port), LOOPBACK);
 }, { ignore: Deno.build.os !== "linux" });
 
 section2("--addr host:port takes a loopback host", async () => {
@@ -62,7 +65,7 @@ section2("--addr host:port takes a loopback host", async () => {
     await using place = new Place();
     const daemon = await place.serve("--addr", `${host}:0`);
     assertEquals((await http(daemon, "GET", "/v1/health")).status, 200);
-    assertEquals(listening(daemon.port), ["0100007F"]);
+    assertEquals(listening(daemon.port), LOOPBACK);
   }
 });
 

@@ -145,6 +145,9 @@ section3("POST …/cancel: 200 {cancelled}, the turn in flight", async () => {
   const busy = await http(it, "POST", path);
   assertEquals([busy.status, busy.json], [200, { cancelled: true }]);
   assertEquals((await event(client, "turn.completed")).data.stop_reason, "cancelled");
+  await client.call("session.kill", { session_id });
+  const ended = await http(it, "POST", path);
+  assertEquals([ended.status, ended.json.error.code], [410, "ended"]);
 });
 
 section3("POST …/pause, /resume: 200 {paused_at}, {resumed_at}", async () => {

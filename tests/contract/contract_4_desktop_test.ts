@@ -1,4 +1,4 @@
-import { assert, assertEquals, assertMatch } from "@std/assert";
+import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
 import { connect, event, follow, journalOf, keys, SESSION, Shared, STAMP } from "./contract_kit.ts";
 import { row } from "./row.ts";
 
@@ -47,6 +47,17 @@ desktop("session.start: prompt, model, provider, budget_usd, approval", async ()
   await follow(client, session_id);
   assertEquals((await event(client, "user.message")).data.text, "help");
   await event(client, "turn.completed");
+});
+
+desktop("session.start: provider without model is that provider's default model", async () => {
+  await using client = await connect(it);
+  const start = (provider: string) => ({ workdir: it.workdir(), provider });
+  const { session_id } = await client.call("session.start", start("builtin"));
+  assertEquals((await client.call("session.get", { session_id })).model, "builtin/toolbelt");
+  const without_key = await client.fails("session.start", start("anthropic"));
+  assertStringIncludes(without_key.message, "anthropic has no API key");
+  const unknown = await client.fails("session.start", start("antropic"));
+  assertStringIncludes(unknown.message, 'did you mean "anthropic/');
 });
 
 desktop("session.start: workdir may be left out only with a default_workdir", async () => {

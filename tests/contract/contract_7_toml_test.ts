@@ -201,6 +201,18 @@ const BAD: [string, string, string[]][] = [
     "api_key",
     "api_key_env",
   ]],
+  ["a key that is set twice", "[agent]\nmax_steps = 5\nmax_steps = 6\n", ["3", "agent.max_steps"]],
+  ["a table that is there twice", "[agent]\n[log]\n[agent]\n", ["3", "agent"]],
+  ["a key in a table of one line and below it", "log = {}\n[log]\n", ["2", "log"]],
+  ["a model without an address", '\n[models.x]\nkind = "openai-compatible"\n', [
+    "2",
+    "models.x.base_url",
+  ]],
+  ["an origin that matches no page", '[http]\nallowed_origins = ["http://localhost:5173/"]\n', [
+    "2",
+    "http.allowed_origins",
+    "did you mean",
+  ]],
 ];
 for (const [what, toml, named] of BAD) {
   section7(`${what}: refuses to start; file, line, key, nearest key`, async () => {
@@ -248,6 +260,24 @@ section7("daemon.reload_config with a good file: it holds from then on", async (
   assertEquals(await approval(), "read_only");
   await client.call("daemon.reload_config");
   assertEquals(await approval(), "auto");
+});
+
+section7("daemon.set_config leaves a file with a key that is set twice as it is", async () => {
+  await using place = new Place();
+  const { client } = await configured(place, "[agent]\nmax_steps = 7\n");
+  await using _ = client;
+  const path = join(place.home, "daemon.toml");
+  const toml = "[agent]\nmax_steps = 7\nmax_steps = 8\n";
+  Deno.writeTextFileSync(path, toml);
+  for (const verb of ["daemon.set_config", "daemon.get_config"]) {
+    const error = await client.fails(verb, { changes: { "agent.max_steps": 9 } });
+    assertRpcError(error, -32001, "validation");
+    assertStringIncludes(
+      error.message,
+      `${path}:3: agent.max_steps: is set twice, first in line 2`,
+    );
+  }
+  assertEquals(Deno.readTextFileSync(path), toml);
 });
 
 section7("[update] manifest_url, public_key", async () => {

@@ -260,7 +260,11 @@ row(
       headers: { prefer: "respond-async" },
     });
     const { headers, body: told } = await deadline(came.promise, 60_000);
-    assertEquals(JSON.parse(told), (await shared.hire.request("GET", `/api/task/${id}`)).json);
+    // The task belongs to the token that asked for it.
+    const { json: record } = await shared.hire.request("GET", `/api/task/${id}`, {
+      token: TOKENS[1],
+    });
+    assertEquals(JSON.parse(told), record);
     assertEquals(headers.get("webhook-id"), id);
     const signed = `${id}.${headers.get("webhook-timestamp")}.${told}`;
     const signature = createHmac("sha256", TOKENS[1]).update(signed).digest("base64");

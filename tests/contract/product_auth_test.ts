@@ -74,13 +74,14 @@ row("product", SECTION, "1. discover and health are loopback-only", async () => 
   for (const { address } of others) {
     await assertRejects(() => Deno.connect({ hostname: address, port: shared.daemon.port }));
   }
-  // In the system's table of listeners: 127.0.0.1 and no other.
+  // In the system's tables of listeners: 127.0.0.1, ::1 and no other.
   const port = shared.daemon.port.toString(16).toUpperCase().padStart(4, "0");
   const listeners = ["/proc/net/tcp", "/proc/net/tcp6"].filter(exists)
     .flatMap((path) => Deno.readTextFileSync(path).split("\n"))
     .map((line) => line.trim().split(/\s+/))
     .filter(([, local, , state]) => state === "0A" && local.endsWith(`:${port}`));
-  assertEquals(listeners.map(([, local]) => local), [`0100007F:${port}`]);
+  const loopback = [`0100007F:${port}`, `00000000000000000000000001000000:${port}`];
+  assertEquals(listeners.map(([, local]) => local), loopback);
 }, { ignore: Deno.build.os !== "linux" });
 
 row("product", SECTION, "2. an old token gets 401; the discovery file has the new", async () => {

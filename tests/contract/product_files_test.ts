@@ -130,8 +130,10 @@ row("product", SECTION, "bus/: durable write-ahead log, scoped per session", asy
       ids.push(id);
     }
   }
-  assert([...Deno.readDirSync(join(place.home, "bus"))].length > 0);
   await daemon.stop();
+  const bus = Deno.readTextFileSync(join(place.home, "bus", "0000000000000001.ndjson"));
+  const scopes = bus.trimEnd().split("\n").map((line) => JSON.parse(line).task_scope);
+  assertEquals(new Set(scopes), new Set(["daemon", ...ids]));
   daemon = await place.serve();
   await using client = await SocketClient.connect(daemon.sock);
   const { sub } = await client.call("bus.tail", { session_id: ids[0], since_seq: 0 });

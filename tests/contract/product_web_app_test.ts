@@ -46,12 +46,18 @@ row("product", "Endpoints: loopback HTTP", "GET / and its static assets: no toke
 
 for (const [name, value] of Object.entries(DIRECTIVES)) {
   row("product", SECTION, `Content-Security-Policy: ${name} ${value}`, async () => {
-    const policy = (await page()).headers.get("content-security-policy")!;
-    const directives = Object.fromEntries(
-      policy.split("; ").map((directive) => directive.split(/ (.*)/s).slice(0, 2)),
-    );
+    const { headers, body } = await page();
+    const directivesOf = (policy: string) =>
+      Object.fromEntries(
+        policy.split("; ").map((directive) => directive.split(/ (.*)/s).slice(0, 2)),
+      );
+    const directives = directivesOf(headers.get("content-security-policy")!);
     assertEquals(directives[name], value);
     assertEquals(Object.keys(directives).sort(), Object.keys(DIRECTIVES).sort());
+    const [, meta] = /<meta http-equiv="Content-Security-Policy" content="([^"]*)">/.exec(body)!;
+    // Browsers refuse that one in a meta element.
+    const in_html = name === "frame-ancestors" ? undefined : value;
+    assertEquals(directivesOf(meta)[name], in_html);
   });
 }
 

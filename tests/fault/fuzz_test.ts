@@ -653,7 +653,7 @@ Deno.test({
         403,
       ],
       ["CONNECT with a path", lines("CONNECT /v1/health HTTP/1.1", host), 400],
-      ["CONNECT", lines("CONNECT 127.0.0.1:1 HTTP/1.1", host), 404],
+      ["CONNECT", lines("CONNECT 127.0.0.1:1 HTTP/1.1", host), 403],
       ["a target for the server", lines("OPTIONS * HTTP/1.1", host), 404],
       ["TRACE", lines("TRACE / HTTP/1.1", host), 404],
       ["raw bytes in the path", get("/v1/\xff\xfe"), 400],

@@ -3,7 +3,7 @@ import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/
 import { createHmac } from "node:crypto";
 import { deadline } from "@std/async";
 import { join } from "@std/path";
-import { AgentCard, type StreamResponse, TaskState } from "@a2a-js/sdk";
+import { AgentCard, ListTasksRequest, type StreamResponse, TaskState } from "@a2a-js/sdk";
 import type { Client } from "@a2a-js/sdk/client";
 import {
   TaskNotCancelableError,
@@ -221,13 +221,7 @@ Deno.test({
   },
 });
 
-const LISTED = {
-  tenant: "",
-  contextId: "",
-  status: TaskState.TASK_STATE_UNSPECIFIED,
-  pageToken: "",
-  statusTimestampAfter: undefined,
-};
+const LISTED = ListTasksRequest.fromJSON({});
 
 Deno.test({
   name: "a message is carried out once for its sender; each lists the tasks of its own",

@@ -112,7 +112,7 @@ Deno.test({
 
 Deno.test({
   name: "what an agent wants to do waits for the person, by its tools and by its own",
-  ignore,
+  ignore: no_jail,
   async fn() {
     await using it = await Hosting.begin({ approval: "ask" });
     const { session_id } = it;
@@ -138,6 +138,68 @@ Deno.test({
       ["agent_edit", "change c.txt"],
     ]);
     assertEquals([...Deno.readDirSync(it.workdir)].some(({ name }) => name === "a.txt"), false);
+  },
+});
+
+Deno.test({
+  name: "what an agent may always do is this, not whatever it calls so",
+  ignore: no_jail,
+  async fn() {
+    await using it = await Hosting.begin({ approval: "ask" });
+    const { session_id } = it;
+    /** Has the agent do something of its own. @returns how often the person was asked. */
+    const asked = async (text: string, decision: string): Promise<number> => {
+      const before = it.of("approval.requested").length;
+      const questions = () => it.of("approval.requested").slice(before);
+      let ended = false;
+      const turn = it.turn(text).finally(() => ended = true);
+      await until(() => ended || questions().length > 0, "a question, or the end", 60_000);
+      for (const { approval_id } of questions()) {
+        await it.client.rpc.call("session.approve", { session_id, approval_id, decision });
+      }
+      const { message } = await turn;
+      const denied = decision === "deny" && questions().length > 0;
+      assertStringIncludes(message, denied ? "chosen no" : "chosen yes");
+      return questions().length;
+    };
+    assertEquals(await asked("own format with prettier a.ts", "allow_always"), 1);
+    assertEquals(await asked("own format with prettier a.ts", "deny"), 0);
+    assertEquals(await asked("own format with rm -rf src", "deny"), 1);
+    // Without its input nothing says what it does.
+    assertEquals(await asked("own change", "allow_always"), 1);
+    assertEquals(await asked("own change", "deny"), 1);
+  },
+});
+
+for (const approval of ["ask", "read_only"]) {
+  Deno.test({
+    name: `in approval ${approval} an agent's process cannot write in the working directory itself`,
+    ignore: no_jail,
+    async fn() {
+      await using it = await Hosting.begin({ approval });
+      const { message } = await it.turn(
+        `plant ${it.workdir}/planted.txt\nplant /tmp/scratch.txt\nsteal ${it.workdir}/agent.mjs`,
+      );
+      assertStringIncludes(message, "refused EROFS");
+      assertStringIncludes(message, "planted");
+      assertStringIncludes(message, "stolen");
+      assertEquals(
+        [...Deno.readDirSync(it.workdir)].map(({ name }) => name).includes("planted.txt"),
+        false,
+      );
+    },
+  });
+}
+
+Deno.test({
+  name: "without a sandbox an agent is refused where it would have to be held",
+  ignore,
+  async fn() {
+    const toml = '[sandbox]\nshell = "none"';
+    await using it = await Hosting.begin({ approval: "ask", toml });
+    const { stop_reason, error } = await it.turn("say hello");
+    assertEquals(stop_reason, "error");
+    assertStringIncludes(error, "cannot be held to approval ask");
   },
 });
 

@@ -31,7 +31,9 @@ Deno.test({
       write.toolCallId,
       command.toolCallId,
     ]);
-    assertEquals(editor.asked[0].toolCall.content, [diff] as unknown);
+    const [shown_diff, in_words] = editor.asked[0].toolCall.content!;
+    assertEquals(shown_diff, diff as unknown);
+    assertStringIncludes(JSON.stringify(in_words), "content:\\n    new text");
     assertEquals(editor.asked[0].options.map(({ kind }) => kind), [
       "allow_once",
       "allow_always",
@@ -215,6 +217,22 @@ Deno.test({
     const failed = assertRejects(() => turn, Error, "interrupted");
     await daemon.kill();
     await failed;
+    assertEquals(await editor.prompt(sessionId, "run echo after"), "end_turn");
+    assertEquals(editor.of("tool_call").length, 2);
+  },
+});
+
+Deno.test({
+  name: "a daemon that is restarted in order: the next prompt works",
+  ignore,
+  async fn() {
+    await using place = new Place();
+    const daemon = await place.serve();
+    await using editor = new Editor(place, { args: ["--approve", "auto"] });
+    const sessionId = await editor.open(place.mkdir("project"));
+    assertEquals(await editor.prompt(sessionId, "run echo before"), "end_turn");
+    assertEquals((await place.svc(["serve", "restart"])).code, 0);
+    await daemon.ended();
     assertEquals(await editor.prompt(sessionId, "run echo after"), "end_turn");
     assertEquals(editor.of("tool_call").length, 2);
   },

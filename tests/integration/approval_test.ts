@@ -79,7 +79,8 @@ Deno.test({
       [data.approval_id, data.tool, data.args, data.reason],
     );
     const { sessions: [item] } = await client.rpc.call("session.list");
-    assertEquals([item.activity, item.pending_approvals], ["awaiting_approval", 1]);
+    assertEquals([item.activity, item.pending_approvals_count], ["awaiting_approval", 1]);
+    assertEquals([item.pending_approvals, got.pending_approvals_count], [undefined, 1]);
     await assertRejects(() => Deno.stat(join(workdir, "made")), Deno.errors.NotFound);
 
     const path = `/v1/sessions/${session_id}/approvals`;

@@ -127,6 +127,59 @@ Deno.test({
 });
 
 Deno.test({
+  name: "what a crash kept from the bus follows from the journals: each event once, in order",
+  ignore,
+  async fn() {
+    await using place = new Place();
+    let daemon = await place.serve();
+    const sessions: { id: string; journal: string }[] = [];
+    const segment = join(place.home, "bus", "0000000000000001.ndjson");
+    for (let round = 0; round < 4; round++) {
+      {
+        await using client = await daemon.rpc();
+        const workdir = place.mkdir(`project-${round}`);
+        const id = await client.session({ workdir });
+        sessions.push({ id, journal: join(workdir, ".svc/sessions", id, "journal.ndjson") });
+        const calls = sessions.map(({ id }) =>
+          client.rpc.call("session.send", { session_id: id, text: "help" })
+        );
+        await Promise.all(calls);
+      }
+      await daemon.kill();
+      // What had not reached the disk when the power failed.
+      const text = Deno.readTextFileSync(segment);
+      Deno.writeTextFileSync(segment, text.slice(0, text.length * (1 - round / 4)));
+      daemon = await place.serve();
+    }
+    let told = 0;
+    {
+      await using tail = await daemon.rpc();
+      await tail.rpc.call("bus.tail", { since_seq: 0 });
+      await using client = await daemon.rpc();
+      for (const { id, journal } of sessions) {
+        await client.rpc.call("session.subscribe", { session_id: id });
+        const { seq } = await client.turn(id, "help");
+        await tail.wait((it) => it.session_id === id && it.seq === seq);
+        const journaled = Deno.readTextFileSync(journal).trimEnd().split("\n")
+          .map((line) => JSON.parse(line)).filter(({ kind }) => !DELTAS.includes(kind));
+        assertEquals(
+          tail.events.filter((it) => it.session_id === id).map(({ seq, type }) => [seq, type]),
+          journaled.filter((it) => it.seq <= seq).map(({ seq, kind }) => [seq, kind]),
+        );
+      }
+      assertGapless(tail.events);
+      told = tail.events.filter(({ type }) => type === "bus.completed").length;
+    }
+    assert(told >= 1, "observers learn that it was completed");
+    await daemon.stop();
+    const lines = Deno.readTextFileSync(segment).trimEnd().split("\n").map((it) => JSON.parse(it));
+    for (const { id } of sessions) assert(lines.some((it) => it.task_scope === id));
+    const positions = JSON.parse(Deno.readTextFileSync(join(place.home, "bus/positions.json")));
+    assertEquals(positions.bus_seq, lines.at(-1).bus_seq);
+  },
+});
+
+Deno.test({
   name: "a bus that cannot be written costs sessions nothing",
   ignore,
   async fn() {

@@ -1,5 +1,6 @@
 import { assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
 import { join } from "@std/path";
+import { Scenario } from "../support/scripted.ts";
 import { can_run_svc, Place } from "../support/svc.ts";
 
 const ignore = !can_run_svc;
@@ -32,6 +33,25 @@ Deno.test({
     assertStringIncludes(denied.stdout, "denied");
     const allowed = await place.svc(["chat", "--approve", "auto"], { cwd, stdin: "run echo done" });
     assertEquals(allowed, { code: 0, stdout: "done\n", stderr: "" });
+  },
+});
+
+Deno.test({
+  name: "svc chat -p does not promise that --approve auto allows what every session asks about",
+  ignore,
+  async fn() {
+    for (const scope of ["Global", "Always", "Session"]) {
+      const args = { content: "the vault is open", category: "preference", scope };
+      await using it = await Scenario.begin([
+        { calls: [{ name: "remember", args }] },
+        { text: "Done." },
+      ], { start: { approval: "ask" } });
+      const said = ["chat", "--session", it.session_id, "-p", "go"];
+      const { stderr } = await it.place.svc(said);
+      assertStringIncludes(stderr, "denied without asking");
+      assertEquals(stderr.includes("--approve auto"), scope === "Session", stderr);
+      assertEquals(stderr.includes(`svc chat --session ${it.session_id}`), scope !== "Session");
+    }
   },
 });
 

@@ -67,41 +67,36 @@ Deno.test({
 });
 
 Deno.test({
-  name: "an external daemon that dies under the window: yellow, red with retry, green again",
+  name:
+    "an external daemon that dies under the window: yellow, red with retry, a window that is green",
   ignore: no_display,
   async fn() {
     await using place = new Place();
     const daemon = await place.serve();
-    await withDesktop(place, async (window) => {
+    await withDesktop(place, async (window, desktop) => {
       await window.shows("Connected (external)");
       await daemon.kill();
       await window.shows("Reconnecting…");
       await window.shows("Offline");
       await window.shows("Retry");
-      await place.serve();
-      // It also tries by itself, which may be sooner.
-      const buttons = "[...document.querySelectorAll('button')]";
-      await window.evaluate(`${buttons}.find((it) => it.innerText.trim() === "Retry")?.click()`)
-        .catch(() => {});
-      await window.shows("Connected (external)");
+      const { url } = await place.serve();
+      await (await desktop.window(url)).shows("Connected (external)");
     });
   },
 });
 
 Deno.test({
-  name: "a sidecar that dies is brought again, and the same window finds it",
+  name: "a sidecar that dies is brought again, and shown",
   ignore: no_display,
   async fn() {
     await using place = new Place();
-    await withDesktop(place, async (window) => {
+    await withDesktop(place, async (window, desktop) => {
       await window.shows("Bundled daemon");
       const { pid, token } = place.discovery();
       Deno.kill(pid, "SIGKILL");
       await until(() => place.discovery().token !== token, "another daemon");
-      // Until it hears of the end, the page shows what it showed before.
-      const port = () => window.evaluate("location.port").catch(() => undefined);
-      await until(async () => await port() === String(place.discovery().port), "its page", 30_000);
-      await window.shows("Bundled daemon");
+      const { port } = place.discovery();
+      await (await desktop.window(`http://127.0.0.1:${port}/`)).shows("Bundled daemon");
     });
   },
 });
@@ -114,8 +109,10 @@ Deno.test({
     await withDesktop(place, async (window, desktop) => {
       await window.shows("Bundled daemon");
       assertEquals((await place.svc(["serve", "restart"])).code, 0);
-      await window.shows("Connected (external)");
-      await window.close();
+      const { port } = place.discovery();
+      const successor = await desktop.window(`http://127.0.0.1:${port}/`);
+      await successor.shows("Connected (external)");
+      for (const shown of [window, successor]) await shown.close();
       assertEquals(await desktop.ended(), 0, await desktop.said);
       // It is no child of the shell's, and stays.
       assertEquals((await place.svc(["serve", "--status"])).code, 0);

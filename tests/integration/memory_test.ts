@@ -1,4 +1,10 @@
-import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
+import {
+  assert,
+  assertEquals,
+  assertMatch,
+  assertRejects,
+  assertStringIncludes,
+} from "@std/assert";
 import { join } from "@std/path";
 import type { SvcError } from "../../src/platform/errors.ts";
 import { exists } from "../../src/platform/files.ts";
@@ -140,6 +146,43 @@ Deno.test({
     assertStringIncludes(secret, "looks like an API key");
   },
 });
+
+for (const approval of ["ask", "auto"]) {
+  for (const scope of ["Global", "Always"]) {
+    Deno.test({
+      name: `what a model remembers for ${scope} waits for the person, in approval ${approval} too`,
+      ignore,
+      async fn() {
+        const entry = { content: "the oracle is right", category: "fact", scope };
+        const call = (id: string) => ({ calls: [{ id, name: "remember", args: entry }] });
+        const steps = [call("c1"), { text: "one" }, call("c2"), { text: "two" }, { text: "three" }];
+        await using it = await Scenario.begin(steps, { start: { approval } });
+        const hired = await it.client.session({
+          workdir: it.place.mkdir("hired"),
+          model: it.model,
+          trust: "untrusted",
+        });
+        const seen = async () => {
+          const found = await it.call("cortex.recall", { query: "oracle", session_id: hired });
+          return found.entries.map((each: Record<string, unknown>) => each.written_by);
+        };
+        for (const [nth, decision] of ["deny", "allow"].entries()) {
+          const turn = it.turn("go");
+          const { data } = await it.event(
+            "approval.requested",
+            ({ data }) => data.call_id === `c${nth + 1}`,
+          );
+          assertMatch(data.reason, /work for others sees it too.*: the oracle is right$/);
+          assertEquals(await seen(), []);
+          const { approval_id } = data;
+          await it.call("session.approve", { approval_id, decision });
+          await turn;
+        }
+        assertEquals(await seen(), [it.session_id]);
+      },
+    });
+  }
+}
 
 Deno.test({
   name: "a client remembers in any category without an audit record, for the session it names",

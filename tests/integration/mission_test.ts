@@ -183,6 +183,7 @@ for (const how of ["mission.cancel", "session.kill"]) {
       spec: SLEEPY,
       model: scenario.model,
       parallel: 2,
+      approval: "auto",
     });
     // A sandboxed command is more than one process.
     await until(async () => {
@@ -421,6 +422,38 @@ test("where approvals are asked for, a mission asks: its lanes are blocked until
   assertEquals([now.tier, now.status], ["T8", "failed"]);
 });
 
+for (const approval of ["ask", "read_only"]) {
+  test(`in worktrees a mission asks too where ${approval} is the rule, unless it says it does not`, async () => {
+    const calls = [{ name: "run_command", args: { command: "echo done > done.txt" } }];
+    await using scenario = await Scenario.begin(
+      ({ messages }) => messages.at(-1)!.role === "user" ? { calls } : { text: "Done." },
+      { toml: `[agent]\napproval = "${approval}"` },
+    );
+    const tasks = [{ id: "t", description: "Do it." }];
+    const spec = { id: "asks", name: "Asks", sessions: [{ id: "s", title: "S", tasks }] };
+    const begin = async (workdir: string, more: Record<string, unknown>): Promise<string> => {
+      const params = { workdir, spec, model: scenario.model, ...more };
+      return (await scenario.client.rpc.call("mission.create", params)).mission_id;
+    };
+    const sessionOf = async (mission_id: string): Promise<Any> => {
+      const mission = await scenario.client.rpc.call("mission.get", { mission_id });
+      const { session_id } = parts(mission).get("t");
+      return session_id && await scenario.client.rpc.call("session.get", { session_id });
+    };
+    using repo = new Repository();
+    const asking = await begin(repo.root, {});
+    await until(
+      async () => (await sessionOf(asking))?.activity === "awaiting_approval",
+      "a question of the task",
+    );
+    await scenario.client.rpc.call("mission.cancel", { mission_id: asking });
+    using other = new Repository();
+    const silent = await begin(other.root, { approval: "auto" });
+    assertEquals((await ended(scenario, silent)).status, "completed");
+    assertEquals((await sessionOf(silent)).approval, "auto");
+  });
+}
+
 test("the old tools build from a statement of work too", async () => {
   const model = new MissionModel();
   using repo = new Repository();
@@ -453,4 +486,32 @@ test("the old tools build from a statement of work too", async () => {
   assertEquals(missions.map((it: Any) => [it.mission_id, it.status]), [[mission_id, "success"]]);
   const cancelled = await call("svc_cancel_mission", { mission_id });
   assertEquals(cancelled.status, "success");
+});
+
+test("workers that begin at once find a warmed prefix; what warming it cost is counted", async () => {
+  using repo = new Repository();
+  await using scenario = await Scenario.begin(() => ({ text: "Done." }), { provider: "anthropic" });
+  const { mission_id, session_id } = await scenario.client.rpc.call("mission.create", {
+    workdir: repo.root,
+    spec: {
+      id: "warm",
+      name: "Warm",
+      sessions: [{
+        id: "s1",
+        title: "Both",
+        tasks: ["a", "b"].map((id) => ({ id, description: `Do ${id}.` })),
+      }],
+    },
+    model: scenario.model,
+    parallel: 2,
+  });
+  await ended(scenario, mission_id);
+  const firsts = scenario.server.requests.map(({ body }) => JSON.stringify(body.messages));
+  assertStringIncludes(firsts[0], "Answer with the word ready.");
+  assertEquals(firsts.filter((it) => it.includes("the word ready")).length, 1);
+  const { entries } = await scenario.client.rpc.call("mission.logs", { mission_id });
+  const line = entries.find(({ event }: Any) => event === "prewarmed");
+  assert(line !== undefined, JSON.stringify(entries));
+  const { tokens_in } = await scenario.client.rpc.call("session.get", { session_id });
+  assert(tokens_in > 0, "the call counts in the mission's session");
 });

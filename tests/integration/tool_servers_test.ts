@@ -207,9 +207,73 @@ test("a server that cannot start is told with its last words, and not asked agai
   const before = runs();
   await it.tools();
   assertEquals(runs(), before, "it was not started again");
-  await it.clock.advance(60_000);
+  await it.clock.advance(10_000);
   await it.tools();
   assert(runs() > before);
+});
+
+test("a server that cannot be listed is asked again when its breaker lets it, not later", async () => {
+  let asked = 0;
+  await using http = startHttpToolServer({
+    instead: () => Promise.resolve(++asked > 0 ? new Response("busy", { status: 503 }) : undefined),
+  });
+  await using it = new TestToolServers([httpEntry("web", http.url)]);
+  for (let n = 0; n < 5; n++) {
+    assertEquals((await it.item("web")).breaker, "closed");
+    await it.tools();
+    if (n < 4) await it.clock.advance(10_000);
+  }
+  for (const s of [10, 20, 40, 80, 160, 300, 300]) {
+    const before = asked;
+    assertEquals((await it.item("web")).breaker, "open");
+    await it.clock.advance(s * 1000 - 1);
+    const { problems } = await it.tools();
+    assertEquals(asked, before, `left alone for ${s} s`);
+    assertStringIncludes(problems[0].message, "POSTing to endpoint: busy");
+    await it.clock.advance(1);
+    await it.tools();
+    assertEquals(asked, before + 1, `one probe after ${s} s`);
+  }
+});
+
+test("errors that a server answers are answers: no number of them opens its breaker", async () => {
+  const refusals: ((id: unknown) => Response)[] = [
+    () => new Response("bad arguments", { status: 400 }),
+    () => new Response("bad arguments", { status: 422 }),
+    (id) => {
+      const error = { code: -32603, message: "the tool failed" };
+      return Response.json({ jsonrpc: "2.0", id, error }, { status: 500 });
+    },
+    (id) => Response.json({ jsonrpc: "2.0", id, error: { code: -32602, message: "no" } }),
+    (id) => Response.json({ jsonrpc: "2.0", id, result: { x: "x".repeat(3_000_000) } }),
+  ];
+  for (const refuse of refusals) {
+    await using http = startHttpToolServer({
+      instead: async (request) => {
+        const body = request.method === "POST" ? await request.clone().text() : "";
+        return body.includes('"tools/call"') ? refuse(JSON.parse(body).id) : undefined;
+      },
+    });
+    await using it = new TestToolServers([httpEntry("web", http.url)]);
+    for (let n = 0; n < 7; n++) {
+      await assertRejects(() => it.call("web", "echo", { text: "x" }), SvcError);
+    }
+    assertEquals((await it.item("web")).breaker, "closed", String(refuse));
+  }
+});
+
+test("a server that only fails is left alone after five calls", async () => {
+  await using http = startHttpToolServer({
+    instead: async (request) => {
+      const body = request.method === "POST" ? await request.clone().text() : "";
+      return body.includes('"tools/call"') ? new Response("down", { status: 502 }) : undefined;
+    },
+  });
+  await using it = new TestToolServers([httpEntry("web", http.url)]);
+  for (let n = 0; n < 5; n++) {
+    await assertRejects(() => it.call("web", "echo", { text: "x" }), SvcError, "endpoint: down");
+  }
+  assertEquals((await it.item("web")).breaker, "open");
 });
 
 test("calls that hang end at the limit; five open the breaker, and the program is stopped", async () => {
@@ -401,6 +465,19 @@ test("a project's servers are for its own directory, when they are allowed at al
     allow_project: true,
     project_env: ["TOOL_TOKEN"],
   });
+  // Nothing starts before a person has approved this very text for this directory.
+  const waiting = await on.servers.list(at(one));
+  const waits = `tool server mine: ${one}/svc.policy.yaml waits for a person's approval`;
+  assertEquals(waiting.items[1].problem, waits);
+  const { file, approved, runs } = waiting.project!;
+  assertEquals([file, approved], [`${one}/svc.policy.yaml`, false]);
+  assertEquals(Object.keys(runs), ["mine", "hers", "taken"]);
+  assertEquals([runs.mine.command, runs.mine.auth_env], [Deno.execPath(), "TOOL_TOKEN"]);
+  const stop = new AbortController().signal;
+  await assertRejects(() => on.servers.test("mine", at(one), stop), SvcError, waits);
+  const { offered, problems: told } = await on.tools(at(one));
+  assertEquals([offered.some(({ scope }) => scope === "project"), told.length], [false, 3]);
+  await on.approve(one);
   const { items, problems } = await on.servers.list(at(one));
   assertEquals(items.map(({ name, scope }) => [name, scope]), [
     ["taken", "operator"],
@@ -414,10 +491,18 @@ test("a project's servers are for its own directory, when they are allowed at al
   const options = { scope: at(one) };
   assertEquals(JSON.parse(await on.call("mine", "environment", {}, options)).TOOL_TOKEN, "***");
   const pid = Number(await on.call("mine", "pid", {}, options));
+  // The same text elsewhere, and another text here, are other ones.
+  Deno.writeTextFileSync(`${two}/svc.policy.yaml`, policy);
+  assertEquals((await on.servers.list(at(two))).project?.approved, false);
+  Deno.writeTextFileSync(`${one}/svc.policy.yaml`, `${policy}# changed\n`);
+  assertEquals((await on.servers.list(at(one))).project?.approved, false);
+  assert(await gone(pid));
   Deno.writeTextFileSync(`${one}/svc.policy.yaml`, "mcp_servers: [{}]\n");
   const broken = await on.tools(at(one));
   assertStringIncludes(broken.problems[0].message, `${one}/svc.policy.yaml:1: `);
-  assert(await gone(pid));
+  // Back to what was approved: nobody is asked twice.
+  Deno.writeTextFileSync(`${one}/svc.policy.yaml`, policy);
+  assertEquals((await on.item("mine", at(one))).problem, undefined);
 });
 
 /** Bytes that this test file's isolate holds: others run in the same process. */

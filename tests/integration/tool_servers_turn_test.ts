@@ -1,4 +1,10 @@
-import { assert, assertEquals, assertNotEquals, assertStringIncludes } from "@std/assert";
+import {
+  assert,
+  assertEquals,
+  assertMatch,
+  assertNotEquals,
+  assertStringIncludes,
+} from "@std/assert";
 import { join } from "@std/path";
 import type { ParsedRequest } from "../support/model_servers.ts";
 import { processesWith, Scenario, until } from "../support/scripted.ts";
@@ -84,12 +90,13 @@ test("tools of servers wait for an approval, but what a trusted one says only re
     return [data.tool, data.rule, data.reason, ok];
   };
   // An untrusted server is not believed that echo only reads.
-  assertEquals(await decide("mcp_web_echo", "allow_always"), [
-    "mcp_web_echo",
+  const [tool, rule, reason, ok] = await decide("mcp_web_echo", "allow_always");
+  assertEquals([tool, reason, ok], [
     "mcp_web_echo",
     'echo of tool server web with {"text":"b"}',
     true,
   ]);
+  assertMatch(rule, /^"echo" of tool server web, as described now \(SHA-256 [0-9a-f]{64}\)$/);
   assertEquals((await called(it, "mcp_web_echo", { text: "again" })).ok, true);
   assertEquals(it.client.of("approval.requested").length, 1);
   assertEquals((await decide("mcp_prog_pid", "deny"))[3], false);
@@ -249,6 +256,31 @@ done
   assertEquals((await called(on, "write_file", write)).ok, false);
   Deno.writeTextFileSync(join(on.workdir, "svc.policy.yaml"), project);
   assertEquals((await called(on, "read_file", { path: "svc.policy.yaml" })).ok, false);
+  // Also a session that asks nothing asks for this; a turn that needs no such tool does not wait.
+  assertStringIncludes(
+    (await called(on, "mcp_mine_look")).output,
+    "there is no tool mcp_mine_look",
+  );
+  const notes = on.client.of("lane.note").filter(({ data }) =>
+    data.reason_code === "tools_missing"
+  );
+  assertStringIncludes(notes[0].data.text, "mcp.approve_project");
+  const ask = async (decision: string) => {
+    const before = on.client.of("approval.requested").length;
+    const turn = on.turn("start_project_servers");
+    await until(() => on.client.of("approval.requested").length > before, "the question");
+    const { data } = on.client.of("approval.requested").at(-1)!;
+    await on.call("session.approve", { approval_id: data.approval_id, decision });
+    await turn;
+    return data;
+  };
+  const { args, reason } = await ask("deny");
+  assertEquals(args["server mine"], { command: "./server.sh", args: [], env: {} });
+  assertEquals(reason, `let the tool servers of ${on.workdir}/svc.policy.yaml start`);
+  assertStringIncludes((await called(on, "mcp_mine_look")).output, "there is no tool");
+  await ask("allow");
+  const kept = join(on.place.home, "project-servers.json");
+  assertEquals(Deno.statSync(kept).mode! & 0o777, 0o600);
   const { output } = await called(on, "mcp_mine_look");
   assertStringIncludes(output, `in ${on.workdir}, home `);
   const { checks } = JSON.parse((await on.place.svc(["doctor", "--json"])).stdout);

@@ -177,7 +177,9 @@ Deno.test({
     const session_id = await client.session({ workdir, ...MODEL, approval: "ask" });
     const { seq } = await client.rpc.call("session.send", { session_id, text: "verify test" });
     const asked = await client.wait((event) => event.type === "approval.requested", "the question");
-    assertEquals([asked.data.reason, asked.data.rule], ["verify test", "verify test"]);
+    const runs = "deno test --allow-all";
+    assertEquals([asked.data.reason, asked.data.rule], [`verify test: ${runs}`, `verify ${runs}`]);
+    assertEquals(asked.data.args, { what: "test", runs, detected_by: "deno.json" });
     await client.rpc.call("session.approve", {
       session_id,
       approval_id: asked.data.approval_id,

@@ -1,4 +1,4 @@
-/** The chart of a soak: three panels over the same time, as SVG. */
+/** The chart of a soak: four panels over the same time, as SVG. */
 import type { Sample } from "./series.ts";
 
 interface Curve {
@@ -37,6 +37,11 @@ const PANELS: Panel[] = [
       { name: "event polls", color: "#c2410c", value: (it) => it.polls },
       { name: "all others", color: "#1d4ed8", value: (it) => it.fds },
     ],
+  },
+  {
+    title: "Threads",
+    unit: "",
+    curves: [{ name: "threads", color: "#1d4ed8", value: (it) => it.threads }],
   },
 ];
 

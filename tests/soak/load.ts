@@ -6,7 +6,7 @@ import type { SessionEvent } from "../../src/session/events.ts";
 import type { Random } from "../support/random.ts";
 import type { Daemon, Place, TestClient } from "../support/svc.ts";
 import { Delays, type Sample } from "./series.ts";
-import { compare, watch, type Watched } from "./watchers.ts";
+import { compare, watch, watchAgain, type Watched } from "./watchers.ts";
 
 export interface LoadOptions {
   daemon: Daemon;
@@ -32,16 +32,21 @@ const MB = 1024 * 1024;
 
 export class Load {
   sent = 0;
-  readonly #options: LoadOptions;
+  readonly #options: Readonly<Omit<LoadOptions, "daemon">>;
+  #daemon: Daemon;
   readonly #problems: string[];
   readonly #all = new Delays();
   readonly #recent = new Delays();
   #sessions: Working[] = [];
   #client!: TestClient;
+  /** Resolves when messages may be sent. */
+  #open: Promise<void> = Promise.resolve();
+  #turns = new Set<Promise<void>>();
   #started = performance.now();
 
   constructor(options: LoadOptions, problems: string[]) {
     this.#options = options;
+    this.#daemon = options.daemon;
     this.#problems = problems;
   }
 
@@ -52,8 +57,8 @@ export class Load {
 
   /** Makes the sessions and their watchers. */
   async open(): Promise<void> {
-    const { daemon, place, sessions } = this.#options;
-    this.#client = await daemon.rpc();
+    const { place, sessions } = this.#options;
+    this.#client = await this.#daemon.rpc();
     for (let n = 0; n < sessions; n++) {
       const workdir = place.mkdir(`project-${n}`);
       Deno.writeTextFileSync(join(workdir, "notes.txt"), `Notes of project ${n}.\n`.repeat(40));
@@ -61,7 +66,7 @@ export class Load {
         workdir,
         model: "soak/steady",
       });
-      const watched = await watch(daemon, session_id, [this.#all, this.#recent]);
+      const watched = await watch(this.#daemon, session_id, [this.#all, this.#recent]);
       const path = join(workdir, ".svc", "sessions", session_id, "journal.ndjson");
       const working: Working = { offset: n, session_id, path, watched, turnDone: () => {} };
       watched.all[0].onEvent = (event) => this.#look(working, event);
@@ -97,7 +102,11 @@ export class Load {
         } catch {
           return;
         }
-        await this.#turn(working, n + 1);
+        await this.#open;
+        const turn = this.#turn(working, n + 1);
+        this.#turns.add(turn);
+        await turn;
+        this.#turns.delete(turn);
       }
     }));
   }
@@ -122,9 +131,26 @@ export class Load {
     }
   }
 
+  /**
+   * Has another daemon take over: the turns in flight end, `restart` stops the old one and starts
+   * the new one, all watchers go on behind the last event they had, then messages are sent again.
+   */
+  async restart(restart: (old: Daemon) => Promise<Daemon>): Promise<void> {
+    const opened = Promise.withResolvers<void>();
+    this.#open = opened.promise;
+    try {
+      await Promise.all(this.#turns);
+      await this.close();
+      this.#daemon = await restart(this.#daemon);
+      this.#client = await this.#daemon.rpc();
+      for (const { watched } of this.#sessions) await watchAgain(this.#daemon, watched);
+    } finally {
+      opened.resolve();
+    }
+  }
+
   /** Measures; the delays are those since the last time. */
   async sample(): Promise<Sample> {
-    const { daemon } = this.#options;
     const seconds = Math.round(this.seconds * 10) / 10;
     const { heap_bytes } = await this.#client.rpc.call("daemon.info");
     const rounded = (bytes: number) => Math.round(bytes / MB * 100) / 100;
@@ -134,9 +160,9 @@ export class Load {
       events: this.#recent.count,
       delay_p50_ms: this.#recent.percentile(0.5),
       delay_p99_ms: this.#recent.percentile(0.99),
-      rss_mb: rounded(daemon.rss()),
+      rss_mb: rounded(this.#daemon.rss()),
       heap_mb: rounded(heap_bytes),
-      ...descriptors(daemon.pid),
+      ...processOf(this.#daemon.pid),
     };
     this.#recent.clear();
     return sample;
@@ -164,8 +190,9 @@ export class Load {
   }
 }
 
-function descriptors(pid: number): { fds: number; polls: number } {
-  const found = { fds: 0, polls: 0 };
+function processOf(pid: number): { fds: number; polls: number; threads: number } {
+  const status = Deno.readTextFileSync(`/proc/${pid}/status`);
+  const found = { fds: 0, polls: 0, threads: Number(status.match(/Threads:\s+(\d+)/)![1]) };
   for (const { name } of Deno.readDirSync(`/proc/${pid}/fd`)) {
     try {
       const target = Deno.readLinkSync(`/proc/${pid}/fd/${name}`);

@@ -4,7 +4,7 @@ import { parseArgs } from "@std/cli/parse-args";
 import { delay } from "@std/async";
 import { messageOf } from "../../src/platform/errors.ts";
 import { Random } from "../support/random.ts";
-import { Place } from "../support/svc.ts";
+import { type Daemon, Place } from "../support/svc.ts";
 import { startDaemon, startModel } from "./processes.ts";
 import { toSvg } from "./chart.ts";
 import { Load } from "./load.ts";
@@ -13,11 +13,14 @@ import { judge, logged, RULE } from "./verdict.ts";
 
 const HELP = `Runs svc under a steady load for a long time and says whether it stays well.
 
-  deno task soak [--minutes 60] [--sessions 50] [--messages 100] [--out dist/soak]
+  deno task soak [--minutes 60] [--sessions 50] [--messages 100]
+                 [--restart-minutes 5] [--out dist/soak]
 
   --minutes N    how long the load lasts; the messages are spread over it
   --sessions N   sessions, each in a directory of its own
   --messages N   messages a session
+  --restart-minutes N
+                 restarts svc so often; 0, the default, does not
   --out DIR      where soak.csv and soak.svg are written
   --seed N       repeats the times of a run
   --source       run svc from source, not the binary in SVC_BIN or dist/svc
@@ -37,9 +40,15 @@ const SAMPLE_S = 5;
 const REST_S = 45;
 
 const args = parseArgs(Deno.args, {
-  string: ["minutes", "sessions", "messages", "out", "seed"],
+  string: ["minutes", "sessions", "messages", "restart-minutes", "out", "seed"],
   boolean: ["help", "source"],
-  default: { minutes: "60", sessions: "50", messages: "100", out: join(root, "dist", "soak") },
+  default: {
+    minutes: "60",
+    sessions: "50",
+    messages: "100",
+    "restart-minutes": "0",
+    out: join(root, "dist", "soak"),
+  },
   unknown(arg) {
     console.error(`soak: ${arg} is not an option; --help lists them`);
     Deno.exit(2);
@@ -52,6 +61,11 @@ if (args.help) {
 const [minutes, sessions, messages] = [args.minutes, args.sessions, args.messages].map(Number);
 if (![minutes, sessions, messages].every((it) => it > 0)) {
   console.error("soak: --minutes, --sessions and --messages are numbers above 0");
+  Deno.exit(2);
+}
+const restart_s = Number(args["restart-minutes"]) * 60;
+if (!(restart_s >= 0)) {
+  console.error("soak: --restart-minutes is a number, 0 or above");
   Deno.exit(2);
 }
 const out = resolve(args.out);
@@ -70,7 +84,7 @@ async function soak(): Promise<boolean> {
       `[models.soak]\nkind = "openai-compatible"\nbase_url = "${model.url}"\n` +
       `[agent]\napproval = "auto"\n`,
   );
-  const daemon = await startDaemon(place);
+  let daemon = await startDaemon(place);
   for (const signal of ["SIGINT", "SIGTERM"] as const) {
     Deno.addSignalListener(signal, () => {
       if (stop.signal.aborted) {
@@ -92,6 +106,12 @@ async function soak(): Promise<boolean> {
   let events = 0;
   let took_s = 0;
   let rest = "";
+  let restarts = 0;
+  const end = async (ending: Daemon) => {
+    const { code } = await ending.stop();
+    if (code !== 0) problems.push(`svc ended with code ${code}`);
+    problems.push(...logged(await ending.log));
+  };
   try {
     await load.open();
     const over = new AbortController();
@@ -100,6 +120,13 @@ async function soak(): Promise<boolean> {
       const left_ms = Math.max(0, at - load.seconds) * 1000;
       await delay(left_ms, { signal: over.signal }).catch(() => {});
       if (over.signal.aborted) break;
+      if (restart_s > 0 && load.seconds >= (restarts + 1) * restart_s) {
+        restarts++;
+        await load.restart(async (old) => {
+          await end(old);
+          return daemon = await startDaemon(place);
+        });
+      }
       samples.push(await load.sample());
       if (samples.length % (60 / SAMPLE_S) === 0) report(samples.at(-1)!);
     }
@@ -111,14 +138,13 @@ async function soak(): Promise<boolean> {
   } catch (error) {
     problems.push(messageOf(error));
   }
-  const { code } = await daemon.stop();
-  if (code !== 0) problems.push(`svc ended with code ${code}`);
-  problems.push(...logged(await daemon.log));
+  await end(daemon);
   const verdict = judge(samples, problems);
 
   const title = `${sessions} sessions, ${messages} messages each`;
   const subtitle = `svc ${version}, ${new Date().toISOString().slice(0, 16)}Z; ` +
-    `${load.sent} messages and ${events} events in ${(took_s / 60).toFixed(1)} minutes`;
+    `${load.sent} messages and ${events} events in ${(took_s / 60).toFixed(1)} minutes, ` +
+    `${restarts} restarts`;
   Deno.mkdirSync(out, { recursive: true });
   Deno.writeTextFileSync(join(out, "soak.csv"), toCsv(samples));
   Deno.writeTextFileSync(join(out, "soak.svg"), toSvg(samples, title, subtitle));
@@ -131,14 +157,14 @@ async function soak(): Promise<boolean> {
 }
 
 function report(
-  { seconds, messages, delay_p50_ms, delay_p99_ms, rss_mb, heap_mb, fds, polls }: Sample,
+  { seconds, messages, delay_p50_ms, delay_p99_ms, rss_mb, heap_mb, fds, polls, threads }: Sample,
 ) {
   console.log(
     `${(seconds / 60).toFixed(0)} min: ${messages} messages, ` +
       `delay p50 ${delay_p50_ms ?? "-"} p99 ${delay_p99_ms ?? "-"} ms, ` +
       `RSS ${rss_mb.toFixed(1)} MB, heap ${
         heap_mb.toFixed(1)
-      } MB, ${fds} descriptors and ${polls} event polls`,
+      } MB, ${fds} descriptors, ${polls} event polls, ${threads} threads`,
   );
 }
 

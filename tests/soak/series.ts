@@ -45,8 +45,9 @@ export interface Sample {
   heap_mb: number;
   /** Open file descriptors, without the next. */
   fds: number;
-  /** Event polls: two for every worker that ever ran, which Deno does not give back. */
+  /** Descriptors of the event loop: each worker that runs has some. */
   polls: number;
+  threads: number;
 }
 
 const COLUMNS = [
@@ -59,6 +60,7 @@ const COLUMNS = [
   "heap_mb",
   "fds",
   "polls",
+  "threads",
 ] as const;
 
 export function toCsv(samples: readonly Sample[]): string {
@@ -76,7 +78,7 @@ export interface Trend {
 /** The line with the least squares through the last two thirds of the samples. */
 export function trend(
   samples: readonly Sample[],
-  name: "rss_mb" | "heap_mb" | "fds" | "polls",
+  name: "rss_mb" | "heap_mb" | "fds" | "polls" | "threads",
 ): Trend {
   const warm = samples.slice(Math.floor(samples.length / 3));
   const mean = warm.reduce((sum, it) => sum + it[name], 0) / warm.length;

@@ -13,11 +13,8 @@ export const RULE = `The verdict. All of this must hold:
     squares through the samples of the last two thirds, the rise from its start to its end is at
     most ${
   RSS_SHARE * 100
-} % of the mean RSS (or ${RSS_MB} MB, if that is more) and at most ${FDS} \
-file descriptors,
-    event polls left out: Deno keeps two for every worker that ever ran
-    (https://github.com/denoland/deno/issues/31080), so their number is shown, not judged
-
+} % of the mean RSS (or ${RSS_MB} MB, if that is more), ${FDS} file descriptors, ${FDS} event
+    polls and ${FDS} threads
 `;
 
 const SHOWN = 10;
@@ -38,7 +35,8 @@ export function judge(
     const fds = trend(samples, "fds");
     const polls = trend(samples, "polls");
     const rss_max = Math.max(RSS_MB, rss.mean * RSS_SHARE);
-    grown = rss.growth > rss_max || fds.growth > FDS;
+    const threads = trend(samples, "threads");
+    grown = rss.growth > rss_max || [fds, polls, threads].some(({ growth }) => growth > FDS);
     const signed = (value: number) => `${value < 0 ? "" : "+"}${value.toFixed(1)}`;
     const peak = Math.max(...samples.map((it) => it.rss_mb));
     lines.push(
@@ -48,7 +46,8 @@ export function judge(
       `file descriptors: mean ${fds.mean.toFixed(1)}, growth ${
         signed(fds.growth)
       } (at most ${FDS})`,
-      `event polls: growth ${signed(polls.growth)}, ${samples.at(-1)!.polls} at the end`,
+      `event polls: mean ${polls.mean.toFixed(1)}, growth ${signed(polls.growth)}`,
+      `threads: mean ${threads.mean.toFixed(1)}, growth ${signed(threads.growth)}`,
     );
   }
   for (const problem of problems.slice(0, SHOWN)) lines.push(`problem: ${problem}`);

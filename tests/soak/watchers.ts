@@ -77,6 +77,14 @@ export interface Watched {
   observers: Observer[];
 }
 
+/** Has the watchers go on with the next daemon, each behind the last event it had. */
+export async function watchAgain(daemon: Daemon, { observers }: Watched): Promise<void> {
+  for (const observer of observers) {
+    await observer.gone();
+    await observer.connect(daemon);
+  }
+}
+
 /** Has an observer hand on what it is sent instead of keeping it. */
 function folding(observer: Observer, seen: Seen): Observer {
   return Object.defineProperties(observer, {

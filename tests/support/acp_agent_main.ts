@@ -51,9 +51,10 @@ const ACTS: Record<string, (act: Act, rest: string) => Promise<StopReason | void
     await say(JSON.stringify(await terminal.waitForExit()));
     await terminal.release();
   },
-  async own({ client, sessionId, say, tell }, title) {
+  async own({ client, sessionId, say, tell }, rest) {
     const toolCallId = "own-1";
-    const call: ToolCall = { toolCallId, title, kind: "edit" };
+    const [title, input] = rest.split(" with ");
+    const call: ToolCall = { toolCallId, title, kind: "edit", ...(input && { rawInput: input }) };
     await tell({ sessionUpdate: "tool_call", ...call, status: "pending" });
     const options: PermissionOption[] = [
       { optionId: "yes", name: "Yes", kind: "allow_once" },

@@ -69,7 +69,7 @@ export class Desktop implements AsyncDisposable {
   /** What it said, once it has ended. */
   readonly said: Promise<string>;
   readonly #status: Promise<Deno.CommandStatus>;
-  #window: DesktopWindow | undefined;
+  readonly #windows: DesktopWindow[] = [];
 
   constructor(place: Place, display: Display) {
     this.place = place;
@@ -90,17 +90,22 @@ export class Desktop implements AsyncDisposable {
     this.#status = this.child.status;
   }
 
-  /** The window, once it shows something. */
-  async window(): Promise<DesktopWindow> {
+  /**
+   * The window, once it shows something.
+   *
+   * @param address what its address begins with: a daemon at another port is shown in a window anew.
+   */
+  async window(address = ""): Promise<DesktopWindow> {
     const file = join(this.place.home, "desktop", "profile", "DevToolsActivePort");
     let target: string | undefined;
     await until(
-      async () => (target = await pageTarget(file)) !== undefined,
+      async () => (target = await pageTarget(file, address)) !== undefined,
       "the window",
       PATIENCE_MS,
     );
-    this.#window = await DesktopWindow.connect(target!);
-    return this.#window;
+    const window = await DesktopWindow.connect(target!);
+    this.#windows.push(window);
+    return window;
   }
 
   /** Resolves with the exit code. */
@@ -117,7 +122,7 @@ export class Desktop implements AsyncDisposable {
     }
     await this.ended();
     await this.said;
-    await this.#window?.[Symbol.asyncDispose]();
+    for (const window of this.#windows) await window[Symbol.asyncDispose]();
     // What a shell that was killed has left is still at work in the place.
     await until(() => processesWith(this.place.home).length === 0, "the browser's end");
   }
@@ -215,11 +220,13 @@ interface CdpMessage {
 }
 
 /** Where the page of the window is spoken to; `file` is what Chromium writes its port into. */
-async function pageTarget(file: string): Promise<string | undefined> {
+async function pageTarget(file: string, address: string): Promise<string | undefined> {
   try {
     const [, port] = Deno.readTextFileSync(file).match(/^(\d+)\n/)!;
     const targets = await (await fetch(`http://127.0.0.1:${port}/json`)).json();
-    return targets.find(({ type }: { type: string }) => type === "page")?.webSocketDebuggerUrl;
+    const shows = ({ type, url }: { type: string; url: string }) =>
+      type === "page" && url.startsWith(address);
+    return targets.find(shows)?.webSocketDebuggerUrl;
   } catch {
     return undefined;
   }

@@ -61,6 +61,8 @@ export interface Answer {
   go_on?: Promise<unknown>;
   /** An error event in the stream, after so many deltas. */
   fail?: { after: number; type: string; message: string; code?: number };
+  /** An event with this data between the others, after so many deltas. */
+  stray?: { after: number; data: string };
 }
 
 /** Decides the answer to each request. */
@@ -240,11 +242,18 @@ function start(wire: Wire, script: Scripted, options: ServerOptions): ModelServe
     const refusal = wire.check(captured.body, request.headers);
     if (refusal !== undefined) return refuse(refusal);
 
-    const answer = await script({
+    const gone = Promise.withResolvers<undefined>();
+    request.signal.addEventListener("abort", () => gone.resolve(undefined));
+    const decided = script({
       ...wire.parse(captured.body, path),
       headers: request.headers,
       body: captured.body,
     });
+    const answer = await Promise.race([decided, gone.promise]);
+    if (answer === undefined) {
+      ended.resolve("closed by client");
+      return new Response(null, { status: 499 });
+    }
     if (answer.status !== undefined) {
       const { code, message, type, headers } = answer.status;
       return refuse({ status: code, body: wire.status(code, message, type) }, headers);
@@ -324,7 +333,7 @@ function play(
 ): ReadableStream<Uint8Array> {
   const gone = new AbortController();
   const write = async (controller: ReadableStreamDefaultController<Uint8Array>) => {
-    const { cut_after, end_after, hang_after, go_on, fail, pace_ms } = answer;
+    const { cut_after, end_after, hang_after, go_on, fail, stray, pace_ms } = answer;
     controller.enqueue(encoded.head);
     const began = performance.now();
     for (let sent = 0; sent <= encoded.deltas.length; sent++) {
@@ -341,6 +350,7 @@ function play(
         ended("cut");
         return controller.error(new Error("the connection is dropped"));
       }
+      if (sent === stray?.after) controller.enqueue(encoder.encode(`data: ${stray.data}\n\n`));
       if (sent === fail?.after) controller.enqueue(encoder.encode(wire.failure(fail)));
       if (sent === fail?.after || sent === end_after) {
         ended("whole");

@@ -1,5 +1,5 @@
 /** A real nats-server on loopback, with its data in a directory of the test. */
-import { delay } from "@std/async";
+import { deadline, delay } from "@std/async";
 import { TextLineStream, toText } from "@std/streams";
 import type { Hire } from "./hire.ts";
 import { endProcess } from "./processes.ts";
@@ -8,6 +8,23 @@ import { type Place, spawnSvc } from "./svc.ts";
 
 /** Whether a nats-server is installed, and may be started. */
 export const has_nats = hasProgram("nats-server");
+
+/**
+ * Makes what declares tests with a bench of their own; one that waits for what never comes fails.
+ *
+ * @param patience_ms how long a test may take.
+ */
+export function natsTests<B extends AsyncDisposable>(start: () => Promise<B>, patience_ms: number) {
+  return (name: string, fn: (bench: B) => Promise<void>): void =>
+    Deno.test({
+      name,
+      ignore: !has_nats,
+      async fn() {
+        await using bench = await start();
+        await deadline(fn(bench), patience_ms);
+      },
+    });
+}
 
 export class NatsServer implements AsyncDisposable {
   readonly #dir: string;

@@ -77,7 +77,9 @@ export async function newSession(
 /** The session of an existing journal. */
 export async function reopened(path: string, parts: Partial<SessionParts> = {}): Promise<Session> {
   const state = emptyState("sess_1");
-  const { journal } = await Journal.open(path, (event) => applyToState(state, event));
+  const { journal } = await Journal.open(path, {
+    onRecord: (event) => applyToState(state, event),
+  });
   return new Session(state, journal, allParts(parts));
 }
 
@@ -97,7 +99,7 @@ function allParts(parts: Partial<SessionParts>): SessionParts {
 /** The events of a journal, read as a restart would. */
 export async function journaled(path: string): Promise<SessionEvent[]> {
   const events: SessionEvent[] = [];
-  const { journal } = await Journal.open(path, (event) => events.push(event));
+  const { journal } = await Journal.open(path, { onRecord: (event) => events.push(event) });
   journal.release();
   return events;
 }

@@ -95,6 +95,11 @@ export class TmuxTerminal implements AsyncDisposable {
     return screen;
   }
 
+  /** Writes all that its programs send it to a file, from now on: the bytes, not what they show. */
+  async record(path: string): Promise<void> {
+    await this.#tmux("pipe-pane", `cat >> '${path}'`);
+  }
+
   async resize(cols: number, rows: number): Promise<void> {
     await this.#tmux("resize-window", "-x", `${cols}`, "-y", `${rows}`);
   }

@@ -52,6 +52,8 @@ export class TestToolServers implements AsyncDisposable {
   readonly log = new MemoryLog();
   readonly secrets: string[] = [];
   readonly servers: ExternalServers;
+  /** Approved directories with the SHA-256 of their files. */
+  readonly approved = new Set<string>();
   readonly #options: ToolServersOptions;
 
   constructor(entries: string[], options: ToolServersOptions = {}) {
@@ -60,6 +62,10 @@ export class TestToolServers implements AsyncDisposable {
       env: (name) => options.env?.[name] ?? Deno.env.get(name),
       clock: this.clock,
       log: this.log,
+      approvals: {
+        has: (...key) => Promise.resolve(this.approved.has(key.join())),
+        add: (...key) => Promise.resolve(void this.approved.add(key.join())),
+      },
       onSecrets: (secrets) => void this.secrets.push(...secrets),
       confine: ([cmd, ...args], _, env) =>
         Promise.resolve({ cmd, args, env: { PATH: Deno.env.get("PATH") ?? "", ...env } }),
@@ -77,6 +83,11 @@ export class TestToolServers implements AsyncDisposable {
 
   async tools(scope = TRUSTED): Promise<{ offered: OfferedTool[]; problems: ServerProblem[] }> {
     return await this.servers.tools(scope, new AbortController().signal);
+  }
+
+  /** Approves what a project's file has now. */
+  async approve(workdir: string): Promise<void> {
+    await this.servers.approveProject(workdir, (await this.servers.project(workdir))!.sha256);
   }
 
   /** The names of a server's tools. */

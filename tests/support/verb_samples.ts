@@ -239,6 +239,10 @@ export const SAMPLES: Readonly<Record<string, VerbSample>> = {
   "mcp.list_servers": none,
   "mcp.list_tools": none,
   "mcp.test_server": { params: () => ({ name: "none" }), fails_with: "not_found" },
+  "mcp.approve_project": {
+    params: async (it) => ({ session_id: await it.session(), sha256: "0".repeat(64) }),
+    fails_with: "not_found",
+  },
   "mcp.call_tool": { params: () => ({ server: "none", tool: "x" }), fails_with: "not_found" },
   "tui.press_key": { params: async (it) => ({ session_id: await it.session(), key: "tab" }) },
   "tui.snapshot": of_session,
@@ -258,6 +262,10 @@ export const SAMPLES: Readonly<Record<string, VerbSample>> = {
   "daemon.info": none,
   "daemon.get_config": none,
   "daemon.set_config": { params: () => ({ changes: { "agent.max_steps": 60 } }) },
+  "daemon.check_cache": {
+    params: () => ({ model: "builtin/toolbelt" }),
+    fails_with: "validation",
+  },
   "daemon.list_dirs": none,
   "daemon.verbs": none,
   "daemon.reload_config": none,

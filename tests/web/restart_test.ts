@@ -1,5 +1,5 @@
 /** The daemon goes and comes back: the page does too, and shows what the journal has. */
-import { assertEquals } from "@std/assert";
+import { assertEquals, assertNotEquals } from "@std/assert";
 import type { Page } from "playwright-core";
 import { Browser } from "../support/browser.ts";
 import { Scenario } from "../support/scripted.ts";
@@ -30,7 +30,7 @@ Deno.test({
     await page.getByLabel("Message", { exact: true }).fill("a draft");
     await it.daemon.kill();
     await page.getByText("Reconnecting…").waitFor();
-    it.daemon = await it.place.serve();
+    it.daemon = await it.place.serve("--port", String(it.daemon.port));
     await app.connected();
     await page.getByRole("log").getByText("Interrupted").waitFor();
     await page.getByRole("log").getByText("The daemon was restarted").waitFor();
@@ -77,10 +77,30 @@ Deno.test({
       };
     }`);
     await app.holds("globalThis.put_off", "one more try");
-    it.daemon = await it.place.serve();
+    it.daemon = await it.place.serve("--port", String(it.daemon.port));
     await page.getByRole("button", { name: "Retry" }).click();
     await app.connected();
     await page.getByRole("row", { name: /project/ }).waitFor();
     assertEquals(await page.getByRole("button", { name: "Retry" }).count(), 0);
+  },
+});
+
+Deno.test({
+  name: "a page whose daemon has come back at another port says how to get there",
+  ignore: no_browser,
+  async fn() {
+    await using it = await Scenario.begin([{ text: "here" }]);
+    await using browser = await Browser.launch();
+    const { page } = await AppPage.open(browser, it.daemon, `/sessions/${it.session_id}`);
+    const { port } = it.daemon;
+    await it.daemon.kill();
+    it.daemon = await it.place.serve();
+    assertNotEquals(it.daemon.port, port);
+    await page.getByText("Offline").waitFor();
+    await page.getByText("run svc open").waitFor();
+    const { stdout } = await it.place.svc(["open", it.session_id, "--print"]);
+    await page.goto(stdout.trim());
+    await page.getByText("Connected (external)").waitFor({ state: "attached" });
+    assertEquals(new URL(page.url()).port, String(it.daemon.port));
   },
 });

@@ -1,5 +1,6 @@
 /** What is said to screen readers, and errors, which are also shown. */
 import { signal } from "@preact/signals";
+import { visible } from "../../src/platform/visible.ts";
 
 /** An error stays in sight this long, unless it is dismissed. */
 const ALERT_MS = 12_000;
@@ -17,8 +18,9 @@ export class Announcer {
   #next_id = 1;
 
   say(text: string): void {
+    const shown = visible(text);
     // The same text twice is announced twice only if it changes in between.
-    this.polite.value = this.polite.peek() === text ? `${text}\u00a0` : text;
+    this.polite.value = this.polite.peek() === shown ? `${shown}\u00a0` : shown;
   }
 
   alert(text: string): void {

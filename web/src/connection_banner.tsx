@@ -17,7 +17,14 @@ export function ConnectionBanner() {
   return (
     <div class="connection">
       <p class={`banner ${colour}`} role="status">{text}</p>
-      {state === "offline" && <Button tone="quiet" onClick={() => client.retry()}>Retry</Button>}
+      {state === "offline" && (
+        <>
+          <p class="way-back">
+            If the daemon was started again, it has a new address: run <code>svc open</code>.
+          </p>
+          <Button tone="quiet" onClick={() => client.retry()}>Retry</Button>
+        </>
+      )}
     </div>
   );
 }

@@ -59,6 +59,8 @@ export interface Usage {
 /** A piece of a streamed answer. `finish` comes last, exactly once, in an answer that is whole. */
 export type ModelPart =
   | { type: "text"; text: string }
+  /** An event that could not be read was left out; the reason is for the person. */
+  | { type: "skipped"; reason: string }
   | { type: "call"; call: ToolCall }
   | { type: "finish"; usage: Usage; reason: "stop" | "calls" | "length" | "filtered" };
 
@@ -84,14 +86,23 @@ export class ModelError extends Error {
   readonly status?: number;
   /** What the provider asked for in `Retry-After` or `retry-after-ms`, in milliseconds. */
   readonly retry_after_ms?: number;
+  /** Attempts that are worth making in all; default: as many as for any failure. */
+  readonly attempts?: number;
 
   constructor(
     message: string,
-    options: { retryable: boolean; status?: number; retry_after_ms?: number; cause?: unknown },
+    options: {
+      retryable: boolean;
+      status?: number;
+      retry_after_ms?: number;
+      attempts?: number;
+      cause?: unknown;
+    },
   ) {
     super(message, { cause: options.cause });
     this.retryable = options.retryable;
     this.status = options.status;
     this.retry_after_ms = options.retry_after_ms;
+    this.attempts = options.attempts;
   }
 }

@@ -18,6 +18,31 @@ export function endedEarly(context: ProviderContext): ModelError {
   return new ModelError(`${context.name}: the stream ended early`, { retryable: true });
 }
 
+/** The calls of an answer of which an event was skipped: nobody can say what they lack. */
+export function damagedCalls(context: ProviderContext): ModelError {
+  return new ModelError(`${context.name} sent tool calls with an event that cannot be read`, {
+    retryable: true,
+  });
+}
+
+/**
+ * An event of a stream that is not in the provider's format; undefined when the error is another
+ * one, or the event carries an error of the provider.
+ */
+export function unreadable(error: unknown): { may_hold_content: boolean } | undefined {
+  if (!isRecord(error)) return undefined;
+  if (error.name === "AI_JSONParseError") {
+    // Proxies put in lines of their own; what begins like an event was one.
+    return { may_hold_content: String(error.text).trimStart().startsWith("{") };
+  }
+  if (error.name !== "AI_TypeValidationError") return undefined;
+  const { value } = error;
+  if (isRecord(value) && value.error !== undefined) return undefined;
+  // Providers add events with names of their own; those of the answer have these.
+  const type = isRecord(value) ? value.type : undefined;
+  return { may_hold_content: typeof type !== "string" || /^(content_block|message)/.test(type) };
+}
+
 /**
  * Turns whatever the provider's package threw, or sent as an error part, into a
  * {@linkcode ModelError}. It gets no `cause`: the package's errors hold the whole request

@@ -1,5 +1,7 @@
 /** How a provider is reached: its address, what it knows us by, the `fetch` for it. */
 
+import { AnswerClock } from "./answer_clock.ts";
+import type { AnswerLimits } from "./answer_limits.ts";
 import { ModelError } from "./model.ts";
 import { type ProviderContext, unreachable } from "./provider_errors.ts";
 import type { ProviderConfig, ProviderKind } from "./providers.ts";
@@ -26,14 +28,21 @@ export function headersOf(config: ProviderConfig): Record<string, string> {
   return headers;
 }
 
-/** A `fetch` that says where it could not get to. */
-export function fetchFor(context: ProviderContext): typeof fetch {
+/** A `fetch` that reports where it could not get to, and gives up what takes too long. */
+export function fetchFor(context: ProviderContext, limits: AnswerLimits): typeof fetch {
   return async (input, given) => {
     const init = given as globalThis.RequestInit | undefined;
+    const clock = new AnswerClock(limits, context.name);
+    const stop = new AbortController();
+    const signal = init?.signal ? AbortSignal.any([init.signal, stop.signal]) : stop.signal;
     try {
       // A redirect would carry the key to a host that nobody configured.
-      return await fetch(input, { ...init, redirect: "manual" });
+      const asked = fetch(input, { ...init, signal, redirect: "manual" });
+      const response = await clock.within(asked, init?.signal);
+      if (response.body === null) return response;
+      return new Response(clock.limited(response.body, init?.signal), response);
     } catch (error) {
+      stop.abort();
       if (init?.signal?.aborted || !(error instanceof TypeError)) throw error;
       throw unreachable(error, context);
     }

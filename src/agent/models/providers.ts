@@ -8,7 +8,14 @@ import {
   type ModelRequest,
   type ToolCall,
 } from "./model.ts";
-import { endedEarly, type ProviderContext, toModelError } from "./provider_errors.ts";
+import { ANSWER_LIMITS, type AnswerLimits } from "./answer_limits.ts";
+import {
+  damagedCalls,
+  endedEarly,
+  type ProviderContext,
+  toModelError,
+  unreadable,
+} from "./provider_errors.ts";
 import { baseUrl, fetchFor, headersOf, secretsOf } from "./provider_http.ts";
 import { type Dialect, toCallOptions } from "./provider_prompt.ts";
 
@@ -27,6 +34,8 @@ export interface ProviderConfig {
   key_source?: string;
   /** Sent with every request. */
   headers?: Record<string, string>;
+  /** Default: {@linkcode ANSWER_LIMITS}. */
+  limits?: AnswerLimits;
 }
 
 type CallOptions = Parameters<LanguageModelV4["doStream"]>[0];
@@ -37,6 +46,8 @@ interface Provider {
   settings?: Pick<CallOptions, "maxOutputTokens" | "providerOptions">;
 }
 
+/** Unreadable events that an answer may have. */
+const SKIPPED_MAX = 100;
 /** How long the end of the HTTP answer is waited for once the model's answer is whole. */
 const LINGER_MS = 250;
 
@@ -54,7 +65,12 @@ export async function providerModel(config: ProviderConfig, model: string): Prom
     key_source: config.key_source ?? `api_key_env of [models.${config.name}] in daemon.toml`,
     secrets: secretsOf(config),
   };
-  const provider = await load(config, model, base_url, fetchFor(context));
+  const provider = await load(
+    config,
+    model,
+    base_url,
+    fetchFor(context, config.limits ?? ANSWER_LIMITS),
+  );
   return {
     id: `${config.name}/${model}`,
     stream: (request) => stream(provider, request, context),
@@ -172,6 +188,8 @@ async function* stream(
     // The packages also pass on the calls of an answer that was cut, with half their
     // arguments. Calls wait for the end, which nobody could act before anyway.
     const calls: ToolCall[] = [];
+    let skipped = 0;
+    let damaged = false;
     for (;;) {
       const { done, value: part } = await reader.read();
       if (done) throw endedEarly(context);
@@ -180,8 +198,21 @@ async function* stream(
       } else if (part.type === "tool-call" && !part.providerExecuted) {
         calls.push(toCall(part, provider.dialect.echo_key));
       } else if (part.type === "error") {
-        throw toModelError(part.error, context);
+        const event = unreadable(part.error);
+        if (event === undefined) throw toModelError(part.error, context);
+        damaged ||= event.may_hold_content;
+        if (skipped === 0) {
+          const lost = event.may_hold_content ? "; the answer may lack a piece" : "";
+          yield {
+            type: "skipped",
+            reason: `${context.name} sent an event that cannot be read. It was skipped${lost}`,
+          };
+        }
+        if (++skipped > SKIPPED_MAX) throw toModelError(part.error, context);
       } else if (part.type === "finish") {
+        // Arguments that lack a piece may still be valid JSON.
+        const has_calls = calls.length > 0 || part.finishReason.unified === "tool-calls";
+        if (damaged && has_calls) throw damagedCalls(context);
         const finish = toFinish(part, calls.length > 0, context);
         await drain(reader);
         for (const call of calls) yield { type: "call", call };

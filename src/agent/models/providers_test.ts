@@ -284,6 +284,98 @@ for (const kind of KINDS) {
     );
   }
 
+  const limits = { first_byte_ms: 60_000, idle_ms: 60_000, answer_ms: 60_000 };
+  const slow: [string, Scripted, Partial<typeof limits>, RegExp, number][] = [
+    [
+      "that sends nothing",
+      () => Promise.withResolvers<Answer>().promise,
+      { first_byte_ms: 50 },
+      /^work sent nothing for 50ms \(\[agent\] first_byte_timeout in daemon\.toml\)$/,
+      3,
+    ],
+    [
+      "that falls silent",
+      () => ({ text: "one two three four", hang_after: 2 }),
+      { idle_ms: 50 },
+      /^work sent nothing more for 50ms \(\[agent\] idle_timeout/,
+      3,
+    ],
+    [
+      "that never comes to an end",
+      () => ({ text: Array(1000).fill("word "), pace_ms: 5 }),
+      { answer_ms: 100 },
+      /^work did not finish its answer within 100ms \(\[agent\] answer_timeout/,
+      2,
+    ],
+  ];
+  for (const [name, script, limit, message, attempts] of slow) {
+    test(
+      kind,
+      `an answer ${name} is given up, and its connection closed`,
+      script,
+      async ({ server, model }) => {
+        const error = await failure(model, request([user("x")]));
+        assertMatch(error.message, message);
+        assertEquals([error.retryable, error.attempts], [true, attempts]);
+        assertEquals(await server.requests[0].ended, "closed by client");
+      },
+      { config: { limits: { ...limits, ...limit } } },
+    );
+  }
+
+  test(
+    kind,
+    "an abort ends a wait that has a limit, also before the answer began",
+    () => Promise.withResolvers<Answer>().promise,
+    async ({ server, model }) => {
+      const stop = new AbortController();
+      const running = collect(model, request([user("x")], { signal: stop.signal }));
+      while (server.requests.length === 0) await new Promise((done) => setTimeout(done, 5));
+      stop.abort();
+      assertEquals((await assertRejects(() => running, DOMException)).name, "AbortError");
+      assertEquals(await server.requests[0].ended, "closed by client");
+    },
+  );
+
+  for (const data of ["keep-alive", '{"half": "an ev', '{"type":"message_of_tomorrow"}']) {
+    test(
+      kind,
+      `an event that cannot be read is skipped and told once: ${data}`,
+      () => ({ text: "one two three four", stray: { after: 1, data } }),
+      async ({ model }) => {
+        const parts = await collect(model, request([user("x")]));
+        assertEquals(textOf(parts), "one two three four");
+        const told = parts.flatMap((part) => part.type === "skipped" ? [part.reason] : []);
+        // Gemini's format has no field that must be there: an unknown object is an empty event.
+        if (kind === "google" && data.endsWith("}")) return assertEquals(told, []);
+        const lost = data.startsWith("{") ? "; the answer may lack a piece" : "";
+        assertEquals(told, [`work sent an event that cannot be read. It was skipped${lost}`]);
+        assertEquals(finishOf(parts).reason, "stop");
+      },
+    );
+  }
+
+  for (const [data, given] of [["keep-alive", true], ['{"half": "an ev', false]] as const) {
+    test(
+      kind,
+      `calls of an answer with ${data} in it are ${given ? "" : "not "}handed over`,
+      () => ({
+        text: ["I look."],
+        calls: [{ name: "write_file", args: { path: "a" } }],
+        stray: { after: 1, data },
+      }),
+      async ({ model }) => {
+        if (given) {
+          const calls = callsOf(await collect(model, request([user("x")])));
+          return assertEquals(calls.map(({ args }) => args), [{ path: "a" }]);
+        }
+        const error = await failure(model, request([user("x")]));
+        assertEquals(error.retryable, true);
+        assertEquals(error.message, "work sent tool calls with an event that cannot be read");
+      },
+    );
+  }
+
   for (const after of [0, 2]) {
     const type = kind === "google" ? "UNAVAILABLE" : "overloaded_error";
     test(

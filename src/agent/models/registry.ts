@@ -5,6 +5,7 @@ import { acpName } from "../../acp/entry.ts";
 import { SvcError } from "../../platform/errors.ts";
 import type { Model } from "./model.ts";
 import { pricedModels } from "./prices.ts";
+import type { AnswerLimits } from "./answer_limits.ts";
 import type { ProviderConfig, ProviderKind } from "./providers.ts";
 
 /** `[models.<name>]` of daemon.toml. */
@@ -22,8 +23,10 @@ export interface ModelRegistryOptions {
   env: (name: string) => string | undefined;
   /** `default_model` of daemon.toml. */
   default_model?: string;
+  /** How long an answer may take. */
+  limits?: AnswerLimits;
   /** What answers `builtin/toolbelt`. */
-  builtin: Model;
+  builtin(): Model | Promise<Model>;
   /** Why an agent `acp/<name>` cannot be started; undefined when it can. */
   agentProblem(name: string): string | undefined;
 }
@@ -110,7 +113,7 @@ export class ModelRegistry {
    * @throws {ModelError} when the provider's configured address is unusable.
    */
   async resolve(id: string): Promise<Model> {
-    if (id === BUILTIN) return this.#options.builtin;
+    if (id === BUILTIN) return await this.#options.builtin();
     requireNoAgent(id);
     const { config, model } = this.#locate(id);
     const { providerModel } = await import("./providers.ts");
@@ -170,6 +173,7 @@ export class ModelRegistry {
       base_url: provider.base_url,
       api_key: provider.api_key,
       key_source: provider.key_source,
+      limits: this.#options.limits,
     };
     return { config, model };
   }
@@ -183,6 +187,26 @@ export class ModelRegistry {
       if (provider.api_key !== undefined) return `${name}/${known.model}`;
     }
     return BUILTIN;
+  }
+
+  /**
+   * The model that stands for a provider: its own of the default ones, else `default_model` where
+   * that is one of it.
+   *
+   * @throws {UnknownModel} when there is no such provider, or none of its models is the default one.
+   */
+  defaultIdOf(provider: string): string {
+    const { default_model } = this.#options;
+    if (default_model?.startsWith(`${provider}/`)) return default_model;
+    if (provider === BUILTIN.split("/")[0]) return BUILTIN;
+    const replaced = Object.hasOwn(this.#options.models, provider);
+    const known = !replaced && Object.hasOwn(KNOWN, provider) ? KNOWN[provider].model : undefined;
+    if (known !== undefined) return `${provider}/${known}`;
+    if (!this.#names().includes(provider)) this.check(`${provider}/?`);
+    throw new UnknownModel(
+      `${provider} has no default model: give model too, or set default_model = "${provider}/…" ` +
+        "in daemon.toml",
+    );
   }
 
   /** Every provider that an id can name. */

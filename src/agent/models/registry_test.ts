@@ -21,7 +21,7 @@ function registry(
   return new ModelRegistry({
     models: {},
     env: (name) => env[name],
-    builtin: BUILTIN,
+    builtin: () => BUILTIN,
     agentProblem: () => undefined,
     ...options,
   });
@@ -34,6 +34,24 @@ async function refusal(from: ModelRegistry, id: string): Promise<string> {
 Deno.test("without a key the embedded model is the default", async () => {
   assertEquals(registry().defaultId(), "builtin/toolbelt");
   assertStrictEquals(await registry().resolve("builtin/toolbelt"), BUILTIN);
+});
+
+Deno.test("a provider alone stands for its default model", () => {
+  const models = {
+    local: { kind: "openai-compatible" as const, base_url: "http://127.0.0.1:9/v1" },
+    google: { kind: "google" as const, base_url: "http://127.0.0.1:9/v1" },
+  };
+  const plain = registry({}, { models });
+  assertMatch(plain.defaultIdOf("anthropic"), /^anthropic\/claude/);
+  assertMatch(plain.defaultIdOf("openai"), /^openai\/gpt/);
+  assertEquals(plain.defaultIdOf("builtin"), "builtin/toolbelt");
+  for (const provider of ["local", "ollama", "google"]) {
+    assertThrows(() => plain.defaultIdOf(provider), UnknownModel, "has no default model");
+  }
+  assertThrows(() => plain.defaultIdOf("antropic"), UnknownModel, 'did you mean "anthropic/');
+  const set = registry({}, { models, default_model: "local/m" });
+  assertEquals(set.defaultIdOf("local"), "local/m");
+  assertMatch(set.defaultIdOf("openai"), /^openai\/gpt/);
 });
 
 Deno.test("the default is of the first provider with a credential", () => {

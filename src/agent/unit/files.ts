@@ -1,5 +1,6 @@
 /** The operations of a unit on single files and directories. */
 import type { BeneathFs, FileEntry } from "../../platform/beneath.ts";
+import { runsLater } from "../later_files.ts";
 import type { Pace } from "./pace.ts";
 import { type UnitArgs, UnitError } from "./protocol.ts";
 
@@ -176,8 +177,17 @@ export function cutChars(text: string, max: number): string {
 export function writeFile({ fs }: OpContext, args: UnitArgs): string {
   const path = args.string("path");
   const data = new TextEncoder().encode(args.string("content"));
-  const done = fs.write(path, data);
+  const done = fs.write(path, data, byItsName(fs, path));
   return `${done} ${path} (${data.length} bytes)`;
+}
+
+/** Refuses a file that runs later under another name: nobody was asked about it. */
+function byItsName(fs: OpContext["fs"], path: string): (place: string) => void {
+  return (place) => {
+    const runner = place === fs.relative(path) ? undefined : runsLater(place, undefined);
+    if (runner === undefined) return;
+    throw new UnitError(`${path}: it is really ${place} (${runner}); write it by that name`);
+  };
 }
 
 /**
@@ -202,7 +212,8 @@ export function editFile({ fs }: OpContext, args: UnitArgs): string {
         `or set replace_all`,
     );
   }
-  fs.write(path, new TextEncoder().encode(parts.join(newText)));
+  const data = new TextEncoder().encode(parts.join(newText));
+  fs.write(path, data, byItsName(fs, path));
   const line = parts[0].split("\n").length;
   const times = found === 1 ? `at line ${line}` : `${found} times, first at line ${line}`;
   return `edited ${path}: replaced ${times}`;

@@ -1,8 +1,15 @@
 /**
- * The entry of a jailed unit: a worker that may read and write one working directory and nothing
- * else. It runs the model's file tools.
+ * The entry of a jailed unit: a worker that runs the model's file tools. It has no permission for
+ * any file and reaches them through the kernel, which keeps each call beneath its working directory;
+ * where the kernel cannot, it may read and write one working directory and serves that alone.
  */
-import { type Beneath, BeneathError, chooseBeneath } from "../../platform/beneath.ts";
+import {
+  type Beneath,
+  BeneathError,
+  chooseBeneath,
+  kernelBeneath,
+} from "../../platform/beneath.ts";
+import { collectGarbage } from "../../platform/memory.ts";
 import { editFile, listDir, type OpContext, readFile, readText, stat, writeFile } from "./files.ts";
 import { Pace } from "./pace.ts";
 import {
@@ -35,14 +42,17 @@ const OPERATIONS: Record<
   grep,
 };
 
+/** The files of a working directory, as far as this unit serves it. */
+type OpenBeneath = (workdir: string) => Beneath | undefined;
+
 function serve(scope: UnitScope): void {
-  let beneath: Beneath | undefined;
+  let open: OpenBeneath | undefined;
   const running = new Map<number, AbortController>();
 
   async function call(request: UnitRequest & { type: "call" }): Promise<void> {
     const controller = new AbortController();
     running.set(request.id, controller);
-    const result = await run(beneath, request, controller.signal);
+    const result = await run(open?.(request.workdir), request, controller.signal);
     running.delete(request.id);
     scope.postMessage({ type: "result", id: request.id, ...result });
   }
@@ -50,10 +60,10 @@ function serve(scope: UnitScope): void {
   scope.onmessage = ({ data }) => {
     switch (data.type) {
       case "start":
-        beneath = chooseBeneath(data.workdir);
+        open = data.workdir === undefined ? kernelBeneath() : only(data.workdir);
         // The C library is open, if it may be at all: nothing loads another one from here on.
         Deno.permissions.revokeSync({ name: "ffi" });
-        scope.postMessage({ type: "ready", mechanism: beneath.view([]).mechanism });
+        scope.postMessage({ type: "ready", roams: data.workdir === undefined && !!open });
         break;
       case "call":
         void call(data);
@@ -61,8 +71,16 @@ function serve(scope: UnitScope): void {
       case "cancel":
         running.get(data.id)?.abort();
         break;
+      case "rest":
+        collectGarbage();
+        scope.postMessage({ type: "rested" });
     }
   };
+}
+
+function only(directory: string): OpenBeneath {
+  const beneath = chooseBeneath(directory);
+  return (workdir) => workdir === directory ? beneath : undefined;
 }
 
 async function run(
@@ -71,7 +89,7 @@ async function run(
   signal: AbortSignal,
 ): Promise<UnitResult> {
   try {
-    if (beneath === undefined) throw new Error("the unit was not started");
+    if (beneath === undefined) throw new Error("the unit does not serve this directory");
     const context = { fs: beneath.view(hidden), pace: new Pace(signal) };
     return { ok: true, output: await OPERATIONS[op](context, new UnitArgs(args)) };
   } catch (error) {

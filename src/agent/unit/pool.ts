@@ -1,4 +1,12 @@
-/** The daemon's side of the jailed units: who has one, who waits for one, and when one has to go. */
+/**
+ * The daemon's side of the jailed units: which one runs a call, who waits, and how many there are.
+ *
+ * Units are kept: each Worker that ends leaves two descriptors and some memory behind (Deno 2.7.11,
+ * also with `self.close()`). Where the kernel keeps paths beneath a directory, a unit has no
+ * permission for any file and is told the directory with each call; elsewhere its permissions name
+ * one directory, and it serves that one only.
+ */
+import { requireDescriptors } from "../../platform/descriptors.ts";
 import { LIBC_PATHS } from "../../platform/libc.ts";
 import type { UnitOp, UnitRequest, UnitResponse, UnitResult } from "./protocol.ts";
 
@@ -7,7 +15,7 @@ export type { UnitOp, UnitResult } from "./protocol.ts";
 /** For whom an operation runs. */
 export interface UnitScope {
   session_id: string;
-  /** An absolute real path; the same for all calls of a session. */
+  /** An absolute real path. */
   workdir: string;
   /** Absolute real paths inside the workdir that tools do not get to see. */
   hidden: readonly string[];
@@ -17,32 +25,28 @@ export interface UnitScope {
 export interface UnitPoolOptions {
   /** Units alive at once. */
   max: number;
-  /** After so long without a call a unit ends; ms. */
+  /** After so long without a call a unit collects its garbage, or ends if others are left; ms. */
   idle_ms: number;
   /** How long a running call may take; ms, default 60,000. */
   deadline_ms?: number;
-  /** Called when the last unit has ended for being idle. */
-  onEmpty?: () => void;
+  /** How long all units must have been at their calls for another to be started; ms, default 200. */
+  patience_ms?: number;
+  /** Called when no unit has had a call for `idle_ms`. */
+  onRest?: () => void;
   /** The unit's module, for tests. */
   entry?: URL;
 }
 
 const DEADLINE_MS = 60_000;
+/** Longer than nearly all calls, and than a unit takes to start. */
+const PATIENCE_MS = 200;
 /**
  * A call that was given up is asked to stop; a unit that has not stopped it by then is terminated.
  * Longer than a unit lets a regular expression run.
  */
 const STOP_MS = 3000;
-
-/** Operations that can run again from the start when their unit was lost. */
-const REPEATABLE: ReadonlySet<UnitOp> = new Set([
-  "stat",
-  "read_file",
-  "read_text",
-  "list_dir",
-  "glob",
-  "grep",
-]);
+/** Units that may end for being idle; later ones are kept, so that descriptors do not run out. */
+const ENDINGS_MAX = 64;
 
 interface Call {
   id: number;
@@ -53,46 +57,58 @@ interface Call {
   settle(outcome: UnitResult | Error): void;
 }
 
+/** One call at a time: a call that hangs or crashes takes no other with it. */
 interface Unit {
-  session_id: string;
-  workdir: string;
   worker: Worker;
-  running: Map<number, Call>;
-  /** Given up, but not known to have stopped: id of the call → timer. */
-  stopping: Map<number, number>;
-  idleSince: number;
+  /** The one directory it may touch; `undefined` where each call names its own. */
+  workdir: string | undefined;
+  running?: Call;
+  /** The call it was asked to stop, until it has. */
+  stopping?: { id: number; timer: number };
+  /** When it got its call or, idle, answered it. */
+  since: number;
+  /** Whether it has been asked to collect its garbage since its last call. */
+  rested: boolean;
 }
 
-/** Runs the file tools of many sessions, each in a jailed unit of its own. */
+/** Runs the file tools of all sessions in jailed units. */
 export class UnitPool {
-  readonly #max: number;
-  readonly #idleMs: number;
-  readonly #deadlineMs: number;
-  readonly #entry: URL;
-  readonly #onEmpty: () => void;
-  /** By session, the one used longest ago first. */
-  readonly #units = new Map<string, Unit>();
+  readonly #options: Required<UnitPoolOptions>;
+  /** The one used longest ago first. */
+  #units: Unit[] = [];
   #waiting: Call[] = [];
+  /** Whether units are told the directory with each call. */
+  #roaming: boolean;
   #lastId = 0;
-  #idleTimer: number | undefined;
+  #lastStart = -Infinity;
+  #endings = 0;
+  #timer: number | undefined;
   #closed = false;
 
   constructor(options: UnitPoolOptions) {
-    this.#max = options.max;
-    this.#idleMs = options.idle_ms;
-    this.#deadlineMs = options.deadline_ms ?? DEADLINE_MS;
-    this.#onEmpty = options.onEmpty ?? (() => {});
-    this.#entry = options.entry ?? unitEntry(import.meta.url);
+    this.#options = {
+      deadline_ms: DEADLINE_MS,
+      patience_ms: PATIENCE_MS,
+      onRest: () => {},
+      entry: unitEntry(import.meta.url),
+      ...options,
+    };
+    this.#roaming = grantedLibc().length > 0;
   }
 
   /** Units alive now. */
   get size(): number {
-    return this.#units.size;
+    return this.#units.length;
+  }
+
+  /** Whether no call runs or waits. */
+  get at_rest(): boolean {
+    return this.#waiting.length === 0 && this.#units.every(isIdle);
   }
 
   /**
-   * Runs an operation in the session's unit, which is started when there is none. Calls wait while
-   * `max` units are alive and busy.
+   * Runs an operation in a unit. Calls wait for one that is free; another is started when all have
+   * been busy with one call for long and fewer than `max` are alive.
    *
    * A unit that crashes or outlasts the deadline answers `ok: false`.
    *
@@ -119,75 +135,81 @@ export class UnitPool {
     });
   }
 
-  /** Ends the unit of a session; its calls are answered with `ok: false`. */
+  /** Gives up the calls of a session; they are answered with `ok: false`. */
   closeSession(session_id: string): void {
-    const ended = failure("the session has ended");
-    const mine = this.#waiting.filter((call) => call.scope.session_id === session_id);
-    this.#waiting = this.#waiting.filter((call) => call.scope.session_id !== session_id);
-    for (const call of mine) call.settle(ended);
-    const unit = this.#units.get(session_id);
-    if (unit === undefined) return;
-    this.#end(unit);
-    for (const call of unit.running.values()) call.settle(ended);
-    this.#dispatch();
+    const running = this.#units.map((unit) => unit.running).filter((call) => call !== undefined);
+    for (const call of [...this.#waiting, ...running]) {
+      if (call.scope.session_id === session_id) {
+        this.#giveUp(call, failure("the session has ended"));
+      }
+    }
   }
 
   /** Ends all units; their calls and those that wait are answered with `ok: false`. */
   close(): void {
     this.#closed = true;
-    const sessions = [...this.#units.keys(), ...this.#waiting.map((call) => call.scope.session_id)];
-    for (const session_id of sessions) this.closeSession(session_id);
-    clearTimeout(this.#idleTimer);
+    const running = this.#units.map((unit) => unit.running).filter((call) => call !== undefined);
+    for (const call of [...this.#waiting, ...running]) {
+      call.settle(failure("the file tools are closed"));
+    }
+    this.#waiting = [];
+    for (const unit of [...this.#units]) this.#end(unit);
+    clearTimeout(this.#timer);
   }
 
   /** Hands waiting calls to units, in order, as far as there is room. */
   #dispatch(): void {
     const waiting = this.#waiting;
     this.#waiting = [];
-    const kept: Call[] = [];
     for (const call of waiting) {
       const unit = this.#unitFor(call);
-      if (unit === "wait") kept.push(call);
+      if (unit === undefined) this.#waiting.push(call);
       else if (unit instanceof Error) call.settle(failure(unit.message));
       else this.#send(unit, call);
     }
-    this.#waiting = kept.concat(this.#waiting);
-    this.#scheduleIdle();
+    this.#schedule();
   }
 
-  #unitFor({ scope }: Call): Unit | "wait" | Error {
-    const own = this.#units.get(scope.session_id);
-    if (own !== undefined) {
-      return own.workdir === scope.workdir
-        ? own
-        : new Error(`session ${scope.session_id} has its file tools in ${own.workdir}`);
-    }
-    if (this.#units.size >= this.#max) {
-      const oldest = this.#units.values().find(isIdle);
-      if (oldest === undefined) return "wait";
-      this.#end(oldest);
+  /** @returns `undefined` when the call has to wait. */
+  #unitFor({ scope: { workdir } }: Call): Unit | Error | undefined {
+    const fitting = this.#fitting(workdir);
+    // The one used last is the least likely to have been paged out, and lets the others rest.
+    const free = fitting.findLast(isIdle);
+    if (free !== undefined) return free;
+    if (fitting.length > 0 && performance.now() < this.#growsAt(fitting)) return undefined;
+    if (this.#units.length >= this.#options.max) {
+      const other = this.#units.find(isIdle);
+      if (other === undefined) return undefined;
+      this.#end(other);
     }
     try {
-      return this.#start(scope);
+      return this.#start(this.#roaming ? undefined : workdir);
     } catch (error) {
+      if (fitting.length > 0) return undefined;
       return new Error(`the file tools could not start: ${(error as Error).message}`);
     }
   }
 
-  #start({ session_id, workdir }: UnitScope): Unit {
-    const worker = new Worker(this.#entry, {
+  #fitting(workdir: string): Unit[] {
+    return this.#units.filter((unit) => unit.workdir === undefined || unit.workdir === workdir);
+  }
+
+  /** When a call that these units are too busy for has another one started for it. */
+  #growsAt(fitting: Unit[]): number {
+    return Math.max(this.#lastStart, ...fitting.map((unit) => unit.since)) +
+      this.#options.patience_ms;
+  }
+
+  #start(workdir: string | undefined): Unit {
+    // A start that fails is not tried again with every call.
+    this.#lastStart = performance.now();
+    requireDescriptors("the file tools");
+    const worker = new Worker(this.#options.entry, {
       type: "module",
-      name: `unit ${session_id}`,
+      name: "unit",
       deno: { permissions: jail(workdir) },
     });
-    const unit: Unit = {
-      session_id,
-      workdir,
-      worker,
-      running: new Map(),
-      stopping: new Map(),
-      idleSince: 0,
-    };
+    const unit: Unit = { worker, workdir, since: performance.now(), rested: false };
     worker.onmessage = ({ data }: MessageEvent<UnitResponse>) => this.#receive(unit, data);
     worker.onerror = (event) => {
       // Unhandled, it would end the daemon.
@@ -195,40 +217,60 @@ export class UnitPool {
       this.#crashed(unit, event.message);
     };
     worker.onmessageerror = () => this.#crashed(unit, "a message could not be read");
-    this.#units.set(session_id, unit);
+    this.#units.push(unit);
     post(unit, { type: "start", workdir });
     return unit;
   }
 
   #send(unit: Unit, call: Call): void {
     // The one used last goes to the end.
-    this.#units.delete(unit.session_id);
-    this.#units.set(unit.session_id, unit);
-    unit.running.set(call.id, call);
-    call.deadline = setTimeout(() => {
-      const seconds = this.#deadlineMs / 1000;
+    this.#units = [...this.#units.filter((other) => other !== unit), unit];
+    unit.running = call;
+    unit.since = performance.now();
+    unit.rested = false;
+    call.deadline ??= setTimeout(() => {
+      const seconds = this.#options.deadline_ms / 1000;
       this.#giveUp(call, failure(`${call.op} took longer than ${seconds} s and was stopped`));
-    }, this.#deadlineMs);
-    const { id, op, args, scope: { hidden } } = call;
+    }, this.#options.deadline_ms);
+    const { id, op, args, scope: { workdir, hidden } } = call;
     try {
-      post(unit, { type: "call", id, op, args, hidden });
+      post(unit, { type: "call", id, op, args, workdir, hidden });
     } catch (error) {
       // Arguments that cannot be copied to another thread.
-      unit.running.delete(id);
+      unit.running = undefined;
       call.settle(failure(`${op}: ${(error as Error).message}`));
-      this.#rest(unit);
     }
   }
 
   #receive(unit: Unit, message: UnitResponse): void {
-    if (message.type !== "result") return;
-    const { id, ok, output } = message;
-    clearTimeout(unit.stopping.get(id));
-    unit.stopping.delete(id);
-    const call = unit.running.get(id);
-    unit.running.delete(id);
-    this.#rest(unit);
-    call?.settle({ ok, output });
+    switch (message.type) {
+      case "ready":
+        if (unit.workdir === undefined && !message.roams) this.#settleDown(unit);
+        break;
+      case "rested":
+        if (this.at_rest) this.#options.onRest();
+        break;
+      case "result": {
+        const { id, ok, output } = message;
+        unit.since = performance.now();
+        if (unit.stopping?.id === id) {
+          clearTimeout(unit.stopping.timer);
+          unit.stopping = undefined;
+        } else {
+          const call = unit.running;
+          unit.running = undefined;
+          call?.settle({ ok, output });
+        }
+        this.#dispatch();
+      }
+    }
+  }
+
+  /** This kernel keeps no paths beneath a directory: from here on permissions do, one unit each. */
+  #settleDown(unit: Unit): void {
+    this.#roaming = false;
+    this.#end(unit);
+    if (unit.running !== undefined) this.#waiting.unshift(unit.running);
     this.#dispatch();
   }
 
@@ -236,64 +278,64 @@ export class UnitPool {
   #giveUp(call: Call, outcome: UnitResult | Error): void {
     call.settle(outcome);
     this.#waiting = this.#waiting.filter((other) => other !== call);
-    const unit = this.#units.get(call.scope.session_id);
-    if (!unit?.running.delete(call.id)) return;
+    const unit = this.#units.find((unit) => unit.running === call);
+    if (unit === undefined) return;
+    unit.running = undefined;
     post(unit, { type: "cancel", id: call.id });
-    unit.stopping.set(call.id, setTimeout(() => this.#replace(unit), STOP_MS));
-  }
-
-  /** Ends a unit that does not stop; calls that only read go to a fresh one. */
-  #replace(unit: Unit): void {
-    this.#end(unit);
-    const again: Call[] = [];
-    for (const call of unit.running.values()) {
-      clearTimeout(call.deadline);
-      if (REPEATABLE.has(call.op)) again.push(call);
-      else call.settle(failure(`${call.op}: was interrupted; look whether the file has changed`));
-    }
-    this.#waiting.unshift(...again);
-    this.#dispatch();
+    const timer = setTimeout(() => {
+      this.#end(unit);
+      this.#dispatch();
+    }, STOP_MS);
+    unit.stopping = { id: call.id, timer };
   }
 
   #crashed(unit: Unit, reason: string): void {
     this.#end(unit);
-    for (const call of unit.running.values()) {
-      call.settle(failure(`${call.op}: the file tools stopped unexpectedly: ${reason}`));
-    }
+    const call = unit.running;
+    call?.settle(failure(`${call.op}: the file tools stopped unexpectedly: ${reason}`));
     this.#dispatch();
   }
 
   #end(unit: Unit): void {
     unit.worker.onmessage = null;
     unit.worker.terminate();
-    for (const timer of unit.stopping.values()) clearTimeout(timer);
-    unit.stopping.clear();
-    if (this.#units.get(unit.session_id) === unit) this.#units.delete(unit.session_id);
+    clearTimeout(unit.stopping?.timer);
+    this.#units = this.#units.filter((other) => other !== unit);
   }
 
-  #rest(unit: Unit): void {
-    if (isIdle(unit)) unit.idleSince = performance.now();
+  /** Sets the pool's one timer to when a call has waited for long, or a unit been idle for long. */
+  #schedule(): void {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    if (this.#closed) return;
+    const [next] = this.#units.length < this.#options.max ? this.#waiting : [];
+    const due = [
+      ...(next ? [this.#growsAt(this.#fitting(next.scope.workdir))] : []),
+      ...this.#units.filter((unit) => isIdle(unit) && !unit.rested)
+        .map(({ since }) => since + this.#options.idle_ms),
+    ];
+    if (due.length === 0) return;
+    const delay = Math.max(0, Math.min(...due) - performance.now());
+    this.#timer = setTimeout(() => {
+      this.#rest();
+      this.#dispatch();
+    }, delay);
+    Deno.unrefTimer(this.#timer);
   }
 
-  /** Sets the pool's one timer to when the next unit has been idle for long enough. */
-  #scheduleIdle(): void {
-    clearTimeout(this.#idleTimer);
-    this.#idleTimer = undefined;
-    const idle = this.#units.values().filter(isIdle).map(({ idleSince }) => idleSince).toArray();
-    if (idle.length === 0 || this.#closed) return;
-    const due = Math.min(...idle) + this.#idleMs - performance.now();
-    this.#idleTimer = setTimeout(() => this.#endIdle(), Math.max(0, due));
-    Deno.unrefTimer(this.#idleTimer);
-  }
-
-  #endIdle(): void {
-    const now = performance.now();
-    for (const unit of [...this.#units.values()]) {
-      // A timer may come a little early.
-      if (isIdle(unit) && now - unit.idleSince >= this.#idleMs - 1) this.#end(unit);
+  /** Ends the units that have been idle for long; one is kept, and collects its garbage. */
+  #rest(): void {
+    // A timer may come a little early.
+    const due = performance.now() - this.#options.idle_ms + 1;
+    for (const unit of this.#units.filter((unit) => isIdle(unit) && unit.since <= due)) {
+      if (this.#units.length > 1 && this.#endings < ENDINGS_MAX) {
+        this.#endings++;
+        this.#end(unit);
+      } else if (!unit.rested) {
+        unit.rested = true;
+        post(unit, { type: "rest" });
+      }
     }
-    if (this.#units.size === 0) this.#onEmpty();
-    this.#scheduleIdle();
   }
 }
 
@@ -309,16 +351,13 @@ export function unitEntry(base: string): URL {
   return new URL(source ? "./main.ts" : "./src/agent/unit/main.js", base);
 }
 
-/** The working directory, and the C library until the unit has opened it. */
-function jail(workdir: string): Deno.PermissionOptions {
-  const granted = (path: string) =>
-    Deno.permissions.querySync({ name: "ffi", path }).state === "granted";
-  // Asking for more than the daemon has would fail; without it the unit falls back.
-  const ffi = Deno.build.os === "linux" ? LIBC_PATHS.filter(granted) : [];
+/** The C library until the unit has opened it, and the directory if it serves only one. */
+function jail(workdir: string | undefined): Deno.PermissionOptions {
+  const libc = grantedLibc();
   return {
-    read: [workdir],
-    write: [workdir],
-    ffi: ffi.length > 0 ? ffi : false,
+    read: workdir === undefined ? false : [workdir],
+    write: workdir === undefined ? false : [workdir],
+    ffi: libc.length > 0 ? libc : false,
     net: false,
     run: false,
     env: false,
@@ -327,8 +366,16 @@ function jail(workdir: string): Deno.PermissionOptions {
   };
 }
 
+/** Asking for more than the daemon has would fail; without it units fall back. */
+function grantedLibc(): string[] {
+  if (Deno.build.os !== "linux") return [];
+  return LIBC_PATHS.filter((path) =>
+    Deno.permissions.querySync({ name: "ffi", path }).state === "granted"
+  );
+}
+
 function isIdle(unit: Unit): boolean {
-  return unit.running.size === 0 && unit.stopping.size === 0;
+  return unit.running === undefined && unit.stopping === undefined;
 }
 
 function post(unit: Unit, message: UnitRequest): void {

@@ -21,15 +21,31 @@ export interface UnitResult {
   output: string;
 }
 
-/** Daemon to unit. `start` comes first and once. */
+/**
+ * Daemon to unit. `start` comes first and once: with the only directory of the unit, or without one
+ * for a unit that takes the directory of each call. `rest` asks it to give back what it no longer
+ * needs.
+ */
 export type UnitRequest =
-  | { type: "start"; workdir: string }
-  | { type: "call"; id: number; op: UnitOp; args: unknown; hidden: readonly string[] }
-  | { type: "cancel"; id: number };
+  | { type: "start"; workdir: string | undefined }
+  | {
+    type: "call";
+    id: number;
+    op: UnitOp;
+    args: unknown;
+    workdir: string;
+    hidden: readonly string[];
+  }
+  | { type: "cancel"; id: number }
+  | { type: "rest" };
 
-/** Unit to daemon. Every call gets one `result`, a cancelled one too. */
+/**
+ * Unit to daemon. Every call gets one `result`, a cancelled one too. `roams` is whether the unit can
+ * serve any directory.
+ */
 export type UnitResponse =
-  | { type: "ready"; mechanism: "openat2" | "realpath" }
+  | { type: "ready"; roams: boolean }
+  | { type: "rested" }
   | ({ type: "result"; id: number } & UnitResult);
 
 /** An expected failure of an operation; its message is for the model. */

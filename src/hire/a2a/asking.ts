@@ -4,18 +4,22 @@ import { RequestMalformedError, UnsupportedOperationError } from "@a2a-js/sdk/er
 import type { CallbackTarget } from "../../tasks/callback_store.ts";
 import type { TaskClient } from "../../tasks/client_store.ts";
 import type { TaskRecord } from "../../tasks/task.ts";
-import type { Hiring } from "../hiring.ts";
+import type { Hirer, Hiring } from "../hiring.ts";
 import { readMessage } from "./message.ts";
 
 /** Who asks. */
 export interface Asker {
-  /** Of the token; empty where none is needed. */
-  key_id: string;
+  asker: Hirer;
   /** Makes the callback that a push notification configuration asks for. @throws when it may not be. */
   toCallback(
     config: NonNullable<SendMessageRequest["configuration"]>["taskPushNotificationConfig"],
     context_id: string,
   ): CallbackTarget | undefined;
+}
+
+/** How tasks are kept by who asked: empty where no token is needed. */
+export function keyOf(asker: Hirer): string {
+  return asker ?? "";
 }
 
 /** A longer message is not kept for the history, in characters. */
@@ -32,30 +36,30 @@ const CONTEXT_ID_MAX = 256;
 export async function askFor(
   hiring: Hiring,
   params: SendMessageRequest,
-  { key_id, toCallback }: Asker,
+  { asker, toCallback }: Asker,
 ): Promise<TaskRecord> {
   const { message, configuration, metadata = {} } = params;
   if (!message?.messageId) throw new RequestMalformedError("message.messageId is needed");
   if (message.contextId.length > CONTEXT_ID_MAX) {
     throw new RequestMalformedError(`message.contextId has more than ${CONTEXT_ID_MAX} characters`);
   }
-  if (message.taskId !== "") await refuseFollowUp(hiring, message.taskId);
+  if (message.taskId !== "") await refuseFollowUp(hiring, message.taskId, asker);
   const accepted = hiring.accept(readMessage(message, metadata, hiring.offer.task_types));
   const said = Message.toJSON(message);
   const text = JSON.stringify(said);
   const client: TaskClient = {
-    key_id,
+    key_id: keyOf(asker),
     request_id: await sha256(`${text} ${JSON.stringify(metadata)}`),
     context_id: message.contextId || crypto.randomUUID(),
     message: text.length <= MESSAGE_KEPT_MAX ? said : null,
   };
   const callback = toCallback(configuration?.taskPushNotificationConfig, client.context_id);
-  return await hiring.enqueue(accepted, key_id, { client, callback });
+  return await hiring.enqueue(accepted, asker, { client, callback });
 }
 
 /** A task takes one message. */
-async function refuseFollowUp(hiring: Hiring, id: string): Promise<never> {
-  await hiring.get(id);
+async function refuseFollowUp(hiring: Hiring, id: string, asker: Hirer): Promise<never> {
+  await hiring.get(id, asker);
   throw new UnsupportedOperationError(
     `task ${id} takes no further messages: send one without taskId for a new task`,
   );

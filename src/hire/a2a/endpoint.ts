@@ -8,7 +8,7 @@ import { type A2aCall, type CallId, CallRefused, readCall } from "./call.ts";
 import { type A2aCaller, type A2aParts, A2aRequests } from "./requests.ts";
 
 /** One request, after whoever sent it is known. */
-export interface A2aRequest extends Pick<A2aCaller, "key_id" | "base_url" | "signal"> {
+export interface A2aRequest extends Pick<A2aCaller, "asker" | "base_url" | "signal"> {
   text: string;
   /** Of the header `A2A-Version`. */
   version: string | undefined;

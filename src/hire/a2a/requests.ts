@@ -31,8 +31,8 @@ import type { CallbackTarget } from "../../tasks/callback_store.ts";
 import type { TaskClient } from "../../tasks/client_store.ts";
 import type { TaskEngine } from "../../tasks/engine.ts";
 import { FINAL_EVENTS, hasEnded, type TaskRecord } from "../../tasks/task.ts";
-import type { Hiring } from "../hiring.ts";
-import { askFor } from "./asking.ts";
+import type { Hirer, Hiring } from "../hiring.ts";
+import { askFor, keyOf } from "./asking.ts";
 import { type A2aVersion, agentCard } from "./card.ts";
 import { toA2aError } from "./errors.ts";
 import { toCallback, toConfig } from "./push.ts";
@@ -54,8 +54,7 @@ export interface A2aParts {
 
 /** Who asks, and how. */
 export interface A2aCaller {
-  /** Of the token; empty where none is needed. */
-  key_id: string;
+  asker: Hirer;
   version: A2aVersion;
   /** How the client reaches surface B, without a slash at the end. */
   base_url: string;
@@ -121,7 +120,7 @@ export class A2aRequests implements A2ARequestHandler {
 
   async *resubscribe({ id }: SubscribeToTaskRequest): AsyncGenerator<StreamResponse> {
     try {
-      if (hasEnded(await this.#hiring.get(id))) {
+      if (hasEnded(await this.#hiring.get(id, this.#caller.asker))) {
         throw new UnsupportedOperationError(`task ${id} has ended: ask for the task itself`);
       }
       yield* this.#stream(id, undefined);
@@ -137,7 +136,7 @@ export class A2aRequests implements A2ARequestHandler {
   cancelTask({ id }: CancelTaskRequest): Promise<Task> {
     return this.#translated(async () => {
       try {
-        await this.#hiring.cancel(id);
+        await this.#hiring.cancel(id, this.#caller.asker);
       } catch (error) {
         if (!(error instanceof SvcError) || error.code !== "conflict") throw error;
         throw new TaskNotCancelableError(error.message);
@@ -155,7 +154,7 @@ export class A2aRequests implements A2ARequestHandler {
       const wanted = LISTED[status];
       if (wanted === undefined) return { tasks: [], nextPageToken: "", pageSize, totalSize: 0 };
       const { engine, tasks, total, next_cursor } = await this.#hiring.listOf({
-        key_id: this.#caller.key_id,
+        key_id: keyOf(this.#caller.asker),
         ...wanted,
         context_id: contextId || undefined,
         changed_since: statusTimestampAfter ? isoTime(statusTimestampAfter) : undefined,
@@ -175,21 +174,22 @@ export class A2aRequests implements A2ARequestHandler {
 
   #ask(params: SendMessageRequest): Promise<TaskRecord> {
     return askFor(this.#hiring, params, {
-      key_id: this.#caller.key_id,
+      asker: this.#caller.asker,
       toCallback: (config, context_id) => config && this.#callback(config, context_id),
     });
   }
 
   async #waitFor(id: string): Promise<void> {
-    const { signal } = this.#caller;
-    for await (const { event } of await this.#hiring.follow(id, { since_seq: 0, signal })) {
+    const { signal, asker } = this.#caller;
+    const steps = await this.#hiring.follow(id, asker, { since_seq: 0, signal });
+    for await (const { event } of steps) {
       if (FINAL_EVENTS.has(event)) return;
     }
   }
 
   /** The task as it stands, then what happens to it, until its end. */
   async *#stream(id: string, historyLength: number | undefined): AsyncGenerator<StreamResponse> {
-    const engine = await this.#hiring.engineOf(id);
+    const engine = await this.#hiring.engineOf(id, this.#caller.asker);
     const since_seq = (await engine.steps(id)).at(-1)?.seq ?? 0;
     const value = await this.#shown(engine, await engine.get(id), historyLength);
     yield { payload: { $case: "task", value } };
@@ -203,7 +203,7 @@ export class A2aRequests implements A2ARequestHandler {
   }
 
   async #task(id: string, historyLength: number | undefined): Promise<Task> {
-    const { engine, record } = await this.#hiring.find(id);
+    const { engine, record } = await this.#hiring.find(id, this.#caller.asker);
     return await this.#shown(engine, record, historyLength);
   }
 
@@ -277,9 +277,9 @@ export class A2aRequests implements A2ARequestHandler {
   /** A task of this very client: what a configuration has is for nobody else. */
   async #own(taskId: string): Promise<{ engine: TaskEngine; client: TaskClient }> {
     if (!this.#hiring.offer.requires_auth) throw new PushNotificationNotSupportedError();
-    const engine = await this.#hiring.engineOf(taskId);
+    const engine = await this.#hiring.engineOf(taskId, this.#caller.asker);
     const client = await engine.client(taskId);
-    if (client?.key_id === this.#caller.key_id) return { engine, client };
+    if (client?.key_id === keyOf(this.#caller.asker)) return { engine, client };
     throw new TaskNotFoundError(`there is no task "${taskId}" of yours`);
   }
 
@@ -300,7 +300,11 @@ export class A2aRequests implements A2ARequestHandler {
   #callback(config: TaskPushNotificationConfig, context_id: string): CallbackTarget {
     if (!this.#hiring.offer.requires_auth) throw new PushNotificationNotSupportedError();
     this.#hiring.checkCallback("push notification config: url", config.url);
-    return toCallback(config, { ...this.#caller, context_id });
+    return toCallback(config, {
+      ...this.#caller,
+      key_id: keyOf(this.#caller.asker),
+      context_id,
+    });
   }
 }
 

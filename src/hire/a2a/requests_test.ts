@@ -1,5 +1,5 @@
 import { assertEquals } from "@std/assert";
-import { type ListTasksRequest, TaskState } from "@a2a-js/sdk";
+import { ListTasksRequest, TaskState } from "@a2a-js/sdk";
 import { toSend } from "../../../tests/support/a2a.ts";
 import { granted } from "../../../tests/support/permissions.ts";
 import { MemoryLog, TempDir } from "../../../tests/support/sessions.ts";
@@ -29,13 +29,7 @@ class WatchedArtifacts extends LocalArtifacts {
   }
 }
 
-const LIST: ListTasksRequest = {
-  tenant: "",
-  contextId: "",
-  status: TaskState.TASK_STATE_UNSPECIFIED,
-  pageToken: "",
-  statusTimestampAfter: undefined,
-};
+const LIST = ListTasksRequest.fromJSON({});
 
 Deno.test({
   name: "a list of tasks opens what they made only where it is to be shown",
@@ -53,10 +47,16 @@ Deno.test({
       timeout_ms: 60_000,
       budget_usd: () => 1,
       tokens: new HireTokens([]),
+      shared: () => false,
       engine: () => Promise.resolve(engine),
     });
     const { signal } = new AbortController();
-    const caller = { key_id: "", version: "1.0" as const, base_url: "http://a.example", signal };
+    const caller = {
+      asker: undefined,
+      version: "1.0" as const,
+      base_url: "http://a.example",
+      signal,
+    };
     const requests = new A2aRequests({ hiring, log }, caller);
     const { id } = await requests.sendMessage(toSend({ task_type: "echo" }));
     artifacts.opened.length = 0;

@@ -1,6 +1,5 @@
 import { assert, assertEquals } from "@std/assert";
-import { deadline } from "@std/async";
-import { has_nats, NatsServer } from "../../../tests/support/nats.ts";
+import { NatsServer, natsTests } from "../../../tests/support/nats.ts";
 import { TempDir } from "../../../tests/support/sessions.ts";
 import type { Log } from "../../platform/log.ts";
 import { Bucket, keyOf, NONE } from "./bucket.ts";
@@ -61,17 +60,7 @@ function withRace(link: NatsLink, race: () => Promise<void>): Bucket {
   return new Bucket({ use } as NatsLink);
 }
 
-/** A test with a bucket of its own; one that waits for what never comes fails. */
-function test(name: string, fn: (bench: Bench) => Promise<void>): void {
-  Deno.test({
-    name,
-    ignore: !has_nats,
-    async fn() {
-      await using bench = await Bench.start();
-      await deadline(fn(bench), PATIENCE_MS);
-    },
-  });
-}
+const test = natsTests(() => Bench.start(), PATIENCE_MS);
 
 test("all that is there is read in its order, then what comes", async (bench) => {
   const { bucket } = bench;

@@ -21,6 +21,7 @@ import type {
   RunOptions,
   TaskEngine,
   TaskPage,
+  TaskSight,
 } from "../engine.ts";
 import { checkedExecutors } from "../executors/checked.ts";
 import type { ExecutorRegistry } from "../executors/registry.ts";
@@ -225,13 +226,13 @@ export class NatsTaskEngine implements TaskEngine {
   // ── taking tasks ─────────────────────────────────────────────────────────────────────────────
 
   async enqueue(request: TaskRequest, options: EnqueueOptions = {}): Promise<TaskRecord> {
-    const { max_attempts = MAX_ATTEMPTS, timeout_ms, hired = false, callback, client } = options;
+    const { max_attempts = MAX_ATTEMPTS, hired = false, client, ...origin } = options;
     await this.#intake.check(request, hired);
     const fresh = newTaskId();
     const id = client === undefined ? fresh : await claim(this.#bucket, fresh, client);
     const earlier = id === fresh ? undefined : await this.#steps.get(id);
     if (earlier !== undefined) return earlier.value.record;
-    const task = { id, request, hired, max_attempts, timeout_ms, callback, client };
+    const task = { ...origin, id, request, hired, max_attempts, client };
     return await this.#intake.accept({ ...task, mode: "queue" });
   }
 
@@ -241,10 +242,13 @@ export class NatsTaskEngine implements TaskEngine {
 
   // ── looking ──────────────────────────────────────────────────────────────────────────────────
 
-  async get(id: string, { hired = false } = {}): Promise<TaskRecord> {
+  async get(id: string, { hired = false, owned_by }: TaskSight = {}): Promise<TaskRecord> {
     this.#requireNotClosed();
-    const found = await this.#steps.get(id);
-    if (found !== undefined && (found.value.hired || !hired)) return found.value.record;
+    const task = (await this.#steps.get(id))?.value;
+    // One from before there were owners is known by the client that named it.
+    const owner = task?.owner ?? (task?.client?.key_id || undefined);
+    const in_sight = task !== undefined && (task.hired || !hired) && (owned_by?.(owner) ?? true);
+    if (in_sight) return task.record;
     throw noSuchTask(id, hired);
   }
 

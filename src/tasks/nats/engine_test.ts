@@ -1,7 +1,7 @@
 import { assert, assertEquals, assertRejects } from "@std/assert";
-import { deadline, delay } from "@std/async";
+import { delay } from "@std/async";
 import { join } from "@std/path";
-import { has_nats, NatsServer } from "../../../tests/support/nats.ts";
+import { NatsServer, natsTests } from "../../../tests/support/nats.ts";
 import { SvcError } from "../../platform/errors.ts";
 import { exists } from "../../platform/files.ts";
 import type { Log } from "../../platform/log.ts";
@@ -62,17 +62,7 @@ class Bench implements AsyncDisposable {
   }
 }
 
-/** A test with a server of its own; one that waits for what never comes fails. */
-function test(name: string, fn: (bench: Bench) => Promise<void>): void {
-  Deno.test({
-    name,
-    ignore: !has_nats,
-    async fn() {
-      await using bench = await Bench.start();
-      await deadline(fn(bench), PATIENCE_MS);
-    },
-  });
-}
+const test = natsTests(() => Bench.start(), PATIENCE_MS);
 
 const EXECUTORS: Executor[] = [
   {
@@ -204,6 +194,30 @@ test("a worker looks at a request again, which the machine that took it had noth
   const refused = await front.run(request, { hired: true });
   assertEquals([refused.status, refused.error], ["failed", "not offered for hire here"]);
   assertEquals((await front.run(request)).status, "completed");
+});
+
+test("a task is seen by its owner on every machine, queued, waited for or named by a client", async (bench) => {
+  const front = bench.engine({ workers: 0 });
+  bench.engine();
+  const other = bench.engine({ workers: 0 });
+  const request = { task_type: "echo", description: "x" };
+  const mine = { hired: true, owner: "one" };
+  const client = { key_id: "one", request_id: "r", context_id: "c", message: null };
+  const ids = [
+    (await front.run(request, mine)).id,
+    (await front.enqueue(request, mine)).id,
+    // As one from before there were owners.
+    (await front.enqueue(request, { hired: true, client })).id,
+  ];
+  for (const id of ids) {
+    await standing(other, id, "completed");
+    const seenBy = (key: string | undefined) =>
+      other.get(id, { hired: true, owned_by: (owner) => owner === key });
+    assertEquals((await seenBy("one")).id, id);
+    for (const key of ["two", undefined]) {
+      await assertRejects(() => seenBy(key), SvcError, "there is no task");
+    }
+  }
 });
 
 test("a worker that stops hands its tasks over without their having used an attempt", async (bench) => {

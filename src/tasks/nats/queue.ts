@@ -38,6 +38,7 @@ const Queued: z.ZodType<QueuedTask> = z.object({
     extra: z.record(z.string(), z.unknown()).optional(),
   }),
   hired: z.boolean(),
+  owner: z.string().optional(),
   max_attempts: z.int().min(1),
   timeout_ms: z.int().min(1).optional(),
   callback: z.object({

@@ -11,6 +11,8 @@ export interface StoredTask {
   mode: TaskMode;
   /** Whether someone else asked for it, over the network. */
   hired: boolean;
+  /** Key id of the token that it was asked for with. */
+  owner?: string;
   max_attempts: number;
   timeout_ms?: number;
   /** When a task that waits for its next attempt is due, in milliseconds since 1970. */
@@ -34,7 +36,7 @@ const SUBJECT_MAX = 300;
 
 /** A task that has just been asked for. */
 export function queued(task: QueuedTask): StoredTask {
-  const { id, mode, hired, max_attempts, timeout_ms, client, created_at, request } = task;
+  const { id, mode, hired, owner, max_attempts, timeout_ms, client, created_at, request } = task;
   const { task_type, effort, description, query } = request;
   const subject = (description ?? query)?.slice(0, SUBJECT_MAX);
   const marks = hired ? { hired: true as const } : {};
@@ -42,6 +44,7 @@ export function queued(task: QueuedTask): StoredTask {
     record: { id, status: "queued", task_type, effort, subject, ...marks, created_at, attempts: 0 },
     mode,
     hired,
+    owner,
     max_attempts,
     timeout_ms,
     client: client && refOf(client),

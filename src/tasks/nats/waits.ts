@@ -51,10 +51,10 @@ export class Waits {
   }
 
   async #run(request: TaskRequest, options: RunOptions): Promise<TaskRecord> {
-    const { signal, timeout_ms = TIMEOUT_MS, hired = false, callback, onNote } = options;
+    const { signal, timeout_ms = TIMEOUT_MS, hired = false, owner, callback, onNote } = options;
     const { steps, intake, clock } = this.#parts;
     const id = newTaskId();
-    const task = { id, request, hired, max_attempts: MAX_ATTEMPTS, timeout_ms, callback };
+    const task = { id, request, hired, owner, max_attempts: MAX_ATTEMPTS, timeout_ms, callback };
     const late = new AbortController();
     const cancelTimer = clock.after(timeout_ms, () => late.abort());
     const over = new AbortController();

@@ -1,10 +1,13 @@
-import { useEffect, useRef } from "preact/hooks";
+import { useSignal } from "@preact/signals";
+import { useEffect, useRef, useState } from "preact/hooks";
+import { exactLine } from "../../../src/platform/visible.ts";
+import { alwaysText, shownDigest } from "../../../src/session/question.ts";
 import { useApp } from "../app.ts";
 import type { PendingApproval } from "../../../src/session/state.ts";
 import { Button } from "../ui/button.tsx";
 import { Icon } from "../ui/icon.tsx";
+import { QuestionBody } from "./question.tsx";
 import type { SessionStore } from "./store.ts";
-import { Arguments } from "./tool_card.tsx";
 
 type Decision = "allow" | "allow_always" | "deny";
 
@@ -21,8 +24,9 @@ export function Approvals({ store, onNone }: ApprovalsProps) {
   const focused = useRef(false);
   const section = useRef<HTMLElement>(null);
   const first = pending[0];
+  const armed = useArmed(pending.map(({ approval_id }) => approval_id).join());
   useEffect(() => {
-    if (first) announcer.say(`Approval needed: ${first.reason}`);
+    if (first) announcer.say(`Approval needed: ${exactLine(first.reason)}`);
     if (!focused.current) return;
     // The button that was pressed is gone: the focus goes on.
     focused.current = false;
@@ -37,6 +41,7 @@ export function Approvals({ store, onNone }: ApprovalsProps) {
           key={approval.approval_id}
           approval={approval}
           store={store}
+          armed={armed}
           onDecide={() => focused.current = true}
         />
       ))}
@@ -47,35 +52,64 @@ export function Approvals({ store, onNone }: ApprovalsProps) {
 interface ApprovalProps {
   approval: PendingApproval;
   store: SessionStore;
+  /** Whether it may be answered yet. */
+  armed: boolean;
   onDecide(): void;
 }
 
-function Approval({ approval, store, onDecide }: ApprovalProps) {
+function Approval({ approval, store, armed, onDecide }: ApprovalProps) {
   const { client } = useApp();
-  const { approval_id, tool, args, reason, rule } = approval;
+  const read = useSignal(false);
+  const { approval_id, reason } = approval;
   const decide = async (decision: Decision) => {
     onDecide();
-    await client.call("session.approve", { session_id: store.id, approval_id, decision });
+    const shown = await shownDigest(approval);
+    await client.call("session.approve", { session_id: store.id, approval_id, decision, shown });
   };
-  const always = rule === tool ? `every ${tool}` : rule.replace(/^run_command /, "");
+  const always = alwaysText(approval);
+  const allowable = armed && read.value;
   return (
-    <div class="approval" role="group" aria-label={`Approval: ${reason}`}>
+    <div class="approval" role="group" aria-label={`Approval: ${exactLine(reason)}`}>
       <p class="approval-head">
         <Icon name="bell" />
         <strong>Allow this?</strong>
-        <span class="clip" title={reason}>{reason}</span>
       </p>
-      <div class="approval-body">
-        <Arguments tool={tool} args={args} />
-      </div>
-      <div class="approval-actions">
-        <Button tone="primary" icon="check" onClick={() => decide("allow")}>Allow</Button>
-        <Button onClick={() => decide("allow_always")} title={`From now on: ${always}`}>
-          Always
+      <QuestionBody question={approval} onRead={() => read.value = true} />
+      <div
+        class="approval-actions"
+        // A key that is held down has answered once.
+        onKeyDown={(event) => event.repeat && event.preventDefault()}
+      >
+        <Button
+          tone="primary"
+          icon="check"
+          disabled={!allowable}
+          onClick={() => decide("allow")}
+        >
+          Allow
         </Button>
-        <Button tone="danger" onClick={() => decide("deny")}>Deny</Button>
-        <span class="approval-rule clip" title={always}>Always means: {always}</span>
+        <Button disabled={!allowable} onClick={() => decide("allow_always")}>Always</Button>
+        <Button tone="danger" disabled={!armed} onClick={() => decide("deny")}>Deny</Button>
+        <span class="approval-rule">
+          {read.value ? `Always means: ${always}` : "Read it to its end to allow it"}
+        </span>
       </div>
     </div>
   );
+}
+
+/** How long a question stands in its place before it can be answered, in milliseconds. */
+const ARM_MS = 500;
+
+/**
+ * Whether what is on the page has been there long enough: a click or a key that was meant for what
+ * stood there before is no answer.
+ */
+function useArmed(shown: string): boolean {
+  const [armed, setArmed] = useState<string>();
+  useEffect(() => {
+    const timer = setTimeout(() => setArmed(shown), ARM_MS);
+    return () => clearTimeout(timer);
+  }, [shown]);
+  return armed === shown;
 }

@@ -2,7 +2,12 @@
  * What a person sees of a session: a fold over its events. It holds what is shown and nothing else;
  * what the session is in, its lanes and approvals are in the daemon's own fold, `state.ts`.
  */
-import { MAIN_LANE, MODEL_RETRY, type SessionEvent } from "../../../src/session/events.ts";
+import {
+  MAIN_LANE,
+  MODEL_RETRY,
+  MODEL_SKIPPED,
+  type SessionEvent,
+} from "../../../src/session/events.ts";
 
 interface Shown {
   /** Stays the same for as long as the item is there. */
@@ -141,8 +146,8 @@ export class Conversation {
         this.#addOutput(event.data.lane_id, event.data.content_block.text);
         break;
       case "lane.note":
-        if (event.data.reason_code !== MODEL_RETRY) break;
-        this.#takeBackText();
+        if (event.data.reason_code === MODEL_RETRY) this.#takeBackText();
+        else if (event.data.reason_code !== MODEL_SKIPPED) break;
         this.#note(key, at, "warning", event.data.text);
         break;
       case "session.paused":

@@ -1,17 +1,30 @@
 import "../main.tsx";
-import { useMemo } from "preact/hooks";
+import { useSignal } from "@preact/signals";
+import { useEffect, useMemo } from "preact/hooks";
 import { Coloured, useTokens } from "../highlight/code.tsx";
 import { languageOfPath } from "../highlight/languages.ts";
 import { linesOf, type Token } from "../highlight/tokens.ts";
 import type { FileChange } from "./call.ts";
-import { type DiffLine, diffOf } from "./diff.ts";
+import { Button } from "../ui/button.tsx";
+import { type DiffLine, diffOf, LINES_MAX } from "./diff.ts";
 
 const SIGNS: Record<DiffLine["kind"], string> = { insert: "+", delete: "−", same: " " };
 const SAID: Record<DiffLine["kind"], string> = { insert: "added", delete: "removed", same: "" };
 
+interface DiffViewProps extends FileChange {
+  path: string;
+  /** Called once all of it is drawn. */
+  onWhole?(): void;
+}
+
 /** The change of the file at `path`, line by line. It is loaded when there is one to show. */
-export function DiffView({ before, after, path }: FileChange & { path: string }) {
-  const lines = useMemo(() => diffOf(before, after), [before, after]);
+export function DiffView({ before, after, path, onWhole }: DiffViewProps) {
+  const all = useMemo(() => diffOf(before, after), [before, after]);
+  const whole = useSignal(false);
+  const lines = useMemo(() => whole.value ? all : all.slice(0, LINES_MAX), [all, whole.value]);
+  useEffect(() => {
+    if (lines.length === all.length) onWhole?.();
+  }, [lines, all]);
   const coloured = useColoured(lines, languageOfPath(path));
   return (
     <div class="diff" role="group" aria-label={`Change of ${path}`} tabIndex={0}>
@@ -20,10 +33,15 @@ export function DiffView({ before, after, path }: FileChange & { path: string })
           <span class="diff-sign" aria-hidden="true">{SIGNS[kind]}</span>
           {SAID[kind] && <span class="visually-hidden">{SAID[kind]}:</span>}
           <code>
-            {text === "" ? "\u200b" : coloured?.[n] ? <Coloured tokens={coloured[n]} /> : text}
+            {text === "" ? " " : coloured?.[n] ? <Coloured tokens={coloured[n]} /> : text}
           </code>
         </div>
       ))}
+      {lines.length < all.length && (
+        <Button onClick={() => whole.value = true}>
+          Show {all.length - lines.length} more lines
+        </Button>
+      )}
     </div>
   );
 }

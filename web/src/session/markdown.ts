@@ -4,6 +4,7 @@
  */
 import DOMPurify from "dompurify";
 import { Marked, type Tokens } from "marked";
+import { visible } from "../../../src/platform/visible.ts";
 
 const LINK = /^(https?:|mailto:)/i;
 const IMAGE = /^data:image\/(png|jpeg|gif|webp);base64,/i;
@@ -54,20 +55,22 @@ const ALLOWED_TAGS = [
   "tr",
   "ul",
 ];
-const ALLOWED_ATTR = ["align", "alt", "class", "href", "rel", "src", "start", "target"];
+const ALLOWED_ATTR = ["align", "alt", "class", "href", "rel", "src", "start", "target", "title"];
 
 /** Characters of HTML that one piece may become: a table's short rows grow to the width of its head. */
 const HTML_MAX = 500_000;
 
 /** The HTML of a piece of Markdown; what is nested too deep or grows too large is shown as it was written. */
 export function toHtml(markdown: string): string {
-  return DOMPurify.sanitize(parsed(markdown) ?? `<p>${escape(markdown)}</p>`, {
+  const html = DOMPurify.sanitize(parsed(markdown) ?? `<p>${escape(markdown)}</p>`, {
     ALLOWED_TAGS,
     ALLOWED_ATTR,
     ALLOW_DATA_ATTR: false,
     ALLOW_ARIA_ATTR: false,
     ADD_URI_SAFE_ATTR: [],
   });
+  // At the end: what was written as an entity is a character now.
+  return visible(html);
 }
 
 function parsed(markdown: string): string | undefined {
@@ -83,7 +86,10 @@ function parsed(markdown: string): string | undefined {
 
 function link(href: string, html: string): string {
   if (!LINK.test(href)) return html;
-  return `<a href="${escape(href)}" target="_blank" rel="noopener noreferrer">${html}</a>`;
+  // Where it leads, whatever it says.
+  return `<a href="${escape(href)}" title="${
+    escape(href)
+  }" target="_blank" rel="noopener noreferrer">${html}</a>`;
 }
 
 function escape(text: string): string {

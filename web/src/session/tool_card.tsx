@@ -80,7 +80,7 @@ export function Arguments({ tool, args }: { tool: string; args: unknown }) {
 
 const loadDiffView = async () => (await import("./diff_view.tsx")).DiffView;
 
-/** Without the module that draws it, a change is still shown: one may have to be approved. */
+/** Without the module that draws it, a change is still shown. */
 function Change({ change, args }: { change: FileChange; args: unknown }) {
   const { Part: DiffView, failure } = useLoaded(loadDiffView);
   const { path } = args as { path: string };

@@ -17,7 +17,7 @@ export class SessionList {
   readonly with_ended = signal(false);
   /** Approvals that wait anywhere. */
   readonly pending = computed(() =>
-    (this.items.value ?? []).reduce((sum, it) => sum + it.pending_approvals, 0)
+    (this.items.value ?? []).reduce((sum, it) => sum + it.pending_approvals_count, 0)
   );
 
   constructor(client: Client) {

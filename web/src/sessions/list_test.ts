@@ -15,7 +15,7 @@ class Socket {
 
   /** Answers what was asked last. */
   answer(...ids: string[]): void {
-    const sessions = ids.map((id) => ({ id, last_event_at: id, pending_approvals: 1 }));
+    const sessions = ids.map((id) => ({ id, last_event_at: id, pending_approvals_count: 1 }));
     const { id } = this.asked.at(-1)!;
     this.onmessage({ data: JSON.stringify({ id, result: { sessions } }) });
   }

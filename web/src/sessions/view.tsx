@@ -88,7 +88,7 @@ function SessionTable({ items, filtered, onCreate }: TableProps) {
 }
 
 function Row({ item }: { item: SessionItem }) {
-  const { id, title, workdir, model, cost_usd, last_event_at, pending_approvals } = item;
+  const { id, title, workdir, model, cost_usd, last_event_at, pending_approvals_count } = item;
   return (
     <tr>
       <th scope="row">
@@ -97,7 +97,9 @@ function Row({ item }: { item: SessionItem }) {
       </th>
       <td class="state-cell">
         <StateChip {...item} />
-        {pending_approvals > 1 && <span class="badge attention">{pending_approvals}</span>}
+        {pending_approvals_count > 1 && (
+          <span class="badge attention">{pending_approvals_count}</span>
+        )}
       </td>
       <td class="model-cell clip" title={model}>{model}</td>
       <td class="number cost-cell">{usd(cost_usd)}</td>

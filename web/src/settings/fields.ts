@@ -52,6 +52,12 @@ export const GROUPS: readonly FieldGroup[] = [
         unset: "No limit",
       },
       { key: "agent.max_steps", label: "Model calls in a turn, at most", kind: "number" },
+      {
+        key: "agent.critic",
+        label: "Output critic",
+        hint: "Ends a turn whose answer shows that something it read has taken it over.",
+        kind: "flag",
+      },
       { key: "tasks.budget_usd", label: "Budget of a task, in dollars", kind: "number" },
     ],
   },
@@ -94,6 +100,15 @@ export const GROUPS: readonly FieldGroup[] = [
       },
       { key: "sandbox.network", label: "Network for commands", kind: "flag" },
       { key: "sandbox.units", label: "Tool units at once", kind: "number" },
+      {
+        key: "sandbox.max_processes",
+        label: "Processes of a command",
+        hint: "0 sets no limit, here and below.",
+        kind: "number",
+      },
+      { key: "sandbox.max_memory_mb", label: "Memory of each process, in MB", kind: "number" },
+      { key: "sandbox.max_open_files", label: "Open files of each process", kind: "number" },
+      { key: "sandbox.max_file_mb", label: "Size of each written file, in MB", kind: "number" },
     ],
   },
 ];

@@ -1,6 +1,7 @@
 import type { ReadonlySignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef } from "preact/hooks";
+import { visibleLine } from "../../../src/platform/visible.ts";
 import { useApp } from "../app.ts";
 import { Failed } from "./states.tsx";
 
@@ -29,7 +30,7 @@ export function Page({ title, actions, lead, fill, class: extra, of, children }:
   const heading = useRef<HTMLHeadingElement>(null);
   const pending = app.sessions.pending.value;
   useEffect(() => {
-    document.title = `${pending > 0 ? `(${pending}) ` : ""}${title} · svc`;
+    document.title = `${pending > 0 ? `(${pending}) ` : ""}${visibleLine(title)} · svc`;
   }, [title, pending]);
   useEffect(() => {
     if (app.router.navigated) heading.current?.focus();

@@ -4,6 +4,7 @@ import { once } from "node:events";
 import type { Duplex } from "node:stream";
 import { join } from "@std/path";
 import { deadline } from "@std/async";
+import { requireDescriptors } from "../../../platform/descriptors.ts";
 import type { Env } from "../../../platform/paths.ts";
 import { descendantsOf, killTree } from "../../../platform/process_tree.ts";
 import { Cdp } from "./cdp.ts";
@@ -41,6 +42,7 @@ export class Chromium implements AsyncDisposable {
 
   /** Starts one; it ends with its pipes, so also with this process. @throws when it does not. */
   static async start(options: ChromiumOptions): Promise<Chromium> {
+    requireDescriptors("Chromium");
     const profile = await Deno.makeTempDir({ dir: options.dir, prefix: "browser-" });
     let chromium: Chromium | undefined;
     try {

@@ -5,7 +5,9 @@ import type { Sandbox } from "../../../agent/sandbox.ts";
 import { type CheckRunner, runCheck } from "../../../mission/checks.ts";
 import type { CriterionSpec } from "../../../mission/spec.ts";
 import type { Egress } from "../../../platform/egress.ts";
-import { SvcError } from "../../../platform/errors.ts";
+import { messageOf, SvcError } from "../../../platform/errors.ts";
+import { removeTree } from "../../../platform/remove_tree.ts";
+import { identityOf } from "../../../platform/identity.ts";
 import type { Env } from "../../../platform/paths.ts";
 import { Slots } from "../../../platform/slots.ts";
 import type { TurnUsage } from "../../../session/events.ts";
@@ -32,6 +34,8 @@ export interface CodeParts {
   openChecks(workdir: string): CheckRunner;
   /** Checks that a task may work in a directory. @returns its real path. @throws {SvcError} */
   workdir(path: string, hired: boolean): Promise<string>;
+  /** What no tool may see that works in a directory. */
+  hidden(workdir: string): readonly string[];
   /** Makes an empty directory for one task, with a place for its journal. */
   makePlace(task_id: string): Promise<{ workdir: string; journal_root: string }>;
   /** The id of the model that works. @throws {SvcError} validation. */
@@ -92,13 +96,35 @@ async function carryOut(
   const place = await parts.makePlace(context.task_id);
   try {
     await using egress = await parts.egress(context.hired);
+    const source = await sourceOf(wanted.place.repo, parts, context.hired);
     context.note(`cloning ${wanted.place.repo}`);
-    const { env } = parts;
-    await clone({ ...wanted.place, into: place.workdir, egress, env, signal: context.signal });
+    await clone({
+      ...wanted.place,
+      ...source,
+      into: place.workdir,
+      egress,
+      env: parts.env,
+      sandbox: await parts.sandbox(),
+      signal: context.signal,
+    });
     return await work(request, wanted, place, parts, context);
   } finally {
-    await Deno.remove(place.workdir, { recursive: true }).catch(() => {});
+    await removeTree(place.workdir).catch((error) =>
+      context.note(`${place.workdir} cannot be removed: ${messageOf(error)}`)
+    );
   }
+}
+
+/** What is cloned, as it is now: a directory that was offered may be another one by the time. */
+async function sourceOf(
+  repo: string,
+  parts: CodeParts,
+  hired: boolean,
+): Promise<{ repo: string; hidden: readonly string[]; identity?: string }> {
+  const local = localPath(repo);
+  if (local === undefined) return { repo, hidden: [] };
+  const real = await parts.workdir(local, hired);
+  return { repo: real, hidden: parts.hidden(real), identity: identityOf(real) };
 }
 
 function localPath(repo: string): string | undefined {

@@ -43,6 +43,8 @@ export interface ResearchParts {
   budget_usd(): number;
   /** Checks that a task may read a directory. @returns its real path. @throws {SvcError} */
   workdir(path: string, hired: boolean): Promise<string>;
+  /** What no tool may see that works in a directory. */
+  hidden(workdir: string): readonly string[];
 }
 
 type Extra = z.output<typeof ResearchExtra>;
@@ -81,6 +83,7 @@ export function researchExecutor(parts: ResearchParts): Executor {
     async run(request, context) {
       const release = await slots.take(context.signal);
       try {
+        using _workers = extractor.begin();
         await using egress = await parts.egress(context.hired);
         const reader = new SourceReader(egress, extractor, context.signal);
         return await research(request, parts, reader, context);
@@ -161,7 +164,8 @@ async function findSources(
   const refs: SourceRef[] = urls.map((url) => ({ kind: "page", url, named: true }));
   if (workdir !== undefined) {
     const real = await parts.workdir(workdir, hired);
-    for (const path of files) refs.push({ kind: "file", workdir: real, path, named: true });
+    const hidden = () => parts.hidden(real);
+    for (const path of files) refs.push({ kind: "file", workdir: real, path, hidden, named: true });
   }
   const search = parts.search();
   if (refs.length > 0 || search === undefined) return refs;

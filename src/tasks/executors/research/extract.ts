@@ -1,5 +1,6 @@
 /** The readable text of a page. */
 import { htmlToText } from "../../../agent/html_text.ts";
+import { requireDescriptors } from "../../../platform/descriptors.ts";
 import { Slots } from "../../../platform/slots.ts";
 
 export interface Article {
@@ -16,9 +17,24 @@ const ARTICLE_HTML_MAX = 2_000_000;
 /** Less text than this is no article: the page is then read as a whole. */
 const ARTICLE_MIN = 200;
 
-/** Reads pages, a few at a time: each takes a worker. */
+/**
+ * Reads pages, a few at a time: each takes a worker. Workers are kept while a task reads, for each one
+ * that ends leaves two descriptors behind (Deno 2.7.11).
+ */
 export class Extractor {
   readonly #slots = new Slots(AT_ONCE);
+  readonly #idle: Worker[] = [];
+  #tasks = 0;
+
+  /** Keeps workers between pages until this and all others that were begun are disposed of. */
+  begin(): Disposable {
+    this.#tasks++;
+    return {
+      [Symbol.dispose]: () => {
+        if (--this.#tasks === 0) this.#idle.splice(0).forEach((worker) => worker.terminate());
+      },
+    };
+  }
 
   /**
    * Extracts what is meant to be read of an HTML page.
@@ -30,11 +46,24 @@ export class Extractor {
     if (html.length > ARTICLE_HTML_MAX) return await wholePage(html, url);
     const release = await this.#slots.take(signal);
     try {
-      const article = await inWorker(html, signal);
+      const article = await this.#inWorker(html, signal);
       if (article !== undefined && article.text.length >= ARTICLE_MIN) return article;
       return await wholePage(html, url, article?.title);
     } finally {
       release();
+    }
+  }
+
+  /** Undefined for a page that keeps the reader busy for too long, or breaks it. */
+  async #inWorker(html: string, signal: AbortSignal): Promise<Article | undefined> {
+    signal.throwIfAborted();
+    const worker = this.#idle.pop() ?? newWorker();
+    let article: Article | undefined;
+    try {
+      return article = await answerOf(worker, html, signal);
+    } finally {
+      if (article !== undefined && this.#tasks > 0) this.#idle.push(worker);
+      else worker.terminate();
     }
   }
 }
@@ -45,14 +74,21 @@ async function wholePage(html: string, url: string, known_title = ""): Promise<A
   return { title, text };
 }
 
-/** Undefined for a page that keeps the reader busy for too long, or breaks it. */
-async function inWorker(html: string, signal: AbortSignal): Promise<Article | undefined> {
-  signal.throwIfAborted();
-  const worker = new Worker(workerEntry(import.meta.url), {
+function newWorker(): Worker {
+  requireDescriptors("the reader of pages");
+  return new Worker(workerEntry(import.meta.url), {
     type: "module",
     name: "extract",
     deno: { permissions: "none" },
   });
+}
+
+/** @throws the signal's reason when it fires. */
+async function answerOf(
+  worker: Worker,
+  html: string,
+  signal: AbortSignal,
+): Promise<Article | undefined> {
   const done = Promise.withResolvers<Article | undefined>();
   const timer = setTimeout(() => done.resolve(undefined), EXTRACT_MS);
   const onAbort = () => done.reject(signal.reason);
@@ -69,7 +105,6 @@ async function inWorker(html: string, signal: AbortSignal): Promise<Article | un
   } finally {
     clearTimeout(timer);
     signal.removeEventListener("abort", onAbort);
-    worker.terminate();
   }
 }
 

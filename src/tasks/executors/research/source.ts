@@ -1,7 +1,6 @@
 /** Sources of a research task: pages and files, read and read again. */
 import robots_parser from "robots-parser";
 import { isAbsolute } from "@std/path";
-import { chooseBeneath } from "../../../platform/beneath.ts";
 import type { Egress } from "../../../platform/egress.ts";
 import { messageOf } from "../../../platform/errors.ts";
 import {
@@ -14,12 +13,20 @@ import {
   readBody,
   Refusal,
 } from "../../../platform/http_get.ts";
+import { readUntrusted } from "../../../platform/untrusted_files.ts";
 import type { Extractor } from "./extract.ts";
 
 /** What is to be read. */
 export type SourceRef =
   | { kind: "page"; url: string; /** Whoever asked named it. */ named: boolean }
-  | { kind: "file"; workdir: string; path: string; named: true };
+  | {
+    kind: "file";
+    workdir: string;
+    path: string;
+    /** What no tool may see that works in the workdir. */
+    hidden(): readonly string[];
+    named: true;
+  };
 
 /** A source as it was read. */
 export interface Source {
@@ -130,23 +137,18 @@ export function addressOf(ref: SourceRef): string {
 
 /** Reads a file of the workdir, however its links are laid. */
 function readFile(
-  { workdir, path }: Extract<SourceRef, { kind: "file" }>,
+  { workdir, path, hidden }: Extract<SourceRef, { kind: "file" }>,
 ): { title: string; text: string } {
   if (isAbsolute(path)) throw new Refusal("it must be relative to the workdir");
-  const beneath = chooseBeneath(workdir);
+  let found: Uint8Array | undefined;
   try {
-    const into = new Uint8Array(FILE_MAX);
-    const { bytes, stat } = beneath.view([`${workdir}/.svc`]).read(path, 0, into);
-    if (stat.size > FILE_MAX) throw new Refusal(`it has more than ${FILE_MAX} bytes`);
-    const found = into.subarray(0, bytes);
-    if (!isTextBody("", found)) throw new Refusal("it is no text");
-    return { title: "", text: new TextDecoder().decode(found) };
+    found = readUntrusted(workdir, (files) => files.read(path, FILE_MAX), hidden());
   } catch (error) {
-    if (error instanceof Refusal) throw error;
     throw new Refusal(messageOf(error));
-  } finally {
-    beneath[Symbol.dispose]();
   }
+  if (found === undefined) throw new Refusal(`${path}: no such file or directory`);
+  if (!isTextBody("", found)) throw new Refusal("it is no text");
+  return { title: "", text: new TextDecoder().decode(found) };
 }
 
 /** Text as it reads, however its lines are broken. */

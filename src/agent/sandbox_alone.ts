@@ -1,0 +1,57 @@
+/** A sandbox in which a program sees the system's programs and a few directories, nothing else. */
+
+/** A directory that is seen at its own path. */
+export interface SeenDirectory {
+  /** Absolute real path. */
+  path: string;
+  writable?: boolean;
+  /** Absolute real paths inside of it that are covered. */
+  hidden?: readonly string[];
+  /** What `stat -c %d:%i` must print of it, where it may have been exchanged since it was checked. */
+  identity?: string;
+}
+
+/** Where programs and their libraries are on any Linux; what is missing is left out. */
+const SYSTEM = [
+  ...["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/nix/store", "/run/current-system"],
+  ...["/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/alternatives"],
+];
+
+/** The exit code where a directory is not the one that was checked. */
+export const EXCHANGED = 97;
+
+/** Arguments of bwrap for the file system. They say what exists now, so they are for one spawn. */
+export function aloneMounts(directories: readonly SeenDirectory[]): string[] {
+  return [
+    ...SYSTEM.flatMap((path) => ["--ro-bind-try", path, path]),
+    ...["--dev", "/dev", "--proc", "/proc", "--tmpfs", "/tmp"],
+    ...directories.flatMap(({ path, writable, hidden = [] }) => [
+      ...[writable ? "--bind" : "--ro-bind", path, path],
+      ...hidden.filter((each) => each.startsWith(`${path}/`)).flatMap(cover),
+    ]),
+  ];
+}
+
+/** One that does not exist needs no cover. */
+function cover(path: string): string[] {
+  try {
+    return Deno.statSync(path).isDirectory ? ["--tmpfs", path] : ["--ro-bind", "/dev/null", path];
+  } catch {
+    return [];
+  }
+}
+
+/** Words that a shell runs: the program, if the directories are the ones that were checked. */
+export function checkedFirst(
+  directories: readonly SeenDirectory[],
+  argv: readonly string[],
+): string[] {
+  const known = directories.flatMap(({ path, identity }) => identity ? [path, identity] : []);
+  const script = `n=$1; shift
+while [ "$n" -gt 0 ]; do
+  [ "$(stat -c %d:%i "$1")" = "$2" ] || exit ${EXCHANGED}
+  shift 2; n=$((n - 2))
+done
+exec "$@"`;
+  return ["/bin/sh", "-c", script, "sh", String(known.length), ...known, ...argv];
+}

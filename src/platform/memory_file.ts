@@ -1,0 +1,47 @@
+/** Data for programs that read it from a descriptor (Linux). */
+import type { Descriptor } from "./beneath_kernel.ts";
+import { openLibc } from "./libc.ts";
+import type { Passed } from "./passing.ts";
+
+const SYMBOLS = {
+  memfd_create: { parameters: ["buffer", "u32"], result: "i32" },
+  write: { parameters: ["i32", "buffer", "usize"], result: "isize" },
+  lseek: { parameters: ["i32", "i64", "i32"], result: "i64" },
+  close: { parameters: ["i32"], result: "i32" },
+} as const satisfies Deno.ForeignLibraryInterface;
+
+/** Makes files that exist in memory only; disposing of it closes the C library. */
+export class MemoryFiles implements Disposable {
+  readonly #libc: Deno.DynamicLibrary<typeof SYMBOLS>;
+
+  private constructor(libc: Deno.DynamicLibrary<typeof SYMBOLS>) {
+    this.#libc = libc;
+  }
+
+  /** @returns `undefined` where there is no such thing. */
+  static open(): MemoryFiles | undefined {
+    const libc = Deno.build.os === "linux" ? openLibc(SYMBOLS) : undefined;
+    return libc && new MemoryFiles(libc);
+  }
+
+  /** Data as an argument: each program is passed a file of its own. */
+  passed(data: Uint8Array<ArrayBuffer>): Passed {
+    return { open: () => this.#make(data) };
+  }
+
+  [Symbol.dispose](): void {
+    this.#libc.close();
+  }
+
+  #make(data: Uint8Array<ArrayBuffer>): Descriptor {
+    const { memfd_create, write, lseek, close } = this.#libc.symbols;
+    const number = memfd_create(new TextEncoder().encode("svc\0"), 0);
+    if (number < 0) throw new Error("cannot make a file in memory");
+    const size = BigInt(data.length);
+    if (write(number, data, size) !== size || lseek(number, 0n, 0) !== 0n) {
+      close(number);
+      throw new Error("cannot write a file in memory");
+    }
+    return { number, [Symbol.dispose]: () => void close(number) };
+  }
+}

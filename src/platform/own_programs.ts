@@ -1,0 +1,78 @@
+/** Where the programs are that svc starts outside of any sandbox. */
+import { dirname, isAbsolute, join } from "@std/path";
+import { isWithin } from "./paths.ts";
+import { firstFile, pathDirs } from "./which.ts";
+
+/**
+ * Where a program is that is started outside of any sandbox: on a PATH that neither another user nor a
+ * session can write.
+ *
+ * @param program its name. An absolute path is the caller's choice and stays as it is, as do names on
+ * Windows, where the system looks them up.
+ * @param path the PATH that a name is looked for on.
+ * @param writable real paths of the directories that sessions can write.
+ */
+export function ownProgram(
+  program: string,
+  path: string | undefined,
+  writable: readonly string[] = [],
+): string | undefined {
+  if (isAbsolute(program) || Deno.build.os === "windows") return program;
+  return pathDirs(path).map((dir) => join(dir, program)).find((file) => isOwn(file, writable));
+}
+
+/** The directories of a PATH that neither another user nor a session can write. */
+export function ownDirs(path: string | undefined, writable: readonly string[] = []): string[] {
+  return pathDirs(path).filter((dir) => {
+    const real = realPath(dir);
+    return real !== undefined && isKept(dir, real, writable);
+  });
+}
+
+/** Whether there is a program that nobody but this user and root can exchange. */
+export function isOwn(file: string, writable: readonly string[] = []): boolean {
+  const real = realPath(file);
+  if (real === undefined || firstFile([real]) === undefined) return false;
+  const dir = realPath(dirname(file));
+  return dir !== undefined && isKept(dirname(file), dir, writable) && isKept(file, real, writable);
+}
+
+/** Both as it is named, as a link on the way can be exchanged, and where that leads. */
+function isKept(path: string, real: string, writable: readonly string[]): boolean {
+  if (writable.some((each) => isWithin(path, each) || isWithin(real, each))) return false;
+  return [...upFrom(path), ...upFrom(real)].every((each) => isKeptByOwner(Deno.statSync(each)));
+}
+
+/** A path and all directories above it. */
+function* upFrom(path: string): Generator<string> {
+  for (let at = path;; at = dirname(at)) {
+    yield at;
+    if (at === dirname(at)) return;
+  }
+}
+
+const EVERYONE_WRITES = 0o002;
+const STICKY = 0o1000;
+
+function isKeptByOwner({ uid, mode, isDirectory }: Deno.FileInfo): boolean {
+  if (Deno.build.os === "windows") return true;
+  if (uid !== 0 && uid !== Deno.uid() && !isUnmapped(uid)) return false;
+  const found = mode ?? 0;
+  return (found & EVERYONE_WRITES) === 0 || (isDirectory && (found & STICKY) !== 0);
+}
+
+const OVERFLOW_UID = 65_534;
+
+/** In a user namespace: an owner outside of it, whom nobody inside can become. */
+function isUnmapped(uid: number | null): boolean {
+  if (uid !== OVERFLOW_UID || Deno.build.os !== "linux") return false;
+  return !/^\s*0\s+0\s+4294967295\s*$/.test(Deno.readTextFileSync("/proc/self/uid_map"));
+}
+
+function realPath(path: string): string | undefined {
+  try {
+    return Deno.realPathSync(path);
+  } catch {
+    return undefined;
+  }
+}

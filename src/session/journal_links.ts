@@ -1,0 +1,49 @@
+/** The sessions that the links in `~/.svc/journals` lead to: what the index is rebuilt from. */
+import { join } from "@std/path";
+import { openOwnFile, readDirIfAny } from "../platform/files.ts";
+import type { IndexEntries, IndexEntry } from "./index_file.ts";
+
+/** What a link in `journals/` says of a session. */
+export function linkedEntry(journal_links: string, id: string): IndexEntry {
+  return entryAt(Deno.readLinkSync(join(journal_links, id)));
+}
+
+/** What the links in `journals/`, and the folders they lead to, say of the sessions there are. */
+export function findJournals(journal_links: string): IndexEntries {
+  const entries: IndexEntries = {};
+  for (const link of Deno.readDirSync(journal_links)) {
+    if (link.isSymlink) entries[link.name] = linkedEntry(journal_links, link.name);
+  }
+  for (const { journal_path } of Object.values(entries)) {
+    const sessions = join(journal_path, "..", "..");
+    for (const { name } of readDirIfAny(sessions)) {
+      if (name in entries || !name.startsWith("sess_")) continue;
+      const path = join(sessions, name, "journal.ndjson");
+      if (wasUsed(path)) entries[name] = entryAt(path);
+    }
+  }
+  return entries;
+}
+
+function entryAt(journal_path: string): IndexEntry {
+  const workdir = join(journal_path, "..", "..", "..", "..");
+  return { workdir, started_at: "", journal_path, last_seq: 0 };
+}
+
+/** Records that a session begins with: one that has no more may never have been told to anybody. */
+const FIRST_RECORDS = 2;
+const FIRST_BYTES = 64 * 1024;
+const NEWLINE = 0x0a;
+
+/** Whether anything happened in a session after it was made. */
+function wasUsed(journal_path: string): boolean {
+  try {
+    using file = openOwnFile(journal_path);
+    const bytes = new Uint8Array(FIRST_BYTES);
+    const read = file.readSync(bytes) ?? 0;
+    return read === FIRST_BYTES ||
+      bytes.subarray(0, read).filter((it) => it === NEWLINE).length > FIRST_RECORDS;
+  } catch {
+    return false;
+  }
+}

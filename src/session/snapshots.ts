@@ -1,0 +1,125 @@
+/**
+ * What a session's journal had come to at some place, kept in svc's home, where no tool writes: to
+ * open a session its journal is read from there on. A file a session of two lines, the state with
+ * the place and the conversation, so that the state alone is read fast.
+ */
+import { join } from "@std/path";
+import { atomicWrite } from "../platform/files.ts";
+import { readLines } from "../platform/lines.ts";
+import type { CheckpointState, CheckpointTranscript } from "./events.ts";
+import type { Journal, Place } from "./journal.ts";
+import { type SessionState, stateFromCheckpoint, stateToCheckpoint } from "./state.ts";
+import { Transcript } from "./transcript.ts";
+
+/** What opening a session needs. */
+export interface Snapshot extends Kept {
+  place: Place;
+  state: SessionState;
+}
+
+/** Of a snapshot that there is. */
+export interface Kept {
+  seq: number;
+  /** Size of the journal from which on another one is worth it. */
+  keep_from: number;
+}
+
+/** The form of the files; one of another form is as good as none. */
+const FORM = 1;
+/**
+ * Bytes by which a journal must have grown before it is worth another snapshot: a part of what the
+ * snapshot takes, so that little is written anew for each byte of the journal, and little is read.
+ */
+export const KEEP_MIN = 128 * 1024;
+const KEEP_MAX = 1024 * 1024;
+const KEEP_PART = 1 / 8;
+
+interface Header {
+  form: number;
+  place: Place;
+  state: CheckpointState;
+}
+
+function keepFrom(offset: number, snapshot_size: number): number {
+  return offset + Math.min(Math.max(snapshot_size * KEEP_PART, KEEP_MIN), KEEP_MAX);
+}
+
+export class Snapshots {
+  readonly #dir: string;
+
+  constructor(dir: string) {
+    this.#dir = dir;
+  }
+
+  /** The file of a session. */
+  path(id: string): string {
+    return join(this.#dir, `${id}.snapshot`);
+  }
+
+  /** The last snapshot of a session; undefined when there is none that can be used. */
+  async read(id: string): Promise<Snapshot | undefined> {
+    const text = await this.#line(id, 1);
+    if (text === undefined) return undefined;
+    const { size } = await Deno.stat(this.path(id));
+    try {
+      const { form, place, state } = JSON.parse(text) as Header;
+      if (form !== FORM || state.id !== id) return undefined;
+      const { seq, offset } = place;
+      return { seq, keep_from: keepFrom(offset, size), place, state: stateFromCheckpoint(state) };
+    } catch {
+      return undefined;
+    }
+  }
+
+  /** The conversation of the last snapshot, and the seq up to which it goes. */
+  async readTranscript(
+    id: string,
+  ): Promise<{ transcript: Transcript; seq: number } | undefined> {
+    const text = await this.#line(id, 2);
+    if (text === undefined) return undefined;
+    try {
+      const { seq, ...kept } = JSON.parse(text) as CheckpointTranscript & { seq: number };
+      const transcript = Transcript.from(kept);
+      return { transcript, seq };
+    } catch {
+      return undefined;
+    }
+  }
+
+  /**
+   * Keeps what a session has come to: state, conversation and journal at the same seq.
+   *
+   * @throws what the system says.
+   */
+  async write(state: SessionState, transcript: Transcript, journal: Journal): Promise<Kept> {
+    const { id, last_seq: seq } = state;
+    const kept = stateToCheckpoint(state);
+    // Made before the first await: all of it is of the same moment.
+    const conversation = JSON.stringify({ seq, ...transcript.toCheckpoint() });
+    const state_json = JSON.stringify(kept);
+    const place = await journal.place();
+    const header = `{"form":${FORM},"place":${JSON.stringify(place)},"state":${state_json}}`;
+    // What a power cut may leave of it does not parse, and the journal is read whole.
+    await atomicWrite(this.path(id), `${header}\n${conversation}\n`, 0o600, { durable: false });
+    const size = header.length + conversation.length;
+    return { seq, keep_from: keepFrom(place.offset, size) };
+  }
+
+  /** Removes the snapshot of a session that is taken out. */
+  async remove(id: string): Promise<void> {
+    await Deno.remove(this.path(id)).catch((error) => {
+      if (!(error instanceof Deno.errors.NotFound)) throw error;
+    });
+  }
+
+  async #line(id: string, number: number): Promise<string | undefined> {
+    try {
+      let at = 0;
+      for await (const { line, whole } of readLines(this.path(id), 0, Infinity)) {
+        if (++at === number) return whole ? line : undefined;
+      }
+    } catch (error) {
+      if (!(error instanceof Deno.errors.NotFound)) throw error;
+    }
+  }
+}

@@ -1,2 +1,0 @@
-// @ts-self-types="./toml.d.ts"
-export * from "deno-std/toml/parse.js";

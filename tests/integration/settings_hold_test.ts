@@ -1,0 +1,181 @@
+/** Each setting that claims to need no restart holds for what begins after it was changed. */
+import { assertEquals, assertNotEquals } from "@std/assert";
+import {
+  SETTING_KEYS,
+  type SettingKey,
+  SETTINGS,
+  type SettingValue,
+} from "../../src/daemon/settings.ts";
+import type { Answer, Scripted } from "../support/model_servers.ts";
+import { programPath } from "../support/programs.ts";
+import { Scenario } from "../support/scripted.ts";
+import { can_run_svc } from "../support/svc.ts";
+
+/** What shows a setting at work. */
+interface Probe {
+  /** Another value than the one before. */
+  value: SettingValue;
+  /** What is seen with the value before, and with the new one. */
+  seen: [unknown, unknown];
+  look(it: Scenario, listener: Deno.TcpListener): Promise<unknown>;
+}
+
+const STEPS = 3;
+const FACT = "the vault is behind the painting";
+
+/** Asks for a tool as long as it is told to, and costs something. */
+const model: Scripted = ({ messages }): Answer => {
+  const asked = messages.findLast(({ role }) => role === "user");
+  const usage = { input: 1_000, output: 1_000 };
+  if (asked?.role === "user" && asked.text.startsWith("go on")) {
+    return { calls: [{ name: "list_dir", args: {} }], usage };
+  }
+  return { text: "Done.", usage };
+};
+
+/** A session of its own, with what the settings give it. */
+async function session(it: Scenario, params: Record<string, unknown> = {}): Promise<string> {
+  const workdir = it.place.mkdir(`work-${crypto.randomUUID()}`);
+  return await it.client.session({ workdir, ...params });
+}
+
+const toolbelt = { model: "builtin/toolbelt", approval: "auto" };
+
+/** What one instruction gave, in a session of its own. */
+async function outputOf(it: Scenario, text: string): Promise<string> {
+  const id = await session(it, toolbelt);
+  await it.client.turn(id, text);
+  const done = it.client.events.find((event) =>
+    event.session_id === id && event.type === "session.tool_completed"
+  );
+  return done!.data.output as string;
+}
+
+/** What a shell of a command says of a limit. */
+function limit(value: number, name: string, before: string, after: string): Probe {
+  return {
+    value,
+    seen: [before, after],
+    look: async (it) => (await outputOf(it, `run bash -c 'ulimit -${name}'`)).split("\n")[0],
+  };
+}
+
+/** They need a sandbox. */
+const JAILED = ["sandbox.network", "sandbox.max_processes"];
+
+const PROBES: Partial<Record<SettingKey, Probe>> = {
+  "default_model": {
+    value: "builtin/toolbelt",
+    seen: ["local/model-1", "builtin/toolbelt"],
+    look: async (it) =>
+      (await it.client.rpc.call("session.get", { session_id: await session(it) })).model,
+  },
+  "default_workdir": {
+    value: "/usr",
+    seen: [false, true],
+    look: async (it) => (await it.client.rpc.call("daemon.list_dirs")).path === "/usr",
+  },
+  "agent.approval": {
+    value: "read_only",
+    seen: ["ask", "read_only"],
+    look: async (it) =>
+      (await it.client.rpc.call("session.get", { session_id: await session(it) })).approval,
+  },
+  "agent.max_steps": {
+    value: STEPS - 1,
+    seen: [STEPS, STEPS - 1],
+    async look(it) {
+      const id = await session(it, { model: it.model, approval: "auto" });
+      const before = it.asked.length;
+      await it.client.turn(id, "go on");
+      return it.asked.length - before;
+    },
+  },
+  "agent.budget_usd": {
+    value: 0,
+    seen: ["ok", "refused"],
+    async look(it) {
+      const id = await session(it, { model: it.model, approval: "auto" });
+      const send = () => it.client.turn(id, "hello");
+      return await send().then(({ data }) => data.stop_reason, () => "refused");
+    },
+  },
+  "journal.retention_mb": {
+    value: 0.02,
+    seen: [false, true],
+    async look(it) {
+      const id = await session(it, toolbelt);
+      const rewritten = () => it.client.rpc.call("session.get", { session_id: id });
+      for (let n = 0; n < 12; n++) {
+        await it.client.turn(id, "run head -c 9000 /dev/zero | tr '\\0' a");
+      }
+      const { workdir } = await rewritten();
+      const journal = `${workdir}/.svc/sessions/${id}/journal.ndjson`;
+      for (let n = 0; n < 60; n++) {
+        if (Deno.readTextFileSync(journal).includes('"kind":"session.checkpoint"')) return true;
+        const { settings } = await it.client.rpc.call("daemon.get_config");
+        if (settings["journal.retention_mb"].value === 100) return false;
+        await it.client.turn(id, "run true");
+      }
+    },
+  },
+  "sandbox.network": {
+    value: true,
+    seen: [false, true],
+    async look(it, listener) {
+      const { port } = listener.addr;
+      const connect = `run bash -c 'exec 3<>/dev/tcp/127.0.0.1/${port} && echo connected'`;
+      return (await outputOf(it, connect)).includes("connected");
+    },
+  },
+  "sandbox.max_processes": limit(64, "u", "4096", "64"),
+  "sandbox.max_memory_mb": limit(2048, "d", "unlimited", "2097152"),
+  "sandbox.max_open_files": limit(256, "n", "16384", "256"),
+  "sandbox.max_file_mb": limit(5, "f", "33554432", "5120"),
+  "tasks.budget_usd": {
+    value: 3,
+    seen: [5, 3],
+    look: async (it) => (await it.client.rpc.call("task.capabilities")).budget_usd,
+  },
+  "cortex.recall_tokens": {
+    value: 0,
+    seen: [true, false],
+    async look(it) {
+      await outputOf(it, `remember fact: ${FACT}`);
+      const id = await session(it, { model: it.model, approval: "auto" });
+      await it.client.turn(id, "where is the vault?");
+      return JSON.stringify(it.asked.at(-1)).includes(FACT);
+    },
+  },
+};
+
+/** Seen at work in tests of their own: at the next look at old journals, after the end of a turn. */
+const ELSEWHERE: SettingKey[] = ["agent.critic", "journal.retention_hours", "cortex.curator"];
+
+Deno.test("each setting that claims to need no restart is looked at", () => {
+  const claimed = SETTING_KEYS.filter((key) => !SETTINGS[key].restart);
+  assertEquals([...Object.keys(PROBES), ...ELSEWHERE].sort(), claimed.sort());
+});
+
+for (const [key, { value, seen, look }] of Object.entries(PROBES)) {
+  Deno.test({
+    name: `${key} holds as soon as it is changed, and so does its default again`,
+    ignore: !can_run_svc || (JAILED.includes(key) && programPath("bwrap") === undefined),
+    async fn() {
+      assertNotEquals(seen[0], seen[1]);
+      using listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
+      const toml =
+        `[agent]\nmax_steps = ${STEPS}\n[prices."local/model-1"]\ninput = 1\noutput = 1\n`;
+      await using it = await Scenario.begin(model, { toml });
+      const set = (to: SettingValue | null) =>
+        it.client.rpc.call("daemon.set_config", { changes: { [key]: to } });
+      const before = key === "agent.max_steps" ? STEPS : null;
+      if (key === "default_model") await set(it.model);
+      assertEquals(await look(it, listener), seen[0]);
+      await set(value);
+      assertEquals(await look(it, listener), seen[1]);
+      await set(key === "default_model" ? it.model : before);
+      assertEquals(await look(it, listener), seen[0]);
+    },
+  });
+}

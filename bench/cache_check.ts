@@ -8,7 +8,7 @@
  * and the environment. Exit code 1 below 80 %.
  */
 import { detectSandbox } from "../src/agent/sandbox.ts";
-import { measureCache } from "../src/agent/prefix.ts";
+import { HIT_RATE_MIN, measureCache } from "../src/agent/prefix.ts";
 import type { Usage } from "../src/agent/models/model.ts";
 import { agentProblem } from "../src/acp/entry.ts";
 import { ModelRegistry } from "../src/agent/models/registry.ts";
@@ -20,8 +20,6 @@ import { env, ownPaths } from "../src/cli/environment.ts";
 import { table } from "../src/cli/table.ts";
 import { readConfig } from "../src/daemon/config.ts";
 
-const HIT_RATE_MIN = 0.8;
-
 const { string, boolean } = parseFlags(Deno.args, {
   string: ["model", "workers"],
   boolean: ["json"],
@@ -31,7 +29,7 @@ const registry = new ModelRegistry({
   models: config.models,
   env,
   default_model: config.default_model,
-  builtin: toolbelt(() => crypto.randomUUID()),
+  builtin: () => toolbelt(() => crypto.randomUUID()),
   agentProblem: (name) => agentProblem(name, config.acp, env),
 });
 /** Only what the tools are offered as counts here. */
@@ -40,7 +38,7 @@ const model = await registry.resolve(string.model ?? registry.defaultId());
 const tools = builtinTools({
   units: new UnitPool({ max: 1, idle_ms: 0 }),
   sandbox: () => detectSandbox(config.sandbox.shell),
-  network: config.sandbox.network,
+  network: () => config.sandbox.network,
   own_port: () => 0,
   egress: () => Promise.resolve(undefined),
   memory: { remember: uncalled, recall: uncalled },

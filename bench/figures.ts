@@ -28,6 +28,8 @@ const TARGETS: Record<string, Target> = {
   list_200: { aim: 20_000, peer_a: 300, peer_b: 19_100 },
   turn_openai: { aim: 12, peer_a: 115, peer_b: 47 },
   turn_anthropic: { aim: 12, peer_a: 115, peer_b: 47 },
+  turn_node: { aim: 8 },
+  turns_50_node: { aim: 150 },
   mcp_stdio_list: { aim: 20 },
   mcp_http_list: { aim: 20 },
   web_first: { aim: 150 },
@@ -77,6 +79,27 @@ export function plainTable(rows: readonly Row[]): string {
       .join("  ").trimEnd()
   );
   return [...lines, "", LEGEND].join("\n");
+}
+
+/** One figure of two binaries, a value a round. */
+export interface Pair {
+  name: string;
+  unit: Figure["unit"];
+  here: number[];
+  beside: number[];
+}
+
+/** Medians of both and their ratio: above 1 this binary's figure is the larger one. */
+export function pairTable(pairs: readonly Pair[]): string {
+  const rows = pairs.map(({ name, unit, here, beside }) => {
+    const [ours, theirs] = [here, beside].map((all) => all.length > 0 ? median(all) : NaN);
+    return [name, `${short(ours)} ${unit}`, `${short(theirs)} ${unit}`, (ours / theirs).toFixed(3)];
+  });
+  const cells = [["what", "this", "beside", "ratio"], ...rows];
+  const widths = cells[0].map((_, n) => Math.max(...cells.map((row) => row[n].length)));
+  return cells.map((row) =>
+    row.map((cell, n) => n === 0 ? cell.padEnd(widths[n]) : cell.padStart(widths[n])).join("  ")
+  ).join("\n");
 }
 
 /** The report as Markdown. */

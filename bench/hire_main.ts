@@ -34,6 +34,7 @@ const hire = openHire({
   log,
   engine: () => Promise.resolve(engine),
   budget_usd: () => 5,
+  shared: () => false,
   allowed_origins: () => [],
   stopping: () => false,
 });

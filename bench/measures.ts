@@ -252,6 +252,39 @@ api_key_env = "BENCH_KEY"
   return figures;
 }
 
+/** Turns that run one command each, in the sandbox, and turns that read one file each. */
+export async function commands(): Promise<Figure[]> {
+  await using place = new Place();
+  const daemon = await place.serve();
+  using subscriber = await Subscriber.connect(daemon);
+  const workdir = place.mkdir("project");
+  Deno.writeTextFileSync(join(workdir, "notes.txt"), "one line\n");
+  const model = "builtin/toolbelt";
+  const session_id = await subscriber.session({ workdir, model, approval: "auto" });
+  const figures: Figure[] = [];
+  for (
+    const [id, name, text] of [["command", "run true", "run true"], [
+      "read",
+      "read a file",
+      "read notes.txt",
+    ]]
+  ) {
+    const times: number[] = [];
+    for (let n = 0; n < TURNS_WARM + TURNS; n++) {
+      const { total } = await subscriber.turn(session_id, text);
+      if (n >= TURNS_WARM) times.push(total);
+    }
+    figures.push({
+      id: `turn_${id}`,
+      name: `a turn: ${name}`,
+      unit: "ms",
+      value: median(times),
+      note: `median of ${TURNS}, p99 ${short(percentile(times, 0.99))}`,
+    });
+  }
+  return figures;
+}
+
 /** How late events of one session are while another floods and more stream. */
 export async function fairness(): Promise<Figure[]> {
   await using model = await ModelProcess.start("openai", PACE_MS);

@@ -2,6 +2,7 @@
  * The memory with 10,000 entries:
  * `deno bench --allow-read --allow-write --allow-sys=uid bench/memory_bench.ts`.
  */
+import { MemoryLog } from "../tests/support/sessions.ts";
 import { join } from "@std/path";
 import { AuditTrail } from "../src/cortex/audit.ts";
 import { CATEGORIES, SCOPES } from "../src/cortex/entry.ts";
@@ -36,7 +37,7 @@ const db = await openStateDb(join(dir, "state.db"));
 let ids = 0;
 const memory = await Memory.open({
   store: new MemoryStore(db),
-  audit: new AuditTrail(join(dir, "cortex", "curator-audit.jsonl")),
+  audit: new AuditTrail(join(dir, "cortex", "curator-audit.jsonl"), new MemoryLog()),
   newId: () => `mem_${++ids}`,
 });
 db.exec("BEGIN");

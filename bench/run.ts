@@ -2,6 +2,10 @@
  * Measures the compiled binary and prints one table:
  *
  *   deno task bench [--source] [--only <name>,…] [--json] [--out bench/report.md]
+ *   deno task bench --beside <binary> [--rounds 3] [--only <name>,…] [--json]
+ *
+ * With `--beside` each measure runs on both binaries in turn, so that a machine whose speed drifts
+ * slows both, and the table shows the ratio of their medians.
  *
  * SVC_BIN names the binary, else dist/svc is taken; `--source` measures the source instead. A missed
  * aim is shown, it is no failure. Everything stays on loopback; the whole takes some two minutes.
@@ -9,11 +13,20 @@
 import { cpus } from "node:os";
 import { fromFileUrl, join } from "@std/path";
 import { parseArgs } from "@std/cli/parse-args";
-import { type Figure, markdownReport, plainTable, short, toRow } from "./figures.ts";
+import {
+  type Figure,
+  markdownReport,
+  type Pair,
+  pairTable,
+  plainTable,
+  short,
+  toRow,
+} from "./figures.ts";
+import { foreign } from "./foreign.ts";
 import { hire } from "./hire.ts";
 import { ownLoad, wrk, wrkVersion } from "./load.ts";
 import { mcp } from "./mcp.ts";
-import { fairness, journal, reopening, sessions, start, turns } from "./measures.ts";
+import { commands, fairness, journal, reopening, sessions, start, turns } from "./measures.ts";
 import { nats } from "./nats.ts";
 import { web } from "./web.ts";
 import { svcCommand } from "../tests/support/svc.ts";
@@ -21,7 +34,11 @@ import { svcCommand } from "../tests/support/svc.ts";
 const root = fromFileUrl(new URL("..", import.meta.url));
 
 async function main(): Promise<number> {
-  const args = parseArgs(Deno.args, { boolean: ["source", "json"], string: ["out", "only"] });
+  const args = parseArgs(Deno.args, {
+    boolean: ["source", "json"],
+    string: ["out", "only", "beside", "rounds"],
+    default: { rounds: "3" },
+  });
   if (args.source) Deno.env.delete("SVC_BIN");
   else if (!Deno.env.get("SVC_BIN")) Deno.env.set("SVC_BIN", join(root, "dist", "svc"));
 
@@ -31,6 +48,8 @@ async function main(): Promise<number> {
     start,
     sessions: () => sessions(load),
     turns,
+    commands,
+    foreign,
     fairness,
     hire,
     nats,
@@ -44,6 +63,16 @@ async function main(): Promise<number> {
   if (unknown !== undefined) {
     console.error(`--only takes ${Object.keys(measures).join(", ")}, got "${unknown}"`);
     return 2;
+  }
+
+  if (args.beside !== undefined) {
+    const pairs = await sideBySide(names.map((name: string) => measures[name]), {
+      here: Deno.env.get("SVC_BIN")!,
+      beside: args.beside,
+      rounds: Number(args.rounds),
+    });
+    console.log(args.json ? JSON.stringify(pairs, null, 2) : pairTable(pairs));
+    return 0;
   }
 
   const load_before = Deno.loadavg()[0];
@@ -71,6 +100,29 @@ async function main(): Promise<number> {
   }
   if (args.out) await Deno.writeTextFile(args.out, markdownReport(rows, circumstances));
   return 0;
+}
+
+/** Measures two binaries in turn. */
+async function sideBySide(
+  measures: readonly (() => Promise<Figure[]>)[],
+  { rounds, ...binaries }: { here: string; beside: string; rounds: number },
+): Promise<Pair[]> {
+  const pairs = new Map<string, Pair>();
+  for (const measure of measures) {
+    for (let round = 1; round <= rounds; round++) {
+      // Which one goes first changes, so that neither always finds the caches warm.
+      const order = round % 2 === 1 ? ["here", "beside"] as const : ["beside", "here"] as const;
+      for (const which of order) {
+        console.error(`round ${round} of ${rounds}: ${binaries[which]} …`);
+        Deno.env.set("SVC_BIN", binaries[which]);
+        for (const { id, name, unit, value } of await measure()) {
+          if (!pairs.has(id)) pairs.set(id, { name, unit, here: [], beside: [] });
+          pairs.get(id)![which].push(value);
+        }
+      }
+    }
+  }
+  return [...pairs.values()];
 }
 
 async function version(): Promise<string> {

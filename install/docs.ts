@@ -1,31 +1,49 @@
 /**
- * Writes the table of verbs and routes into README.md, between its two marks, from the registry.
+ * Writes the parts of docs/reference that repeat the code, each between its two marks:
  *
  *   deno task docs
  */
 import { fromFileUrl } from "@std/path";
+import { COMMANDS } from "../src/cli/commands.ts";
+import { STATUS } from "../src/doors/answers.ts";
 import { openApiPath } from "../src/doors/openapi.ts";
+import type { SvcCode } from "../src/platform/errors.ts";
+import { NUMBERS } from "../src/rpc/codec.ts";
 import type { Verb } from "../src/verbs/define.ts";
 import { VERBS } from "../src/verbs/registry.ts";
 
-const BEGIN = "<!-- verbs -->";
-const END = "<!-- /verbs -->";
-/** The formatter would pad its columns. */
+/** A generated part of a page. */
+export interface Part {
+  /** The page. */
+  file: string;
+  /** The part stands between `<!-- name -->` and `<!-- /name -->`. */
+  name: string;
+  text(): string | Promise<string>;
+}
+
+/** All generated parts. */
+export const PARTS: readonly Part[] = [
+  { file: page("verbs.md"), name: "verbs", text: () => verbTable(VERBS) },
+  { file: page("api.md"), name: "errors", text: errorTable },
+  { file: page("commands.md"), name: "commands", text: commandHelp },
+];
+
+/** The formatter would pad the columns. */
 const AS_IT_IS = ["<!-- deno-fmt-ignore-start -->", "<!-- deno-fmt-ignore-end -->"];
 
-/** Where the table stands. */
-export const README = fromFileUrl(new URL("../README.md", import.meta.url));
-
 /**
- * Puts the table of verbs between the marks of a text.
+ * Puts a part between its marks in the text of its page.
  *
- * @throws {Error} when the marks are not there.
+ * @throws {Error} when the marks are missing.
  */
-export function withVerbs(text: string, verbs: readonly Verb[]): string {
-  const begin = text.indexOf(BEGIN);
-  const end = text.indexOf(END);
-  if (begin < 0 || end < begin) throw new Error(`the text lacks ${BEGIN} … ${END}`);
-  return `${text.slice(0, begin + BEGIN.length)}\n${verbTable(verbs)}\n${text.slice(end)}`;
+export async function withPart(page: string, { name, text }: Part): Promise<string> {
+  const [from, to] = [`<!-- ${name} -->`, `<!-- /${name} -->`];
+  const begin = page.indexOf(from);
+  const end = page.indexOf(to);
+  if (begin < 0 || end < begin) throw new Error(`the page lacks ${from} … ${to}`);
+  const [start, stop] = AS_IT_IS;
+  const part = [start, await text(), stop].join("\n");
+  return `${page.slice(0, begin + from.length)}\n${part}\n${page.slice(end)}`;
 }
 
 function verbTable(verbs: readonly Verb[]): string {
@@ -36,10 +54,39 @@ function verbTable(verbs: readonly Verb[]): string {
       " |",
     );
   });
-  const [start, end] = AS_IT_IS;
-  return [start, "| verb | what it does | REST |", "|---|---|---|", ...rows, end].join("\n");
+  return ["| verb | what it does | REST |", "|---|---|---|", ...rows].join("\n");
+}
+
+function errorTable(): string {
+  const codes = Object.keys(STATUS) as SvcCode[];
+  const rows = codes.map((code) => `| \`${code}\` | ${STATUS[code]} | ${NUMBERS[code]} |`);
+  return ["| code | HTTP | JSON-RPC |", "|---|---|---|", ...rows].join("\n");
+}
+
+/** What each command prints for `--help`. */
+async function commandHelp(): Promise<string> {
+  const parts: string[] = [];
+  const { log } = console;
+  for (const [name, { former, load }] of Object.entries(COMMANDS)) {
+    if (former) continue;
+    const lines: string[] = [];
+    console.log = (line: string) => void lines.push(line);
+    try {
+      await (await load()).run(["--help"]);
+    } finally {
+      console.log = log;
+    }
+    parts.push(`## svc ${name}\n\n\`\`\`text\n${lines.join("\n")}\n\`\`\``);
+  }
+  return parts.join("\n\n");
+}
+
+function page(name: string): string {
+  return fromFileUrl(new URL(`../docs/reference/${name}`, import.meta.url));
 }
 
 if (import.meta.main) {
-  await Deno.writeTextFile(README, withVerbs(await Deno.readTextFile(README), VERBS));
+  for (const part of PARTS) {
+    await Deno.writeTextFile(part.file, await withPart(await Deno.readTextFile(part.file), part));
+  }
 }

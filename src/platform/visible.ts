@@ -24,9 +24,20 @@ const JOINED_PICTURES_MAX = 8;
 /** What is looked at of the text before, in code units. */
 const CONTEXT = 64;
 
-const REMARKABLE = new RegExp(`(?![\\n\\t])[${HIDDEN}]|\\p{M}{${MARKS_MAX + 1}}`, "u");
+/**
+ * A pattern that is built when it is first used: those with Unicode properties take some 5 ms
+ * together, which every command would pay at its start.
+ */
+function lazy(source: string, flags: string): () => RegExp {
+  let built: RegExp | undefined;
+  return () => built ??= new RegExp(source, flags);
+}
+
+/** Most text: nothing in it has to be looked at more closely. */
+const PLAIN = /^[\x20-\x7e\n\t]*$/;
+const remarkable = lazy(`(?![\\n\\t])[${HIDDEN}]|\\p{M}{${MARKS_MAX + 1}}`, "u");
 /** What is looked at in a conversation. All but the last group is shown as it is. */
-const CONVERSATION = new RegExp(
+const conversation = lazy(
   [
     // The three flags that are spelled in tags, other pictures, keycaps.
     "\\u{1f3f4}\\u{e0067}\\u{e0062}(?:\\u{e0065}\\u{e006e}\\u{e0067}|\\u{e0073}\\u{e0063}\\u{e0074}|" +
@@ -54,12 +65,12 @@ export interface VisibleOptions {
  * and tabs. Everything that is not visible is written out.
  */
 export function visible(text: string, { before = "" }: VisibleOptions = {}): string {
-  if (!REMARKABLE.test(text)) return text;
+  if (PLAIN.test(text) || !remarkable().test(text)) return text;
   const context = before.slice(-CONTEXT);
   const all = context + text;
   let shown = "";
   let at = context.length;
-  for (const match of all.matchAll(CONVERSATION)) {
+  for (const match of all.matchAll(conversation())) {
     const end = match.index + match[0].length;
     if (end <= at) continue;
     const kept = all.slice(at, Math.max(match.index, at));
@@ -77,16 +88,15 @@ export function visibleLine(text: string): string {
   return visible(text).replaceAll(/[\n\t]/g, escaped);
 }
 
-const PLAIN = /^[\x20-\x7e\n\t]*$/;
 /** The beginning of what a written-out character looks like. */
 const WRITTEN_OUT = "\\u{";
-const NEVER_EXACT = new RegExp(`[${HIDDEN}\\p{Zs}]`, "u");
+const neverExact = lazy(`[${HIDDEN}\\p{Zs}]`, "u");
 const MARK = /\p{M}/u;
 /** A mark that belongs to its script, as the vowels of Thai and Hindi do. */
-const OWN_MARK = new RegExp(`(?![${WESTERN}\\p{Script=Inherited}])\\p{M}`, "u");
-const OWN_LETTER = new RegExp(`(?![${WESTERN}])[${JOINED}]$`, "u");
-const RTL_CHAR = new RegExp(`[${RTL}]`, "u");
-const RTL_PROSE = new RegExp(`^[${RTL}\\p{M} \\t.,:;!?'"()*#_-]*$`, "u");
+const ownMark = lazy(`(?![${WESTERN}\\p{Script=Inherited}])\\p{M}`, "u");
+const ownLetter = lazy(`(?![${WESTERN}])[${JOINED}]$`, "u");
+const rtlChar = lazy(`[${RTL}]`, "u");
+const rtlProse = lazy(`^[${RTL}\\p{M} \\t.,:;!?'"()*#_-]*$`, "u");
 
 /**
  * Text of a question that a person decides by it: no two different texts look the same, but for
@@ -108,26 +118,26 @@ export function exactLine(text: string): string {
 const NOT_PLAIN = /[^\x20-\x7e\t]|\\(?=u\{)/gu;
 
 function exactRow(row: string): string {
-  const reordered = RTL_CHAR.test(row) && !RTL_PROSE.test(row);
+  const reordered = rtlChar().test(row) && !rtlProse().test(row);
   return row.replaceAll(NOT_PLAIN, (char, at: number) => {
-    if (reordered && RTL_CHAR.test(char)) return escaped(char);
+    if (reordered && rtlChar().test(char)) return escaped(char);
     return isExact(char, row.slice(Math.max(at - 2, 0), at)) ? char : escaped(char);
   });
 }
 
 /** @param before the code units before it, as many as a letter can have. */
 function isExact(char: string, before: string): boolean {
-  if (char === "\\" || NEVER_EXACT.test(char)) return false;
-  if (MARK.test(char) && !(OWN_MARK.test(char) && OWN_LETTER.test(before))) return false;
+  if (char === "\\" || neverExact().test(char)) return false;
+  if (MARK.test(char) && !(ownMark().test(char) && ownLetter().test(before))) return false;
   const both = before.toWellFormed() + char;
   return char === char.normalize() && both.normalize().endsWith(char);
 }
 
-const HIDDEN_IN_JSON = new RegExp(`(?!\\n)[${HIDDEN}]`, "gu");
+const hiddenInJson = lazy(`(?!\\n)[${HIDDEN}]`, "gu");
 
 /** JSON that means the same and can be shown on a terminal. */
 export function visibleJson(json: string): string {
-  return json.replaceAll(HIDDEN_IN_JSON, (char) => {
+  return json.replaceAll(hiddenInJson(), (char) => {
     const units = Array.from({ length: char.length }, (_, at) => char.charCodeAt(at));
     return units.map((unit) => `\\u${unit.toString(16).padStart(4, "0")}`).join("");
   });

@@ -4,25 +4,25 @@ import { DAEMON_SCOPE } from "../bus/bus.ts";
 import { defineVerb, pushChannel, type Pushed } from "./define.ts";
 import { session_id } from "./session.ts";
 
-const scope = () => session_id().optional().describe("Only what happens in this session");
+const scope = () => session_id().optional().describe("Limits the events to this session");
 
-/** Events that one answer of bus.replay has at most, and the characters of their data. */
+/** Limits of one answer of bus.replay: number of events, and characters of their data. */
 const REPLAY_MAX = 1_000;
 const REPLAY_CHARS_MAX = 4_000_000;
 
 export const busVerbs = [
   defineVerb({
     name: "bus.tail",
-    summary: "Pushes what happens in all sessions as $/event notifications, replay before live.",
+    summary: "Streams the events of all sessions as $/event notifications, replayed events first.",
     access: "read",
     input: () =>
       z.object({
         session_id: scope(),
         since_seq: z.int().min(0).optional()
-          .describe("The last bus_seq the client has; without it only what comes from now on"),
+          .describe("Last bus_seq to return the client has; by default, only new events are sent"),
         types: z.array(z.string().min(1)).min(1).max(50).optional()
           .describe(
-            "Only events of these types; one with a dot at its end stands for all below it",
+            "Limits the events to these types; a type that ends with a dot matches every type below it",
           ),
       }),
     output: () => z.object({ sub: z.int(), current_seq: z.int() }),
@@ -30,7 +30,7 @@ export const busVerbs = [
       const push = pushChannel(
         caller,
         "bus.tail",
-        "use the local socket or a WebSocket, or ask bus.replay now and then",
+        "use the local socket or a WebSocket, or poll bus.replay",
       );
       const current_seq = await bus.lastSeq();
       const sub = push.open(({ event, ended }) => {
@@ -47,12 +47,12 @@ export const busVerbs = [
   }),
   defineVerb({
     name: "bus.replay",
-    summary: "Gives what happened in all sessions between two places of the bus.",
+    summary: "Returns the events of all sessions between two positions on the bus.",
     access: "read",
     input: () =>
       z.object({
-        from_seq: z.int().min(1).describe("The first bus_seq"),
-        to_seq: z.int().min(1).describe("The last bus_seq"),
+        from_seq: z.int().min(1).describe("First bus_seq to return"),
+        to_seq: z.int().min(1).describe("Last bus_seq to return"),
         session_id: scope(),
       }),
     output: () =>
@@ -65,7 +65,7 @@ export const busVerbs = [
           type: z.string(),
           data: z.unknown(),
         })),
-        next_seq: z.int().optional().describe("Where to go on, when there is more"),
+        next_seq: z.int().optional().describe("Position of the next event, if there are more"),
       }),
     async handle({ services: { bus } }, { from_seq, to_seq, session_id }) {
       const events = [];

@@ -11,14 +11,14 @@ const content = () => z.string().trim().min(1).max(CONTENT_MAX);
 const entry_id = () => z.string().min(1).max(100);
 const cursor = () =>
   z.string().regex(/^\d{1,15}$/, "must be the next_cursor of a page")
-    .describe("next_cursor of the page before");
+    .describe("next_cursor of the previous page");
 const severity = () => z.enum(["info", "warning", "error"]);
 const lobe = () => z.enum(LOBES);
 const timestamp = () => z.iso.datetime();
 
 const note = () =>
   z.object({
-    seq: z.int().describe("seq of its event, which is also its id"),
+    seq: z.int().describe("seq of the note's event; also the id of the note"),
     at: timestamp(),
     text: z.string(),
     tags: z.array(z.string()),
@@ -31,14 +31,16 @@ const entry = () =>
     entry_id: entry_id(),
     category: z.enum(CATEGORIES),
     scope: z.enum(SCOPES),
-    owner: z.string().describe("Session id or working directory that it belongs to, if any"),
+    owner: z.string().describe("Session id or working directory that the entry belongs to, if any"),
     content: z.string(),
     tags: z.array(z.string()),
     content_sha: z.string(),
     created_at: timestamp(),
     updated_at: timestamp(),
-    written_by: z.string().describe("Session whose model wrote it; empty where a person did"),
-    approved: z.boolean().describe("A person wrote, allowed or changed it"),
+    written_by: z.string().describe(
+      "Session whose model wrote the entry; empty if a person wrote it",
+    ),
+    approved: z.boolean().describe("Whether a person wrote, approved or changed the entry"),
   });
 
 const auditRecord = () =>
@@ -53,16 +55,16 @@ const auditRecord = () =>
 export const cortexVerbs = [
   defineVerb({
     name: "cortex.remember",
-    summary: "Remembers something for later sessions.",
+    summary: "Saves an entry in the memory for later sessions.",
     access: "write",
     input: () =>
       z.object({
-        content: content().describe("A sentence that can be understood alone"),
+        content: content().describe("A sentence that makes sense on its own"),
         category: z.enum(CATEGORIES),
         scope: z.enum(SCOPES).optional().describe("Default: AllSessions"),
         tags: tags().optional(),
         session_id: session_id().optional()
-          .describe("The session whose entry it is in scope Session or Worker"),
+          .describe("The session that owns the entry, for the scopes Session and Worker"),
       }),
     output: () => z.object({ entry_id: z.string(), is_new: z.boolean() }),
     async handle(context, { session_id, ...proposal }) {
@@ -74,7 +76,7 @@ export const cortexVerbs = [
   }),
   defineVerb({
     name: "cortex.update",
-    summary: "Changes an entry of the memory; what is left out stays as it is.",
+    summary: "Changes a memory entry; omitted fields keep their values.",
     access: "write",
     destructive: true,
     input: () =>
@@ -83,9 +85,9 @@ export const cortexVerbs = [
         content: content().optional(),
         category: z.enum(CATEGORIES).optional(),
         scope: z.enum(SCOPES).optional(),
-        tags: tags().optional().describe("In the place of all tags it has"),
+        tags: tags().optional().describe("Replaces all tags of the entry"),
         session_id: session_id().optional()
-          .describe("The session whose entry it is from now on, in scope Session or Worker"),
+          .describe("The new owner of the entry, for the scopes Session and Worker"),
       }),
     output: entry,
     async handle(context, { entry_id, session_id, ...changes }) {
@@ -95,7 +97,7 @@ export const cortexVerbs = [
   }),
   defineVerb({
     name: "cortex.list",
-    summary: "Lists what is remembered, what was written or changed last first.",
+    summary: "Lists memory entries, most recently changed first.",
     access: "read",
     input: () =>
       z.object({
@@ -111,19 +113,19 @@ export const cortexVerbs = [
   }),
   defineVerb({
     name: "cortex.recall",
-    summary: "Finds what is remembered, by its words in any form; the best first.",
+    summary: "Searches the memory for words in any inflection; best matches first.",
     access: "read",
     input: () =>
       z.object({
         query: z.string().min(1).max(10_000),
         limit: z.int().min(1).max(100).default(10),
         session_id: session_id().optional()
-          .describe("Only what this session sees; without it all entries"),
+          .describe("Searches only the entries that this session can see; by default, all entries"),
       }),
     output: () =>
       z.object({
         entries: z.array(
-          entry().extend({ score: z.number().describe("Against the best, which is 1") }),
+          entry().extend({ score: z.number().describe("Relative to the best match, which has 1") }),
         ),
       }),
     async handle(context, { query, limit, session_id }) {
@@ -133,7 +135,7 @@ export const cortexVerbs = [
   }),
   defineVerb({
     name: "cortex.forget",
-    summary: "Forgets an entry of the memory for good.",
+    summary: "Deletes a memory entry permanently.",
     access: "write",
     destructive: true,
     input: () => z.object({ entry_id: entry_id() }),
@@ -145,12 +147,16 @@ export const cortexVerbs = [
   }),
   defineVerb({
     name: "cortex.audit",
-    summary: "Lists the memory's automatic writes and the changes of entries, the oldest first.",
+    summary: "Lists automatic memory writes and changes of entries, oldest first.",
     access: "read",
     input: () =>
       z.object({
-        limit: z.int().min(1).max(1000).default(100).describe("Number of the last records"),
-        cursor: cursor().optional().describe("next_cursor of a page: the records before it"),
+        limit: z.int().min(1).max(1000).default(100).describe(
+          "Number of most recent records to return",
+        ),
+        cursor: cursor().optional().describe(
+          "next_cursor of a page, for the records before that page",
+        ),
       }),
     output: () => z.object({ records: z.array(auditRecord()), next_cursor: z.string().optional() }),
     async handle({ services }, options) {
@@ -159,7 +165,7 @@ export const cortexVerbs = [
   }),
   defineVerb({
     name: "cortex.publish",
-    summary: "Publishes a note to a session; its subscribers get it as lane.note.",
+    summary: "Publishes a note to a session; subscribers receive it as lane.note.",
     access: "write",
     input: () =>
       z.object({
@@ -184,12 +190,14 @@ export const cortexVerbs = [
   }),
   defineVerb({
     name: "cortex.notes",
-    summary: "Lists the notes that were published to a session, as long as its journal has them.",
+    summary: "Lists the notes that were published to a session and are still in its journal.",
     access: "read",
     input: () =>
       z.object({
         session_id: session_id(),
-        limit: z.int().min(1).max(1000).default(100).describe("Number of the last notes"),
+        limit: z.int().min(1).max(1000).default(100).describe(
+          "Number of most recent notes to return",
+        ),
       }),
     output: () => z.object({ notes: z.array(note()) }),
     async handle({ services }, { session_id, limit }) {
@@ -198,7 +206,7 @@ export const cortexVerbs = [
   }),
   defineVerb({
     name: "cortex.lobes_list",
-    summary: "Lists the lobes, which work for the sessions beside their conversation.",
+    summary: "Lists the lobes: background helpers that work beside the conversation.",
     access: "read",
     input: () => z.object({}),
     output: () =>
@@ -215,7 +223,8 @@ export const cortexVerbs = [
   }),
   defineVerb({
     name: "cortex.lobe_pause",
-    summary: "Pauses a lobe, beyond a restart too; what it is at, it finishes.",
+    summary:
+      "Pauses a lobe until it is resumed, also across restarts; work in progress is finished.",
     access: "write",
     idempotent: true,
     input: () => z.object({ lobe: lobe() }),
@@ -227,7 +236,7 @@ export const cortexVerbs = [
   }),
   defineVerb({
     name: "cortex.lobe_resume",
-    summary: "Lets a paused lobe go on.",
+    summary: "Resumes a paused lobe.",
     access: "write",
     idempotent: true,
     input: () => z.object({ lobe: lobe() }),

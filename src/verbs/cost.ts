@@ -14,28 +14,29 @@ import { session_id } from "./session.ts";
 const since = () => z.iso.datetime({ offset: true }).optional();
 const bucket = () =>
   z.enum(BUCKETS).default("hour")
-    .describe("What retention has rewritten is known by the hour");
+    .describe(
+      "Costs in parts of the journal that retention has compacted are known by the hour only",
+    );
 
 const spent = () =>
   z.object({
     usd: z.number(),
     tokens_in: z.int(),
     tokens_out: z.int(),
-    tokens_cached: z.int().describe("Of tokens_in, those that the provider had cached"),
+    tokens_cached: z.int().describe("The part of tokens_in that the provider read from its cache"),
   });
-const buckets = () =>
-  z.array(spent().extend({ at: z.string().describe("When the bucket begins") }));
+const buckets = () => z.array(spent().extend({ at: z.string().describe("Start of the bucket") }));
 const group = () =>
   spent().extend({
-    key: z.string().describe("The session id or the model"),
-    title: z.string().optional().describe("Of a session"),
+    key: z.string().describe("Session id or model"),
+    title: z.string().optional().describe("Title of the session"),
     buckets: buckets(),
   });
 
 export const costVerbs = [
   defineVerb({
     name: "cost.get_current",
-    summary: "Tells what a session, or all of them, cost so far.",
+    summary: "Shows the cost so far, of one session or of all.",
     access: "read",
     input: () => z.object({ session_id: session_id().optional() }),
     output: () =>
@@ -54,7 +55,7 @@ export const costVerbs = [
   }),
   defineVerb({
     name: "cost.get_history",
-    summary: "Tells what a session, or all of them, cost over time.",
+    summary: "Shows the cost over time, of one session or of all.",
     access: "read",
     input: () =>
       z.object({ session_id: session_id().optional(), since: since(), bucket: bucket() }),
@@ -76,20 +77,20 @@ export const costVerbs = [
   }),
   defineVerb({
     name: "cost.breakdown",
-    summary: "Tells what each session, or each model, cost over time; the dearest first.",
+    summary: "Breaks the cost down by session or by model, most expensive first.",
     access: "read",
     input: () =>
       z.object({
         by: z.enum(["session", "model"]),
         since: since(),
         bucket: bucket(),
-        limit: z.int().min(1).max(1000).default(20).describe("Groups that are told one by one"),
+        limit: z.int().min(1).max(1000).default(20).describe("Number of groups to list separately"),
       }),
     output: () =>
       z.object({
         total: spent(),
         groups: z.array(group()),
-        other: spent().optional().describe("The groups beyond the limit, together"),
+        other: spent().optional().describe("Sum of the groups beyond the limit"),
       }),
     async handle({ services, signal }, { by, since, bucket, limit }) {
       const sums = new Map<string, { title?: string; sums: CostBuckets }>();

@@ -3,7 +3,7 @@ import { SETTING_KEYS } from "../daemon/settings.ts";
 import { SvcError } from "../platform/errors.ts";
 import { defineVerb } from "./define.ts";
 
-/** Directories that one answer of daemon.list_dirs has at most. */
+/** Maximum number of directories in one answer of daemon.list_dirs. */
 const DIRECTORIES_MAX = 1_000;
 
 const setting_key = () => z.enum(SETTING_KEYS);
@@ -30,7 +30,7 @@ const usage = () =>
 export const daemonVerbs = [
   defineVerb({
     name: "daemon.health",
-    summary: "Says that the daemon is well.",
+    summary: "Reports whether the daemon is healthy.",
     access: "read",
     rest: { method: "GET", path: "/v1/health", status: 200, public: true },
     input: () => z.object({}),
@@ -52,7 +52,7 @@ export const daemonVerbs = [
   }),
   defineVerb({
     name: "daemon.discover",
-    summary: "Gives the discovery record.",
+    summary: "Returns the discovery record.",
     access: "read",
     rest: { method: "GET", path: "/v1/discover", status: 200, public: true, same_user: true },
     secrets: ["token"],
@@ -62,7 +62,7 @@ export const daemonVerbs = [
   }),
   defineVerb({
     name: "daemon.info",
-    summary: "Tells versions, memory, models and configuration of the daemon.",
+    summary: "Shows the daemon's versions, memory use, models and configuration.",
     access: "read",
     input: () => z.object({}),
     output: () =>
@@ -73,14 +73,16 @@ export const daemonVerbs = [
         pid: z.int(),
         port: z.int(),
         sock: z.string(),
-        config_path: z.string().describe("Of daemon.toml, which need not be there"),
+        config_path: z.string().describe("Path of daemon.toml, which may not exist"),
         log_path: z.string(),
         uptime_s: z.int(),
         rss_bytes: z.int(),
         heap_bytes: z.int(),
         sessions: z.int(),
         agent_port: z.int().optional(),
-        sidecar: z.boolean().describe("Whether a desktop shell brought the daemon, as its child."),
+        sidecar: z.boolean().describe(
+          "Whether a desktop shell started the daemon as its child process",
+        ),
         default_model: z.string(),
         models: z.array(
           z.object({ provider: z.string(), kind: z.string(), configured: z.boolean() }),
@@ -111,7 +113,7 @@ export const daemonVerbs = [
   }),
   defineVerb({
     name: "daemon.shutdown",
-    summary: "Stops the daemon; turns get the grace period to reach a safe point.",
+    summary: "Stops the daemon; running turns get the grace period to reach a safe point.",
     access: "write",
     destructive: true,
     idempotent: true,
@@ -124,7 +126,7 @@ export const daemonVerbs = [
   }),
   defineVerb({
     name: "daemon.reload_config",
-    summary: "Reads daemon.toml and policy.yaml again; a file with an error changes nothing.",
+    summary: "Reloads daemon.toml and policy.yaml; if a file has an error, nothing changes.",
     access: "write",
     idempotent: true,
     input: () => z.object({}),
@@ -136,13 +138,13 @@ export const daemonVerbs = [
   }),
   defineVerb({
     name: "daemon.get_config",
-    summary: "Shows the settings of daemon.toml that daemon.set_config changes.",
+    summary: "Shows the settings that daemon.set_config can change.",
     access: "read",
     input: () => z.object({}),
     output: () =>
       z.object({
         path: z.string(),
-        revision: z.string().describe("Of the file's text; another text has another"),
+        revision: z.string().describe("Identifies the current text of the file"),
         settings: z.partialRecord(
           setting_key(),
           z.object({
@@ -150,8 +152,8 @@ export const daemonVerbs = [
             source: z.enum(["default", "file"]),
             default: setting_value().optional(),
             in_use: setting_value().optional()
-              .describe("What the daemon works with, where that is something else as yet"),
-            restart: z.boolean().describe("Whether a new value holds from the next start on"),
+              .describe("The value in use, if it differs until the next restart"),
+            restart: z.boolean().describe("Whether a new value takes effect only after a restart"),
           }),
         ),
       }),
@@ -161,21 +163,23 @@ export const daemonVerbs = [
   }),
   defineVerb({
     name: "daemon.set_config",
-    summary: "Changes settings in daemon.toml, whose comments and order stay, and applies them.",
+    summary: "Changes settings in daemon.toml and applies them; comments and order are kept.",
     access: "write",
     destructive: true,
     idempotent: true,
     input: () =>
       z.object({
         changes: z.partialRecord(setting_key(), setting_value().nullable())
-          .describe("Values by key, such as agent.approval; null takes a key out of the file"),
+          .describe("Values by key, such as agent.approval; null removes a key from the file"),
         revision: z.string().max(64).optional()
-          .describe("That daemon.get_config told: refuses to change a file that is another by now"),
+          .describe("From daemon.get_config; the change is refused if the file has changed since"),
       }),
     output: () =>
       z.object({
         revision: z.string(),
-        restart: z.array(setting_key()).describe("What holds from the next start on"),
+        restart: z.array(setting_key()).describe(
+          "Changed settings that take effect after a restart",
+        ),
       }),
     async handle({ services }, { changes, revision }) {
       return await (await services.config_editor()).change(changes, revision);
@@ -183,20 +187,26 @@ export const daemonVerbs = [
   }),
   defineVerb({
     name: "daemon.check_cache",
-    summary: "Warms the prefix that all model calls share, and measures how much of it is cached.",
+    summary: "Sends the prefix that all model calls share and measures how much of it is cached.",
     access: "write",
     input: () =>
       z.object({
-        model: z.string().min(1).optional().describe("<provider>/<model>; the default by default"),
-        workers: z.int().min(1).max(20).default(5).describe("Calls at once after the first"),
+        model: z.string().min(1).optional().describe(
+          "<provider>/<model>; by default, the default model",
+        ),
+        workers: z.int().min(1).max(20).default(5).describe(
+          "Number of concurrent calls after the first one",
+        ),
       }),
     output: () =>
       z.object({
         model: z.string(),
         warm: usage(),
         workers: z.array(usage()),
-        hit_rate: z.number().describe("Share of the workers' input that came from the cache"),
-        passed: z.boolean().describe("Whether that is 0.8 or more"),
+        hit_rate: z.number().describe(
+          "Share of the workers' input tokens that came from the cache",
+        ),
+        passed: z.boolean().describe("Whether the hit rate is 0.8 or more"),
       }),
     async handle({ services: { models, prefix_tools }, signal }, { model: id, workers: count }) {
       const model_id = id ?? models.defaultId();
@@ -204,9 +214,9 @@ export const daemonVerbs = [
       if (!models.answersRequests(model_id)) {
         throw new SvcError(
           "validation",
-          `${model_id} has no cache: nothing is sent to a provider`,
+          `${model_id} has no cache, because it sends nothing to a provider`,
           {
-            hint: "give another model",
+            hint: "choose another model",
           },
         );
       }
@@ -218,13 +228,15 @@ export const daemonVerbs = [
   }),
   defineVerb({
     name: "daemon.list_dirs",
-    summary: "Lists the directories in a directory, to pick a workdir from.",
+    summary: "Lists the directories in a directory, for choosing a workdir.",
     access: "read",
     input: () =>
       z.object({
         path: z.string().min(1).optional()
-          .describe("Absolute path; by default default_workdir or the home directory"),
-        hidden: z.boolean().default(false).describe("Also those whose name begins with a dot"),
+          .describe("Absolute path; defaults to default_workdir or the home directory"),
+        hidden: z.boolean().default(false).describe(
+          "Also lists directories whose names begin with a dot",
+        ),
       }),
     output: () =>
       z.object({
@@ -242,7 +254,7 @@ export const daemonVerbs = [
   }),
   defineVerb({
     name: "daemon.verbs",
-    summary: "Lists every verb with the JSON Schema of what it takes.",
+    summary: "Lists every verb with the JSON Schema of its parameters.",
     access: "read",
     input: () => z.object({}),
     output: () =>

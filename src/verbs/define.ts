@@ -1,16 +1,16 @@
 /**
- * A verb is one thing that a client can do: its name, what it takes and gives, and how it is done.
- * Every door (socket, WebSocket, REST, command line) is derived from the registry of verbs.
+ * A verb is one thing that a client can do: its name, its input and output, and its handler. Every
+ * door (socket, WebSocket, REST, command line) is derived from the registry of verbs.
  */
 import * as z from "zod";
 import { InvalidParams, SvcError } from "../platform/errors.ts";
 import type { Services } from "./services.ts";
 
-/** Who calls, and over what. */
+/** The caller of a verb and its transport. */
 export interface Caller {
-  /** For the record: `socket`, `http`, `websocket`. */
+  /** Name of the transport, for the journal: `socket`, `http`, `websocket`. */
   readonly via: string;
-  /** Where pushed events go; absent where the transport cannot push. */
+  /** Receives pushed events; absent if the transport cannot push. */
   readonly push?: PushChannel;
 }
 
@@ -21,10 +21,10 @@ export interface PushChannel {
 }
 
 /**
- * Where a caller's pushed events go.
+ * Returns the channel for a caller's pushed events.
  *
- * @param hint what to use instead.
- * @throws {SvcError} validation when its transport cannot push.
+ * @param hint what the caller can use instead.
+ * @throws {SvcError} validation if the transport cannot push.
  */
 export function pushChannel(caller: Caller, verb: string, hint: string): PushChannel {
   if (caller.push !== undefined) return caller.push;
@@ -37,7 +37,7 @@ export interface Pushing {
   close(): void;
 }
 
-/** What a `$/event` notification tells; what the daemon itself reports has no session and no seq. */
+/** Content of a `$/event` notification; events of the daemon itself have no session and no seq. */
 export interface Pushed {
   readonly bus_seq?: number;
   readonly session_id?: string;
@@ -47,81 +47,84 @@ export interface Pushed {
   readonly data_json: string;
 }
 
-/** Takes an event for a subscription, and is told when it ends. */
+/** Receives the events of a subscription, and its end. */
 export interface Deliver {
   event(event: Pushed): void | Promise<void>;
   ended(error: SvcError | undefined): void;
 }
 
 /**
- * Something that can be called off. An object with the signal, not the signal itself: a request's is
- * made when it is first looked at, and that costs as much as answering it.
+ * Something that can be cancelled. It holds the signal instead of being one, because a request's
+ * signal is created when it is first read, and that costs as much as answering the request.
  */
 export interface Abortable {
   readonly signal: AbortSignal;
 }
 
-/** How far a call has come; `progress` grows with every report. */
+/** Progress of a call; `progress` grows with every report. */
 export interface Progress {
   readonly progress: number;
-  /** What `progress` will be at the end, where that is known. */
+  /** Value of `progress` at the end, if known. */
   readonly total?: number;
   readonly message?: string;
 }
 
-/** One call of a verb, as its door sees it. */
+/** One call of a verb, as seen by its door. */
 export interface Call extends Abortable {
-  /** Takes reports of progress; absent where nobody asked for them. */
+  /** Receives progress reports; absent if the caller did not ask for them. */
   progress?(progress: Progress): void;
 }
 
-/** What a handler works with. */
+/** What a handler can use. */
 export interface Context extends Abortable {
   readonly services: Services;
   readonly caller: Caller;
-  /** Tells the caller how far the work is, if it wants to know. */
+  /** Reports progress to the caller, if it asked for reports. */
   progress(progress: Progress): void;
 }
 
-/** Where a verb stands in the REST interface (contract.md section 3). */
+/** A verb's route in the REST interface (contract.md section 3). */
 export interface RestRoute {
   method: "GET" | "POST" | "DELETE";
   /** Under the root, with `:param` for parameters. */
   path: string;
   status: 200 | 201 | 202 | 204;
-  /** Parameters that REST requires though other doors do not. */
+  /** Parameters that are required in REST but optional elsewhere. */
   required?: readonly string[];
-  /** The Location header of an answer. */
+  /** Returns the Location header of the answer. */
   location?(result: never): string;
-  /** No token is needed (product.md, Authentication rule 1). */
+  /** Needs no token (product.md, Authentication rule 1). */
   public?: boolean;
-  /** The TCP peer must be this user, where the system can tell (contract.md section 2). */
+  /** The TCP peer must belong to this user, if the system can tell (contract.md section 2). */
   same_user?: boolean;
 }
 
 export interface Verb {
   readonly name: string;
   readonly summary: string;
-  /** Made at its first use: a daemon that starts has need of hardly any. */
+  /** Created on first use, because a starting daemon needs hardly any schema. */
   readonly input: z.ZodType;
-  /** Made when it is asked for: documents need it, calls do not. */
+  /** Creates the output schema. Documents need it, calls do not. */
   output(): z.ZodType;
   /** Whether it changes anything. */
   readonly access: "read" | "write";
-  /** It takes away something that cannot be had back. */
+  /** Whether it deletes something that cannot be restored. */
   readonly destructive?: boolean;
-  /** The same call again changes nothing more. */
+  /** Whether repeating the call changes nothing further. */
   readonly idempotent?: boolean;
   /**
-   * A tool name of the time before: the MCP tool is called just this, without the prefix of the
-   * others, and answers the bare result.
+   * A legacy tool name: the MCP tool has exactly this name, without the usual prefix, and returns
+   * the bare result.
    */
   readonly legacy?: boolean;
-  /** Spoken between parts of svc; MCP clients are not offered it. */
+  /** For use between parts of svc; not offered to MCP clients. */
   readonly internal?: boolean;
-  /** The legacy verb that this one takes the place of. */
+  /** The legacy verb that this one replaces. */
   readonly replaces?: string;
-  /** Members of the result that no MCP client is told: what it hears, a model reads. */
+  /**
+   * Members of the result that are withheld from MCP clients, because a model reads what they
+   * receive.
+   */
   readonly secrets?: readonly string[];
   readonly rest?: RestRoute;
   handle(context: Context, params: unknown): unknown;
@@ -142,7 +145,7 @@ interface Definition<I extends z.ZodType, O extends z.ZodType>
   ): z.output<O> | Prepared<z.output<O>> | Promise<z.output<O> | Prepared<z.output<O>>>;
 }
 
-/** A verb whose name, parameters and result are known as types: the web app's client has them from it. */
+/** A verb with its name, parameters and result as types; the web app's client is typed by it. */
 export interface TypedVerb<N extends string, I extends z.ZodType, O extends z.ZodType>
   extends Verb {
   readonly name: N;
@@ -152,7 +155,7 @@ export interface TypedVerb<N extends string, I extends z.ZodType, O extends z.Zo
 
 /**
  * Defines a verb; its handler's parameters and result are typed by the schemas. Schemas are slow to
- * make: a verb's own are made by functions, and so is what several verbs share.
+ * create, so both a verb's own schemas and shared ones are functions.
  */
 export function defineVerb<const N extends string, I extends z.ZodType, O extends z.ZodType>(
   definition: Definition<I, O> & { name: N },
@@ -168,7 +171,7 @@ export function defineVerb<const N extends string, I extends z.ZodType, O extend
   return verb as unknown as TypedVerb<N, I, O>;
 }
 
-/** A result whose JSON is at hand already, for answers that are asked for often and seldom change. */
+/** A result with cached JSON, for answers that are requested often and seldom change. */
 export class Prepared<T> {
   readonly value: T;
   #json: string | undefined;
@@ -182,14 +185,12 @@ export class Prepared<T> {
   }
 }
 
-/** The JSON of a verb's result. */
+/** Returns the JSON of a verb's result. */
 export function resultJson(result: unknown): string {
   return result instanceof Prepared ? result.json : JSON.stringify(result ?? {});
 }
 
-/**
- * Finds a verb and runs it: the one way in for every door.
- */
+/** Finds a verb and runs it; every door goes through it. */
 export class Dispatcher {
   readonly verbs: ReadonlyMap<string, Verb>;
   readonly services: Services;
@@ -202,7 +203,7 @@ export class Dispatcher {
   /**
    * Runs a verb.
    *
-   * @throws {SvcError} validation for parameters that do not fit, and what the handler throws.
+   * @throws {SvcError} validation for invalid parameters, and any error of the handler.
    */
   async run(verb: Verb, params: unknown, caller: Caller, call: Call): Promise<unknown> {
     const parsed = verb.input.safeParse(params ?? {});

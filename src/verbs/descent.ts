@@ -8,7 +8,7 @@ const status = () => z.enum(["pending", "running", "passed", "failed"]);
 export const descentVerbs = [
   defineVerb({
     name: "descent.current_tier",
-    summary: "Tells at which tier the criteria of a session's missions are.",
+    summary: "Shows the current tier of each criterion of a session's missions.",
     access: "read",
     input: () => z.object({ session_id: session_id(), ac_id: z.string().optional() }),
     output: () =>
@@ -32,7 +32,7 @@ export const descentVerbs = [
   }),
   defineVerb({
     name: "descent.tier_history",
-    summary: "Tells which tiers a criterion went through.",
+    summary: "Lists the tiers that a criterion has gone through.",
     access: "read",
     input: () => z.object({ session_id: session_id(), ac_id: z.string() }),
     output: () =>

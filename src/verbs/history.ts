@@ -6,27 +6,27 @@ import { textForms } from "../session/subscription.ts";
 import { defineVerb } from "./define.ts";
 import { session_id } from "./session.ts";
 
-/** Characters of event data that one answer has at most; it has one event at least. */
+/** Maximum number of characters of event data in one answer, which has at least one event. */
 const CHARS_MAX = 4_000_000;
 
 export const historyVerbs = [
   defineVerb({
     name: "session.history",
-    summary: "Gives the recorded events of a session, page by page.",
+    summary: "Returns the recorded events of a session, page by page.",
     access: "read",
     input: () =>
       z.object({
         session_id: session_id(),
         since_seq: z.int().min(0).default(0)
-          .describe("The last seq the client has; 0 begins with what retention kept"),
+          .describe("The last seq the client has; 0 starts with the oldest event kept"),
         limit: z.int().min(1).max(20_000).default(1_000),
         deltas: z.enum(["session", "lane", "both"]).default("both")
-          .describe("Which form of the main lane's text"),
+          .describe("Form in which the main lane's text is sent"),
       }),
     output: () =>
       z.object({
         events: z.array(z.custom<SessionEvent>()),
-        last_seq: z.int().describe("since_seq of the next page"),
+        last_seq: z.int().describe("since_seq for the next page"),
         more: z.boolean(),
       }),
     async handle({ services }, { session_id, since_seq, limit, deltas }) {
@@ -51,12 +51,12 @@ export const historyVerbs = [
   }),
 ];
 
-/** @throws {SvcError} journal_trimmed for a place in the middle of what a checkpoint stands for. */
+/** @throws {SvcError} journal_trimmed for a position that a checkpoint has replaced. */
 function requireKept({ journal: { trimmed_seq }, id }: Session, since_seq: number): void {
   if (since_seq === 0 || since_seq >= trimmed_seq) return;
   throw new SvcError(
     "journal_trimmed",
     `events up to ${trimmed_seq} of session ${id} are in a checkpoint`,
-    { hint: "begin with since_seq 0", details: { oldest_seq: trimmed_seq + 1 } },
+    { hint: "start with since_seq 0", details: { oldest_seq: trimmed_seq + 1 } },
   );
 }

@@ -20,13 +20,15 @@ export const lanesVerbs = [
   }),
   defineVerb({
     name: "lanes.get",
-    summary: "Shows a lane and the last of what it said.",
+    summary: "Shows a lane and its latest output.",
     access: "read",
     input: () =>
       z.object({
         session_id: session_id(),
         lane_id: lane_id(),
-        tail: z.int().min(0).max(1000).default(20).describe("Number of its last deltas to give"),
+        tail: z.int().min(0).max(1000).default(20).describe(
+          "Number of most recent deltas to return",
+        ),
       }),
     output: () =>
       lane().extend({
@@ -40,7 +42,7 @@ export const lanesVerbs = [
   }),
   defineVerb({
     name: "lanes.subscribe",
-    summary: "Pushes the lane events of a session, or of one lane, as $/event notifications.",
+    summary: "Streams the lane events of a session, or of one lane, as $/event notifications.",
     access: "read",
     input: () =>
       z.object({
@@ -67,7 +69,7 @@ export const lanesVerbs = [
   }),
   defineVerb({
     name: "lanes.kill",
-    summary: "Ends a lane and, by default, the lanes below it.",
+    summary: "Stops a lane and, by default, the lanes below it.",
     access: "write",
     destructive: true,
     idempotent: true,
@@ -86,7 +88,7 @@ export const lanesVerbs = [
   }),
   defineVerb({
     name: "lanes.pin",
-    summary: "Pins a lane, so that it stays listed after its end, or lets it go.",
+    summary: "Pins or unpins a lane; a pinned lane stays listed after it has ended.",
     access: "write",
     idempotent: true,
     input: () => z.object({ session_id: session_id(), lane_id: lane_id(), pinned: z.boolean() }),

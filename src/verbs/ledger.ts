@@ -10,7 +10,7 @@ const hash = () => z.string().regex(/^[0-9a-f]{64}$/, "must be 64 hexadecimal di
 export const ledgerVerbs = [
   defineVerb({
     name: "ledger.get_node",
-    summary: "Shows one record of a journal by its hash.",
+    summary: "Shows a journal record by its hash.",
     access: "read",
     input: () => z.object({ hash: hash() }),
     output: () =>
@@ -38,14 +38,14 @@ export const ledgerVerbs = [
   }),
   defineVerb({
     name: "ledger.list_events",
-    summary: "Lists the records of a journal, or of all, with their hashes.",
+    summary: "Lists the records of one journal, or of all, with their hashes.",
     access: "read",
     input: () =>
       z.object({
         session_id: session_id().optional(),
         since: z.iso.datetime({ offset: true }).optional(),
         limit: z.int().min(1).max(1000).default(100),
-        cursor: z.string().optional().describe("next_cursor of the page before"),
+        cursor: z.string().optional().describe("next_cursor of the previous page"),
       }),
     output: () =>
       z.object({
@@ -72,7 +72,8 @@ export const ledgerVerbs = [
   }),
   defineVerb({
     name: "ledger.verify",
-    summary: "Computes the hash chain of a session's journal anew and holds it against its anchor.",
+    summary:
+      "Recomputes the hash chain of a session's journal and compares it with the stored anchor.",
     access: "read",
     input: () => z.object({ session_id: session_id() }),
     output: () =>
@@ -93,14 +94,14 @@ export const ledgerVerbs = [
   }),
 ];
 
-/** Where a listing goes on: a cursor is `<session_id>:<last seq>`. */
+/** Position where a listing continues: a cursor is `<session_id>:<last seq>`. */
 function parseCursor(cursor: string | undefined, sessions: readonly Session[]) {
   if (cursor === undefined) return { at: 0, seq: 0 };
   const [id, seq] = cursor.split(":");
   const at = sessions.findIndex((session) => session.id === id);
   if (at < 0 || !/^\d+$/.test(seq ?? "")) {
-    throw new SvcError("validation", `the cursor ${JSON.stringify(cursor)} leads nowhere`, {
-      hint: "take next_cursor of an earlier answer as it is",
+    throw new SvcError("validation", `cursor ${JSON.stringify(cursor)} is not valid`, {
+      hint: "pass next_cursor of an earlier page unchanged",
     });
   }
   return { at, seq: Number(seq) };

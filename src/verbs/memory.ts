@@ -13,7 +13,7 @@ export const memoryVerbs = [
   }),
   defineVerb({
     name: "memory.query",
-    summary: "Finds memory entries of a scope by the beginning of their key.",
+    summary: "Finds the memory entries of a scope whose keys start with a prefix.",
     access: "read",
     input: () =>
       z.object({

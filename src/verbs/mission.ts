@@ -21,8 +21,10 @@ const summary = () =>
     status: status(),
     session_id: session_id(),
     workdir: z.string(),
-    branch: z.string().optional().describe("Keeps what was done until the mission has passed"),
-    commit: z.string().optional().describe("Brought the result into the branch of the workdir"),
+    branch: z.string().optional().describe("Holds the work until the mission has passed"),
+    commit: z.string().optional().describe(
+      "Whether the result was merged into the branch of the workdir",
+    ),
     error: z.string().optional(),
     created_at: z.string(),
     completed_at: z.string().optional(),
@@ -31,7 +33,7 @@ const summary = () =>
     tasks_total: z.int(),
     tasks_completed: z.int(),
     criteria_total: z.int(),
-    criteria_passed: z.int().describe("With those that were let pass"),
+    criteria_passed: z.int().describe("Includes soft passes"),
   });
 
 const task = () =>
@@ -57,8 +59,8 @@ const criterion = () =>
     status: z.enum(["pending", "running", "passed", "soft_passed", "failed"]),
     tier: z.enum(["T1", "T2", "T3", "T4", "T5", "T6", "T7", "T8"]).optional(),
     failure_class: z.enum(["code_bug", "ac_bug", "environment"]).optional(),
-    evidence_ref: z.string().optional().describe("<mission_id>#<seq of the line of mission.logs>"),
-    rewritten: z.object(check()).optional().describe("The check that took the place of its own"),
+    evidence_ref: z.string().optional().describe("<mission_id>#<seq of the line in mission.logs>"),
+    rewritten: z.object(check()).optional().describe("The check that replaced the criterion's own"),
   });
 
 const mission = () =>
@@ -84,31 +86,37 @@ const entry = () =>
 export const missionVerbs = [
   defineVerb({
     name: "mission.create",
-    summary: "Begins a mission: tasks for agent sessions, gated by acceptance criteria.",
+    summary: "Starts a mission: tasks for agent sessions, gated by acceptance criteria.",
     access: "write",
     replaces: "svc_build_from_sow",
     input: () =>
       z.object({
         session_id: session_id().optional()
-          .describe("Shows the mission's lanes and events; without one it gets one of its own"),
-        workdir: z.string().optional().describe("Absolute path, when no session_id is given"),
+          .describe("The session that shows the mission's lanes and events; by default, a new one"),
+        workdir: z.string().optional().describe("Absolute path; required without session_id"),
         spec: z.union([z.string(), z.record(z.string(), z.unknown())])
           .describe("The statement of work: an object, or its JSON or YAML text"),
-        model: z.string().optional().describe("<provider>/<model>; the session's by default"),
+        model: z.string().optional().describe(
+          "<provider>/<model>; by default, the session's model",
+        ),
         approval: z.enum(["auto", "ask"]).optional()
           .describe(
-            "Whether its sessions' writes and commands, rewritten checks and soft passes need " +
-              "an approval; as the session that begins it by default",
+            "Whether writes, commands, rewritten checks and soft passes need approval; " +
+              "by default, as in the session that starts the mission",
           ),
-        continue_on_failure: z.boolean().optional().describe("Go on with what a failure leaves"),
-        parallel: z.int().min(1).max(16).optional().describe("Tasks at once; 3 by default"),
+        continue_on_failure: z.boolean().optional().describe(
+          "Continue with the remaining tasks after a failure",
+        ),
+        parallel: z.int().min(1).max(16).optional().describe(
+          "Number of concurrent tasks; 3 by default",
+        ),
         budget_usd: z.number().positive().optional(),
         env: z.record(z.string(), z.string()).optional()
-          .describe("Variables for the commands of the criteria"),
+          .describe("Environment variables for the criteria's commands"),
         resume: z.boolean().optional()
-          .describe("Go on with the newest mission of this spec in the workdir, if one has failed"),
+          .describe("Resume the newest failed mission with this spec in the workdir"),
       }).refine((it) => (it.session_id === undefined) !== (it.workdir === undefined), {
-        message: "give either session_id or workdir",
+        message: "pass either session_id or workdir",
       }),
     output: summary,
     async handle({ services }, params) {
@@ -124,7 +132,7 @@ export const missionVerbs = [
       z.object({
         status: status().optional(),
         limit: z.int().min(1).max(1000).default(100),
-        cursor: mission_id().optional().describe("next_cursor of the page before"),
+        cursor: mission_id().optional().describe("next_cursor of the previous page"),
       }),
     output: () => z.object({ missions: z.array(summary()), next_cursor: z.string().optional() }),
     async handle({ services }, params) {
@@ -145,7 +153,7 @@ export const missionVerbs = [
   }),
   defineVerb({
     name: "mission.cancel",
-    summary: "Cancels a mission; answers when nothing of it runs any more.",
+    summary: "Cancels a mission; returns when all its work has stopped.",
     access: "write",
     destructive: true,
     replaces: "svc_cancel_mission",
@@ -157,13 +165,15 @@ export const missionVerbs = [
   }),
   defineVerb({
     name: "mission.logs",
-    summary: "Shows lines of a mission's log: what happened and what its checks printed.",
+    summary: "Shows a mission's log: its steps and the output of its checks.",
     access: "read",
     replaces: "svc_get_mission_logs",
     input: () =>
       z.object({
         mission_id: mission_id(),
-        since_seq: z.int().min(0).optional().describe("Those after it; without it the newest"),
+        since_seq: z.int().min(0).optional().describe(
+          "Returns the lines after this one; by default, the newest lines",
+        ),
         limit: z.int().min(1).max(1000).default(200),
       }),
     output: () => z.object({ entries: z.array(entry()) }),

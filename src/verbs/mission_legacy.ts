@@ -1,4 +1,4 @@
-/** The mission tools under the names and with the fields of before, unchanged until v2.0.0. */
+/** The legacy mission tools, with their names and fields unchanged until v2.0.0. */
 import * as z from "zod";
 import type { MissionView } from "../mission/engine.ts";
 import type { MissionStatus } from "../mission/mission.ts";
@@ -45,19 +45,20 @@ const state = () =>
 export const legacyMissionVerbs = [
   defineVerb({
     name: "svc_build_from_sow",
-    summary: "Builds a project from a statement of work; ask svc_get_mission_status how it goes.",
+    summary:
+      "Builds a project from a statement of work; svc_get_mission_status reports the progress.",
     access: "write",
     legacy: true,
     input: () =>
       z.object({
-        repo_root: z.string().min(1).describe("Absolute path; made when it does not exist"),
+        repo_root: z.string().min(1).describe("Absolute path; created if it does not exist"),
         sow: z.string().min(1).describe("The statement of work, as JSON or YAML text"),
         runner: z.string().optional()
-          .describe("The model, <provider>/<model>; native, the default, is the configured one"),
-        resume: z.boolean().optional().describe("Go on with an incomplete build of this repo_root"),
+          .describe("<provider>/<model>, or native (the default) for the configured model"),
+        resume: z.boolean().optional().describe("Resume an incomplete build of this repo_root"),
         continue_on_failure: z.boolean().optional(),
         env: z.record(z.string(), z.string()).optional()
-          .describe("Variables for the commands of the criteria"),
+          .describe("Environment variables for the criteria's commands"),
       }),
     output: () =>
       z.object({
@@ -75,7 +76,7 @@ export const legacyMissionVerbs = [
         make_workdir: true,
         spec: sow,
         model: modelOf(runner),
-        // Whoever calls this waits for a build, not for questions.
+        // The caller waits for a build and cannot answer questions.
         approval: "auto",
         resume,
         continue_on_failure,
@@ -93,7 +94,7 @@ export const legacyMissionVerbs = [
   }),
   defineVerb({
     name: "svc_get_mission_status",
-    summary: "Tells how a build stands.",
+    summary: "Shows the status of a build.",
     access: "read",
     legacy: true,
     input: () => z.object({ mission_id: mission_id() }),
@@ -104,7 +105,7 @@ export const legacyMissionVerbs = [
   }),
   defineVerb({
     name: "svc_get_mission_logs",
-    summary: "Gives the last lines of a build's standard output and standard error.",
+    summary: "Returns the last lines of a build's standard output and standard error.",
     access: "read",
     legacy: true,
     input: () =>
@@ -129,7 +130,7 @@ export const legacyMissionVerbs = [
   }),
   defineVerb({
     name: "svc_cancel_mission",
-    summary: "Cancels a build; one that has ended stays as it is.",
+    summary: "Cancels a build; a finished build does not change.",
     access: "write",
     destructive: true,
     legacy: true,
@@ -139,7 +140,7 @@ export const legacyMissionVerbs = [
       const missions = await services.missions();
       const before = missions.get(mission_id).mission.status;
       if (before !== "running") {
-        return { mission_id, status: STATUS[before], message: "the mission has ended already" };
+        return { mission_id, status: STATUS[before], message: "the mission has already ended" };
       }
       const { mission } = await missions.cancel(mission_id);
       return { mission_id, status: STATUS[mission.status], message: "the mission was cancelled" };
@@ -162,7 +163,7 @@ export const legacyMissionVerbs = [
 /** The old list had no pages. */
 const LISTED = 1000;
 
-/** @throws {SvcError} validation for a runner that there is no more. */
+/** @throws {SvcError} validation for a runner that no longer exists. */
 function modelOf(runner = "native"): string | undefined {
   if (runner === "native" || runner === "") return undefined;
   if (runner.includes("/")) return runner;

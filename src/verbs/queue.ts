@@ -34,13 +34,13 @@ const entry = () =>
 export const queueVerbs = [
   defineVerb({
     name: "queue.enqueue",
-    summary: "Puts a task in the queue; it is on the disk when this answers.",
+    summary: "Adds a task to the queue; the task is on disk when the call returns.",
     access: "write",
     input: () =>
       z.object({
         ...request_fields(),
         max_attempts: z.int().min(1).max(100).optional(),
-        timeout_ms: timeout_ms().optional().describe("What one attempt may take"),
+        timeout_ms: timeout_ms().optional().describe("Time limit of one attempt"),
       }).refine(saysSomething, SAYS_NOTHING),
     output: task,
     async handle({ services }, { max_attempts, timeout_ms, ...request }) {
@@ -49,7 +49,7 @@ export const queueVerbs = [
   }),
   defineVerb({
     name: "queue.status",
-    summary: "Tells how the queue stands.",
+    summary: "Shows the status of the queue.",
     access: "read",
     input: () => z.object({}),
     output: status,
@@ -59,7 +59,7 @@ export const queueVerbs = [
   }),
   defineVerb({
     name: "queue.workers",
-    summary: "Sets how many tasks of the queue run at once; without a count only tells.",
+    summary: "Sets how many queued tasks run at once; without a count, shows the current number.",
     access: "write",
     idempotent: true,
     input: () => z.object({ count: z.int().min(0).max(WORKERS_MAX).optional() }),
@@ -73,7 +73,7 @@ export const queueVerbs = [
   }),
   defineVerb({
     name: "queue.pause",
-    summary: "Takes no more tasks from the queue; running ones go on.",
+    summary: "Stops taking tasks from the queue; running tasks continue.",
     access: "write",
     idempotent: true,
     input: () => z.object({}),
@@ -86,7 +86,7 @@ export const queueVerbs = [
   }),
   defineVerb({
     name: "queue.resume",
-    summary: "Takes tasks from the queue again.",
+    summary: "Starts taking tasks from the queue again.",
     access: "write",
     idempotent: true,
     input: () => z.object({}),
@@ -101,7 +101,7 @@ export const queueVerbs = [
   cancelVerb("queue.cancel"),
   defineVerb({
     name: "queue.wal",
-    summary: "Shows the newest lines of the queue's log: every step of every task.",
+    summary: "Shows the newest lines of the queue's log, one for each step of each task.",
     access: "read",
     input: () => z.object({ n: z.int().min(1).max(10_000).default(50) }),
     output: () => z.object({ entries: z.array(entry()) }),

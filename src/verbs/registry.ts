@@ -19,7 +19,7 @@ import { tuiVerbs } from "./tui.ts";
 import { verifyVerbs } from "./verify.ts";
 import { worktreeVerbs } from "./worktree.ts";
 
-/** Every verb there is; what a client may be typed by. */
+/** Every verb; clients can be typed by it. */
 export const TYPED_VERBS = [
   ...sessionVerbs,
   ...historyVerbs,
@@ -42,5 +42,5 @@ export const TYPED_VERBS = [
   ...daemonVerbs,
 ];
 
-/** Every verb there is. */
+/** Every verb. */
 export const VERBS: readonly Verb[] = TYPED_VERBS;

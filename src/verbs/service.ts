@@ -4,20 +4,20 @@ import { defineVerb } from "./define.ts";
 const status = () => ({
   installed: z.boolean(),
   kind: z.enum(["systemd", "launchd", "windows", "none"])
-    .describe("What runs background units on this system"),
-  unit_path: z.string().optional().describe("Where the unit stands"),
-  enabled: z.boolean().optional().describe("Whether it starts by itself"),
-  running: z.boolean().optional().describe("Whether a daemon runs as this unit"),
-  pid: z.int().optional().describe("Process id of that daemon"),
+    .describe("The service manager of this system"),
+  unit_path: z.string().optional().describe("Path of the unit file"),
+  enabled: z.boolean().optional().describe("Whether the unit starts automatically"),
+  running: z.boolean().optional().describe("Whether the daemon is running as this unit"),
+  pid: z.int().optional().describe("Process id of the unit's daemon"),
   program: z.string().optional().describe("The binary that the unit runs"),
-  current: z.boolean().describe("The unit runs the binary, and the home, of this daemon"),
-  hint: z.string().optional().describe("What is to be done or known"),
+  current: z.boolean().describe("Whether the unit uses the same binary and home as this daemon"),
+  hint: z.string().optional().describe("Suggested actions and notes"),
 });
 
 export const serviceVerbs = [
   defineVerb({
     name: "service.status",
-    summary: "Tells whether the daemon is installed as a background unit of this user.",
+    summary: "Shows whether the daemon is installed as a background unit of this user.",
     access: "read",
     input: () => z.object({}),
     output: () => z.object(status()),
@@ -25,22 +25,22 @@ export const serviceVerbs = [
   }),
   defineVerb({
     name: "service.install",
-    summary: "Installs the daemon as a background unit of this user, and hands over to it.",
+    summary: "Installs the daemon as a background unit of this user and hands over to it.",
     access: "write",
     idempotent: true,
     input: () => z.object({}),
     output: () =>
       z.object({
         ...status(),
-        unit_path: z.string().describe("Where the unit stands"),
-        written: z.string().describe("The whole unit"),
-        changed: z.boolean().describe("False when the same unit was there already"),
+        unit_path: z.string().describe("Path of the unit file"),
+        written: z.string().describe("Content of the unit file"),
+        changed: z.boolean().describe("False if the same unit was already installed"),
       }),
     handle: async ({ services }) => await (await services.service()).install(),
   }),
   defineVerb({
     name: "service.uninstall",
-    summary: "Stops and removes the background unit of this user; all data stays.",
+    summary: "Stops and removes the background unit of this user; all data is kept.",
     access: "write",
     idempotent: true,
     input: () => z.object({}),

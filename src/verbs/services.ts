@@ -25,51 +25,54 @@ export interface Discovery {
   protocol_version: number;
 }
 
-/** What verbs reach of the daemon. */
+/** The parts of the daemon that verbs can use. */
 export interface Services {
   readonly hub: Hub;
   readonly bus: Bus;
   readonly models: ModelRegistry;
   readonly version: string;
-  /** The home of svc; no working directory lies in it. */
+  /** The home of svc; no working directory may be inside it. */
   readonly home: string;
-  /** Where commands run. @throws {Error} when the sandbox asked for in daemon.toml does not work. */
+  /**
+   * The sandbox for commands. @throws {Error} if the sandbox configured in daemon.toml does not
+   * work.
+   */
   sandbox(): Promise<Sandbox>;
   /** What a command in a directory may see. */
   scope(workdir: string): SandboxScope;
-  /** The task engine, opened at its first use. @throws {SvcError} when its database will not do. */
+  /** The task engine, opened on first use. @throws {SvcError} if its database cannot be used. */
   tasks(): Promise<TaskEngine>;
-  /** The missions, opened at their first use. @throws {SvcError} when the database will not do. */
+  /** The missions, opened on first use. @throws {SvcError} if the database cannot be used. */
   missions(): Promise<MissionEngine>;
-  /** Memory and lobes, loaded at their first use. */
+  /** Memory and lobes, loaded on first use. */
   cortex(): Promise<Cortex>;
   /** The tools that every model call begins with. */
   prefix_tools(): Promise<readonly ToolSpec[]>;
-  /** The terminal UI's instances, loaded at their first use. */
+  /** The terminal UI's instances, loaded on first use. */
   tui(): Promise<TuiHost>;
-  /** The tool servers of policy.yaml, loaded at their first use. */
+  /** The tool servers of policy.yaml, loaded on first use. */
   tool_servers(): Promise<ExternalServers>;
   /** Opens `state.db`; the caller closes it. */
   open_state_db(): Promise<DatabaseSync>;
   config(): Config;
-  /** Where the daemon's own files lie. */
+  /** Paths of the daemon's own files. */
   readonly paths: Pick<HomePaths, "config" | "log">;
-  /** What changes daemon.toml, loaded at its first use. */
+  /** The editor of daemon.toml, loaded on first use. */
   config_editor(): Promise<ConfigEditor>;
-  /** The background unit of this user, loaded at its first use. */
+  /** The background unit of this user, loaded on first use. */
   service(): Promise<DaemonService>;
-  /** Every verb there is. */
+  /** Every verb. */
   verbs(): readonly Verb[];
-  /** Where a person begins to look for a workdir: an absolute path. */
+  /** The directory where a person starts to look for a workdir: an absolute path. */
   start_dir(): string;
   discovery(): Discovery;
-  /** Port of the agent routes, where they are served. */
+  /** Port of the agent routes, if they are served. */
   agent_port(): number | undefined;
-  /** Whether a desktop shell brought the daemon, as its child. */
+  /** Whether a desktop shell started the daemon as its child process. */
   readonly sidecar: boolean;
   /** Milliseconds since the daemon started. */
   uptime_ms(): number;
-  /** Begins a graceful stop. */
+  /** Starts a graceful stop. */
   shutdown(grace_s: number): void;
   reload_config(): Promise<void>;
 }

@@ -59,7 +59,7 @@ const pending = () =>
     requested_at: z.string(),
   });
 
-/** Answers to session.list, by the array they were made from. */
+/** Answers to session.list, keyed by the array that they were made from. */
 const prepared = new WeakMap<readonly SessionItem[], Prepared<{ sessions: SessionItem[] }>>();
 
 export const sessionVerbs = [
@@ -76,16 +76,16 @@ export const sessionVerbs = [
     },
     input: () =>
       z.object({
-        workdir: z.string().optional().describe("Absolute path of a directory"),
+        workdir: z.string().optional().describe("Absolute path of the working directory"),
         prompt: z.string().min(1).optional().describe("First message"),
         model: z.string().optional().describe("<provider>/<model>"),
         provider: z.string().optional()
-          .describe("Provider of the model; without a model, its default one"),
+          .describe("Provider of the model; without model, the provider's default model is used"),
         skill_pack: z.string().optional(),
         budget_usd: z.number().positive().optional(),
         approval: approval().optional(),
         trust: trust().optional()
-          .describe("An untrusted session sees the tools of untrusted tool servers only"),
+          .describe("An untrusted session can use only the tools of untrusted tool servers"),
         title: z.string().min(1).max(200).optional(),
       }),
     output: () =>
@@ -96,11 +96,11 @@ export const sessionVerbs = [
       const workdir = params.workdir ?? config.default_workdir;
       if (workdir === undefined) {
         throw new SvcError("validation", "session.start: workdir is required", {
-          hint: "give one, or set default_workdir in daemon.toml",
+          hint: "pass workdir, or set default_workdir in daemon.toml",
         });
       }
       if (params.skill_pack !== undefined) {
-        throw new SvcError("not_implemented", "session.start: skill packs are not there yet");
+        throw new SvcError("not_implemented", "session.start: skill packs are not supported yet");
       }
       const { provider } = params;
       const model = params.model === undefined
@@ -166,7 +166,7 @@ export const sessionVerbs = [
   }),
   defineVerb({
     name: "session.send",
-    summary: "Sends a message: starts a turn, or steers the one in flight.",
+    summary: "Sends a message: starts a turn, or steers the running one.",
     access: "write",
     rest: { method: "POST", path: "/v1/sessions/:session_id/messages", status: 202 },
     input: () =>
@@ -174,7 +174,7 @@ export const sessionVerbs = [
         session_id: session_id(),
         text: z.string().min(1),
         client_message_id: z.string().min(1).max(128).optional()
-          .describe("The same one again sends nothing and answers the same"),
+          .describe("Sending the same id again sends nothing and returns the same answer"),
       }),
     output: () => z.object({ message_id: z.string(), seq: z.int() }),
     async handle({ services }, { session_id, text, client_message_id }) {
@@ -182,14 +182,16 @@ export const sessionVerbs = [
       const known = client_message_id !== undefined && session.state.sent.has(client_message_id);
       const spent = spentBudget(session.state, services.config().agent.budget_usd);
       if (spent !== undefined && !known) {
-        throw new SvcError("budget_exceeded", spent, { hint: "start a session with a larger one" });
+        throw new SvcError("budget_exceeded", spent, {
+          hint: "start a session with a larger budget",
+        });
       }
       return session.send(text, client_message_id);
     },
   }),
   defineVerb({
     name: "session.cancel",
-    summary: "Cancels the turn in flight.",
+    summary: "Cancels the running turn.",
     access: "write",
     idempotent: true,
     rest: { method: "POST", path: "/v1/sessions/:session_id/cancel", status: 200 },
@@ -223,7 +225,7 @@ export const sessionVerbs = [
   }),
   defineVerb({
     name: "session.kill",
-    summary: "Ends a session for good.",
+    summary: "Ends a session permanently.",
     access: "write",
     destructive: true,
     idempotent: true,
@@ -250,8 +252,8 @@ export const sessionVerbs = [
         approval_id: z.string(),
         decision: z.enum(["allow", "allow_always", "deny"]),
         shown: z.string().regex(/^[0-9a-f]{64}$/).optional().describe(
-          "SHA-256 of the JSON [tool, args, reason, rule] that the person was shown; " +
-            "an approval of anything else is refused",
+          "SHA-256 of the JSON [tool, args, reason, rule] that was shown to the person; " +
+            "the call is refused if the request differs",
         ),
       }),
     output: () => z.object({ approval_id: z.string(), decision: z.string() }),
@@ -267,18 +269,20 @@ export const sessionVerbs = [
   }),
   defineVerb({
     name: "session.transcript",
-    summary: "Gives the conversation of a session.",
+    summary: "Returns the conversation of a session.",
     access: "read",
     input: () =>
       z.object({
         session_id: session_id(),
-        last: z.int().min(1).optional().describe("Give so many messages at most, the newest"),
+        last: z.int().min(1).optional().describe(
+          "Maximum number of messages to return, newest first",
+        ),
       }),
     output: () =>
       z.object({
         messages: z.array(z.custom<Message>()),
-        left_out: z.int().describe("Number of older messages that are not given"),
-        writing: z.string().describe("Text of the answer that the model is writing"),
+        left_out: z.int().describe("Number of older messages left out"),
+        writing: z.string().describe("Text of the answer in progress"),
         seq: z.int(),
       }),
     async handle({ services }, { session_id, last = Infinity }) {
@@ -297,13 +301,13 @@ export const sessionVerbs = [
   }),
   defineVerb({
     name: "session.subscribe",
-    summary: "Pushes a session's events as $/event notifications, replay before live.",
+    summary: "Streams a session's events as $/event notifications, replayed events first.",
     access: "read",
     input: () =>
       z.object({
         session_id: session_id(),
         since_seq: z.int().min(0).optional()
-          .describe("The last seq the client has; without it only what comes from now on"),
+          .describe("The last seq the client has; by default, only new events are sent"),
         deltas: z.enum(["session", "lane", "both"]).optional(),
       }),
     output: () => z.object({ sub: z.int(), current_seq: z.int() }),

@@ -6,7 +6,7 @@ import { pushTaskLog } from "./task_log.ts";
 export const task_id = () => z.string().regex(TASK_ID, "must have the shape t-<ULID>");
 export const task_status = () => z.enum(["queued", "running", "completed", "failed"]);
 
-/** Timers take no more. */
+/** The longest delay that a timer accepts. */
 const TIMEOUT_MAX_MS = 2 ** 31 - 1;
 export const timeout_ms = () => z.int().min(1).max(TIMEOUT_MAX_MS);
 
@@ -19,22 +19,22 @@ export const request_fields = () => ({
   extra: z.record(z.string(), z.unknown()).optional().describe("Options of the executor"),
 });
 
-export const SAYS_NOTHING = "at least one of description and query is needed";
+export const SAYS_NOTHING = "description or query is required";
 
-/** Whether a request says what is to be done. */
+/** Reports whether a request says what to do. */
 export function saysSomething(request: { description?: string; query?: string }): boolean {
   return request.description !== undefined || request.query !== undefined;
 }
 
-/** Product.md, Task record, and what this service adds. */
+/** Product.md, Task record, and the fields that this service adds. */
 export const task = () =>
   z.object({
     id: task_id(),
     status: task_status(),
     task_type: z.string(),
     effort: z.enum(EFFORTS).optional(),
-    subject: z.string().optional().describe("The beginning of what is asked for"),
-    hired: z.literal(true).optional().describe("Someone else asked for it, over the network"),
+    subject: z.string().optional().describe("The first words of the request"),
+    hired: z.literal(true).optional().describe("Whether the task was requested over the network"),
     created_at: z.string(),
     started_at: z.string().optional(),
     completed_at: z.string().optional(),
@@ -42,7 +42,7 @@ export const task = () =>
     size: z.int().optional(),
     error: z.string().optional(),
     attempts: z.int(),
-    worker: z.string().optional().describe("Which one ran it, where there are several machines"),
+    worker: z.string().optional().describe("The machine that ran the task, if there are several"),
     cancelled: z.literal(true).optional(),
     artifacts: z.array(z.object({
       name: z.string(),
@@ -65,7 +65,7 @@ export const list_params = () =>
   z.object({
     state: task_status().optional(),
     limit: z.int().min(1).max(1000).default(100),
-    cursor: z.string().optional().describe("next_cursor of the page before"),
+    cursor: z.string().optional().describe("next_cursor of the previous page"),
   });
 
 /** Lists tasks: the queue and hired work are one engine, so both names show the same. */
@@ -86,7 +86,7 @@ export function listVerb<const N extends string>(name: N) {
 export function cancelVerb<const N extends string>(name: N) {
   return defineVerb({
     name,
-    summary: "Cancels a task for good; waits, at most 5 s, until its work has stopped.",
+    summary: "Cancels a task permanently; waits up to 5 s for its work to stop.",
     access: "write",
     destructive: true,
     idempotent: true,
@@ -101,7 +101,7 @@ export function cancelVerb<const N extends string>(name: N) {
 export const taskVerbs = [
   defineVerb({
     name: "task.run",
-    summary: "Runs a task at once and waits for its end.",
+    summary: "Runs a task immediately and waits until it has ended.",
     access: "write",
     input: () =>
       z.object({ ...request_fields(), timeout_ms: timeout_ms().default(TIMEOUT_MS) }).refine(
@@ -129,7 +129,7 @@ export const taskVerbs = [
   cancelVerb("task.cancel"),
   defineVerb({
     name: "task.follow",
-    summary: "Pushes the lines of a task's log as $/event notifications, until it has ended.",
+    summary: "Streams the lines of a task's log as $/event notifications until the task has ended.",
     access: "read",
     input: () =>
       z.object({
@@ -141,7 +141,7 @@ export const taskVerbs = [
       const push = pushChannel(
         caller,
         "task.follow",
-        "use the local socket or a WebSocket, or ask queue.wal now and then",
+        "use the local socket or a WebSocket, or poll queue.wal",
       );
       const engine = await services.tasks();
       await engine.get(task_id);
@@ -150,7 +150,7 @@ export const taskVerbs = [
   }),
   defineVerb({
     name: "task.options",
-    summary: "Tells what tasks of each type take in extra, as JSON Schema.",
+    summary: "Shows the options that each task type accepts in extra, as JSON Schema.",
     access: "read",
     input: () => z.object({}),
     output: () => z.object({ extra: z.record(z.string(), z.record(z.string(), z.unknown())) }),
@@ -161,7 +161,7 @@ export const taskVerbs = [
   }),
   defineVerb({
     name: "task.capabilities",
-    summary: "Tells which types of task can be run, and with what budget.",
+    summary: "Lists the task types that can be run, and the budget.",
     access: "read",
     input: () => z.object({}),
     output: () =>

@@ -3,7 +3,7 @@ import type { TaskEngine } from "../tasks/engine.ts";
 import type { Deliver, Pushing } from "./define.ts";
 
 /**
- * Pushes the lines of a task's log after `since_seq` as they come, and ends with the task.
+ * Streams the lines of a task's log after `since_seq`, and ends with the task.
  *
  * @returns the subscription, which its connection starts and closes.
  */

@@ -6,8 +6,10 @@ import { session_id } from "./session.ts";
 
 const size = () => ({
   cols: z.int().min(1).max(1000).optional()
-    .describe("Columns of an interface without a terminal, at first 80"),
-  rows: z.int().min(1).max(1000).optional().describe("Its rows, at first 24"),
+    .describe("Columns of an interface without a terminal; initially 80"),
+  rows: z.int().min(1).max(1000).optional().describe(
+    "Rows of an interface without a terminal; initially 24",
+  ),
 });
 const focus = () => z.enum(["input", "approval", "lanes", "transcript"]);
 const position = () => z.object({ focus: focus(), seq: z.int() });
@@ -26,15 +28,17 @@ function region() {
 
 const snapshot = () =>
   z.object({
-    view: z.string().describe("The text of the screen, a line for every row"),
+    view: z.string().describe("The text of the screen, one line per row"),
     tree: z.array(region()),
     focus: focus(),
-    seq: z.int().describe("The last event that is in it"),
+    seq: z.int().describe("The last event that the screen includes"),
   });
 
 const matches = () =>
   z.object({
-    matches: z.array(z.unknown()).describe("Without jsonpath the whole model, alone"),
+    matches: z.array(z.unknown()).describe(
+      "The selected values; without jsonpath, the whole model",
+    ),
   });
 
 /** Type of the events that carry requests to a terminal. */
@@ -43,17 +47,19 @@ export const TUI_REQUEST = "tui.request";
 export const tuiVerbs = [
   defineVerb({
     name: "tui.press_key",
-    summary: "Presses a key of the session's terminal UI, or pastes text into it.",
+    summary: "Presses a key in the session's terminal UI, or pastes text into it.",
     access: "write",
     input: () =>
       z.object({
         session_id: session_id(),
         key: z.string().min(1).optional()
-          .describe("A character, or a name such as enter, escape, tab, pageup, ctrl-c, alt-enter"),
-        text: z.string().min(1).optional().describe("Text to paste instead"),
+          .describe(
+            "A character or a key name such as enter, escape, tab, pageup, ctrl-c or alt-enter",
+          ),
+        text: z.string().min(1).optional().describe("Text to paste instead of a key"),
         ...size(),
       }).refine(({ key, text }) => (key === undefined) !== (text === undefined), {
-        message: "give either key or text",
+        message: "pass either key or text",
       }),
     output: position,
     async handle({ services }, { session_id, key, text, ...size }) {
@@ -64,7 +70,7 @@ export const tuiVerbs = [
   }),
   defineVerb({
     name: "tui.snapshot",
-    summary: "Gives the screen of the session's terminal UI, as text and as an outline.",
+    summary: "Returns the screen of the session's terminal UI, as text and as an outline.",
     access: "read",
     input: () => z.object({ session_id: session_id(), ...size() }),
     output: snapshot,
@@ -75,13 +81,14 @@ export const tuiVerbs = [
   }),
   defineVerb({
     name: "tui.get_model",
-    summary: "Gives what the session's terminal UI knows, or what a JSONPath query selects of it.",
+    summary:
+      "Returns the model behind the session's terminal UI, or the part that a JSONPath query selects.",
     access: "read",
     input: () =>
       z.object({
         session_id: session_id(),
         jsonpath: z.string().min(1).max(1000).optional().describe(
-          "RFC 9535, such as $.lanes[*].label",
+          "A JSONPath query (RFC 9535), such as $.lanes[*].label",
         ),
       }),
     output: matches,
@@ -104,7 +111,7 @@ export const tuiVerbs = [
   }),
   defineVerb({
     name: "tui.attach",
-    summary: "Makes the calling terminal the one that the tui verbs read and drive.",
+    summary: "Attaches the calling terminal, so that the tui verbs read and drive it.",
     access: "write",
     internal: true,
     input: () => z.object({ session_id: session_id() }),
@@ -125,7 +132,7 @@ export const tuiVerbs = [
   }),
   defineVerb({
     name: "tui.answer",
-    summary: "Answers a request that a terminal was sent.",
+    summary: "Answers a request that was sent to an attached terminal.",
     access: "write",
     internal: true,
     input: () =>

@@ -4,7 +4,7 @@ import { type Context, defineVerb } from "./define.ts";
 import { place, workdirOf } from "./workdir.ts";
 
 const TIMEOUT_S = 600;
-/** Characters of a report of progress. */
+/** Maximum length of a progress report, in characters. */
 const MESSAGE_MAX = 200;
 
 const limits = () => ({
@@ -14,9 +14,9 @@ const limits = () => ({
 });
 
 const result = () => ({
-  command: z.string().describe("What was run"),
-  detected_by: z.string().describe("The file that says how"),
-  exit_code: z.int().nullable().describe("null when a signal or the time limit ended it"),
+  command: z.string().describe("The command that was run"),
+  detected_by: z.string().describe("The file that defines the command"),
+  exit_code: z.int().nullable().describe("null if a signal or the time limit ended the command"),
   timed_out: z.boolean(),
   log_tail: z.string().describe("The end of the output"),
   duration_ms: z.int(),
@@ -25,7 +25,7 @@ const result = () => ({
 export const verifyVerbs = [
   defineVerb({
     name: "verify.build",
-    summary: "Builds a project as its own files say.",
+    summary: "Builds a project with the command that its own files define.",
     access: "write",
     input: () => z.object(limits()),
     output: () => z.object(result()),
@@ -33,26 +33,26 @@ export const verifyVerbs = [
   }),
   defineVerb({
     name: "verify.test",
-    summary: "Runs the tests of a project and says which fail.",
+    summary: "Runs the tests of a project and lists the failing ones.",
     access: "write",
     input: () =>
       z.object({
         ...limits(),
         packages: z.array(z.string().min(1)).max(100).optional()
-          .describe("Parts of the project, by the names or paths that its own tool takes"),
+          .describe("Parts of the project to test, as names or paths that its test tool accepts"),
       }),
     output: () =>
       z.object({
         ...result(),
-        passed: z.int().optional().describe("Absent where the report was not understood"),
+        passed: z.int().optional().describe("Absent if the report could not be parsed"),
         failed: z.int().optional(),
-        failing: z.array(z.string()).optional().describe("The first 200 of them"),
+        failing: z.array(z.string()).optional().describe("The first 200 failing tests"),
       }),
     handle: (context, params) => run(context, "test", params),
   }),
   defineVerb({
     name: "verify.lint",
-    summary: "Lints a project as its own files say.",
+    summary: "Lints a project with the command that its own files define.",
     access: "write",
     input: () => z.object(limits()),
     output: () => z.object(result()),
@@ -71,7 +71,7 @@ async function run(context: Context, kind: Kind, { timeout_s, packages, ...at }:
   const { services, signal } = context;
   let reports = 0;
   const workdir = await workdirOf(context, at);
-  // Loaded at its first use: nothing else of a daemon needs it.
+  // Loaded on first use: nothing else in a daemon needs it.
   const { verify } = await import("../verify/verify.ts");
   return await verify({
     kind,

@@ -15,11 +15,11 @@ const worktree = () =>
     branch: z.string(),
     commit: commit().optional(),
     merged: z.boolean(),
-    uncommitted: z.int().describe("Number of paths that differ from its commit"),
+    uncommitted: z.int().describe("Number of paths that differ from the worktree's commit"),
     problem: z.string().optional(),
   });
 
-/** The domain, loaded at its first use: nothing else of a daemon needs it. */
+/** Loaded on first use: nothing else in a daemon needs it. */
 const domain = () => import("../worktree/worktree.ts");
 
 export const worktreeVerbs = [
@@ -36,14 +36,14 @@ export const worktreeVerbs = [
   }),
   defineVerb({
     name: "worktree.create",
-    summary: "Makes a worktree with a branch of its own in <repository>/.svc/worktrees.",
+    summary: "Creates a worktree with its own branch in <repository>/.svc/worktrees.",
     access: "write",
     input: () =>
       z.object({
         ...place(),
         name: name(),
         base: z.string().min(1).optional()
-          .describe("Commit, branch or tag to begin at; what is checked out by default"),
+          .describe("Commit, branch or tag to start from; by default, the current checkout"),
       }),
     output: () =>
       z.object({ name: z.string(), path: z.string(), branch: z.string(), base_commit: commit() }),
@@ -54,13 +54,15 @@ export const worktreeVerbs = [
   }),
   defineVerb({
     name: "worktree.diff",
-    summary: "Shows what a worktree would bring, with what is not committed in it.",
+    summary: "Shows the changes in a worktree, including uncommitted ones.",
     access: "read",
     input: () =>
       z.object({
         ...place(),
         name: name(),
-        full: z.boolean().default(false).describe("Up to 4 MiB of the patch instead of 64 KiB"),
+        full: z.boolean().default(false).describe(
+          "Return up to 4 MiB of the patch instead of 64 KiB",
+        ),
       }),
     output: () =>
       z.object({
@@ -86,8 +88,8 @@ export const worktreeVerbs = [
   }),
   defineVerb({
     name: "worktree.merge",
-    summary: "Commits what changed in a worktree and merges its branch into the repository's " +
-      "checkout; what cannot be merged changes nothing there.",
+    summary: "Commits the changes in a worktree and merges its branch into the repository's " +
+      "checkout; if the merge fails, the checkout does not change.",
     access: "write",
     input: () =>
       z.object({
@@ -97,7 +99,9 @@ export const worktreeVerbs = [
           "ff-only moves the checkout forward; squash makes one commit; " +
             "ours records the branch as merged and keeps the checkout's files",
         ),
-        message: z.string().min(1).max(10_000).optional().describe("Message of commits it makes"),
+        message: z.string().min(1).max(10_000).optional().describe(
+          "Message of the commits that the merge makes",
+        ),
       }),
     output: () =>
       z.object({
@@ -116,14 +120,14 @@ export const worktreeVerbs = [
   }),
   defineVerb({
     name: "worktree.clean",
-    summary: "Removes a worktree and its branch; what is not merged only with force.",
+    summary: "Removes a worktree and its branch; unmerged work needs force.",
     access: "write",
     destructive: true,
     input: () =>
       z.object({
         ...place(),
         name: name(),
-        force: z.boolean().default(false).describe("Lose what is not committed or not merged"),
+        force: z.boolean().default(false).describe("Discard uncommitted and unmerged changes"),
       }),
     output: () => z.object({ name: z.string() }),
     async handle(context, { name, force, ...at }) {
@@ -142,7 +146,7 @@ async function callOf(context: Context, at: { session_id?: string; workdir?: str
   const { services, signal } = context;
   const repo = await workdirOf(context, at);
   if (isWithin(services.home, repo + "/.svc")) {
-    throw new SvcError("validation", `worktrees of ${repo} would lie in the home of svc`);
+    throw new SvcError("validation", `worktrees of ${repo} would be inside the home of svc`);
   }
   return { repo, sandbox: await services.sandbox(), signal };
 }

@@ -103,7 +103,7 @@ Deno.test({
       assert(error.hint !== undefined || error.code === "validation" || error.code === "not_found");
     };
     await refused("tui.press_key", { key: "entre" }, 'there is no key "entre"');
-    await refused("tui.press_key", {}, "give either key or text");
+    await refused("tui.press_key", {}, "pass either key or text");
     await refused("tui.get_model", { jsonpath: "$.lanes[" }, "jsonpath:");
     await refused("tui.focus_lane", { lane_id: "lane_x" }, "is not on the screen");
     await refused("tui.snapshot", { session_id: "sess_00000000000000000000000000" }, "no session");

@@ -26,8 +26,6 @@ const WAITING_MAX = 16 * MIB;
 const SYNC_EVERY_MS = 1_000;
 /** Between two tries to complete the bus. */
 const COMPLETE_EVERY_MS = 1_000;
-/** How long a slow observer may take for its last events when the bus closes. */
-const DELIVER_GRACE_MS = 1_000;
 
 export interface BusOptions extends Partial<SegmentLimits> {
   /** Made with mode 0700 at the first event. */
@@ -35,6 +33,8 @@ export interface BusOptions extends Partial<SegmentLimits> {
   log: Log;
   /** The sessions' journals by their ids; without it nothing is completed from them. */
   journals?(): Promise<ReadonlyMap<string, string>>;
+  /** How long a slow observer may take for its last events when the bus closes. Default: 1,000. */
+  deliver_grace_ms?: number;
 }
 
 interface Waiting {
@@ -271,11 +271,12 @@ export class Bus implements Source<BusRecord> {
     await this.#forgetGone();
     const subscriptions = [...this.#subscriptions];
     const delivered = Promise.all(subscriptions.map((it) => it.delivered));
-    await deadline(delivered, DELIVER_GRACE_MS).catch(() => {});
+    await deadline(delivered, this.#options.deliver_grace_ms ?? 1_000).catch(() => {});
     const error = new SvcError("shutting_down", "the daemon is stopping", {
       hint: "tail the bus again with since_seq when it is back",
     });
     for (const subscription of subscriptions) subscription.end(error);
+    await Promise.all(subscriptions.map((it) => it.replayed));
     clearTimeout(this.#sync_timer);
     clearTimeout(this.#retry_timer);
     await this.#opening?.catch(() => {});

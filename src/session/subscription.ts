@@ -43,6 +43,7 @@ export interface Source<E extends Numbered = Published> {
   /** Whether no event will follow. */
   readonly final: boolean;
   replay(since_seq: number): AsyncIterable<E>;
+  /** Has a subscription told of every event from now on, and of the source's end. */
   join(subscription: Subscription<E>): void;
   leave(subscription: Subscription<E>): void;
 }
@@ -56,9 +57,14 @@ export class Subscription<E extends Numbered = Published> {
   readonly #wants: (event: Numbered) => boolean;
   #last_seq: number;
   #queue: E[] = [];
+  /** Whether it has caught up; before that it reads what is published. */
+  #live = false;
+  #replayed: Promise<void> = Promise.resolve();
   #pumping = false;
   #pumped: Promise<void> = Promise.resolve();
   #closed = false;
+  /** Has a replay go on that waits for its sink. */
+  #letGo: (() => void) | undefined;
 
   constructor(
     source: Source<E>,
@@ -72,19 +78,25 @@ export class Subscription<E extends Numbered = Published> {
   }
 
   /** Replays what is missing, then goes live. Call once. */
-  async start(): Promise<void> {
+  start(): Promise<void> {
+    if (!this.#closed) this.#source.join(this);
+    return this.#replayed = this.#replay();
+  }
+
+  async #replay(): Promise<void> {
     try {
       while (!this.#closed) {
         if (this.#last_seq >= this.#source.published_seq) {
-          // No await between this check and join: no event can come in between.
           if (this.#source.final) return this.end(undefined);
-          this.#source.join(this);
+          // No await between this check and what is pushed: no event can come in between.
+          this.#live = true;
           return;
         }
         for await (const event of this.#source.replay(this.#last_seq)) {
           if (this.#closed) return;
           if (event.seq > this.#source.published_seq) break;
-          await this.#deliver(event);
+          const pressure = this.#deliver(event);
+          if (pressure !== undefined) await this.#unlessClosed(pressure);
         }
       }
     } catch (error) {
@@ -92,8 +104,15 @@ export class Subscription<E extends Numbered = Published> {
     }
   }
 
+  async #unlessClosed(pressure: Promise<void>): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#letGo = resolve;
+    await Promise.race([pressure, promise]);
+  }
+
   /** Takes a live event. Called by the session, in seq order. */
   push(event: E): void {
+    if (!this.#live) return;
     if (this.#queue.length >= WAITING_MAX) {
       return this.end(
         new SvcError("crash_recovery", "the subscriber did not keep up and was closed", {
@@ -106,9 +125,14 @@ export class Subscription<E extends Numbered = Published> {
     if (!this.#pumping) this.#pumped = this.#pump();
   }
 
-  /** Resolves when the sink has taken the live events that it was pushed; never rejects. */
+  /** Resolves when the sink has taken all events so far; never rejects. */
   get delivered(): Promise<void> {
-    return this.#pumped;
+    return this.#replayed.then(() => this.#pumped);
+  }
+
+  /** Resolves when nothing is read for it; soon after it is closed, whatever its sink does. */
+  get replayed(): Promise<void> {
+    return this.#replayed;
   }
 
   /** Ends the subscription without telling the sink. */
@@ -116,6 +140,7 @@ export class Subscription<E extends Numbered = Published> {
     this.#closed = true;
     this.#queue = [];
     this.#source.leave(this);
+    this.#letGo?.();
   }
 
   async #pump(): Promise<void> {

@@ -286,14 +286,16 @@ export class Writer implements Source {
 
   /** Lets go of subscribers and files; for the daemon's stop, after everything is recorded. */
   async release(): Promise<void> {
+    const subscriptions = [...this.#subscriptions];
     if (this.watched) {
-      const delivered = [...this.#subscriptions].map((subscription) => subscription.delivered);
-      await deadline(Promise.all(delivered), DELIVER_GRACE_MS).catch(() => {});
+      const delivered = Promise.all(subscriptions.map((it) => it.delivered));
+      await deadline(delivered, DELIVER_GRACE_MS).catch(() => {});
     }
     const error = new SvcError("shutting_down", "the daemon is stopping", {
       hint: "subscribe again with since_seq when it is back",
     });
     for (const subscription of [...this.#subscriptions]) subscription.end(error);
+    await Promise.all(subscriptions.map((it) => it.replayed));
     this.#journal.release();
   }
 }

@@ -1,6 +1,7 @@
 /** Gives up an answer that does not come, or does not end. */
 import { formatDuration } from "../../platform/duration.ts";
 import type { AnswerLimits } from "./answer_limits.ts";
+import type { TextJoiner } from "./joined_text.ts";
 import { ModelError } from "./model.ts";
 
 /** A silent provider may be stuck for good; each attempt takes the whole limit. */
@@ -44,10 +45,12 @@ export class AnswerClock {
    * A body whose reads have the limits. Nothing runs while nobody reads.
    *
    * @param signal ends the body too: a fetch forgets its own once its response was collected.
+   * @param joiner makes fewer events of what comes at once.
    */
   limited(
     body: ReadableStream<Uint8Array<ArrayBuffer>>,
     signal: AbortSignal | null | undefined,
+    joiner?: TextJoiner,
   ): ReadableStream<Uint8Array<ArrayBuffer>> {
     const reader = body.getReader();
     return new ReadableStream({
@@ -56,7 +59,7 @@ export class AnswerClock {
           const { done, value } = await this.within(reader.read(), signal);
           if (done) return controller.close();
           this.#heard = true;
-          controller.enqueue(value);
+          controller.enqueue(joiner?.join(value) ?? value);
         } catch (error) {
           reader.cancel().catch(() => {});
           throw error;

@@ -1,6 +1,7 @@
 /** How a provider is reached: its address, what it knows us by, the `fetch` for it. */
 
 import { AnswerClock } from "./answer_clock.ts";
+import { TextJoiner } from "./joined_text.ts";
 import type { AnswerLimits } from "./answer_limits.ts";
 import { ModelError } from "./model.ts";
 import { type ProviderContext, unreachable } from "./provider_errors.ts";
@@ -40,7 +41,9 @@ export function fetchFor(context: ProviderContext, limits: AnswerLimits): typeof
       const asked = fetch(input, { ...init, signal, redirect: "manual" });
       const response = await clock.within(asked, init?.signal);
       if (response.body === null) return response;
-      return new Response(clock.limited(response.body, init?.signal), response);
+      const streams = response.headers.get("content-type")?.startsWith("text/event-stream");
+      const joiner = streams ? new TextJoiner() : undefined;
+      return new Response(clock.limited(response.body, init?.signal, joiner), response);
     } catch (error) {
       stop.abort();
       if (init?.signal?.aborted || !(error instanceof TypeError)) throw error;

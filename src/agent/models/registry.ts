@@ -94,6 +94,8 @@ const KNOWN: Readonly<Record<string, KnownProvider>> = {
 };
 
 const BUILTIN = "builtin/toolbelt";
+/** Models that are kept for the next turn. */
+const MODELS_KEPT = 32;
 
 /**
  * Finds models by their id, `<provider>/<model>`. Variables are read when they are needed, so a
@@ -101,6 +103,8 @@ const BUILTIN = "builtin/toolbelt";
  */
 export class ModelRegistry {
   readonly #options: ModelRegistryOptions;
+  /** Models by what they are made from: the packages make all their schemas anew for each. */
+  readonly #made = new Map<string, Promise<Model>>();
 
   constructor(options: ModelRegistryOptions) {
     this.#options = options;
@@ -116,8 +120,16 @@ export class ModelRegistry {
     if (id === BUILTIN) return await this.#options.builtin();
     requireNoAgent(id);
     const { config, model } = this.#locate(id);
-    const { providerModel } = await import("./providers.ts");
-    return await providerModel(config, model);
+    const key = JSON.stringify([config, model]);
+    let made = this.#made.get(key);
+    if (made === undefined) {
+      const { providerModel } = await import("./providers.ts");
+      made = providerModel(config, model);
+      made.catch(() => this.#made.delete(key));
+      if (this.#made.size >= MODELS_KEPT) this.#made.clear();
+      this.#made.set(key, made);
+    }
+    return await made;
   }
 
   /** Whether an id is that of the embedded instruction language, which does not think. */

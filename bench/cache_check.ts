@@ -7,18 +7,18 @@
  * takes the hit rate from the provider's own usage figures. Models and keys are those of daemon.toml
  * and the environment. Exit code 1 below 80 %.
  */
-import { detectSandbox } from "../src/agent/sandbox.ts";
+import { detectSandbox } from "../src/jail/sandbox.ts";
 import { HIT_RATE_MIN, measureCache } from "../src/agent/prefix.ts";
-import type { Usage } from "../src/agent/models/model.ts";
-import { agentProblem } from "../src/acp/entry.ts";
-import { ModelRegistry } from "../src/agent/models/registry.ts";
-import { toolbelt } from "../src/agent/models/toolbelt.ts";
+import type { Usage } from "../src/models/model.ts";
+import { agentProblem } from "../src/models/acp_entry.ts";
+import { ModelRegistry } from "../src/models/registry.ts";
+import { toolbelt } from "../src/models/toolbelt.ts";
 import { builtinTools } from "../src/agent/tools.ts";
-import { UnitPool } from "../src/agent/unit/pool.ts";
+import { UnitPool } from "../src/jail/unit/pool.ts";
 import { parseFlags } from "../src/cli/args.ts";
 import { env, ownPaths } from "../src/cli/environment.ts";
 import { table } from "../src/cli/table.ts";
-import { readConfig } from "../src/daemon/config.ts";
+import { readConfig } from "../src/config/config.ts";
 
 const { string, boolean } = parseFlags(Deno.args, {
   string: ["model", "workers"],

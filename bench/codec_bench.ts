@@ -1,11 +1,11 @@
 /** What every request and every event costs: `deno bench bench/codec_bench.ts`. */
 import * as z from "zod";
 import { Guards } from "../src/doors/guards.ts";
-import { answer, eventFrame } from "../src/rpc/codec.ts";
+import { answer, eventFrame } from "../src/doors/rpc/codec.ts";
 import type { Published } from "../src/session/subscription.ts";
 import { encodeRecord } from "../src/session/record.ts";
 import { type Caller, defineVerb, Dispatcher } from "../src/verbs/define.ts";
-import type { Services } from "../src/verbs/services.ts";
+import type { Services } from "../src/daemon/services.ts";
 
 const PORT = 49_152;
 const token = "0123456789abcdef".repeat(4);

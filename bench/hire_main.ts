@@ -5,11 +5,11 @@
  *   deno run … bench/hire_main.ts <directory>
  */
 import { join } from "@std/path";
-import { openHire } from "../src/hire/listener.ts";
-import { LocalArtifacts } from "../src/tasks/artifacts.ts";
-import { ExecutorRegistry } from "../src/tasks/executors/registry.ts";
-import { openTaskEngine } from "../src/tasks/local_engine.ts";
-import type { Log } from "../src/platform/log.ts";
+import { openHire } from "../src/features/hire/listener.ts";
+import { LocalArtifacts } from "../src/features/tasks/artifacts.ts";
+import { ExecutorRegistry } from "../src/features/tasks/executors/registry.ts";
+import { openTaskEngine } from "../src/features/tasks/local_engine.ts";
+import type { Log } from "../src/os/log.ts";
 
 const [dir] = Deno.args;
 const log: Log = { debug() {}, info() {}, warn: console.error, error: console.error };

@@ -1,6 +1,6 @@
 /** Appends to the real journal: `deno bench --allow-read --allow-write bench/journal_bench.ts`. */
 import { join } from "@std/path";
-import type { SessionEvent } from "../src/session/events.ts";
+import type { SessionEvent } from "../src/protocol/events.ts";
 import { Journal } from "../src/session/journal.ts";
 import { encodeRecord } from "../src/session/record.ts";
 

@@ -6,7 +6,7 @@
  *
  * prints the requests per second. Speaks just enough HTTP/1.1 for answers with a Content-Length.
  */
-import { writeAll } from "../src/platform/write_all.ts";
+import { writeAll } from "../src/base/write_all.ts";
 
 const HEAD_END = new TextEncoder().encode("\r\n\r\n");
 

@@ -1,7 +1,7 @@
 /** The measurements: each starts a daemon of its own and gives its figures. */
 import { fromFileUrl, join } from "@std/path";
 import { delay } from "@std/async";
-import { writeAll } from "../src/platform/write_all.ts";
+import { writeAll } from "../src/base/write_all.ts";
 import { writeHistory, writeIndex } from "../tests/support/histories.ts";
 import { type Daemon, Place, svcCommand } from "../tests/support/svc.ts";
 import { type Figure, median, percentile, short } from "./figures.ts";

@@ -4,12 +4,12 @@
  */
 import { MemoryLog } from "../tests/support/sessions.ts";
 import { join } from "@std/path";
-import { AuditTrail } from "../src/cortex/audit.ts";
-import { CATEGORIES, SCOPES } from "../src/cortex/entry.ts";
-import { Memory } from "../src/cortex/memory.ts";
-import { memoryFor } from "../src/cortex/prompt.ts";
-import { MemoryStore } from "../src/cortex/store.ts";
-import { openStateDb } from "../src/platform/state_db.ts";
+import { AuditTrail } from "../src/features/memory/audit.ts";
+import { CATEGORIES, SCOPES } from "../src/protocol/memory.ts";
+import { Memory } from "../src/features/memory/memory.ts";
+import { memoryFor } from "../src/features/memory/prompt.ts";
+import { MemoryStore } from "../src/features/memory/store.ts";
+import { openStateDb } from "../src/os/state_db.ts";
 import { Random } from "../tests/support/random.ts";
 
 const ENTRIES = 10_000;

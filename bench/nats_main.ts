@@ -5,10 +5,10 @@
  *   deno run … bench/nats_main.ts <nats url> worker
  *   deno run … bench/nats_main.ts <nats url> front <tasks> <at once>
  */
-import type { Log } from "../src/platform/log.ts";
-import { LocalArtifacts } from "../src/tasks/artifacts.ts";
-import { ExecutorRegistry } from "../src/tasks/executors/registry.ts";
-import { openNatsEngine } from "../src/tasks/nats/engine.ts";
+import type { Log } from "../src/os/log.ts";
+import { LocalArtifacts } from "../src/features/tasks/artifacts.ts";
+import { ExecutorRegistry } from "../src/features/tasks/executors/registry.ts";
+import { openNatsEngine } from "../src/features/tasks/nats/engine.ts";
 
 const [nats_url, role, tasks, at_once] = Deno.args;
 const log: Log = { debug() {}, info() {}, warn: console.error, error: console.error };

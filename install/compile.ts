@@ -22,8 +22,8 @@ const bundle = join(root, "dist", "bundle");
 
 const PROGRAM = [
   "main.ts",
-  "src/agent/unit/main.ts",
-  "src/tasks/executors/research/extract_worker.ts",
+  "src/jail/unit/main.ts",
+  "src/features/tasks/executors/research/extract_worker.ts",
 ];
 
 /** Each in a bundle of its own. */
@@ -31,9 +31,9 @@ const SDKS = [
   // The providers' packages apart: in one bundle their use of zod would keep all of it, 300 KB of
   // locales above all, in the chunk that the daemon loads at its start.
   ["anthropic", "google", "openai", "openai_compatible"]
-    .map((name) => `src/agent/models/sdk/${name}.ts`),
+    .map((name) => `src/sdk/${name}.ts`),
   // MCP's package likewise; its server and its client share what they have in common.
-  ["mcp_client", "mcp_server"].map((name) => `src/mcp/sdk/${name}.ts`),
+  ["mcp_client", "mcp_server"].map((name) => `src/sdk/${name}.ts`),
 ];
 
 /** Every module that the binary is bundled from, with what it loads. */
@@ -106,7 +106,7 @@ async function countUsing(dir: string): Promise<number> {
 /** What a build is told beside its source; empty for what it is not told. */
 export interface Marks {
   revision: string;
-  /** Whom it takes updates from, see src/update/built_in.ts. */
+  /** Whom it takes updates from, see src/features/update/built_in.ts. */
   public_keys: string;
   manifest_url: string;
 }
@@ -119,7 +119,7 @@ export interface Marks {
 export async function bundleProgram({ revision, public_keys, manifest_url }: Marks): Promise<void> {
   await requireNoProcessCwd();
   await emptyDir(bundle);
-  await bundled(bundle, PROGRAM, ["./sdk/*"]);
+  await bundled(bundle, PROGRAM, ["../sdk/*", "../../sdk/*"]);
   for (const entries of SDKS) await bundled(join(bundle, "sdk"), entries);
   await buildWeb();
   await copyWeb(join(bundle, "web"));
@@ -130,7 +130,7 @@ export async function bundleProgram({ revision, public_keys, manifest_url }: Mar
       const done = withRequire(text).replaceAll("@revision@", revision)
         .replaceAll("@update-public-keys@", public_keys)
         .replaceAll("@update-manifest-url@", manifest_url)
-        .replaceAll(/"(\.\/sdk\/[a-z_]+)\.ts"/g, '"$1.js"');
+        .replaceAll(/"(?:\.\.?\/)+(sdk\/[a-z_]+)\.ts"/g, '"./$1.js"');
       if (done !== text) await Deno.writeTextFile(path, done);
     }
     await Deno.utime(path, date, date);
@@ -167,7 +167,7 @@ export async function compileProgram({ output, target, denort }: CompileOptions)
       // Deno keeps that cache in the shared temporary directory under a name anyone can guess, and
       // loads it whoever wrote it: another user of the machine could run code as us.
       "--no-code-cache",
-      // gc() for src/platform/memory.ts. And a worker that ends gives its memory to the system: V8
+      // gc() for src/os/memory.ts. And a worker that ends gives its memory to the system: V8
       // would keep it, some 10 MB each, in a pool that nothing ever empties in a process at rest.
       // 2 MB at first for young objects, where V8 has 1: the start itself would be collected twice, and
       // part of its garbage kept as old objects. With 4 MB idle sessions take more memory.

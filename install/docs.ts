@@ -5,12 +5,12 @@
  */
 import { fromFileUrl } from "@std/path";
 import { COMMANDS } from "../src/cli/commands.ts";
-import { STATUS } from "../src/doors/answers.ts";
+import { STATUS } from "../src/net/answers.ts";
 import { openApiPath } from "../src/doors/openapi.ts";
-import type { SvcCode } from "../src/platform/errors.ts";
-import { NUMBERS } from "../src/rpc/codec.ts";
+import type { SvcCode } from "../src/protocol/errors.ts";
+import { NUMBERS } from "../src/doors/rpc/codec.ts";
 import type { Verb } from "../src/verbs/define.ts";
-import { VERBS } from "../src/verbs/registry.ts";
+import { VERBS } from "../src/features/registry.ts";
 
 /** A generated part of a page. */
 export interface Part {

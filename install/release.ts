@@ -19,8 +19,8 @@ import { dirname, fromFileUrl, join } from "@std/path";
 import { parseArgs } from "@std/cli/parse-args";
 import { COMMANDS } from "../src/cli/commands.ts";
 import { ownProgram } from "../src/client/own_program.ts";
-import { type Target, TARGETS } from "../src/update/manifest.ts";
-import { VERSION } from "../src/version.ts";
+import { type Target, TARGETS } from "../src/features/update/manifest.ts";
+import { VERSION } from "../src/protocol/version.ts";
 import {
   bundleProgram,
   compileProgram,

@@ -1,5 +1,5 @@
 /** Which system a program's file is for, by its first bytes: a wrong runtime is not released. */
-import type { Target } from "../src/update/manifest.ts";
+import type { Target } from "../src/features/update/manifest.ts";
 
 /** What the file of a program for a system begins with; `undefined` for a byte that may be any. */
 const HEADERS: Readonly<Record<Target, readonly (number | undefined)[]>> = {

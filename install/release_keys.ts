@@ -1,7 +1,7 @@
 /** The key that signs releases: Ed25519 (RFC 8032), kept as PKCS #8 in PEM (RFC 8410). */
 
 /** Makes a key. @returns the private one in PEM, the public one as `svc update` trusts it. */
-import { parsePublicKey } from "../src/update/signature.ts";
+import { parsePublicKey } from "../src/features/update/signature.ts";
 export async function newKey(): Promise<{ private_pem: string; public_key: string }> {
   const generated = await crypto.subtle.generateKey("Ed25519", true, ["sign", "verify"]);
   const pair = generated as CryptoKeyPair;

@@ -1,7 +1,7 @@
 /** What a release is: archives, documents, checksums, and the signatures over them. */
 import { createHash } from "node:crypto";
 import { join } from "@std/path";
-import type { Manifest, Target } from "../src/update/manifest.ts";
+import type { Manifest, Target } from "../src/features/update/manifest.ts";
 import { type ArchiveFile, writeArchive } from "./release_archive.ts";
 import { type Signer, signForSsh } from "./release_keys.ts";
 

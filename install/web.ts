@@ -26,8 +26,8 @@ const MANIFEST = join(WEB_DIST, "manifest.json");
 
 /** What the build is made from. */
 const SOURCES = ["web/src", "web/styles", "web/index.html", "web/deno.json", "deno.json"]
-  .concat("install/web.ts", "src/doors/app.ts", "src/session/state.ts", "src/session/events.ts")
-  .concat("src/session/question.ts", "src/platform/visible.ts")
+  .concat("install/web.ts", "src/doors/app.ts", "src/session/state.ts", "src/protocol/events.ts")
+  .concat("src/session/question.ts", "src/base/visible.ts")
   .map((path) => join(root, path));
 
 const TYPES: Record<string, string> = {

@@ -1,9 +1,9 @@
 import { assertEquals, assertMatch, assertRejects, assertStringIncludes } from "@std/assert";
 import { join } from "@std/path";
-import { TARGETS } from "../src/update/manifest.ts";
+import { TARGETS } from "../src/features/update/manifest.ts";
 import { granted } from "./support/permissions.ts";
 import { TempDir } from "./support/sessions.ts";
-import { parsePublicKey, signerOf } from "../src/update/signature.ts";
+import { parsePublicKey, signerOf } from "../src/features/update/signature.ts";
 import { isFor } from "../install/release_header.ts";
 import { newKey, readSigner, signForSsh, SSH_NAMESPACE } from "../install/release_keys.ts";
 import { manualPage } from "../install/release_man.ts";

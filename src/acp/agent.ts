@@ -10,7 +10,7 @@ import {
   PROTOCOL_VERSION,
   RequestError,
 } from "@agentclientprotocol/sdk";
-import { toSvcError, withHint } from "../platform/errors.ts";
+import { toSvcError, withHint } from "../protocol/errors.ts";
 import { Sessions, type SessionsOptions } from "./sessions.ts";
 
 export interface AcpAgentOptions extends SessionsOptions {

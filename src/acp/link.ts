@@ -1,5 +1,5 @@
 /** The way to the daemon's verbs: it comes back after a restart, and no event is missed. */
-import { SvcError } from "../platform/errors.ts";
+import { SvcError } from "../protocol/errors.ts";
 import type { EventParams, RpcClient } from "../client/rpc.ts";
 
 /** A subscriber that the daemon closed because it did not keep up begins again where it was. */

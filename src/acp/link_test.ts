@@ -1,6 +1,6 @@
 import { assertEquals, assertRejects } from "@std/assert";
 import { RpcClient } from "../client/rpc.ts";
-import { SvcError } from "../platform/errors.ts";
+import { SvcError } from "../protocol/errors.ts";
 import { DaemonLink } from "./link.ts";
 
 interface Request {

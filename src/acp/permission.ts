@@ -4,8 +4,8 @@ import type {
   RequestPermissionRequest,
   RequestPermissionResponse,
 } from "@agentclientprotocol/sdk";
-import { readUntrusted } from "../platform/untrusted_files.ts";
-import { exactLine } from "../platform/visible.ts";
+import { readUntrusted } from "../jail/untrusted_files.ts";
+import { exactLine } from "../base/visible.ts";
 import { alwaysText, type Question, questionText } from "../session/question.ts";
 import { type Call, diffOf, fenced, fileOf, textContent } from "./updates.ts";
 

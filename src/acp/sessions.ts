@@ -7,10 +7,10 @@ import {
   RequestError,
   type SessionUpdate,
 } from "@agentclientprotocol/sdk";
-import type { Message } from "../agent/models/model.ts";
+import type { Message } from "../models/model.ts";
 import type { EventParams, RpcClient } from "../client/rpc.ts";
-import { messageOf } from "../platform/errors.ts";
-import { visibleLine } from "../platform/visible.ts";
+import { messageOf } from "../protocol/errors.ts";
+import { visibleLine } from "../base/visible.ts";
 import { shownDigest } from "../session/question.ts";
 import { DaemonLink } from "./link.ts";
 import { type AskedApproval, decisionOf, question } from "./permission.ts";

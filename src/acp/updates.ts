@@ -7,9 +7,9 @@ import type {
   ToolKind,
 } from "@agentclientprotocol/sdk";
 import { fromFileUrl, join } from "@std/path";
-import type { Message } from "../agent/models/model.ts";
-import { visible, visibleLine } from "../platform/visible.ts";
-import { callLine } from "../tui/call_line.ts";
+import type { Message } from "../models/model.ts";
+import { visible, visibleLine } from "../base/visible.ts";
+import { callLine } from "../base/call_line.ts";
 
 const KINDS: Readonly<Record<string, ToolKind>> = {
   edit_file: "edit",

@@ -1,8 +1,8 @@
 /** The calls of a turn: recorded, approved, run, each in a lane of its own once it takes long. */
-import { messageOf } from "../platform/errors.ts";
-import { MAIN_LANE } from "../session/events.ts";
+import { messageOf } from "../protocol/errors.ts";
+import { MAIN_LANE } from "../protocol/events.ts";
 import type { Session, Turn } from "../session/session.ts";
-import type { ToolCall } from "./models/model.ts";
+import type { ToolCall } from "../models/model.ts";
 import { watchLane } from "./tool_lane.ts";
 import type { Tool, ToolOutcome } from "./tools.ts";
 

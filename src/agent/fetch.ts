@@ -1,8 +1,8 @@
 /** Fetches a web page for the model: bounded in size and time, and never from the daemon itself. */
 
 import { lookup } from "node:dns/promises";
-import { isMetadataHost, METADATA_REFUSED } from "../platform/address.ts";
-import type { Egress } from "../platform/egress.ts";
+import { isMetadataHost, METADATA_REFUSED } from "../net/address.ts";
+import type { Egress } from "../net/egress.ts";
 import {
   type Body,
   decodeBody,
@@ -15,8 +15,8 @@ import {
   portOf,
   readBody,
   Refusal,
-} from "../platform/http_get.ts";
-import { grouped } from "./output.ts";
+} from "../net/http_get.ts";
+import { grouped } from "../jail/output.ts";
 
 /** What {@linkcode fetchUrl} fetches and how far it goes. */
 export interface FetchOptions {
@@ -180,6 +180,6 @@ async function toText(bytes: Uint8Array, headers: Headers, url: URL): Promise<st
   const text = decodeBody(bytes, headers);
   if (!isHtml(mediaType(headers))) return text.trimEnd();
   // Most sessions never fetch a page: the parser is loaded by the first.
-  const { htmlToText } = await import("./html_text.ts");
+  const { htmlToText } = await import("../net/html_text.ts");
   return await htmlToText(text, url.href);
 }

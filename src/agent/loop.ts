@@ -1,9 +1,9 @@
 /** One turn: the model is asked, its tools run, it is asked again, until it has nothing to call. */
 import pRetry from "p-retry";
 import { delay } from "@std/async";
-import { MAIN_LANE, MODEL_RETRY, MODEL_SKIPPED } from "../session/events.ts";
+import { MAIN_LANE, MODEL_RETRY, MODEL_SKIPPED } from "../protocol/events.ts";
 import type { Session, Turn, TurnEnd } from "../session/session.ts";
-import { type Model, ModelError, type ToolCall, type Usage } from "./models/model.ts";
+import { type Model, ModelError, type ToolCall, type Usage } from "../models/model.ts";
 import { spentBudget } from "./budget.ts";
 import { SYSTEM_PROMPT } from "./prefix.ts";
 import { type CallParts, runCall } from "./calls.ts";

@@ -3,7 +3,7 @@
  * tools sorted by name. Providers cache it, so a session's first call is cheap once another's warmed
  * it. Nothing of a session may stand in it, not even its directory.
  */
-import type { Model, ToolSpec, Usage } from "./models/model.ts";
+import type { Model, ToolSpec, Usage } from "../models/model.ts";
 
 export const SYSTEM_PROMPT =
   `You are an agent that works in one directory of the person's own machine.

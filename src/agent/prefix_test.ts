@@ -1,6 +1,6 @@
 import { assert, assertEquals, assertLess } from "@std/assert";
 import { granted } from "../../tests/support/permissions.ts";
-import type { ToolSpec } from "./models/model.ts";
+import type { ToolSpec } from "../models/model.ts";
 import { measureCache } from "./prefix.ts";
 
 const ignore = !granted("net");
@@ -13,7 +13,7 @@ const tools: ToolSpec[] = ["alpha", "beta", "gamma"].map((name) => ({
 }));
 
 async function claude(url: string) {
-  const { providerModel } = await import("./models/providers.ts");
+  const { providerModel } = await import("../models/providers.ts");
   return await providerModel(
     { name: "claude", kind: "anthropic", base_url: url, api_key: "test-key-123" },
     "claude-sonnet-4-5",

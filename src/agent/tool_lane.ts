@@ -1,4 +1,4 @@
-import { MAIN_LANE } from "../session/events.ts";
+import { MAIN_LANE } from "../protocol/events.ts";
 import type { Session, Turn } from "../session/session.ts";
 
 /** A tool call becomes a lane of its own when it runs longer than this (contract.md section 5). */

@@ -1,7 +1,7 @@
 /** The tools a model may call, each with its arguments' schema, in the order models are shown them. */
 import { isAbsolute, join } from "@std/path";
 import * as z from "zod";
-import type { ToolSpec } from "./models/model.ts";
+import type { ToolSpec } from "../models/model.ts";
 import {
   asksFirst,
   CATEGORIES,
@@ -15,15 +15,15 @@ import {
   SCOPES,
   TAG_MAX,
   TAGS_MAX,
-} from "../cortex/entry.ts";
-import type { Kind } from "../verify/detect.ts";
-import type { Agreed } from "../verify/verify.ts";
-import type { Egress } from "../platform/egress.ts";
-import { stripWorkdir } from "../platform/beneath_path.ts";
-import { runCommand } from "./command.ts";
-import { runsLater, watchLater } from "./later_files.ts";
-import type { Sandbox, SandboxScope } from "./sandbox.ts";
-import type { UnitOp, UnitPool } from "./unit/pool.ts";
+} from "../protocol/memory.ts";
+import type { Kind } from "../features/verify/detect.ts";
+import type { Agreed } from "../features/verify/verify.ts";
+import type { Egress } from "../net/egress.ts";
+import { stripWorkdir } from "../jail/beneath_path.ts";
+import { runCommand } from "../jail/command.ts";
+import { runsLater, watchLater } from "../jail/later_files.ts";
+import type { Sandbox, SandboxScope } from "../jail/sandbox.ts";
+import type { UnitOp, UnitPool } from "../jail/unit/pool.ts";
 
 /** What a call does to the world; decides which calls may run at once and which need an approval. */
 export type Access = "read" | "write" | "execute" | "network";
@@ -240,8 +240,8 @@ export function builtinTools(parts: ToolParts): Tool[] {
           .describe(`Time limit in seconds, ${VERIFY_TIMEOUT_S} by default`),
       }),
       async prepare({ timeout_s, ...args }, workdir) {
-        const { detect } = await import("../verify/detect.ts");
-        const { runsOf } = await import("../verify/verify.ts");
+        const { detect } = await import("../features/verify/detect.ts");
+        const { runsOf } = await import("../features/verify/verify.ts");
         const detected = detect(workdir, args.what, args.packages);
         const { detected_by, script } = detected;
         return { ...args, timeout_s, runs: runsOf(detected), detected_by, script };
@@ -324,8 +324,8 @@ async function verifyProject(
   },
   { workdir, hidden, signal, onOutput }: ToolScope,
 ): Promise<ToolOutcome> {
-  const { verify } = await import("../verify/verify.ts");
-  const { outcomeText } = await import("../verify/outcome.ts");
+  const { verify } = await import("../features/verify/verify.ts");
+  const { outcomeText } = await import("../features/verify/outcome.ts");
   const scope = { workdir, hidden, network: parts.network() };
   const sandbox = await parts.sandbox();
   const timeout_ms = timeout_s * 1000;

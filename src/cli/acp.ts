@@ -1,11 +1,11 @@
 import { connectOrStart, connectPatiently } from "../client/connect.ts";
 import type { RpcClient } from "../client/rpc.ts";
-import { SvcError } from "../platform/errors.ts";
-import type { HomePaths } from "../platform/paths.ts";
-import { VERSION } from "../version.ts";
+import { SvcError } from "../protocol/errors.ts";
+import type { HomePaths } from "../os/paths.ts";
+import { VERSION } from "../protocol/version.ts";
 import { parseFlags, UsageError } from "./args.ts";
 import { ownPaths } from "./environment.ts";
-import { visible } from "../platform/visible.ts";
+import { visible } from "../base/visible.ts";
 
 const HELP =
   `Lets an editor that speaks the Agent Client Protocol (Zed, JetBrains, Neovim) drive sessions, over

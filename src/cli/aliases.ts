@@ -1,5 +1,5 @@
 /** Former command names; each works and says what to type instead (product.md, Versioning rule 6). */
-import { nearestOf } from "../platform/nearest.ts";
+import { nearestOf } from "../base/nearest.ts";
 import { UsageError } from "./args.ts";
 
 /** Commands of the queue, which `svc daemon` had once. */

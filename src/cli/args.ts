@@ -1,5 +1,5 @@
 import { parseArgs } from "@std/cli/parse-args";
-import { nearestOf } from "../platform/nearest.ts";
+import { nearestOf } from "../base/nearest.ts";
 
 /** The command line is wrong: exit code 2. */
 export class UsageError extends Error {

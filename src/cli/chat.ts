@@ -1,7 +1,7 @@
 import { toText } from "@std/streams";
 import { connectOrStart } from "../client/connect.ts";
 import type { RpcClient } from "../client/rpc.ts";
-import { SvcError } from "../platform/errors.ts";
+import { SvcError } from "../protocol/errors.ts";
 import type { SessionItem } from "../session/session_item.ts";
 import { parseFlags, UsageError } from "./args.ts";
 import { askOnce } from "./chat_once.ts";

@@ -1,11 +1,11 @@
 import { createInterface } from "node:readline";
 import process from "node:process";
 import type { RpcClient } from "../client/rpc.ts";
-import { messageOf } from "../platform/errors.ts";
-import { writeAllSync } from "../platform/write_all.ts";
-import type { SessionEvent } from "../session/events.ts";
+import { messageOf } from "../protocol/errors.ts";
+import { writeAllSync } from "../base/write_all.ts";
+import type { SessionEvent } from "../protocol/events.ts";
 import { stillPending } from "../session/state.ts";
-import { exactLine, visible, visibleJson } from "../platform/visible.ts";
+import { exactLine, visible, visibleJson } from "../base/visible.ts";
 import { alwaysText, type Question, questionText, shownDigest } from "../session/question.ts";
 import { eventLines, ModelText, painter, wantsColour } from "./chat_render.ts";
 

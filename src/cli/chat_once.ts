@@ -1,12 +1,12 @@
 import type { EventParams, RpcClient } from "../client/rpc.ts";
-import { reachesFar, REMEMBER, type Scope } from "../cortex/entry.ts";
-import { APPROVAL_TOOL } from "../mcp/external_names.ts";
-import { SvcError } from "../platform/errors.ts";
-import { writeAllSync } from "../platform/write_all.ts";
-import { MAIN_LANE } from "../session/events.ts";
-import { callLine } from "../tui/call_line.ts";
+import { reachesFar, REMEMBER, type Scope } from "../protocol/memory.ts";
+import { APPROVAL_TOOL } from "../features/tool_servers/names.ts";
+import { SvcError } from "../protocol/errors.ts";
+import { writeAllSync } from "../base/write_all.ts";
+import { MAIN_LANE } from "../protocol/events.ts";
+import { callLine } from "../base/call_line.ts";
 import { eventLines, ModelText, painter, wantsColour } from "./chat_render.ts";
-import { exactLine, visible, visibleJson } from "../platform/visible.ts";
+import { exactLine, visible, visibleJson } from "../base/visible.ts";
 
 export interface OnceOptions {
   session_id: string;

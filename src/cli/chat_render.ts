@@ -1,8 +1,8 @@
 /** How a conversation looks on a terminal or in a pipe. */
 import { bold, cyan, dim, green, red, yellow } from "@std/fmt/colors";
 import type { EventParams } from "../client/rpc.ts";
-import { callLine } from "../tui/call_line.ts";
-import { visible, visibleLine } from "../platform/visible.ts";
+import { callLine } from "../base/call_line.ts";
+import { visible, visibleLine } from "../base/visible.ts";
 
 /** Lines shown of a call's output. */
 const OUTPUT_LINES = 6;

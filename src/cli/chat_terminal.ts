@@ -1,14 +1,14 @@
 /** `svc chat` on a terminal: the terminal UI, connected to the daemon for as long as it is open. */
 import { connectOrStart, connectPatiently } from "../client/connect.ts";
 import type { RpcClient } from "../client/rpc.ts";
-import type { HomePaths } from "../platform/paths.ts";
-import { SvcError, toSvcError } from "../platform/errors.ts";
-import { within } from "../platform/within.ts";
-import { DEFAULT_SIZE } from "../tui/arrange.ts";
-import { type Link, TuiClient } from "../tui/client.ts";
-import type { SentRequest } from "../tui/host.ts";
-import { answerRequest } from "../tui/requests.ts";
-import { Tui } from "../tui/tui.ts";
+import type { HomePaths } from "../os/paths.ts";
+import { SvcError, toSvcError } from "../protocol/errors.ts";
+import { within } from "../base/within.ts";
+import { DEFAULT_SIZE } from "../features/tui/arrange.ts";
+import { type Link, TuiClient } from "../features/tui/client.ts";
+import type { SentRequest } from "../features/tui/host.ts";
+import { answerRequest } from "../features/tui/requests.ts";
+import { Tui } from "../features/tui/tui.ts";
 import { painter as styles, wantsColour } from "./chat_render.ts";
 import { Terminal } from "./terminal.ts";
 import { Arming, MemoryAtRest } from "./terminal_timers.ts";

@@ -1,8 +1,8 @@
 /** The command line: finds the command, loads only its module, turns errors into exit codes. */
-import { messageOf, SvcError } from "../platform/errors.ts";
-import { nearestOf } from "../platform/nearest.ts";
+import { messageOf, SvcError } from "../protocol/errors.ts";
+import { nearestOf } from "../base/nearest.ts";
 import { UsageError } from "./args.ts";
-import { visible } from "../platform/visible.ts";
+import { visible } from "../base/visible.ts";
 
 /** What may follow a word of the command line: the flags, and the commands below it. */
 export interface Words {
@@ -155,7 +155,7 @@ export async function run(argv: string[]): Promise<number> {
     return name === undefined ? WRONG_USAGE : DONE;
   }
   if (name === "--version" || name === "-V") {
-    const { PROTOCOL_VERSION, VERSION } = await import("../version.ts");
+    const { PROTOCOL_VERSION, VERSION } = await import("../protocol/version.ts");
     console.log(`svc ${VERSION} (deno ${Deno.version.deno}, protocol ${PROTOCOL_VERSION})`);
     return DONE;
   }

@@ -1,5 +1,5 @@
 /** `svc completions`: scripts for the shells, made from the table of commands. */
-import { nearestOf } from "../platform/nearest.ts";
+import { nearestOf } from "../base/nearest.ts";
 import { parseFlags, UsageError } from "./args.ts";
 import { COMMANDS, type Words } from "./commands.ts";
 

@@ -1,6 +1,6 @@
 import { readDiscovery } from "../client/discovery.ts";
-import { SvcError } from "../platform/errors.ts";
-import { nearestOf } from "../platform/nearest.ts";
+import { SvcError } from "../protocol/errors.ts";
+import { nearestOf } from "../base/nearest.ts";
 import type { SessionItem } from "../session/session_item.ts";
 import { parseFlags, UsageError } from "./args.ts";
 import { QUEUE, QUEUE_HELP } from "./ctl_queue.ts";
@@ -8,7 +8,7 @@ import { type Handler, print, required, withDaemon } from "./daemon_call.ts";
 import { ownPaths } from "./environment.ts";
 import { table } from "./table.ts";
 import { absolute } from "./workdir.ts";
-import { visible } from "../platform/visible.ts";
+import { visible } from "../base/visible.ts";
 
 const HELP = `Looks at and steers the running daemon.
 

@@ -1,6 +1,6 @@
 /** The queue's commands of `svc ctl`. */
-import type { QueueStatus } from "../tasks/engine.ts";
-import type { TaskLogEntry, TaskRecord } from "../tasks/task.ts";
+import type { QueueStatus } from "../features/tasks/engine.ts";
+import type { TaskLogEntry, TaskRecord } from "../features/tasks/task.ts";
 import { UsageError } from "./args.ts";
 import { type Handler, print, required, withDaemon } from "./daemon_call.ts";
 import { table } from "./table.ts";

@@ -3,7 +3,7 @@ import { connectPatiently } from "../client/connect.ts";
 import type { RpcClient } from "../client/rpc.ts";
 import { type Flags, UsageError } from "./args.ts";
 import { ownPaths } from "./environment.ts";
-import { visibleJson } from "../platform/visible.ts";
+import { visibleJson } from "../base/visible.ts";
 
 /** Runs one command; returns the exit code. */
 export type Handler = (flags: Flags, args: string[]) => Promise<number>;

@@ -5,14 +5,14 @@ import { ownProgram } from "../client/own_program.ts";
 import { autostart } from "../desktop/autostart.ts";
 import { type AppView, DesktopShell } from "../desktop/shell.ts";
 import { AppWindow, profileDir } from "../desktop/window.ts";
-import { findBrowser } from "../platform/browsers.ts";
-import { SvcError } from "../platform/errors.ts";
-import { ensurePrivateDir, exists } from "../platform/files.ts";
-import { openInBrowser } from "../platform/open_url.ts";
-import type { HomePaths } from "../platform/paths.ts";
+import { findBrowser } from "../os/browsers.ts";
+import { SvcError } from "../protocol/errors.ts";
+import { ensurePrivateDir, exists } from "../os/files.ts";
+import { openInBrowser } from "../os/open_url.ts";
+import type { HomePaths } from "../os/paths.ts";
 import { parseFlags, UsageError } from "./args.ts";
 import { env, ownPaths } from "./environment.ts";
-import { visible } from "../platform/visible.ts";
+import { visible } from "../base/visible.ts";
 
 const HELP =
   `Opens the app in a window of its own. Takes the daemon that runs, else brings one, which goes when

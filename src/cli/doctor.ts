@@ -1,11 +1,11 @@
-import type { Finding } from "../doctor/check.ts";
-import { RESTART_HINT } from "../doctor/daemon_checks.ts";
-import { examine } from "../doctor/examine.ts";
+import type { Finding } from "./doctor/check.ts";
+import { RESTART_HINT } from "./doctor/daemon_checks.ts";
+import { examine } from "./doctor/examine.ts";
 import { parseFlags, UsageError } from "./args.ts";
 import { painter, wantsColour } from "./chat_render.ts";
 import { env, ownPaths } from "./environment.ts";
 import { restartInstalled } from "./restart_installed.ts";
-import { visible, visibleLine } from "../platform/visible.ts";
+import { visible, visibleLine } from "../base/visible.ts";
 import { print, withDaemon } from "./daemon_call.ts";
 import { table } from "./table.ts";
 

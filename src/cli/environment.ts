@@ -1,4 +1,4 @@
-import { type HomePaths, homePaths } from "../platform/paths.ts";
+import { type HomePaths, homePaths } from "../os/paths.ts";
 
 /** Reads a variable of this process; an empty one counts as unset. */
 export function env(name: string): string | undefined {

@@ -1,8 +1,8 @@
 /** The flags of `svc serve` that are about hired tasks. */
-import type { HireOptions } from "../hire/listener.ts";
-import { parseDuration } from "../platform/duration.ts";
-import { nearestOf } from "../platform/nearest.ts";
-import { TASK_TYPES } from "../tasks/task.ts";
+import type { HireOptions } from "../features/hire/listener.ts";
+import { parseDuration } from "../base/duration.ts";
+import { nearestOf } from "../base/nearest.ts";
+import { TASK_TYPES } from "../features/tasks/task.ts";
 import { type Flags, UsageError } from "./args.ts";
 
 export const HIRE_FLAGS = {

@@ -1,10 +1,10 @@
 import { TextLineStream } from "@std/streams";
 import { dial, dialOrStart } from "../client/connect.ts";
 import { McpBridge } from "../client/mcp_bridge.ts";
-import { LineWriter } from "../platform/line_writer.ts";
+import { LineWriter } from "../base/line_writer.ts";
 import { parseFlags, UsageError } from "./args.ts";
 import { ownPaths } from "./environment.ts";
-import { visible } from "../platform/visible.ts";
+import { visible } from "../base/visible.ts";
 
 const HELP =
   `Lets an MCP client drive svc over standard input and output. Starts the daemon when none runs, and

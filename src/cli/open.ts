@@ -1,6 +1,6 @@
 /** `svc open`: the web app in the person's browser. */
 import { connectOrStart } from "../client/connect.ts";
-import { openInBrowser } from "../platform/open_url.ts";
+import { openInBrowser } from "../os/open_url.ts";
 import { parseFlags, UsageError } from "./args.ts";
 import { ownPaths } from "./environment.ts";
 

@@ -1,5 +1,5 @@
 /** Going over to the installed binary, which may be another one than the one that runs here. */
-import type { HomePaths } from "../platform/paths.ts";
+import type { HomePaths } from "../os/paths.ts";
 
 /** Runs `svc serve restart` of the installed binary. @returns its exit code. */
 export async function restartInstalled({ binary }: HomePaths): Promise<number> {

@@ -1,11 +1,11 @@
 import { startDaemon } from "../daemon/compose.ts";
 import { AlreadyRunning, type Daemon } from "../daemon/runtime.ts";
 import { readDiscovery } from "../client/discovery.ts";
-import type { HireOptions } from "../hire/listener.ts";
-import { messageOf } from "../platform/errors.ts";
-import type { HomePaths } from "../platform/paths.ts";
-import type { ServiceOptions } from "../service/service.ts";
-import { STOP_GRACE_S } from "../service/stop_grace.ts";
+import type { HireOptions } from "../features/hire/listener.ts";
+import { messageOf } from "../protocol/errors.ts";
+import type { HomePaths } from "../os/paths.ts";
+import type { ServiceOptions } from "../features/service/service.ts";
+import { STOP_GRACE_S } from "../features/service/stop_grace.ts";
 import { type Flags, parseFlags, UsageError } from "./args.ts";
 import { env, ownPaths } from "./environment.ts";
 import { stopOnSignals, surviveDefects } from "./foreground.ts";

@@ -2,16 +2,16 @@
 import { delay } from "@std/async";
 import { connectIfAny, connectOrStart } from "../client/connect.ts";
 import type { RpcClient } from "../client/rpc.ts";
-import { SvcError } from "../platform/errors.ts";
-import { takeLock } from "../platform/lock.ts";
-import type { HomePaths } from "../platform/paths.ts";
+import { SvcError } from "../protocol/errors.ts";
+import { takeLock } from "../os/lock.ts";
+import type { HomePaths } from "../os/paths.ts";
 import {
   openService,
   type ServiceOptions,
   STOP_GRACE_S,
   STOP_MARGIN_S,
-} from "../service/service.ts";
-import type { Discovery } from "../verbs/services.ts";
+} from "../features/service/service.ts";
+import type { Discovery } from "../daemon/services.ts";
 
 /** As a shell reports a command that Ctrl-C ended. */
 export const INTERRUPTED = 130;

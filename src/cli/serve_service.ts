@@ -1,7 +1,7 @@
 /** `svc serve --install` and `svc serve --uninstall`: the background unit of this user. */
 import { connectPatiently } from "../client/connect.ts";
-import type { HomePaths } from "../platform/paths.ts";
-import { openService, type Service, type ServiceOptions } from "../service/service.ts";
+import type { HomePaths } from "../os/paths.ts";
+import { openService, type Service, type ServiceOptions } from "../features/service/service.ts";
 import { type ControlOptions, INTERRUPTED, stopDaemon } from "./serve_control.ts";
 import { describeUnit } from "./serve_status.ts";
 

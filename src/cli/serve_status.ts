@@ -1,12 +1,12 @@
 /** `svc serve --status`: the daemon and its background unit. */
 import { type DaemonStatus, daemonStatus } from "../client/status.ts";
-import { SvcError } from "../platform/errors.ts";
-import { exists } from "../platform/files.ts";
-import type { HomePaths } from "../platform/paths.ts";
-import { openService, type ServiceStatus } from "../service/service.ts";
+import { SvcError } from "../protocol/errors.ts";
+import { exists } from "../os/files.ts";
+import type { HomePaths } from "../os/paths.ts";
+import { openService, type ServiceStatus } from "../features/service/service.ts";
 import type { ControlOptions } from "./serve_control.ts";
 import { table } from "./table.ts";
-import { visible } from "../platform/visible.ts";
+import { visible } from "../base/visible.ts";
 import { print } from "./daemon_call.ts";
 
 /** Exit codes (contract.md section 10). */

@@ -1,7 +1,7 @@
 /** The daemon as a service manager started it: what it takes from there, and tells there. */
-import { checkPrivate } from "../platform/files.ts";
-import type { HomePaths } from "../platform/paths.ts";
-import type { Supervisor } from "../service/supervisor.ts";
+import { checkPrivate } from "../os/files.ts";
+import type { HomePaths } from "../os/paths.ts";
+import type { Supervisor } from "../features/service/supervisor.ts";
 import { env } from "./environment.ts";
 
 /**
@@ -25,14 +25,14 @@ export async function takeEnvironment({ environment: path }: HomePaths): Promise
  */
 export async function findSupervisor(onStop: () => void): Promise<Supervisor | undefined> {
   if (Deno.build.os === "windows") {
-    const { windowsSupervisor } = await import("../service/windows_supervisor.ts");
+    const { windowsSupervisor } = await import("../features/service/windows_supervisor.ts");
     return await windowsSupervisor(onStop);
   }
   const socket = env("NOTIFY_SOCKET");
   if (socket === undefined) return undefined;
   // What the daemon starts does not speak for it.
   Deno.env.delete("NOTIFY_SOCKET");
-  const { systemdSupervisor } = await import("../service/systemd_supervisor.ts");
+  const { systemdSupervisor } = await import("../features/service/systemd_supervisor.ts");
   return systemdSupervisor(socket);
 }
 

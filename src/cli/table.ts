@@ -1,4 +1,4 @@
-import { visibleLine } from "../platform/visible.ts";
+import { visibleLine } from "../base/visible.ts";
 
 /** Lays rows out in columns of equal width; the last column is not padded. Nothing in it is hidden. */
 export function table(cells: readonly (readonly string[])[]): string {

@@ -2,16 +2,16 @@
 import { join } from "@std/path";
 import { connectOrStart } from "../client/connect.ts";
 import type { RpcClient } from "../client/rpc.ts";
-import { parseDuration } from "../platform/duration.ts";
-import { nearestOf } from "../platform/nearest.ts";
-import { EFFORTS, TASK_TYPES, type TaskRecord } from "../tasks/task.ts";
+import { parseDuration } from "../base/duration.ts";
+import { nearestOf } from "../base/nearest.ts";
+import { EFFORTS, TASK_TYPES, type TaskRecord } from "../features/tasks/task.ts";
 import { type Flags, parseFlags, UsageError } from "./args.ts";
 import { type Handler, print, required } from "./daemon_call.ts";
 import { ownPaths } from "./environment.ts";
 import { table } from "./table.ts";
 import { listTasks } from "./task_list.ts";
 import { absolute } from "./workdir.ts";
-import { visible } from "../platform/visible.ts";
+import { visible } from "../base/visible.ts";
 
 const HELP = `Runs tasks with the daemon's executors and shows what came of them.
 

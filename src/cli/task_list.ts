@@ -1,7 +1,7 @@
 /** Listing tasks, page by page, under either of the names it has. */
-import { nearestOf } from "../platform/nearest.ts";
-import type { TaskPage } from "../tasks/engine.ts";
-import type { TaskRecord } from "../tasks/task.ts";
+import { nearestOf } from "../base/nearest.ts";
+import type { TaskPage } from "../features/tasks/engine.ts";
+import type { TaskRecord } from "../features/tasks/task.ts";
 import { type Flags, UsageError } from "./args.ts";
 import { print } from "./daemon_call.ts";
 import { table } from "./table.ts";

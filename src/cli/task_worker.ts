@@ -1,16 +1,16 @@
 /** `svc task worker`: runs tasks that front doors on this or other machines have put on NATS. */
 import { startWorker } from "../daemon/compose.ts";
-import { readConfig } from "../daemon/config.ts";
+import { readConfig } from "../config/config.ts";
 import { AlreadyRunning, type Runtime, type WorkerOptions } from "../daemon/runtime.ts";
-import { SvcError } from "../platform/errors.ts";
-import { workerPaths } from "../platform/paths.ts";
-import { WORKERS_MAX } from "../tasks/task.ts";
-import type { WorkerStep } from "../tasks/nats/worker.ts";
+import { SvcError } from "../protocol/errors.ts";
+import { workerPaths } from "../os/paths.ts";
+import { WORKERS_MAX } from "../features/tasks/task.ts";
+import type { WorkerStep } from "../features/tasks/nats/worker.ts";
 import { type Flags, UsageError } from "./args.ts";
 import { env, ownPaths } from "./environment.ts";
 import { stopOnSignals, surviveDefects } from "./foreground.ts";
 import { parseCaps, parseTokens } from "./hire_flags.ts";
-import { visible, visibleJson } from "../platform/visible.ts";
+import { visible, visibleJson } from "../base/visible.ts";
 
 /** Workers of one home: each has a directory of its own in it. */
 const WORKERS_OF_HOME = 64;

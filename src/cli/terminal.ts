@@ -1,8 +1,8 @@
 /** The terminal as a screen: raw input, its own buffer, and how it is given back on every way out. */
-import { within } from "../platform/within.ts";
-import { writeAllSync } from "../platform/write_all.ts";
-import type { Key } from "../tui/keys.ts";
-import { DEFAULT_SIZE, type Size } from "../tui/arrange.ts";
+import { within } from "../base/within.ts";
+import { writeAllSync } from "../base/write_all.ts";
+import type { Key } from "../features/tui/keys.ts";
+import { DEFAULT_SIZE, type Size } from "../features/tui/arrange.ts";
 import { KeyDecoder } from "./terminal_keys.ts";
 
 /** What a terminal tells. */

@@ -1,6 +1,6 @@
 /** Keys from the bytes that a terminal sends (ECMA-48 sequences as xterm sends them). */
-import { type Key, type Modifiers, named } from "../tui/keys.ts";
-import { graphemes } from "../tui/text.ts";
+import { type Key, type Modifiers, named } from "../features/tui/keys.ts";
+import { graphemes } from "../features/tui/text.ts";
 
 const ESC = "\x1b";
 const PASTE_END = "\x1b[201~";

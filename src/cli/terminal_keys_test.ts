@@ -1,5 +1,5 @@
 import { assertEquals } from "@std/assert";
-import type { Key } from "../tui/keys.ts";
+import type { Key } from "../features/tui/keys.ts";
 import { KeyDecoder } from "./terminal_keys.ts";
 
 function bytes(text: string): Uint8Array {

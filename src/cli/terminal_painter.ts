@@ -1,6 +1,6 @@
 /** Paints screens on a terminal: only rows that changed, and ten times a second at most. */
-import type { Screen } from "../tui/render.ts";
-import type { Line } from "../tui/text.ts";
+import type { Screen } from "../features/tui/render.ts";
+import type { Line } from "../features/tui/text.ts";
 import type { Paint } from "./chat_render.ts";
 
 export interface PainterParts {

@@ -1,6 +1,6 @@
 import { assert, assertEquals } from "@std/assert";
-import type { Screen } from "../tui/render.ts";
-import { line } from "../tui/text.ts";
+import type { Screen } from "../features/tui/render.ts";
+import { line } from "../features/tui/text.ts";
 import { painter as styles } from "./chat_render.ts";
 import { encode, Painter } from "./terminal_painter.ts";
 

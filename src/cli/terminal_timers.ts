@@ -1,5 +1,5 @@
 /** What happens on a terminal a while after something else did. */
-import type { ApprovalView } from "../tui/model.ts";
+import type { ApprovalView } from "../features/tui/model.ts";
 
 /** A question can be answered when it has been on the screen so long. */
 const ARM_MS = 400;
@@ -45,7 +45,7 @@ export class MemoryAtRest {
   }
 
   async #rest(): Promise<void> {
-    const { memoryTrimmer } = await import("../platform/memory.ts");
+    const { memoryTrimmer } = await import("../os/memory.ts");
     this.#trim ??= memoryTrimmer();
     this.#trim();
   }

@@ -2,13 +2,13 @@
 import { dirname } from "@std/path";
 import { ownProgram } from "../client/own_program.ts";
 import { daemonStatus } from "../client/status.ts";
-import { readConfig } from "../daemon/config.ts";
-import { SvcError } from "../platform/errors.ts";
-import type { HomePaths } from "../platform/paths.ts";
-import { writeAllSync } from "../platform/write_all.ts";
-import { BUILT_IN_KEYS, BUILT_IN_MANIFEST_URL } from "../update/built_in.ts";
-import { parsePublicKey } from "../update/signature.ts";
-import { parseReleaseUrl } from "../update/transport.ts";
+import { readConfig } from "../config/config.ts";
+import { SvcError } from "../protocol/errors.ts";
+import type { HomePaths } from "../os/paths.ts";
+import { writeAllSync } from "../base/write_all.ts";
+import { BUILT_IN_KEYS, BUILT_IN_MANIFEST_URL } from "../features/update/built_in.ts";
+import { parsePublicKey } from "../features/update/signature.ts";
+import { parseReleaseUrl } from "../features/update/transport.ts";
 import {
   findRelease,
   installRelease,
@@ -16,14 +16,14 @@ import {
   type ReleaseSource,
   removeLeftovers,
   rollBack,
-} from "../update/update.ts";
-import { versionOf } from "../update/version.ts";
-import { VERSION } from "../version.ts";
+} from "../features/update/update.ts";
+import { versionOf } from "../features/update/version.ts";
+import { VERSION } from "../protocol/version.ts";
 import { type Flags, parseFlags, UsageError } from "./args.ts";
 import { ownPaths } from "./environment.ts";
 import { restartInstalled, restartInstalledAsJson } from "./restart_installed.ts";
 import { progressOf } from "./update_progress.ts";
-import { visible } from "../platform/visible.ts";
+import { visible } from "../base/visible.ts";
 import { print } from "./daemon_call.ts";
 
 const HELP =

@@ -1,5 +1,5 @@
 /** How far an update is: a bar on a terminal, a line a step elsewhere. */
-import type { Progress } from "../update/update.ts";
+import type { Progress } from "../features/update/update.ts";
 
 const MB = 1_000_000;
 const BAR_CELLS = 24;

@@ -2,12 +2,12 @@
 import { delay } from "@std/async";
 import { dirname } from "@std/path";
 import { toText } from "@std/streams";
-import { SvcError } from "../platform/errors.ts";
-import { checkPrivate } from "../platform/files.ts";
-import { connectLocal, type LocalConn } from "../platform/local_socket.ts";
-import type { HomePaths } from "../platform/paths.ts";
-import { hasOpen } from "../platform/process.ts";
-import { unixSockets } from "../platform/unix_peer.ts";
+import { SvcError } from "../protocol/errors.ts";
+import { checkPrivate } from "../os/files.ts";
+import { connectLocal, type LocalConn } from "../os/local_socket.ts";
+import type { HomePaths } from "../os/paths.ts";
+import { hasOpen } from "../os/process.ts";
+import { unixSockets } from "../os/unix_peer.ts";
 import { readDiscovery } from "./discovery.ts";
 import { ownProgram } from "./own_program.ts";
 import { RpcClient } from "./rpc.ts";

@@ -5,12 +5,12 @@
  */
 import { deadline } from "@std/async";
 import { TextLineStream } from "@std/streams";
-import { connectWithin } from "../platform/connect_within.ts";
-import { SvcError } from "../platform/errors.ts";
-import { isAlive } from "../platform/process.ts";
-import { Tail } from "../platform/tail.ts";
-import { within } from "../platform/within.ts";
-import type { Discovery } from "../verbs/services.ts";
+import { connectWithin } from "../net/connect_within.ts";
+import { SvcError } from "../protocol/errors.ts";
+import { isAlive } from "../os/process.ts";
+import { Tail } from "../base/tail.ts";
+import { within } from "../base/within.ts";
+import type { Discovery } from "../daemon/services.ts";
 import { readDiscovery } from "./discovery.ts";
 import type { Program } from "./own_program.ts";
 

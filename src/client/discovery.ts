@@ -1,5 +1,5 @@
-import { checkPrivate } from "../platform/files.ts";
-import type { Discovery } from "../verbs/services.ts";
+import { checkPrivate } from "../os/files.ts";
+import type { Discovery } from "../daemon/services.ts";
 
 /**
  * Reads the discovery file.

@@ -3,11 +3,11 @@
  * when it goes and comes again, the conversation goes on with the new one.
  */
 import { deadline, delay } from "@std/async";
-import { within } from "../platform/within.ts";
+import { within } from "../base/within.ts";
 import { TextLineStream } from "@std/streams";
-import { messageOf, SvcError, toSvcError } from "../platform/errors.ts";
-import { LineWriter } from "../platform/line_writer.ts";
-import type { LocalConn } from "../platform/local_socket.ts";
+import { messageOf, SvcError, toSvcError } from "../protocol/errors.ts";
+import { LineWriter } from "../base/line_writer.ts";
+import type { LocalConn } from "../os/local_socket.ts";
 import { McpConversation, type McpMessage } from "./mcp_conversation.ts";
 
 export interface McpBridgeOptions {

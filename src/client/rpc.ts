@@ -1,8 +1,8 @@
 /** A JSON-RPC client over the local socket. */
 import { TextLineStream } from "@std/streams";
-import { SvcError } from "../platform/errors.ts";
-import type { LocalConn } from "../platform/local_socket.ts";
-import { writeAll } from "../platform/write_all.ts";
+import { SvcError } from "../protocol/errors.ts";
+import type { LocalConn } from "../os/local_socket.ts";
+import { writeAll } from "../base/write_all.ts";
 
 /** An event as `$/event` pushes it. */
 export interface EventParams {

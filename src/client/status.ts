@@ -1,7 +1,7 @@
 /** What is to be known of a running daemon, asked over its socket. */
 import { deadline } from "@std/async";
-import type { HomePaths } from "../platform/paths.ts";
-import type { Discovery } from "../verbs/services.ts";
+import type { HomePaths } from "../os/paths.ts";
+import type { Discovery } from "../daemon/services.ts";
 import { connect } from "./connect.ts";
 
 /** A daemon that answers. */

@@ -1,39 +1,39 @@
 /** The composition root: the one place that wires the parts of a daemon. */
 import { dirname, join } from "@std/path";
-import { acpName, agentProblem } from "../acp/entry.ts";
-import type { Minds } from "../acp/minds.ts";
+import { acpName, agentProblem } from "../models/acp_entry.ts";
+import type { Minds } from "../features/acp_agents/minds.ts";
 import type { TurnParts } from "../agent/loop.ts";
-import { costUsd } from "../agent/models/prices.ts";
-import { ModelRegistry } from "../agent/models/registry.ts";
-import type { Sandbox, shownTo } from "../agent/sandbox.ts";
-import { UnitPool } from "../agent/unit/pool.ts";
-import { Bus, DAEMON_SCOPE } from "../bus/bus.ts";
-import { keepInheritedDescriptors, raiseDescriptorLimit } from "../platform/descriptors.ts";
-import type { Egress } from "../platform/egress.ts";
-import { SvcError } from "../platform/errors.ts";
-import { atomicWrite, checkPrivate, ensurePrivateDir, exists } from "../platform/files.ts";
-import { takeLock } from "../platform/lock.ts";
-import { LogFile } from "../platform/log.ts";
-import type { TcpPeer } from "../platform/tcp_peer.ts";
-import { memoryTrimmer } from "../platform/memory.ts";
-import { PROJECT_POLICY, readPolicy } from "../mcp/external_policy.ts";
+import { costUsd } from "../models/prices.ts";
+import { ModelRegistry } from "../models/registry.ts";
+import type { Sandbox, shownTo } from "../jail/sandbox.ts";
+import { UnitPool } from "../jail/unit/pool.ts";
+import { Bus, DAEMON_SCOPE } from "../features/bus/bus.ts";
+import { keepInheritedDescriptors, raiseDescriptorLimit } from "../os/descriptors.ts";
+import type { Egress } from "../net/egress.ts";
+import { SvcError } from "../protocol/errors.ts";
+import { atomicWrite, checkPrivate, ensurePrivateDir, exists } from "../os/files.ts";
+import { takeLock } from "../os/lock.ts";
+import { LogFile } from "../os/log.ts";
+import type { TcpPeer } from "../os/tcp_peer.ts";
+import { memoryTrimmer } from "../os/memory.ts";
+import { PROJECT_POLICY, readPolicy } from "../features/tool_servers/policy.ts";
 import { Hub } from "../session/hub.ts";
 import { ulidIds } from "../session/ids.ts";
-import { natsSecrets } from "../tasks/nats/config.ts";
-import type { TuiHost } from "../tui/host.ts";
+import { natsSecrets } from "../config/nats.ts";
+import type { TuiHost } from "../features/tui/host.ts";
 import { Dispatcher } from "../verbs/define.ts";
-import { VERBS } from "../verbs/registry.ts";
-import type { Discovery, Services } from "../verbs/services.ts";
-import { VERSION } from "../version.ts";
-import { readConfig } from "./config.ts";
-import type { DaemonCortex } from "./cortex.ts";
-import type { TaskWorkerOptions } from "./tasks.ts";
-import type { ToolServers } from "./tool_servers.ts";
-import type { ConfigEditor } from "./config_editor.ts";
-import type { DaemonService } from "./service.ts";
+import { VERBS } from "../features/registry.ts";
+import type { Discovery, Services } from "./services.ts";
+import { VERSION } from "../protocol/version.ts";
+import { readConfig } from "../config/config.ts";
+import type { DaemonCortex } from "../features/memory/open.ts";
+import type { TaskWorkerOptions } from "../features/tasks/open.ts";
+import type { ToolServers } from "../features/tool_servers/open.ts";
+import type { ConfigEditor } from "../config/config_editor.ts";
+import type { DaemonService } from "../features/service/open.ts";
 import type { DaemonTurns } from "./turns.ts";
 import { type DoorOptions, type Doors, type FindPeer, openDoors } from "./doors.ts";
-import { lazy, Opener } from "./lazy.ts";
+import { lazy, Opener } from "../base/lazy.ts";
 import { checkPrivateFiles } from "./private_files.ts";
 import { resumeAfter } from "./resume.ts";
 import {
@@ -122,7 +122,7 @@ async function compose(
   let jail: Sandbox | undefined;
   let isShown: ReturnType<typeof shownTo> | undefined;
   const jailing = new Opener(async () => {
-    const { detectSandbox, shownTo } = await import("../agent/sandbox.ts");
+    const { detectSandbox, shownTo } = await import("../jail/sandbox.ts");
     isShown = shownTo(Deno.env.toObject());
     return detectSandbox;
   });
@@ -151,7 +151,7 @@ async function compose(
         answer_ms: config.agent.answer_timeout,
       },
       builtin: async () => {
-        const { toolbelt } = await import("../agent/models/toolbelt.ts");
+        const { toolbelt } = await import("../models/toolbelt.ts");
         return toolbelt(() => ids.next("call"));
       },
       agentProblem: (name) => agentProblem(name, config.acp, env),
@@ -189,7 +189,7 @@ async function compose(
             const { trust } = (await hub.get(session_id)).state;
             if (trust !== "trusted") return await openEgress(true);
             // A proxy of the person's knows ways that this program does not.
-            const { goesThroughProxy } = await import("../platform/proxy_env.ts");
+            const { goesThroughProxy } = await import("../net/proxy_env.ts");
             return goesThroughProxy(env) ? undefined : await openEgress(false);
           },
           memory: {
@@ -209,7 +209,9 @@ async function compose(
   );
   const prefix_tools = async () => (await turns.get()).builtin.map(({ spec }) => spec);
   const minds: Opener<Minds> = new Opener(() =>
-    Promise.all([import("../acp/minds.ts"), turns.get()]).then(([{ Minds }, { builtin }]) =>
+    Promise.all([import("../features/acp_agents/minds.ts"), turns.get()]).then((
+      [{ Minds }, { builtin }],
+    ) =>
       new Minds({
         ...turn_parts,
         entries: () => config.acp,
@@ -263,14 +265,14 @@ async function compose(
   });
 
   const cortex: Opener<DaemonCortex> = new Opener(() =>
-    import("./cortex.ts").then(({ makeCortex }) =>
+    import("../features/memory/open.ts").then(({ makeCortex }) =>
       makeCortex({ paths, ids, log, hub, config: () => config, models: () => models })
     )
   );
 
   const external = () => ({ policy, ...config.policy });
   const tool_servers: Opener<ToolServers> = new Opener(() =>
-    import("./tool_servers.ts").then(({ makeToolServers }) =>
+    import("../features/tool_servers/open.ts").then(({ makeToolServers }) =>
       makeToolServers({
         env,
         log,
@@ -286,7 +288,7 @@ async function compose(
     if (stopping) throw new SvcError("shutting_down", "the daemon is stopping");
   };
   const openEgress = async (hired: boolean): Promise<Egress> => {
-    const { Egress } = await import("../platform/egress.ts");
+    const { Egress } = await import("../net/egress.ts");
     return new Egress({
       allow_private: !hired || kind.allow_private,
       own_ports: () => [discovery?.port, doors?.hire_port].filter((it) => it !== undefined),
@@ -298,7 +300,7 @@ async function compose(
   };
   const tasks = new Opener(async () => {
     requireNotStopping();
-    const { openTasks } = await import("./tasks.ts");
+    const { openTasks } = await import("../features/tasks/open.ts");
     return openTasks({
       paths,
       env,
@@ -317,7 +319,7 @@ async function compose(
   });
   const missions = new Opener(async () => {
     requireNotStopping();
-    const { openMissions } = await import("./missions.ts");
+    const { openMissions } = await import("../features/missions/open.ts");
     return openMissions({
       path: paths.state_db,
       dir: paths.missions,
@@ -345,11 +347,11 @@ async function compose(
     stop(grace_s * 1000).then(stopped.resolve, stopped.reject);
   };
   const tui: Opener<TuiHost> = new Opener(() =>
-    import("./tui.ts").then(({ openTuiHost }) => openTuiHost(dispatcher, trimAtRest))
+    import("../features/tui/open.ts").then(({ openTuiHost }) => openTuiHost(dispatcher, trimAtRest))
   );
   const started_with = config;
   const config_editor: Opener<ConfigEditor> = new Opener(() =>
-    import("./config_editor.ts").then(({ ConfigEditor }) =>
+    import("../config/config_editor.ts").then(({ ConfigEditor }) =>
       new ConfigEditor({
         path: paths.config,
         started: started_with,
@@ -360,7 +362,7 @@ async function compose(
     )
   );
   const service: Opener<DaemonService> = new Opener(() =>
-    import("./service.ts").then(({ daemonService }) =>
+    import("../features/service/open.ts").then(({ daemonService }) =>
       daemonService({
         paths,
         env,
@@ -391,7 +393,7 @@ async function compose(
     tui: () => tui.get(),
     tool_servers: async () => (await tool_servers.get()).servers,
     open_state_db: async () => {
-      const { openStateDb } = await import("../platform/state_db.ts");
+      const { openStateDb } = await import("../os/state_db.ts");
       return openStateDb(paths.state_db);
     },
     config: () => config,
@@ -417,9 +419,7 @@ async function compose(
     },
   };
   const dispatcher = new Dispatcher(VERBS, services);
-  const peerFinder = new Opener(async () =>
-    (await import("../platform/tcp_peer.ts")).tcpPeerFinder()
-  );
+  const peerFinder = new Opener(async () => (await import("../os/tcp_peer.ts")).tcpPeerFinder());
   const findPeer: FindPeer = async (peer, own) => {
     const find = await peerFinder.get();
     return find && (find(peer, own) ?? NOBODY);

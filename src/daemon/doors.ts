@@ -2,19 +2,19 @@
 import { Guards } from "../doors/guards.ts";
 import { BODY_MAX, httpDoor } from "../doors/http.ts";
 import { serveSocket } from "../doors/socket.ts";
-import type { HireOptions } from "../hire/listener.ts";
-import type { HttpListener } from "../platform/http_listener.ts";
-import type { McpHost } from "../mcp/server_host.ts";
-import type { Log } from "../platform/log.ts";
-import type { HomePaths } from "../platform/paths.ts";
-import type { Endpoint, TcpPeer } from "../platform/tcp_peer.ts";
-import { within } from "../platform/within.ts";
-import type { TaskEngine } from "../tasks/engine.ts";
+import type { HireOptions } from "../features/hire/listener.ts";
+import type { HttpListener } from "../net/http_listener.ts";
+import type { McpHost } from "../doors/mcp/host.ts";
+import type { Log } from "../os/log.ts";
+import type { HomePaths } from "../os/paths.ts";
+import type { Endpoint, TcpPeer } from "../os/tcp_peer.ts";
+import { within } from "../base/within.ts";
+import type { TaskEngine } from "../features/tasks/engine.ts";
 import type { Dispatcher } from "../verbs/define.ts";
-import type { Discovery } from "../verbs/services.ts";
-import { PROTOCOL_VERSION, VERSION } from "../version.ts";
-import type { Config } from "./config.ts";
-import { Opener } from "./lazy.ts";
+import type { Discovery } from "./services.ts";
+import { PROTOCOL_VERSION, VERSION } from "../protocol/version.ts";
+import type { Config } from "../config/config.ts";
+import { Opener } from "../base/lazy.ts";
 import { listenHttp } from "./listen.ts";
 import { listenLocal } from "./listen_local.ts";
 
@@ -73,7 +73,7 @@ export async function openDoors(parts: DoorParts): Promise<Doors> {
   using cleanup = new DisposableStack();
   let { port } = parts;
   const mcp: Opener<McpHost> = new Opener(() =>
-    import("../mcp/server_host.ts").then(({ McpHost }) => new McpHost(dispatcher, BODY_MAX))
+    import("../doors/mcp/host.ts").then(({ McpHost }) => new McpHost(dispatcher, BODY_MAX))
   );
   const newGuards = () =>
     new Guards({ port, token, allowed_origins: config().http.allowed_origins });
@@ -141,14 +141,14 @@ async function isSameUser(
   const found = await findPeer(peer, { hostname, port });
   if (found === undefined) return true;
   if (found.uid !== uid) return false;
-  const { isOfOwnNamespace } = await import("../platform/tcp_peer.ts");
+  const { isOfOwnNamespace } = await import("../os/tcp_peer.ts");
   return isOfOwnNamespace(found.inode);
 }
 
 async function openAgentRoutes(parts: DoorParts): Promise<HttpListener | undefined> {
   const { hire: options, hire_tokens, log, tasks, config, stopping } = parts;
   if (options === undefined) return undefined;
-  const { openHire } = await import("../hire/listener.ts");
+  const { openHire } = await import("../features/hire/listener.ts");
   const hire = openHire({
     ...options,
     tokens: hire_tokens,

@@ -1,5 +1,5 @@
-import { SvcError } from "../platform/errors.ts";
-import { HttpListener, type HttpListenerOptions } from "../platform/http_listener.ts";
+import { SvcError } from "../protocol/errors.ts";
+import { HttpListener, type HttpListenerOptions } from "../net/http_listener.ts";
 
 type Handle = Deno.ServeHandler<Deno.NetAddr>;
 

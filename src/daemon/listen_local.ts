@@ -1,11 +1,11 @@
 /** Listening on the local socket, for connections of this user alone. */
 import { delay } from "@std/async";
 import { foreignPeerCheck } from "../doors/peer.ts";
-import { messageOf, SvcError } from "../platform/errors.ts";
-import { checkPrivate, ensurePrivateDir } from "../platform/files.ts";
-import { type LocalConn, type LocalListener, requireSocketPath } from "../platform/local_socket.ts";
-import type { Log } from "../platform/log.ts";
-import type { HomePaths } from "../platform/paths.ts";
+import { messageOf, SvcError } from "../protocol/errors.ts";
+import { checkPrivate, ensurePrivateDir } from "../os/files.ts";
+import { type LocalConn, type LocalListener, requireSocketPath } from "../os/local_socket.ts";
+import type { Log } from "../os/log.ts";
+import type { HomePaths } from "../os/paths.ts";
 
 const ACCEPT_AGAIN_MS = 500;
 
@@ -25,7 +25,7 @@ export interface LocalSocketOptions {
 export async function listenLocal(options: LocalSocketOptions): Promise<LocalListener> {
   const { paths, log } = options;
   if (Deno.build.os !== "windows") return await listenUnix(options);
-  const { listenPipe } = await import("../platform/windows/pipe.ts");
+  const { listenPipe } = await import("../os/windows/pipe.ts");
   return listenPipe(paths.socket, (peer_sid) => {
     log.warn("shut down a connection of another user", { peer_sid });
   });

@@ -1,7 +1,7 @@
 /** What of a daemon's home is for its owner alone (contract.md section 1). */
-import { checkPrivate } from "../platform/files.ts";
-import type { HomePaths } from "../platform/paths.ts";
-import { stateDbFiles } from "../platform/state_db_files.ts";
+import { checkPrivate } from "../os/files.ts";
+import type { HomePaths } from "../os/paths.ts";
+import { stateDbFiles } from "../os/state_db_files.ts";
 
 /**
  * Looks at the modes and owners of all files and directories of a home that are there.

@@ -1,10 +1,10 @@
 /** What a daemon takes up again once its sessions are back. */
 import type { DatabaseSync } from "node:sqlite";
-import type { MissionEngine } from "../mission/engine.ts";
-import { messageOf } from "../platform/errors.ts";
-import type { Log } from "../platform/log.ts";
-import type { TaskEngine } from "../tasks/engine.ts";
-import type { Opener } from "./lazy.ts";
+import type { MissionEngine } from "../features/missions/engine.ts";
+import { messageOf } from "../protocol/errors.ts";
+import type { Log } from "../os/log.ts";
+import type { TaskEngine } from "../features/tasks/engine.ts";
+import type { Opener } from "../base/lazy.ts";
 
 export interface ResumeParts {
   log: Log;
@@ -36,7 +36,7 @@ export function resumeAfter(restored: Promise<void>, parts: ResumeParts): void {
 async function resumeMissions({ openStateDb, missions }: ResumeParts): Promise<void> {
   const db = await openStateDb();
   try {
-    const { hasUnfinishedMissions } = await import("../mission/store.ts");
+    const { hasUnfinishedMissions } = await import("../features/missions/store.ts");
     if (!hasUnfinishedMissions(db)) return;
   } finally {
     db.close();

@@ -1,9 +1,9 @@
 /** What the processes that run sessions and tasks are told, and what one holds of them. */
-import type { Log } from "../platform/log.ts";
-import type { Env, HomePaths } from "../platform/paths.ts";
-import type { Discovery } from "../verbs/services.ts";
+import type { Log } from "../os/log.ts";
+import type { Env, HomePaths } from "../os/paths.ts";
+import type { Discovery } from "./services.ts";
 import type { DoorOptions } from "./doors.ts";
-import type { TaskWorkerOptions } from "./tasks.ts";
+import type { TaskWorkerOptions } from "../features/tasks/open.ts";
 
 /** What every process that runs sessions and tasks is told. */
 export interface RuntimeOptions {

@@ -1,18 +1,18 @@
 /** The order in which the parts of a daemon stop. */
 import { deadline } from "@std/async";
-import type { Minds } from "../acp/minds.ts";
-import type { UnitPool } from "../agent/unit/pool.ts";
-import type { Bus } from "../bus/bus.ts";
-import type { MissionEngine } from "../mission/engine.ts";
-import { messageOf } from "../platform/errors.ts";
-import type { Log } from "../platform/log.ts";
+import type { Minds } from "../features/acp_agents/minds.ts";
+import type { UnitPool } from "../jail/unit/pool.ts";
+import type { Bus } from "../features/bus/bus.ts";
+import type { MissionEngine } from "../features/missions/engine.ts";
+import { messageOf } from "../protocol/errors.ts";
+import type { Log } from "../os/log.ts";
 import type { Hub } from "../session/hub.ts";
-import type { TaskEngine } from "../tasks/engine.ts";
-import type { TuiHost } from "../tui/host.ts";
-import type { DaemonCortex } from "./cortex.ts";
+import type { TaskEngine } from "../features/tasks/engine.ts";
+import type { TuiHost } from "../features/tui/host.ts";
+import type { DaemonCortex } from "../features/memory/open.ts";
 import type { Doors } from "./doors.ts";
-import type { Opener } from "./lazy.ts";
-import type { ToolServers } from "./tool_servers.ts";
+import type { Opener } from "../base/lazy.ts";
+import type { ToolServers } from "../features/tool_servers/open.ts";
 
 export interface StopParts {
   log: Log;

@@ -1,7 +1,7 @@
 /** The turns of models: their loop, with the tools of this program and of tool servers. */
 import { type LoopParts, turnRunner } from "../agent/loop.ts";
 import { builtinTools, type Tool, type ToolParts } from "../agent/tools.ts";
-import type { ToolServers } from "./tool_servers.ts";
+import type { ToolServers } from "../features/tool_servers/open.ts";
 
 export interface DaemonTurnParts extends Omit<LoopParts, "tools"> {
   tools: ToolParts;

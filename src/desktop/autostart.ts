@@ -3,10 +3,10 @@
  * Desktop sidecar discovery 7).
  */
 import { dirname, join } from "@std/path";
-import { SvcError } from "../platform/errors.ts";
-import { atomicWrite, exists } from "../platform/files.ts";
-import type { Env } from "../platform/paths.ts";
-import { runProgram } from "../platform/program.ts";
+import { SvcError } from "../protocol/errors.ts";
+import { atomicWrite, exists } from "../os/files.ts";
+import type { Env } from "../os/paths.ts";
+import { runProgram } from "../os/program.ts";
 
 /** The setting, as a system keeps it. */
 export interface Autostart {

@@ -6,7 +6,7 @@ import { delay } from "@std/async";
 import { type DaemonHandle, findDaemon, letGo, startSidecar } from "../client/daemon_handle.ts";
 import { readDiscovery } from "../client/discovery.ts";
 import type { Program } from "../client/own_program.ts";
-import { messageOf } from "../platform/errors.ts";
+import { messageOf } from "../protocol/errors.ts";
 
 /** How often the discovery file is looked at for a daemon that has moved. */
 const LOOK_MS = 2_000;

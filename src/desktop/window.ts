@@ -1,11 +1,11 @@
 /** The app in a window of its own: a browser in app mode, with a profile that is the shell's. */
 import { delay } from "@std/async";
 import { join } from "@std/path";
-import { SvcError } from "../platform/errors.ts";
-import { isAlive } from "../platform/process.ts";
-import { signalGroup } from "../platform/process_tree.ts";
-import { Tail } from "../platform/tail.ts";
-import { within } from "../platform/within.ts";
+import { SvcError } from "../protocol/errors.ts";
+import { isAlive } from "../os/process.ts";
+import { signalGroup } from "../os/process_tree.ts";
+import { Tail } from "../base/tail.ts";
+import { within } from "../base/within.ts";
 
 /** How long a browser may take to close its windows. */
 const CLOSE_MS = 3_000;

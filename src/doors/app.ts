@@ -4,7 +4,7 @@
  * that nobody looks at keeps none of them in memory.
  */
 import { acceptsEncodings, ifNoneMatch } from "@std/http";
-import { SvcError } from "../platform/errors.ts";
+import { SvcError } from "../protocol/errors.ts";
 
 /** How a file is compressed, as HTTP calls it, and what the name of its file ends with. */
 export const CODINGS = { br: ".br", gzip: ".gz" } as const;

@@ -1,9 +1,9 @@
 /** The loopback HTTP listener: REST routes made from the verbs, `/v1/rpc`, SSE, WebSocket, the web app. */
 import { type Context as HonoContext, Hono } from "hono";
-import type { Log } from "../platform/log.ts";
-import { SvcError, toSvcError } from "../platform/errors.ts";
-import { bodyOf } from "../platform/text_slices.ts";
-import { answer } from "../rpc/codec.ts";
+import type { Log } from "../os/log.ts";
+import { SvcError, toSvcError } from "../protocol/errors.ts";
+import { bodyOf } from "../base/text_slices.ts";
+import { answer } from "./rpc/codec.ts";
 import { type Caller, type Dispatcher, resultJson, type Verb } from "../verbs/define.ts";
 import {
   artifactResponse,
@@ -13,7 +13,7 @@ import {
   JSON_HEADERS,
   jsonObject,
   requireJson,
-} from "./answers.ts";
+} from "../net/answers.ts";
 import { type Guards } from "./guards.ts";
 
 export interface HttpOptions {
@@ -155,7 +155,7 @@ export function httpDoor(options: HttpOptions): HttpDoor {
 
   app.get("/v1/tasks/:task_id/artifacts/:name", async (c) => {
     authenticated(c.req.raw);
-    const { findArtifact } = await import("../tasks/artifacts.ts");
+    const { findArtifact } = await import("../features/tasks/artifacts.ts");
     const engine = await dispatcher.services.tasks();
     const found = await findArtifact(engine, c.req.param("task_id"), c.req.param("name"));
     return await artifactResponse(found, c.req.method);

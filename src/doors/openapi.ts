@@ -1,8 +1,8 @@
 /** The OpenAPI 3.1 description of the loopback listener, made from the verbs. */
 import * as z from "zod";
-import { CAPS } from "../mcp/server_catalog.ts";
+import { CAPS } from "./mcp/catalog.ts";
 import type { Verb } from "../verbs/define.ts";
-import { PROTOCOL_VERSION, VERSION } from "../version.ts";
+import { PROTOCOL_VERSION, VERSION } from "../protocol/version.ts";
 
 /** A JSON value of the document. */
 export type Json = { [name: string]: unknown };
@@ -46,7 +46,7 @@ const JSON_RPC: Json = {
  *
  * @example
  * ```ts
- * import { VERBS } from "../verbs/registry.ts";
+ * import { VERBS } from "../features/registry.ts";
  * const { openapi } = openApi(VERBS);
  * ```
  */

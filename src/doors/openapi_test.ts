@@ -1,6 +1,6 @@
 import { assertEquals } from "@std/assert";
 import { Validator } from "@seriousme/openapi-schema-validator";
-import { VERBS } from "../verbs/registry.ts";
+import { VERBS } from "../features/registry.ts";
 import { type Json, openApi } from "./openapi.ts";
 
 const document = openApi(VERBS);

@@ -4,8 +4,8 @@
  * are shut down, whichever they are, and what they sent is discarded. It runs after an accept and
  * before anything is read, so no byte of theirs is ever acted on.
  */
-import { isInOwnNamespace } from "../platform/process.ts";
-import { type Peer, unixSockets } from "../platform/unix_peer.ts";
+import { isInOwnNamespace } from "../os/process.ts";
+import { type Peer, unixSockets } from "../os/unix_peer.ts";
 
 /**
  * Makes the check for the connections accepted at `path`.

@@ -1,12 +1,12 @@
 /** The local socket: newline-delimited JSON-RPC, one message or batch per line. */
 import { deadline } from "@std/async";
-import { rpcError } from "../rpc/codec.ts";
-import { Connection, type Receiver, type Send } from "../rpc/connection.ts";
+import { rpcError } from "./rpc/codec.ts";
+import { Connection, type Receiver, type Send } from "./rpc/connection.ts";
 import type { Dispatcher } from "../verbs/define.ts";
-import { toSvcError } from "../platform/errors.ts";
-import { LineWriter } from "../platform/line_writer.ts";
-import type { LocalConn, LocalListener } from "../platform/local_socket.ts";
-import type { Log } from "../platform/log.ts";
+import { toSvcError } from "../protocol/errors.ts";
+import { LineWriter } from "../base/line_writer.ts";
+import type { LocalConn, LocalListener } from "../os/local_socket.ts";
+import type { Log } from "../os/log.ts";
 
 /** Longest line in bytes (contract.md section 2). */
 const LINE_MAX = 8 * 1024 * 1024;

@@ -2,7 +2,7 @@
 import type { Context as HonoContext } from "hono";
 import { ServerSentEventStream } from "@std/http";
 import type { ServerSentEventMessage } from "@std/http";
-import { SvcError } from "../platform/errors.ts";
+import { SvcError } from "../protocol/errors.ts";
 import type { Deltas, Subscription } from "../session/subscription.ts";
 import type { Dispatcher } from "../verbs/define.ts";
 

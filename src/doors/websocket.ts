@@ -1,7 +1,7 @@
 /** JSON-RPC over WebSocket (contract.md section 2). */
 import { delay } from "@std/async";
-import { SvcError } from "../platform/errors.ts";
-import { Connection } from "../rpc/connection.ts";
+import { SvcError } from "../protocol/errors.ts";
+import { Connection } from "./rpc/connection.ts";
 import type { Dispatcher } from "../verbs/define.ts";
 import { decideUpgrade, type Guards, offeredProtocols } from "./guards.ts";
 

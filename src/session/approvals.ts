@@ -1,6 +1,6 @@
 /** The approvals that wait in a session: asked for by its lanes, decided by its clients. */
-import { SvcError } from "../platform/errors.ts";
-import { type Decision, type EventData, MAIN_LANE } from "./events.ts";
+import { SvcError } from "../protocol/errors.ts";
+import { type Decision, type EventData, MAIN_LANE } from "../protocol/events.ts";
 import type { Ids } from "./ids.ts";
 import type { Lanes } from "./lanes.ts";
 import type { SessionState } from "./state.ts";

@@ -13,7 +13,7 @@ import {
   TempDir,
 } from "../../tests/support/sessions.ts";
 import { canMount, SmallDisk } from "../../tests/support/small_disk.ts";
-import { SvcError } from "../platform/errors.ts";
+import { SvcError } from "../protocol/errors.ts";
 import { Journal } from "./journal.ts";
 import type { Session } from "./session.ts";
 

@@ -1,7 +1,7 @@
 /** What is done with sessions that nobody uses: they come to rest, their old turns are rewritten. */
 import { join } from "@std/path";
-import { messageOf } from "../platform/errors.ts";
-import type { Log } from "../platform/log.ts";
+import { messageOf } from "../protocol/errors.ts";
+import type { Log } from "../os/log.ts";
 import { readAnchor, writeAnchor } from "./ledger.ts";
 import { isPast, type Retention } from "./retention.ts";
 import type { Session } from "./session.ts";

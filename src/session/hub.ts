@@ -1,17 +1,17 @@
 /** All sessions of a daemon: made, found, listed, brought back after a restart. */
 import { setImmediate } from "node:timers/promises";
 import { basename, join } from "@std/path";
-import { messageOf, SvcError } from "../platform/errors.ts";
+import { messageOf, SvcError } from "../protocol/errors.ts";
 import {
   ensurePrivateDir,
   exists,
   linkIfAllowed,
   readDirIfAny,
   removeTemporaries,
-} from "../platform/files.ts";
-import type { Log } from "../platform/log.ts";
-import { isWithin } from "../platform/paths.ts";
-import { type Approval, MAIN_LANE, type Trust } from "./events.ts";
+} from "../os/files.ts";
+import type { Log } from "../os/log.ts";
+import { isWithin } from "../os/paths.ts";
+import { type Approval, MAIN_LANE, type Trust } from "../protocol/events.ts";
 import { Housekeeping } from "./housekeeping.ts";
 import type { Ids } from "./ids.ts";
 import { type IndexEntries, type IndexEntry, type Known, MISSING } from "./index_file.ts";

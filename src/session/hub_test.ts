@@ -9,9 +9,9 @@ import { delay } from "@std/async";
 import { dirname, join } from "@std/path";
 import { granted } from "../../tests/support/permissions.ts";
 import { journaled, MemoryLog, TempDir } from "../../tests/support/sessions.ts";
-import { ensurePrivateDir } from "../platform/files.ts";
-import { SvcError } from "../platform/errors.ts";
-import type { SessionEvent } from "./events.ts";
+import { ensurePrivateDir } from "../os/files.ts";
+import { SvcError } from "../protocol/errors.ts";
+import type { SessionEvent } from "../protocol/events.ts";
 import { Hub } from "./hub.ts";
 import { ulidIds } from "./ids.ts";
 

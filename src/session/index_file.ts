@@ -2,8 +2,8 @@
  * `sessions-index.json`: which sessions there are and where their journals lie (product.md,
  * daemon-level files). Written atomically, once for all changes that wait.
  */
-import { atomicWrite } from "../platform/files.ts";
-import type { Approval, Trust } from "./events.ts";
+import { atomicWrite } from "../os/files.ts";
+import type { Approval, Trust } from "../protocol/events.ts";
 import type { Lane, SessionState } from "./state.ts";
 
 export interface IndexEntry {

@@ -4,11 +4,11 @@
  */
 import { setImmediate } from "node:timers/promises";
 import { dirname } from "@std/path";
-import { SvcError } from "../platform/errors.ts";
-import { flushDir, openOwnFile, syncDir } from "../platform/files.ts";
-import { readLines } from "../platform/lines.ts";
-import { writeAllSync } from "../platform/write_all.ts";
-import type { EventType, SessionEvent } from "./events.ts";
+import { SvcError } from "../protocol/errors.ts";
+import { flushDir, openOwnFile, syncDir } from "../os/files.ts";
+import { readLines } from "../os/lines.ts";
+import { writeAllSync } from "../base/write_all.ts";
+import type { EventType, SessionEvent } from "../protocol/events.ts";
 import { BadRecord, decodeRecord } from "./record.ts";
 
 /** Least distance in bytes between two entries of the seq → offset table; it doubles with its size. */

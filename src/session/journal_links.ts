@@ -1,6 +1,6 @@
 /** The sessions that the links in `~/.svc/journals` lead to: what the index is rebuilt from. */
 import { join } from "@std/path";
-import { openOwnFile, readDirIfAny } from "../platform/files.ts";
+import { openOwnFile, readDirIfAny } from "../os/files.ts";
 import type { IndexEntries, IndexEntry } from "./index_file.ts";
 
 /** What a link in `journals/` says of a session. */

@@ -2,8 +2,8 @@ import { assert, assertEquals, assertRejects, assertThrows } from "@std/assert";
 import { granted } from "../../tests/support/permissions.ts";
 import { Random } from "../../tests/support/random.ts";
 import { range, recordOf, TempDir } from "../../tests/support/sessions.ts";
-import { SvcError } from "../platform/errors.ts";
-import type { SessionEvent } from "./events.ts";
+import { SvcError } from "../protocol/errors.ts";
+import type { SessionEvent } from "../protocol/events.ts";
 import { type Batch, Journal, UnreadableJournal } from "./journal.ts";
 
 const ignore = !granted("read", "write");

@@ -1,6 +1,6 @@
 /** The lanes of a session: how they open, move and are killed (contract.md section 5). */
-import { SvcError } from "../platform/errors.ts";
-import { type EventData, type LaneStatus, MAIN_LANE } from "./events.ts";
+import { SvcError } from "../protocol/errors.ts";
+import { type EventData, type LaneStatus, MAIN_LANE } from "../protocol/events.ts";
 import { findLane, type Lane, laneEnded, laneMayMove, type SessionState } from "./state.ts";
 import type { Writer } from "./writer.ts";
 

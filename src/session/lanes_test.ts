@@ -1,8 +1,8 @@
 import { assertEquals, assertRejects } from "@std/assert";
 import { granted } from "../../tests/support/permissions.ts";
 import { journaled, newSession, reopened, TempDir } from "../../tests/support/sessions.ts";
-import { SvcError } from "../platform/errors.ts";
-import type { LaneKind } from "./events.ts";
+import { SvcError } from "../protocol/errors.ts";
+import type { LaneKind } from "../protocol/events.ts";
 import type { Session } from "./session.ts";
 
 const ignore = !granted("read", "write");

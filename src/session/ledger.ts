@@ -3,8 +3,8 @@
  * the SHA-256 of the previous node's hash and the record's line; a checkpoint carries the hash of
  * the last record it stands for, so the hashes of what follows it do not change.
  */
-import { atomicWrite, readTextIfAny } from "../platform/files.ts";
-import type { SessionEvent } from "./events.ts";
+import { atomicWrite, readTextIfAny } from "../os/files.ts";
+import type { SessionEvent } from "../protocol/events.ts";
 import type { Journal } from "./journal.ts";
 import { BadRecord } from "./record.ts";
 

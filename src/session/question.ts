@@ -1,5 +1,5 @@
 /** A question whether a call may be made, as every face shows it to a person. */
-import { exact, exactLine } from "../platform/visible.ts";
+import { exact, exactLine } from "../base/visible.ts";
 
 /** What is asked. */
 export interface Question {

@@ -4,7 +4,7 @@
  * A field whose name the envelope already uses (the `kind` of a lane, the `at` of daemon.reloaded)
  * is written as `data_<name>`.
  */
-import type { SessionEvent } from "./events.ts";
+import type { SessionEvent } from "../protocol/events.ts";
 
 export const JOURNAL_VERSION = 1;
 const ENVELOPE = ["v", "seq", "at", "kind"] as const;

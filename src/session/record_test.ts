@@ -1,5 +1,5 @@
 import { assert, assertEquals, assertThrows } from "@std/assert";
-import type { SessionEvent } from "./events.ts";
+import type { SessionEvent } from "../protocol/events.ts";
 import { BadRecord, decodeRecord, encodeRecord } from "./record.ts";
 
 const at = "2026-01-02T03:04:05.678Z";

@@ -1,7 +1,7 @@
 /** Sessions of a daemon that is gone: found without its index, brought back from their journals. */
-import { messageOf } from "../platform/errors.ts";
-import type { Log } from "../platform/log.ts";
-import { MAIN_LANE } from "./events.ts";
+import { messageOf } from "../protocol/errors.ts";
+import type { Log } from "../os/log.ts";
+import { MAIN_LANE } from "../protocol/events.ts";
 import type { IndexEntry, Known } from "./index_file.ts";
 import { Journal, MovedJournal, UnreadableJournal } from "./journal.ts";
 import { type Anchor, BEGINNING, hasher, readAnchor, saveAnchor } from "./ledger.ts";

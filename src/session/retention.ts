@@ -2,7 +2,7 @@
  * Journal retention (contract.md section 6): past its limits the oldest finished turns are rewritten
  * into one `session.checkpoint` record, which the folds read like any other event.
  */
-import type { SessionEvent } from "./events.ts";
+import type { SessionEvent } from "../protocol/events.ts";
 import type { Journal } from "./journal.ts";
 import { chain } from "./ledger.ts";
 import { applyToState, emptyState, stateToCheckpoint } from "./state.ts";

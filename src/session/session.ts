@@ -2,9 +2,9 @@
  * One session: its conversation, its turns, its life. What happens in it goes through its writer,
  * and its state is what the events made of it.
  */
-import { messageOf, SvcError } from "../platform/errors.ts";
-import type { Log } from "../platform/log.ts";
-import { within } from "../platform/within.ts";
+import { messageOf, SvcError } from "../protocol/errors.ts";
+import type { Log } from "../os/log.ts";
+import { within } from "../base/within.ts";
 import { Approvals } from "./approvals.ts";
 import {
   type EventData,
@@ -12,7 +12,7 @@ import {
   MAIN_LANE,
   type SessionEvent,
   type StopReason,
-} from "./events.ts";
+} from "../protocol/events.ts";
 import type { Ids } from "./ids.ts";
 import type { Journal } from "./journal.ts";
 import { Lanes } from "./lanes.ts";

@@ -1,6 +1,6 @@
 /** What the sessions index says of the sessions, and when it is written. */
-import { messageOf } from "../platform/errors.ts";
-import type { Log } from "../platform/log.ts";
+import { messageOf } from "../protocol/errors.ts";
+import type { Log } from "../os/log.ts";
 import {
   INDEX,
   type IndexEntries,
@@ -11,7 +11,7 @@ import {
 } from "./index_file.ts";
 import type { Session } from "./session.ts";
 import type { SessionItem } from "./session_item.ts";
-import { MAIN_LANE } from "./events.ts";
+import { MAIN_LANE } from "../protocol/events.ts";
 import { laneEnded, messageWaits, type SessionState } from "./state.ts";
 
 /** From so many sessions on the index is a large file. */

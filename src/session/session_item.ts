@@ -1,5 +1,5 @@
 /** A session as lists show it (contract.md section 5). */
-import type { Approval, Trust } from "./events.ts";
+import type { Approval, Trust } from "../protocol/events.ts";
 import type { Lane, SessionState } from "./state.ts";
 
 export interface SessionItem {

@@ -10,7 +10,7 @@ import {
   reopened,
   TempDir,
 } from "../../tests/support/sessions.ts";
-import { SvcError } from "../platform/errors.ts";
+import { SvcError } from "../protocol/errors.ts";
 import type { Session, Turn, TurnEnd } from "./session.ts";
 
 const ignore = !granted("read", "write");

@@ -4,9 +4,9 @@
  * the place and the conversation, so that the state alone is read fast.
  */
 import { join } from "@std/path";
-import { atomicWrite } from "../platform/files.ts";
-import { readLines } from "../platform/lines.ts";
-import type { CheckpointState, CheckpointTranscript } from "./events.ts";
+import { atomicWrite } from "../os/files.ts";
+import { readLines } from "../os/lines.ts";
+import type { CheckpointState, CheckpointTranscript } from "../protocol/events.ts";
 import type { Journal, Place } from "./journal.ts";
 import { type SessionState, stateFromCheckpoint, stateToCheckpoint } from "./state.ts";
 import { Transcript } from "./transcript.ts";

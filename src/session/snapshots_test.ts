@@ -2,7 +2,7 @@ import { assert, assertEquals } from "@std/assert";
 import { granted } from "../../tests/support/permissions.ts";
 import { newSession, recordOf, TempDir } from "../../tests/support/sessions.ts";
 import { Random } from "../../tests/support/random.ts";
-import type { EventData, EventType, SessionEvent } from "./events.ts";
+import type { EventData, EventType, SessionEvent } from "../protocol/events.ts";
 import { Journal } from "./journal.ts";
 import { Snapshots } from "./snapshots.ts";
 import { applyToState, emptyState, type SessionState, stateToCheckpoint } from "./state.ts";

@@ -11,8 +11,8 @@ import type {
   SessionEvent,
   StopReason,
   Trust,
-} from "./events.ts";
-import { MAIN_LANE, MODEL_RETRY, PINNED, UNPINNED } from "./events.ts";
+} from "../protocol/events.ts";
+import { MAIN_LANE, MODEL_RETRY, PINNED, UNPINNED } from "../protocol/events.ts";
 
 export interface Lane {
   lane_id: string;

@@ -1,5 +1,11 @@
 import { assert, assertEquals } from "@std/assert";
-import type { EventData, EventType, LaneStatus, SessionEvent, StopReason } from "./events.ts";
+import type {
+  EventData,
+  EventType,
+  LaneStatus,
+  SessionEvent,
+  StopReason,
+} from "../protocol/events.ts";
 import {
   applyToState,
   emptyState,

@@ -3,8 +3,8 @@
  * strictly before live (contract.md section 5). It reads from the journal until it has caught up
  * with the writer, so a slow or long-absent subscriber costs no memory.
  */
-import { messageOf, SvcError, toSvcError } from "../platform/errors.ts";
-import { type EventData, MAIN_LANE, type SessionEvent } from "./events.ts";
+import { messageOf, SvcError, toSvcError } from "../protocol/errors.ts";
+import { type EventData, MAIN_LANE, type SessionEvent } from "../protocol/events.ts";
 
 /** An event with its session and its data as JSON, made once for journal and all subscribers. */
 export type Published = SessionEvent & { session_id: string; data_json: string };

@@ -2,7 +2,7 @@ import { assert, assertEquals } from "@std/assert";
 import { setImmediate } from "node:timers/promises";
 import { Random } from "../../tests/support/random.ts";
 import { Kept, range } from "../../tests/support/sessions.ts";
-import type { SessionEvent } from "./events.ts";
+import type { SessionEvent } from "../protocol/events.ts";
 import {
   type Deltas,
   type Published,

@@ -4,8 +4,8 @@ import { join } from "@std/path";
 import { delay } from "@std/async";
 import { granted } from "../../tests/support/permissions.ts";
 import { MemoryLog, recordOf, TempDir } from "../../tests/support/sessions.ts";
-import { ensurePrivateDir } from "../platform/files.ts";
-import { SvcError } from "../platform/errors.ts";
+import { ensurePrivateDir } from "../os/files.ts";
+import { SvcError } from "../protocol/errors.ts";
 import { Hub } from "./hub.ts";
 import { ulidIds } from "./ids.ts";
 

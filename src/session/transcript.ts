@@ -3,8 +3,13 @@
  * built from the journal when a turn needs it and dropped when the session rests, so an idle
  * session costs no memory for its history.
  */
-import type { Message, ToolCall, ToolResult } from "../agent/models/model.ts";
-import { type CheckpointTranscript, MAIN_LANE, MODEL_RETRY, type SessionEvent } from "./events.ts";
+import type { Message, ToolCall, ToolResult } from "../models/model.ts";
+import {
+  type CheckpointTranscript,
+  MAIN_LANE,
+  MODEL_RETRY,
+  type SessionEvent,
+} from "../protocol/events.ts";
 
 interface Step {
   /** seq of its first event: what was sent later, the model had not seen. */

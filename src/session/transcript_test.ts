@@ -1,8 +1,8 @@
 import { assert, assertEquals } from "@std/assert";
-import type { Message } from "../agent/models/model.ts";
+import type { Message } from "../models/model.ts";
 import { Random } from "../../tests/support/random.ts";
 import { recordOf } from "../../tests/support/sessions.ts";
-import type { EventData, EventType, SessionEvent } from "./events.ts";
+import type { EventData, EventType, SessionEvent } from "../protocol/events.ts";
 import { decodeRecord } from "./record.ts";
 import { Transcript } from "./transcript.ts";
 

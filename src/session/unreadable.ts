@@ -1,5 +1,5 @@
 /** Sessions whose journals cannot be read: kept, listed, their files untouched. */
-import { messageOf, SvcError, withHint } from "../platform/errors.ts";
+import { messageOf, SvcError, withHint } from "../protocol/errors.ts";
 import type { IndexEntry } from "./index_file.ts";
 import { UnreadableJournal } from "./journal.ts";
 import { changeOf } from "./session_index.ts";

@@ -1,7 +1,7 @@
 /** Sessions that work for a part of the daemon: started, told what to do, watched, ended. */
-import { messageOf, SvcError } from "../platform/errors.ts";
-import type { Log } from "../platform/log.ts";
-import type { StopReason, TurnUsage } from "./events.ts";
+import { messageOf, SvcError } from "../protocol/errors.ts";
+import type { Log } from "../os/log.ts";
+import type { StopReason, TurnUsage } from "../protocol/events.ts";
 import type { CreateOptions, Hub } from "./hub.ts";
 import type { Session } from "./session.ts";
 import type { Published, Subscription } from "./subscription.ts";

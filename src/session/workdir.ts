@@ -1,7 +1,7 @@
 import { dirname, isAbsolute, join } from "@std/path";
-import { messageOf, SvcError } from "../platform/errors.ts";
-import { checkPrivate } from "../platform/files.ts";
-import { isWithin } from "../platform/paths.ts";
+import { messageOf, SvcError } from "../protocol/errors.ts";
+import { checkPrivate } from "../os/files.ts";
+import { isWithin } from "../os/paths.ts";
 
 /**
  * Checks a session's directory (contract.md section 5): absolute, exists, a directory, really

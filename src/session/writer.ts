@@ -4,8 +4,14 @@
  */
 import { setImmediate } from "node:timers";
 import { deadline } from "@std/async";
-import { messageOf, SvcError } from "../platform/errors.ts";
-import { DURABLE, type EventData, type EventType, MAIN_LANE, type SessionEvent } from "./events.ts";
+import { messageOf, SvcError } from "../protocol/errors.ts";
+import {
+  DURABLE,
+  type EventData,
+  type EventType,
+  MAIN_LANE,
+  type SessionEvent,
+} from "../protocol/events.ts";
 import type { Journal } from "./journal.ts";
 import { encodeRecord } from "./record.ts";
 import { planCheckpoint, type Retention } from "./retention.ts";

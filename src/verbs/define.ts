@@ -3,8 +3,8 @@
  * door (socket, WebSocket, REST, command line) is derived from the registry of verbs.
  */
 import * as z from "zod";
-import { InvalidParams, SvcError } from "../platform/errors.ts";
-import type { Services } from "./services.ts";
+import { InvalidParams, SvcError } from "../protocol/errors.ts";
+import type { Services } from "../daemon/services.ts";
 
 /** The caller of a verb and its transport. */
 export interface Caller {

@@ -1,8 +1,8 @@
 import * as z from "zod";
-import { SvcError } from "../platform/errors.ts";
+import { SvcError } from "../protocol/errors.ts";
 import { checkWorkdir } from "../session/workdir.ts";
 import type { Context } from "./define.ts";
-import { session_id } from "./session.ts";
+import { session_id } from "../features/sessions/verbs.ts";
 
 /** The directory for a verb: exactly one of these fields. */
 export const place = () => ({

@@ -3,7 +3,7 @@
  * daemon's token. The control is the same probe by the daemon's own user, which gets it.
  */
 import { assert, assertEquals } from "@std/assert";
-import { which } from "../../src/platform/which.ts";
+import { which } from "../../src/os/which.ts";
 import { granted } from "../support/permissions.ts";
 import { can_run_svc, type Daemon, Place } from "../support/svc.ts";
 

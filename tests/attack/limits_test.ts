@@ -3,7 +3,7 @@
  * the limit was taken away, which the person may do while the daemon runs.
  */
 import { join } from "@std/path";
-import { exists } from "../../src/platform/files.ts";
+import { exists } from "../../src/os/files.ts";
 import { until } from "../support/scripted.ts";
 import { attacksBy, type Loot, sharedStage, type Stage } from "./kit.ts";
 

@@ -1,6 +1,6 @@
 /** A program in a sandbox that reached the socket's path has our uid, and is not our user. */
 import { assertEquals } from "@std/assert";
-import { which } from "../../src/platform/which.ts";
+import { which } from "../../src/os/which.ts";
 import { can_run_svc, Place } from "../support/svc.ts";
 
 const path = can_run_svc ? Deno.env.get("PATH") : undefined;

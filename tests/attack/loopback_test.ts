@@ -3,7 +3,7 @@
  * the person who opens it.
  */
 import { assertEquals, assertRejects, assertThrows } from "@std/assert";
-import { which } from "../../src/platform/which.ts";
+import { which } from "../../src/os/which.ts";
 import { granted } from "../support/permissions.ts";
 import { firstLine } from "../support/processes.ts";
 import { can_run_svc, Place, svcCommand } from "../support/svc.ts";

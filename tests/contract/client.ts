@@ -1,7 +1,7 @@
 /** Clients written from the contract alone: JSON-RPC on the socket and the WebSocket, and SSE. */
 import { deadline } from "@std/async";
 import { TextLineStream } from "@std/streams";
-import { writeAll } from "../../src/platform/write_all.ts";
+import { writeAll } from "../../src/base/write_all.ts";
 
 // deno-lint-ignore no-explicit-any -- tests look at what they expect
 export type Json = any;

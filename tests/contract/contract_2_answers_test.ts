@@ -1,5 +1,5 @@
 import { assertEquals, assertStringIncludes } from "@std/assert";
-import { writeAll } from "../../src/platform/write_all.ts";
+import { writeAll } from "../../src/base/write_all.ts";
 import { rawHttp } from "../support/raw.ts";
 import { assertHttpError, type At, http, Shared, sse } from "./contract_kit.ts";
 import { row } from "./row.ts";

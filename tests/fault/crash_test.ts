@@ -3,7 +3,7 @@ import { assert, assertEquals } from "@std/assert";
 import { delay } from "@std/async";
 import { join } from "@std/path";
 import { decodeRecord } from "../../src/session/record.ts";
-import type { SessionEvent } from "../../src/session/events.ts";
+import type { SessionEvent } from "../../src/protocol/events.ts";
 import { startOpenAiServer } from "../support/model_servers.ts";
 import {
   type Observer,

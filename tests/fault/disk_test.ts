@@ -2,9 +2,9 @@
 import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
 import { delay } from "@std/async";
 import { join } from "@std/path";
-import { SvcError } from "../../src/platform/errors.ts";
+import { SvcError } from "../../src/protocol/errors.ts";
 import { decodeRecord } from "../../src/session/record.ts";
-import type { SessionEvent } from "../../src/session/events.ts";
+import type { SessionEvent } from "../../src/protocol/events.ts";
 import { startOpenAiServer } from "../support/model_servers.ts";
 import { until } from "../support/scripted.ts";
 import { range, recordOf } from "../support/sessions.ts";

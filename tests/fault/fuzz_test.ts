@@ -6,7 +6,7 @@ import { assert, assertEquals, assertLess } from "@std/assert";
 import { delay } from "@std/async";
 import { join } from "@std/path";
 import { TextLineStream } from "@std/streams";
-import { writeAll } from "../../src/platform/write_all.ts";
+import { writeAll } from "../../src/base/write_all.ts";
 import { Random } from "../support/random.ts";
 import { CLOSE, rawHttp, RawWebSocket, TEXT } from "../support/raw.ts";
 import { can_run_svc, type Daemon, Place } from "../support/svc.ts";

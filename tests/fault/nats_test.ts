@@ -6,7 +6,7 @@ import { assert, assertEquals, assertMatch } from "@std/assert";
 import { delay } from "@std/async";
 import { join } from "@std/path";
 import { RpcClient } from "../../src/client/rpc.ts";
-import { FINAL_EVENTS, type TaskRecord } from "../../src/tasks/task.ts";
+import { FINAL_EVENTS, type TaskRecord } from "../../src/features/tasks/task.ts";
 import { Hire, shellTarget, writePolicy } from "../support/hire.ts";
 import { connected, has_nats, NatsServer, natsToml, TaskWorker } from "../support/nats.ts";
 import { can_run_svc, Place } from "../support/svc.ts";

@@ -5,8 +5,8 @@
 import { assert, assertEquals, assertLess, assertStringIncludes } from "@std/assert";
 import { delay } from "@std/async";
 import { join } from "@std/path";
-import { writeAll } from "../../src/platform/write_all.ts";
-import type { SessionEvent } from "../../src/session/events.ts";
+import { writeAll } from "../../src/base/write_all.ts";
+import type { SessionEvent } from "../../src/protocol/events.ts";
 import { decodeRecord } from "../../src/session/record.ts";
 import { instantDeltas, startOpenAiServer } from "../support/model_servers.ts";
 import { Random } from "../support/random.ts";

@@ -10,7 +10,7 @@ import {
   TaskNotFoundError,
   UnsupportedOperationError,
 } from "@a2a-js/sdk/errors";
-import { A2A_VERSIONS, type A2aVersion } from "../../src/hire/a2a/card.ts";
+import { A2A_VERSIONS, type A2aVersion } from "../../src/features/hire/a2a/card.ts";
 import { eventually, exists } from "../contract/shared.ts";
 import { a2aClient, ask, CARDS, firstTask, toSend } from "../support/a2a.ts";
 import { Hire, shellTarget, TOKENS, writePolicy } from "../support/hire.ts";

@@ -7,7 +7,7 @@ import {
 } from "@std/assert";
 import { join } from "@std/path";
 import { can_run_svc, type Daemon, Place, type TestClient } from "../support/svc.ts";
-import type { SvcError } from "../../src/platform/errors.ts";
+import type { SvcError } from "../../src/protocol/errors.ts";
 
 const ignore = !can_run_svc;
 

@@ -1,7 +1,7 @@
 import { assert, assertEquals, assertRejects } from "@std/assert";
 import { join } from "@std/path";
 import type { EventParams } from "../../src/client/rpc.ts";
-import { SvcError } from "../../src/platform/errors.ts";
+import { SvcError } from "../../src/protocol/errors.ts";
 import { can_run_svc, Place } from "../support/svc.ts";
 
 const ignore = !can_run_svc;

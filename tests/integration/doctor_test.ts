@@ -1,6 +1,6 @@
 import { assertEquals, assertStringIncludes } from "@std/assert";
 import { join } from "@std/path";
-import type { Finding } from "../../src/doctor/check.ts";
+import type { Finding } from "../../src/cli/doctor/check.ts";
 import { can_run_svc, Place } from "../support/svc.ts";
 
 const ignore = !can_run_svc || Deno.build.os === "windows";

@@ -3,9 +3,9 @@
  * whatever a page in a real Chromium can do. The pages come from a site that counts as public.
  */
 import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
-import { Egress } from "../../src/platform/egress.ts";
-import { browserExecutor } from "../../src/tasks/executors/browser/executor.ts";
-import type { Deliverable } from "../../src/tasks/task.ts";
+import { Egress } from "../../src/net/egress.ts";
+import { browserExecutor } from "../../src/features/tasks/executors/browser/executor.ts";
+import type { Deliverable } from "../../src/features/tasks/task.ts";
 import { chromiumPath } from "../support/browser.ts";
 import { PRIVATE, PUBLIC_NAME, WithPublicSite } from "../support/private_network.ts";
 import { html, Site } from "../support/site.ts";

@@ -1,8 +1,8 @@
 /** The verbs that the web app is built on: recorded events page by page, directories, all verbs. */
 import { assert, assertEquals, assertRejects } from "@std/assert";
 import { join } from "@std/path";
-import { SvcError } from "../../src/platform/errors.ts";
-import { VERBS } from "../../src/verbs/registry.ts";
+import { SvcError } from "../../src/protocol/errors.ts";
+import { VERBS } from "../../src/features/registry.ts";
 import { Scenario, until } from "../support/scripted.ts";
 import { can_run_svc, Place } from "../support/svc.ts";
 

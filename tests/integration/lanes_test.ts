@@ -1,5 +1,5 @@
 import { assert, assertEquals, assertRejects } from "@std/assert";
-import { SvcError } from "../../src/platform/errors.ts";
+import { SvcError } from "../../src/protocol/errors.ts";
 import { can_run_svc, Place } from "../support/svc.ts";
 
 const ignore = !can_run_svc;

@@ -1,9 +1,9 @@
 /** Every verb: an MCP tool, a JSON-RPC method and a schema; what they answer (contract.md section 4). */
 import { assert, assertEquals } from "@std/assert";
 import * as z from "zod";
-import { toolName } from "../../src/mcp/server_catalog.ts";
+import { toolName } from "../../src/doors/mcp/catalog.ts";
 import type { Verb } from "../../src/verbs/define.ts";
-import { VERBS } from "../../src/verbs/registry.ts";
+import { VERBS } from "../../src/features/registry.ts";
 import { McpClient } from "../support/mcp.ts";
 import { takeServiceManager } from "../support/service_manager.ts";
 import { can_run_svc, Place } from "../support/svc.ts";

@@ -6,8 +6,8 @@ import {
   assertStringIncludes,
 } from "@std/assert";
 import { join } from "@std/path";
-import type { SvcError } from "../../src/platform/errors.ts";
-import { exists } from "../../src/platform/files.ts";
+import type { SvcError } from "../../src/protocol/errors.ts";
+import { exists } from "../../src/os/files.ts";
 import { PROVIDERS, Scenario } from "../support/scripted.ts";
 import { Random } from "../support/random.ts";
 import { can_run_svc, Place, type TestClient } from "../support/svc.ts";

@@ -2,8 +2,8 @@
 import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
 import { delay } from "@std/async";
 import { join } from "@std/path";
-import type { TaskPage } from "../../src/tasks/engine.ts";
-import type { TaskLogEntry, TaskRecord } from "../../src/tasks/task.ts";
+import type { TaskPage } from "../../src/features/tasks/engine.ts";
+import type { TaskLogEntry, TaskRecord } from "../../src/features/tasks/task.ts";
 import { Random } from "../support/random.ts";
 import { can_run_svc, type Daemon, gone, Place } from "../support/svc.ts";
 

@@ -1,7 +1,7 @@
 /** A graceful stop, and what a restart makes of it. */
 import { assert, assertEquals } from "@std/assert";
 import { join } from "@std/path";
-import type { SessionEvent } from "../../src/session/events.ts";
+import type { SessionEvent } from "../../src/protocol/events.ts";
 import { decodeRecord } from "../../src/session/record.ts";
 import { applyToState, emptyState } from "../../src/session/state.ts";
 import { type Answer, startOpenAiServer } from "../support/model_servers.ts";

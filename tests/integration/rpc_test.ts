@@ -1,6 +1,6 @@
 import { assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
 import { TextLineStream } from "@std/streams";
-import { writeAll } from "../../src/platform/write_all.ts";
+import { writeAll } from "../../src/base/write_all.ts";
 import { can_run_svc, type Daemon, Place } from "../support/svc.ts";
 import { rawHttp, RawWebSocket, TEXT } from "../support/raw.ts";
 import { until } from "../support/scripted.ts";

@@ -5,7 +5,7 @@ import {
   type SettingKey,
   SETTINGS,
   type SettingValue,
-} from "../../src/daemon/settings.ts";
+} from "../../src/config/settings.ts";
 import type { Answer, Scripted } from "../support/model_servers.ts";
 import { programPath } from "../support/programs.ts";
 import { Scenario } from "../support/scripted.ts";

@@ -1,7 +1,7 @@
 /** What the web app's settings, costs and tasks need of the daemon, over the wire. */
 import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
 import { join } from "@std/path";
-import type { SvcError } from "../../src/platform/errors.ts";
+import type { SvcError } from "../../src/protocol/errors.ts";
 import { Scenario } from "../support/scripted.ts";
 import { can_run_svc, Place } from "../support/svc.ts";
 

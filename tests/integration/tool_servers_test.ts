@@ -1,5 +1,5 @@
 import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
-import { SvcError } from "../../src/platform/errors.ts";
+import { SvcError } from "../../src/protocol/errors.ts";
 import { until } from "../support/scripted.ts";
 import { TempDir } from "../support/sessions.ts";
 import { can_run_svc, gone, tests_binary } from "../support/svc.ts";

@@ -8,7 +8,7 @@ import {
 import { join } from "@std/path";
 import type { ParsedRequest } from "../support/model_servers.ts";
 import { processesWith, Scenario, until } from "../support/scripted.ts";
-import type { ServerItem } from "../../src/mcp/external_offer.ts";
+import type { ServerItem } from "../../src/features/tool_servers/offer.ts";
 import { can_run_svc, gone } from "../support/svc.ts";
 import { startHttpToolServer } from "../support/tool_server_http.ts";
 import { httpEntry, policyOf, stdioEntry } from "../support/tool_servers.ts";

@@ -1,7 +1,7 @@
 /** The tui verbs: a session's terminal UI, read and driven without a terminal, and with one. */
 import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
 import { join } from "@std/path";
-import { SvcError } from "../../src/platform/errors.ts";
+import { SvcError } from "../../src/protocol/errors.ts";
 import { Scenario, until } from "../support/scripted.ts";
 import { can_run_svc, svcCommand } from "../support/svc.ts";
 import { has_tmux, TmuxTerminal } from "../support/tmux.ts";

@@ -3,8 +3,8 @@ import { join } from "@std/path";
 import { delay } from "@std/async";
 import { can_run_svc } from "../support/svc.ts";
 import { processesWith, PROVIDERS, Scenario, until } from "../support/scripted.ts";
-import type { Message } from "../../src/agent/models/model.ts";
-import type { SvcError } from "../../src/platform/errors.ts";
+import type { Message } from "../../src/models/model.ts";
+import type { SvcError } from "../../src/protocol/errors.ts";
 
 const ignore = !can_run_svc;
 const linux = Deno.build.os === "linux";

@@ -8,9 +8,9 @@ import {
 import { join } from "@std/path";
 import { can_run_svc } from "../support/svc.ts";
 import { PROVIDERS, Scenario } from "../support/scripted.ts";
-import type { Message } from "../../src/agent/models/model.ts";
+import type { Message } from "../../src/models/model.ts";
 import type { Answer } from "../support/model_servers.ts";
-import { SvcError } from "../../src/platform/errors.ts";
+import { SvcError } from "../../src/protocol/errors.ts";
 
 const ignore = !can_run_svc;
 

@@ -1,8 +1,8 @@
 /** The load of a soak: sessions that are sent messages at a steady pace, and who watches them. */
 import { delay } from "@std/async";
 import { join } from "@std/path";
-import { messageOf } from "../../src/platform/errors.ts";
-import type { SessionEvent } from "../../src/session/events.ts";
+import { messageOf } from "../../src/protocol/errors.ts";
+import type { SessionEvent } from "../../src/protocol/events.ts";
 import type { Random } from "../support/random.ts";
 import type { Daemon, Place, TestClient } from "../support/svc.ts";
 import { Delays, type Sample } from "./series.ts";

@@ -2,7 +2,7 @@
 import { dirname, fromFileUrl, join, resolve } from "@std/path";
 import { parseArgs } from "@std/cli/parse-args";
 import { delay } from "@std/async";
-import { messageOf } from "../../src/platform/errors.ts";
+import { messageOf } from "../../src/protocol/errors.ts";
 import { Random } from "../support/random.ts";
 import { type Daemon, Place } from "../support/svc.ts";
 import { startDaemon, startModel } from "./processes.ts";

@@ -1,8 +1,8 @@
 /** Subscribers that keep no events: each checks their order and folds them into one hash. */
 import { createHash } from "node:crypto";
 import { decodeRecord } from "../../src/session/record.ts";
-import type { SessionEvent } from "../../src/session/events.ts";
-import { readLines } from "../../src/platform/lines.ts";
+import type { SessionEvent } from "../../src/protocol/events.ts";
+import { readLines } from "../../src/os/lines.ts";
 import {
   type Observer,
   SocketObserver,

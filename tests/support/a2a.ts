@@ -16,7 +16,7 @@ import {
   DefaultAgentCardResolver,
   JsonRpcTransportFactory,
 } from "@a2a-js/sdk/client";
-import type { A2aVersion } from "../../src/hire/a2a/card.ts";
+import type { A2aVersion } from "../../src/features/hire/a2a/card.ts";
 import { TOKENS } from "./hire.ts";
 
 /** As long as a task, or its stream, may say nothing. */

@@ -1,5 +1,5 @@
 /** A loopback proxy that adds a bearer token, for clients that have no way to send one. */
-import { writeAll } from "../../src/platform/write_all.ts";
+import { writeAll } from "../../src/base/write_all.ts";
 
 export interface BearerProxyTarget {
   port: number;

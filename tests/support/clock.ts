@@ -1,5 +1,5 @@
 import { setImmediate } from "node:timers/promises";
-import type { Clock } from "../../src/tasks/clock.ts";
+import type { Clock } from "../../src/base/clock.ts";
 
 /** A clock that stands until it is moved. */
 export class FakeClock implements Clock {

@@ -1,6 +1,6 @@
 /** Runs many commands that flood their output, and prints what they leave of descriptors and bytes. */
-import { runCommand } from "../../src/agent/command.ts";
-import { detectSandbox } from "../../src/agent/sandbox.ts";
+import { runCommand } from "../../src/jail/command.ts";
+import { detectSandbox } from "../../src/jail/sandbox.ts";
 
 const ROUNDS = 20;
 const AT_ONCE = 4;

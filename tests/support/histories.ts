@@ -1,8 +1,8 @@
 /** Sessions that ran before: journals and an index written as files, without a daemon. */
 import { join } from "@std/path";
-import { writeAllSync } from "../../src/platform/write_all.ts";
+import { writeAllSync } from "../../src/base/write_all.ts";
 import { ulidIds } from "../../src/session/ids.ts";
-import type { EventData, EventType, SessionEvent } from "../../src/session/events.ts";
+import type { EventData, EventType, SessionEvent } from "../../src/protocol/events.ts";
 import { makeSessionDir } from "../../src/session/workdir.ts";
 import type { Place } from "./svc.ts";
 import { recordOf } from "./sessions.ts";

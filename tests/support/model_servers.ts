@@ -3,7 +3,7 @@
  * requests as the real ones do, and answer what a script says.
  */
 
-import type { Message } from "../../src/agent/models/model.ts";
+import type { Message } from "../../src/models/model.ts";
 import { anthropicWire } from "./model_wire_anthropic.ts";
 import { googleWire } from "./model_wire_google.ts";
 import { openAiWire } from "./model_wire_openai.ts";

@@ -1,6 +1,6 @@
 /** Anthropic's messages. */
 
-import type { Message } from "../../src/agent/models/model.ts";
+import type { Message } from "../../src/models/model.ts";
 import {
   type Answer,
   argsText,

@@ -1,6 +1,6 @@
 /** Gemini's generateContent. */
 
-import type { Message, ToolCall } from "../../src/agent/models/model.ts";
+import type { Message, ToolCall } from "../../src/models/model.ts";
 import {
   type Answer,
   argsText,

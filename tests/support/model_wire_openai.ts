@@ -1,6 +1,6 @@
 /** OpenAI's chat completions. */
 
-import type { Message, ToolCall } from "../../src/agent/models/model.ts";
+import type { Message, ToolCall } from "../../src/models/model.ts";
 import {
   type Answer,
   argsText,

@@ -1,6 +1,6 @@
 /** Subscribers over each transport that outlive the daemon: each goes on where it was cut off. */
 import { TextLineStream } from "@std/streams";
-import type { SessionEvent } from "../../src/session/events.ts";
+import type { SessionEvent } from "../../src/protocol/events.ts";
 import type { Daemon, TestClient } from "./svc.ts";
 
 /** Watches one session over any number of daemons. */

@@ -1,4 +1,4 @@
-import { LIBC_PATHS } from "../../src/platform/libc.ts";
+import { LIBC_PATHS } from "../../src/os/libc.ts";
 
 /**
  * Whether the test run has these permissions without limits, for `ignore: !granted(…)`: what a run

@@ -1,5 +1,5 @@
 /** What hired work must not reach, by all the names it has. */
-import { Egress } from "../../src/platform/egress.ts";
+import { Egress } from "../../src/net/egress.ts";
 
 /** Addresses, with `<port>` a server on loopback, and why each is refused. */
 export const PRIVATE: readonly (readonly [address: string, reason: string])[] = [

@@ -1,5 +1,5 @@
 /** The programs of this machine. */
-import { which } from "../../src/platform/which.ts";
+import { which } from "../../src/os/which.ts";
 import { can_run_svc } from "./svc.ts";
 
 /** Where a program is; undefined where there is none, or the test run may not start it. */

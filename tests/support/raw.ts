@@ -1,5 +1,5 @@
 /** HTTP and WebSocket by hand, for what no well-behaved client can be made to send. */
-import { writeAll } from "../../src/platform/write_all.ts";
+import { writeAll } from "../../src/base/write_all.ts";
 
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();

@@ -4,7 +4,7 @@ import { basename, join } from "@std/path";
 import { installScripts } from "../../install/release.ts";
 import { newKey, readSigner, type Signer } from "../../install/release_keys.ts";
 import { writeRelease } from "../../install/release_write.ts";
-import { type Target, TARGETS } from "../../src/update/manifest.ts";
+import { type Target, TARGETS } from "../../src/features/update/manifest.ts";
 import { Site } from "./site.ts";
 import type { Place } from "./svc.ts";
 

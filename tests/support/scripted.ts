@@ -1,7 +1,7 @@
 /** A daemon whose sessions talk to a scripted model server: what tests of turns start from. */
 import { delay } from "@std/async";
 import type { EventParams } from "../../src/client/rpc.ts";
-import type { Message } from "../../src/agent/models/model.ts";
+import type { Message } from "../../src/models/model.ts";
 import {
   type Answer,
   type ModelServer,

@@ -1,7 +1,7 @@
 /** Sessions with real journals in a temporary directory, without a daemon. */
 import { join } from "@std/path";
-import type { Log } from "../../src/platform/log.ts";
-import type { SessionEvent } from "../../src/session/events.ts";
+import type { Log } from "../../src/os/log.ts";
+import type { SessionEvent } from "../../src/protocol/events.ts";
 import type { Ids } from "../../src/session/ids.ts";
 import { Journal } from "../../src/session/journal.ts";
 import { encodeRecord } from "../../src/session/record.ts";

@@ -1,6 +1,6 @@
 /** A small file system of its own: a tmpfs, which only root may mount. */
 import { join } from "@std/path";
-import { writeAllSync } from "../../src/platform/write_all.ts";
+import { writeAllSync } from "../../src/base/write_all.ts";
 import { granted } from "./permissions.ts";
 
 const KIB = 1024;

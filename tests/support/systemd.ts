@@ -1,8 +1,8 @@
 /** A systemd for one test: the user instance of a place, with a runtime directory of its own. */
 import { basename, join } from "@std/path";
 import { delay } from "@std/async";
-import { exists } from "../../src/platform/files.ts";
-import { runProgram } from "../../src/platform/program.ts";
+import { exists } from "../../src/os/files.ts";
+import { runProgram } from "../../src/os/program.ts";
 import { granted } from "./permissions.ts";
 import { isolateUser } from "./service_manager.ts";
 import { can_run_svc, type Place, svcCommand } from "./svc.ts";

@@ -1,9 +1,13 @@
 /** Tool servers without a daemon: the policy as text, real servers, a clock that stands. */
 import { fromFileUrl } from "@std/path";
-import { ExternalServers } from "../../src/mcp/external.ts";
-import type { ExternalScope, OfferedTool, ServerProblem } from "../../src/mcp/external_offer.ts";
-import { resultText } from "../../src/mcp/external_result.ts";
-import { parsePolicy } from "../../src/mcp/external_policy_file.ts";
+import { ExternalServers } from "../../src/features/tool_servers/servers.ts";
+import type {
+  ExternalScope,
+  OfferedTool,
+  ServerProblem,
+} from "../../src/features/tool_servers/offer.ts";
+import { resultText } from "../../src/features/tool_servers/result.ts";
+import { parsePolicy } from "../../src/features/tool_servers/policy_file.ts";
 import { FakeClock } from "./clock.ts";
 import { MemoryLog } from "./sessions.ts";
 

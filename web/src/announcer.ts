@@ -1,6 +1,6 @@
 /** What is said to screen readers, and errors, which are also shown. */
 import { signal } from "@preact/signals";
-import { visible } from "../../src/platform/visible.ts";
+import { visible } from "../../src/base/visible.ts";
 
 /** An error stays in sight this long, unless it is dismissed. */
 const ALERT_MS = 12_000;

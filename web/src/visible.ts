@@ -3,7 +3,7 @@
  * out before it gets into the page. Here and nowhere else, so that no view can forget it.
  */
 import { options, type VNode } from "preact";
-import { visible } from "../../src/platform/visible.ts";
+import { visible } from "../../src/base/visible.ts";
 
 /** What of an element is read to people, or shown to them. */
 const SPOKEN = ["title", "aria-label", "aria-description", "aria-valuetext", "alt", "placeholder"];

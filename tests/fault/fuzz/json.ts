@@ -1,7 +1,7 @@
 /** Random JSON-RPC messages, and what the daemon must answer to each. */
 import { assert, assertEquals } from "@std/assert";
 import * as z from "zod";
-import { VERBS } from "../../../src/verbs/registry.ts";
+import { VERBS } from "../../../src/features/registry.ts";
 import type { Random } from "../../support/random.ts";
 
 // deno-lint-ignore no-explicit-any -- schemas and messages are looked at field by field

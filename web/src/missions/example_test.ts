@@ -1,5 +1,5 @@
 import { assertEquals } from "@std/assert";
-import { readSpec } from "../../../src/mission/spec.ts";
+import { readSpec } from "../../../src/features/missions/spec.ts";
 import { EXAMPLE } from "./example.ts";
 
 Deno.test("the example is a spec that is taken as it is", () => {

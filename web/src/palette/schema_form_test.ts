@@ -1,6 +1,6 @@
 import { assertEquals, assertThrows } from "@std/assert";
 import * as z from "zod";
-import { VERBS } from "../../../src/verbs/registry.ts";
+import { VERBS } from "../../../src/features/registry.ts";
 import { fieldsOf, type JsonSchema, paramsOf } from "./schema_form.ts";
 
 const schema = z.toJSONSchema(

@@ -1,9 +1,9 @@
 /**
- * The types of every verb, from their schemas in src/verbs: nothing of the daemon is in the bundle,
+ * The types of every verb, from their schemas in src/features: nothing of the daemon is in the bundle,
  * and nothing is typed twice.
  */
 import type * as z from "zod";
-import type { TYPED_VERBS } from "../../../src/verbs/registry.ts";
+import type { TYPED_VERBS } from "../../../src/features/registry.ts";
 
 type Verbs = typeof TYPED_VERBS[number];
 

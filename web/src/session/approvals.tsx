@@ -1,6 +1,6 @@
 import { useSignal } from "@preact/signals";
 import { useEffect, useRef, useState } from "preact/hooks";
-import { exactLine } from "../../../src/platform/visible.ts";
+import { exactLine } from "../../../src/base/visible.ts";
 import { alwaysText, shownDigest } from "../../../src/session/question.ts";
 import { useApp } from "../app.ts";
 import type { PendingApproval } from "../../../src/session/state.ts";

@@ -7,7 +7,7 @@ import {
   MODEL_RETRY,
   MODEL_SKIPPED,
   type SessionEvent,
-} from "../../../src/session/events.ts";
+} from "../../../src/protocol/events.ts";
 
 interface Shown {
   /** Stays the same for as long as the item is there. */

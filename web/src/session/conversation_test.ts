@@ -1,5 +1,5 @@
 import { assertEquals } from "@std/assert";
-import type { EventData, EventType, SessionEvent } from "../../../src/session/events.ts";
+import type { EventData, EventType, SessionEvent } from "../../../src/protocol/events.ts";
 import { Conversation } from "./conversation.ts";
 
 /** Applies events as `[type, data]`, numbered from 1. */

@@ -4,7 +4,7 @@
  */
 import DOMPurify from "dompurify";
 import { Marked, type Tokens } from "marked";
-import { visible } from "../../../src/platform/visible.ts";
+import { visible } from "../../../src/base/visible.ts";
 
 const LINK = /^(https?:|mailto:)/i;
 const IMAGE = /^data:image\/(png|jpeg|gif|webp);base64,/i;

@@ -1,7 +1,7 @@
 /** What a person is asked to allow: all of it, and nothing in it that looks like something else. */
 import type { RefObject } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
-import { exact, exactLine } from "../../../src/platform/visible.ts";
+import { exact, exactLine } from "../../../src/base/visible.ts";
 import type { Question } from "../../../src/session/question.ts";
 import { useLoaded } from "../ui/use_loaded.ts";
 import { type FileChange, fileChange } from "./call.ts";

@@ -1,6 +1,6 @@
 /** One session as it is seen: what the journal has, then what happens, in order and once. */
 import { signal } from "@preact/signals";
-import type { SessionEvent } from "../../../src/session/events.ts";
+import type { SessionEvent } from "../../../src/protocol/events.ts";
 import { applyToState, emptyState, type SessionState } from "../../../src/session/state.ts";
 import type { Client } from "../rpc/client.ts";
 import { explain, type PushedEvent, RpcError } from "../rpc/api.ts";

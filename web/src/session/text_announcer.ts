@@ -1,5 +1,5 @@
 /** Says what a model writes: whole sentences, not more often than can be listened to. */
-import type { SessionEvent } from "../../../src/session/events.ts";
+import type { SessionEvent } from "../../../src/protocol/events.ts";
 
 const EVERY_MS = 4_000;
 const SAID_MAX = 400;

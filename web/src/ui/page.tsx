@@ -1,7 +1,7 @@
 import type { ReadonlySignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef } from "preact/hooks";
-import { visibleLine } from "../../../src/platform/visible.ts";
+import { visibleLine } from "../../../src/base/visible.ts";
 import { useApp } from "../app.ts";
 import { Failed } from "./states.tsx";
 

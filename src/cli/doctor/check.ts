@@ -1,0 +1,36 @@
+/** What `svc doctor` is made of: each check looks at one thing and says how it stands. */
+import type { DaemonStatus } from "../../client/status.ts";
+import type { Config } from "../../config/config.ts";
+import type { Env, HomePaths } from "../../os/paths.ts";
+import type { IndexEntries } from "../../session/index_file.ts";
+import type { Discovery } from "../../daemon/services.ts";
+
+/** How one thing stands. `warn`: it works, but less well than it could; `fail`: it does not. */
+export interface Finding {
+  name: string;
+  status: "ok" | "warn" | "fail";
+  message: string;
+  /** What to do about it. */
+  hint?: string;
+}
+
+/** What the checks look at; gathered once. */
+export interface Patient {
+  paths: HomePaths;
+  env: Env;
+  /** The daemon that answers, if one does. */
+  daemon?: DaemonStatus;
+  /** Why none answers although something listens. */
+  daemon_problem?: string;
+  /** The discovery file, if there is one that can be read. */
+  discovery?: Discovery;
+  /** `daemon.toml`; undefined when it has an error. */
+  config?: Config;
+  config_problem?: string;
+  config_hint?: string;
+  /** `sessions-index.json`. */
+  index: IndexEntries;
+  index_problem?: string;
+}
+
+export type Check = (patient: Patient) => Finding | Promise<Finding>;

@@ -1,0 +1,148 @@
+/** Checks of the running daemon: its version, its socket, its port and its token. */
+import { dirname } from "@std/path";
+import { checkPrivate } from "../../os/files.ts";
+import { messageOf, SvcError } from "../../protocol/errors.ts";
+import { isAlive } from "../../os/process.ts";
+import { PROTOCOL_VERSION, VERSION } from "../../protocol/version.ts";
+import { compareVersions, versionOf } from "../../features/update/version.ts";
+import { type Finding, type Patient } from "./check.ts";
+
+const HEALTH_MS = 5_000;
+
+/** A finding that `svc serve restart` would mend. */
+export const RESTART_HINT = "`svc serve restart` goes over to it";
+
+/** Versions: this program, the running daemon, the installed binary. */
+export async function versions({ paths, daemon }: Patient): Promise<Finding> {
+  const name = "versions";
+  const own = `svc ${VERSION}, deno ${Deno.version.deno}, protocol ${PROTOCOL_VERSION}`;
+  if (daemon === undefined) return { name, status: "ok", message: own };
+  const message = daemon.version === VERSION ? own : `${own}; the daemon is ${daemon.version}`;
+  if (daemon.protocol_version !== PROTOCOL_VERSION) {
+    return {
+      name,
+      status: "fail",
+      message: `${message} with protocol ${daemon.protocol_version}`,
+      hint: "`svc serve restart` starts a daemon of this version",
+    };
+  }
+  const installed = await installedVersion(paths.binary);
+  const started_ms = Date.now() - daemon.uptime_s * 1000;
+  if (installed === undefined || !isNewer(installed, { version: daemon.version, started_ms })) {
+    return { name, status: "ok", message };
+  }
+  return {
+    name,
+    status: "warn",
+    message: `${paths.binary} is ${installed.version}, the running daemon ${daemon.version}`,
+    hint: RESTART_HINT,
+  };
+}
+
+interface Installed {
+  version: string;
+  /** When its file was put there. */
+  written_ms: number;
+}
+
+/** Whether the installed binary is newer: by its number, or, of the same number, by its time. */
+export function isNewer(
+  installed: Installed,
+  running: { version: string; started_ms: number },
+): boolean {
+  if (installed.version === running.version) return false;
+  const order = compareVersions(installed.version, running.version);
+  return order > 0 || (order === 0 && installed.written_ms > running.started_ms);
+}
+
+async function installedVersion(path: string): Promise<Installed | undefined> {
+  let written_ms: number;
+  try {
+    written_ms = Deno.statSync(path).mtime?.getTime() ?? 0;
+  } catch {
+    return undefined;
+  }
+  const version = await versionOf(path);
+  return version === undefined ? undefined : { version, written_ms };
+}
+
+/** The local socket: whether it answers, and its mode. */
+export function socket({ paths, daemon, daemon_problem, discovery }: Patient): Finding {
+  const name = "socket";
+  // The daemon may have been started with another environment than this command.
+  const path = discovery?.sock ?? paths.socket;
+  try {
+    if (Deno.build.os !== "windows") checkPrivate(dirname(path), 0o700, "dir");
+    checkPrivate(path, 0o600, "socket");
+  } catch (error) {
+    const hint = error instanceof SvcError ? error.hint : undefined;
+    return { name, status: "fail", message: messageOf(error), hint };
+  }
+  if (daemon !== undefined) {
+    return { name, status: "ok", message: `pid ${daemon.pid} answers at ${path}` };
+  }
+  if (daemon_problem !== undefined) {
+    return {
+      name,
+      status: "fail",
+      message: `something listens at ${path}, but: ${daemon_problem}`,
+      hint: `its log is ${paths.log}`,
+    };
+  }
+  return {
+    name,
+    status: "warn",
+    message: `no daemon answers at ${path}`,
+    hint: "`svc chat` starts one when it needs it, `svc serve` now",
+  };
+}
+
+/** The loopback port: whether `/v1/health` answers. */
+export async function port({ daemon }: Patient): Promise<Finding> {
+  const name = "port";
+  if (daemon === undefined) return { name, status: "ok", message: "no daemon runs" };
+  const url = `${daemon.url}v1/health`;
+  try {
+    const response = await fetch(url, { signal: AbortSignal.timeout(HEALTH_MS) });
+    const { status } = await response.json();
+    if (response.ok) return { name, status: "ok", message: `${url} says ${status}` };
+    return { name, status: "fail", message: `${url} answers ${response.status}` };
+  } catch (error) {
+    return {
+      name,
+      status: "fail",
+      message: `${url} does not answer: ${messageOf(error)}`,
+      hint: "a firewall or proxy for loopback may be in between",
+    };
+  }
+}
+
+/** The discovery file: whether it is the running daemon's. */
+export function token({ paths, daemon, discovery }: Patient): Finding {
+  const name = "token";
+  if (discovery === undefined) {
+    if (daemon === undefined) return { name, status: "ok", message: "no daemon runs" };
+    return {
+      name,
+      status: "fail",
+      message: `a daemon runs (pid ${daemon.pid}), but ${paths.discovery} cannot be read`,
+      hint: "`svc serve restart` writes it anew",
+    };
+  }
+  if (daemon === undefined) {
+    const { pid } = discovery;
+    const message = isAlive(pid)
+      ? `${paths.discovery} names pid ${pid}, which does not answer as a daemon`
+      : `${paths.discovery} was left by a daemon that is gone (pid ${pid})`;
+    return { name, status: "warn", message, hint: "the next daemon replaces it" };
+  }
+  const same = discovery.pid === daemon.pid && discovery.port === daemon.port &&
+    discovery.token === daemon.token;
+  if (same) return { name, status: "ok", message: `${paths.discovery} is the running daemon's` };
+  return {
+    name,
+    status: "fail",
+    message: `${paths.discovery} is not the running daemon's (pid ${daemon.pid})`,
+    hint: "`svc serve restart` writes it anew",
+  };
+}

@@ -1,0 +1,191 @@
+/** Checks of what lies on the disk: modes, configuration, journals, free space. */
+import { dirname, join } from "@std/path";
+import { SvcError } from "../../protocol/errors.ts";
+import { checkPrivate, exists } from "../../os/files.ts";
+import { readLines } from "../../os/lines.ts";
+import { runProgram } from "../../os/program.ts";
+import { BadRecord, decodeRecord } from "../../session/record.ts";
+import type { Finding, Patient } from "./check.ts";
+
+/** The home, and the owner and mode of every file of ours in it (contract.md section 1). */
+export function files({ paths }: Patient): Finding {
+  const name = "files";
+  if (!exists(paths.home)) {
+    return { name, status: "ok", message: `${paths.home} is not there yet; the daemon makes it` };
+  }
+  const dirs = [
+    paths.home,
+    paths.log_dir,
+    paths.journal_links,
+    paths.anchors,
+    paths.bus,
+    paths.cortex,
+  ];
+  const ours = [
+    paths.discovery,
+    paths.lock,
+    paths.index,
+    paths.config,
+    paths.log,
+    join(paths.home, "state.db"),
+    paths.policy,
+    paths.update_lock,
+    paths.update_state,
+    paths.curator_audit,
+    ...filesOf(paths.bus),
+    ...filesOf(paths.anchors),
+  ];
+  const problems: SvcError[] = [];
+  let checked = 0;
+  const check = (path: string, mode: number, kind: "file" | "dir") => {
+    try {
+      if (checkPrivate(path, mode, kind)) checked++;
+    } catch (error) {
+      if (!(error instanceof SvcError)) throw error;
+      problems.push(error);
+    }
+  };
+  for (const path of dirs) check(path, 0o700, "dir");
+  for (const path of ours) check(path, 0o600, "file");
+  if (problems.length === 0) {
+    return {
+      name,
+      status: "ok",
+      message: `${paths.home}: ${checked} files and directories, private`,
+    };
+  }
+  return {
+    name,
+    status: "fail",
+    message: problems.map(({ message }) => message).join("; "),
+    hint: problems.map(({ hint }) => hint).join("\n"),
+  };
+}
+
+function filesOf(dir: string): string[] {
+  try {
+    return [...Deno.readDirSync(dir)].map(({ name }) => join(dir, name));
+  } catch {
+    return [];
+  }
+}
+
+/** `daemon.toml`. */
+export function config({ paths, config_problem, config_hint }: Patient): Finding {
+  const name = "config";
+  if (config_problem !== undefined) {
+    return { name, status: "fail", message: config_problem, hint: config_hint };
+  }
+  const message = exists(paths.config) ? `${paths.config} is good` : "all defaults";
+  return { name, status: "ok", message };
+}
+
+/** The journals of the sessions in the index. */
+export async function journals({ paths, index, index_problem }: Patient): Promise<Finding> {
+  const name = "journals";
+  if (index_problem !== undefined) {
+    return {
+      name,
+      status: "warn",
+      message: `${paths.index} ${index_problem}`,
+      hint: "the next start of the daemon rebuilds it from the journals",
+    };
+  }
+  const entries = Object.entries(index);
+  const unreadable: string[] = [];
+  for (const [id, { journal_path }] of entries) {
+    const problem = await journalProblem(journal_path);
+    if (problem !== undefined) unreadable.push(`${id} ${problem} (${journal_path})`);
+  }
+  if (unreadable.length === 0) {
+    return { name, status: "ok", message: `all ${entries.length} sessions can be read` };
+  }
+  return {
+    name,
+    status: "fail",
+    message: `${unreadable.length} of ${entries.length} cannot be read: ${unreadable.join("; ")}`,
+    hint: "the files are left as they are; the other sessions are not touched by it",
+  };
+}
+
+/** What keeps a journal from being read; a torn last line does not. The file is not changed. */
+export async function journalProblem(path: string): Promise<string | undefined> {
+  let last_seq: number | undefined;
+  let problem: string | undefined;
+  try {
+    for await (const { line, whole } of readLines(path, 0, Deno.statSync(path).size)) {
+      if (problem !== undefined) return problem;
+      if (!whole) break;
+      try {
+        const { seq, type } = decodeRecord(line);
+        const expected = last_seq === undefined && type !== "session.checkpoint"
+          ? 1
+          : (last_seq ?? seq - 1) + 1;
+        if (seq !== expected) return `has seq ${seq} where ${expected} belongs`;
+        last_seq = seq;
+      } catch (error) {
+        if (!(error instanceof BadRecord)) throw error;
+        problem = `has a line after seq ${last_seq ?? 0} that ${error.message}`;
+        if (error.message.includes("schema version")) return problem;
+      }
+    }
+  } catch (error) {
+    if (error instanceof Deno.errors.NotFound) return "has no journal";
+    if (error instanceof Deno.errors.PermissionDenied) return "has a journal that is not ours";
+    if (error instanceof SvcError) return "has something else in the place of its journal";
+    throw error;
+  }
+  return last_seq === undefined ? "has an empty journal" : undefined;
+}
+
+const MIB = 1024 * 1024;
+const WARN_BYTES = 1024 * MIB;
+const FAIL_BYTES = 100 * MIB;
+
+/** Free space of the home and of the sessions' directories. */
+export async function disk({ paths, index }: Patient): Promise<Finding> {
+  const wanted = [paths.home, ...Object.values(index).map(({ workdir }) => workdir)];
+  const there = [...new Set(wanted.map(nearestVisible))];
+  const said = await runProgram("df", ["-Pk", ...there]);
+  return judgeDisk(said === undefined ? [] : parseDf(said.stdout));
+}
+
+interface FileSystem {
+  mount: string;
+  free_bytes: number;
+}
+
+/** The file systems that `df -Pk` lists, each once. */
+export function parseDf(text: string): FileSystem[] {
+  const found = new Map<string, number>();
+  for (const line of text.split("\n").slice(1)) {
+    const [, free_kib, mount] = line.match(/\s\d+\s+\d+\s+(\d+)\s+(?:\d+%|-)\s+(.+)$/) ?? [];
+    if (mount !== undefined) found.set(mount, Number(free_kib) * 1024);
+  }
+  return [...found].map(([mount, free_bytes]) => ({ mount, free_bytes }));
+}
+
+/** Says how much is free, and whether that will do. */
+export function judgeDisk(systems: readonly FileSystem[]): Finding {
+  const name = "disk";
+  if (systems.length === 0) {
+    return { name, status: "warn", message: "free space is unknown: df does not work here" };
+  }
+  const least = Math.min(...systems.map(({ free_bytes }) => free_bytes));
+  const message = systems.map(({ mount, free_bytes }) =>
+    `${(free_bytes / (1024 * MIB)).toFixed(1)} GiB free at ${mount}`
+  ).join(", ");
+  if (least >= WARN_BYTES) return { name, status: "ok", message };
+  const status = least < FAIL_BYTES ? "fail" : "warn";
+  return { name, status, message, hint: "journals are written first: free some space" };
+}
+
+/** A path, or the nearest directory above it that can be seen. */
+function nearestVisible(path: string): string {
+  try {
+    Deno.lstatSync(path);
+    return path;
+  } catch {
+    return dirname(path) === path ? path : nearestVisible(dirname(path));
+  }
+}

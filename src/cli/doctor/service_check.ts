@@ -1,0 +1,30 @@
+import { openService } from "../../features/service/service.ts";
+import type { Finding, Patient } from "./check.ts";
+
+/** The background unit: that it runs this binary for this home, and is what runs the daemon. */
+export async function service({ paths, env, daemon }: Patient): Promise<Finding> {
+  const name = "service";
+  const unit = await (await openService({ paths, env, uid: Deno.uid() ?? 0 })).status();
+  if (!unit.installed) {
+    return { name, status: "ok", message: "no background unit; clients start the daemon" };
+  }
+  const { hint } = unit;
+  if (!unit.current) {
+    return {
+      name,
+      status: "warn",
+      message: `the unit ${unit.unit_path} runs something else`,
+      hint,
+    };
+  }
+  if (daemon !== undefined && unit.pid !== daemon.pid) {
+    return {
+      name,
+      status: "warn",
+      message: `the daemon (pid ${daemon.pid}) runs beside the background unit`,
+      hint: "`svc serve restart` has the unit run it",
+    };
+  }
+  const runs = unit.running ? "runs the daemon" : "is installed";
+  return { name, status: "ok", message: `the background unit ${runs}`, hint };
+}

@@ -1,0 +1,30 @@
+/** Check of where tasks are kept: on this machine, or on a NATS server that has to answer. */
+import { deadline } from "@std/async";
+import { messageOf, SvcError } from "../../protocol/errors.ts";
+import type { Finding, Patient } from "./check.ts";
+
+const ANSWER_MS = 5_000;
+
+/** Whether the server that tasks are kept on answers. */
+export async function tasks({ config, env }: Patient): Promise<Finding> {
+  const name = "tasks";
+  if (config?.tasks.engine !== "nats") {
+    return { name, status: "ok", message: "kept on this machine" };
+  }
+  const { nats_url } = config.tasks;
+  try {
+    const { natsServer } = await import("../../features/tasks/nats/server.ts");
+    const { version, streams } = await deadline(natsServer(config.tasks, env), ANSWER_MS);
+    const message = `NATS ${version} at ${nats_url} answers, with JetStream and ${streams} streams`;
+    return { name, status: "ok", message };
+  } catch (error) {
+    return {
+      name,
+      status: "fail",
+      message: `NATS at ${nats_url}: ${messageOf(error)}`,
+      hint: error instanceof SvcError
+        ? error.hint
+        : "start nats-server with -js, or mend nats_url under [tasks] in daemon.toml",
+    };
+  }
+}

@@ -1,0 +1,58 @@
+/** Check of the tool servers: the policy file, and whether each has what it needs. None is started. */
+import { deadline } from "@std/async";
+import { connect } from "../../client/connect.ts";
+import { credentialsOf } from "../../features/tool_servers/credentials.ts";
+import { readPolicy } from "../../features/tool_servers/policy.ts";
+import { messageOf, SvcError } from "../../protocol/errors.ts";
+import type { Finding, Patient } from "./check.ts";
+
+interface Server {
+  name: string;
+  enabled: boolean;
+  problem?: string;
+}
+
+const ANSWER_MS = 5_000;
+
+/** The tool servers of `policy.yaml`: by the daemon's environment, or without one by our own. */
+export async function toolServers(patient: Patient): Promise<Finding> {
+  const name = "tool servers";
+  let servers: Server[];
+  try {
+    servers = await ownServers(patient);
+  } catch (error) {
+    const hint = error instanceof SvcError ? error.hint : undefined;
+    return { name, status: "fail", message: messageOf(error), hint };
+  }
+  if (servers.length === 0) return { name, status: "ok", message: "none in policy.yaml" };
+  if (patient.daemon !== undefined) servers = await daemonServers(patient);
+  const problems = servers.flatMap(({ problem }) => problem ?? []);
+  const good = servers.filter(({ enabled, problem }) => enabled && problem === undefined);
+  const names = good.map(({ name }) => name).join(", ") || "none can be used";
+  return problems.length === 0
+    ? { name, status: "ok", message: `${names}; \`svc ctl call mcp.test_server\` tries one` }
+    : {
+      name,
+      status: "warn",
+      message: `${names}; ${problems.join("; ")}`,
+      hint: "set the variable where the daemon is started, then `svc serve restart`",
+    };
+}
+
+async function ownServers({ paths, env }: Patient): Promise<Server[]> {
+  const { servers } = await readPolicy(paths.policy);
+  return servers.map((entry) => {
+    const { name, enabled } = entry;
+    const found = enabled ? credentialsOf(entry, env) : {};
+    return { name, enabled, problem: "problem" in found ? `${name}: ${found.problem}` : undefined };
+  });
+}
+
+async function daemonServers({ paths }: Patient): Promise<Server[]> {
+  const rpc = await connect(paths);
+  try {
+    return (await deadline(rpc.call("mcp.list_servers"), ANSWER_MS)).servers;
+  } finally {
+    rpc.close();
+  }
+}

@@ -1,0 +1,159 @@
+/** Changes `daemon.toml` and nothing else of it: comments, order and layout stay. */
+import { patch } from "@decimalturn/toml-patch";
+import { parse } from "smol-toml";
+import { isDeepStrictEqual } from "node:util";
+import { InvalidParams, messageOf, SvcError } from "../protocol/errors.ts";
+import { atomicWrite, checkPrivate, readTextIfAny } from "../os/files.ts";
+import { type Config, DEFAULTS } from "./config.ts";
+import { parseConfig } from "./config_file.ts";
+import {
+  SETTING_KEYS,
+  type SettingChanges,
+  type SettingKey,
+  SETTINGS,
+  type SettingsChanged,
+  type SettingState,
+  type SettingsView,
+  type SettingValue,
+} from "./settings.ts";
+
+export interface ConfigEditorParts {
+  /** The file; there may be none. */
+  path: string;
+  /** What the daemon started with. */
+  started: Config;
+  /** What it works with now. */
+  config(): Config;
+  /** Has the daemon read the file again. @throws {SvcError} */
+  reload(): Promise<void>;
+  /** Says whether an id leads to a model. @throws when it does not. */
+  checkModel(id: string): void;
+}
+
+type Table = Record<string, unknown>;
+
+export class ConfigEditor {
+  readonly #parts: ConfigEditorParts;
+  /** One change after the other: each begins with what the one before has left. */
+  #last: Promise<unknown> = Promise.resolve();
+
+  constructor(parts: ConfigEditorParts) {
+    this.#parts = parts;
+  }
+
+  /** The settings as the file has them. @throws {SvcError} validation when the file has an error. */
+  async read(): Promise<SettingsView> {
+    const { path } = this.#parts;
+    const text = await readTextIfAny(path) ?? "";
+    const config = parseConfig(text, path);
+    const table = parse(text) as Table;
+    const settings = SETTING_KEYS.map((key) => [key, this.#state(key, config, table)]);
+    return { path, revision: await revisionOf(text), settings: Object.fromEntries(settings) };
+  }
+
+  #state(key: SettingKey, config: Config, table: Table): SettingState {
+    const { restart } = SETTINGS[key];
+    const value = valueAt(config, key);
+    const in_use = valueAt(restart ? this.#parts.started : this.#parts.config(), key);
+    return {
+      value,
+      source: valueAt(table, key) === undefined ? "default" : "file",
+      default: valueAt(DEFAULTS, key),
+      ...(in_use === value ? {} : { in_use }),
+      restart,
+    };
+  }
+
+  /**
+   * Writes changes to the file, whole or not at all, and has the daemon read it.
+   *
+   * @param revision of the text that the changes were made from; any by default.
+   * @throws {SvcError} validation when a value will not do, with its key's path as an issue of its
+   * details; conflict when the file is another one by now; permission_denied when it is not the operator's alone.
+   */
+  change(changes: SettingChanges, revision?: string): Promise<SettingsChanged> {
+    const done = this.#last.then(() => this.#change(changes, revision));
+    this.#last = done.catch(() => {});
+    return done;
+  }
+
+  async #change(changes: SettingChanges, revision?: string): Promise<SettingsChanged> {
+    const { path, config, reload } = this.#parts;
+    checkPrivate(path, 0o600, "file");
+    const text = await readTextIfAny(path) ?? "";
+    if (revision !== undefined && revision !== await revisionOf(text)) throw changedMeanwhile(path);
+    parseConfig(text, path);
+    const edited = edit(text, changes);
+    this.#check(edited);
+    if (edited !== text) {
+      if ((await readTextIfAny(path) ?? "") !== text) throw changedMeanwhile(path);
+      await atomicWrite(path, edited, 0o600);
+    }
+    try {
+      await reload();
+    } catch (cause) {
+      throw new SvcError("validation", `saved, but not in use: ${messageOf(cause)}`, { cause });
+    }
+    const restart = (Object.keys(changes) as SettingKey[]).filter((key) =>
+      SETTINGS[key].restart && valueAt(config(), key) !== valueAt(this.#parts.started, key)
+    );
+    return { revision: await revisionOf(edited), restart };
+  }
+
+  /** @throws {SvcError} validation, with the key's path and message as an issue of its details. */
+  #check(text: string): void {
+    const { default_model } = parseConfig(text, this.#parts.path);
+    if (default_model === undefined) return;
+    try {
+      this.#parts.checkModel(default_model);
+    } catch (error) {
+      const message = messageOf(error);
+      throw new InvalidParams(message, { issues: [{ path: ["default_model"], message }] });
+    }
+  }
+}
+
+/** The text with the changes in it. @throws {SvcError} internal when more than they would change. */
+function edit(text: string, changes: SettingChanges): string {
+  const wanted = parse(text) as Table;
+  for (const [key, value] of Object.entries(changes)) setAt(wanted, key, value);
+  if (same(parse(text), wanted)) return text;
+  const edited = `${patch(text, wanted).trimEnd()}\n`;
+  if (same(parse(edited), wanted)) return edited;
+  throw new SvcError("internal", "the file cannot be changed without changing more of it", {
+    hint: "change it by hand, then run daemon.reload_config",
+  });
+}
+
+/** Whether two tables have the same in them; the parser makes empty ones of another kind. */
+function same(one: Table, other: Table): boolean {
+  return isDeepStrictEqual(structuredClone(one), structuredClone(other));
+}
+
+function setAt(table: Table, key: string, value: SettingValue | null): void {
+  const path = key.split(".");
+  const last = path.pop()!;
+  for (const name of path) {
+    if (table[name] === undefined && value === null) return;
+    table = (table[name] ??= {}) as Table;
+  }
+  if (value === null) delete table[last];
+  else table[last] = value;
+}
+
+function valueAt(table: object, key: string): SettingValue | undefined {
+  let found: unknown = table;
+  for (const name of key.split(".")) found = (found as Table | undefined)?.[name];
+  return found as SettingValue | undefined;
+}
+
+async function revisionOf(text: string): Promise<string> {
+  const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(text));
+  return new Uint8Array(digest).toHex().slice(0, 16);
+}
+
+function changedMeanwhile(path: string): SvcError {
+  return new SvcError("conflict", `${path} was changed meanwhile`, {
+    hint: "look at daemon.get_config again, then change it",
+  });
+}

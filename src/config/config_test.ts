@@ -1,0 +1,124 @@
+import { assertEquals, assertStringIncludes, assertThrows } from "@std/assert";
+import { SvcError } from "../protocol/errors.ts";
+import { DEFAULTS } from "./config.ts";
+import { parseConfig } from "./config_file.ts";
+
+Deno.test("an empty file means the same as none", () => {
+  assertEquals(parseConfig("", "/daemon.toml"), DEFAULTS);
+});
+
+Deno.test("every section is read", () => {
+  const config = parseConfig(
+    `
+default_model = "local/big"
+[http]
+allowed_origins = ["http://localhost:5173"]
+[journal]
+retention_hours = 1
+[agent]
+approval = "auto"
+budget_usd = 5.0
+[sandbox]
+shell = "none"
+[models.local]
+kind = "openai-compatible"
+base_url = "http://127.0.0.1:8080/v1"
+api_key_env = "LOCAL_KEY"
+[prices."local/big"]
+input = 1
+output = 2
+[policy]
+allow_project = true
+project_env = ["PROJECT_KEY"]
+[log]
+level = "debug"
+`,
+    "/daemon.toml",
+  );
+  assertEquals(config.default_model, "local/big");
+  assertEquals(config.http.allowed_origins, ["http://localhost:5173"]);
+  assertEquals(config.journal, { retention_hours: 1, retention_mb: 100 });
+  assertEquals(config.agent, { ...DEFAULTS.agent, approval: "auto", budget_usd: 5 });
+  assertEquals(config.sandbox, { ...DEFAULTS.sandbox, shell: "none" });
+  assertEquals(config.models.local.api_key_env, "LOCAL_KEY");
+  assertEquals(config.prices["local/big"], { input: 1, output: 2, cache_read: 1, cache_write: 1 });
+  assertEquals(config.policy, { allow_project: true, project_env: ["PROJECT_KEY"] });
+  assertEquals(config.log.level, "debug");
+});
+
+Deno.test("one key that signs releases, or a list of them", () => {
+  const of = (value: string) =>
+    parseConfig(`[update]\npublic_key = ${value}\n`, "/daemon.toml").update.public_key;
+  assertEquals(of('"one"'), ["one"]);
+  assertEquals(of('["one", "two"]'), ["one", "two"]);
+});
+
+const WRONG: [string, string, string?][] = [
+  ["[agent]\nmax_step = 3", "/daemon.toml:2: unknown key agent.max_step", "agent.max_steps"],
+  ["\n\n[agnet]\n", "/daemon.toml:3: unknown key agnet", "did you mean agent?"],
+  ['[agent]\n\nmax_steps = "x"', "/daemon.toml:3: agent.max_steps: "],
+  ["[models.x]\nkind = 'foo'", "/daemon.toml:2: models.x.kind: "],
+  ["[models.x]\nkind = 'openai'\nbase_ur = 'y'", "/daemon.toml:3: unknown key models.x.base_ur"],
+  ["[http]\nallowed_origins = ['http://a', 3]", "/daemon.toml:2: http.allowed_origins.1: "],
+  ["[tasks]\nengine = 'redis'", "/daemon.toml:2: tasks.engine: "],
+  ["[tasks]\nnats_url = 'http://h'", "/daemon.toml:2: tasks.nats_url: must be nats://"],
+  ["[tasks]\nnats_url = 'nats://u:p@h'", "/daemon.toml:2: tasks.nats_url: must be nats://"],
+  ["x = 1\n[y", "/daemon.toml:2: "],
+  ["\n[models.x]\nkind = 'openai-compatible'", "/daemon.toml:2: models.x.base_url: is missing"],
+  ["[models.x]\nkind = 'openai'\nbase_url = 'ftp://h'", "/daemon.toml:3: models.x.base_url: must"],
+  ["a = 1\nb = 2\na = 3", "/daemon.toml:3: a: is set twice, first in line 1", "keep one"],
+  ["[agent]\nmax_steps = 1\n\nmax_steps = 1", "/daemon.toml:4: agent.max_steps: is set twice, f"],
+  ["[agent]\n'max_steps' = 1\n\"max_steps\" = 2", "/daemon.toml:3: agent.max_steps: is set twice"],
+  ["[log]\nlevel = 'info'\n[http]\n[log]\n", "/daemon.toml:4: log: is set twice, first in line 1"],
+  [
+    "log.level = 'info'\nlog.level = 'warn'",
+    "/daemon.toml:2: log.level: is set twice, first in line",
+  ],
+  ["log.level = 'info'\n[log]\nlevel = 'warn'", "/daemon.toml:2: log: is set twice"],
+  ["log = { level = 'info', level = 'warn' }", "/daemon.toml:1: log.level: is set twice"],
+  ["log = { level = 'info' }\n[log]", "/daemon.toml:2: log: is set twice, first in line 1"],
+  ["[models.x]\nkind = 'openai'\n[models.x]\nkind = 'google'", "/daemon.toml:3: models.x: is set"],
+  ["\na = ", "/daemon.toml"],
+];
+
+const ORIGINS: [string, string | undefined][] = [
+  ["http://localhost:5173", undefined],
+  ["https://app.example.org", undefined],
+  ["http://[::1]:5173", undefined],
+  ["tauri://localhost", undefined],
+  ["chrome-extension://abcdefgh", undefined],
+  ["http://localhost:5173/", '; did you mean "http://localhost:5173"?'],
+  ["http://localhost:5173/app", '; did you mean "http://localhost:5173"?'],
+  ["http://LOCALHOST:5173", '; did you mean "http://localhost:5173"?'],
+  ["http://localhost:80", '; did you mean "http://localhost"?'],
+  ["https://me@example.org", '; did you mean "https://example.org"?'],
+  ["http://localhost:*", ""],
+  ["https://*.example.org", ""],
+  ["*", ""],
+  ["null", ""],
+  ["", ""],
+  ["localhost:5173", ""],
+  ["file://", ""],
+  ["tauri://localhost/", ""],
+  ["chrome-extension://abcdefgh/page.html", ""],
+];
+
+for (const [origin, refused] of ORIGINS) {
+  Deno.test(`the origin ${JSON.stringify(origin)} is ${refused === undefined ? "" : "not "}taken`, () => {
+    const read = () => parseConfig(`[http]\nallowed_origins = ["${origin}"]\n`, "/daemon.toml");
+    if (refused === undefined) return assertEquals(read().http.allowed_origins, [origin]);
+    const { message } = assertThrows(read, SvcError);
+    const why = `/daemon.toml:2: http.allowed_origins.0: "${origin}" matches no page`;
+    assertStringIncludes(message, why);
+    assertEquals(message.includes("did you mean"), refused !== "");
+    assertStringIncludes(message, refused);
+  });
+}
+
+for (const [text, message, hint] of WRONG) {
+  Deno.test(`an error names file, line and key: ${JSON.stringify(text)}`, () => {
+    const error = assertThrows(() => parseConfig(text, "/daemon.toml"), SvcError);
+    assertStringIncludes(error.message, message);
+    if (hint) assertStringIncludes(error.hint ?? "", hint);
+  });
+}

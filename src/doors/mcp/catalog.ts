@@ -1,0 +1,122 @@
+/** The MCP tools, made from the verbs. */
+import type { Tool } from "@modelcontextprotocol/sdk/types";
+import * as z from "zod";
+import type { Verb } from "../../verbs/define.ts";
+
+/** Which tools a client is offered: those that only look, also those that change, or all. */
+export const CAPS = ["read", "write", "all"] as const;
+export type Caps = (typeof CAPS)[number];
+
+/** How a client wants its tools. */
+export interface CatalogOptions {
+  /** `write` leaves out what destroys, `read` whatever changes anything. */
+  caps: Caps;
+  /** Underscores in place of the dots of a name, for clients that refuse those. */
+  safe_names: boolean;
+}
+
+/** The prefix of every tool but the legacy ones. */
+const PREFIX = "svc.";
+
+const LINKS = z.object({
+  self: z.string().describe("The resource that this is about"),
+  related: z.array(z.string()).describe("Resources to read next"),
+  deprecations: z.array(z.string()).describe("Former names of this tool, gone with v2.0.0"),
+});
+
+/** What a verb's tool is called. */
+export function toolName(verb: Verb, safe_names: boolean): string {
+  const name = verb.legacy ? verb.name : `${PREFIX}${verb.name}`;
+  return safe_names ? name.replaceAll(".", "_") : name;
+}
+
+/** Whether a verb is within what a client asked for. */
+export function isOffered({ access, destructive }: Verb, caps: Caps): boolean {
+  if (access === "read" || caps === "all") return true;
+  return caps === "write" && !destructive;
+}
+
+/** What one client is offered. */
+export class Catalog {
+  readonly options: CatalogOptions;
+  readonly tools: readonly Tool[];
+  readonly #verbs: ReadonlyMap<string, Verb>;
+  readonly #names: ReadonlyMap<string, string>;
+
+  constructor(verbs: Iterable<Verb>, options: CatalogOptions) {
+    this.options = options;
+    const named = [...verbs].filter(({ internal }) => !internal).map((verb): [string, Verb] => [
+      toolName(verb, options.safe_names),
+      verb,
+    ]);
+    this.#verbs = new Map(named);
+    this.#names = new Map(named.map(([name, verb]) => [verb.name, name]));
+    this.tools = named
+      .filter(([, verb]) => isOffered(verb, options.caps))
+      .map(([name, verb]) => tool(name, verb));
+  }
+
+  /** The verb of a tool, whether or not it is offered. */
+  verb(tool_name: string): Verb | undefined {
+    return this.#verbs.get(tool_name);
+  }
+
+  /** The tool of a verb that is there, by the verb's name. */
+  tool(verb_name: string): string {
+    return this.#names.get(verb_name) ?? verb_name;
+  }
+}
+
+/** The catalogs of one daemon, each made when it is first asked for. */
+export class Catalogs {
+  readonly #verbs: ReadonlyMap<string, Verb>;
+  #made = new Map<string, Catalog>();
+
+  constructor(verbs: ReadonlyMap<string, Verb>) {
+    this.#verbs = verbs;
+  }
+
+  get(options: CatalogOptions): Catalog {
+    const key = `${options.caps} ${options.safe_names}`;
+    let catalog = this.#made.get(key);
+    if (catalog === undefined) {
+      this.#made.set(key, catalog = new Catalog(this.#verbs.values(), options));
+    }
+    return catalog;
+  }
+}
+
+function tool(name: string, verb: Verb): Tool {
+  const writes = verb.access === "write";
+  return {
+    name,
+    description: verb.summary,
+    inputSchema: objectSchema(verb.input, "input"),
+    outputSchema: objectSchema(verb.legacy ? verb.output() : envelope(verb.output()), "output"),
+    annotations: {
+      readOnlyHint: !writes,
+      // What only looks has neither of the two.
+      ...(writes && {
+        destructiveHint: verb.destructive ?? false,
+        idempotentHint: verb.idempotent ?? false,
+      }),
+    },
+  };
+}
+
+/** What every tool but the legacy ones answers (contract.md section 4). */
+function envelope(data: z.ZodType): z.ZodType {
+  return z.object({
+    ok: z.boolean(),
+    data: data.optional(),
+    error_code: z.string().optional(),
+    error_message: z.string().optional(),
+    links: LINKS.optional(),
+  });
+}
+
+/** The JSON Schema of an object; MCP takes no other. */
+function objectSchema(schema: z.ZodType, io: "input" | "output"): Tool["inputSchema"] {
+  const { $schema: _, ...json } = z.toJSONSchema(schema, { io, unrepresentable: "any" });
+  return { ...json, type: "object" } as Tool["inputSchema"];
+}

@@ -1,0 +1,57 @@
+/** The MCP side of a daemon: the clients over HTTP, and those that `svc mcp-serve` brings. */
+import * as z from "zod";
+import { InvalidParams } from "../../protocol/errors.ts";
+import type { Receiver, Send } from "../rpc/connection.ts";
+import type { Dispatcher } from "../../verbs/define.ts";
+import { CAPS, Catalogs } from "./catalog.ts";
+import { McpHttp } from "./http.ts";
+import { LineTransport } from "./lines.ts";
+import { McpServer } from "./server.ts";
+
+/** What a connection asks for when it turns to MCP. */
+const CONNECT = z.object({
+  caps: z.enum(CAPS).default("all"),
+  safe_names: z.boolean().default(false),
+});
+
+export class McpHost {
+  readonly #dispatcher: Dispatcher;
+  readonly #catalogs: Catalogs;
+  readonly #http: McpHttp;
+
+  /** @param body_max largest request body in bytes. */
+  constructor(dispatcher: Dispatcher, body_max: number) {
+    this.#dispatcher = dispatcher;
+    this.#catalogs = new Catalogs(dispatcher.verbs);
+    this.#http = new McpHttp({ dispatcher, catalogs: this.#catalogs, body_max });
+  }
+
+  /** Answers a request for `/mcp`. @throws {SvcError} as {@linkcode McpHttp.handle}. */
+  async handle(request: Request): Promise<Response> {
+    return await this.#http.handle(request);
+  }
+
+  /**
+   * Serves a connection that carries a message a line, until it is disposed of.
+   *
+   * @throws {SvcError} validation for options that there are not.
+   */
+  async connect(options: unknown, send: Send): Promise<Receiver> {
+    const parsed = CONNECT.safeParse(options ?? {});
+    if (!parsed.success) throw new InvalidParams(`$/mcp: ${z.prettifyError(parsed.error)}`);
+    const transport = new LineTransport(send);
+    await McpServer.serve({
+      dispatcher: this.#dispatcher,
+      catalog: this.#catalogs.get(parsed.data),
+      transport,
+      // Its transport waits itself.
+      pressure: () => undefined,
+    });
+    return transport;
+  }
+
+  /** Ends the sessions over HTTP; connections end with their socket. */
+  async close(): Promise<void> {
+    await this.#http.close();
+  }
+}

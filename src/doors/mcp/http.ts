@@ -1,0 +1,258 @@
+/**
+ * MCP over streamable HTTP. A client opens a session of the protocol with `initialize` and ends it
+ * with DELETE; one that is not used any more ends by itself.
+ */
+import * as z from "zod";
+import { SvcError } from "../../protocol/errors.ts";
+import type { Dispatcher } from "../../verbs/define.ts";
+import { CAPS, type Catalog, type CatalogOptions, type Catalogs } from "./catalog.ts";
+import { EventLog } from "./event_log.ts";
+import { Outgoing } from "./outgoing.ts";
+import { WebStandardStreamableHTTPServerTransport as SdkTransport } from "../../sdk/mcp_server.ts";
+import { McpServer } from "./server.ts";
+
+export interface McpHttpOptions {
+  dispatcher: Dispatcher;
+  catalogs: Catalogs;
+  /** Largest request body in bytes. */
+  body_max: number;
+  /** A session that nothing was asked of for this long, and that hears nothing, is ended. */
+  idle_ms?: number;
+  /** Sessions at once; a new one takes the place of the one that was idle longest. */
+  sessions_max?: number;
+}
+
+const IDLE_MS = 60 * 60_000;
+const SESSIONS_MAX = 64;
+/** Unread bytes from which on a session is pushed nothing more. */
+const PUSH_UNREAD_MAX = 256 * 1024;
+/** Unread bytes from which on a session is asked to read before it asks. */
+const UNREAD_MAX = 16 * 1024 * 1024;
+/** When a client that lost its stream is to come back, in milliseconds. */
+const RETRY_MS = 1_000;
+
+const SESSION_HEADER = "mcp-session-id";
+const QUERY = z.object({
+  caps: z.enum(CAPS).default("all"),
+  safe_names: z.stringbool().default(false),
+});
+
+/** All MCP sessions over HTTP. */
+export class McpHttp {
+  readonly #options: McpHttpOptions;
+  #sessions = new Map<string, HttpSession>();
+  #sweeping: number | undefined;
+
+  constructor(options: McpHttpOptions) {
+    this.#options = options;
+  }
+
+  /** Number of open sessions. */
+  get size(): number {
+    return this.#sessions.size;
+  }
+
+  /**
+   * Answers a request whose Host, Origin and token passed.
+   *
+   * @throws {SvcError} validation; not_found for a session that has ended; conflict when no more
+   * can be opened; budget_exceeded when the client leaves too much unread.
+   */
+  async handle(request: Request): Promise<Response> {
+    const id = request.headers.get(SESSION_HEADER);
+    if (id !== null) return await this.#find(id).handle(request);
+    if (request.method !== "POST") {
+      throw new SvcError("validation", `this needs the header Mcp-Session-Id`, {
+        hint: "the answer to initialize has it",
+      });
+    }
+    return await this.#initialize(request);
+  }
+
+  /** Ends all sessions. */
+  async close(): Promise<void> {
+    clearInterval(this.#sweeping);
+    await Promise.all([...this.#sessions.values()].map((session) => session.close()));
+  }
+
+  #find(id: string): HttpSession {
+    const session = this.#sessions.get(id);
+    if (session !== undefined) return session;
+    throw new SvcError("not_found", "there is no such MCP session", {
+      hint: "it was ended, was idle for long, or the daemon was restarted: initialize again",
+    });
+  }
+
+  async #initialize(request: Request): Promise<Response> {
+    const options = catalogOptions(new URL(request.url).searchParams);
+    this.#makeRoom();
+    const session: HttpSession = await HttpSession.open({
+      ...this.#options,
+      catalog: this.#options.catalogs.get(options),
+      onOpened: (id) => void this.#sessions.set(id, session),
+      onClosed: (id) => void this.#sessions.delete(id),
+    });
+    const response = await session.handle(request);
+    if (session.id === undefined) await session.close();
+    else this.#sweeping ??= this.#scheduleSweep();
+    return response;
+  }
+
+  /** @throws {SvcError} conflict when every session is in use. */
+  #makeRoom(): void {
+    const { sessions_max = SESSIONS_MAX } = this.#options;
+    if (this.#sessions.size < sessions_max) return;
+    const idle = [...this.#sessions.values()].filter((session) => !session.busy);
+    if (idle.length === 0) {
+      throw new SvcError("conflict", `there are ${sessions_max} MCP sessions, and all are in use`, {
+        hint: "end one: DELETE /mcp with its Mcp-Session-Id",
+      });
+    }
+    idle.reduce((a, b) => a.used_at <= b.used_at ? a : b).close();
+  }
+
+  #scheduleSweep(): number {
+    const { idle_ms = IDLE_MS } = this.#options;
+    const timer = setInterval(() => {
+      const since = performance.now() - idle_ms;
+      for (const session of this.#sessions.values()) {
+        if (!session.busy && session.used_at < since) session.close();
+      }
+    }, idle_ms / 4);
+    Deno.unrefTimer(timer);
+    return timer;
+  }
+}
+
+interface HttpSessionOptions {
+  dispatcher: Dispatcher;
+  catalog: Catalog;
+  body_max: number;
+  onOpened(id: string): void;
+  onClosed(id: string): void;
+}
+
+/** One client over HTTP. */
+class HttpSession {
+  readonly #transport: SdkTransport;
+  readonly #log: EventLog;
+  #server: McpServer | undefined;
+  /** Answers and streams that are under way. */
+  #bodies = new Set<Outgoing>();
+  /** Those of them that carry what is pushed. */
+  #streams = new Set<Outgoing>();
+  #waiting: (() => void)[] = [];
+  #closed = false;
+  /** When it was last asked something, by a clock that is never set. */
+  used_at = performance.now();
+
+  private constructor(transport: SdkTransport, log: EventLog) {
+    this.#transport = transport;
+    this.#log = log;
+  }
+
+  static async open(options: HttpSessionOptions): Promise<HttpSession> {
+    const { dispatcher, catalog, body_max, onOpened, onClosed } = options;
+    const log = new EventLog();
+    const transport = new SdkTransport({
+      sessionIdGenerator: () => crypto.randomUUID(),
+      eventStore: log,
+      retryInterval: RETRY_MS,
+      maxRequestBodySize: body_max,
+      onsessioninitialized: onOpened,
+    });
+    const session = new HttpSession(transport, log);
+    session.#server = await McpServer.serve({
+      dispatcher,
+      catalog,
+      transport,
+      pressure: () => session.#pressure(),
+      onClosed: () => {
+        session.#closed = true;
+        session.#changed();
+        if (session.id !== undefined) onClosed(session.id);
+      },
+    });
+    return session;
+  }
+
+  /** Its id, once it is initialized. */
+  get id(): string | undefined {
+    return this.#transport.sessionId;
+  }
+
+  /** Whether it is being answered or listens. */
+  get busy(): boolean {
+    return this.#bodies.size > 0;
+  }
+
+  async handle(request: Request): Promise<Response> {
+    this.used_at = performance.now();
+    if (request.method === "POST" && this.#unread(this.#bodies) > UNREAD_MAX) {
+      throw new SvcError("budget_exceeded", "this MCP session leaves too much unread", {
+        hint: "read the answers and streams that are there before asking more",
+      });
+    }
+    const last_event = request.headers.get("last-event-id");
+    if (last_event !== null && this.#log.endsStream(last_event)) {
+      // Kept open, it would be so for good: some clients come back after every answer with an error.
+      throw new SvcError("ended", "this stream has ended, and the client has all of it");
+    }
+    const response = await this.#transport.handleRequest(request);
+    if (response.headers.get("content-type") !== "text/event-stream") return response;
+    const { status, headers } = response;
+    return new Response(this.#track(response.body!, request.method === "GET"), { status, headers });
+  }
+
+  async close(): Promise<void> {
+    await this.#server?.close();
+  }
+
+  #track(source: ReadableStream<Uint8Array>, carries_pushed: boolean): ReadableStream<Uint8Array> {
+    const body = new Outgoing(source, () => {
+      if (body.closed) {
+        this.#bodies.delete(body);
+        this.#streams.delete(body);
+        this.used_at = performance.now();
+      }
+      this.#changed();
+    });
+    this.#bodies.add(body);
+    if (carries_pushed) this.#streams.add(body);
+    this.#changed();
+    return body.readable;
+  }
+
+  /** Waits while nobody listens, or too much of what was pushed lies unread. */
+  #pressure(): Promise<void> | undefined {
+    if (this.#takesMore()) return undefined;
+    return this.#untilItTakesMore();
+  }
+
+  async #untilItTakesMore(): Promise<void> {
+    while (!this.#takesMore()) await new Promise<void>((resolve) => this.#waiting.push(resolve));
+  }
+
+  #takesMore(): boolean {
+    if (this.#closed) return true;
+    return this.#streams.size > 0 && this.#unread(this.#streams) <= PUSH_UNREAD_MAX;
+  }
+
+  #unread(bodies: Iterable<Outgoing>): number {
+    let unread = 0;
+    for (const body of bodies) unread += body.unread;
+    return unread;
+  }
+
+  #changed(): void {
+    for (const wake of this.#waiting.splice(0)) wake();
+  }
+}
+
+/** @throws {SvcError} validation. */
+function catalogOptions(query: URLSearchParams): CatalogOptions {
+  const parsed = QUERY.safeParse(Object.fromEntries(query));
+  if (parsed.success) return parsed.data;
+  const [{ path, message }] = parsed.error.issues;
+  throw new SvcError("validation", `/mcp: ${path.join(".")}: ${message}`);
+}

@@ -1,0 +1,60 @@
+import type { JSONRPCMessage } from "@modelcontextprotocol/sdk/types";
+import type { Transport } from "@modelcontextprotocol/sdk/shared/transport";
+import type { Receiver, Send } from "../rpc/connection.ts";
+import { JSONRPCMessageSchema } from "../../sdk/mcp_server.ts";
+
+const PARSE_ERROR = -32700;
+const INVALID_REQUEST = -32600;
+
+/** MCP over a connection that carries a message a line. */
+export class LineTransport implements Transport, Receiver {
+  readonly #send: Send;
+  #closed = false;
+  onmessage?: (message: JSONRPCMessage) => void;
+  onclose?: () => void;
+  onerror?: (error: Error) => void;
+
+  constructor(send: Send) {
+    this.#send = send;
+  }
+
+  start(): Promise<void> {
+    return Promise.resolve();
+  }
+
+  /** Resolves when the peer has read enough to be sent more. */
+  async send(message: JSONRPCMessage): Promise<void> {
+    if (!this.#closed) await this.#send(JSON.stringify(message));
+  }
+
+  close(): Promise<void> {
+    if (!this.#closed) {
+      this.#closed = true;
+      this.onclose?.();
+    }
+    return Promise.resolve();
+  }
+
+  async receive(text: string): Promise<void> {
+    let message: unknown;
+    try {
+      message = JSON.parse(text);
+    } catch {
+      return await this.#refuse(PARSE_ERROR, "the message is not valid JSON");
+    }
+    const parsed = JSONRPCMessageSchema.safeParse(message);
+    if (!parsed.success) {
+      return await this.#refuse(INVALID_REQUEST, "not one JSON-RPC 2.0 message");
+    }
+    this.onmessage?.(parsed.data);
+  }
+
+  dispose(): void {
+    this.close();
+  }
+
+  async #refuse(code: number, message: string): Promise<void> {
+    if (this.#closed) return;
+    await this.#send(JSON.stringify({ jsonrpc: "2.0", id: null, error: { code, message } }));
+  }
+}

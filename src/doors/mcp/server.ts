@@ -1,0 +1,225 @@
+/** The MCP server of one client: what the protocol asks, answered from the verbs. */
+import type { Server as SdkServer } from "@modelcontextprotocol/sdk/server/index";
+import type { Transport } from "@modelcontextprotocol/sdk/shared/transport";
+import { setImmediate } from "node:timers/promises";
+import { nearestOf } from "../../base/nearest.ts";
+import { type SvcCode, toSvcError, withHint } from "../../protocol/errors.ts";
+import { Subscriptions } from "../../verbs/subscriptions.ts";
+import type { Call, Caller, Dispatcher, Pushed } from "../../verbs/define.ts";
+import type { Catalog } from "./catalog.ts";
+import { complete } from "./completions.ts";
+import { getPrompt, listPrompts } from "./prompts.ts";
+import { listResources, type Reader, readResource, resourceTemplates } from "./resources.ts";
+import {
+  CallToolRequestSchema,
+  CompleteRequestSchema,
+  ErrorCode,
+  GetPromptRequestSchema,
+  ListPromptsRequestSchema,
+  ListResourcesRequestSchema,
+  ListResourceTemplatesRequestSchema,
+  ListToolsRequestSchema,
+  McpError,
+  ReadResourceRequestSchema,
+  Server,
+  SubscribeRequestSchema,
+  UnsubscribeRequestSchema,
+} from "../../sdk/mcp_server.ts";
+import { callTool } from "./tool_call.ts";
+import { Watches } from "./watches.ts";
+
+export interface McpServerOptions {
+  dispatcher: Dispatcher;
+  catalog: Catalog;
+  transport: Transport;
+  /** Resolves when the client has read enough to be pushed more; undefined when it has. */
+  pressure(): Promise<void> | undefined;
+  /** Called when the transport has ended. */
+  onClosed?(): void;
+}
+
+/** What the SDK knows of a request beside its parameters. */
+interface Extra {
+  signal: AbortSignal;
+  _meta?: { progressToken?: string | number };
+  sendNotification(notification: {
+    method: "notifications/progress";
+    params: { progressToken: string | number; progress: number; total?: number; message?: string };
+  }): Promise<void>;
+}
+
+const VIA = "mcp";
+/** Code of a resource that is not there (MCP, Resources, Error Handling). */
+const RESOURCE_NOT_FOUND = -32002;
+
+const INSTRUCTIONS = "Hosts agent sessions on this machine. Every tool answers " +
+  "{ok, data, error_code, error_message, links}. session.start begins a session, session.send talks " +
+  "to it, session.get shows what it does and which approvals wait, session.approve decides them. " +
+  "What subscriptions push comes as log messages (notifications/message, level info), and so do " +
+  "their ends.";
+
+/** One client's server; ends with its transport. */
+export class McpServer {
+  readonly #options: McpServerOptions;
+  readonly #server: SdkServer;
+  readonly #watches: Watches;
+  readonly #subscriptions: Subscriptions;
+
+  private constructor(options: McpServerOptions) {
+    const { dispatcher } = options;
+    this.#options = options;
+    this.#server = new Server({ name: "svc", version: dispatcher.services.version }, {
+      capabilities: {
+        // Said by svc mcp-serve, when a daemon of another version has taken over.
+        tools: { listChanged: true },
+        resources: { subscribe: true },
+        prompts: {},
+        completions: {},
+        logging: {},
+      },
+      instructions: INSTRUCTIONS,
+    });
+    this.#watches = new Watches(dispatcher.services, (uri) => {
+      this.#tell(this.#server.sendResourceUpdated({ uri }));
+    });
+    this.#subscriptions = new Subscriptions({
+      event: (sub, event) => this.#push(eventParams(sub, event)),
+      ended: (sub, error) => {
+        const { code, message, details } = error ?? {};
+        this.#push({ sub, ended: true, error: error && { code, message, details } });
+      },
+    });
+    this.#handle();
+  }
+
+  /** Serves a transport until that ends. */
+  static async serve(options: McpServerOptions): Promise<McpServer> {
+    const server = new McpServer(options);
+    server.#server.onclose = () => {
+      server.#watches.close();
+      server.#subscriptions.close();
+      options.onClosed?.();
+    };
+    await server.#server.connect(options.transport);
+    return server;
+  }
+
+  /** Ends the transport: running calls are cancelled, subscriptions end. */
+  async close(): Promise<void> {
+    await this.#server.close();
+  }
+
+  // ── what is asked ────────────────────────────────────────────────────────────────────────────
+
+  #handle(): void {
+    const { dispatcher, catalog } = this.#options;
+    const server = this.#server;
+    server.setRequestHandler(ListToolsRequestSchema, () => ({ tools: [...catalog.tools] }));
+    server.setRequestHandler(CallToolRequestSchema, ({ params }, extra) => {
+      return this.#callTool(params.name, params.arguments ?? {}, extra);
+    });
+    server.setRequestHandler(ListResourcesRequestSchema, ({ params }) => {
+      return answered(() => listResources({ dispatcher }, params?.cursor));
+    });
+    server.setRequestHandler(ListResourceTemplatesRequestSchema, () => ({
+      resourceTemplates: resourceTemplates({ dispatcher }),
+    }));
+    server.setRequestHandler(ReadResourceRequestSchema, ({ params }, extra) => {
+      return answered(async () => ({
+        contents: [await readResource(params.uri, this.#reader(extra))],
+      }), RESOURCE_NOT_FOUND);
+    });
+    server.setRequestHandler(SubscribeRequestSchema, ({ params }) => {
+      return answered(async () => {
+        await this.#watches.add(params.uri);
+        return {};
+      }, RESOURCE_NOT_FOUND);
+    });
+    server.setRequestHandler(UnsubscribeRequestSchema, ({ params }) => {
+      this.#watches.remove(params.uri);
+      return {};
+    });
+    server.setRequestHandler(ListPromptsRequestSchema, () => ({ prompts: listPrompts() }));
+    server.setRequestHandler(GetPromptRequestSchema, ({ params }, extra) => {
+      const reader = this.#reader(extra);
+      return answered(() => getPrompt(params.name, params.arguments ?? {}, { catalog, reader }));
+    });
+    server.setRequestHandler(CompleteRequestSchema, ({ params }, extra) => {
+      return answered(() => complete(params, this.#reader(extra)));
+    });
+  }
+
+  async #callTool(name: string, args: Record<string, unknown>, extra: Extra) {
+    const { dispatcher, catalog } = this.#options;
+    const verb = catalog.verb(name);
+    if (verb === undefined) {
+      const nearest = nearestOf(name, catalog.tools.map((tool) => tool.name));
+      const hint = nearest === undefined ? "" : `; did you mean ${nearest}?`;
+      throw new McpError(ErrorCode.InvalidParams, `there is no tool ${name}${hint}`);
+    }
+    const push = this.#subscriptions.channel();
+    const caller: Caller = { via: VIA, push };
+    const result = await callTool({ verb, args, catalog, dispatcher, caller, call: call(extra) });
+    // The answer goes out within this turn of the event loop; events follow it.
+    setImmediate().then(() => push.start());
+    return result;
+  }
+
+  #reader(extra: Extra): Reader {
+    const { dispatcher } = this.#options;
+    return { dispatcher, caller: { via: VIA }, call: call(extra) };
+  }
+
+  // ── what is told ─────────────────────────────────────────────────────────────────────────────
+
+  async #push(data: Record<string, unknown>): Promise<void> {
+    const { transport, pressure } = this.#options;
+    await this.#tell(
+      this.#server.sendLoggingMessage(
+        { level: "info", logger: "svc", data },
+        transport.sessionId,
+      ),
+    );
+    await pressure();
+  }
+
+  /** A client that is gone is told nothing; its transport has ended, and with it all of this. */
+  async #tell(sent: Promise<void>): Promise<void> {
+    await sent.catch(() => {});
+  }
+}
+
+function call({ signal, _meta, sendNotification }: Extra): Call {
+  const progressToken = _meta?.progressToken;
+  if (progressToken === undefined) return { signal };
+  return {
+    signal,
+    progress(progress) {
+      const params = { progressToken, ...progress };
+      sendNotification({ method: "notifications/progress", params }).catch(() => {});
+    },
+  };
+}
+
+function eventParams(sub: number, event: Pushed): Record<string, unknown> {
+  const { bus_seq, session_id, seq, at, type, data_json } = event;
+  return { sub, bus_seq, session_id, seq, at, type, data: JSON.parse(data_json) };
+}
+
+const CODES: Partial<Record<SvcCode, number>> = {
+  validation: ErrorCode.InvalidParams,
+  not_found: ErrorCode.InvalidParams,
+};
+
+/** Answers a request; what goes wrong becomes an error of the protocol. */
+async function answered<T>(work: () => Promise<T>, not_found?: number): Promise<T> {
+  try {
+    return await work();
+  } catch (thrown) {
+    const error = toSvcError(thrown);
+    const { code } = error;
+    const number = (code === "not_found" ? not_found : undefined) ?? CODES[code] ??
+      ErrorCode.InternalError;
+    throw new McpError(number, withHint(error), { svc_code: code });
+  }
+}

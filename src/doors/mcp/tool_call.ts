@@ -1,0 +1,88 @@
+/** Runs a tool: the verb behind it, and the envelope around its answer (contract.md section 4). */
+import type { CallToolResult } from "@modelcontextprotocol/sdk/types";
+import { SvcError, toSvcError, withHint } from "../../protocol/errors.ts";
+import {
+  type Call,
+  type Caller,
+  type Dispatcher,
+  Prepared,
+  type Verb,
+} from "../../verbs/define.ts";
+import { type Catalog, isOffered } from "./catalog.ts";
+import { COLLECTIONS, SESSION_PARTS, uri } from "./uris.ts";
+
+export interface ToolCall {
+  verb: Verb;
+  args: Record<string, unknown>;
+  catalog: Catalog;
+  dispatcher: Dispatcher;
+  caller: Caller;
+  call: Call;
+}
+
+interface Links {
+  self: string;
+  related: string[];
+  deprecations: string[];
+}
+
+type Fields = Record<string, unknown>;
+
+/** Stands for what a result keeps from models. */
+const WITHHELD = "[not told over MCP]";
+
+/** Runs a tool; what goes wrong is an answer with `isError`. */
+export async function callTool(tool: ToolCall): Promise<CallToolResult> {
+  const { verb, args, catalog, dispatcher, caller, call } = tool;
+  try {
+    requireOffered(verb, catalog);
+    const result = await dispatcher.run(verb, args, caller, call);
+    const data = withoutSecrets(result instanceof Prepared ? result.value : result ?? {}, verb);
+    if (verb.legacy) return answer(data);
+    return answer({ ok: true, data, links: linksOf(verb, args, data) });
+  } catch (thrown) {
+    const error = toSvcError(thrown);
+    if (verb.legacy) return { content: [{ type: "text", text: withHint(error) }], isError: true };
+    // Not to what the arguments name: that may not be there.
+    const links = linksOf(verb, {}, {});
+    const failure = { ok: false, error_code: error.code, error_message: withHint(error), links };
+    return { ...answer(failure), isError: true };
+  }
+}
+
+function requireOffered(verb: Verb, { options: { caps } }: Catalog): void {
+  if (isOffered(verb, caps)) return;
+  throw new SvcError("permission_denied", `${verb.name} is not offered to this client`, {
+    hint: `it was started with caps ${caps}; ${verb.destructive ? "all" : "write"} has it`,
+  });
+}
+
+function answer(structured: Fields): CallToolResult {
+  return {
+    content: [{ type: "text", text: JSON.stringify(structured) }],
+    structuredContent: structured,
+  };
+}
+
+function withoutSecrets(result: unknown, { secrets = [] }: Verb): Fields {
+  const data = result as Fields;
+  if (secrets.length === 0) return data;
+  return { ...data, ...Object.fromEntries(secrets.map((name) => [name, WITHHELD])) };
+}
+
+/** Links of an answer: to what its data or arguments name, else to the list of its namespace. */
+function linksOf({ name, replaces }: Verb, args: Fields, data: Fields): Links | undefined {
+  const deprecations = replaces === undefined ? [] : [replaces];
+  for (const { name: collection, param } of COLLECTIONS) {
+    const id = data[param] ?? args[param];
+    if (typeof id !== "string" || id === "") continue;
+    const parts = collection === "sessions" ? SESSION_PARTS : [];
+    const related = parts.map((part) => uri(collection, id, part));
+    return { self: uri(collection, id), related, deprecations };
+  }
+  const [namespace] = name.split(".");
+  const own = COLLECTIONS.find(({ list }) => list.startsWith(`${namespace}.`));
+  if (own === undefined) return undefined;
+  const self = typeof data.id === "string" ? uri(own.name, data.id) : uri(own.name);
+  return { self, related: [], deprecations };
+}

@@ -1,0 +1,198 @@
+/**
+ * JSON-RPC 2.0 over any transport (contract.md section 4): takes the text of a message or batch,
+ * gives the text of the answer.
+ */
+import { InvalidParams, type SvcCode, type SvcError, toSvcError } from "../../protocol/errors.ts";
+import {
+  type Abortable,
+  type Caller,
+  type Dispatcher,
+  type Pushed,
+  resultJson,
+} from "../../verbs/define.ts";
+
+const PARSE_ERROR = -32700;
+const INVALID_REQUEST = -32600;
+const METHOD_NOT_FOUND = -32601;
+const INVALID_PARAMS = -32602;
+const INTERNAL = -32603;
+
+/** Messages in a batch: what is asked in 8 MiB must not take gigabytes to answer. */
+export const BATCH_MAX = 1000;
+/** Messages of a batch that are worked on at once. */
+const BATCH_AT_ONCE = 16;
+/** Characters of one answer, and of the answers to one batch. */
+export const ANSWER_MAX = 64 * 1024 * 1024;
+/** Characters of an answer that a batch always has room for. */
+const SMALL = 64 * 1024;
+
+/** The number of each code on the wire. */
+export const NUMBERS: Record<SvcCode, number> = {
+  validation: -32001,
+  not_found: -32002,
+  conflict: -32003,
+  ended: -32003,
+  append_only_violation: -32004,
+  permission_denied: -32005,
+  unauthenticated: -32005,
+  budget_exceeded: -32006,
+  timeout: -32007,
+  crash_recovery: -32008,
+  schema_version: -32009,
+  not_implemented: -32010,
+  journal_trimmed: -32011,
+  method_not_allowed: INVALID_REQUEST,
+  payload_too_large: INVALID_REQUEST,
+  unsupported_media_type: INVALID_REQUEST,
+  shutting_down: INTERNAL,
+  unavailable: INTERNAL,
+  internal: INTERNAL,
+};
+
+/** The error object of an answer. */
+export function rpcError(error: SvcError): Record<string, unknown> {
+  return {
+    code: error instanceof InvalidParams ? INVALID_PARAMS : NUMBERS[error.code],
+    message: error.message,
+    data: { svc_code: error.code, hint: error.hint, ...error.details },
+  };
+}
+
+/** The `$/event` notification for one subscription. */
+export function eventFrame(sub: number, event: Pushed): string {
+  const { bus_seq, session_id, seq, at, type, data_json } = event;
+  return `{"jsonrpc":"2.0","method":"$/event","params":{"sub":${sub},` +
+    (bus_seq === undefined ? "" : `"bus_seq":${bus_seq},`) +
+    (session_id === undefined ? "" : `"session_id":"${session_id}","seq":${seq},`) +
+    `"at":"${at}","type":"${type}","data":${data_json}}}`;
+}
+
+/** The notification that a subscription ended by itself. */
+export function subscriptionEndedFrame(sub: number, error: SvcError | undefined): string {
+  const params = { sub, error: error && rpcError(error) };
+  return JSON.stringify({ jsonrpc: "2.0", method: "$/subscription_ended", params });
+}
+
+/**
+ * Answers a message or a batch.
+ *
+ * @returns the answer's text, or undefined when there is none (only notifications).
+ */
+export async function answer(
+  text: string,
+  dispatcher: Dispatcher,
+  caller: Caller,
+  call: Abortable,
+): Promise<string | undefined> {
+  let message: unknown;
+  try {
+    message = JSON.parse(text);
+  } catch {
+    return failure(null, PARSE_ERROR, "the message is not valid JSON", "parse_error");
+  }
+  if (!Array.isArray(message)) return await answerOne(message, dispatcher, caller, call);
+  if (message.length === 0) {
+    return failure(null, INVALID_REQUEST, "the batch is empty", "invalid_request");
+  }
+  if (message.length > BATCH_MAX) {
+    const said = `a batch has ${BATCH_MAX} messages at most, this one has ${message.length}`;
+    return failure(null, INVALID_REQUEST, said, "payload_too_large");
+  }
+  const sent = await answerBatch(message, (one) => answerOne(one, dispatcher, caller, call));
+  return sent.length > 0 ? `[${sent.join(",")}]` : undefined;
+}
+
+/**
+ * Answers the messages of a batch, as long as there is room for answers. What was carried out is
+ * answered by all means, if only with how large its answer is; what is too late is not carried out.
+ */
+async function answerBatch(
+  messages: readonly unknown[],
+  answerOne: (message: unknown) => Promise<string | undefined>,
+): Promise<string[]> {
+  const answers: (string | undefined)[] = new Array(messages.length);
+  let left = ANSWER_MAX;
+  let next = 0;
+  const work = async () => {
+    while (next < messages.length) {
+      const n = next++;
+      const message = messages[n];
+      const id = idOf(message);
+      if (left < SMALL && id !== null) {
+        answers[n] = tooLarge(id, "the answers to this batch are too large; this was not called");
+        continue;
+      }
+      const said = await answerOne(message);
+      if (said === undefined) continue;
+      const fits = said.length <= Math.max(left, SMALL);
+      answers[n] = fits ? said : tooLarge(id, "the answers to this batch are too large");
+      if (fits) left -= said.length;
+    }
+  };
+  await Promise.all(Array.from({ length: BATCH_AT_ONCE }, work));
+  return answers.filter((it) => it !== undefined);
+}
+
+function tooLarge(id: unknown, message: string): string {
+  const limit = `${ANSWER_MAX / 1024 / 1024} MiB`;
+  const hint = "ask for less, such as `last` or `limit` give, or in several batches";
+  return failure(id, INVALID_REQUEST, `${message}: ${limit} at most`, "payload_too_large", hint);
+}
+
+async function answerOne(
+  message: unknown,
+  dispatcher: Dispatcher,
+  caller: Caller,
+  call: Abortable,
+): Promise<string | undefined> {
+  if (!isRequest(message)) {
+    return failure(idOf(message), INVALID_REQUEST, "not a JSON-RPC 2.0 request", "invalid_request");
+  }
+  const { id, method, params } = message;
+  const reply = (text: () => string) => id === undefined ? undefined : text();
+  const verb = dispatcher.verbs.get(method);
+  if (verb === undefined) {
+    return reply(() => failure(id, METHOD_NOT_FOUND, `there is no method ${method}`, "not_found"));
+  }
+  try {
+    const result = await dispatcher.run(verb, params, caller, call);
+    return reply(() => {
+      const json = resultJson(result);
+      if (json.length > ANSWER_MAX) return tooLarge(id, "the answer is too large");
+      return `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":${json}}`;
+    });
+  } catch (error) {
+    const said = rpcError(toSvcError(error));
+    return reply(() => JSON.stringify({ jsonrpc: "2.0", id, error: said }));
+  }
+}
+
+interface Request {
+  id?: string | number | null;
+  method: string;
+  params?: unknown;
+}
+
+function isRequest(message: unknown): message is Request {
+  if (typeof message !== "object" || message === null) return false;
+  const { jsonrpc, id, method, params } = message as Record<string, unknown>;
+  return jsonrpc === "2.0" && typeof method === "string" &&
+    (id === undefined || id === null || typeof id === "string" || typeof id === "number") &&
+    (params === undefined || (typeof params === "object" && params !== null));
+}
+
+/** The id of a message that is not a request, as far as it has one. */
+function idOf(message: unknown): string | number | null {
+  const id = (message as { id?: unknown } | null)?.id;
+  return typeof id === "string" || typeof id === "number" ? id : null;
+}
+
+function failure(
+  id: unknown,
+  code: number,
+  message: string,
+  svc_code: string,
+  hint?: string,
+): string {
+  return JSON.stringify({ jsonrpc: "2.0", id, error: { code, message, data: { svc_code, hint } } });
+}

@@ -1,0 +1,74 @@
+import { assert, assertEquals } from "@std/assert";
+import * as z from "zod";
+import { defineVerb, Dispatcher } from "../../verbs/define.ts";
+import type { Services } from "../../daemon/services.ts";
+import { answer, ANSWER_MAX } from "./codec.ts";
+
+const text = "x".repeat(1024 * 1024);
+let calls = 0;
+
+const dispatcher = new Dispatcher([
+  defineVerb({
+    name: "test.text",
+    summary: "Gives a text of some MiB.",
+    access: "read",
+    input: () => z.object({ mib: z.int() }),
+    output: () => z.object({ text: z.string() }),
+    handle(_, { mib }) {
+      calls++;
+      return { text: text.repeat(mib) };
+    },
+  }),
+], {} as Services);
+const call = { signal: new AbortController().signal };
+
+/** What a message or batch is answered with, its texts as their lengths. */
+// deno-lint-ignore no-explicit-any -- each test looks at what it expects
+async function ask(message: unknown): Promise<{ size: number; answers: any[] }> {
+  const said = (await answer(JSON.stringify(message), dispatcher, { via: "test" }, call))!;
+  const shorten = (name: string, value: unknown) => name === "text" ? String(value).length : value;
+  return { size: said.length, answers: [JSON.parse(said, shorten)].flat() };
+}
+
+function request(id: number | undefined, mib: number) {
+  return { jsonrpc: "2.0", id, method: "test.text", params: { mib } };
+}
+
+Deno.test("an answer that is too large is an error that says what to do", async () => {
+  const { answers: [{ id, error }] } = await ask(request(7, 65));
+  assertEquals([id, error.code, error.data.svc_code], [7, -32600, "payload_too_large"]);
+  assert(error.message.includes("64 MiB"), error.message);
+  assert(error.data.hint.includes("`last`"));
+  const { answers: [{ result }] } = await ask(request(7, 60));
+  assertEquals(result.text, 60 * 1024 * 1024);
+});
+
+Deno.test("the answers to a batch are bounded together, and each call knows what became of it", async () => {
+  calls = 0;
+  const asked = Array.from({ length: 1000 }, (_, n) => request(n, 1));
+  const { size, answers } = await ask(asked);
+  assert(size < ANSWER_MAX + 1000 * 400, String(size));
+  assertEquals(answers.map(({ id }) => id), asked.map(({ id }) => id));
+  const given = answers.filter(({ result }) => result !== undefined);
+  assertEquals(given.length, 63);
+  const refused = answers.filter(({ error }) => error?.data.svc_code === "payload_too_large");
+  assertEquals(given.length + refused.length, 1000);
+  const not_called = refused.filter(({ error }) => error.message.includes("was not called"));
+  assertEquals(calls, 1000 - not_called.length);
+});
+
+Deno.test("small answers always have room, and notifications are carried out", async () => {
+  calls = 0;
+  const { answers } = await ask([
+    request(1, 63),
+    request(2, 0),
+    request(undefined, 5),
+    request(3, 0),
+  ]);
+  assertEquals(answers.map(({ id, result }) => [id, result.text]), [
+    [1, 63 * 1024 * 1024],
+    [2, 0],
+    [3, 0],
+  ]);
+  assertEquals(calls, 4);
+});

@@ -1,0 +1,50 @@
+import type { Caller, Dispatcher } from "../../verbs/define.ts";
+import { answer, eventFrame, subscriptionEndedFrame } from "./codec.ts";
+import { Subscriptions } from "../../verbs/subscriptions.ts";
+
+/** Sends one message's text to the peer. A promise is back-pressure. */
+export type Send = (text: string) => void | Promise<void>;
+
+/** The end of a long-lived connection that takes what the peer says. */
+export interface Receiver {
+  /** Takes one message or batch and answers it. */
+  receive(text: string): Promise<void>;
+  /** The peer is gone. */
+  dispose(): void;
+}
+
+/** One long-lived JSON-RPC peer: a socket or WebSocket connection with its subscriptions. */
+export class Connection implements Receiver {
+  readonly #dispatcher: Dispatcher;
+  readonly #via: string;
+  readonly #send: Send;
+  readonly #gone = new AbortController();
+  readonly #subscriptions: Subscriptions;
+
+  constructor(dispatcher: Dispatcher, via: string, send: Send) {
+    this.#dispatcher = dispatcher;
+    this.#via = via;
+    this.#send = send;
+    this.#subscriptions = new Subscriptions({
+      event: (sub, event) => send(eventFrame(sub, event)),
+      ended: (sub, error) => void send(subscriptionEndedFrame(sub, error)),
+    });
+  }
+
+  /** Answers one message or batch. */
+  async receive(text: string): Promise<void> {
+    const push = this.#subscriptions.channel();
+    const caller: Caller = { via: this.#via, push };
+    const said = await answer(text, this.#dispatcher, caller, this.#gone);
+    if (this.#gone.signal.aborted) return;
+    if (said !== undefined) await this.#send(said);
+    // Events follow the answer that names their subscription.
+    push.start();
+  }
+
+  /** The peer is gone: its subscriptions end, its running calls are told. */
+  dispose(): void {
+    this.#gone.abort();
+    this.#subscriptions.close();
+  }
+}

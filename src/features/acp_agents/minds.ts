@@ -1,0 +1,209 @@
+/**
+ * Sessions whose mind is an agent of the Agent Client Protocol. The agent runs in the sandbox of
+ * commands; what it asks for goes through the tools of every session. The session's journal is its
+ * memory: an agent that was ended is told anew what was said.
+ */
+import { criticised, type TurnParts } from "../../agent/loop.ts";
+import type { Message } from "../../models/model.ts";
+import { programArgv, type Sandbox, type SandboxScope } from "../../jail/sandbox.ts";
+import type { Tool, ToolOutcome, ToolScope } from "../../agent/tools.ts";
+import { spentBudget } from "../../agent/budget.ts";
+import { StdioTransport } from "../tool_servers/stdio.ts";
+import type { Log } from "../../os/log.ts";
+import { SvcError } from "../../protocol/errors.ts";
+import type { Env } from "../../os/paths.ts";
+import type { Session, Turn, TurnEnd } from "../../session/session.ts";
+import { type AcpEntry, acpEntry, acpName } from "../../models/acp_entry.ts";
+import { Mind } from "./mind.ts";
+import { AgentRequests } from "./requests.ts";
+import { Told } from "./told.ts";
+
+export interface MindsOptions extends TurnParts {
+  /** `[acp]` of daemon.toml. */
+  entries(): Readonly<Record<string, AcpEntry>>;
+  env: Env;
+  log: Log;
+  version: string;
+  sandbox(): Promise<Sandbox>;
+  scope(workdir: string): SandboxScope;
+  /** The tools of this program. */
+  tools: readonly Tool[];
+  readText(path: string, scope: ToolScope): Promise<ToolOutcome>;
+  new_call_id(): string;
+}
+
+/** An agent that nobody talks to is ended after this, in milliseconds. */
+const IDLE_MS = 10 * 60_000;
+/** Longest message that is read from an agent, in bytes. */
+const MESSAGE_MAX = 16 * 1024 * 1024;
+/** What an agent is told of a conversation that it was not there for, in characters. */
+const HISTORY_MAX = 48 * 1024;
+
+interface Hosted {
+  mind: Mind;
+  model: string;
+  idle?: ReturnType<typeof setTimeout>;
+  /** Whether it cannot write in the session's directory itself. */
+  read_only: boolean;
+  /** What it has told that it cost, in USD. */
+  usd: number;
+}
+
+export class Minds {
+  readonly #options: MindsOptions;
+  readonly #hosted = new Map<string, Hosted>();
+
+  constructor(options: MindsOptions) {
+    this.#options = options;
+  }
+
+  /** Carries out one turn of a session. */
+  async runTurn(session: Session, turn: Turn): Promise<TurnEnd> {
+    if (session.state.trust !== "trusted") {
+      return { stop_reason: "error", error: "work for others is not given to agents of acp/…" };
+    }
+    await this.#options.recall(session, turn);
+    for (;;) {
+      if (turn.soft.aborted) return { stop_reason: "interrupted" };
+      const spent = spentBudget(session.state, this.#options.budget_usd());
+      if (spent !== undefined) return { stop_reason: "budget", error: spent };
+      const end = await this.#prompt(session, turn);
+      if (end.stop_reason !== "ok") return end;
+      if (!session.fresh) return await criticised(session, this.#options);
+    }
+  }
+
+  /** Ends the agent of a session that has ended. */
+  async sessionEnded(session_id: string): Promise<void> {
+    const hosted = this.#hosted.get(session_id);
+    if (hosted === undefined) return;
+    this.#hosted.delete(session_id);
+    clearTimeout(hosted.idle);
+    await hosted.mind.close();
+  }
+
+  /** Ends all agents. */
+  async close(): Promise<void> {
+    await Promise.all([...this.#hosted.keys()].map((id) => this.sessionEnded(id)));
+  }
+
+  async #prompt(session: Session, turn: Turn): Promise<TurnEnd> {
+    const { hosted, fresh } = await this.#hostedFor(session);
+    try {
+      return await this.#ask(hosted, fresh, session, turn);
+    } catch (error) {
+      await this.sessionEnded(session.id);
+      throw error;
+    } finally {
+      if (this.#hosted.get(session.id) === hosted) {
+        hosted.idle = setTimeout(() => this.sessionEnded(session.id), IDLE_MS);
+      }
+    }
+  }
+
+  /** @param fresh whether the agent knows nothing of the conversation yet. */
+  async #ask(hosted: Hosted, fresh: boolean, session: Session, turn: Turn): Promise<TurnEnd> {
+    const transcript = await session.transcript();
+    const seen_seq = session.published_seq;
+    const messages = transcript.messages();
+    session.takeFresh();
+    const text = promptOf(messages, fresh);
+    const { tools, readText, new_call_id } = this.#options;
+    const told = new Told({ session, turn, seen_seq, new_call_id });
+    const requests = new AgentRequests({
+      context: { parts: this.#options, tools, session, turn },
+      beforeCall: () => told.closeStep(),
+      new_call_id,
+      readText,
+    });
+    try {
+      const side = { requests, update: told.take.bind(told) };
+      const reason = await hosted.mind.prompt(text, side, turn.soft);
+      if (turn.soft.aborted) return { stop_reason: "interrupted" };
+      return endOf(reason);
+    } finally {
+      await requests.close();
+      hosted.usd = await told.end(hosted.usd);
+    }
+  }
+
+  /** The agent of a session, and whether it has just been started. */
+  async #hostedFor(session: Session): Promise<{ hosted: Hosted; fresh: boolean }> {
+    const { model } = session.state;
+    const known = this.#hosted.get(session.id);
+    const read_only = session.state.approval !== "auto";
+    const fits = known?.model === model && known.read_only === read_only;
+    if (known !== undefined && !known.mind.gone && fits) {
+      clearTimeout(known.idle);
+      return { hosted: known, fresh: false };
+    }
+    await this.sessionEnded(session.id);
+    const mind = await this.#open(session, read_only);
+    const hosted: Hosted = { mind, model, read_only, usd: 0 };
+    this.#hosted.set(session.id, hosted);
+    return { hosted, fresh: true };
+  }
+
+  /** @param read_only what it writes goes through the session's tools, and is asked about. */
+  async #open({ id, state }: Session, read_only: boolean): Promise<Mind> {
+    const { workdir, model, approval } = state;
+    const { entries, env, log, version, scope } = this.#options;
+    const sandbox = await this.#options.sandbox();
+    if (read_only && sandbox.kind === "none") {
+      throw new SvcError(
+        "permission_denied",
+        `${model} cannot be held to approval ${approval}: ${sandbox.note ?? "there is no sandbox"}`,
+        { hint: "install bubblewrap, or start the session with approval auto" },
+      );
+    }
+    const { command, args, env: names, network } = acpEntry(acpName(model)!, entries());
+    const values = names.flatMap((name) => {
+      const value = env(name);
+      return value === undefined ? [] : [[name, value]];
+    });
+    const spawned = programArgv(sandbox, [command, ...args], {
+      ...scope(workdir),
+      read_only,
+      network,
+      env: Object.fromEntries(values),
+    });
+    const transport = new StdioTransport({
+      command: spawned.cmd,
+      args: spawned.args,
+      env: spawned.env,
+      started: spawned.started,
+      cwd: workdir,
+      max_bytes: MESSAGE_MAX,
+      onStderr: (line) => log.debug("an agent says", { session_id: id, line }),
+    });
+    return await Mind.open(transport, { workdir, version });
+  }
+}
+
+function endOf(reason: string): TurnEnd {
+  if (reason === "end_turn") return { stop_reason: "ok" };
+  if (reason === "refusal") return { stop_reason: "error", error: "the agent refused" };
+  if (reason === "cancelled") return { stop_reason: "error", error: "the agent stopped its turn" };
+  return { stop_reason: "budget", error: `the agent stopped: ${reason}` };
+}
+
+/** What an agent is asked: what it has not heard, and before that, for a new one, what was said. */
+function promptOf(messages: readonly Message[], fresh: boolean): string {
+  const heard = messages.findLastIndex(({ role }) => role !== "user") + 1;
+  const asked = messages.slice(heard).flatMap((message) =>
+    message.role === "user"
+      ? [message.memory === undefined ? message.text : `${message.memory}\n\n${message.text}`]
+      : []
+  ).join("\n\n");
+  const history = fresh ? historyOf(messages.slice(0, heard)) : "";
+  if (history === "") return asked;
+  return `What was said before in this conversation:\n\n${history}\n\nNow:\n\n${asked}`;
+}
+
+function historyOf(messages: readonly Message[]): string {
+  const lines = messages.flatMap((message) => {
+    if (message.role === "user") return [`The person: ${message.text}`];
+    return message.role === "assistant" && message.text !== "" ? [`You: ${message.text}`] : [];
+  });
+  return lines.join("\n\n").slice(-HISTORY_MAX);
+}

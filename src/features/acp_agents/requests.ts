@@ -1,0 +1,193 @@
+/**
+ * What an agent asks for during a turn. It is served by the tools of every session, in their jail and
+ * with their approvals, and recorded as their calls.
+ */
+import {
+  type CreateTerminalRequest,
+  type PermissionOption,
+  type PermissionOptionKind,
+  type ReadTextFileRequest,
+  RequestError,
+  type RequestPermissionRequest,
+  type RequestPermissionResponse,
+  type ToolKind,
+  type WriteTextFileRequest,
+} from "@agentclientprotocol/sdk";
+import { isAbsolute, relative } from "@std/path";
+import { type CallContext, runCall } from "../../agent/calls.ts";
+import type { Tool, ToolOutcome, ToolScope } from "../../agent/tools.ts";
+import type { Decision } from "../../protocol/events.ts";
+import { commandLine } from "./command_line.ts";
+import { Terminal } from "./terminal.ts";
+
+/** A command of an agent may take this long; it can stop it itself. */
+const COMMAND_TIMEOUT_S = 3_600;
+const TERMINALS_MAX = 32;
+/** What an agent may do in a session that only reads. */
+const READING: ReadonlySet<ToolKind> = new Set(["read", "search", "think"]);
+
+export interface RequestParts {
+  context: CallContext;
+  /** Before a call is recorded: what the agent has said belongs before it. */
+  beforeCall(): Promise<void>;
+  new_call_id(): string;
+  /** The whole text of a file of the working directory. */
+  readText(path: string, scope: ToolScope): Promise<ToolOutcome>;
+}
+
+export class AgentRequests {
+  readonly #parts: RequestParts;
+  readonly #terminals = new Map<string, Terminal>();
+  #next_terminal = 1;
+
+  constructor(parts: RequestParts) {
+    this.#parts = parts;
+  }
+
+  async readFile({ path, line, limit }: ReadTextFileRequest): Promise<{ content: string }> {
+    const inside = this.#inside(path);
+    let text = "";
+    const tool: Tool = {
+      ...this.#tool("read_file"),
+      run: async (_args, scope) => {
+        const outcome = await this.#parts.readText(inside, scope);
+        if (!outcome.ok) return outcome;
+        text = linesOf(outcome.output, line ?? 1, limit ?? Infinity);
+        return { ok: true, output: `${text.length} characters` };
+      },
+    };
+    const args = { path: inside, ...(line && { offset: line }), ...(limit && { limit }) };
+    await this.#succeed(tool, args);
+    return { content: text };
+  }
+
+  async writeFile({ path, content }: WriteTextFileRequest): Promise<Record<string, never>> {
+    await this.#succeed(this.#tool("write_file"), { path: this.#inside(path), content });
+    return {};
+  }
+
+  /** @returns once the command runs, which an approval may come before. */
+  async createTerminal(wanted: CreateTerminalRequest): Promise<{ terminalId: string }> {
+    if (this.#terminals.size === TERMINALS_MAX) {
+      throw RequestError.invalidRequest(undefined, `${TERMINALS_MAX} terminals are open already`);
+    }
+    const terminal = new Terminal(wanted.outputByteLimit ?? undefined);
+    const run_command = this.#tool("run_command");
+    const started = Promise.withResolvers<void>();
+    const tool: Tool = {
+      ...run_command,
+      run(args, scope) {
+        started.resolve();
+        return run_command.run(args, {
+          ...scope,
+          signal: AbortSignal.any([scope.signal, terminal.signal]),
+          onOutput(text) {
+            terminal.add(text);
+            scope.onOutput(text);
+          },
+        });
+      },
+    };
+    const { command, args, env, cwd } = wanted;
+    const line = commandLine({ command, args, env, cwd: cwd ? this.#inside(cwd) : undefined });
+    const call = this.#call(tool, { command: line, timeout_s: COMMAND_TIMEOUT_S });
+    terminal.follow(call);
+    const refused = await Promise.race([started.promise, call]);
+    if (refused !== undefined) throw new RequestError(-32603, refused.output);
+    const terminalId = `terminal-${this.#next_terminal++}`;
+    this.#terminals.set(terminalId, terminal);
+    return { terminalId };
+  }
+
+  /** @throws {RequestError} when there is none of that id. */
+  terminal(id: string): Terminal {
+    const terminal = this.#terminals.get(id);
+    if (terminal === undefined) throw RequestError.resourceNotFound(id);
+    return terminal;
+  }
+
+  release(id: string): void {
+    this.terminal(id).kill();
+    this.#terminals.delete(id);
+  }
+
+  /** Stops the commands that still run. */
+  async close(): Promise<void> {
+    for (const terminal of this.#terminals.values()) terminal.kill();
+    await Promise.all([...this.#terminals.values()].map(({ ended }) => ended));
+  }
+
+  /** Puts the question of an agent, about something that it does itself, to the person. */
+  async permission(asked: RequestPermissionRequest): Promise<RequestPermissionResponse> {
+    const decision = await this.#decide(asked);
+    // What is always allowed is kept here, by what it does; an agent may keep it by a title.
+    const allowed: PermissionOptionKind[] = ["allow_once", "allow_always"];
+    const denied: PermissionOptionKind[] = ["reject_once", "reject_always"];
+    const option = firstOf(asked.options, decision === "deny" ? denied : allowed);
+    if (option === undefined) return { outcome: { outcome: "cancelled" } };
+    return { outcome: { outcome: "selected", optionId: option.optionId } };
+  }
+
+  async #decide({ toolCall }: RequestPermissionRequest): Promise<Decision> {
+    const { context: { session, turn }, new_call_id } = this.#parts;
+    const { approval } = session.state;
+    if (approval === "auto") return "allow";
+    const { title, rawInput: input, content, locations } = toolCall;
+    const kind = toolCall.kind ?? "other";
+    if (approval === "read_only") return READING.has(kind) ? "allow" : "deny";
+    const tool = `agent_${kind}`;
+    const reason = title ?? tool;
+    const args = JSON.parse(JSON.stringify({ input, content, locations }));
+    const call_id = new_call_id();
+    // Without its input, what a call does is not known: the next one is asked about again.
+    const does = input === undefined ? `once, as ${call_id}` : JSON.stringify([reason, args]);
+    const rule = `${session.state.model} ${kind}: ${does}`;
+    return await session.approvals.ask({ call_id, tool, args, reason, rule }, {
+      signal: turn.soft,
+    });
+  }
+
+  #tool(name: string): Tool {
+    return this.#parts.context.tools.find(({ spec }) => spec.name === name)!;
+  }
+
+  async #succeed(tool: Tool, args: unknown): Promise<void> {
+    const { ok, output } = await this.#call(tool, args);
+    if (!ok) throw new RequestError(-32603, output);
+  }
+
+  async #call(tool: Tool, args: unknown): Promise<ToolOutcome> {
+    const { context, beforeCall, new_call_id } = this.#parts;
+    await beforeCall();
+    const call = { call_id: new_call_id(), tool: tool.spec.name, args };
+    return await runCall({ ...context, tools: [tool] }, call);
+  }
+
+  /** A path as the tools take it; whether it really stays inside is theirs to find out. */
+  #inside(path: string): string {
+    const { workdir } = this.#parts.context.session.state;
+    const inside = isAbsolute(path) ? relative(workdir, path) || "." : path;
+    if (inside === ".." || inside.startsWith("../")) {
+      throw RequestError.invalidParams(undefined, `${path} is outside of ${workdir}`);
+    }
+    return inside;
+  }
+}
+
+function firstOf(
+  options: readonly PermissionOption[],
+  kinds: readonly PermissionOptionKind[],
+): PermissionOption | undefined {
+  for (const wanted of kinds) {
+    const option = options.find(({ kind }) => kind === wanted);
+    if (option !== undefined) return option;
+  }
+  return undefined;
+}
+
+/** Some lines of a text, the first one being 1. */
+function linesOf(text: string, first: number, count: number): string {
+  const start = Math.max(first, 1) - 1;
+  if (start === 0 && count === Infinity) return text;
+  return text.split("\n").slice(start, start + count).join("\n");
+}

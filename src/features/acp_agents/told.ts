@@ -1,0 +1,133 @@
+/** What an agent tells during a turn, as events of the session. */
+import type { SessionUpdate, ToolCallContent, ToolCallUpdate } from "@agentclientprotocol/sdk";
+import { MAIN_LANE } from "../../protocol/events.ts";
+import type { Session, Turn } from "../../session/session.ts";
+
+/** Output of an agent's own call that is kept, in characters. */
+const OUTPUT_MAX = 48 * 1024;
+
+interface OwnCall {
+  call_id: string;
+  tool: string;
+  started: number;
+  content: ToolCallContent[];
+}
+
+export interface ToldParts {
+  session: Session;
+  turn: Turn;
+  new_call_id(): string;
+  /** seq of the last event that the agent was told of. */
+  seen_seq: number;
+}
+
+/** Takes the updates of one prompt, in their order. */
+export class Told {
+  readonly #parts: ToldParts;
+  readonly #calls = new Map<string, OwnCall>();
+  #last: Promise<unknown> = Promise.resolve();
+  /** Whether text came since the last step was closed, or none was closed yet. */
+  #open = true;
+  #usd = 0;
+
+  constructor(parts: ToldParts) {
+    this.#parts = parts;
+  }
+
+  /** Takes an update; those of a kind that svc has no place for are left out. */
+  take(update: SessionUpdate): void {
+    if (update.sessionUpdate === "agent_message_chunk") {
+      if (update.content.type === "text") this.#say(update.content.text);
+    } else if (update.sessionUpdate === "tool_call") this.#called(update);
+    else if (update.sessionUpdate === "tool_call_update") this.#called(update);
+    else if (update.sessionUpdate === "usage_update" && update.cost?.currency === "USD") {
+      this.#usd = Math.max(this.#usd, update.cost.amount);
+    }
+  }
+
+  /**
+   * Closes what the agent has said so far, so that a call follows it.
+   *
+   * @param usd_delta what it cost, in USD.
+   */
+  closeStep(usd_delta = 0): Promise<void> {
+    return this.#inOrder(() => this.#closeStep(usd_delta));
+  }
+
+  async #closeStep(usd_delta: number): Promise<void> {
+    if (!this.#open) return;
+    this.#open = false;
+    const { session, seen_seq } = this.#parts;
+    const cost = { usd_delta, tokens_in: 0, tokens_out: 0, tokens_cached: 0 };
+    await session.emit("cost.tick", { ...cost, seen_seq });
+  }
+
+  /** Ends it: calls that the agent has left open have no result. @param before_usd told before. */
+  async end(before_usd: number): Promise<number> {
+    await this.#last;
+    this.#open ||= this.#usd > before_usd;
+    await this.closeStep(Math.max(0, this.#usd - before_usd));
+    for (const [id, call] of this.#calls) await this.#ended(id, call, false, "no result was told");
+    return Math.max(this.#usd, before_usd);
+  }
+
+  #say(text: string): void {
+    this.#inOrder(() => {
+      const { session, turn } = this.#parts;
+      this.#open = true;
+      session.emitText(turn.turn_id, text);
+    });
+  }
+
+  #called(update: ToolCallUpdate): void {
+    this.#inOrder(async () => {
+      const call = this.#calls.get(update.toolCallId) ?? await this.#started(update);
+      if (update.content) call.content = update.content;
+      if (update.status !== "completed" && update.status !== "failed") return;
+      const output = outputOf(call.content, update.rawOutput);
+      await this.#ended(update.toolCallId, call, update.status === "completed", output);
+    });
+  }
+
+  async #started(update: ToolCallUpdate): Promise<OwnCall> {
+    const { session, new_call_id } = this.#parts;
+    const { toolCallId, kind, title, rawInput } = update;
+    const tool = `agent_${kind ?? "other"}`;
+    const call = { call_id: new_call_id(), tool, started: performance.now(), content: [] };
+    this.#calls.set(toolCallId, call);
+    await this.#closeStep(0);
+    const args = { title, ...(rawInput !== undefined && { input: rawInput }) };
+    const { call_id } = call;
+    await session.emit("session.tool_started", { call_id, tool, args, lane_id: MAIN_LANE });
+    return call;
+  }
+
+  async #ended(id: string, call: OwnCall, ok: boolean, output: string): Promise<void> {
+    this.#calls.delete(id);
+    const { call_id, tool, started } = call;
+    await this.#parts.session.emit("session.tool_completed", {
+      call_id,
+      tool,
+      ok,
+      duration_ms: Math.round(performance.now() - started),
+      output: output.slice(0, OUTPUT_MAX),
+      truncated: output.length > OUTPUT_MAX,
+    });
+  }
+
+  #inOrder(work: () => void | Promise<void>): Promise<void> {
+    // An event that cannot be written ends the turn by itself.
+    const done = this.#last.then(work);
+    this.#last = done.catch(() => {});
+    return done.catch(() => {});
+  }
+}
+
+function outputOf(content: readonly ToolCallContent[], raw: unknown): string {
+  const texts = content.map((it) => {
+    if (it.type === "diff") return `changed ${it.path}`;
+    return it.type === "content" && it.content.type === "text" ? it.content.text : "";
+  }).filter((text) => text !== "");
+  if (texts.length > 0) return texts.join("\n");
+  return raw === undefined ? "" : typeof raw === "string" ? raw : JSON.stringify(raw);
+}

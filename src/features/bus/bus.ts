@@ -1,0 +1,311 @@
+/**
+ * The bus: a durable log of what happens in all sessions, for observers (product.md, `bus/`). It is
+ * a copy: the sessions' journals have everything first, and whatever goes wrong here costs observers
+ * their view and never a session its progress.
+ */
+import { setImmediate } from "node:timers/promises";
+import { deadline } from "@std/async";
+import { messageOf, SvcError } from "../../protocol/errors.ts";
+import type { Log } from "../../os/log.ts";
+import { type Sink, type Source, Subscription } from "../../session/subscription.ts";
+import {
+  type BusEntry,
+  type BusRecord,
+  DAEMON_SCOPE,
+  encodeBusRecord,
+  LEFT_OUT,
+} from "./record.ts";
+import type { Reach } from "./reach.ts";
+import type { SegmentLimits, Segments } from "./segments.ts";
+
+export { type BusEntry, type BusRecord, DAEMON_SCOPE } from "./record.ts";
+
+const MIB = 1024 * 1024;
+/** Characters that may wait for the disk; what comes on top is dropped and counted. */
+const WAITING_MAX = 16 * MIB;
+const SYNC_EVERY_MS = 1_000;
+/** Between two tries to complete the bus. */
+const COMPLETE_EVERY_MS = 1_000;
+
+export interface BusOptions extends Partial<SegmentLimits> {
+  /** Made with mode 0700 at the first event. */
+  dir: string;
+  log: Log;
+  /** The sessions' journals by their ids; without it nothing is completed from them. */
+  journals?(): Promise<ReadonlyMap<string, string>>;
+  /** How long a slow observer may take for its last events when the bus closes. Default: 1,000. */
+  deliver_grace_ms?: number;
+}
+
+interface Waiting {
+  scope: string;
+  entry: BusEntry;
+}
+
+/**
+ * @example
+ * ```ts ignore
+ * const bus = new Bus({ dir: "/home/me/.svc/bus", log });
+ * bus.record("sess_1", events);
+ * const seq = await bus.lastSeq();
+ * bus.subscribe(sink, seq).start();
+ * ```
+ */
+export class Bus implements Source<BusRecord> {
+  /** Observers stay until the daemon stops. */
+  readonly final = false;
+  readonly #options: BusOptions;
+  readonly #limits: SegmentLimits;
+  #segments: Segments | undefined;
+  #opening: Promise<Segments> | undefined;
+  #waiting: Waiting[] = [];
+  /** Characters in `#waiting`. */
+  #waiting_size = 0;
+  #draining: Promise<void> | undefined;
+  #subscriptions = new Set<Subscription<BusRecord>>();
+  #sync_timer: number | undefined;
+  #dropped = 0;
+  /** Known once the files are open. */
+  #reach: Reach | undefined;
+  /** When the next try to complete the bus may be made. */
+  #complete_at = 0;
+  #retry_timer: number | undefined;
+  /** Said once, until it works again. */
+  #failing = false;
+  #closed = false;
+
+  constructor(options: BusOptions) {
+    this.#options = options;
+    const { segment_bytes = 8 * MIB, total_bytes = 64 * MIB } = options;
+    this.#limits = { segment_bytes, total_bytes };
+  }
+
+  // ── writing ──────────────────────────────────────────────────────────────────────────────────
+
+  /**
+   * Takes events, in order. Returns at once and never throws.
+   *
+   * @param scope the session they belong to, or {@linkcode DAEMON_SCOPE}.
+   */
+  record(scope: string, entries: readonly BusEntry[]): void {
+    if (this.#closed) return;
+    for (const entry of entries) {
+      if (LEFT_OUT.has(entry.type)) continue;
+      if (this.#waiting_size > WAITING_MAX) {
+        this.#drop([{ scope, entry }], "the disk does not keep up");
+        continue;
+      }
+      this.#waiting.push({ scope, entry });
+      this.#waiting_size += entry.data_json.length;
+    }
+    if (this.#waiting.length > 0) this.#draining ??= this.#drain();
+  }
+
+  /** Number of events that were not written when they came; those of sessions follow. */
+  get dropped(): number {
+    return this.#dropped;
+  }
+
+  async #drain(): Promise<void> {
+    do {
+      // What comes within one turn of the event loop is written together.
+      await setImmediate();
+      const batch = this.#waiting;
+      this.#waiting = [];
+      this.#waiting_size = 0;
+      try {
+        const segments = await this.#open();
+        await this.#complete(segments);
+        this.#writeLive(segments, batch);
+      } catch (error) {
+        this.#drop(batch, messageOf(error));
+      }
+    } while (this.#waiting.length > 0);
+    this.#draining = undefined;
+  }
+
+  /**
+   * Writes what the journals have and the bus lacks: after a crash, and after events were dropped.
+   * What sessions tell meanwhile waits, so that each one's events stay in order.
+   */
+  async #complete(segments: Segments): Promise<void> {
+    const { journals, log } = this.#options;
+    const reach = this.#reach!;
+    if (!reach.incomplete || journals === undefined) return;
+    if (performance.now() < this.#complete_at) return;
+    this.#complete_at = performance.now() + COMPLETE_EVERY_MS;
+    const paths = await journals();
+    const { entriesAfter } = await import("./missing.ts");
+    const behind = new Set<string>();
+    let events = 0;
+    for (const [scope, path] of paths) {
+      if (!reach.lacks(scope)) continue;
+      for await (const entries of entriesAfter(path, ...reach.after(scope))) {
+        this.#write(segments, entries.map((entry) => ({ scope, entry })), true);
+        behind.add(scope);
+        events += entries.length;
+        await setImmediate();
+      }
+    }
+    reach.completed();
+    if (events === 0) return;
+    const counts = { events, sessions: behind.size };
+    log.info("the bus was completed from the journals", counts);
+    const data_json = JSON.stringify(counts);
+    const entry = { at: new Date().toISOString(), type: "bus.completed", data_json };
+    this.#write(segments, [{ scope: DAEMON_SCOPE, entry }], false);
+  }
+
+  #writeLive(segments: Segments, batch: readonly Waiting[]): void {
+    const reach = this.#reach!;
+    const inOrder = ({ scope, entry }: Waiting) =>
+      entry.seq === undefined || this.#options.journals === undefined || !reach.lacks(scope);
+    const late = batch.filter((it) => !inOrder(it));
+    const now = batch.filter((it) =>
+      inOrder(it) && !(it.entry.seq !== undefined && reach.cameFromJournal(it.scope, it.entry.seq))
+    );
+    if (now.length > 0) this.#write(segments, now, false);
+    if (late.length > 0) this.#drop(late, "earlier events of the session are missing");
+    else this.#failing = false;
+  }
+
+  #write(segments: Segments, batch: readonly Waiting[], from_journal: boolean): void {
+    const first = segments.last_seq + 1;
+    let lines = "";
+    const records = batch.map(({ scope, entry: { seq, at, type, data_json } }, n): BusRecord => {
+      const record = { seq: first + n, scope, session_seq: seq, at, type, data_json };
+      lines += encodeBusRecord(record);
+      return record;
+    });
+    segments.append(lines, records.length);
+    this.#reach!.appended(records, from_journal);
+    for (const record of records) {
+      for (const subscription of this.#subscriptions) subscription.push(record);
+    }
+    this.#sync_timer ??= this.#scheduleSync(segments);
+  }
+
+  #scheduleSync(segments: Segments): number {
+    const timer = setTimeout(async () => {
+      try {
+        await segments.sync();
+      } catch (error) {
+        this.#options.log.warn("the bus cannot be flushed", { error: messageOf(error) });
+      }
+      this.#sync_timer = undefined;
+    }, SYNC_EVERY_MS);
+    Deno.unrefTimer(timer);
+    return timer;
+  }
+
+  #drop(batch: readonly Waiting[], reason: string): void {
+    this.#dropped += batch.length;
+    for (const { scope, entry } of batch) {
+      if (entry.seq !== undefined) this.#reach?.missed(scope);
+    }
+    this.#retry_timer ??= this.#scheduleRetry();
+    if (this.#failing) return;
+    this.#failing = true;
+    this.#options.log.error("the bus drops events", { dir: this.#options.dir, reason });
+  }
+
+  /** Completes the bus also where no event comes any more. */
+  #scheduleRetry(): number {
+    const timer = setTimeout(() => {
+      this.#retry_timer = undefined;
+      if (!this.#closed && this.#reach?.incomplete) this.#draining ??= this.#drain();
+    }, COMPLETE_EVERY_MS);
+    Deno.unrefTimer(timer);
+    return timer;
+  }
+
+  // ── reading ──────────────────────────────────────────────────────────────────────────────────
+
+  get published_seq(): number {
+    return this.#segments?.last_seq ?? 0;
+  }
+
+  async *replay(since_seq: number): AsyncGenerator<BusRecord> {
+    yield* (await this.#open()).read(since_seq);
+  }
+
+  join(subscription: Subscription<BusRecord>): void {
+    this.#subscriptions.add(subscription);
+  }
+
+  leave(subscription: Subscription<BusRecord>): void {
+    this.#subscriptions.delete(subscription);
+  }
+
+  /** bus_seq of the last record. @throws {SvcError} permission_denied when the bus cannot be opened. */
+  async lastSeq(): Promise<number> {
+    return (await this.#open()).last_seq;
+  }
+
+  /**
+   * Makes a subscription; it delivers nothing before its `start` is called. Only for a bus whose
+   * {@linkcode Bus.lastSeq} was asked for.
+   *
+   * @throws {SvcError} validation when since_seq is beyond the last record; journal_trimmed when what
+   * follows it was dropped.
+   */
+  subscribe(sink: Sink<BusRecord>, since_seq: number): Subscription<BusRecord> {
+    if (since_seq > this.published_seq) {
+      throw new SvcError(
+        "validation",
+        `since_seq ${since_seq} is beyond the last bus_seq, ${this.published_seq}`,
+      );
+    }
+    this.#segments?.requireKept(since_seq + 1);
+    return new Subscription(this, sink, { since_seq });
+  }
+
+  /** Writes what waits, lets observers have it, flushes and closes. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    await this.#draining;
+    if (this.#reach?.incomplete) {
+      this.#complete_at = 0;
+      await this.#drain();
+    }
+    await this.#forgetGone();
+    const subscriptions = [...this.#subscriptions];
+    const delivered = Promise.all(subscriptions.map((it) => it.delivered));
+    await deadline(delivered, this.#options.deliver_grace_ms ?? 1_000).catch(() => {});
+    const error = new SvcError("shutting_down", "the daemon is stopping", {
+      hint: "tail the bus again with since_seq when it is back",
+    });
+    for (const subscription of subscriptions) subscription.end(error);
+    await Promise.all(subscriptions.map((it) => it.replayed));
+    clearTimeout(this.#sync_timer);
+    clearTimeout(this.#retry_timer);
+    await this.#opening?.catch(() => {});
+    await this.#segments?.close();
+  }
+
+  async #forgetGone(): Promise<void> {
+    const paths = await this.#options.journals?.().catch(() => undefined);
+    if (paths !== undefined) this.#reach?.keep(paths);
+  }
+
+  /** Opens the files at the first need; a failure is tried again at the next. */
+  #open(): Promise<Segments> {
+    return this.#opening ??= this.#openNow().catch((error) => {
+      this.#opening = undefined;
+      throw error;
+    });
+  }
+
+  async #openNow(): Promise<Segments> {
+    const { dir, log } = this.#options;
+    // Not needed before the daemon listens.
+    const [{ Segments }, { Reach }] = await Promise.all([
+      import("./segments.ts"),
+      import("./reach.ts"),
+    ]);
+    const positions = () => this.#reach?.text(this.#segments!.last_seq);
+    const segments = await Segments.open({ ...this.#limits, dir, log, positions });
+    this.#reach = await Reach.of(segments, dir);
+    return this.#segments = segments;
+  }
+}

@@ -1,0 +1,299 @@
+/**
+ * The files of the bus: consecutive records in segments that are named by their first bus_seq. The
+ * newest is written to, the oldest goes when all together are too large. What cannot be read is
+ * moved aside and said; it never stops anything.
+ */
+import { join } from "@std/path";
+import { messageOf, SvcError } from "../../protocol/errors.ts";
+import {
+  atomicWrite,
+  checkPrivate,
+  ensurePrivateDir,
+  removeTemporaries,
+  syncDir,
+} from "../../os/files.ts";
+import { readLines } from "../../os/lines.ts";
+import type { Log } from "../../os/log.ts";
+import { writeAllSync } from "../../base/write_all.ts";
+import { type BusRecord, decodeBusRecord } from "./record.ts";
+
+/** How large the bus may become. */
+export interface SegmentLimits {
+  /** Bytes after which a new segment begins. */
+  segment_bytes: number;
+  /** Bytes of all segments after which the oldest goes. */
+  total_bytes: number;
+}
+
+export interface SegmentsOptions extends SegmentLimits {
+  dir: string;
+  log: Log;
+  /**
+   * What {@linkcode positionsPath} is to hold once the records so far are on the disk; asked when a
+   * segment is left. Undefined: the file stays as it is.
+   */
+  positions(): string | undefined;
+}
+
+/** The file beside the segments that tells how far they reach, so that not all are read for that. */
+export function positionsPath(dir: string): string {
+  return join(dir, "positions.json");
+}
+
+interface Segment {
+  /** bus_seq of its first record. */
+  readonly first: number;
+  readonly path: string;
+  /** Bytes of whole records. */
+  size: number;
+}
+
+const NAME = /^(\d{16})\.ndjson(\.bad)?$/;
+const encoder = new TextEncoder();
+
+export class Segments {
+  readonly #dir: string;
+  readonly #limits: SegmentLimits;
+  readonly #log: Log;
+  /** Oldest first. */
+  #segments: Segment[] = [];
+  /** The newest one, while it is written to. */
+  #current: { segment: Segment; file: Deno.FsFile } | undefined;
+  #last_seq = 0;
+  /** Segments that were left and are on their way to the disk. */
+  #leaving = new Set<Promise<void>>();
+  readonly #positions: () => string | undefined;
+
+  private constructor({ dir, log, positions, ...limits }: SegmentsOptions) {
+    this.#dir = dir;
+    this.#limits = limits;
+    this.#log = log;
+    this.#positions = positions;
+  }
+
+  /**
+   * Finds the segments of a directory, which it makes if need be, and mends the newest: a torn last
+   * line is cut off; with a bad line before its last it is moved aside.
+   *
+   * @throws {SvcError} permission_denied when the directory is not ours alone.
+   */
+  static async open(options: SegmentsOptions): Promise<Segments> {
+    const { dir } = options;
+    ensurePrivateDir(dir);
+    removeTemporaries(dir);
+    const segments = new Segments(options);
+    const found = [...Deno.readDirSync(dir)].flatMap(({ name }) => {
+      const [, first, bad] = name.match(NAME) ?? [];
+      if (first === undefined) return [];
+      const path = join(dir, name);
+      return [{ first: Number(first), path, size: Deno.lstatSync(path).size, bad }];
+    }).sort((a, b) => a.first - b.first);
+    segments.#segments = found.filter(({ bad }) => bad === undefined);
+    // One that was moved aside counts too: no bus_seq is given twice.
+    const newest = found.at(-1);
+    if (newest !== undefined) await segments.#mend(newest, newest.bad !== undefined);
+    return segments;
+  }
+
+  /** bus_seq of the last record; 0 when there never was one. */
+  get last_seq(): number {
+    return this.#last_seq;
+  }
+
+  /** bus_seq of the oldest record that is kept, or of the next one when none is. */
+  get oldest_seq(): number {
+    return this.#segments[0]?.first ?? this.#last_seq + 1;
+  }
+
+  /**
+   * Appends the lines of `count` consecutive records: all of them, or, when it throws, none. Not yet
+   * flushed, see {@linkcode Segments.sync}.
+   */
+  append(lines: string, count: number): void {
+    const bytes = encoder.encode(lines);
+    const { segment, file } = this.#writable(bytes.length);
+    try {
+      writeAllSync(file, bytes);
+    } catch (error) {
+      try {
+        file.truncateSync(segment.size);
+        file.seekSync(segment.size, Deno.SeekMode.Start);
+      } catch {
+        // Its torn tail is not read; the next records go elsewhere.
+        this.#leave();
+      }
+      throw error;
+    }
+    segment.size += bytes.length;
+    this.#last_seq += count;
+    this.#retire();
+  }
+
+  /**
+   * The records behind `since_seq`, until it has caught up with what is appended meanwhile.
+   *
+   * @throws {SvcError} journal_trimmed when what follows `since_seq` is gone.
+   */
+  async *read(since_seq: number): AsyncGenerator<BusRecord> {
+    let next = since_seq + 1;
+    this.requireKept(next);
+    let segment = this.#segments.findLast(({ first }) => first <= next) ?? this.#segments[0];
+    while (segment !== undefined) {
+      for await (const record of this.#readOne(segment, next)) {
+        yield record;
+        next = record.seq + 1;
+      }
+      this.requireKept(next);
+      const { first } = segment;
+      segment = this.#segments.find((it) => it.first > first)!;
+    }
+  }
+
+  /** Makes sure that the record `seq` was not dropped. @throws {SvcError} journal_trimmed. */
+  requireKept(seq: number): void {
+    const { oldest_seq } = this;
+    if (seq >= oldest_seq) return;
+    throw new SvcError("journal_trimmed", `the bus begins at bus_seq ${oldest_seq} by now`, {
+      hint: `go on from bus_seq ${oldest_seq}; the sessions' journals have what was before`,
+      details: { oldest_seq },
+    });
+  }
+
+  /** Has what was appended reach the disk. */
+  async sync(): Promise<void> {
+    await this.#current?.file.sync();
+  }
+
+  /** Flushes and closes. */
+  async close(): Promise<void> {
+    this.#leave();
+    await Promise.all(this.#leaving);
+  }
+
+  /** The file for the next records: the current one, or a new one where it is full. */
+  #writable(bytes: number): { segment: Segment; file: Deno.FsFile } {
+    const size = this.#current?.segment.size ?? 0;
+    if (size > 0 && size + bytes > this.#limits.segment_bytes) this.#leave();
+    if (this.#current !== undefined) return this.#current;
+    const first = this.#last_seq + 1;
+    const path = join(this.#dir, `${String(first).padStart(16, "0")}.ndjson`);
+    const file = Deno.openSync(path, { write: true, create: true, truncate: true, mode: 0o600 });
+    const segment = { first, path, size: 0 };
+    this.#segments = [...this.#segments.filter((it) => it.first !== first), segment];
+    return this.#current = { segment, file };
+  }
+
+  /** Lets the current segment go, flushed in the background. */
+  #leave(): void {
+    if (this.#current === undefined) return;
+    const { file, segment: { path } } = this.#current;
+    this.#current = undefined;
+    const positions = this.#positions();
+    const leaving = file.sync()
+      .then(() => syncDir(this.#dir))
+      .then(async () => {
+        if (positions === undefined) return;
+        await atomicWrite(positionsPath(this.#dir), positions, 0o600, { durable: false });
+      })
+      .catch((error) => this.#log.warn("the bus: a flush failed", { path, error: String(error) }))
+      .finally(() => {
+        file.close();
+        this.#leaving.delete(leaving);
+      });
+    this.#leaving.add(leaving);
+  }
+
+  /** Drops the oldest segments while all together are too large. */
+  #retire(): void {
+    let total = this.#segments.reduce((sum, { size }) => sum + size, 0);
+    while (total > this.#limits.total_bytes && this.#segments.length > 1) {
+      const [{ path, size }] = this.#segments.splice(0, 1);
+      total -= size;
+      try {
+        Deno.removeSync(path);
+      } catch (error) {
+        this.#log.warn("the bus: an old segment stays", { path, error: messageOf(error) });
+      }
+    }
+  }
+
+  async *#readOne(segment: Segment, from: number): AsyncGenerator<BusRecord> {
+    let at = 0;
+    let seq = segment.first;
+    // The size grows while the current segment is read.
+    while (at < segment.size) {
+      try {
+        for await (const { line, end, whole } of readLines(segment.path, at, segment.size)) {
+          // The writer stopped in the middle of this line and went on elsewhere.
+          if (!whole) return;
+          at = end;
+          if (seq >= from) {
+            const record = decodeBusRecord(line);
+            if (record?.seq !== seq) return this.#isolate(segment, `bus_seq ${seq} is unreadable`);
+            yield record;
+          }
+          seq++;
+        }
+      } catch (error) {
+        // Dropped by now; the reader learns that from requireKept.
+        if (error instanceof Deno.errors.NotFound) return this.#forget(segment);
+        throw error;
+      }
+    }
+  }
+
+  /** Moves a segment aside. */
+  #isolate(segment: Segment, problem: string): void {
+    const { path } = segment;
+    if (this.#current?.segment === segment) this.#leave();
+    this.#forget(segment);
+    const moved = `${path}.bad`;
+    try {
+      Deno.renameSync(path, moved);
+    } catch {
+      // Another reader moved it.
+      return;
+    }
+    this.#log.error("a segment of the bus was moved aside", { path: moved, problem });
+  }
+
+  #forget(segment: Segment): void {
+    this.#segments = this.#segments.filter((it) => it !== segment);
+  }
+
+  /** Finds the last bus_seq in the newest segment, mends it and has it written on. */
+  async #mend(segment: Segment, moved_aside: boolean): Promise<void> {
+    const { path } = segment;
+    checkPrivate(path, 0o600, "file");
+    let next = segment.first;
+    let good_end = 0;
+    let good_next = next;
+    let bad_lines = 0;
+    for await (const { line, end, whole } of readLines(path, 0, segment.size)) {
+      if (!whole) break;
+      const seq = decodeBusRecord(line)?.seq;
+      if (seq === next && bad_lines === 0) {
+        good_end = end;
+        good_next = next + 1;
+      } else bad_lines++;
+      next = Math.max(next, seq ?? 0) + 1;
+    }
+    if (moved_aside || bad_lines > 1) {
+      this.#last_seq = next - 1;
+      if (!moved_aside) this.#isolate(segment, `bus_seq ${good_next} is unreadable`);
+      return;
+    }
+    this.#last_seq = good_next - 1;
+    const file = Deno.openSync(path, { write: true });
+    if (good_end < segment.size) {
+      file.truncateSync(good_end);
+      this.#log.warn("cut off the torn last line of the bus", {
+        path,
+        torn_bytes: segment.size - good_end,
+      });
+      segment.size = good_end;
+    }
+    file.seekSync(good_end, Deno.SeekMode.Start);
+    this.#current = { segment, file };
+  }
+}

@@ -1,0 +1,87 @@
+/** The JSON-RPC endpoint of A2A: each request in the version of the protocol that it speaks. */
+import type { ServerSentEventMessage } from "@std/http";
+import { LegacyJsonRpcTransportHandler } from "@a2a-js/sdk/compat/v0_3/server";
+import { JsonRpcTransportHandler, ServerCallContext } from "@a2a-js/sdk/server";
+import { JSON_HEADERS } from "../../../net/answers.ts";
+import { sseResponse } from "../sse.ts";
+import { type A2aCall, type CallId, CallRefused, readCall } from "./call.ts";
+import { type A2aCaller, type A2aParts, A2aRequests } from "./requests.ts";
+
+/** One request, after whoever sent it is known. */
+export interface A2aRequest extends Pick<A2aCaller, "asker" | "base_url" | "signal"> {
+  text: string;
+  /** Of the header `A2A-Version`. */
+  version: string | undefined;
+}
+
+interface Envelope {
+  jsonrpc: string;
+  id: CallId;
+  result?: unknown;
+  error?: unknown;
+}
+
+/**
+ * Answers one request; what is wrong with it stands in the answer.
+ *
+ * @throws {SvcError} shutting_down or unavailable: nothing is wrong with it, but it must wait.
+ */
+export async function answerA2a(parts: A2aParts, request: A2aRequest): Promise<Response> {
+  const { text, version, ...caller } = request;
+  let call: A2aCall;
+  try {
+    call = readCall(text, version);
+  } catch (error) {
+    if (!(error instanceof CallRefused)) throw error;
+    const { id, code, message } = error;
+    return json({ jsonrpc: "2.0", id, error: { code, message } });
+  }
+  return await dispatch(parts, call, caller);
+}
+
+async function dispatch(
+  parts: A2aParts,
+  { version, ...call }: A2aCall,
+  { signal, ...caller }: Omit<A2aCaller, "version">,
+): Promise<Response> {
+  const stop = new AbortController();
+  const requests = new A2aRequests(parts, {
+    ...caller,
+    version,
+    signal: AbortSignal.any([signal, stop.signal]),
+  });
+  const legacy = version === "0.3";
+  const handler = legacy
+    ? new LegacyJsonRpcTransportHandler(requests)
+    : new JsonRpcTransportHandler(requests);
+  const context = new ServerCallContext({ requestedVersion: version });
+  const answer = await handler.handle({ ...call }, context);
+  if (requests.unavailable !== undefined) throw requests.unavailable;
+  if (!(Symbol.asyncIterator in answer)) return json(answer as Envelope);
+  const events = answer as AsyncGenerator<Envelope>;
+  let first: IteratorResult<Envelope>;
+  try {
+    // What is refused is told as such, before there is a stream.
+    first = await events.next();
+  } catch (error) {
+    if (requests.unavailable !== undefined) throw requests.unavailable;
+    const mapped = legacy
+      ? LegacyJsonRpcTransportHandler.mapToLegacyJSONRPCError(error)
+      : JsonRpcTransportHandler.mapToJSONRPCError(error);
+    return json({ jsonrpc: "2.0", id: call.id, error: mapped });
+  }
+  return sseResponse(toMessages(first, events), stop);
+}
+
+async function* toMessages(
+  first: IteratorResult<Envelope>,
+  rest: AsyncGenerator<Envelope>,
+): AsyncGenerator<ServerSentEventMessage> {
+  if (first.done) return;
+  yield { data: JSON.stringify(first.value) };
+  for await (const event of rest) yield { data: JSON.stringify(event) };
+}
+
+function json(answer: Envelope): Response {
+  return new Response(JSON.stringify(answer), { headers: JSON_HEADERS });
+}

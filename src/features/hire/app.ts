@@ -1,0 +1,201 @@
+/**
+ * Surface B over HTTP: `/api/capabilities`, `/api/task` and what belongs to a task; the same tasks by
+ * A2A at `/a2a`.
+ */
+import { type Context as HonoContext, Hono } from "hono";
+import {
+  artifactResponse,
+  bodyText,
+  errorResponse,
+  JSON_HEADERS,
+  jsonObject,
+  requireJson,
+} from "../../net/answers.ts";
+import { SvcError, toSvcError } from "../../protocol/errors.ts";
+import type { Log } from "../../os/log.ts";
+import { A2A_PATH, agentCard, CARD_PATH, legacyAgentCard } from "./a2a/card.ts";
+import { authorityOf, type ListenerAddress, reachedAt } from "./authority.ts";
+import { taskEvents } from "./events.ts";
+import type { Hiring } from "./hiring.ts";
+import type { HireTokens } from "./tokens.ts";
+
+export interface HireAppOptions {
+  hiring: Hiring;
+  tokens: HireTokens;
+  log: Log;
+  /**
+   * How clients reach this from outside, without a slash at the end; by default at the address of
+   * this machine that they used.
+   */
+  public_url?: string;
+  /** Where this listens. */
+  address(): ListenerAddress;
+  /** Origins of web pages that may hire. */
+  allowed_origins(): readonly string[];
+  /** Whether the daemon is stopping: nothing new is taken. */
+  stopping(): boolean;
+}
+
+/** Largest request body in bytes (contract.md section 9). */
+const BODY_MAX = 1024 * 1024;
+/** Without tokens a page whose name was led to this machine would be a hirer like any other. */
+const LOCAL_HOST = /^(?:localhost|127\.0\.0\.1|\[::1\])(?::\d+)?$/;
+
+/** Makes the handler of surface B. */
+export function hireApp(options: HireAppOptions): (request: Request) => Promise<Response> {
+  const { hiring, tokens, log } = options;
+  const app = new Hono();
+
+  /** Who asks. @throws {SvcError} unauthenticated. */
+  const caller = (c: HonoContext, token = c.req.header("x-svc-bearer")): string | undefined => {
+    if (!tokens.required) return undefined;
+    const key_id = tokens.identify(token ?? null);
+    if (key_id !== undefined) return key_id;
+    throw new SvcError("unauthenticated", "a valid X-Svc-Bearer token is needed", {
+      hint: "send one of the tokens that the operator listed in SVC_SERVE_TOKENS",
+    });
+  };
+
+  app.get("/api/capabilities", () => json(hiring.capabilities()));
+  app.post("/api/task", async (c) => {
+    const asker = caller(c);
+    if (options.stopping()) throw new SvcError("shutting_down", "the daemon is stopping");
+    requireJson(c.req.raw);
+    const accepted = hiring.accept(jsonObject(await bodyText(c.req.raw, BODY_MAX)));
+    if (!prefersAsync(c)) return json(await hiring.run(accepted, asker, c.req.raw.signal));
+    const record = await hiring.enqueue(accepted, asker);
+    return json(record, 202, {
+      location: `/api/task/${record.id}`,
+      "preference-applied": "respond-async",
+    });
+  });
+  app.get("/api/task/:id", async (c) => {
+    return json(await hiring.get(c.req.param("id"), caller(c)));
+  });
+  app.post("/api/task/:id/cancel", async (c) => {
+    return json(await hiring.cancel(c.req.param("id"), caller(c)));
+  });
+  app.get("/api/task/:id/events", async (c) => {
+    return await taskEvents(c, hiring, caller(c));
+  });
+  app.get("/api/task/:id/artifacts/:name", async (c) => {
+    const asker = caller(c, anyToken(c));
+    const found = await hiring.artifact(c.req.param("id"), asker, c.req.param("name"));
+    return await artifactResponse(found, c.req.method);
+  });
+
+  const baseUrl = (c: HonoContext) =>
+    options.public_url ?? reachedAt(new URL(c.req.url).host, options.address());
+  app.get(CARD_PATH, (c) => {
+    const offer = { ...hiring.offer, base_url: baseUrl(c) };
+    const legacy = (c.req.header("a2a-version") ?? "0.3").startsWith("0.");
+    return json(legacy ? legacyAgentCard(offer) : agentCard(offer), 200, {
+      vary: "Origin, A2A-Version",
+    });
+  });
+  app.post(A2A_PATH, async (c) => {
+    const asker = caller(c, anyToken(c));
+    if (options.stopping()) throw new SvcError("shutting_down", "the daemon is stopping");
+    requireJson(c.req.raw);
+    const text = await bodyText(c.req.raw, BODY_MAX);
+    const { answerA2a } = await import("./a2a/endpoint.ts");
+    return await answerA2a({ hiring, log }, {
+      text,
+      asker,
+      version: c.req.header("a2a-version"),
+      base_url: baseUrl(c),
+      signal: c.req.raw.signal,
+    });
+  });
+
+  for (const [path, methods] of Object.entries(METHODS)) {
+    app.all(path, () => {
+      const error = new SvcError("method_not_allowed", `this path takes ${methods}`);
+      const response = errorResponse(error);
+      response.headers.set("allow", methods);
+      return response;
+    });
+  }
+  app.notFound((c) =>
+    errorResponse(new SvcError("not_found", `there is nothing at ${c.req.path}`))
+  );
+  app.onError((thrown, c) => {
+    const error = toSvcError(thrown);
+    if (error.code === "internal") {
+      log.error("a hired request failed", { path: c.req.path, error: thrown.stack });
+    }
+    return errorResponse(error);
+  });
+
+  return async (request) => {
+    const response = refuse(request, options) ?? await app.fetch(request);
+    // No cache on the way knows X-Svc-Bearer for a credential.
+    response.headers.set("cache-control", "no-store");
+    // Where a length stood as well, the server has left that out by now. Whatever follows on the
+    // connection may be a part of such a request (RFC 9112, section 6.1).
+    if (request.headers.has("transfer-encoding")) response.headers.set("connection", "close");
+    return response;
+  };
+}
+
+const METHODS = {
+  "/api/capabilities": "GET",
+  "/api/task": "POST",
+  "/api/task/:id": "GET",
+  "/api/task/:id/cancel": "POST",
+  "/api/task/:id/events": "GET",
+  "/api/task/:id/artifacts/:name": "GET",
+  [CARD_PATH]: "GET",
+  [A2A_PATH]: "POST",
+};
+
+/** A2A clients send their token as HTTP has it, unless their card's reader knows X-Svc-Bearer. */
+function anyToken(c: HonoContext): string | undefined {
+  const [, bearer] = /^Bearer +(\S+)$/i.exec(c.req.header("authorization") ?? "") ?? [];
+  return c.req.header("x-svc-bearer") ?? bearer;
+}
+
+/** What keeps web pages out, for agents are no browsers, and requests that read in two ways. */
+function refuse(
+  request: Request,
+  { tokens, allowed_origins }: HireAppOptions,
+): Response | undefined {
+  const { headers } = request;
+  if (headers.has("content-length") && headers.has("transfer-encoding")) {
+    return errorResponse(
+      new SvcError("validation", "a request has content-length or transfer-encoding, not both"),
+    );
+  }
+  const authority = authorityOf(request);
+  if (authority === undefined) {
+    return errorResponse(
+      new SvcError("validation", "Host and the target of a request must name the same host"),
+    );
+  }
+  const origin = headers.get("origin");
+  // Every sandboxed page has the origin "null", whoever made it.
+  if (origin !== null && (origin === "null" || !allowed_origins().includes(origin))) {
+    return errorResponse(
+      new SvcError("permission_denied", "this Origin may not hire", {
+        hint: "add it to [http] allowed_origins in daemon.toml if it is yours",
+      }),
+    );
+  }
+  if (!tokens.required && !LOCAL_HOST.test(authority)) {
+    return errorResponse(
+      new SvcError("permission_denied", "without tokens only a local Host is answered", {
+        hint: "set SVC_SERVE_TOKENS",
+      }),
+    );
+  }
+}
+
+function json(value: unknown, status = 200, headers: Record<string, string> = {}): Response {
+  return new Response(JSON.stringify(value), { status, headers: { ...JSON_HEADERS, ...headers } });
+}
+
+/** `Prefer: respond-async` (RFC 7240), among other preferences. */
+function prefersAsync(c: HonoContext): boolean {
+  const preferences = (c.req.header("prefer") ?? "").split(/[,;]/);
+  return preferences.some((it) => it.trim().toLowerCase() === "respond-async");
+}

@@ -1,0 +1,216 @@
+/**
+ * `cortex/curator-audit.jsonl`: one record for each automatic write of the memory (product.md,
+ * daemon-level files), and for each change of an entry. Append-only; a record is on the disk when
+ * {@linkcode AuditTrail.append} returns. A line that is no record, cut off by a crash or damaged by
+ * the disk, is put aside into a file beside it, so that the trail goes on as valid JSON lines.
+ */
+import { dirname } from "@std/path";
+import { checkPrivate, ensurePrivateDir, openOwnFile, syncDir } from "../../os/files.ts";
+import { readLines } from "../../os/lines.ts";
+import type { Log } from "../../os/log.ts";
+import { writeAllSync } from "../../base/write_all.ts";
+
+export interface AuditRecord {
+  ts: string;
+  entry_id: string;
+  category: string;
+  /** SHA-256 of the entry's content, in hex. */
+  content_sha: string;
+  /** The person's message that it came from, or {@linkcode EDITED}. */
+  source_msg_id: string;
+}
+
+/** The source of what a client made of an entry that was there. */
+export const EDITED = "edited";
+
+/** Some records, and where those before them are. */
+export interface AuditPage {
+  records: AuditRecord[];
+  next_cursor?: string;
+}
+
+const NEWLINE = 0x0a;
+const CHUNK = 64 * 1024;
+
+export class AuditTrail {
+  readonly #path: string;
+  readonly #log: Log;
+
+  /** @param path of the file; it and its directory are made at the first record. */
+  constructor(path: string, log: Log) {
+    this.#path = path;
+    this.#log = log;
+  }
+
+  /**
+   * Adds a record: all of it, or, when it throws, nothing.
+   *
+   * @throws {SvcError} permission_denied when the file or its directory is not ours alone; what the
+   * system says when it cannot be written.
+   */
+  append(record: AuditRecord): void {
+    ensurePrivateDir(dirname(this.#path));
+    const there = checkPrivate(this.#path, 0o600, "file");
+    const file = there
+      ? openOwnFile(this.#path)
+      : Deno.openSync(this.#path, { read: true, write: true, createNew: true, mode: 0o600 });
+    try {
+      // A record that a crash cut off was never acted upon.
+      const size = this.#cutTorn(file);
+      file.seekSync(size, Deno.SeekMode.Start);
+      const bytes = new TextEncoder().encode(`${JSON.stringify(record)}\n`);
+      try {
+        writeAllSync(file, bytes);
+        file.syncSync();
+      } catch (error) {
+        file.truncateSync(size);
+        throw error;
+      }
+    } finally {
+      file.close();
+    }
+    if (!there) syncDir(dirname(this.#path));
+  }
+
+  /** The records, oldest first. Lines that are none are put aside when all have been read. */
+  async *records(): AsyncGenerator<AuditRecord> {
+    if (!checkPrivate(this.#path, 0o600, "file")) return;
+    const { size } = Deno.statSync(this.#path);
+    let damaged = false;
+    for await (const { line, whole } of readLines(this.#path, 0, size)) {
+      const record = whole ? toRecord(line) : undefined;
+      if (record !== undefined) yield record;
+      else damaged ||= whole;
+    }
+    if (damaged) this.#mend();
+  }
+
+  /**
+   * The last records, oldest first.
+   *
+   * @param options.cursor the `next_cursor` of a page: those before that page.
+   */
+  async page({ limit, cursor }: { limit: number; cursor?: string }): Promise<AuditPage> {
+    const end = cursor === undefined ? Infinity : Number(cursor);
+    const records: AuditRecord[] = [];
+    let read = 0;
+    for await (const record of this.records()) {
+      if (read === end) break;
+      read++;
+      records.push(record);
+      if (records.length > limit) records.shift();
+    }
+    const first = read - records.length;
+    return { records, ...(first > 0 ? { next_cursor: String(first) } : {}) };
+  }
+
+  /** Cuts what follows the last newline off, and puts it aside. @returns the size that is left. */
+  #cutTorn(file: Deno.FsFile): number {
+    const { size } = file.statSync();
+    const whole = wholeSize(file, size);
+    if (whole === size) return size;
+    this.#putAside(readAt(file, whole, size - whole));
+    file.truncateSync(whole);
+    return whole;
+  }
+
+  /**
+   * Writes the trail anew without what is no record. In one synchronous step: no record is added
+   * meanwhile. What has been put aside twice, because a crash came between, does no harm.
+   */
+  #mend(): void {
+    const good: Uint8Array[] = [];
+    const bad: Uint8Array[] = [];
+    const bytes = Deno.readFileSync(this.#path);
+    const decoder = new TextDecoder();
+    let start = 0;
+    for (let at; (at = bytes.indexOf(NEWLINE, start)) >= 0; start = at + 1) {
+      const record = toRecord(decoder.decode(bytes.subarray(start, at)));
+      (record === undefined ? bad : good).push(bytes.subarray(start, at + 1));
+    }
+    // What follows the last newline is for the next record to cut off.
+    good.push(bytes.subarray(start));
+    this.#putAside(concat(bad));
+    const mended = `${this.#path}.${crypto.randomUUID()}.tmp`;
+    try {
+      const file = Deno.openSync(mended, { write: true, createNew: true, mode: 0o600 });
+      try {
+        writeAllSync(file, concat(good));
+        file.syncSync();
+      } finally {
+        file.close();
+      }
+      Deno.renameSync(mended, this.#path);
+    } catch (error) {
+      Deno.removeSync(mended);
+      throw error;
+    }
+    syncDir(dirname(this.#path));
+  }
+
+  #putAside(bytes: Uint8Array): void {
+    const path = `${this.#path}.bad`;
+    const there = checkPrivate(path, 0o600, "file");
+    const file = there
+      ? openOwnFile(path)
+      : Deno.openSync(path, { read: true, write: true, createNew: true, mode: 0o600 });
+    try {
+      file.seekSync(0, Deno.SeekMode.End);
+      writeAllSync(file, bytes);
+      file.syncSync();
+    } finally {
+      file.close();
+    }
+    if (!there) syncDir(dirname(path));
+    this.#log.warn("put aside what is no record of the memory's audit trail", {
+      path: this.#path,
+      aside: path,
+      bytes: bytes.length,
+    });
+  }
+}
+
+const FIELDS = ["ts", "entry_id", "category", "content_sha", "source_msg_id"] as const;
+
+/** The record of a line; undefined when it is none. */
+function toRecord(line: string): AuditRecord | undefined {
+  try {
+    const record = JSON.parse(line);
+    return FIELDS.every((name) => typeof record?.[name] === "string") ? record : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function concat(parts: readonly Uint8Array[]): Uint8Array {
+  const whole = new Uint8Array(parts.reduce((sum, { length }) => sum + length, 0));
+  let at = 0;
+  for (const part of parts) {
+    whole.set(part, at);
+    at += part.length;
+  }
+  return whole;
+}
+
+/** Bytes of a file up to its last newline. */
+function wholeSize(file: Deno.FsFile, size: number): number {
+  for (let end = size; end > 0;) {
+    const from = Math.max(0, end - CHUNK);
+    const at = readAt(file, from, end - from).lastIndexOf(NEWLINE);
+    if (at >= 0) return from + at + 1;
+    end = from;
+  }
+  return 0;
+}
+
+function readAt(file: Deno.FsFile, position: number, length: number): Uint8Array {
+  const bytes = new Uint8Array(length);
+  file.seekSync(position, Deno.SeekMode.Start);
+  let read = 0;
+  while (read < length) {
+    const count = file.readSync(bytes.subarray(read));
+    if (count === null) break;
+    read += count;
+  }
+  return bytes.subarray(0, read);
+}

@@ -1,0 +1,145 @@
+/**
+ * The curator: a lobe that reads a turn when it is over and remembers what is worth it. Facts it
+ * writes by itself; about anything else it asks.
+ */
+import { messageOf, SvcError } from "../../protocol/errors.ts";
+import type { Model, Usage } from "../../models/model.ts";
+import { MAIN_LANE } from "../../protocol/events.ts";
+import type { Session } from "../../session/session.ts";
+import { CURATOR_PROMPT, curatorQuestion, proposalsIn } from "./curator_answer.ts";
+import {
+  asksFirst,
+  describeProposal,
+  type Entry,
+  type Proposal,
+  REMEMBER,
+  ruleOf,
+} from "../../protocol/memory.ts";
+import { CURATOR } from "./lobes.ts";
+
+export interface CuratorParts {
+  model: Model;
+  /** What a model call cost, in USD. */
+  cost(usage: Usage): number;
+  newId(prefix: "lane" | "call"): string;
+  /** Entries that are known about a text. */
+  known(text: string): Promise<readonly Entry[]>;
+  /** Writes an entry for the session. @throws {SvcError} when it may not be. */
+  write(proposal: Proposal): Promise<void>;
+  /** Called when the excerpt was read: it need not be read again. */
+  onRead(): void;
+}
+
+/** How long the model may take. */
+const ANSWER_MS = 60_000;
+/** How long a proposal waits for the person. */
+const DECISION_MS = 10 * 60_000;
+/** Tokens of the answer, thinking included. */
+const OUTPUT_TOKENS = 4_000;
+/** Characters of an answer past which it is none. */
+const ANSWER_MAX = 16 * 1024;
+
+/**
+ * Reads an excerpt of a session's conversation, in a lane of its own, and remembers what is worth
+ * it. Never throws: how it went is the lane's end.
+ *
+ * @param signal calls it off.
+ */
+export async function curate(
+  session: Session,
+  excerpt: string,
+  parts: CuratorParts,
+  signal: AbortSignal,
+): Promise<void> {
+  const lane_id = parts.newId("lane");
+  const killed = new AbortController();
+  const stop = AbortSignal.any([signal, killed.signal]);
+  const end = async (status: "done" | "errored" | "cancelled", reason: string) => {
+    // A killed lane has its end already.
+    if (!killed.signal.aborted) await session.lanes.move(lane_id, status, reason, status);
+  };
+  const forget = session.lanes.onKilled(lane_id, () => killed.abort());
+  try {
+    await session.lanes.open({
+      lane_id,
+      kind: "lobe",
+      parent_lane_id: MAIN_LANE,
+      label: CURATOR,
+      started_at: new Date().toISOString(),
+    });
+    await session.lanes.move(lane_id, "running", "a turn is over", "turn_completed");
+    const answer = await ask(session, lane_id, excerpt, parts, stop);
+    parts.onRead();
+    for (const proposal of proposalsIn(answer)) {
+      await consider(session, lane_id, proposal, parts, stop);
+    }
+    await end("done", "the turn was read");
+  } catch (error) {
+    // Out of time or called off; anything else went wrong.
+    const status = error instanceof DOMException ? "cancelled" : "errored";
+    // The session may have ended meanwhile, and its lanes with it.
+    await end(status, messageOf(error)).catch(() => {});
+  } finally {
+    forget();
+  }
+}
+
+async function ask(
+  session: Session,
+  lane_id: string,
+  excerpt: string,
+  { model, known, cost }: CuratorParts,
+  stop: AbortSignal,
+): Promise<string> {
+  const signal = AbortSignal.any([stop, AbortSignal.timeout(ANSWER_MS)]);
+  const question = curatorQuestion(excerpt, await known(excerpt));
+  let answer = "";
+  const request = {
+    system: CURATOR_PROMPT,
+    messages: [{ role: "user" as const, text: question }],
+    tools: [],
+    max_output_tokens: OUTPUT_TOKENS,
+    signal,
+  };
+  for await (const part of model.stream(request)) {
+    if (part.type === "text") answer += part.text;
+    if (answer.length > ANSWER_MAX) throw new Error("the model's answer is far too long");
+    if (part.type !== "finish") continue;
+    const { tokens_in, tokens_out, tokens_cached } = part.usage;
+    const spent = { usd_delta: cost(part.usage), tokens_in, tokens_out, tokens_cached };
+    await Promise.all([
+      session.emit("cost.tick", { lane_id, ...spent, seen_seq: session.published_seq }),
+      session.emit("lane.cost", { lane_id, ...spent }),
+    ]);
+  }
+  return answer;
+}
+
+/** Writes a proposal, after it was allowed where that is needed; says in the lane what became of it. */
+async function consider(
+  session: Session,
+  lane_id: string,
+  proposal: Proposal,
+  { newId, write }: CuratorParts,
+  stop: AbortSignal,
+): Promise<void> {
+  const say = (text: string) => session.emitLaneText(lane_id, `${text}\n`);
+  const { category, content } = proposal;
+  if (asksFirst(proposal) && session.state.approval !== "auto") {
+    const decision = await session.approvals.ask({
+      call_id: newId("call"),
+      tool: REMEMBER,
+      args: proposal,
+      reason: describeProposal(proposal),
+      rule: ruleOf(proposal),
+    }, { lane_id, signal: AbortSignal.any([stop, AbortSignal.timeout(DECISION_MS)]) });
+    if (decision === "deny") return say(`not remembered, as decided: ${content}`);
+  }
+  try {
+    await write(proposal);
+    say(`remembered as ${category}: ${content}`);
+  } catch (error) {
+    if (!(error instanceof SvcError)) throw error;
+    say(error.message);
+  }
+}

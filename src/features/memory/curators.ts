@@ -1,0 +1,120 @@
+/** The curators of all sessions: at most one a session is at work. */
+import { delay } from "@std/async";
+import type { Model, Usage } from "../../models/model.ts";
+import { messageOf } from "../../protocol/errors.ts";
+import type { Log } from "../../os/log.ts";
+import type { Session } from "../../session/session.ts";
+import { curate } from "./curator.ts";
+import { excerptOf } from "./curator_answer.ts";
+import type { Entry, Proposal } from "../../protocol/memory.ts";
+
+export interface CuratorsParts {
+  log: Log;
+  model(id: string): Promise<Model>;
+  /** What a model call cost, in USD. */
+  cost(model_id: string, usage: Usage): number;
+  newId(prefix: "lane" | "call"): string;
+  isPaused(): Promise<boolean>;
+  /** Entries that are known about a text and that the session sees. */
+  known(text: string, session: Session): Promise<readonly Entry[]>;
+  /** Writes an entry for the session. @throws {SvcError} when it may not be. */
+  write(proposal: Proposal, session: Session, source_msg_id: string): Promise<void>;
+}
+
+interface Curating {
+  stop: AbortController;
+  /** Resolves when it and those before it are gone. */
+  done: Promise<void>;
+}
+
+/** How long a session must have been quiet: turns that follow each other quickly are read as one. */
+const QUIET_MS = 2_000;
+
+export class Curators {
+  readonly #parts: CuratorsParts;
+  readonly #curating = new Map<string, Curating>();
+  /** By session, where the messages begin that were not read. */
+  readonly #unread = new Map<string, number>();
+
+  constructor(parts: CuratorsParts) {
+    this.#parts = parts;
+  }
+
+  /** Whether any of them is at work. */
+  get working(): boolean {
+    return this.#curating.size > 0;
+  }
+
+  /** Has a turn read that is over; nothing waits for it. */
+  turnCompleted(session: Session): void {
+    const { id } = session;
+    const earlier = this.#curating.get(id);
+    // What it had not read yet is read with this turn; what it still asks about was passed over.
+    earlier?.stop.abort(new DOMException("the next turn is over", "AbortError"));
+    const stop = new AbortController();
+    const done = this.#readTurn(session, stop.signal)
+      .catch((error) => {
+        if (stop.signal.aborted) return;
+        this.#parts.log.warn("a turn was not read", { session_id: id, error: messageOf(error) });
+      })
+      .finally(async () => {
+        await earlier?.done;
+        if (this.#curating.get(id)?.stop === stop) this.#curating.delete(id);
+      });
+    this.#curating.set(id, { stop, done });
+  }
+
+  async #readTurn(session: Session, signal: AbortSignal): Promise<void> {
+    const { isPaused, model: resolve, cost, newId, known, write } = this.#parts;
+    if (await isPaused()) {
+      // What is said meanwhile stays unread.
+      this.#unread.delete(session.id);
+      return;
+    }
+    const { last_message_id } = session.state;
+    const { excerpt, length } = await this.#unreadOf(session);
+    if (excerpt === "") return;
+    await delay(QUIET_MS, { signal });
+    // It goes on: this turn is read with the next.
+    if (session.state.turn !== undefined) return;
+    const model = await resolve(session.state.model);
+    await curate(session, excerpt, {
+      model,
+      cost: (usage) => cost(model.id, usage),
+      newId,
+      known: (text) => known(text, session),
+      write: (proposal) => write(proposal, session, last_message_id),
+      onRead: () => this.#unread.set(session.id, length),
+    }, signal);
+  }
+
+  /** What was said and not read yet, and the length of the whole conversation in messages. */
+  async #unreadOf(session: Session): Promise<{ excerpt: string; length: number }> {
+    const messages = (await session.transcript()).messages();
+    const from = this.#unread.get(session.id) ?? lastTurnIn(messages);
+    this.#unread.set(session.id, from);
+    return { excerpt: excerptOf(messages.slice(from)), length: messages.length };
+  }
+
+  /** Lets go of a session that is gone. */
+  sessionEnded(session_id: string): void {
+    this.#curating.get(session_id)?.stop.abort(new DOMException("it has ended", "AbortError"));
+    this.#unread.delete(session_id);
+  }
+
+  /** Calls off what is at work; resolves when that is recorded. */
+  async stop(): Promise<void> {
+    const curating = [...this.#curating.values()];
+    for (const { stop } of curating) {
+      stop.abort(new DOMException("the daemon is stopping", "AbortError"));
+    }
+    await Promise.all(curating.map(({ done }) => done));
+  }
+}
+
+/** Where the messages begin that the last turn was about. */
+function lastTurnIn(messages: readonly { role: string }[]): number {
+  const last = messages.findLastIndex(({ role }) => role === "user");
+  const before = messages.slice(0, last).findLastIndex(({ role }) => role !== "user");
+  return before + 1;
+}

@@ -1,0 +1,326 @@
+/** The durable memory: what is written to it, under which rules, and how it is found again. */
+import { createHash } from "node:crypto";
+import { messageOf, SvcError } from "../../protocol/errors.ts";
+import { type AuditTrail, EDITED } from "./audit.ts";
+import {
+  type Category,
+  type Changes,
+  type Entry,
+  keyOf,
+  type Proposal,
+  reachesFar,
+  type Reader,
+  type Scope,
+  visibleTo,
+} from "../../protocol/memory.ts";
+import { byScore } from "./ranking.ts";
+import { requireNoCredential, requireOwner } from "./rules.ts";
+import type { MemoryStore } from "./store.ts";
+import { searchTerms, wordsOf } from "./words.ts";
+
+export interface MemoryParts {
+  store: MemoryStore;
+  audit: AuditTrail;
+  newId(): string;
+}
+
+/** What {@linkcode Memory.remember} did. */
+export interface Written {
+  entry: Entry;
+  /** False when the same was remembered already. */
+  is_new: boolean;
+}
+
+/** An entry that answers a question. */
+export type Recalled = Entry & {
+  /** How well its words fit, against the best: 1 is the best. */
+  score: number;
+};
+
+export interface MemoryEntry {
+  key: string;
+  value: string;
+  updated_at: string;
+}
+
+/** Entries kept; past it something has to be forgotten first. */
+export const ENTRIES_MAX = 50_000;
+/** What is looked at to pick the best: entries that fit equally well are put in order by hand. */
+const CANDIDATES = 200;
+
+export class Memory {
+  readonly #store: MemoryStore;
+  readonly #audit: AuditTrail;
+  readonly #newId: () => string;
+  /** Entries that were audited and must be made visible: a full disk may have kept them from it. */
+  #audited: Entry[] = [];
+
+  private constructor({ store, audit, newId }: MemoryParts) {
+    this.#store = store;
+    this.#audit = audit;
+    this.#newId = newId;
+  }
+
+  /** Opens the memory and settles what a crash left undecided. {@linkcode Memory.close} closes it. */
+  static async open(parts: MemoryParts): Promise<Memory> {
+    const memory = new Memory(parts);
+    try {
+      await memory.#settle();
+      return memory;
+    } catch (error) {
+      memory.close();
+      throw error;
+    }
+  }
+
+  close(): void {
+    this.#store.close();
+  }
+
+  // ── writing ──────────────────────────────────────────────────────────────────────────────────
+
+  /**
+   * Remembers something; the same again only counts as recent again.
+   *
+   * @param options.reader the session that writes; a client, who may write anything, has none.
+   * @param options.source_msg_id of an automatic write: the message it came from, for the audit.
+   * @throws {SvcError} validation for what looks like a credential, and for a scope that needs a
+   * session; permission_denied for a scope that is not the session's; conflict when it is full;
+   * `internal` when it cannot be written.
+   */
+  remember(
+    { content, category, scope, tags = [] }: Proposal,
+    { reader, source_msg_id }: { reader?: Reader; source_msg_id?: string } = {},
+  ): Written {
+    const into = scope ?? (reader?.trusted === false ? "Session" : "AllSessions");
+    requireNoCredential([content, ...tags].join("\n"));
+    const now = new Date().toISOString();
+    const entry: Entry = {
+      entry_id: this.#newId(),
+      category,
+      scope: into,
+      owner: requireOwner(into, reader),
+      content,
+      tags,
+      content_sha: shaOf(content),
+      created_at: now,
+      updated_at: now,
+      written_by: source_msg_id === undefined ? "" : reader?.session_id ?? "",
+      // What a session writes for others was allowed before it came here.
+      approved: source_msg_id === undefined || reachesFar(into),
+    };
+    return requireWritten(() => this.#write(entry, source_msg_id));
+  }
+
+  /**
+   * Makes another of an entry; what is not said stays. The change has its audit record.
+   *
+   * @param reader the session that it belongs to from now on, in scope Session or Worker.
+   * @throws {SvcError} not_found; conflict when another entry says the same; else as
+   * {@linkcode Memory.remember}.
+   */
+  update(entry_id: string, changes: Changes, reader?: Reader): Entry {
+    // What it is was perhaps decided, and had no room until now.
+    requireWritten(() => this.#releaseAudited());
+    const before = this.#store.entry(entry_id) ?? notFound(entry_id);
+    const { content, category, scope, tags } = { ...before, ...changes };
+    requireNoCredential([content, ...tags].join("\n"));
+    const stays = scope === before.scope && reader === undefined;
+    const entry: Entry = {
+      ...before,
+      content,
+      category,
+      scope,
+      tags,
+      owner: stays ? before.owner : requireOwner(scope, reader),
+      content_sha: shaOf(content),
+      updated_at: after(before.updated_at),
+      approved: true,
+    };
+    const same = this.#store.same(entry);
+    if (same !== undefined && same !== entry_id) {
+      throw new SvcError("conflict", `entry ${same} says the same`, {
+        hint: "forget one of the two",
+      });
+    }
+    requireWritten(() => this.#writeAudited(entry, EDITED));
+    return entry;
+  }
+
+  #write(entry: Entry, source_msg_id: string | undefined): Written {
+    this.#releaseAudited();
+    const same = this.#store.touch(entry, entry.updated_at);
+    if (same !== undefined) return { entry: { ...entry, entry_id: same }, is_new: false };
+    if (this.#store.count() >= ENTRIES_MAX) {
+      throw new SvcError("conflict", `the memory is full: it has ${ENTRIES_MAX} entries`, {
+        hint: "cortex.forget makes room; memory.query lists the entries",
+      });
+    }
+    if (source_msg_id === undefined) this.#store.insert(entry, indexed(entry));
+    else this.#writeAudited(entry, source_msg_id);
+    return { entry, is_new: true };
+  }
+
+  /**
+   * The audit record decides: before it the entry is held back where nobody sees it, after it the
+   * entry will be there, whatever happens in between.
+   */
+  #writeAudited(entry: Entry, source_msg_id: string): void {
+    this.#store.hold(entry);
+    const { entry_id, category, content_sha, updated_at: ts } = entry;
+    try {
+      this.#audit.append({ ts, entry_id, category, content_sha, source_msg_id });
+    } catch (error) {
+      this.#dropUnaudited([entry]);
+      throw error;
+    }
+    this.#audited.push(entry);
+    this.#releaseAudited();
+  }
+
+  #releaseAudited(): void {
+    for (let entry = this.#audited[0]; entry !== undefined; entry = this.#audited[0]) {
+      this.#store.release(entry, indexed(entry));
+      this.#audited.shift();
+    }
+  }
+
+  #dropUnaudited(entries: readonly Entry[]): void {
+    try {
+      for (const { entry_id } of entries) this.#store.drop(entry_id);
+    } catch {
+      // On a full disk; nobody sees them, and the next opening drops them.
+    }
+  }
+
+  async #settle(): Promise<void> {
+    const held = this.#store.held();
+    if (held.length === 0) return;
+    const audited = new Set<string>();
+    for await (const { ts, entry_id } of this.#audit.records()) audited.add(`${ts} ${entry_id}`);
+    const isAudited = ({ updated_at, entry_id }: Entry) => audited.has(`${updated_at} ${entry_id}`);
+    this.#dropUnaudited(held.filter((entry) => !isAudited(entry)));
+    this.#audited = held.filter(isAudited);
+    try {
+      this.#releaseAudited();
+    } catch {
+      // On a full disk what is there can still be read; the next write tries again.
+    }
+  }
+
+  /** Forgets an entry for good. @throws {SvcError} not_found. */
+  forget(entry_id: string): void {
+    if (!this.#store.remove(entry_id)) notFound(entry_id);
+    this.#audited = this.#audited.filter((entry) => entry.entry_id !== entry_id);
+  }
+
+  // ── reading ──────────────────────────────────────────────────────────────────────────────────
+
+  /**
+   * Finds the entries about what a text is about, the best first. Among those that fit equally well
+   * a warning comes before a fact, and a recent one before an old one.
+   *
+   * @param options.reader the session whose entries are looked at; all entries without one.
+   */
+  recall(text: string, { reader, limit }: { reader?: Reader; limit: number }): Recalled[] {
+    const found = this.#store.search(
+      searchTerms(text),
+      CANDIDATES,
+      reader && {
+        scopes: visibleTo(reader),
+        approved: !reader.trusted,
+      },
+    );
+    const best = found[0]?.rank;
+    return found
+      .map((entry) => ({ ...entry, score: entry.rank / best }))
+      .sort(byScore)
+      .slice(0, limit)
+      .map(({ rank: _, ...entry }) => entry);
+  }
+
+  /**
+   * Lists entries, those written or changed last first.
+   *
+   * @param cursor the `next_cursor` of the page before.
+   */
+  list(
+    { cursor, ...options }: {
+      scope?: Scope;
+      category?: Category;
+      limit: number;
+      cursor?: string;
+    },
+  ): { entries: Entry[]; next_cursor?: string } {
+    const before = cursor === undefined ? undefined : Number(cursor);
+    const { entries, next } = this.#store.list({ ...options, before });
+    return { entries, ...(next === undefined ? {} : { next_cursor: String(next) }) };
+  }
+
+  /** The entries that belong into every prompt of a session, the newest first. */
+  always({ trusted }: Reader): Entry[] {
+    return this.#store.ofScope("Always").filter(({ approved }) => approved || trusted);
+  }
+
+  /**
+   * Lists entries of a scope by their key, `<category>/<entry_id>`.
+   *
+   * @param key_prefix only keys that begin with it.
+   * @returns at most `limit` entries; `truncated` when there are more.
+   */
+  query(
+    { scope, key_prefix = "", limit }: { scope: Scope; key_prefix?: string; limit: number },
+  ): { entries: MemoryEntry[]; truncated: boolean } {
+    const entries = this.#store.byKey(scope, key_prefix, limit + 1);
+    return {
+      entries: entries.slice(0, limit).map((entry) => ({
+        key: keyOf(entry),
+        value: entry.content,
+        updated_at: entry.updated_at,
+      })),
+      truncated: entries.length > limit,
+    };
+  }
+
+  /** The lobes that are paused, by name. */
+  pausedLobes(): Set<string> {
+    return this.#store.pausedLobes();
+  }
+
+  /** Pauses a lobe or lets it go on; that holds beyond a restart. */
+  setLobePaused(lobe: string, paused: boolean): void {
+    this.#store.setLobePaused(lobe, paused);
+  }
+}
+
+function shaOf(content: string): string {
+  return createHash("sha256").update(content).digest("hex");
+}
+
+/** Now, or a moment after `at` where the clock was set back: a change is later than what it changes. */
+function after(at: string): string {
+  return new Date(Math.max(Date.now(), Date.parse(at) + 1)).toISOString();
+}
+
+/** Does what writes. @throws {SvcError} internal for what the system says. */
+function requireWritten<T>(write: () => T): T {
+  try {
+    return write();
+  } catch (cause) {
+    if (cause instanceof SvcError) throw cause;
+    throw new SvcError("internal", `the memory cannot be written: ${messageOf(cause)}`, {
+      hint: "free disk space or mend the home of svc, then try again",
+      cause,
+    });
+  }
+}
+
+function notFound(entry_id: string): never {
+  throw new SvcError("not_found", `the memory has no entry ${JSON.stringify(entry_id)}`, {
+    hint: "cortex.list shows the entries",
+  });
+}
+
+function indexed({ content, tags }: Entry): string[] {
+  return wordsOf([content, ...tags].join(" "));
+}

@@ -1,0 +1,33 @@
+import * as z from "zod";
+import { SCOPES } from "../../protocol/memory.ts";
+import { defineVerb } from "../../verbs/define.ts";
+
+export const memoryVerbs = [
+  defineVerb({
+    name: "memory.list_scopes",
+    summary: "Lists the scopes that memory entries can have.",
+    access: "read",
+    input: () => z.object({}),
+    output: () => z.object({ scopes: z.array(z.enum(SCOPES)) }),
+    handle: () => ({ scopes: [...SCOPES] }),
+  }),
+  defineVerb({
+    name: "memory.query",
+    summary: "Finds the memory entries of a scope whose keys start with a prefix.",
+    access: "read",
+    input: () =>
+      z.object({
+        scope: z.enum(SCOPES),
+        key_prefix: z.string().max(500).optional().describe("Keys are <category>/<entry_id>"),
+        limit: z.int().min(1).max(1000).default(100),
+      }),
+    output: () =>
+      z.object({
+        entries: z.array(z.object({ key: z.string(), value: z.string(), updated_at: z.string() })),
+        truncated: z.boolean(),
+      }),
+    async handle({ services }, params) {
+      return (await services.cortex()).query(params);
+    },
+  }),
+];

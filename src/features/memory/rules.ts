@@ -1,0 +1,33 @@
+/** What may be written to the memory, and by whom. */
+import { SvcError } from "../../protocol/errors.ts";
+import { credentialIn } from "./credentials.ts";
+import { mayWrite, ownerOf, type Reader, type Scope } from "../../protocol/memory.ts";
+
+/** @throws {SvcError} validation for a text that looks like a credential. */
+export function requireNoCredential(text: string): void {
+  const credential = credentialIn(text);
+  if (credential === undefined) return;
+  throw new SvcError("validation", `not remembered: the text looks like ${credential}`, {
+    hint: "the memory keeps no credentials; say where it is kept instead",
+  });
+}
+
+/**
+ * Whose an entry of a scope is.
+ *
+ * @param reader the session that writes; a client has none.
+ * @throws {SvcError} validation for a scope that needs a session; permission_denied for one that is
+ * not the session's.
+ */
+export function requireOwner(scope: Scope, reader: Reader | undefined): string {
+  if (reader === undefined) {
+    if (scope !== "Session" && scope !== "Worker") return "";
+    throw new SvcError("validation", `an entry of scope ${scope} belongs to a session`, {
+      hint: "name it with session_id, or choose AllSessions, Global or Always",
+    });
+  }
+  if (mayWrite(scope, reader)) return ownerOf(scope, reader);
+  throw new SvcError("permission_denied", `an untrusted session may not write in scope ${scope}`, {
+    hint: "its own scope is Session",
+  });
+}

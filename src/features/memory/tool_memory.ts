@@ -1,0 +1,28 @@
+/** The memory as the tools `remember` and `recall` tell a model of it. */
+import type { Session } from "../../session/session.ts";
+import type { ToolMemory } from "../../agent/tools.ts";
+import type { Cortex } from "./cortex.ts";
+import type { Recalled } from "./memory.ts";
+
+/** @param find the session of an id. */
+export function toolMemory(cortex: Cortex, find: (id: string) => Promise<Session>): ToolMemory {
+  return {
+    async remember(session_id, proposal) {
+      const { entry, is_new } = await cortex.rememberItself(proposal, await find(session_id));
+      const { entry_id, category, scope } = entry;
+      return is_new
+        ? `remembered as ${category} for ${scope}: ${entry_id}`
+        : `known already: ${entry_id}`;
+    },
+    async recall(session_id, query, limit) {
+      const entries = await cortex.recall(query, limit, await find(session_id));
+      if (entries.length === 0) return "nothing is remembered about that";
+      return entries.map(line).join("\n");
+    },
+  };
+}
+
+function line({ entry_id, category, scope, content, tags }: Recalled): string {
+  const tagged = tags.length === 0 ? "" : ` (${tags.join(", ")})`;
+  return `[${category}] ${content}${tagged} — ${scope}, ${entry_id}`;
+}

@@ -1,0 +1,261 @@
+/** All missions of a daemon: made, shown, cancelled, taken up again after a restart. */
+import { messageOf, SvcError } from "../../protocol/errors.ts";
+import type { Session } from "../../session/session.ts";
+import { Budget } from "./budget.ts";
+import { MissionFiles, type MissionPaths, missionPaths } from "./files.ts";
+import { admit, type CreateMission, type MissionParts, record, startOwnParent } from "./intake.ts";
+import type {
+  CriterionState,
+  Mission,
+  MissionLogEntry,
+  MissionStatus,
+  TaskState,
+} from "./mission.ts";
+import { Report } from "./report.ts";
+import { MissionRun } from "./run.ts";
+import type { StopReason } from "./unit.ts";
+import { plainWorkspace } from "./workspace.ts";
+
+/** A mission with everything that is known of it. */
+export interface MissionView {
+  mission: Mission;
+  tasks: ReadonlyMap<string, TaskState>;
+  criteria: ReadonlyMap<string, CriterionState>;
+  paths: MissionPaths;
+}
+
+interface Running {
+  run: MissionRun;
+  /** Resolves when nothing of it runs any more; never rejects. */
+  ended: Promise<void>;
+}
+
+export class MissionEngine {
+  readonly #parts: MissionParts;
+  readonly #runs = new Map<string, Running>();
+  #closing: Promise<void> | undefined;
+
+  constructor(parts: MissionParts) {
+    this.#parts = parts;
+  }
+
+  // ── making ───────────────────────────────────────────────────────────────────────────────────
+
+  /**
+   * Makes a mission and begins it; it is on the disk when this resolves.
+   *
+   * @throws {SvcError} validation for a spec, workdir or model that will not do; not_found or ended
+   * for the session; conflict when the workdir is taken or its session may only read.
+   */
+  async create(request: CreateMission): Promise<MissionView> {
+    this.#requireOpen();
+    const admitted = await admit(this.#parts, request);
+    const { parent, owns_session } = admitted;
+    try {
+      const { mission, resumed } = await record(this.#parts, admitted, [...this.#runs.keys()]);
+      await this.#beginOrFail(mission, parent, { resumed });
+      return this.get(mission.id);
+    } catch (error) {
+      if (owns_session) await this.#parts.endParent(parent.id);
+      throw error;
+    }
+  }
+
+  // ── running ──────────────────────────────────────────────────────────────────────────────────
+
+  /** Begins a mission; one that cannot begin has failed. */
+  async #beginOrFail(
+    mission: Mission,
+    parent: Session,
+    how: { resumed: boolean },
+  ): Promise<void> {
+    try {
+      await this.#begin(mission, parent, how);
+    } catch (error) {
+      const at = new Date().toISOString();
+      this.#parts.store.finish(mission.id, "failed", messageOf(error), at);
+      await this.#release(mission);
+      throw error;
+    }
+  }
+
+  async #begin(
+    mission: Mission,
+    parent: Session,
+    { resumed }: { resumed: boolean },
+  ): Promise<void> {
+    const { store, log, dir, new_lane_id, startSession, openChecks, prewarm } = this.#parts;
+    const { id, spec, branch, options, cost_usd } = mission;
+    const files = new MissionFiles({ dir, mission_id: id, spec, log });
+    const report = new Report({ mission_id: id, session: parent, store, files, log, new_lane_id });
+    const budget = new Budget(store, {
+      mission_id: id,
+      limit_usd: options.budget_usd,
+      spent_usd: cost_usd,
+    });
+    const workspace = branch === undefined
+      ? plainWorkspace(mission.workdir)
+      : await this.#parts.gitWorkspace(mission, branch);
+    const run = new MissionRun({
+      mission,
+      store,
+      report,
+      workspace,
+      startSession,
+      openChecks,
+      prewarm,
+      budget,
+    });
+    report.note({ event: resumed ? "resumed" : "begun", detail: spec.name });
+    if (branch === undefined) {
+      report.note({
+        event: "no_worktrees",
+        detail: "the workdir is not the top of a git repository with a commit: one task at a time",
+      });
+    }
+    await report.emit(resumed ? "mission.resumed" : "mission.created", {
+      mission_id: id,
+      name: spec.name,
+      tasks: spec.sessions.flatMap(({ tasks }) => tasks).length,
+      criteria: spec.sessions.flatMap((session) => session.acceptance_criteria).length,
+    });
+    this.#runs.set(id, { run, ended: this.#carryOut(mission, run) });
+  }
+
+  async #carryOut({ id }: Mission, run: MissionRun): Promise<void> {
+    const { log } = this.#parts;
+    try {
+      await run.start();
+      const mission = this.#parts.store.get(id)!;
+      if (mission.status !== "running") await this.#release(mission);
+    } catch (error) {
+      log.error("the end of a mission is lost", { mission_id: id, error: messageOf(error) });
+    } finally {
+      this.#runs.delete(id);
+    }
+  }
+
+  /** Removes what an ended mission has left. */
+  async #release({ id, owns_session, session_id }: Mission): Promise<void> {
+    if (owns_session) await this.#parts.endParent(session_id);
+    this.#parts.store.release(id);
+  }
+
+  /** As {@linkcode MissionEngine.#release}, where a daemon before did not get to it. */
+  async #releaseLeft(mission: Mission): Promise<void> {
+    const { branch } = mission;
+    if (branch !== undefined) await (await this.#parts.gitWorkspace(mission, branch)).close();
+    await this.#release(mission);
+  }
+
+  /** Takes up the missions that a daemon before has left unfinished. */
+  async resumeAll(): Promise<void> {
+    for (const mission of this.#parts.store.unfinished()) {
+      const { id, status } = mission;
+      try {
+        await (status === "running" ? this.#resume(mission) : this.#releaseLeft(mission));
+      } catch (error) {
+        this.#parts.log.error("a mission cannot be taken up again", {
+          mission_id: id,
+          error: messageOf(error),
+        });
+      }
+    }
+  }
+
+  async #resume(mission: Mission): Promise<void> {
+    let parent: Session | undefined;
+    try {
+      parent = await this.#parts.session(mission.session_id);
+    } catch {
+      // Its journal is gone or unreadable; the mission goes on with another session.
+    }
+    if (parent === undefined || parent.final) {
+      parent = await startOwnParent(this.#parts, mission);
+      this.#parts.store.move(mission.id, parent.id);
+      mission = this.#parts.store.get(mission.id)!;
+    }
+    await this.#beginOrFail(mission, parent, { resumed: true });
+  }
+
+  // ── looking ──────────────────────────────────────────────────────────────────────────────────
+
+  /** A mission. @throws {SvcError} not_found. */
+  get(id: string): MissionView {
+    const mission = this.#parts.store.get(id);
+    if (mission === undefined) {
+      throw new SvcError("not_found", `there is no mission ${JSON.stringify(id)}`, {
+        hint: "mission.list shows the missions",
+      });
+    }
+    return this.#view(mission);
+  }
+
+  #view(mission: Mission): MissionView {
+    const { store, dir } = this.#parts;
+    const { id } = mission;
+    return {
+      mission,
+      tasks: store.tasks(id),
+      criteria: store.criteria(id),
+      paths: missionPaths(dir, id),
+    };
+  }
+
+  /** Missions, newest first. @param options.cursor the `next_cursor` of the page before. */
+  list(
+    { status, limit, cursor }: { status?: MissionStatus; limit: number; cursor?: string },
+  ): { missions: MissionView[]; next_cursor?: string } {
+    const { missions, next } = this.#parts.store.list({ status, limit, before: cursor });
+    return { missions: missions.map((mission) => this.#view(mission)), next_cursor: next };
+  }
+
+  /** Lines of a mission's log: those after `since_seq`, else the newest. */
+  logs(id: string, options: { since_seq?: number; limit: number }): MissionLogEntry[] {
+    this.get(id);
+    return this.#parts.store.logs(id, options);
+  }
+
+  // ── ending ───────────────────────────────────────────────────────────────────────────────────
+
+  /**
+   * Cancels a mission; resolves when nothing of it runs any more.
+   *
+   * @throws {SvcError} not_found; conflict when it has ended otherwise.
+   */
+  async cancel(id: string): Promise<MissionView> {
+    const { mission } = this.get(id);
+    if (mission.status === "running") {
+      const why = "the mission was cancelled";
+      await this.#stop(id, "cancelled", why);
+      // One that broke off is running only by name.
+      this.#parts.store.finish(id, "cancelled", why, new Date().toISOString());
+    }
+    const view = this.get(id);
+    if (view.mission.status === "cancelled") return view;
+    throw new SvcError("conflict", `mission ${id} is ${view.mission.status} already`);
+  }
+
+  /** Parks the missions for a stop of the daemon and closes the database. */
+  close(): Promise<void> {
+    return this.#closing ??= this.#close();
+  }
+
+  async #close(): Promise<void> {
+    const ids = [...this.#runs.keys()];
+    await Promise.all(ids.map((id) => this.#stop(id, "parked", "the daemon stops")));
+    this.#parts.store.close();
+  }
+
+  async #stop(id: string, reason: StopReason, why: string): Promise<void> {
+    const running = this.#runs.get(id);
+    running?.run.stop(reason, why);
+    await running?.ended;
+  }
+
+  #requireOpen(): void {
+    if (this.#closing !== undefined) {
+      throw new SvcError("shutting_down", "the daemon is stopping; no mission is taken");
+    }
+  }
+}

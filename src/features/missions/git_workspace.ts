@@ -1,0 +1,325 @@
+/**
+ * Worktrees of a repository: each unit of work in one of its own, the result on a branch of the
+ * mission. That branch only ever moves forward, in one step that git makes whole or not at all, so
+ * whether something is part of the result can be told at any time.
+ */
+import { delay } from "@std/async";
+import { dirname, join } from "@std/path";
+import type { Sandbox } from "../../jail/sandbox.ts";
+import { messageOf, SvcError } from "../../protocol/errors.ts";
+import { exists, readDirIfAny } from "../../os/files.ts";
+import type { Log } from "../../os/log.ts";
+import {
+  commitOf,
+  COMMITTED,
+  headOf,
+  isAncestor,
+  mergedRef,
+  type OpenWorktree,
+  tipOf,
+} from "../worktree/checkout.ts";
+import { git, openRepo, type Repo } from "../worktree/git.ts";
+import { branchOf } from "../worktree/names.ts";
+import { deleteRef } from "../worktree/refs.ts";
+import { withRepoLock } from "../worktree/repo_lock.ts";
+import {
+  cleanWorktree,
+  commitAll,
+  createWorktree,
+  listWorktrees,
+  mergeWorktree,
+  openWorktree,
+} from "../worktree/worktree.ts";
+import type { MissionBranch } from "./mission.ts";
+import type { Delivery, Integration, Place, Workspace } from "./workspace.ts";
+
+export interface GitWorkspaceOptions {
+  /** Absolute real path of the repository's top directory. */
+  workdir: string;
+  mission_id: string;
+  /** The commit that the mission begins at. */
+  base: string;
+  sandbox: Sandbox;
+  log: Log;
+}
+
+/** Files in the way of the result that a message names. */
+const NAMED_MAX = 5;
+/** How long a git that a daemon before has started may take to its end. */
+const REST_MS = 60_000;
+const REST_POLL_MS = 50;
+/** How often a place is brought up to date because the result moved on meanwhile. */
+const ROUNDS_MAX = 20;
+
+/**
+ * Looks whether a workdir can have worktrees.
+ *
+ * @returns the branch a mission there gets; `undefined` when the workdir is not the top of a
+ * repository's main checkout, or has no commit yet.
+ */
+export async function missionBranch(
+  workdir: string,
+  mission_id: string,
+  sandbox: Sandbox,
+  signal: AbortSignal,
+): Promise<MissionBranch | undefined> {
+  try {
+    const repo = await openRepo(workdir, sandbox, signal);
+    return { name: branchOf(mission_id), base: await headOf(repo, signal) };
+  } catch (error) {
+    if (error instanceof SvcError && (error.code === "validation" || error.code === "conflict")) {
+      return undefined;
+    }
+    throw error;
+  }
+}
+
+export class GitWorkspace implements Workspace {
+  readonly parallel = true;
+  readonly #options: GitWorkspaceOptions;
+  /** The mission's branch. */
+  readonly #branch: string;
+
+  constructor(options: GitWorkspaceOptions) {
+    this.#options = options;
+    this.#branch = branchOf(options.mission_id);
+  }
+
+  async prepare(signal: AbortSignal): Promise<void> {
+    const repo = await this.#repo(signal);
+    const worktrees = join(repo.git_dir, "worktrees");
+    for (const { name } of readDirIfAny(worktrees)) {
+      if (name.startsWith(this.#options.mission_id)) {
+        await gitAtRest(join(worktrees, name), signal);
+      }
+    }
+    await withRepoLock(repo.root, signal, () => Promise.resolve(this.#removeRefLocks(repo)));
+    await this.#removeWorktrees(signal);
+    if (await commitOf(repo, this.#ref, signal) === undefined) {
+      await git(repo, ["update-ref", this.#ref, this.#options.base], { signal });
+    }
+  }
+
+  async open(name: string, signal: AbortSignal): Promise<Place> {
+    const { base_commit: _, path, name: worktree } = await createWorktree({
+      ...this.#call(signal),
+      name: `${this.#options.mission_id}-${name}`,
+      base: this.#ref,
+    });
+    return {
+      path,
+      integrate: (options) => this.#integrate(worktree, options),
+      close: () => this.#remove(worktree),
+    };
+  }
+
+  async contains(commit: string, signal: AbortSignal): Promise<boolean> {
+    const repo = await this.#repo(signal);
+    if (await commitOf(repo, commit, signal) === undefined) return false;
+    return await isAncestor(repo, commit, await tipOf(repo, this.#branch, signal), signal);
+  }
+
+  async deliver(signal: AbortSignal): Promise<Delivery> {
+    const repo = await this.#repo(signal);
+    await gitAtRest(repo.git_dir, signal);
+    const [head, tip] = [await headOf(repo, signal), await tipOf(repo, this.#branch, signal)];
+    const done = await isAncestor(repo, tip, head, signal);
+    if (!done && !await isAncestor(repo, head, tip, signal)) {
+      return { delivered: false, behind: true };
+    }
+    const { merged, commit, conflicts = [], reason } = await mergeWorktree({
+      ...this.#call(signal),
+      branch: this.#branch,
+      strategy: "ff-only",
+    });
+    if (merged) return { delivered: true, commit };
+    const named = conflicts.slice(0, NAMED_MAX).join(", ");
+    const more = conflicts.length > NAMED_MAX ? " and more" : "";
+    return { delivered: false, behind: false, reason: `${reason}: ${named}${more}` };
+  }
+
+  async update({ path }: Place, signal: AbortSignal): Promise<string[]> {
+    const name = path.slice(path.lastIndexOf("/") + 1);
+    const tree = await openWorktree({ ...this.#call(signal), name });
+    const head = await headOf(tree.repo, signal);
+    return await merge(tree, head, "Merge what was committed meanwhile", signal);
+  }
+
+  async close(): Promise<string | undefined> {
+    const signal = new AbortController().signal;
+    try {
+      await this.#removeWorktrees(signal);
+      const repo = await this.#repo(signal);
+      const tip = await commitOf(repo, this.#ref, signal);
+      if (tip === undefined) return undefined;
+      if (!await isAncestor(repo, tip, await headOf(repo, signal), signal)) return this.#branch;
+      for (const ref of [this.#ref, mergedRef(this.#options.mission_id)]) {
+        await deleteRef(repo, ref, { signal });
+      }
+    } catch (error) {
+      this.#options.log.warn("the branch of a mission cannot be removed", {
+        mission_id: this.#options.mission_id,
+        error: messageOf(error),
+      });
+    }
+    return undefined;
+  }
+
+  // ── bringing together ────────────────────────────────────────────────────────────────────────
+
+  async #integrate(
+    name: string,
+    { message, ready, signal }: Parameters<Place["integrate"]>[0],
+  ): Promise<Integration> {
+    const tree = await openWorktree({ ...this.#call(signal), name });
+    const left = await leftConflicts(tree, signal);
+    if (left.length > 0) return { merged: false, conflicts: left };
+    await this.#commit(tree, message, signal);
+    for (let round = 0; round < ROUNDS_MAX; round++) {
+      const tip = await tipOf(tree.repo, tree.branch, signal);
+      const result = await tipOf(tree.repo, this.#branch, signal);
+      if (await isAncestor(tree.repo, tip, result, signal)) {
+        return { merged: true, ...(await this.#isBase(tree, tip, signal) ? {} : { commit: tip }) };
+      }
+      if (await isAncestor(tree.repo, result, tip, signal)) {
+        ready?.(tip);
+        if (await moveRef(tree.repo, this.#ref, tip, result, signal)) {
+          return { merged: true, commit: tip };
+        }
+        continue;
+      }
+      const conflicts = await merge(tree, result, `Merge ${this.#branch}`, signal);
+      if (conflicts.length > 0) return { merged: false, conflicts };
+    }
+    throw new SvcError("conflict", `the branch ${this.#branch} keeps moving; try again later`);
+  }
+
+  async #isBase({ repo }: OpenWorktree, tip: string, signal: AbortSignal): Promise<boolean> {
+    return await isAncestor(repo, tip, this.#options.base, signal);
+  }
+
+  async #commit(tree: OpenWorktree, message: string, signal: AbortSignal): Promise<void> {
+    if (!await isMerging(tree, signal)) {
+      await commitAll({ path: tree.path, message, sandbox: this.#options.sandbox, signal });
+      return;
+    }
+    // A merge is concluded also where the files came out as they were.
+    await withRepoLock(tree.repo.root, signal, async () => {
+      await git(tree.repo, ["add", "--all", "--", ...COMMITTED], { signal, at: tree });
+      await git(tree.repo, ["commit", "--quiet", "--no-verify", "--no-edit"], { signal, at: tree });
+    });
+  }
+
+  // ── the repository ───────────────────────────────────────────────────────────────────────────
+
+  get #ref(): string {
+    return `refs/heads/${this.#branch}`;
+  }
+
+  #call(signal: AbortSignal) {
+    const { workdir, sandbox } = this.#options;
+    return { repo: workdir, sandbox, signal };
+  }
+
+  async #repo(signal: AbortSignal): Promise<Repo> {
+    return await openRepo(this.#options.workdir, this.#options.sandbox, signal);
+  }
+
+  async #removeWorktrees(signal: AbortSignal): Promise<void> {
+    const prefix = `${this.#options.mission_id}-`;
+    for (const { name } of await listWorktrees(this.#call(signal))) {
+      if (name.startsWith(prefix)) await this.#remove(name);
+    }
+    // Git makes the branch of a worktree before it, so one can be there alone.
+    const repo = await this.#repo(signal);
+    const args = ["for-each-ref", "--format=%(refname)", `${this.#ref}-*`];
+    const { stdout } = await git(repo, args, { signal });
+    for (const ref of stdout.split("\n").filter((line) => line !== "")) {
+      await deleteRef(repo, ref, { signal });
+    }
+  }
+
+  /** What a git that the machine took down with it has locked; nobody else writes these branches. */
+  #removeRefLocks({ git_dir }: Repo): void {
+    const dir = join(git_dir, "refs", "heads", dirname(this.#branch));
+    for (const { name } of readDirIfAny(dir)) {
+      const ours = name.startsWith(this.#options.mission_id) && name.endsWith(".lock");
+      if (ours) Deno.removeSync(join(dir, name));
+    }
+  }
+
+  async #remove(name: string): Promise<void> {
+    try {
+      await cleanWorktree({ ...this.#call(new AbortController().signal), name, force: true });
+    } catch (error) {
+      this.#options.log.warn("the worktree of a mission cannot be removed", {
+        worktree: name,
+        error: messageOf(error),
+      });
+    }
+  }
+}
+
+/** Merges a commit into a worktree. @returns the files with conflicts, left in the worktree. */
+async function merge(
+  tree: OpenWorktree,
+  commit: string,
+  message: string,
+  signal: AbortSignal,
+): Promise<string[]> {
+  return await withRepoLock(tree.repo.root, signal, async () => {
+    const args = ["merge", "--no-ff", "--no-verify", "--no-autostash", "--quiet", "-m", message];
+    const { code, stderr } = await git(tree.repo, [...args, commit], {
+      signal,
+      at: tree,
+      answers: [0, 1],
+    });
+    if (code === 0) return [];
+    const conflicts = await unmerged(tree, signal);
+    if (conflicts.length > 0) return conflicts;
+    throw new SvcError("conflict", `git merge failed in ${tree.path}: ${stderr}`);
+  });
+}
+
+async function unmerged(tree: OpenWorktree, signal: AbortSignal): Promise<string[]> {
+  const args = ["diff", "--name-only", "--diff-filter=U", "-z", "--no-ext-diff"];
+  const { stdout } = await git(tree.repo, args, { signal, at: tree });
+  return [...new Set(stdout.split("\0").filter((path) => path !== ""))];
+}
+
+/** The conflicting files of a merge in progress that still have conflict markers. */
+async function leftConflicts(tree: OpenWorktree, signal: AbortSignal): Promise<string[]> {
+  const files = await unmerged(tree, signal);
+  if (files.length === 0) return [];
+  const args = ["grep", "--no-index", "-l", "-z", "-I", "-e", "^<<<<<<< ", "--", ...files];
+  const { stdout } = await git(tree.repo, args, { signal, at: tree, answers: [0, 1] });
+  return stdout.split("\0").filter((path) => path !== "");
+}
+
+async function isMerging(tree: OpenWorktree, signal: AbortSignal): Promise<boolean> {
+  const args = ["rev-parse", "--verify", "--quiet", "MERGE_HEAD"];
+  return (await git(tree.repo, args, { signal, at: tree, answers: [0, 1, 128] })).code === 0;
+}
+
+/**
+ * Waits until no git works on a checkout: one that a daemon before has started goes on without it.
+ * A lock that stays is reported by the git that meets it.
+ */
+async function gitAtRest(git_dir: string, signal: AbortSignal): Promise<void> {
+  const until = performance.now() + REST_MS;
+  while (exists(join(git_dir, "index.lock")) && performance.now() < until) {
+    await delay(REST_POLL_MS, { signal });
+  }
+}
+
+/** Moves a branch forward. @returns false when it has moved meanwhile. */
+async function moveRef(
+  repo: Repo,
+  ref: string,
+  to: string,
+  from: string,
+  signal: AbortSignal,
+): Promise<boolean> {
+  return (await git(repo, ["update-ref", ref, to, from], { signal, answers: [0, 1, 128] }))
+    .code === 0;
+}

@@ -1,0 +1,199 @@
+/** The legacy mission tools, with their names and fields unchanged until v2.0.0. */
+import * as z from "zod";
+import type { MissionView } from "./engine.ts";
+import type { MissionStatus } from "./mission.ts";
+import { SvcError } from "../../protocol/errors.ts";
+import { defineVerb } from "../../verbs/define.ts";
+import { mission_id } from "./verbs.ts";
+
+const status = () => z.enum(["running", "success", "failed", "cancelled"]);
+
+const STATUS: Record<MissionStatus, z.output<ReturnType<typeof status>>> = {
+  running: "running",
+  completed: "success",
+  failed: "failed",
+  cancelled: "cancelled",
+};
+const EXIT_CODE: Record<MissionStatus, number> = {
+  running: 0,
+  completed: 0,
+  failed: 1,
+  cancelled: -1,
+};
+
+const item = () =>
+  z.object({
+    mission_id: mission_id(),
+    status: status(),
+    repo_root: z.string(),
+    started_at: z.string(),
+    finished_at: z.string().optional(),
+    exit_code: z.int().optional(),
+  });
+
+const state = () =>
+  item().extend({
+    exit_code: z.int(),
+    sow_path: z.string(),
+    stdout_log: z.string(),
+    stderr_log: z.string(),
+    elapsed_sec: z.number().optional(),
+    duration_sec: z.number().optional(),
+    error: z.string().optional(),
+  });
+
+export const legacyMissionVerbs = [
+  defineVerb({
+    name: "svc_build_from_sow",
+    summary:
+      "Builds a project from a statement of work; svc_get_mission_status reports the progress.",
+    access: "write",
+    legacy: true,
+    input: () =>
+      z.object({
+        repo_root: z.string().min(1).describe("Absolute path; created if it does not exist"),
+        sow: z.string().min(1).describe("The statement of work, as JSON or YAML text"),
+        runner: z.string().optional()
+          .describe("<provider>/<model>, or native (the default) for the configured model"),
+        resume: z.boolean().optional().describe("Resume an incomplete build of this repo_root"),
+        continue_on_failure: z.boolean().optional(),
+        env: z.record(z.string(), z.string()).optional()
+          .describe("Environment variables for the criteria's commands"),
+      }),
+    output: () =>
+      z.object({
+        mission_id: mission_id(),
+        status: status(),
+        repo_root: z.string(),
+        sow_path: z.string(),
+        stdout_log: z.string(),
+        stderr_log: z.string(),
+        started_at: z.string(),
+      }),
+    async handle({ services }, { repo_root, sow, runner, resume, continue_on_failure, env }) {
+      const { mission, paths } = await (await services.missions()).create({
+        workdir: repo_root,
+        make_workdir: true,
+        spec: sow,
+        model: modelOf(runner),
+        // The caller waits for a build and cannot answer questions.
+        approval: "auto",
+        resume,
+        continue_on_failure,
+        env,
+      });
+      const { id, workdir, created_at } = mission;
+      return {
+        mission_id: id,
+        status: STATUS[mission.status],
+        repo_root: workdir,
+        ...paths,
+        started_at: created_at,
+      };
+    },
+  }),
+  defineVerb({
+    name: "svc_get_mission_status",
+    summary: "Shows the status of a build.",
+    access: "read",
+    legacy: true,
+    input: () => z.object({ mission_id: mission_id() }),
+    output: state,
+    async handle({ services }, { mission_id }) {
+      return toState((await services.missions()).get(mission_id));
+    },
+  }),
+  defineVerb({
+    name: "svc_get_mission_logs",
+    summary: "Returns the last lines of a build's standard output and standard error.",
+    access: "read",
+    legacy: true,
+    input: () =>
+      z.object({ mission_id: mission_id(), tail_lines: z.int().min(1).max(10_000).default(200) }),
+    output: () =>
+      z.object({
+        mission_id: mission_id(),
+        status: status(),
+        stdout: z.string(),
+        stderr: z.string(),
+      }),
+    async handle({ services }, { mission_id, tail_lines }) {
+      const { mission, paths } = (await services.missions()).get(mission_id);
+      const { tailOf } = await import("./files.ts");
+      return {
+        mission_id,
+        status: STATUS[mission.status],
+        stdout: tailOf(paths.stdout_log, tail_lines),
+        stderr: tailOf(paths.stderr_log, tail_lines),
+      };
+    },
+  }),
+  defineVerb({
+    name: "svc_cancel_mission",
+    summary: "Cancels a build; a finished build does not change.",
+    access: "write",
+    destructive: true,
+    legacy: true,
+    input: () => z.object({ mission_id: mission_id() }),
+    output: () => z.object({ mission_id: mission_id(), status: status(), message: z.string() }),
+    async handle({ services }, { mission_id }) {
+      const missions = await services.missions();
+      const before = missions.get(mission_id).mission.status;
+      if (before !== "running") {
+        return { mission_id, status: STATUS[before], message: "the mission has already ended" };
+      }
+      const { mission } = await missions.cancel(mission_id);
+      return { mission_id, status: STATUS[mission.status], message: "the mission was cancelled" };
+    },
+  }),
+  defineVerb({
+    name: "svc_list_missions",
+    summary: "Lists the builds, newest first.",
+    access: "read",
+    legacy: true,
+    input: () => z.object({}),
+    output: () => z.object({ missions: z.array(item()) }),
+    async handle({ services }) {
+      const { missions } = (await services.missions()).list({ limit: LISTED });
+      return { missions: missions.map(({ mission }) => toItem(mission)) };
+    },
+  }),
+];
+
+/** The old list had no pages. */
+const LISTED = 1000;
+
+/** @throws {SvcError} validation for a runner that no longer exists. */
+function modelOf(runner = "native"): string | undefined {
+  if (runner === "native" || runner === "") return undefined;
+  if (runner.includes("/")) return runner;
+  throw new SvcError("validation", `runner ${JSON.stringify(runner)} is not supported`, {
+    hint: 'use "native" or a model, <provider>/<model>',
+  });
+}
+
+function toItem(
+  { id, status, workdir, created_at, completed_at }: MissionView["mission"],
+): z.output<ReturnType<typeof item>> {
+  const end = completed_at && { finished_at: completed_at, exit_code: EXIT_CODE[status] };
+  return {
+    mission_id: id,
+    status: STATUS[status],
+    repo_root: workdir,
+    started_at: created_at,
+    ...end,
+  };
+}
+
+function toState({ mission, paths }: MissionView): z.output<ReturnType<typeof state>> {
+  const { status, error, created_at, completed_at } = mission;
+  const seconds = (Date.parse(completed_at ?? new Date().toISOString()) - Date.parse(created_at)) /
+    1000;
+  return {
+    ...toItem(mission),
+    exit_code: EXIT_CODE[status],
+    ...paths,
+    ...(completed_at === undefined ? { elapsed_sec: seconds } : { duration_sec: seconds }),
+    error,
+  };
+}

@@ -1,0 +1,171 @@
+/** What a mission tells: its log, its files, and events and lanes of its session. */
+import { messageOf, SvcError } from "../../protocol/errors.ts";
+import type { Log } from "../../os/log.ts";
+import type { EventData, EventType, LaneStatus } from "../../protocol/events.ts";
+import { MAIN_LANE } from "../../protocol/events.ts";
+import type { Session } from "../../session/session.ts";
+import { findLane, laneEnded } from "../../session/state.ts";
+import type { Published } from "../../session/subscription.ts";
+import type { MissionFiles } from "./files.ts";
+import { evidenceRef } from "./mission.ts";
+import type { LogLine, MissionStore } from "./store.ts";
+
+export interface ReportParts {
+  mission_id: string;
+  session: Session;
+  store: MissionStore;
+  files: MissionFiles;
+  log: Log;
+  new_lane_id(): string;
+}
+
+export class Report {
+  readonly #parts: ReportParts;
+
+  constructor(parts: ReportParts) {
+    this.#parts = parts;
+  }
+
+  get session(): Session {
+    return this.#parts.session;
+  }
+
+  /**
+   * Adds a line to the mission's log and its files.
+   *
+   * @param options.failure the line belongs to standard error too.
+   * @returns what names the line as evidence.
+   */
+  note(line: LogLine, { failure = false } = {}): string {
+    const { mission_id, store, files } = this.#parts;
+    const at = new Date().toISOString();
+    const seq = store.log(mission_id, at, line);
+    const { task_id, ac_id, event, detail } = line;
+    const about = task_id ?? ac_id;
+    const text = [at, about === undefined ? event : `[${about}] ${event}`, detail]
+      .filter((part) => part !== undefined).join(" ").trimEnd();
+    files.append(text, "stdout");
+    if (failure) files.append(text, "stderr");
+    return evidenceRef(mission_id, seq);
+  }
+
+  /** Records an event in the mission's session, if that has not ended. */
+  async emit<T extends EventType>(type: T, data: EventData[T]): Promise<void> {
+    await tolerant(() => this.#parts.session.emit(type, data));
+  }
+
+  /** Opens a lane in the mission's session. */
+  async openLane(label: string, parent_lane_id: string = MAIN_LANE): Promise<MissionLane> {
+    const { session, new_lane_id } = this.#parts;
+    const lane_id = new_lane_id();
+    await tolerant(() =>
+      session.lanes.open({
+        lane_id,
+        kind: "mission_task",
+        parent_lane_id,
+        label,
+        started_at: new Date().toISOString(),
+      })
+    );
+    return new MissionLane(session, lane_id);
+  }
+
+  /** Says that something of the mission failed that its client does not see otherwise. */
+  warn(message: string, error: unknown): void {
+    const { log, mission_id } = this.#parts;
+    log.warn(message, { mission_id, error: messageOf(error) });
+  }
+}
+
+/** A lane that mirrors a unit of a mission's work. */
+export class MissionLane {
+  readonly id: string;
+  /** Fires when someone kills the lane. */
+  readonly signal: AbortSignal;
+  readonly #session: Session;
+  readonly #forget: () => void;
+
+  constructor(session: Session, id: string) {
+    this.id = id;
+    this.#session = session;
+    const killed = new AbortController();
+    this.signal = killed.signal;
+    this.#forget = session.lanes.onKilled(id, () => killed.abort(new LaneKilled()));
+  }
+
+  /** Moves it, unless it has ended. */
+  async move(status: LaneStatus, reason: string, reason_code: string): Promise<void> {
+    const lane = findLane(this.#session.state, this.id);
+    if (lane === undefined || laneEnded(lane)) return;
+    await tolerant(() => this.#session.lanes.move(this.id, status, reason, reason_code));
+  }
+
+  /** Ends it; one that never ran is cancelled. */
+  async end(status: "done" | "errored" | "cancelled", reason: string): Promise<void> {
+    this.#forget();
+    const pending = findLane(this.#session.state, this.id)?.status === "pending";
+    await this.move(pending ? "cancelled" : status, reason, status);
+  }
+
+  /** Shows what happens in a session that works for it. */
+  mirror(event: Published): void {
+    switch (event.type) {
+      case "session.delta":
+        this.#say(event.data.text);
+        break;
+      case "session.tool_started":
+        this.#say(`\n› ${event.data.tool} ${brief(event.data.args)}\n`);
+        break;
+      case "cost.tick": {
+        const { usd_delta, tokens_in, tokens_out, tokens_cached } = event.data;
+        const cost = { usd_delta, tokens_in, tokens_out, tokens_cached };
+        unawaited(this.#session.emit("lane.cost", { lane_id: this.id, ...cost }));
+        break;
+      }
+      case "approval.requested":
+        unawaited(
+          this.move("blocked", `session ${event.session_id} waits for an approval`, "approval"),
+        );
+        break;
+      case "approval.resolved":
+        unawaited(this.move("running", "the approval was decided", "approval"));
+        break;
+    }
+  }
+
+  #say(text: string): void {
+    const lane = findLane(this.#session.state, this.id);
+    if (lane !== undefined && !laneEnded(lane)) this.#session.emitLaneText(this.id, text);
+  }
+}
+
+/** A lane was killed: its unit of work is cancelled, not the mission. */
+export class LaneKilled extends Error {
+  override name = "LaneKilled";
+
+  constructor() {
+    super("its lane was killed");
+  }
+}
+
+/** Characters of a call's arguments that a lane shows. */
+const BRIEF_MAX = 120;
+
+function brief(args: unknown): string {
+  const text = JSON.stringify(args) ?? "";
+  return text.length > BRIEF_MAX ? `${text.slice(0, BRIEF_MAX)}…` : text;
+}
+
+/** What is only shown is not worth failing for: a journal that cannot be written fails what counts. */
+function unawaited(promise: Promise<unknown>): void {
+  promise.catch(() => {});
+}
+
+/** A session that has ended takes no events; the mission's own log has what it would have said. */
+async function tolerant(work: () => Promise<unknown>): Promise<void> {
+  try {
+    await work();
+  } catch (error) {
+    if (!(error instanceof SvcError && error.code === "ended")) throw error;
+  }
+}

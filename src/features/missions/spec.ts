@@ -1,0 +1,201 @@
+/** What a mission is to do: sessions of tasks, each gated by its acceptance criteria. */
+import { parse as parseYaml } from "@std/yaml";
+import * as z from "zod";
+import { relativePath } from "../../jail/beneath_path.ts";
+import { messageOf, SvcError } from "../../protocol/errors.ts";
+import { nearestOf } from "../../base/nearest.ts";
+import { inconsistencies } from "./spec_consistency.ts";
+
+/** A piece of work for one agent session. */
+export interface TaskSpec {
+  id: string;
+  description: string;
+  /** Tasks that must be done before, of this session of the mission or an earlier one. */
+  dependencies: string[];
+  /** Files it is about, relative to the workdir. */
+  files: string[];
+}
+
+/** How a criterion is checked; one that has only a description is judged by the model. */
+export interface Check {
+  command?: string;
+  file_exists?: string;
+  content_match?: { file: string; pattern: string };
+}
+
+/** Something that must hold when the tasks of a session are done. */
+export interface CriterionSpec extends Check {
+  id: string;
+  description: string;
+}
+
+/** Tasks that belong together; the next session begins when its criteria hold. */
+export interface SessionSpec {
+  id: string;
+  title: string;
+  tasks: TaskSpec[];
+  acceptance_criteria: CriterionSpec[];
+}
+
+/** A statement of work. */
+export interface MissionSpec {
+  id: string;
+  name: string;
+  sessions: SessionSpec[];
+}
+
+/** What is wrong at one place of a spec, such as `sessions[0].tasks[2].id`. */
+export interface SpecIssue {
+  path: string;
+  message: string;
+}
+
+/** Characters of a spec's text. */
+const SPEC_MAX = 1024 * 1024;
+/** Values in a spec: an alias of YAML can stand for any number of them. */
+const NODES_MAX = 50_000;
+/** Issues that a message names. */
+const NAMED_MAX = 5;
+
+const id = z.string().trim().min(1).max(64).regex(/^[^\p{C}]*$/u, "has control characters");
+const text = z.string().trim().min(1);
+const relative = z.string().superRefine((path, context) => {
+  try {
+    if (relativePath(path, "/") === "") throw new Error(`${path}: is the workdir itself`);
+    if (path.startsWith("/")) throw new Error(`${path}: must be relative to the workdir`);
+  } catch (error) {
+    context.addIssue({ code: "custom", message: messageOf(error) });
+  }
+});
+const pattern = z.string().min(1).superRefine((source, context) => {
+  try {
+    new RegExp(source);
+  } catch (error) {
+    context.addIssue({ code: "custom", message: messageOf(error) });
+  }
+});
+
+const task = known({
+  id,
+  description: text,
+  dependencies: z.array(id).default([]),
+  files: z.array(relative).default([]),
+});
+const check = {
+  command: text.optional(),
+  file_exists: relative.optional(),
+  content_match: known({ file: relative, pattern }).optional(),
+};
+/** The shape of a criterion. */
+export const criterion = known({ id, description: text, ...check }).refine(
+  (it) => checksOf(it).length <= 1,
+  {
+    message: "has more than one of command, file_exists and content_match",
+  },
+);
+const session = known({
+  id,
+  title: text,
+  tasks: z.array(task).min(1),
+  acceptance_criteria: z.array(criterion).default([]),
+});
+/** The shape of a spec; what goes beyond the shape is checked by {@linkcode readSpec}. */
+const mission_spec = known({ id, name: text, sessions: z.array(session).min(1) });
+
+/**
+ * An object whose further members are left out, unless one looks like a known member misspelt:
+ * specs written for other programs carry members of their own.
+ */
+function known<S extends z.ZodRawShape>(shape: S) {
+  const names = Object.keys(shape);
+  return z.preprocess((value, context) => {
+    if (typeof value !== "object" || value === null || Array.isArray(value)) return value;
+    for (const name of Object.keys(value)) {
+      const meant = names.includes(name) ? undefined : nearestOf(name, names);
+      if (meant === undefined || meant in value) continue;
+      const message = `unknown; did you mean "${meant}"?`;
+      context.addIssue({ code: "custom", message, path: [name], input: value });
+    }
+    return value;
+  }, z.object(shape));
+}
+
+function checksOf({ command, file_exists, content_match }: Check): unknown[] {
+  return [command, file_exists, content_match].filter((check) => check !== undefined);
+}
+
+/**
+ * Reads a spec.
+ *
+ * @param source an object, or its JSON or YAML text.
+ * @throws {SvcError} validation, naming every place that is wrong; `details.issues` has them apart.
+ */
+export function readSpec(source: unknown): MissionSpec {
+  const value = typeof source === "string" ? parseText(source) : source;
+  if (!fewerNodes(value, NODES_MAX)) {
+    throw refused([{ path: "", message: `has more than ${NODES_MAX} values` }]);
+  }
+  const parsed = mission_spec.safeParse(value);
+  if (!parsed.success) {
+    throw refused(parsed.error.issues.map(({ path, message }) => ({ path: at(path), message })));
+  }
+  const issues = inconsistencies(parsed.data);
+  if (issues.length > 0) throw refused(issues);
+  return parsed.data;
+}
+
+/**
+ * Reads a check that a model wrote, alone or in a fence.
+ *
+ * @returns `undefined` when it is none.
+ */
+export function readCheck(answer: string): Check | undefined {
+  const [, fenced] = /```(?:json)?\s*\n([^]*?)\n\s*```/.exec(answer) ?? [];
+  try {
+    const parsed = z.strictObject(check).safeParse(JSON.parse(fenced ?? answer));
+    return parsed.success && checksOf(parsed.data).length === 1 ? parsed.data : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function parseText(source: string): unknown {
+  if (source.length > SPEC_MAX) {
+    throw refused([{ path: "", message: `has more than ${SPEC_MAX} characters` }]);
+  }
+  try {
+    return source.trimStart().startsWith("{") ? JSON.parse(source) : parseYaml(source);
+  } catch (error) {
+    throw refused([{ path: "", message: `is neither JSON nor YAML: ${messageOf(error)}` }]);
+  }
+}
+
+function fewerNodes(value: unknown, max: number): boolean {
+  const waiting = [value];
+  for (let seen = 0; waiting.length > 0; seen++) {
+    if (seen >= max || waiting.length > max) return false;
+    const next = waiting.pop();
+    if (typeof next === "object" && next !== null) waiting.push(...Object.values(next));
+  }
+  return true;
+}
+
+function refused(issues: SpecIssue[]): SvcError {
+  const lines = issues.slice(0, NAMED_MAX).map(({ path, message }) =>
+    path === "" ? message : `${path}: ${message}`
+  );
+  const more = issues.length > NAMED_MAX ? `; and ${issues.length - NAMED_MAX} more` : "";
+  const verb = issues[0].path === "" ? "" : "is wrong: ";
+  return new SvcError("validation", `the spec ${verb}${lines.join("; ")}${more}`, {
+    hint: "a spec has id, name and sessions[{id, title, tasks[{id, description, dependencies, " +
+      "files}], acceptance_criteria[{id, description, command | file_exists | content_match}]}]",
+    details: { issues },
+  });
+}
+
+/** `["sessions", 0, "tasks"]` as `sessions[0].tasks`. */
+function at(path: readonly PropertyKey[]): string {
+  return path.map((part, n) =>
+    typeof part === "number" ? `[${part}]` : `${n > 0 ? "." : ""}${String(part)}`
+  ).join("");
+}

@@ -1,0 +1,283 @@
+/** The tasks of a mission at work: each as its dependencies allow, several at once where that goes. */
+import { messageOf } from "../../protocol/errors.ts";
+import type { TaskState } from "./mission.ts";
+import { taskPrompt } from "./prompts.ts";
+import { LaneKilled, type MissionLane } from "./report.ts";
+import type { SessionSpec, TaskSpec } from "./spec.ts";
+import { type RunContext, Stopped, TurnFailed, Unit } from "./unit.ts";
+
+export interface TaskRunnerOptions {
+  /** Fires when nothing of the mission may go on. */
+  signal: AbortSignal;
+  /** Whether nothing new is begun because of a failure. */
+  halted(): boolean;
+  /** Told why the mission cannot complete any more. */
+  fail(why: string): void;
+}
+
+/** How often a task is begun when its model fails. */
+const ATTEMPTS_MAX = 2;
+
+export class TaskRunner {
+  readonly #context: RunContext;
+  readonly #options: TaskRunnerOptions;
+  readonly #lanes = new Map<string, MissionLane>();
+  #main: MissionLane | undefined;
+  #warmed = false;
+
+  constructor(context: RunContext, options: TaskRunnerOptions) {
+    this.#context = context;
+    this.#options = options;
+  }
+
+  #state(task_id: string): TaskState {
+    const { store, mission } = this.#context;
+    return store.tasks(mission.id).get(task_id)!;
+  }
+
+  /** Settles tasks that a daemon before was at: merged ones are done, the others begin again. */
+  async settleMerged(): Promise<void> {
+    const { mission, store, workspace, report } = this.#context;
+    for (const { task_id, status, commit } of store.tasks(mission.id).values()) {
+      if (status === "failed" || status === "cancelled") {
+        this.#options.fail(`task ${task_id} ${status === "failed" ? "failed" : "was cancelled"}`);
+      }
+      if (status !== "running") continue;
+      const merged = commit !== undefined &&
+        await workspace.contains(commit, this.#options.signal);
+      if (merged) {
+        await this.#completed(task_id, commit);
+      } else {
+        report.note({ task_id, event: "cut_off", detail: "it begins again" });
+        store.setTask(mission.id, { task_id, status: "pending", commit: undefined });
+      }
+    }
+  }
+
+  async #completed(task_id: string, commit: string | undefined): Promise<void> {
+    const { mission, store, report } = this.#context;
+    const completed_at = new Date().toISOString();
+    store.setTask(mission.id, { task_id, status: "completed", commit, completed_at });
+    report.note({ task_id, event: "completed", detail: commit });
+    await report.emit("mission.task_completed", {
+      mission_id: mission.id,
+      task_id,
+      status: "completed",
+      commit,
+    });
+  }
+
+  /** Opens a lane for every task that is still to be done. */
+  async openLanes(main: MissionLane): Promise<void> {
+    this.#main = main;
+    const { mission, store, report } = this.#context;
+    const states = store.tasks(mission.id);
+    for (const { id } of mission.spec.sessions.flatMap(({ tasks }) => tasks)) {
+      if (states.get(id)!.status !== "pending") continue;
+      this.#lanes.set(id, await report.openLane(`task ${id}`, main.id));
+    }
+  }
+
+  /** Skips the tasks that were not begun, whatever session they belong to. */
+  skipPending(why: string): void {
+    const { mission, store } = this.#context;
+    for (const { task_id, status } of store.tasks(mission.id).values()) {
+      if (status === "pending") this.#skip(task_id, why);
+    }
+  }
+
+  /** Ends the lanes that are left. */
+  async endLanes(reason: string): Promise<void> {
+    for (const lane of this.#lanes.values()) await lane.end("cancelled", reason);
+  }
+
+  /** Runs the tasks of a session that are to be done, each when what it depends on is. */
+  async run(tasks: readonly TaskSpec[]): Promise<void> {
+    const { mission, workspace } = this.#context;
+    const parallel = workspace.parallel ? mission.options.parallel : 1;
+    const running = new Map<string, Promise<void>>();
+    try {
+      while (true) {
+        const ready = this.#options.halted() || this.#options.signal.aborted
+          ? []
+          : this.#ready(tasks, running);
+        const begin = ready.slice(0, parallel - running.size);
+        if (begin.length > 1) await this.#prewarm();
+        for (const task of begin) {
+          const work = this.#runTask(task).finally(() => running.delete(task.id));
+          running.set(task.id, work);
+        }
+        if (running.size === 0) return;
+        await Promise.race(running.values());
+      }
+    } finally {
+      await Promise.allSettled(running.values());
+    }
+  }
+
+  /**
+   * Has the provider cache what several workers are about to send at once, which each of them would
+   * pay for otherwise. A failure costs the saving and nothing else.
+   */
+  async #prewarm(): Promise<void> {
+    if (this.#warmed) return;
+    this.#warmed = true;
+    const { mission, report, prewarm } = this.#context;
+    try {
+      const usage = await prewarm(mission.options.model, this.#options.signal);
+      if (usage === undefined) return;
+      const { tokens_in, tokens_out, tokens_cached, tokens_cache_write, usd } = usage;
+      const cost = { usd_delta: usd, tokens_in, tokens_out, tokens_cached };
+      if (this.#main !== undefined) {
+        const lane_id = this.#main.id;
+        await report.emit("cost.tick", { ...cost, lane_id, seen_seq: 0 });
+        await report.emit("lane.cost", { ...cost, lane_id });
+      }
+      const detail = `${tokens_in} tokens, ${tokens_cached} from the cache, ` +
+        `${tokens_cache_write} into it`;
+      report.note({ event: "prewarmed", detail });
+    } catch (error) {
+      report.note({ event: "prewarm_failed", detail: messageOf(error) });
+    }
+  }
+
+  /** Tasks that can begin; those that never can are skipped. */
+  #ready(tasks: readonly TaskSpec[], running: ReadonlyMap<string, unknown>): TaskSpec[] {
+    const { mission, store } = this.#context;
+    const states = store.tasks(mission.id);
+    const ready: TaskSpec[] = [];
+    for (const task of tasks) {
+      if (states.get(task.id)!.status !== "pending" || running.has(task.id)) continue;
+      const needed = task.dependencies.map((id) => states.get(id)!);
+      const lost = needed.find(({ status }) => ["failed", "cancelled", "skipped"].includes(status));
+      if (lost !== undefined) {
+        this.#skip(task.id, `task ${lost.task_id} is ${lost.status}`);
+        // It may be needed by one that was looked at before it.
+        return this.#ready(tasks, running);
+      }
+      if (needed.every(({ status }) => status === "completed")) ready.push(task);
+    }
+    return ready;
+  }
+
+  #skip(task_id: string, why: string): void {
+    const { mission, store, report } = this.#context;
+    store.setTask(mission.id, { task_id, status: "skipped", error: why });
+    report.note({ task_id, event: "skipped", detail: why });
+  }
+
+  /** Never rejects because of the task alone: that is recorded. */
+  async #runTask(task: TaskSpec): Promise<void> {
+    const lane = this.#lanes.get(task.id)!;
+    const signal = AbortSignal.any([this.#options.signal, lane.signal]);
+    try {
+      await lane.move("running", "the task began", "task_started");
+      await this.#completed(task.id, await this.#attempt(task, lane, signal));
+      await lane.end("done", "the task is done");
+    } catch (error) {
+      if (this.#options.signal.aborted) return await this.#cutOff(task.id, lane);
+      await this.#failed(task.id, lane, error);
+    }
+  }
+
+  async #attempt(
+    task: TaskSpec,
+    lane: MissionLane,
+    signal: AbortSignal,
+  ): Promise<string | undefined> {
+    for (let attempt = 1;; attempt++) {
+      try {
+        return await this.#attemptOnce(task, lane, signal);
+      } catch (error) {
+        const again = error instanceof TurnFailed && error.again && attempt < ATTEMPTS_MAX;
+        if (!again || signal.aborted) throw error;
+        this.#context.report.note({
+          task_id: task.id,
+          event: "again",
+          detail: messageOf(error),
+        }, { failure: true });
+      }
+    }
+  }
+
+  async #attemptOnce(
+    task: TaskSpec,
+    lane: MissionLane,
+    signal: AbortSignal,
+  ): Promise<string | undefined> {
+    const { mission, store, report } = this.#context;
+    const task_id = task.id;
+    const attempts = this.#state(task_id).attempts + 1;
+    const started_at = new Date().toISOString();
+    store.setTask(mission.id, {
+      task_id,
+      status: "running",
+      attempts,
+      started_at,
+      error: undefined,
+    });
+    report.note({ task_id, event: "started", detail: `attempt ${attempts}` });
+    const name = String(taskNumber(mission.spec.sessions, task_id));
+    await using unit = await Unit.open(this.#context, { name, about: { task_id }, lane, signal });
+    const { id: session_id } = await unit.session();
+    store.setTask(mission.id, { task_id, session_id });
+    await report.emit("mission.task_started", {
+      mission_id: mission.id,
+      task_id,
+      lane_id: lane.id,
+      session_id,
+      attempt: attempts,
+    });
+    await unit.work(taskPrompt(mission.spec, task));
+    return await unit.integrate(commitMessage(task), (commit) => {
+      store.setTask(mission.id, { task_id, commit });
+    });
+  }
+
+  async #cutOff(task_id: string, lane: MissionLane): Promise<void> {
+    const { mission, store, report } = this.#context;
+    const cause = this.#options.signal.reason;
+    const message = messageOf(cause);
+    if (!(cause instanceof Stopped && cause.reason === "parked")) {
+      store.setTask(mission.id, { task_id, status: "cancelled", error: message });
+      await report.emit("mission.task_completed", {
+        mission_id: mission.id,
+        task_id,
+        status: "cancelled",
+        error: message,
+      });
+    }
+    await lane.end("cancelled", message);
+  }
+
+  async #failed(task_id: string, lane: MissionLane, cause: unknown): Promise<void> {
+    const { mission, store, report } = this.#context;
+    const killed = lane.signal.aborted && lane.signal.reason instanceof LaneKilled;
+    const status = killed ? "cancelled" : "failed";
+    const error = killed ? lane.signal.reason.message : messageOf(cause);
+    store.setTask(mission.id, { task_id, status, error, completed_at: new Date().toISOString() });
+    report.note({ task_id, event: status, detail: error }, { failure: true });
+    this.#options.fail(`task ${task_id} ${killed ? "was cancelled" : "failed"}: ${error}`);
+    await report.emit("mission.task_completed", {
+      mission_id: mission.id,
+      task_id,
+      status,
+      error,
+    });
+    await lane.end(killed ? "cancelled" : "errored", error);
+  }
+}
+
+/** A task's place in the spec, from 1: its id may hold what a branch's name may not. */
+function taskNumber(sessions: readonly SessionSpec[], task_id: string): number {
+  return sessions.flatMap(({ tasks }) => tasks).findIndex(({ id }) => id === task_id) + 1;
+}
+
+/** Characters of a commit's first line. */
+const SUBJECT_MAX = 72;
+
+function commitMessage({ id, description }: TaskSpec): string {
+  const [first] = description.split("\n", 1);
+  const subject = `${id}: ${first}`;
+  return subject.length > SUBJECT_MAX ? `${subject.slice(0, SUBJECT_MAX - 1)}…` : subject;
+}

@@ -1,0 +1,176 @@
+/** A unit of a mission's work: a place, the session that works there, the lane that shows it. */
+import type { Usage } from "../../models/model.ts";
+import { abortable } from "@std/async";
+import { SvcError } from "../../protocol/errors.ts";
+import type { TurnResult, WorkSession, WorkSessionOptions } from "../../session/work_session.ts";
+import type { Budget } from "./budget.ts";
+import type { CheckRunner } from "./checks.ts";
+import type { Mission } from "./mission.ts";
+import { conflictPrompt } from "./prompts.ts";
+import type { MissionLane, Report } from "./report.ts";
+import type { MissionStore } from "./store.ts";
+import type { Place, Workspace } from "./workspace.ts";
+
+/** What the parts of a running mission share. */
+export interface RunContext {
+  readonly mission: Mission;
+  readonly store: MissionStore;
+  readonly report: Report;
+  readonly workspace: Workspace;
+  startSession(options: WorkSessionOptions): Promise<WorkSession>;
+  openChecks(path: string, env: Record<string, string> | undefined): CheckRunner;
+  /** Warms what all calls to a model begin with; undefined where there is nothing to warm. */
+  prewarm(model_id: string, signal: AbortSignal): Promise<Usage & { usd: number } | undefined>;
+  readonly budget: Budget;
+}
+
+export interface UnitOptions {
+  /** Short; its session and worktree are named for it. */
+  name: string;
+  /** What its lines in the log are about. */
+  about: { task_id?: string; ac_id?: string };
+  lane: MissionLane;
+  /** Ends what it does. */
+  signal: AbortSignal;
+}
+
+/** Why a mission stops before its end. */
+export type StopReason = "cancelled" | "parked";
+
+/** Fires when a mission is stopped from outside. */
+export class Stopped extends Error {
+  override name = "Stopped";
+  readonly reason: StopReason;
+
+  constructor(reason: StopReason, why: string) {
+    super(why);
+    this.reason = reason;
+  }
+}
+
+/** A turn ended otherwise than well. */
+export class TurnFailed extends Error {
+  override name = "TurnFailed";
+  /** Whether another attempt may do better: the model was the trouble, not the work. */
+  readonly again: boolean;
+
+  constructor(session_id: string, { stop_reason, error }: TurnResult) {
+    const why = error === undefined ? "" : `: ${error}`;
+    super(`the turn of session ${session_id} ended with "${stop_reason}"${why}`);
+    this.again = stop_reason === "error";
+  }
+}
+
+/** Turns that may be spent on the conflicts of one merge. */
+const CONFLICT_TURNS = 3;
+
+export class Unit implements AsyncDisposable {
+  readonly #context: RunContext;
+  readonly #options: UnitOptions;
+  readonly #place: Place;
+  #session: WorkSession | undefined;
+  #checks: CheckRunner | undefined;
+
+  private constructor(context: RunContext, options: UnitOptions, place: Place) {
+    this.#context = context;
+    this.#options = options;
+    this.#place = place;
+  }
+
+  static async open(context: RunContext, options: UnitOptions): Promise<Unit> {
+    return new Unit(context, options, await context.workspace.open(options.name, options.signal));
+  }
+
+  get place(): Place {
+    return this.#place;
+  }
+
+  /** Runs checks in the place. */
+  get checks(): CheckRunner {
+    const { mission, openChecks } = this.#context;
+    return this.#checks ??= openChecks(this.#place.path, mission.options.env);
+  }
+
+  /** The session that works here, started when it is first asked for. */
+  async session(): Promise<WorkSession> {
+    if (this.#session !== undefined) return this.#session;
+    const { mission, report, startSession, budget } = this.#context;
+    const { name, lane, signal } = this.#options;
+    signal.throwIfAborted();
+    return this.#session = await startSession({
+      title: `mission ${mission.id} ${name}`,
+      workdir: this.#place.path,
+      model: mission.options.model,
+      trust: report.session.state.trust,
+      // In a worktree too: a command does more than change its files.
+      approval: mission.options.approval,
+      journal_root: mission.workdir,
+      budget_usd: budget.remaining(),
+      onEvent(event) {
+        lane.mirror(event);
+        if (event.type === "cost.tick") budget.spend(event.data.usd_delta);
+      },
+    });
+  }
+
+  /** Has the session do a turn. @throws the signal's reason when it was aborted. */
+  async ask(prompt: string): Promise<TurnResult> {
+    const session = await this.session();
+    this.#context.budget.remaining();
+    const { turn } = await session.begin(prompt);
+    const result = await abortable(turn, this.#options.signal);
+    const { stop_reason, message, error } = result;
+    this.#note("turn", [stop_reason, error, message.trim()].filter(Boolean).join("\n"));
+    return result;
+  }
+
+  /** As {@linkcode Unit.ask}. @throws {TurnFailed} when the turn did not end well. */
+  async work(prompt: string): Promise<void> {
+    const result = await this.ask(prompt);
+    if (result.stop_reason !== "ok") throw new TurnFailed((await this.session()).id, result);
+  }
+
+  /**
+   * Makes what was done part of the mission's result; conflicts are resolved by turns.
+   *
+   * @returns the commit, if anything was changed.
+   * @throws {SvcError} conflict when they are not resolved.
+   */
+  async integrate(
+    message: string,
+    ready?: (commit: string) => void,
+  ): Promise<string | undefined> {
+    const { signal } = this.#options;
+    for (let turns = 0;; turns++) {
+      const integration = await this.#place.integrate({ message, ready, signal });
+      if (integration.merged) return integration.commit;
+      await this.resolve(integration.conflicts, turns);
+    }
+  }
+
+  /** Has conflicting files mended. @param turns how many turns were spent on them already. */
+  async resolve(files: string[], turns: number): Promise<void> {
+    const { mission, report } = this.#context;
+    const { task_id } = this.#options.about;
+    this.#note("conflict", files.join("\n"));
+    await report.emit("mission.conflict", { mission_id: mission.id, task_id, files });
+    if (turns >= CONFLICT_TURNS) {
+      throw new SvcError(
+        "conflict",
+        `the conflicts in ${files.join(", ")} are not resolved after ${turns} turns`,
+      );
+    }
+    await this.work(conflictPrompt(files));
+  }
+
+  #note(event: string, detail: string): void {
+    this.#context.report.note({ ...this.#options.about, event, detail });
+  }
+
+  /** Ends its session and gives its place back. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#checks?.close();
+    await this.#session?.stop(this.#options.signal.aborted ? "killed" : "completed");
+    await this.#place.close();
+  }
+}

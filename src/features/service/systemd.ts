@@ -1,0 +1,172 @@
+/** The background unit on Linux: `svc.service` of the user's systemd. */
+import { dirname, join } from "@std/path";
+import { SvcError } from "../../protocol/errors.ts";
+import { atomicWrite, readTextIfAny } from "../../os/files.ts";
+import { runProgram } from "../../os/program.ts";
+import { canNotify } from "../../os/service_notify.ts";
+import {
+  isCurrent,
+  isForHome,
+  requireForHome,
+  staleHint,
+  unitBinary,
+  unitEnvironment,
+} from "./program.ts";
+import {
+  type InstalledService,
+  type Service,
+  type ServiceOptions,
+  type ServiceStatus,
+  START_TIMEOUT_S,
+  STOP_GRACE_S,
+  STOP_MARGIN_S,
+} from "./service.ts";
+import { readSystemdUnit, systemdUnit } from "./systemd_unit.ts";
+
+const UNIT = "svc.service";
+/** Its own deadlines are the unit's; beyond them, it hangs. */
+const START_MS = (START_TIMEOUT_S + 10) * 1_000;
+const STOP_MS = (STOP_GRACE_S + STOP_MARGIN_S + 10) * 1_000;
+
+export class SystemdService implements Service {
+  readonly kind = "systemd";
+  readonly #options: ServiceOptions;
+  readonly #path: string;
+
+  /** @param user_home the home directory of the user: an absolute path. */
+  constructor(options: ServiceOptions, user_home: string) {
+    this.#options = options;
+    const config = options.env("XDG_CONFIG_HOME") ?? join(user_home, ".config");
+    this.#path = join(config, "systemd", "user", UNIT);
+  }
+
+  async status(): Promise<ServiceStatus> {
+    const { paths, env } = this.#options;
+    const text = await readTextIfAny(this.#path);
+    const shown = await this.#show();
+    if (text === undefined) {
+      return shown === undefined
+        ? {
+          installed: false,
+          kind: "none",
+          current: false,
+          hint: "no systemd of this user answers",
+        }
+        : { installed: false, kind: this.kind, current: false };
+    }
+    const unit = readSystemdUnit(text);
+    const current = isCurrent(unit, env, paths);
+    return {
+      installed: true,
+      kind: this.kind,
+      unit_path: this.#path,
+      ...shown,
+      program: unit.program,
+      current,
+      hint: current ? await this.#lingerHint() : staleHint(unit, env),
+    };
+  }
+
+  async isInstalled(): Promise<boolean> {
+    const text = await readTextIfAny(this.#path);
+    return text !== undefined && isForHome(readSystemdUnit(text), this.#options.env);
+  }
+
+  async install(): Promise<InstalledService> {
+    const { paths, env } = this.#options;
+    if (await this.#show() === undefined) {
+      throw new SvcError("not_found", "no systemd of this user answers", {
+        hint: "log in as this user, not through su or sudo; where there is no systemd, as in a " +
+          "container, have `svc serve` started by what starts programs there",
+      });
+    }
+    const before = await readTextIfAny(this.#path);
+    if (before !== undefined) requireForHome(readSystemdUnit(before), env);
+    const program = unitBinary(paths);
+    requireRunnable(program);
+    const written = systemdUnit({
+      program,
+      environment: unitEnvironment(env),
+      notifies: canNotify(),
+    });
+    const changed = written !== before;
+    if (changed) {
+      await Deno.mkdir(dirname(this.#path), { recursive: true });
+      await atomicWrite(this.#path, written, 0o644);
+    }
+    // Also when nothing changed: an installation before may have been killed halfway.
+    await this.#manage(["daemon-reload"]);
+    await this.#manage(["enable", UNIT]);
+    return { written, unit_path: this.#path, changed };
+  }
+
+  async remove({ stop }: { stop: boolean }): Promise<void> {
+    const text = await readTextIfAny(this.#path);
+    if (text === undefined) return;
+    requireForHome(readSystemdUnit(text), this.#options.env);
+    if (stop) await this.#manage(["stop", UNIT], STOP_MS);
+    await this.#manage(["disable", UNIT]);
+    await Deno.remove(this.#path);
+    await this.#manage(["daemon-reload"]);
+  }
+
+  async start(): Promise<void> {
+    // Whoever asks for it counts as no failure of before: only what systemd starts by itself is limited.
+    await systemctl(["reset-failed", UNIT]);
+    await this.#manage(["start", UNIT], START_MS);
+  }
+
+  /** What systemd says of the unit; undefined where none answers. */
+  async #show(): Promise<Pick<ServiceStatus, "enabled" | "running" | "pid"> | undefined> {
+    const properties = "UnitFileState,MainPID";
+    const shown = await systemctl(["show", UNIT, `--property=${properties}`]);
+    if (!shown?.success) return undefined;
+    const values = new Map(
+      shown.stdout.split("\n").map((line) => line.split("=", 2) as [string, string]),
+    );
+    const pid = Number(values.get("MainPID") ?? 0);
+    return {
+      enabled: values.get("UnitFileState") === "enabled",
+      running: pid > 0,
+      ...(pid > 0 ? { pid } : {}),
+    };
+  }
+
+  /** @throws {SvcError} internal when systemctl fails, with what it said. */
+  async #manage(args: string[], timeout_ms?: number): Promise<void> {
+    const done = await systemctl(args, timeout_ms);
+    if (done?.success) return;
+    const said = done === undefined ? "there is no systemctl" : done.stderr.split("\n")[0];
+    throw new SvcError("internal", `systemctl --user ${args.join(" ")} failed: ${said}`, {
+      hint: `journalctl --user -u ${UNIT} shows what the unit said`,
+    });
+  }
+
+  /** Without lingering, a user's units end with the last login. */
+  async #lingerHint(): Promise<string | undefined> {
+    const { uid } = this.#options;
+    const shown = await runProgram("loginctl", ["show-user", `${uid}`, "--property=Linger"]);
+    return shown?.stdout === "Linger=no"
+      ? "`loginctl enable-linger` keeps it running while you are logged out"
+      : undefined;
+  }
+}
+
+/** What systemd refuses in the path of a program, however it is quoted. */
+const UNSAFE = /["'\\\p{Cc}]/u;
+
+/** @throws {SvcError} conflict for a program that systemd does not run. */
+function requireRunnable(program: string): void {
+  if (!UNSAFE.test(program)) return;
+  throw new SvcError(
+    "conflict",
+    `systemd runs no program whose path has quotes in it: ${program}`,
+    {
+      hint: "put the binary into another directory",
+    },
+  );
+}
+
+function systemctl(args: string[], timeout_ms?: number) {
+  return runProgram("systemctl", ["--user", "--no-ask-password", ...args], timeout_ms);
+}

@@ -1,0 +1,205 @@
+/**
+ * The background unit on Windows: the service `svc.daemon` of the Service Control Manager, which
+ * runs as the current user. Windows has such a service made by an administrator alone, and wants
+ * the password of the account, which it keeps for itself.
+ */
+import { delay } from "@std/async";
+import { SvcError } from "../../protocol/errors.ts";
+import { ownSid } from "../../os/windows/security.ts";
+import {
+  isCurrent,
+  isForHome,
+  requireForHome,
+  staleHint,
+  unitBinary,
+  type UnitProgram,
+} from "./program.ts";
+import {
+  type InstalledService,
+  type Service,
+  type ServiceOptions,
+  type ServiceStatus,
+  STOP_GRACE_S,
+  STOP_MARGIN_S,
+} from "./service.ts";
+import { grantServiceLogon } from "./windows_logon.ts";
+import { Scm, type ScmService } from "./windows_scm.ts";
+
+/** The service's name (product.md). */
+export const SERVICE_NAME = "svc.daemon";
+const REGISTRY_KEY = `HKLM\\SYSTEM\\CurrentControlSet\\Services\\${SERVICE_NAME}`;
+const STOP_MS = (STOP_GRACE_S + STOP_MARGIN_S) * 1_000;
+const RESTART_MS = 1_000;
+const RESET_S = 60;
+const POLL_MS = 200;
+
+export class WindowsService implements Service {
+  readonly kind = "windows";
+  readonly #options: ServiceOptions;
+
+  constructor(options: ServiceOptions) {
+    this.#options = options;
+  }
+
+  status(): Promise<ServiceStatus> {
+    const { env, paths } = this.#options;
+    const service = query();
+    if (service === undefined) return Promise.resolve(this.#absent());
+    if (!this.#isOwn(service)) {
+      const hint = `the service ${SERVICE_NAME} of this machine is one of ${service.account}`;
+      return Promise.resolve({ ...this.#absent(), hint });
+    }
+    const unit = programOf(service);
+    const current = isCurrent(unit, env, paths);
+    return Promise.resolve({
+      installed: true,
+      kind: this.kind,
+      unit_path: REGISTRY_KEY,
+      enabled: service.automatic,
+      running: service.running,
+      pid: service.pid,
+      program: unit.program,
+      current,
+      hint: current ? undefined : staleHint(unit, env),
+    });
+  }
+
+  isInstalled(): Promise<boolean> {
+    const service = query();
+    return Promise.resolve(
+      service !== undefined && this.#isOwn(service) &&
+        isForHome(programOf(service), this.#options.env),
+    );
+  }
+
+  // deno-lint-ignore require-await -- what it throws is a rejection, as on the other systems
+  async install(): Promise<InstalledService> {
+    const { env, paths } = this.#options;
+    if (!isForHome({ environment: new Map() }, env)) {
+      throw new SvcError("conflict", "a service of Windows has the environment of its account", {
+        hint: "unset SVC_HOME and SVC_RUNTIME_DIR: it serves the home directory's own .svc",
+      });
+    }
+    const before = query();
+    if (before !== undefined) this.#requireOwn(before);
+    const command = serviceCommand(unitBinary(paths));
+    const changed = before?.command !== command;
+    if (before === undefined) this.#create(command);
+    else if (changed) manage("be changed", (scm) => scm.setCommand(command));
+    const written = `service ${SERVICE_NAME}\ncommand ${command}\naccount ${this.#account()}\n` +
+      "start   automatic, delayed\n";
+    return { written, unit_path: REGISTRY_KEY, changed };
+  }
+
+  async remove({ stop }: { stop: boolean }): Promise<void> {
+    const service = query();
+    if (service === undefined) return;
+    this.#requireOwn(service);
+    requireForHome(programOf(service), this.#options.env);
+    if (stop && service.running) {
+      manage("be stopped", (scm) => scm.stop());
+      for (const until = Date.now() + STOP_MS; query()?.running; await delay(POLL_MS)) {
+        if (Date.now() > until) {
+          throw new SvcError("internal", `the service ${SERVICE_NAME} does not stop`, {
+            hint: `sc.exe queryex ${SERVICE_NAME} tells its process`,
+          });
+        }
+      }
+    }
+    manage("be removed", (scm) => scm.delete());
+  }
+
+  start(): Promise<void> {
+    if (!query()?.running) manage("be started", (scm) => scm.start());
+    return Promise.resolve();
+  }
+
+  #create(command: string): void {
+    const { askPassword } = this.#options;
+    const account = this.#account();
+    const password = askPassword?.(account);
+    if (!password) {
+      throw new SvcError("permission_denied", `Windows wants the password of ${account}`, {
+        hint: "run `svc serve --install` in a terminal that was started as administrator",
+      });
+    }
+    const sid = ownSid();
+    manage("be made", (scm) =>
+      grantServiceLogon(sid) && scm.create({
+        display_name: "svc",
+        description: "Hosts the agent sessions of one user.",
+        command,
+        account,
+        password,
+        security: serviceSecurity(sid),
+        preshutdown_ms: STOP_MS,
+        restart_ms: RESTART_MS,
+        reset_s: RESET_S,
+      }));
+  }
+
+  #account(): string {
+    const { env } = this.#options;
+    return `${env("USERDOMAIN") ?? "."}\\${env("USERNAME") ?? ""}`;
+  }
+
+  /** There is one service of a name on a machine, whoever it runs as. */
+  #isOwn({ account }: ScmService): boolean {
+    return account.toLowerCase() === this.#account().toLowerCase();
+  }
+
+  #requireOwn(service: ScmService): void {
+    if (this.#isOwn(service)) return;
+    throw new SvcError("conflict", `the service ${SERVICE_NAME} is one of ${service.account}`, {
+      hint: "a machine has one service of that name; start the daemon on demand instead",
+    });
+  }
+
+  #absent(): ServiceStatus {
+    return { installed: false, kind: this.kind, current: false };
+  }
+}
+
+/** What the service runs. */
+export function serviceCommand(program: string): string {
+  return `"${program}" serve --unit`;
+}
+
+/** Reads what a service runs that svc has made. */
+export function programOf({ command }: Pick<ScmService, "command">): UnitProgram {
+  const [, program] = command.match(/^"([^"]+)" serve --unit$/) ?? [];
+  return { program, environment: new Map() };
+}
+
+/**
+ * Who may do what with the service: the system and administrators what they may with any; its user
+ * looks at, starts, stops and removes it. Its user does not change it: it could then be made to run
+ * as somebody else.
+ */
+export function serviceSecurity(sid: string): string {
+  return "D:(A;;CCLCSWRPWPDTLOCRRC;;;SY)(A;;CCDCLCSWRPWPDTLOCRSDRCWDWO;;;BA)" +
+    `(A;;CCLCSWLOCRRC;;;IU)(A;;CCLCSWRPWPLOSDRC;;;${sid})`;
+}
+
+function query(): ScmService | undefined {
+  return withScm((scm) => scm.query());
+}
+
+/** @throws {SvcError} internal when Windows refuses. */
+function manage(what: string, action: (scm: Scm) => boolean): void {
+  if (withScm(action)) return;
+  throw new SvcError("internal", `the service ${SERVICE_NAME} cannot ${what}`, {
+    hint:
+      "use a terminal that was started as administrator; where it does not start, the password " +
+      "may have changed: `svc serve --uninstall`, then `svc serve --install`",
+  });
+}
+
+function withScm<T>(use: (scm: Scm) => T): T {
+  const scm = new Scm(SERVICE_NAME);
+  try {
+    return use(scm);
+  } finally {
+    scm.close();
+  }
+}

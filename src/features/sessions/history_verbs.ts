@@ -1,0 +1,62 @@
+import * as z from "zod";
+import { SvcError } from "../../protocol/errors.ts";
+import type { SessionEvent } from "../../protocol/events.ts";
+import type { Session } from "../../session/session.ts";
+import { textForms } from "../../session/subscription.ts";
+import { defineVerb } from "../../verbs/define.ts";
+import { session_id } from "./verbs.ts";
+
+/** Maximum number of characters of event data in one answer, which has at least one event. */
+const CHARS_MAX = 4_000_000;
+
+export const historyVerbs = [
+  defineVerb({
+    name: "session.history",
+    summary: "Returns the recorded events of a session, page by page.",
+    access: "read",
+    input: () =>
+      z.object({
+        session_id: session_id(),
+        since_seq: z.int().min(0).default(0)
+          .describe("The last seq the client has; 0 starts with the oldest event kept"),
+        limit: z.int().min(1).max(20_000).default(1_000),
+        deltas: z.enum(["session", "lane", "both"]).default("both")
+          .describe("Form in which the main lane's text is sent"),
+      }),
+    output: () =>
+      z.object({
+        events: z.array(z.custom<SessionEvent>()),
+        last_seq: z.int().describe("since_seq for the next page"),
+        more: z.boolean(),
+      }),
+    async handle({ services }, { session_id, since_seq, limit, deltas }) {
+      const session = await services.hub.get(session_id);
+      requireKept(session, since_seq);
+      const wanted = textForms(deltas);
+      const events: SessionEvent[] = [];
+      const { published_seq } = session;
+      let last_seq = since_seq;
+      let chars = 0;
+      for await (const { event, line } of session.journal.records(since_seq)) {
+        if (event.seq > published_seq || events.length >= limit) break;
+        if (wanted(event)) {
+          chars += line.length;
+          if (chars > CHARS_MAX && events.length > 0) break;
+          events.push(event);
+        }
+        last_seq = event.seq;
+      }
+      return { events, last_seq, more: last_seq < published_seq };
+    },
+  }),
+];
+
+/** @throws {SvcError} journal_trimmed for a position that a checkpoint has replaced. */
+function requireKept({ journal: { trimmed_seq }, id }: Session, since_seq: number): void {
+  if (since_seq === 0 || since_seq >= trimmed_seq) return;
+  throw new SvcError(
+    "journal_trimmed",
+    `events up to ${trimmed_seq} of session ${id} are in a checkpoint`,
+    { hint: "start with since_seq 0", details: { oldest_seq: trimmed_seq + 1 } },
+  );
+}

@@ -1,0 +1,132 @@
+/** What tasks made, kept as files: `<dir>/<task_id>/<name>`, for their owner alone. */
+import { join } from "@std/path";
+import { ensurePrivateDir, syncDir } from "../../os/files.ts";
+import { SvcError } from "../../protocol/errors.ts";
+import { writeAll } from "../../base/write_all.ts";
+import type { TaskEngine } from "./engine.ts";
+import type { Artifact, NewArtifact } from "./task.ts";
+
+/** How the content of an artifact may be named. */
+export type NamedContent = Pick<Artifact, "name" | "sha256">;
+
+/** What takes the artifacts of tasks. */
+export interface ArtifactSink {
+  /** Keeps an artifact; it is on the disk when this resolves. */
+  put(task_id: string, named: NamedContent, bytes: Uint8Array<ArrayBuffer>): Promise<void>;
+}
+
+/** Where artifacts are kept; the engine has one. */
+export interface ArtifactStore extends ArtifactSink {
+  /** Opens an artifact for reading; undefined when there is none. The caller ends the stream. */
+  open(task_id: string, name: string): Promise<ReadableStream<Uint8Array> | undefined>;
+  /** Removes what is kept of a task, if anything is. */
+  remove(task_id: string): Promise<void>;
+}
+
+/** Names that are one plain file name everywhere. */
+const NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$/;
+/** The most that one artifact may have, in bytes. */
+const SIZE_MAX = 64 * 1024 * 1024;
+
+export class LocalArtifacts implements ArtifactStore {
+  readonly #dir: string;
+
+  /** @param dir absolute; made, with mode 0700, when the first artifact comes. */
+  constructor(dir: string) {
+    this.#dir = dir;
+  }
+
+  async put(
+    task_id: string,
+    { name }: Pick<NamedContent, "name">,
+    bytes: Uint8Array,
+  ): Promise<void> {
+    const dir = join(this.#dir, task_id);
+    ensurePrivateDir(this.#dir);
+    ensurePrivateDir(dir);
+    const path = join(dir, name);
+    const file = await Deno.open(path, { write: true, create: true, truncate: true, mode: 0o600 });
+    try {
+      await writeAll(file, bytes);
+      await file.sync();
+    } finally {
+      file.close();
+    }
+    syncDir(dir);
+  }
+
+  async open(task_id: string, name: string): Promise<ReadableStream<Uint8Array> | undefined> {
+    try {
+      return (await Deno.open(join(this.#dir, task_id, name))).readable;
+    } catch (error) {
+      if (error instanceof Deno.errors.NotFound) return undefined;
+      throw error;
+    }
+  }
+
+  /** The tasks that something is kept of. */
+  async tasks(): Promise<string[]> {
+    try {
+      return (await Array.fromAsync(Deno.readDir(this.#dir))).map(({ name }) => name);
+    } catch (error) {
+      if (error instanceof Deno.errors.NotFound) return [];
+      throw error;
+    }
+  }
+
+  async remove(task_id: string): Promise<void> {
+    try {
+      await Deno.remove(join(this.#dir, task_id), { recursive: true });
+    } catch (error) {
+      if (!(error instanceof Deno.errors.NotFound)) throw error;
+    }
+  }
+}
+
+/**
+ * Keeps an artifact of a task.
+ *
+ * @returns how records show it.
+ * @throws {SvcError} internal for a name that is no plain file name; payload_too_large.
+ */
+export async function keepArtifact(
+  store: ArtifactSink,
+  task_id: string,
+  { name, media_type, content }: NewArtifact,
+): Promise<Artifact> {
+  if (!NAME.test(name)) throw new SvcError("internal", `"${name}" is no name of an artifact`);
+  const bytes = typeof content === "string" ? new TextEncoder().encode(content) : content;
+  if (bytes.length > SIZE_MAX) {
+    throw new SvcError("payload_too_large", `artifact ${name} has more than ${SIZE_MAX} bytes`);
+  }
+  const sha256 = new Uint8Array(await crypto.subtle.digest("SHA-256", bytes)).toHex();
+  await store.put(task_id, { name, sha256 }, bytes);
+  const url = `/api/task/${task_id}/artifacts/${name}`;
+  return { name, media_type, size: bytes.length, sha256, url };
+}
+
+/** An artifact as its task's record shows it, and what opens it. */
+export interface FoundArtifact {
+  artifact: Artifact;
+  /** The caller ends the stream. @throws {SvcError} not_found when its file is gone. */
+  open(): Promise<ReadableStream<Uint8Array>>;
+}
+
+/** Finds an artifact of a task. @throws {SvcError} not_found. */
+export async function findArtifact(
+  engine: Pick<TaskEngine, "get" | "openArtifact">,
+  task_id: string,
+  name: string,
+): Promise<FoundArtifact> {
+  const { artifacts = [] } = await engine.get(task_id);
+  const missing = () =>
+    new SvcError("not_found", `task ${task_id} has no artifact ${JSON.stringify(name)}`);
+  const artifact = artifacts.find((it) => it.name === name);
+  if (artifact === undefined) throw missing();
+  const open = async () => {
+    const content = await engine.openArtifact(task_id, name);
+    if (content === undefined) throw missing();
+    return content;
+  };
+  return { artifact, open };
+}

@@ -1,0 +1,302 @@
+/** Executors at work: started, told to stop, their outcome recorded. */
+import { TERM_GRACE_MS } from "../../jail/process.ts";
+import { setImmediate } from "node:timers";
+import { formatDuration } from "../../base/duration.ts";
+import { messageOf } from "../../protocol/errors.ts";
+import type { Log } from "../../os/log.ts";
+import { type Clock, pause } from "../../base/clock.ts";
+import type { ExecutorRegistry } from "./executors/registry.ts";
+import { LOST, type Outcome, type Settlement, type StartedTask } from "./lifecycle.ts";
+import { newCanary } from "../../agent/critic.ts";
+import { type ArtifactSink, keepArtifact } from "./artifacts.ts";
+import { extrasJson, isCriticised, judge } from "./judge.ts";
+import { type Artifact, type NewArtifact, RetryableError } from "./task.ts";
+
+/** Where it is recorded what becomes of attempts. */
+export interface AttemptRecords {
+  /**
+   * Records how attempts ended; those whose tasks have been decided otherwise meanwhile are left out.
+   * Called again with the same when it throws.
+   */
+  settle(settlements: readonly Settlement[], now: number): void | Promise<void>;
+  /** Adds a line to the log of a task. */
+  log(at: string, task_id: string, event: string, detail: string): void | Promise<void>;
+}
+
+export interface AttemptsParts {
+  records: AttemptRecords;
+  executors: ExecutorRegistry;
+  log: Log;
+  clock: Clock;
+  random: () => number;
+  artifacts: ArtifactSink;
+  /** Called when the worker of an attempt may take another task. */
+  onWorkerFree(attempt: Attempt): void;
+  /** Called when a task's log has a line more. */
+  onNoted(task_id: string): void;
+  /** Called when an attempt's outcome was recorded. */
+  onSettled(task_id: string): void;
+}
+
+/** One executor at work on one task. */
+export interface Attempt {
+  readonly task: StartedTask;
+  /** Whether it takes up a worker. */
+  readonly queued: boolean;
+  /** Told what its executor notes. */
+  readonly onNote?: (text: string) => void;
+  /** What its executor has kept, and the text of what the critic is to read. */
+  readonly kept: Artifact[];
+  readonly texts: string[];
+  readonly stop: AbortController;
+  /** Resolves when the task's outcome is recorded, whether or not the executor has ended. */
+  readonly settled: PromiseWithResolvers<void>;
+  /** Resolves when the executor has ended. */
+  ended: Promise<void>;
+  /** What ended it from outside; counts more than what the executor says. */
+  verdict?: Outcome;
+  released: boolean;
+}
+
+/** An outcome that waits to be written. */
+interface Unrecorded {
+  attempt: Attempt;
+  outcome: Outcome;
+  recorded(): void;
+}
+
+/** The longest wait between two attempts. */
+export const BACKOFF_MAX_MS = 60_000;
+const BACKOFF_MIN_MS = 1_000;
+/** How soon it is tried again to record what could not be. */
+export const WRITE_AGAIN_MS = 2_000;
+/** How long an executor may take to stop before its worker is given to another task. */
+const STOP_GRACE_MS = TERM_GRACE_MS + 3_000;
+
+export class Attempts {
+  readonly #parts: AttemptsParts;
+  #running = new Map<string, Attempt>();
+  #unrecorded: Unrecorded[] = [];
+  /** Writes that are under way. */
+  readonly #recording = new Set<Promise<void>>();
+  #busy = 0;
+  /** Fires when nothing more can be recorded soon. */
+  readonly #closed = new AbortController();
+
+  constructor(parts: AttemptsParts) {
+    this.#parts = parts;
+  }
+
+  /** Number of workers that are at work. */
+  get busy(): number {
+    return this.#busy;
+  }
+
+  /** Starts the executor of a task that is recorded as running. */
+  begin(task: StartedTask, queued: boolean, onNote?: (text: string) => void): Attempt {
+    const attempt: Attempt = {
+      task,
+      queued,
+      onNote,
+      kept: [],
+      texts: [],
+      stop: new AbortController(),
+      settled: Promise.withResolvers(),
+      ended: Promise.resolve(),
+      released: false,
+    };
+    this.#running.set(task.id, attempt);
+    if (queued) this.#busy++;
+    const cancelDeadline = this.#armDeadline(attempt);
+    attempt.ended = this.#carryOut(attempt).finally(() => {
+      cancelDeadline();
+      this.#release(attempt);
+    });
+    return attempt;
+  }
+
+  /** Ends an attempt from outside; what its executor says from now on is not heard. */
+  end(attempt: Attempt, outcome: Outcome): Promise<void> {
+    attempt.verdict ??= outcome;
+    this.#record(attempt, attempt.verdict);
+    return this.#stop(attempt);
+  }
+
+  /** Stops the executor of a task that is recorded as cancelled; waits at most 5 s for it. */
+  async cancel(task_id: string): Promise<void> {
+    const attempt = this.#running.get(task_id);
+    if (attempt === undefined) return;
+    await this.end(attempt, { kind: "failed", error: "cancelled", cancelled: true });
+  }
+
+  /**
+   * Lets executors finish, then cuts them off: tasks of the queue go back to it, others fail. Nothing
+   * is recorded any more when this resolves.
+   *
+   * @param grace_ms time to finish; cut off, an executor has another 5 s to end.
+   */
+  async close(grace_ms: number): Promise<void> {
+    const running = [...this.#running.values()];
+    if (grace_ms > 0) await this.#within(Promise.all(running.map((it) => it.ended)), grace_ms);
+    await Promise.all([...this.#running.values()].map((attempt) =>
+      this.end(
+        attempt,
+        attempt.queued
+          ? { kind: "returned", reason: "the daemon stopped" }
+          : { kind: "failed", error: LOST },
+      )
+    ));
+    // Its first try is made at once.
+    this.#writeRecords();
+    this.#closed.abort();
+    await Promise.all(this.#recording);
+  }
+
+  #armDeadline(attempt: Attempt): () => void {
+    const { timeout_ms } = attempt.task;
+    if (timeout_ms === undefined) return () => {};
+    const error = `deadline of ${formatDuration(timeout_ms)} exceeded`;
+    return this.#parts.clock.after(timeout_ms, () => this.end(attempt, { kind: "failed", error }));
+  }
+
+  /** Never rejects. */
+  async #carryOut(attempt: Attempt): Promise<void> {
+    const { task: { id, request, hired, attempt: number }, stop, onNote, kept, texts } = attempt;
+    const { task_type } = request;
+    const canary = newCanary();
+    let outcome: Outcome;
+    try {
+      // Whoever has begun it is to know of it before its executor does anything.
+      await null;
+      stop.signal.throwIfAborted();
+      const deliverable = await this.#parts.executors.get(task_type).run(request, {
+        task_id: id,
+        hired,
+        signal: stop.signal,
+        attempt: number,
+        canary,
+        note: (text) => {
+          void this.#note(id, text);
+          onNote?.(text);
+        },
+        keep: (artifact) => this.#keep(attempt, artifact),
+      });
+      outcome = judge({ task_type, deliverable, artifacts: kept, texts, canary });
+    } catch (error) {
+      outcome = this.#failure(attempt, error);
+    }
+    await this.#record(attempt, attempt.verdict ?? outcome);
+  }
+
+  async #keep(attempt: Attempt, artifact: NewArtifact): Promise<Artifact> {
+    attempt.stop.signal.throwIfAborted();
+    const kept = await keepArtifact(this.#parts.artifacts, attempt.task.id, artifact);
+    attempt.kept.push(kept);
+    const { content, media_type } = artifact;
+    if (isCriticised(media_type)) {
+      attempt.texts.push(typeof content === "string" ? content : new TextDecoder().decode(content));
+    }
+    return kept;
+  }
+
+  #failure({ task: { attempt, max_attempts }, kept }: Attempt, thrown: unknown): Outcome {
+    const message = messageOf(thrown);
+    const extras = extrasJson({ artifacts: kept });
+    if (!(thrown instanceof RetryableError)) return { kind: "failed", error: message, extras };
+    const error = `${message} (attempt ${attempt} of ${max_attempts})`;
+    if (attempt >= max_attempts) return { kind: "failed", error, extras };
+    const { clock, random } = this.#parts;
+    const backoff = Math.min(BACKOFF_MIN_MS * 2 ** (attempt - 1), BACKOFF_MAX_MS);
+    const wait_ms = Math.round(backoff * (0.5 + random() / 2));
+    return {
+      kind: "retry",
+      error: `${error}; again in ${formatDuration(wait_ms)}`,
+      not_before: clock.now() + wait_ms,
+    };
+  }
+
+  /** Records an outcome, together with what else ends in this turn of the loop. */
+  #record(attempt: Attempt, outcome: Outcome): Promise<void> {
+    const { promise, resolve: recorded } = Promise.withResolvers<void>();
+    const count = this.#unrecorded.push({ attempt, outcome, recorded });
+    if (count === 1) setImmediate(() => this.#writeRecords());
+    return promise;
+  }
+
+  #writeRecords(): void {
+    const recording = this.#recordAll().finally(() => this.#recording.delete(recording));
+    this.#recording.add(recording);
+  }
+
+  /** Writes outcomes, however long the disk refuses them. Never rejects. */
+  async #recordAll(): Promise<void> {
+    const { records, clock, log } = this.#parts;
+    const unrecorded = this.#unrecorded;
+    this.#unrecorded = [];
+    const settlements = unrecorded.map(({ attempt: { task }, outcome }) => {
+      return { id: task.id, attempt: task.attempt, outcome };
+    });
+    while (!this.#closed.signal.aborted) {
+      try {
+        await records.settle(settlements, clock.now());
+        break;
+      } catch (error) {
+        log.error("outcomes of tasks cannot be recorded; trying again", {
+          task_ids: settlements.map(({ id }) => id),
+          error: messageOf(error),
+        });
+        await pause(clock, WRITE_AGAIN_MS, this.#closed.signal);
+      }
+    }
+    for (const { attempt, recorded } of unrecorded) {
+      this.#parts.onSettled(attempt.task.id);
+      attempt.settled.resolve();
+      recorded();
+    }
+  }
+
+  /** Aborts an executor and waits for it; one that does not obey loses its worker. */
+  async #stop(attempt: Attempt): Promise<void> {
+    attempt.stop.abort(new DOMException("the task was stopped", "AbortError"));
+    if (await this.#within(attempt.ended, STOP_GRACE_MS) || attempt.released) return;
+    const { id, request } = attempt.task;
+    this.#parts.log.warn("an executor does not stop", {
+      task_id: id,
+      task_type: request.task_type,
+    });
+    this.#release(attempt);
+  }
+
+  #release(attempt: Attempt): void {
+    if (attempt.released) return;
+    attempt.released = true;
+    const { id } = attempt.task;
+    if (this.#running.get(id) === attempt) this.#running.delete(id);
+    if (!attempt.queued) return;
+    this.#busy--;
+    this.#parts.onWorkerFree(attempt);
+  }
+
+  /** Never rejects. */
+  async #note(task_id: string, text: string): Promise<void> {
+    if (this.#closed.signal.aborted) return;
+    const { records, clock, log } = this.#parts;
+    try {
+      await records.log(new Date(clock.now()).toISOString(), task_id, "note", text);
+      this.#parts.onNoted(task_id);
+    } catch (error) {
+      log.warn("a note of a task is lost", { task_id, text, error: messageOf(error) });
+    }
+  }
+
+  /** Whether the promise resolves in time. */
+  async #within(promise: Promise<unknown>, ms: number): Promise<boolean> {
+    const late = Promise.withResolvers<boolean>();
+    const cancel = this.#parts.clock.after(ms, () => late.resolve(false));
+    try {
+      return await Promise.race([promise.then(() => true), late.promise]);
+    } finally {
+      cancel();
+    }
+  }
+}

@@ -1,0 +1,121 @@
+/** Reports the ends of tasks to those who asked for it; what is due survives a restart. */
+import { messageOf } from "../../protocol/errors.ts";
+import type { Log } from "../../os/log.ts";
+import { type Clock, pause } from "../../base/clock.ts";
+import type { DueCallback, NamedCallback, Reports } from "./callback_store.ts";
+import type { TaskRecord } from "./task.ts";
+
+/** Tells one client of the end of its task. @throws {UndeliverableError} or what went wrong. */
+export type Deliver = (
+  callback: DueCallback,
+  record: TaskRecord,
+  signal: AbortSignal,
+) => Promise<void>;
+
+/** A report that no further try would bring through. */
+export class UndeliverableError extends Error {
+  override name = "UndeliverableError";
+}
+
+export interface CallbacksParts {
+  reports: Reports;
+  /** Takes a report to send it: its task's record; undefined when another process sends it. */
+  take(
+    callback: NamedCallback,
+    horizon_ms: number,
+  ): TaskRecord | undefined | Promise<TaskRecord | undefined>;
+  log: Log;
+  clock: Clock;
+  deliver: Deliver;
+}
+
+/** How often a report is tried (contract.md section 9). */
+const TRIES = 5;
+const WAIT_MIN_MS = 1_000;
+/** Between two tries: 1, 4, 16 and 64 s. */
+const WAIT_FACTOR = 4;
+const WAIT_MAX_MS = WAIT_MIN_MS * WAIT_FACTOR ** (TRIES - 2);
+/** Reports that are under way at once. */
+const AT_ONCE = 8;
+const READ_AGAIN_MS = 5_000;
+const RECORD_AGAIN_MS = 5_000;
+
+export class Callbacks {
+  readonly #parts: CallbacksParts;
+  readonly #stop = new AbortController();
+  readonly #under_way = new Map<string, Promise<void>>();
+  #cancelWake: (() => void) | undefined;
+
+  constructor(parts: CallbacksParts) {
+    this.#parts = parts;
+  }
+
+  /** Sends what is due, and sees to it that it is called when more is. */
+  pump(): void {
+    this.#cancelWake?.();
+    this.#cancelWake = undefined;
+    if (this.#stop.signal.aborted) return;
+    const { reports, clock, log } = this.#parts;
+    try {
+      for (const callback of reports.due(clock.now(), WAIT_MAX_MS)) {
+        if (this.#under_way.size >= AT_ONCE) return;
+        const key = `${callback.task_id} ${callback.id}`;
+        if (this.#under_way.has(key)) continue;
+        const sending = this.#send(callback).finally(() => {
+          this.#under_way.delete(key);
+          this.pump();
+        });
+        this.#under_way.set(key, sending);
+      }
+      const due = reports.nextDue();
+      if (due !== undefined && this.#under_way.size === 0) this.#wakeAfter(due - clock.now());
+    } catch (error) {
+      log.error("the callbacks cannot be read", { error: messageOf(error) });
+      this.#wakeAfter(READ_AGAIN_MS);
+    }
+  }
+
+  #wakeAfter(ms: number): void {
+    this.#cancelWake = this.#parts.clock.after(Math.max(ms, 1), () => this.pump());
+  }
+
+  /** Never rejects. */
+  async #send(callback: DueCallback): Promise<void> {
+    const { reports, take, clock, log } = this.#parts;
+    const { task_id } = callback;
+    try {
+      const record = await take(callback, WAIT_MAX_MS);
+      if (record === undefined) return;
+      const failure = await this.#attempt(callback, record);
+      if (this.#stop.signal.aborted) return;
+      const now = clock.now();
+      if (failure === undefined) return await reports.end(callback, "callback", "delivered", now);
+      const tries = callback.tries + 1;
+      const what = `${failure.message} (try ${tries} of ${TRIES})`;
+      if (tries >= TRIES || failure instanceof UndeliverableError) {
+        return await reports.end(callback, "callback_failed", what, now);
+      }
+      const wait_ms = WAIT_MIN_MS * WAIT_FACTOR ** callback.tries;
+      await reports.postpone(callback, now + wait_ms, what, now);
+    } catch (error) {
+      log.error("a callback cannot be recorded", { task_id, error: messageOf(error) });
+      // It is still due, and would be sent again at once.
+      await pause(clock, RECORD_AGAIN_MS, this.#stop.signal);
+    }
+  }
+
+  async #attempt(callback: DueCallback, record: TaskRecord): Promise<Error | undefined> {
+    try {
+      await this.#parts.deliver(callback, record, this.#stop.signal);
+    } catch (error) {
+      return error instanceof Error ? error : new Error(String(error));
+    }
+  }
+
+  /** Ends what is under way; it stays due. */
+  async close(): Promise<void> {
+    this.#stop.abort();
+    this.#cancelWake?.();
+    await Promise.all(this.#under_way.values());
+  }
+}

@@ -1,0 +1,77 @@
+/** What a task changed in a repository, whether or not it was committed. */
+import { join } from "@std/path";
+import type { Sandbox } from "../../../../jail/sandbox.ts";
+import { SvcError } from "../../../../protocol/errors.ts";
+import { git, gitLine, openRepo, type Repo } from "../../../worktree/git.ts";
+
+export interface Changes {
+  /** As one patch. */
+  patch: string;
+  files: number;
+}
+
+const PATCH_MIB = 8;
+
+/** The state of a working tree at one moment, to compare a later one with. */
+export class Snapshot {
+  readonly #repo: Repo;
+  readonly #tree: string;
+
+  private constructor(repo: Repo, tree: string) {
+    this.#repo = repo;
+    this.#tree = tree;
+  }
+
+  /** Takes one; undefined for a directory that is no repository. */
+  static async take(
+    workdir: string,
+    sandbox: Sandbox,
+    signal: AbortSignal,
+  ): Promise<Snapshot | undefined> {
+    let repo: Repo;
+    try {
+      repo = await openRepo(workdir, sandbox, signal);
+    } catch (error) {
+      if (error instanceof SvcError && error.code === "validation") return undefined;
+      throw error;
+    }
+    return new Snapshot(repo, await writeTree(repo, signal));
+  }
+
+  /** What has changed since. @throws {SvcError} payload_too_large above 8 MiB as a patch. */
+  async changes(signal: AbortSignal): Promise<Changes> {
+    const tree = await writeTree(this.#repo, signal);
+    const diff = (format: string[], max_bytes?: number) =>
+      git(
+        this.#repo,
+        ["diff", "--no-color", "--no-ext-diff", "--no-textconv", ...format, this.#tree, tree],
+        { signal, max_bytes },
+      );
+    const { stdout: names } = await diff(["--name-only", "-z"]);
+    const { stdout: patch, truncated } = await diff(
+      ["--patch", "--binary"],
+      PATCH_MIB * 1024 * 1024,
+    );
+    // The beginning alone would not apply.
+    if (truncated) {
+      // The record of a task has no place for a hint.
+      throw new SvcError(
+        "payload_too_large",
+        `the changes make a patch of more than ${PATCH_MIB} MiB: name generated files in .gitignore`,
+      );
+    }
+    return { patch, files: names.split("\0").length - 1 };
+  }
+}
+
+/** Writes the working tree as it is, with an index of its own: the repository's stays untouched. */
+async function writeTree(repo: Repo, signal: AbortSignal): Promise<string> {
+  const index = join(repo.git_dir, `svc-task-${crypto.randomUUID()}.index`);
+  const env = { GIT_INDEX_FILE: index };
+  try {
+    await git(repo, ["add", "--all", "--", "."], { signal, env });
+    return await gitLine(repo, ["write-tree"], { signal, env });
+  } finally {
+    await Deno.remove(index).catch(() => {});
+  }
+}

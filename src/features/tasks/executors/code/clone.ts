@@ -1,0 +1,107 @@
+/**
+ * A fresh clone of a repository, in a directory of its own.
+ *
+ * A repository of this machine was made by somebody: its `.git` may be a link, or a file that names
+ * another one, its objects may be said to lie elsewhere. So git looks at it in a sandbox that shows
+ * it that directory and nothing beyond.
+ */
+import { isAbsolute } from "@std/path";
+import { BoundedOutput } from "../../../../jail/output.ts";
+import { runProcess } from "../../../../jail/process.ts";
+import type { Sandbox, SandboxArgv } from "../../../../jail/sandbox.ts";
+import { EXCHANGED } from "../../../../jail/sandbox_alone.ts";
+import type { Egress } from "../../../../net/egress.ts";
+import type { Env } from "../../../../os/paths.ts";
+
+export interface CloneOptions {
+  /** An http or https URL, or the absolute path of a directory. */
+  repo: string;
+  ref?: string;
+  /** Where to; an empty directory. */
+  into: string;
+  egress: Egress;
+  env: Env;
+  sandbox: Sandbox;
+  /** What is kept from the task below a directory of this machine: absolute real paths. */
+  hidden: readonly string[];
+  /** A directory of this machine as it was checked; see {@linkcode SeenDirectory.identity}. */
+  identity?: string;
+  signal: AbortSignal;
+}
+
+/** The signal that carries the task's deadline ends it, no time limit of its own. */
+const NO_LIMIT_MS = 2 ** 31 - 1;
+
+/** Clones. @throws {Error} with what git said. */
+export async function clone(options: CloneOptions): Promise<void> {
+  const { repo, into, egress, signal } = options;
+  const said = new BoundedOutput();
+  const take = (chunk: Uint8Array) => said.push(chunk);
+  const jailed = isAbsolute(repo) ? inSandbox(options) : undefined;
+  const { exit_code } = await runProcess({
+    argv: jailed ?? outOfSandbox(options),
+    cwd: into,
+    sandbox: jailed === undefined ? "none" : "bubblewrap",
+    timeout_ms: NO_LIMIT_MS,
+    signal,
+    onStdout: take,
+    onStderr: take,
+  });
+  if (exit_code === 0) return;
+  const why = jailed !== undefined && exit_code === EXCHANGED
+    ? "another directory took its place while the task waited"
+    : egress.problems.at(-1)?.message ?? said.text().trim();
+  throw new Error(`${repo} cannot be cloned: ${why}`);
+}
+
+/** Over the network, with a git that no session has put there. */
+function outOfSandbox(options: CloneOptions): SandboxArgv {
+  const found = options.sandbox.outside("git", options.into);
+  if (found === undefined) throw new Error("there is no git that svc can trust on its PATH");
+  const env = { ...environment(options), PATH: found.path };
+  return { cmd: found.cmd, args: words(options), env };
+}
+
+function inSandbox(options: CloneOptions): SandboxArgv | undefined {
+  const { repo, into, sandbox, hidden, identity } = options;
+  const directories = [{ path: repo, hidden, identity }, { path: into, writable: true }];
+  return sandbox.alone(["git", ...words(options)], directories, environment(options));
+}
+
+function words({ repo, ref, into, egress }: CloneOptions): string[] {
+  return [
+    ...settings(repo, egress).flatMap((setting) => ["-c", setting]),
+    ...["clone", "--quiet", "--depth=1", "--no-local", "--no-tags", "--template="],
+    ...(ref === undefined ? [] : [`--branch=${ref}`]),
+    ...["--", isAbsolute(repo) ? `file://${repo}` : repo, into],
+  ];
+}
+
+function environment({ env, into }: CloneOptions): Record<string, string> {
+  return {
+    PATH: env("PATH") ?? "/usr/bin:/bin",
+    HOME: into,
+    LC_ALL: "C",
+    GIT_CONFIG_NOSYSTEM: "1",
+    GIT_CONFIG_GLOBAL: "/dev/null",
+    GIT_TERMINAL_PROMPT: "0",
+    // The sandbox has no list of users to look one up in.
+    GIT_COMMITTER_NAME: "svc",
+    GIT_COMMITTER_EMAIL: "svc@localhost",
+  };
+}
+
+/** One transport, nothing that the operator's own git would run, no way but the task's. */
+function settings(repo: string, egress: Egress): string[] {
+  const transports = isAbsolute(repo) ? ["file"] : ["http", "https"];
+  return [
+    "protocol.allow=never",
+    ...transports.map((name) => `protocol.${name}.allow=always`),
+    `http.proxy=${egress.url}`,
+    "core.hooksPath=/dev/null",
+    "core.fsmonitor=false",
+    "core.symlinks=true",
+    "credential.helper=",
+    "safe.directory=*",
+  ];
+}

@@ -1,0 +1,29 @@
+import { SvcError } from "../../../protocol/errors.ts";
+import { nearestOf } from "../../../base/nearest.ts";
+import type { Executor } from "../task.ts";
+
+/** The executors there are, by the task type they carry out. */
+export class ExecutorRegistry {
+  readonly #executors: ReadonlyMap<string, Executor>;
+
+  constructor(executors: readonly Executor[]) {
+    this.#executors = new Map(executors.map((executor) => [executor.task_type, executor]));
+  }
+
+  /** The task types, in the order they were registered. */
+  get names(): string[] {
+    return [...this.#executors.keys()];
+  }
+
+  /** The executor of a task type. @throws {SvcError} validation, naming the task types there are. */
+  get(task_type: string): Executor {
+    const executor = this.#executors.get(task_type);
+    if (executor !== undefined) return executor;
+    const nearest = nearestOf(task_type, this.names);
+    throw new SvcError(
+      "validation",
+      `task_type must be one of ${this.names.join(", ")}; got ${JSON.stringify(task_type)}`,
+      { hint: nearest && `did you mean "${nearest}"?` },
+    );
+  }
+}

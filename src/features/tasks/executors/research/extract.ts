@@ -1,0 +1,116 @@
+/** The readable text of a page. */
+import { htmlToText } from "../../../../net/html_text.ts";
+import { requireDescriptors } from "../../../../os/descriptors.ts";
+import { Slots } from "../../../../base/slots.ts";
+
+export interface Article {
+  title: string;
+  text: string;
+}
+
+/** How long a page may take; one that takes longer is read in a plainer way. */
+const EXTRACT_MS = 15_000;
+/** Workers at once. */
+const AT_ONCE = 2;
+/** Characters; what is longer is no article, and takes long to be found out about. */
+const ARTICLE_HTML_MAX = 2_000_000;
+/** Less text than this is no article: the page is then read as a whole. */
+const ARTICLE_MIN = 200;
+
+/**
+ * Reads pages, a few at a time: each takes a worker. Workers are kept while a task reads, for each one
+ * that ends leaves two descriptors behind (Deno 2.7.11).
+ */
+export class Extractor {
+  readonly #slots = new Slots(AT_ONCE);
+  readonly #idle: Worker[] = [];
+  #tasks = 0;
+
+  /** Keeps workers between pages until this and all others that were begun are disposed of. */
+  begin(): Disposable {
+    this.#tasks++;
+    return {
+      [Symbol.dispose]: () => {
+        if (--this.#tasks === 0) this.#idle.splice(0).forEach((worker) => worker.terminate());
+      },
+    };
+  }
+
+  /**
+   * Extracts what is meant to be read of an HTML page.
+   *
+   * @param url the address that its links are relative to.
+   * @throws the signal's reason when it fires.
+   */
+  async extract(html: string, url: string, signal: AbortSignal): Promise<Article> {
+    if (html.length > ARTICLE_HTML_MAX) return await wholePage(html, url);
+    const release = await this.#slots.take(signal);
+    try {
+      const article = await this.#inWorker(html, signal);
+      if (article !== undefined && article.text.length >= ARTICLE_MIN) return article;
+      return await wholePage(html, url, article?.title);
+    } finally {
+      release();
+    }
+  }
+
+  /** Undefined for a page that keeps the reader busy for too long, or breaks it. */
+  async #inWorker(html: string, signal: AbortSignal): Promise<Article | undefined> {
+    signal.throwIfAborted();
+    const worker = this.#idle.pop() ?? newWorker();
+    let article: Article | undefined;
+    try {
+      return article = await answerOf(worker, html, signal);
+    } finally {
+      if (article !== undefined && this.#tasks > 0) this.#idle.push(worker);
+      else worker.terminate();
+    }
+  }
+}
+
+async function wholePage(html: string, url: string, known_title = ""): Promise<Article> {
+  const text = await htmlToText(html, url);
+  const title = known_title || (text.split("\n", 1)[0] ?? "").replace(/^#+ /, "").slice(0, 200);
+  return { title, text };
+}
+
+function newWorker(): Worker {
+  requireDescriptors("the reader of pages");
+  return new Worker(workerEntry(import.meta.url), {
+    type: "module",
+    name: "extract",
+    deno: { permissions: "none" },
+  });
+}
+
+/** @throws the signal's reason when it fires. */
+async function answerOf(
+  worker: Worker,
+  html: string,
+  signal: AbortSignal,
+): Promise<Article | undefined> {
+  const done = Promise.withResolvers<Article | undefined>();
+  const timer = setTimeout(() => done.resolve(undefined), EXTRACT_MS);
+  const onAbort = () => done.reject(signal.reason);
+  signal.addEventListener("abort", onAbort, { once: true });
+  worker.onmessage = ({ data }: MessageEvent<Article>) => done.resolve(data);
+  worker.onerror = (event) => {
+    // Unhandled, it would end the daemon.
+    event.preventDefault();
+    done.resolve(undefined);
+  };
+  try {
+    worker.postMessage(html);
+    return await done.promise;
+  } finally {
+    clearTimeout(timer);
+    signal.removeEventListener("abort", onAbort);
+  }
+}
+
+/** As for the unit's module: bundled, everything but the entries lies at the top of the output. */
+function workerEntry(base: string): URL {
+  const source = base.endsWith("/research/extract.ts");
+  const path = "./src/features/tasks/executors/research/extract_worker.js";
+  return new URL(source ? "./extract_worker.ts" : path, base);
+}

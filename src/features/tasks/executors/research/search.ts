@@ -1,0 +1,151 @@
+/** Web search by the operator's provider. */
+import * as z from "zod";
+import { SvcError } from "../../../../protocol/errors.ts";
+import { type Body, explainFetch, readBody } from "../../../../net/http_get.ts";
+import type { Env } from "../../../../os/paths.ts";
+import { RetryableError } from "../../task.ts";
+
+export type SearchProvider = "searxng" | "brave" | "tavily";
+
+/** `[search]` of daemon.toml. */
+export interface SearchConfig {
+  provider: SearchProvider;
+  /** Of the provider; needed for SearXNG, which everyone runs for themselves. */
+  base_url?: string;
+  /** The variable of the daemon's environment that holds the key. */
+  api_key_env?: string;
+}
+
+export interface SearchOptions {
+  config: SearchConfig;
+  env: Env;
+  query: string;
+  /** Results at most. */
+  count: number;
+  signal: AbortSignal;
+  /** What the answer may take; 20,000 by default. */
+  timeout_ms?: number;
+}
+
+const SEARCH_MS = 20_000;
+const ANSWER_MAX = 4 * 1024 * 1024;
+/** Characters of a query that Brave and Tavily take. */
+const QUERY_MAX = 400;
+/** Results that Brave and Tavily give at most. */
+const RESULTS_MAX = 20;
+/** Answers after which another try may do better. */
+const PASSING: ReadonlySet<number> = new Set([408, 429, 500, 502, 503, 504]);
+
+const results = z.array(z.object({ url: z.string() }));
+const ANSWER = z.union([
+  z.object({ results }),
+  // Brave's are one level further down, and left out where nothing was found.
+  z.object({ type: z.literal("search"), web: z.object({ results }).default({ results: [] }) })
+    .transform(({ web }) => web),
+]);
+
+/**
+ * Searches.
+ *
+ * @returns addresses, best first; none when nothing was found.
+ * @throws {SvcError} validation when the key is missing; internal when the provider refuses it, or
+ * answers otherwise than documented.
+ * @throws {RetryableError} when the provider cannot be reached, is too busy or limits the rate.
+ * @throws the signal's reason.
+ */
+export async function search(options: SearchOptions): Promise<string[]> {
+  const { config: { provider }, count, timeout_ms = SEARCH_MS } = options;
+  const signal = AbortSignal.any([options.signal, AbortSignal.timeout(timeout_ms)]);
+  const request = requestOf(options, signal);
+  let response: Response;
+  let body: Body;
+  try {
+    response = await fetch(request);
+    body = await readBody(response, ANSWER_MAX, signal);
+  } catch (error) {
+    options.signal.throwIfAborted();
+    const why = signal.aborted ? `no answer within ${timeout_ms / 1000} s` : explainFetch(error);
+    throw new RetryableError(`the search with ${provider} failed: ${why}`, { cause: error });
+  }
+  if (!response.ok) throw refusal(provider, response);
+  if (body.cut) throw wrong(provider, `answered with more than ${ANSWER_MAX} bytes`);
+  const parsed = ANSWER.safeParse(parseJson(new TextDecoder().decode(body.bytes)));
+  if (!parsed.success) throw wrong(provider, "gave no list of results");
+  return [...new Set(parsed.data.results.map(({ url }) => url))].slice(0, count);
+}
+
+/** Why a provider gave no answer, from its status. */
+function refusal(provider: SearchProvider, { status, headers }: Response): Error {
+  const after = headers.get("retry-after");
+  const wait = after === null ? "" : `, to be tried again after ${after.slice(0, 40)}`;
+  const what = `answered HTTP ${status}${wait}`;
+  if (PASSING.has(status)) return new RetryableError(`the search with ${provider} ${what}`);
+  return wrong(provider, `${what}: ${mend(provider, status)}`);
+}
+
+/** What the operator can do about a status. */
+function mend(provider: SearchProvider, status: number): string {
+  if (status === 403 && provider === "searxng") return "allow the format json in its settings.yml";
+  if ([401, 402, 403, 422].includes(status)) return "check its key and plan";
+  return "check [search] base_url in daemon.toml";
+}
+
+function wrong(provider: SearchProvider, what: string): SvcError {
+  return new SvcError("internal", `the search with ${provider} ${what}`);
+}
+
+function requestOf({ config, env, query, count }: SearchOptions, signal: AbortSignal): Request {
+  const key = config.api_key_env === undefined ? "" : env(config.api_key_env) ?? "";
+  const q = query.slice(0, QUERY_MAX);
+  const max = Math.min(count, RESULTS_MAX);
+  // With a redirect the key would go where the operator has not sent it.
+  const init = { signal, redirect: "manual" as const };
+  switch (config.provider) {
+    case "searxng": {
+      const url = new URL("search", withSlash(config.base_url));
+      url.search = String(new URLSearchParams({ q, format: "json" }));
+      const headers = new Headers(key === "" ? {} : { authorization: `Bearer ${key}` });
+      return new Request(url, { ...init, headers });
+    }
+    case "brave": {
+      const base_url = withSlash(config.base_url ?? "https://api.search.brave.com/");
+      const url = new URL("res/v1/web/search", base_url);
+      url.search = String(new URLSearchParams({ q, count: String(max) }));
+      const headers = { "x-subscription-token": required(key, config), accept: "application/json" };
+      return new Request(url, { ...init, headers });
+    }
+    case "tavily": {
+      const url = new URL("search", withSlash(config.base_url ?? "https://api.tavily.com/"));
+      const headers = {
+        authorization: `Bearer ${required(key, config)}`,
+        "content-type": "application/json",
+      };
+      const body = JSON.stringify({ query: q, max_results: max });
+      return new Request(url, { ...init, method: "POST", headers, body });
+    }
+  }
+}
+
+function withSlash(base_url: string | undefined): string {
+  if (base_url === undefined) {
+    throw new SvcError("validation", "[search] needs base_url for SearXNG in daemon.toml");
+  }
+  return base_url.endsWith("/") ? base_url : `${base_url}/`;
+}
+
+function required(key: string, { provider, api_key_env }: SearchConfig): string {
+  if (key !== "") return key;
+  throw new SvcError(
+    "validation",
+    `the search with ${provider} has no key: set [search] api_key_env in daemon.toml and ` +
+      `${api_key_env ?? "that variable"} where the daemon is started`,
+  );
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

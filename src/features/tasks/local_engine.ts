@@ -1,0 +1,379 @@
+/** The local task engine: a durable queue with workers, and tasks that a client waits for. */
+import { setImmediate } from "node:timers";
+import { messageOf, SvcError } from "../../protocol/errors.ts";
+import type { Log } from "../../os/log.ts";
+import { openStateDb } from "../../os/state_db.ts";
+import { type Attempt, Attempts, BACKOFF_MAX_MS, WRITE_AGAIN_MS } from "./attempts.ts";
+import { type Clock, SYSTEM_CLOCK } from "../../base/clock.ts";
+import type { CallbackTarget } from "./callback_store.ts";
+import type { ClientQuery, TaskClient } from "./client_store.ts";
+import { newTaskId, noSuchTask, requireWorkers } from "./common.ts";
+import type {
+  ClientTaskPage,
+  EnqueueOptions,
+  QueueStatus,
+  RunOptions,
+  TaskEngine,
+  TaskPage,
+  TaskSight,
+} from "./engine.ts";
+import type { ExecutorRegistry } from "./executors/registry.ts";
+import type { ArtifactStore } from "./artifacts.ts";
+import { Callbacks, type Deliver } from "./callbacks.ts";
+import { Followers } from "./followers.ts";
+import type { NewTask } from "./lifecycle.ts";
+import { Pruning } from "./pruning.ts";
+import { TaskStore } from "./store.ts";
+import {
+  KEEP_TASKS,
+  MAX_ATTEMPTS,
+  type TaskLogEntry,
+  type TaskRecord,
+  type TaskRequest,
+  type TaskStatus,
+  TIMEOUT_MS,
+} from "./task.ts";
+
+export interface TaskEngineParts {
+  executors: ExecutorRegistry;
+  log: Log;
+  /** Tasks of the queue that run at once, until `setWorkers` says otherwise. */
+  workers: number;
+  /** Where what tasks make is kept. */
+  artifacts: ArtifactStore;
+  /** Reports the ends of tasks. */
+  deliver: Deliver;
+  clock?: Clock;
+  /** From 0 up to 1, for jitter. */
+  random?: () => number;
+  /** How many ended tasks are kept; by default 10,000. */
+  keep_tasks?: number;
+}
+
+/** A task that waits to be written. */
+interface Incoming {
+  task: NewTask;
+  /** Takes its record; called in the very turn of the loop in which it was written. */
+  written(record: TaskRecord): void;
+  failed(error: SvcError): void;
+}
+
+/**
+ * Opens the engine on its database; what a daemon that is gone left running is queued again or fails.
+ * One process at a time may have a database open like this: the daemon's lock sees to that.
+ *
+ * @param path of the database; made when there is none.
+ * @throws {SvcError} as {@linkcode openStateDb}.
+ */
+export async function openTaskEngine(
+  path: string,
+  parts: TaskEngineParts,
+): Promise<LocalTaskEngine> {
+  return new LocalTaskEngine(new TaskStore(await openStateDb(path)), parts);
+}
+
+export class LocalTaskEngine implements TaskEngine {
+  readonly #store: TaskStore;
+  readonly #executors: ExecutorRegistry;
+  readonly #log: Log;
+  readonly #clock: Clock;
+  readonly #attempts: Attempts;
+  readonly #artifacts: ArtifactStore;
+  readonly #callbacks: Callbacks;
+  readonly #followers = new Followers();
+  readonly #pruning: Pruning;
+  #workers: number;
+  #paused: boolean;
+  #incoming: Incoming[] = [];
+  #cancelWake: (() => void) | undefined;
+  #closing: Promise<void> | undefined;
+  #closed = false;
+
+  /** @param store is closed with the engine. */
+  constructor(store: TaskStore, parts: TaskEngineParts) {
+    const { executors, log, workers, artifacts, deliver } = parts;
+    const { clock = SYSTEM_CLOCK, random = Math.random, keep_tasks = KEEP_TASKS } = parts;
+    this.#store = store;
+    this.#executors = executors;
+    this.#log = log;
+    this.#clock = clock;
+    this.#attempts = new Attempts({
+      records: store,
+      executors,
+      log,
+      clock,
+      random,
+      artifacts,
+      onWorkerFree: () => this.#pump(),
+      onNoted: (task_id) => this.#followers.tell(task_id),
+      onSettled: (task_id) => this.#onSettled(task_id),
+    });
+    this.#artifacts = artifacts;
+    this.#pruning = new Pruning({ store, artifacts, log, keep: keep_tasks });
+    this.#callbacks = new Callbacks({
+      reports: store.callbacks,
+      take: ({ task_id }) => store.get(task_id),
+      log,
+      clock,
+      deliver,
+    });
+    this.#workers = Number(store.setting("workers") ?? workers);
+    this.#paused = store.setting("paused") === "true";
+    const lost = store.recover(clock.now());
+    if (lost > 0) log.warn("tasks were running when the daemon stopped", { tasks: lost });
+    this.#pruning.prune();
+    this.#pump();
+    this.#callbacks.pump();
+  }
+
+  get task_types(): string[] {
+    return this.#executors.names;
+  }
+
+  // ── taking tasks ─────────────────────────────────────────────────────────────────────────────
+
+  async enqueue(request: TaskRequest, options: EnqueueOptions = {}): Promise<TaskRecord> {
+    const { max_attempts = MAX_ATTEMPTS, hired = false, ...origin } = options;
+    await this.#check(request, hired);
+    const task = { ...origin, id: newTaskId(), request, hired, max_attempts };
+    return await this.#write({ ...task, mode: "queue" }, (record) => record);
+  }
+
+  async run(request: TaskRequest, options: RunOptions = {}): Promise<TaskRecord> {
+    const { signal, timeout_ms = TIMEOUT_MS, hired = false, owner, callback, onNote } = options;
+    await this.#check(request, hired);
+    const task = { id: newTaskId(), request, hired, owner, max_attempts: 1, timeout_ms };
+    const cancel = (attempt: Attempt) =>
+      void this.#attempts.end(attempt, {
+        kind: "failed",
+        error: "cancelled by the client",
+        cancelled: true,
+      });
+    const attempt = await this.#write({ ...task, mode: "sync", callback }, () => {
+      const begun = this.#attempts.begin({ ...task, attempt: 1 }, false, onNote);
+      if (signal?.aborted) cancel(begun);
+      return begun;
+    });
+    const onAbort = () => cancel(attempt);
+    signal?.addEventListener("abort", onAbort, { once: true });
+    try {
+      await attempt.settled.promise;
+    } finally {
+      signal?.removeEventListener("abort", onAbort);
+    }
+    return this.get(task.id);
+  }
+
+  async #check(request: TaskRequest, hired: boolean): Promise<void> {
+    this.#requireOpen();
+    await this.#executors.get(request.task_type).check?.(request, hired);
+  }
+
+  /** Writes a task, together with what else comes in this turn of the loop; then goes on with it. */
+  async #write<T>(task: NewTask, then: (record: TaskRecord) => T): Promise<T> {
+    this.#requireOpen();
+    const { promise, resolve, reject } = Promise.withResolvers<T>();
+    const incoming = { task, written: (it: TaskRecord) => resolve(then(it)), failed: reject };
+    if (this.#incoming.push(incoming) === 1) setImmediate(() => this.#takeIncoming());
+    return await promise;
+  }
+
+  #takeIncoming(): void {
+    const incoming = this.#incoming;
+    if (incoming.length === 0) return;
+    this.#incoming = [];
+    try {
+      const records = this.#store.insert(incoming.map(({ task }) => task), this.#clock.now());
+      incoming.forEach(({ written }, n) => written(records[n]));
+    } catch (cause) {
+      for (const { failed } of incoming) failed(unwritable(cause));
+    }
+    this.#pump();
+  }
+
+  // ── looking ──────────────────────────────────────────────────────────────────────────────────
+
+  get(id: string, sight: TaskSight = {}): TaskRecord {
+    const record = this.#open().get(id, sight);
+    if (record !== undefined) return record;
+    throw noSuchTask(id, sight.hired ?? false);
+  }
+
+  list(
+    { state, limit, cursor }: { state?: TaskStatus; limit: number; cursor?: string },
+  ): TaskPage {
+    if (cursor !== undefined && !/^\d{1,15}$/.test(cursor)) {
+      throw new SvcError("validation", `cursor must be a next_cursor, got "${cursor}"`);
+    }
+    const before = cursor === undefined ? undefined : Number(cursor);
+    const { tasks, next } = this.#open().list({ state, limit, before });
+    return { tasks, next_cursor: next?.toString() };
+  }
+
+  status(): QueueStatus {
+    const counts = this.#open().counts();
+    return { paused: this.#paused, workers: this.#workers, busy: this.#attempts.busy, ...counts };
+  }
+
+  log({ n }: { n: number }): TaskLogEntry[] {
+    return this.#open().tail(n);
+  }
+
+  async *follow(
+    id: string,
+    { since_seq, signal }: { since_seq: number; signal: AbortSignal },
+  ): AsyncGenerator<TaskLogEntry> {
+    this.get(id);
+    yield* this.#followers.follow(id, {
+      since_seq,
+      signal,
+      entriesAfter: (seq) => this.#open().logOf(id, seq),
+      status: () => this.get(id).status,
+    });
+  }
+
+  steps(id: string): TaskLogEntry[] {
+    this.get(id);
+    return this.#open().logOf(id, 0);
+  }
+
+  client(id: string): TaskClient | undefined {
+    return this.#open().clients.get(id);
+  }
+
+  listOf(query: ClientQuery): ClientTaskPage {
+    const { ids, ...page } = this.#open().clients.list(query);
+    return { ...page, tasks: ids.map((id) => this.get(id)) };
+  }
+
+  #onSettled(id: string): void {
+    this.#followers.tell(id);
+    this.#callbacks.pump();
+    this.#pruning.ended();
+  }
+
+  openArtifact(id: string, name: string): Promise<ReadableStream<Uint8Array> | undefined> {
+    const known = this.get(id).artifacts?.some((artifact) => artifact.name === name);
+    return known ? this.#artifacts.open(id, name) : Promise.resolve(undefined);
+  }
+
+  // ── steering ─────────────────────────────────────────────────────────────────────────────────
+
+  async cancel(id: string): Promise<TaskRecord> {
+    if (!this.#open().cancel(id, this.#clock.now())) {
+      const record = this.get(id);
+      if (record.cancelled) return record;
+      throw new SvcError("conflict", `task ${id} is ${record.status} already`);
+    }
+    this.#onSettled(id);
+    const record = this.get(id);
+    await this.#attempts.cancel(id);
+    return record;
+  }
+
+  setCallback(id: string, callback: CallbackTarget): void {
+    this.get(id);
+    this.#open().callbacks.set(id, callback);
+    this.#callbacks.pump();
+  }
+
+  callbacks(id: string): CallbackTarget[] {
+    this.get(id);
+    return this.#open().callbacks.of(id);
+  }
+
+  removeCallback(id: string, callback_id: string): void {
+    this.get(id);
+    this.#open().callbacks.remove(id, callback_id);
+  }
+
+  pause(): void {
+    this.#setPaused(true);
+  }
+
+  resume(): void {
+    this.#setPaused(false);
+    this.#pump();
+  }
+
+  #setPaused(paused: boolean): void {
+    const store = this.#open();
+    if (paused === this.#paused) return;
+    store.set("paused", String(paused), paused ? "paused" : "resumed", this.#clock.now());
+    this.#paused = paused;
+  }
+
+  setWorkers(count: number): void {
+    const store = this.#open();
+    requireWorkers(count);
+    if (count === this.#workers) return;
+    store.set("workers", String(count), "workers", this.#clock.now());
+    this.#workers = count;
+    this.#pump();
+  }
+
+  // ── working ──────────────────────────────────────────────────────────────────────────────────
+
+  /** Gives the free workers what is due, and sees to it that it is called when more is. */
+  #pump(): void {
+    this.#cancelWake?.();
+    this.#cancelWake = undefined;
+    if (this.#closing !== undefined || this.#paused) return;
+    try {
+      while (this.#attempts.busy < this.#workers) {
+        const now = this.#clock.now();
+        const task = this.#store.claim(now, BACKOFF_MAX_MS);
+        if (task === undefined) {
+          const due = this.#store.nextDue();
+          if (due !== undefined) this.#wakeAfter(due - now);
+          return;
+        }
+        this.#attempts.begin(task, true);
+        this.#followers.tell(task.id);
+      }
+    } catch (error) {
+      this.#log.error("no task can be taken from the queue", { error: messageOf(error) });
+      this.#wakeAfter(WRITE_AGAIN_MS);
+    }
+  }
+
+  #wakeAfter(ms: number): void {
+    this.#cancelWake = this.#clock.after(Math.max(ms, 1), () => this.#pump());
+  }
+
+  // ── stopping ─────────────────────────────────────────────────────────────────────────────────
+
+  close(grace_ms = 0): Promise<void> {
+    return this.#closing ??= this.#close(grace_ms);
+  }
+
+  async #close(grace_ms: number): Promise<void> {
+    this.#cancelWake?.();
+    this.#takeIncoming();
+    await this.#attempts.close(grace_ms);
+    await this.#callbacks.close();
+    await this.#pruning.close();
+    this.#closed = true;
+    this.#followers.tellAll();
+    this.#store.close();
+  }
+
+  #requireOpen(): void {
+    if (this.#closing !== undefined) {
+      throw new SvcError("shutting_down", "the daemon is stopping; no task is taken");
+    }
+  }
+
+  /** The store. @throws {SvcError} shutting_down when it is closed. */
+  #open(): TaskStore {
+    if (!this.#closed) return this.#store;
+    throw new SvcError("shutting_down", "the daemon is stopping");
+  }
+}
+
+function unwritable(cause: unknown): SvcError {
+  return new SvcError("internal", `the task cannot be stored: ${messageOf(cause)}`, {
+    hint: "free disk space or mend ~/.svc/state.db",
+    cause,
+  });
+}

@@ -1,0 +1,26 @@
+/** Looks at a NATS server once. */
+import { jetstreamManager } from "@nats-io/jetstream";
+import type { Env } from "../../../os/paths.ts";
+import type { NatsConfig } from "../../../config/nats.ts";
+import { connectionOptions } from "./options.ts";
+import { connect } from "./transport.ts";
+
+/**
+ * Tells the server's version, and how many streams the account has.
+ *
+ * @throws {SvcError} as {@linkcode connectionOptions}; {Error} when it does not answer, or has no
+ * JetStream.
+ */
+export async function natsServer(
+  config: NatsConfig,
+  env: Env,
+): Promise<{ version: string; streams: number }> {
+  const options = await connectionOptions(config, { env, name: "svc doctor" });
+  const nc = await connect({ ...options, reconnect: false });
+  try {
+    const { streams } = await (await jetstreamManager(nc)).getAccountInfo();
+    return { version: nc.info?.version ?? "of an unknown version", streams };
+  } finally {
+    await nc.close();
+  }
+}

@@ -1,0 +1,135 @@
+/** Clients that wait for their tasks, wherever those are run. */
+import { formatDuration } from "../../../base/duration.ts";
+import { messageOf, SvcError } from "../../../protocol/errors.ts";
+import type { Log } from "../../../os/log.ts";
+import { within } from "../../../base/within.ts";
+import type { Clock } from "../../../base/clock.ts";
+import { newTaskId } from "../common.ts";
+import type { RunOptions } from "../engine.ts";
+import { LOST, type Outcome } from "../lifecycle.ts";
+import {
+  hasEnded,
+  MAX_ATTEMPTS,
+  type TaskLogEntry,
+  type TaskRecord,
+  type TaskRequest,
+  TIMEOUT_MS,
+} from "../task.ts";
+import type { Intake } from "./intake.ts";
+import type { NatsLink } from "./link.ts";
+import type { Steps } from "./steps.ts";
+import { settled } from "./transitions.ts";
+
+export interface WaitsParts {
+  link: NatsLink;
+  steps: Steps;
+  intake: Intake;
+  log: Log;
+  clock: Clock;
+  /** The lines of a task's log, until the signal fires. */
+  follow(id: string, signal: AbortSignal): AsyncIterable<TaskLogEntry>;
+}
+
+/** How long the notes of a task that has ended may take to come. */
+const NOTES_MS = 1_000;
+
+export class Waits {
+  readonly #parts: WaitsParts;
+  readonly #waiting = new Set<Promise<unknown>>();
+  /** Fires when those that still wait are sent away. */
+  readonly #cutting = new AbortController();
+
+  constructor(parts: WaitsParts) {
+    this.#parts = parts;
+  }
+
+  /** Has a task run and waits for it; see {@linkcode TaskEngine.run}. */
+  run(request: TaskRequest, options: RunOptions): Promise<TaskRecord> {
+    const run = this.#run(request, options).finally(() => this.#waiting.delete(run));
+    this.#waiting.add(run);
+    return run;
+  }
+
+  async #run(request: TaskRequest, options: RunOptions): Promise<TaskRecord> {
+    const { signal, timeout_ms = TIMEOUT_MS, hired = false, owner, callback, onNote } = options;
+    const { steps, intake, clock } = this.#parts;
+    const id = newTaskId();
+    const task = { id, request, hired, owner, max_attempts: MAX_ATTEMPTS, timeout_ms, callback };
+    const late = new AbortController();
+    const cancelTimer = clock.after(timeout_ms, () => late.abort());
+    const over = new AbortController();
+    const enough = AbortSignal.any([
+      late.signal,
+      this.#cutting.signal,
+      ...(signal === undefined ? [] : [signal]),
+    ]);
+    try {
+      await intake.check(request, hired);
+      await intake.accept({ ...task, mode: "sync" });
+      const notes = onNote && this.#tellNotes(id, onNote, over.signal);
+      await steps.index.ended(id, enough);
+      if (enough.aborted) await this.#giveUp(id, reason(signal, late.signal, timeout_ms));
+      else if (notes !== undefined) await within(notes, NOTES_MS);
+      const found = await steps.get(id);
+      if (found !== undefined) return found.value.record;
+      throw new SvcError("unavailable", `the server has lost task ${id}`);
+    } finally {
+      cancelTimer();
+      over.abort();
+    }
+  }
+
+  /** Ends when the task does. Never rejects. */
+  async #tellNotes(id: string, onNote: (text: string) => void, signal: AbortSignal) {
+    try {
+      for await (const { event, detail } of this.#parts.follow(id, signal)) {
+        if (event === "note" && detail !== undefined) onNote(detail);
+      }
+    } catch (error) {
+      this.#parts.log.debug("notes of a task are lost", { task_id: id, error: messageOf(error) });
+    }
+  }
+
+  /**
+   * Ends a task that is not waited for any more; nothing happens to one that has ended.
+   *
+   * @throws {SvcError} unavailable, for a client that is still there: it gets its answer in time.
+   */
+  async #giveUp(id: string, outcome: Outcome & { kind: "failed" }): Promise<void> {
+    const { steps, link, clock } = this.#parts;
+    const now = clock.now();
+    while (true) {
+      try {
+        await steps.change(
+          id,
+          (task) => hasEnded(task.record) ? undefined : settled(task, outcome, now),
+        );
+        return;
+      } catch (error) {
+        const passing = error instanceof SvcError && error.code === "unavailable";
+        if (!passing || !outcome.cancelled || this.#cutting.signal.aborted) throw error;
+        await link.ready(this.#cutting.signal);
+      }
+    }
+  }
+
+  /** Lets tasks end, at most so long, then fails what is left. */
+  async close(grace_ms: number): Promise<void> {
+    if (grace_ms > 0) await within(Promise.allSettled(this.#waiting), grace_ms);
+    this.#cutting.abort();
+    await Promise.allSettled(this.#waiting);
+  }
+}
+
+/** Why a task that was waited for is given up. */
+function reason(
+  client: AbortSignal | undefined,
+  late: AbortSignal,
+  timeout_ms: number,
+): Outcome & { kind: "failed" } {
+  if (client?.aborted) {
+    return { kind: "failed", error: "cancelled by the client", cancelled: true };
+  }
+  if (!late.aborted) return { kind: "failed", error: LOST };
+  return { kind: "failed", error: `deadline of ${formatDuration(timeout_ms)} exceeded` };
+}

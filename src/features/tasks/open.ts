@@ -1,0 +1,227 @@
+/** The task engine of a daemon, with the executors that need its parts. Loaded at the first task. */
+import { join } from "@std/path";
+import { costUsd } from "../../models/prices.ts";
+import type { ModelRegistry } from "../../models/registry.ts";
+import { callbackSender } from "../hire/callback.ts";
+import { HireTokens } from "../hire/tokens.ts";
+import type { Egress } from "../../net/egress.ts";
+import { messageOf, SvcError } from "../../protocol/errors.ts";
+import { ensurePrivateDir } from "../../os/files.ts";
+import type { Log } from "../../os/log.ts";
+import { type Env, type HomePaths, isWithin } from "../../os/paths.ts";
+import type { Hub } from "../../session/hub.ts";
+import { removeTree } from "../../os/remove_tree.ts";
+import { checkWorkdir } from "../../session/workdir.ts";
+import { endWorkSessions, WorkSession } from "../../session/work_session.ts";
+import { LocalArtifacts } from "./artifacts.ts";
+import type { DeployTarget } from "../../config/deploy_target.ts";
+import type { Deliver } from "./callbacks.ts";
+import type { TaskEngine } from "./engine.ts";
+import type { CodeParts } from "./executors/code/executor.ts";
+import { lazyExecutor } from "./executors/lazy.ts";
+import { ExecutorRegistry } from "./executors/registry.ts";
+import type { ResearchParts } from "./executors/research/executor.ts";
+import { openTaskEngine } from "./local_engine.ts";
+import type { WorkerStep } from "./nats/worker.ts";
+import { type CheckParts, checkRunner } from "../missions/check_runner.ts";
+import type { Config } from "../../config/config.ts";
+
+export interface TaskParts extends CheckParts {
+  paths: HomePaths;
+  env: Env;
+  log: Log;
+  hub: Hub;
+  config(): Config;
+  models(): ModelRegistry;
+  deploy_targets(): readonly DeployTarget[];
+  /** Tokens with which callbacks are signed. */
+  tokens: readonly string[];
+  /** Opens the way out of one task; hired ones may not go everywhere. */
+  openEgress(hired: boolean): Promise<Egress>;
+  /** How tasks are taken, where that is all this process does. */
+  worker?: TaskWorkerOptions;
+}
+
+/** How a worker takes tasks. */
+export interface TaskWorkerOptions {
+  /** Tasks of the queue that run at once; by default as in daemon.toml. */
+  workers?: number;
+  /** The types of tasks that are taken. */
+  task_types: readonly string[];
+  /** Told of each task that begins or ends here. */
+  onStep(step: WorkerStep): void;
+}
+
+/** What the session of a task is called. */
+const TITLE = /^task t-[0-9A-Z]{26}$/;
+
+/**
+ * Opens the daemon's task engine; what a crash has left over of tasks is ended and removed first.
+ *
+ * @throws {SvcError} as {@linkcode openTaskEngine}.
+ */
+export async function openTasks(parts: TaskParts): Promise<TaskEngine> {
+  await endWorkSessions(parts, TITLE);
+  const executors = await executorsOf(parts);
+  const { engine } = parts.config().tasks;
+  return engine === "nats" ? await openOnNats(parts, executors) : await openHere(parts, executors);
+}
+
+async function openHere(parts: TaskParts, executors: ExecutorRegistry): Promise<TaskEngine> {
+  const { paths, log, config } = parts;
+  return await openTaskEngine(paths.state_db, {
+    executors,
+    log,
+    workers: config().tasks.workers,
+    artifacts: new LocalArtifacts(paths.artifacts),
+    deliver: deliverOf(parts),
+  });
+}
+
+async function openOnNats(parts: TaskParts, executors: ExecutorRegistry): Promise<TaskEngine> {
+  const { paths, env, log, config, tokens, worker } = parts;
+  const { openNatsEngine } = await import("./nats/engine.ts");
+  return openNatsEngine({
+    config: config().tasks,
+    env,
+    executors,
+    log,
+    workers: worker?.workers ?? config().tasks.workers,
+    task_types: worker?.task_types ?? executors.names,
+    worker: `${Deno.hostname()}/${Deno.pid}`,
+    forgets: worker === undefined,
+    files: new LocalArtifacts(paths.artifacts),
+    onStep: worker?.onStep,
+    // Reports are signed: who has no token leaves them to others.
+    deliver: tokens.length > 0 ? deliverOf(parts) : undefined,
+  });
+}
+
+function deliverOf({ tokens, openEgress }: TaskParts): Deliver {
+  return callbackSender({ tokens: new HireTokens(tokens), egress: () => openEgress(true) });
+}
+
+async function executorsOf(parts: TaskParts): Promise<ExecutorRegistry> {
+  const { env } = parts;
+  const places = await TaskPlaces.open(parts);
+  const egress = parts.openEgress;
+  return new ExecutorRegistry([
+    lazyExecutor("research", async () => {
+      const { researchExecutor } = await import("./executors/research/executor.ts");
+      return researchExecutor(researchParts(parts, egress));
+    }),
+    lazyExecutor("browser", async () => {
+      const { browserExecutor } = await import("./executors/browser/executor.ts");
+      return browserExecutor({ env, egress, scratch: () => places.scratch() });
+    }),
+    lazyExecutor("deploy", async () => {
+      const { deployExecutor } = await import("./executors/deploy.ts");
+      return deployExecutor({ env, targets: parts.deploy_targets });
+    }),
+    lazyExecutor("code", async () => {
+      const { codeExecutor } = await import("./executors/code/executor.ts");
+      return codeExecutor(codeParts(parts, egress, places));
+    }),
+  ]);
+}
+
+function researchParts(parts: TaskParts, egress: ResearchParts["egress"]): ResearchParts {
+  const { env, config, models } = parts;
+  return {
+    egress,
+    search() {
+      const { search: chosen } = config();
+      if (chosen === undefined) return undefined;
+      return async (query, count, signal) => {
+        const { search } = await import("./executors/research/search.ts");
+        return await search({ config: chosen, env, query, count, signal });
+      };
+    },
+    async model(id = models().defaultId()) {
+      return models().answersRequests(id) ? await models().resolve(id) : undefined;
+    },
+    checkModel: (id) => models().checkForRequests(id),
+    cost: (id, usage) => costUsd(id, usage, config().prices).usd,
+    budget_usd: () => config().tasks.budget_usd,
+    workdir: (path, hired) => taskWorkdir(parts, path, hired),
+    hidden: (workdir) => parts.scope(workdir).hidden,
+  };
+}
+
+function codeParts(parts: TaskParts, egress: CodeParts["egress"], places: TaskPlaces): CodeParts {
+  const { env, config, models, sandbox } = parts;
+  return {
+    env,
+    egress,
+    sandbox,
+    startSession: (options) => WorkSession.start(parts, options),
+    openChecks: (workdir) => checkRunner(parts, workdir),
+    workdir: (path, hired) => taskWorkdir(parts, path, hired),
+    hidden: (workdir) => parts.scope(workdir).hidden,
+    makePlace: (task_id) => places.make(task_id),
+    model(id = models().defaultId()) {
+      models().check(id);
+      return { id, builtin: models().isBuiltin(id) };
+    },
+    budget_usd: () => config().tasks.budget_usd,
+  };
+}
+
+/** Checks that a task may work in a directory. @returns its real path. @throws {SvcError} */
+async function taskWorkdir(
+  { paths, config }: TaskParts,
+  path: string,
+  hired: boolean,
+): Promise<string> {
+  if (hired) await requireOffered(path, config().tasks.workdirs);
+  return await checkWorkdir(path, paths.home);
+}
+
+/** @throws {SvcError} permission_denied, in the same words whether or not there is such a place. */
+async function requireOffered(path: string, offered: readonly string[]): Promise<void> {
+  const real = await Deno.realPath(path).catch(() => undefined);
+  for (const dir of offered) {
+    const real_dir = await Deno.realPath(dir).catch(() => undefined);
+    if (real !== undefined && real_dir !== undefined && isWithin(real, real_dir)) return;
+  }
+  throw new SvcError("permission_denied", `${path} is not offered for hire`, {
+    hint: "the operator lists directories under [tasks] workdirs in daemon.toml",
+  });
+}
+
+/** Directories for what lives no longer than its task; gone with it, or at the next start. */
+class TaskPlaces {
+  readonly #dir: string;
+  readonly #artifacts: string;
+
+  private constructor(dir: string, artifacts: string) {
+    this.#dir = dir;
+    this.#artifacts = artifacts;
+  }
+
+  static async open({ paths, env, log }: TaskParts): Promise<TaskPlaces> {
+    const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(paths.artifacts));
+    const name = `svc-tasks-${new Uint8Array(digest).slice(0, 6).toHex()}`;
+    const dir = join(env("TMPDIR") ?? "/tmp", name);
+    await removeTree(dir).catch((error) =>
+      log.warn("what tasks have left cannot be removed", { path: dir, error: messageOf(error) })
+    );
+    return new TaskPlaces(dir, paths.artifacts);
+  }
+
+  /** The directory of them all. */
+  scratch(): string {
+    ensurePrivateDir(this.#dir);
+    return this.#dir;
+  }
+
+  async make(task_id: string): Promise<{ workdir: string; journal_root: string }> {
+    // Not in the home of svc, which no session may see.
+    const workdir = join(this.scratch(), task_id);
+    const journal_root = join(this.#artifacts, task_id);
+    for (const path of [this.#artifacts, journal_root]) ensurePrivateDir(path);
+    await removeTree(workdir);
+    ensurePrivateDir(workdir);
+    return { workdir, journal_root };
+  }
+}

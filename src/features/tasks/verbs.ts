@@ -1,0 +1,181 @@
+import * as z from "zod";
+import { EFFORTS, TASK_ID, TIMEOUT_MS } from "./task.ts";
+import { defineVerb, pushChannel } from "../../verbs/define.ts";
+import { pushTaskLog } from "./log_push.ts";
+
+export const task_id = () => z.string().regex(TASK_ID, "must have the shape t-<ULID>");
+export const task_status = () => z.enum(["queued", "running", "completed", "failed"]);
+
+/** The longest delay that a timer accepts. */
+const TIMEOUT_MAX_MS = 2 ** 31 - 1;
+export const timeout_ms = () => z.int().min(1).max(TIMEOUT_MAX_MS);
+
+/** Product.md, Task request; contract.md section 9. */
+export const request_fields = () => ({
+  task_type: z.string().min(1),
+  description: z.string().min(1).optional(),
+  query: z.string().min(1).optional(),
+  effort: z.enum(EFFORTS).default("standard"),
+  extra: z.record(z.string(), z.unknown()).optional().describe("Options of the executor"),
+});
+
+export const SAYS_NOTHING = "description or query is required";
+
+/** Reports whether a request says what to do. */
+export function saysSomething(request: { description?: string; query?: string }): boolean {
+  return request.description !== undefined || request.query !== undefined;
+}
+
+/** Product.md, Task record, and the fields that this service adds. */
+export const task = () =>
+  z.object({
+    id: task_id(),
+    status: task_status(),
+    task_type: z.string(),
+    effort: z.enum(EFFORTS).optional(),
+    subject: z.string().optional().describe("The first words of the request"),
+    hired: z.literal(true).optional().describe("Whether the task was requested over the network"),
+    created_at: z.string(),
+    started_at: z.string().optional(),
+    completed_at: z.string().optional(),
+    summary: z.string().optional(),
+    size: z.int().optional(),
+    error: z.string().optional(),
+    attempts: z.int(),
+    worker: z.string().optional().describe("The machine that ran the task, if there are several"),
+    cancelled: z.literal(true).optional(),
+    artifacts: z.array(z.object({
+      name: z.string(),
+      media_type: z.string(),
+      size: z.int(),
+      sha256: z.string(),
+      url: z.string(),
+    })).optional(),
+    verification: z.array(z.object({
+      criterion: z.string(),
+      passed: z.boolean(),
+      evidence: z.string(),
+    })).optional(),
+    usage: z.record(z.string(), z.unknown()).optional(),
+  });
+
+export const task_page = () =>
+  z.object({ tasks: z.array(task()), next_cursor: z.string().optional() });
+export const list_params = () =>
+  z.object({
+    state: task_status().optional(),
+    limit: z.int().min(1).max(1000).default(100),
+    cursor: z.string().optional().describe("next_cursor of the previous page"),
+  });
+
+/** Lists tasks: the queue and hired work are one engine, so both names show the same. */
+export function listVerb<const N extends string>(name: N) {
+  return defineVerb({
+    name,
+    summary: "Lists the tasks, newest first.",
+    access: "read",
+    input: () => list_params(),
+    output: task_page,
+    async handle({ services }, params) {
+      return (await services.tasks()).list(params);
+    },
+  });
+}
+
+/** Cancels a task, under either name. */
+export function cancelVerb<const N extends string>(name: N) {
+  return defineVerb({
+    name,
+    summary: "Cancels a task permanently; waits up to 5 s for its work to stop.",
+    access: "write",
+    destructive: true,
+    idempotent: true,
+    input: () => z.object({ task_id: task_id() }),
+    output: task,
+    async handle({ services }, { task_id }) {
+      return await (await services.tasks()).cancel(task_id);
+    },
+  });
+}
+
+export const taskVerbs = [
+  defineVerb({
+    name: "task.run",
+    summary: "Runs a task immediately and waits until it has ended.",
+    access: "write",
+    input: () =>
+      z.object({ ...request_fields(), timeout_ms: timeout_ms().default(TIMEOUT_MS) }).refine(
+        saysSomething,
+        SAYS_NOTHING,
+      ),
+    output: task,
+    async handle({ services, signal, progress }, { timeout_ms, ...request }) {
+      let notes = 0;
+      const onNote = (message: string) => progress({ progress: ++notes, message });
+      return await (await services.tasks()).run(request, { signal, timeout_ms, onNote });
+    },
+  }),
+  defineVerb({
+    name: "task.get",
+    summary: "Shows one task.",
+    access: "read",
+    input: () => z.object({ task_id: task_id() }),
+    output: task,
+    async handle({ services }, { task_id }) {
+      return (await services.tasks()).get(task_id);
+    },
+  }),
+  listVerb("task.list"),
+  cancelVerb("task.cancel"),
+  defineVerb({
+    name: "task.follow",
+    summary: "Streams the lines of a task's log as $/event notifications until the task has ended.",
+    access: "read",
+    input: () =>
+      z.object({
+        task_id: task_id(),
+        since_seq: z.int().min(0).default(0).describe("The seq of the last line the client has"),
+      }),
+    output: () => z.object({ sub: z.int() }),
+    async handle({ services, caller }, { task_id, since_seq }) {
+      const push = pushChannel(
+        caller,
+        "task.follow",
+        "use the local socket or a WebSocket, or poll queue.wal",
+      );
+      const engine = await services.tasks();
+      await engine.get(task_id);
+      return { sub: push.open((deliver) => pushTaskLog(engine, task_id, since_seq, deliver)) };
+    },
+  }),
+  defineVerb({
+    name: "task.options",
+    summary: "Shows the options that each task type accepts in extra, as JSON Schema.",
+    access: "read",
+    input: () => z.object({}),
+    output: () => z.object({ extra: z.record(z.string(), z.record(z.string(), z.unknown())) }),
+    async handle({ services }) {
+      const { extraSchemas } = await import("./executors/options.ts");
+      return { extra: extraSchemas((await services.tasks()).task_types) };
+    },
+  }),
+  defineVerb({
+    name: "task.capabilities",
+    summary: "Lists the task types that can be run, and the budget.",
+    access: "read",
+    input: () => z.object({}),
+    output: () =>
+      z.object({
+        version: z.string(),
+        task_types: z.array(z.string()),
+        budget_usd: z.number(),
+      }),
+    async handle({ services }) {
+      return {
+        version: services.version,
+        task_types: (await services.tasks()).task_types,
+        budget_usd: services.config().tasks.budget_usd,
+      };
+    },
+  }),
+];

@@ -1,0 +1,217 @@
+/** One connection to a tool server: the protocol's client over standard input and output or HTTP. */
+import { deadline } from "@std/async";
+import type { Transport } from "@modelcontextprotocol/sdk/shared/transport";
+import type { CallToolResult, Tool as RemoteTool } from "@modelcontextprotocol/sdk/types";
+import { messageOf, SvcError } from "../../protocol/errors.ts";
+import type { Argument } from "../../os/passing.ts";
+import { VERSION } from "../../protocol/version.ts";
+import { AnsweredError, ForgottenError } from "./errors.ts";
+import { boundedFetch } from "./http.ts";
+import { RESULT_MAX_BYTES } from "./result.ts";
+import { StdioTransport } from "./stdio.ts";
+import {
+  Client,
+  ElicitRequestSchema,
+  McpError,
+  StreamableHTTPClientTransport,
+  StreamableHTTPError,
+  ToolListChangedNotificationSchema,
+} from "../../sdk/mcp_client.ts";
+
+export type { CallToolResult, RemoteTool };
+
+/** Where a server is and how to get at it. */
+export type Target =
+  | {
+    transport: "stdio";
+    command: string;
+    args: readonly Argument[];
+    env: Record<string, string>;
+    cwd: string;
+    /** Called with the program that was started. */
+    started?(child: Deno.ChildProcess): void;
+  }
+  | { transport: "http"; url: string; headers: Record<string, string> };
+
+export interface ConnectionEvents {
+  /** The connection is gone, for whatever reason. */
+  onClosed(): void;
+  /** Its list of tools is out of date. */
+  onToolsChanged(): void;
+  /** A line that it wrote to standard error. */
+  onStderr(line: string): void;
+  /** Whether what it asks the person may be answered with the defaults of its form. */
+  mayAnswer(): boolean;
+}
+
+/** What is read of one server's list of tools: pages, tools, and characters of their JSON. */
+const PAGES_MAX = 100;
+const TOOLS_MAX = 1_000;
+const LIST_MAX = 4 * 1024 * 1024;
+/** What the server may take to hear that its session is over. */
+const GOODBYE_MS = 2_000;
+/** The client's own timer is not used: a call's signal says when it has taken too long. */
+const NO_TIMEOUT_MS = 2 ** 31 - 1;
+
+type OurTransport = StdioTransport | StreamableHTTPClientTransport;
+
+export class Connection {
+  readonly #client: Client;
+  readonly #transport: OurTransport;
+  #gone = false;
+
+  private constructor(client: Client, transport: OurTransport) {
+    this.#client = client;
+    this.#transport = transport;
+  }
+
+  /**
+   * Connects and introduces itself.
+   *
+   * @throws {SvcError} internal for a program that cannot be started.
+   * @throws {Error} what the server or its end says.
+   * @throws the signal's reason, with nothing left behind.
+   */
+  static async open(
+    target: Target,
+    events: ConnectionEvents,
+    signal: AbortSignal,
+  ): Promise<Connection> {
+    const transport = target.transport === "stdio"
+      ? new StdioTransport({ ...target, max_bytes: RESULT_MAX_BYTES, onStderr: events.onStderr })
+      : new StreamableHTTPClientTransport(new URL(target.url), {
+        requestInit: { headers: target.headers },
+        fetch: boundedFetch(),
+      });
+    const client = new Client({ name: "svc", version: VERSION }, {
+      capabilities: { elicitation: { form: { applyDefaults: true } } },
+      // By default a server's schemas are compiled to code and their patterns run here, on what the
+      // same server answers; a bad one could keep the daemon busy for ever.
+      jsonSchemaValidator: { getValidator: () => (data) => accepted(data) },
+    });
+    const connection = new Connection(client, transport);
+    client.onclose = () => {
+      connection.#gone = true;
+      events.onClosed();
+    };
+    client.setNotificationHandler(ToolListChangedNotificationSchema, events.onToolsChanged);
+    client.setRequestHandler(ElicitRequestSchema, ({ params }) => {
+      const schema = "requestedSchema" in params ? params.requestedSchema : undefined;
+      return schema !== undefined && hasDefaults(schema) && events.mayAnswer()
+        ? { action: "accept", content: {} }
+        : { action: "decline" };
+    });
+    try {
+      await client.connect(transport as Transport, { signal, timeout: NO_TIMEOUT_MS });
+      return connection;
+    } catch (error) {
+      await connection.close();
+      signal.throwIfAborted();
+      throw connection.#explained(error);
+    }
+  }
+
+  /** Whether it has ended. */
+  get gone(): boolean {
+    return this.#gone;
+  }
+
+  /** Who the server says it is. */
+  get server(): { name: string; version: string } {
+    const { name = "", version = "" } = this.#client.getServerVersion() ?? {};
+    return { name, version };
+  }
+
+  /** The tools of the server, as far as its list is of a reasonable length. */
+  async listTools(signal: AbortSignal): Promise<RemoteTool[]> {
+    if (this.#client.getServerCapabilities()?.tools === undefined) return [];
+    const tools: RemoteTool[] = [];
+    let cursor: string | undefined;
+    let room = LIST_MAX;
+    for (let page = 0; page < PAGES_MAX && tools.length < TOOLS_MAX; page++) {
+      const options = { signal, timeout: NO_TIMEOUT_MS };
+      const answer = await this.#ask(signal, () => this.#client.listTools({ cursor }, options));
+      room -= JSON.stringify(answer.tools).length;
+      if (room < 0) break;
+      tools.push(...answer.tools);
+      cursor = answer.nextCursor;
+      if (cursor === undefined) break;
+    }
+    return tools.slice(0, TOOLS_MAX);
+  }
+
+  /** Calls a tool. */
+  async callTool(
+    name: string,
+    args: Record<string, unknown>,
+    signal: AbortSignal,
+  ): Promise<CallToolResult> {
+    const options = { signal, timeout: NO_TIMEOUT_MS };
+    const params = { name, arguments: args };
+    return await this.#ask(
+      signal,
+      () => this.#client.callTool(params, undefined, options),
+    ) as CallToolResult;
+  }
+
+  /** Ends the connection, and the program where it is one. Never fails. */
+  async close(): Promise<void> {
+    if (this.#transport instanceof StreamableHTTPClientTransport && !this.#gone) {
+      await deadline(this.#transport.terminateSession(), GOODBYE_MS).catch(() => {});
+    }
+    await this.#client.close().catch(() => {});
+    // The client knows no transport any more when that has ended by itself.
+    await this.#transport.close();
+  }
+
+  async #ask<T>(signal: AbortSignal, ask: () => Promise<T>): Promise<T> {
+    try {
+      return await ask();
+    } catch (error) {
+      signal.throwIfAborted();
+      throw isAnswer(error)
+        ? new AnsweredError(messageOf(error), { cause: error })
+        : this.#explained(error);
+    }
+  }
+
+  /** Says what an error means for the server. */
+  #explained(error: unknown): unknown {
+    const ended = this.#transport instanceof StdioTransport ? this.#transport.ended : undefined;
+    if (ended !== undefined) return new Error(ended, { cause: error });
+    if (error instanceof McpError) return new AnsweredError(error.message, { cause: error });
+    const forgotten = error instanceof StreamableHTTPError && error.code === 404;
+    return forgotten ? new ForgottenError(messageOf(error), { cause: error }) : error;
+  }
+}
+
+/** Statuses of requests that a server refuses for what they say, not for how it is. */
+const REFUSED = new Set([400, 405, 406, 409, 410, 413, 414, 415, 422]);
+
+/** Whether an error is what the server answered to a request that reached it. */
+function isAnswer(error: unknown): boolean {
+  if (error instanceof SvcError) return error.code === "payload_too_large";
+  if (!(error instanceof StreamableHTTPError)) return false;
+  return REFUSED.has(error.code ?? 0) || hasRpcError(error.message);
+}
+
+/** Whether the body of an HTTP error, which the message ends with, is an answer of the protocol. */
+function hasRpcError(message: string): boolean {
+  try {
+    const { jsonrpc, error } = JSON.parse(message.slice(message.indexOf("{")));
+    return jsonrpc === "2.0" && typeof error === "object";
+  } catch {
+    return false;
+  }
+}
+
+function accepted(data: unknown): { valid: true; data: never; errorMessage: undefined } {
+  return { valid: true, data: data as never, errorMessage: undefined };
+}
+
+/** Whether a form can be sent as it is: every field that is required has a default. */
+function hasDefaults(schema: { required?: string[]; properties: Record<string, object> }): boolean {
+  return (schema.required ?? []).every((field) =>
+    Object.hasOwn(schema.properties, field) && "default" in schema.properties[field]
+  );
+}

@@ -1,0 +1,75 @@
+/** What a tool server is given of the daemon's environment, and how none of it shows elsewhere. */
+import type { Env } from "../../os/paths.ts";
+import type { ServerEntry } from "./policy.ts";
+
+/** What a server gets: variables of its process, or headers of its requests. */
+export interface Credentials {
+  /** With every `${NAME}` filled in. */
+  values: Record<string, string>;
+  /** The values that came from the daemon's environment. */
+  secrets: string[];
+}
+
+/** Shorter values are words such as `true` that may stand anywhere. */
+const SECRET_MIN = 6;
+const MASK = "***";
+
+/**
+ * Fills in a server's `env` or `headers`, and what `auth_env` names: for a program that very
+ * variable, for an address the header `authorization`, unless the entry sets that itself.
+ *
+ * @param allowed the variables that may be used; undefined for all.
+ * @returns or the reason why the server cannot be used.
+ */
+export function credentialsOf(
+  entry: ServerEntry,
+  env: Env,
+  allowed?: readonly string[],
+): Credentials | { problem: string } {
+  const secrets: string[] = [];
+  let problem: string | undefined;
+  const look = (name: string, where: string): string => {
+    const value = allowed === undefined || allowed.includes(name) ? env(name) : undefined;
+    if (value !== undefined && value !== "") {
+      secrets.push(value);
+      return value;
+    }
+    problem ??= allowed === undefined || allowed.includes(name)
+      ? `${where} names the variable ${name}, which is not set where the daemon was started`
+      : `${where} names the variable ${name}, which [policy] project_env in daemon.toml does not`;
+    return "";
+  };
+  const [section, written] = entry.transport === "stdio"
+    ? ["env", entry.env] as const
+    : ["headers", entry.headers] as const;
+  const values: Record<string, string> = {};
+  for (const [key, text] of Object.entries(written)) {
+    values[key] = text.replaceAll(
+      /\$\{([A-Za-z_][A-Za-z0-9_]*)\}/g,
+      (_, name) => look(name, `${section}.${key}`),
+    );
+  }
+  if (entry.auth_env !== undefined) {
+    const value = look(entry.auth_env, "auth_env");
+    if (entry.transport === "stdio") values[entry.auth_env] = value;
+    else if (!Object.keys(values).some((name) => name.toLowerCase() === "authorization")) {
+      values.authorization = `Bearer ${value}`;
+    }
+  }
+  return problem === undefined ? { values, secrets } : { problem };
+}
+
+/** Makes the function that masks values in a text, also as JSON, URLs and base64 write them. */
+export function masker(secrets: readonly string[]): (text: string) => string {
+  const forms = new Set<string>();
+  for (const secret of secrets) {
+    if (secret.length < SECRET_MIN) continue;
+    forms.add(secret);
+    forms.add(JSON.stringify(secret).slice(1, -1));
+    forms.add(encodeURIComponent(secret));
+    forms.add(new TextEncoder().encode(secret).toBase64({ omitPadding: true }));
+  }
+  // The longest first: one may be part of another.
+  const sorted = [...forms].sort((a, b) => b.length - a.length);
+  return (text) => sorted.reduce((masked, form) => masked.replaceAll(form, MASK), text);
+}

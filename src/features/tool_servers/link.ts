@@ -1,0 +1,106 @@
+/** The one connection of a tool server: made when it is asked for, ended when it is let go. */
+import { abortable } from "@std/async";
+import { formatDuration } from "../../base/duration.ts";
+import { SvcError } from "../../protocol/errors.ts";
+import type { Connection } from "./connection.ts";
+
+export interface LinkParts {
+  /** How long connecting may take; ms. */
+  timeout_ms: number;
+  /** Connects; `onClosed` is to be called when the connection has ended by itself. */
+  open(signal: AbortSignal, onClosed: () => void): Promise<Connection>;
+}
+
+export class Link {
+  readonly #parts: LinkParts;
+  readonly #end = new AbortController();
+  #connection: Promise<Connection> | undefined;
+  #live: Connection | undefined;
+  /** Connections that are being made or ended. */
+  #busy = new Set<Promise<void>>();
+
+  constructor(parts: LinkParts) {
+    this.#parts = parts;
+  }
+
+  /** Whether there is a connection now. */
+  get live(): boolean {
+    return this.#live !== undefined;
+  }
+
+  /** Whether a connection is being made or ended. */
+  get busy(): boolean {
+    return this.#busy.size > 0;
+  }
+
+  /** Fires when the link is closed. */
+  get ended(): AbortSignal {
+    return this.#end.signal;
+  }
+
+  /** The connection; one that is being made is waited for. @throws why there is none. */
+  get(): Promise<Connection> {
+    return this.#connection ??= this.#connect();
+  }
+
+  #connect(): Promise<Connection> {
+    const forget = () => {
+      if (this.#connection === opening) this.#connection = this.#live = undefined;
+    };
+    const opening = withinLimit(
+      this.#parts.timeout_ms,
+      this.ended,
+      (signal) => this.track(this.#parts.open(signal, forget)),
+    );
+    opening.then((connection) => {
+      if (this.#connection === opening && !connection.gone) this.#live = connection;
+    }, forget);
+    return opening;
+  }
+
+  /** Lets the connection go and ends it. */
+  drop(): void {
+    const dropped = this.#connection;
+    this.#connection = this.#live = undefined;
+    if (dropped !== undefined) this.track(dropped.then((it) => it.close(), () => {}));
+  }
+
+  /** Ends what there is and makes nothing new; resolves when nothing of it is left. */
+  async close(): Promise<void> {
+    this.#end.abort(new SvcError("shutting_down", "it is being stopped"));
+    this.drop();
+    while (this.busy) await Promise.all(this.#busy);
+  }
+
+  /** Keeps what must be over before {@linkcode Link.close} is. */
+  track<T>(work: Promise<T>): Promise<T> {
+    const settled: Promise<void> = work.then(() => {}, () => {})
+      .then(() => void this.#busy.delete(settled));
+    this.#busy.add(settled);
+    return work;
+  }
+}
+
+/**
+ * Does something within a time limit.
+ *
+ * @throws {SvcError} timeout, when it takes longer.
+ * @throws the signal's reason.
+ */
+export async function withinLimit<T>(
+  timeout_ms: number,
+  signal: AbortSignal,
+  work: (signal: AbortSignal) => Promise<T>,
+): Promise<T> {
+  const late = new AbortController();
+  const timer = setTimeout(() => {
+    const text = `it did not answer within ${formatDuration(timeout_ms)}`;
+    late.abort(new SvcError("timeout", text));
+  }, timeout_ms);
+  try {
+    const limited = AbortSignal.any([signal, late.signal]);
+    return await abortable(work(limited), limited);
+  } finally {
+    clearTimeout(timer);
+  }
+}

@@ -1,0 +1,40 @@
+/** The tool servers of a daemon. Loaded when a policy names one, or a project may. */
+import { programArgv, type Sandbox, type SandboxScope } from "../../jail/sandbox.ts";
+import { type ExternalPolicy, ExternalServers } from "./servers.ts";
+import { ProjectApprovals } from "./approvals.ts";
+import { SessionTools } from "./tools.ts";
+import type { LogFile } from "../../os/log.ts";
+import type { Env } from "../../os/paths.ts";
+import { SYSTEM_CLOCK } from "../../base/clock.ts";
+
+export interface ToolServerParts {
+  env: Env;
+  log: LogFile;
+  /** Where approvals of projects' servers are kept. */
+  approvals: string;
+  policy: ExternalPolicy;
+  sandbox(): Promise<Sandbox>;
+  /** What a command in a directory may see. */
+  scope(workdir: string): SandboxScope;
+}
+
+/** The servers, and what turns are given of them. */
+export interface ToolServers {
+  servers: ExternalServers;
+  session_tools: SessionTools;
+}
+
+/** Makes the tool servers; none is started. */
+export function makeToolServers(parts: ToolServerParts): ToolServers {
+  const { env, log, approvals, policy, sandbox, scope } = parts;
+  const servers = new ExternalServers({
+    env,
+    log,
+    clock: SYSTEM_CLOCK,
+    approvals: new ProjectApprovals(approvals),
+    onSecrets: (secrets) => log.mask(...secrets),
+    confine: async (argv, workdir, env) =>
+      programArgv(await sandbox(), argv, { ...scope(workdir), env }),
+  }, policy);
+  return { servers, session_tools: new SessionTools(servers) };
+}

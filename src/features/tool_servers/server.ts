@@ -1,0 +1,310 @@
+/**
+ * One tool server as its users share it: connected at its first use, stopped when nobody has used it
+ * for a while, left alone for a time when it fails again and again.
+ */
+import { abortable } from "@std/async";
+import { messageOf, SvcError } from "../../protocol/errors.ts";
+import type { Log } from "../../os/log.ts";
+import { Slots } from "../../base/slots.ts";
+import type { Clock } from "../../base/clock.ts";
+import { Breaker, type BreakerState, type Verdict } from "./breaker.ts";
+import type { CallToolResult, Connection, RemoteTool, Target } from "./connection.ts";
+import { AnsweredError, ForgottenError } from "./errors.ts";
+import { Link, withinLimit } from "./link.ts";
+import type { ServerEntry } from "./policy.ts";
+import { StderrLog } from "./stderr.ts";
+
+export interface ServerParts {
+  entry: ServerEntry;
+  /** Where it is, with its credentials; asked for at each start. */
+  target(): Promise<Target>;
+  /** Masks its credentials in a text. */
+  mask(text: string): string;
+  clock: Clock;
+  log: Log;
+}
+
+/** How a call is made. */
+export interface CallOptions {
+  signal: AbortSignal;
+  /** Whether the server may have its own questions answered with their defaults meanwhile. */
+  answer_forms: boolean;
+}
+
+/** What a test of a server found. */
+export interface Tested {
+  latency_ms: number;
+  server: { name: string; version: string };
+  tools: number;
+}
+
+/**
+ * A server whose list of tools could not be had is not waited for again so soon. No longer than its
+ * breaker would be open: that decides from the fifth failure on.
+ */
+const RELIST_AFTER_MS = 10_000;
+
+export class ExternalServer {
+  readonly entry: ServerEntry;
+  readonly #parts: ServerParts;
+  readonly #slots: Slots;
+  readonly #breaker: Breaker;
+  readonly #stderr: StderrLog;
+  readonly #link: Link;
+  #tools: readonly RemoteTool[] | undefined;
+  /** What it offers may have changed since `tools` were listed. */
+  #stale = true;
+  #listing: Promise<readonly RemoteTool[]> | undefined;
+  /** Why its tools could not be listed last; undefined once they were. */
+  #unlisted: unknown;
+  /** Whether it is too early to ask for them again. */
+  #relist_waits = false;
+  /** The calls under way. */
+  #calls = new Set<Pick<CallOptions, "answer_forms">>();
+  #stopIdleTimer = () => {};
+  #stopRelistTimer = () => {};
+  #retired = false;
+
+  constructor(parts: ServerParts) {
+    this.#parts = parts;
+    this.entry = parts.entry;
+    this.#slots = new Slots(parts.entry.max_concurrent);
+    const { timeout_ms } = parts.entry;
+    this.#link = new Link({ timeout_ms, open: (...args) => this.#reconnect(...args) });
+    this.#breaker = new Breaker(parts.clock, () => this.#drop());
+    this.#stderr = new StderrLog(parts.entry.name, parts.log, parts.mask);
+  }
+
+  get breaker(): BreakerState {
+    return this.#breaker.state;
+  }
+
+  /** While the breaker is open: when it lets a probe through, RFC 3339 in UTC. */
+  get retry_at(): string | undefined {
+    return this.#breaker.retry_at;
+  }
+
+  /** Masks its credentials in a text. */
+  mask(text: string): string {
+    return this.#parts.mask(text);
+  }
+
+  /** Whether it is running or connected to now. */
+  get connected(): boolean {
+    return this.#link.live;
+  }
+
+  /** Whether it was retired and nothing of it is left. */
+  get done(): boolean {
+    return this.#retired && this.#calls.size === 0 && !this.#link.busy;
+  }
+
+  /** Its tools as they were listed last. */
+  get remembered(): readonly RemoteTool[] | undefined {
+    return this.#tools;
+  }
+
+  /**
+   * Its tools: as remembered, else as it lists them now.
+   *
+   * @throws {SvcError} internal or timeout, when it cannot be asked; for a while after that without
+   * asking it again.
+   */
+  async tools(signal: AbortSignal): Promise<readonly RemoteTool[]> {
+    const left_alone = this.#relist_waits || ["open", "probing"].includes(this.#breaker.state);
+    if (this.#unlisted !== undefined && left_alone) throw this.#unlisted;
+    if (this.#tools !== undefined && !this.#stale) return this.#tools;
+    // Asked for all who wait: one that gives up does not stop it.
+    this.#listing ??= this.#list().finally(() => this.#listing = undefined);
+    return await abortable(this.#listing, signal);
+  }
+
+  async #list(): Promise<readonly RemoteTool[]> {
+    const for_all = { signal: this.#link.ended, answer_forms: false };
+    try {
+      const list = (connection: Connection, signal: AbortSignal) => {
+        this.#stale = false;
+        return connection.listTools(signal);
+      };
+      // A server that fails at every call may be asked for its tools before each.
+      const tools = await this.#use(for_all, list, "nothing");
+      return this.#tools = maskStrings(tools, (text) => this.mask(text));
+    } catch (error) {
+      this.#stale = true;
+      this.#unlisted = error;
+      if (this.#breaker.state === "closed") {
+        this.#relist_waits = true;
+        const retry = () => this.#relist_waits = false;
+        this.#stopRelistTimer = this.#parts.clock.after(RELIST_AFTER_MS, retry);
+      }
+      throw error;
+    }
+  }
+
+  /**
+   * Calls a tool.
+   *
+   * @throws {SvcError} internal or timeout, without any credential in its message.
+   * @throws the signal's reason.
+   */
+  async call(
+    tool: string,
+    args: Record<string, unknown>,
+    options: CallOptions,
+  ): Promise<CallToolResult> {
+    return await this.#use(
+      options,
+      (connection, signal) => connection.callTool(tool, args, signal),
+    );
+  }
+
+  /**
+   * Tries a connection of its own, and ends it.
+   *
+   * @throws {SvcError} as {@linkcode ExternalServer.call}.
+   */
+  async test(signal: AbortSignal): Promise<Tested> {
+    const started = performance.now();
+    const work = async (limited: AbortSignal) => {
+      const connection = await this.#open(limited, () => {});
+      try {
+        const tools = await connection.listTools(limited);
+        const latency_ms = Math.round(performance.now() - started);
+        return { latency_ms, server: connection.server, tools: tools.length };
+      } finally {
+        await this.#link.track(connection.close());
+      }
+    };
+    try {
+      const { server, ...rest } = await this.#limited(
+        AbortSignal.any([signal, this.#link.ended]),
+        work,
+      );
+      return { ...rest, server: maskStrings(server, (text) => this.mask(text)) };
+    } catch (error) {
+      throw this.#told(error);
+    }
+  }
+
+  /** Takes no new calls; the server is stopped when the last one is done. */
+  retire(): void {
+    this.#retired = true;
+    this.#stopRelistTimer();
+    this.#breaker.close();
+    if (this.#calls.size === 0) this.#drop();
+  }
+
+  /** Stops the server now, calls or not; resolves when nothing of it is left. */
+  async close(): Promise<void> {
+    this.retire();
+    this.#stopIdleTimer();
+    await this.#link.close();
+  }
+
+  // ── one use ──────────────────────────────────────────────────────────────────────────────────
+
+  async #use<T>(
+    options: CallOptions,
+    work: (connection: Connection, signal: AbortSignal) => Promise<T>,
+    success: Verdict = "well",
+  ): Promise<T> {
+    const { signal, answer_forms } = options;
+    const release = await this.#slots.take(signal);
+    const call = { answer_forms };
+    this.#calls.add(call);
+    this.#stopIdleTimer();
+    try {
+      const result = await this.#breaker.attempt(
+        () => this.#limited(signal, (limited) => this.#withConnection(work, limited)),
+        {
+          error: (error) =>
+            signal.aborted ? "nothing" : error instanceof AnsweredError ? "well" : "failed",
+          success,
+        },
+      );
+      this.#unlisted = undefined;
+      return result;
+    } catch (error) {
+      signal.throwIfAborted();
+      throw this.#told(error);
+    } finally {
+      this.#calls.delete(call);
+      release();
+      if (this.#calls.size === 0) this.#rest();
+    }
+  }
+
+  #limited<T>(signal: AbortSignal, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+    return withinLimit(this.entry.timeout_ms, signal, work);
+  }
+
+  async #withConnection<T>(
+    work: (connection: Connection, signal: AbortSignal) => Promise<T>,
+    signal: AbortSignal,
+  ): Promise<T> {
+    const connection = await abortable(this.#connect(), signal);
+    try {
+      return await work(connection, signal);
+    } catch (error) {
+      if (!(error instanceof ForgottenError)) throw error;
+      // The call was not made: it was started anew and has no session of ours.
+      this.#drop();
+      return await work(await abortable(this.#connect(), signal), signal);
+    }
+  }
+
+  // ── the connection ───────────────────────────────────────────────────────────────────────────
+
+  #connect(): Promise<Connection> {
+    if (!this.#retired) return this.#link.get();
+    return Promise.reject(new SvcError("internal", "it is no longer in the policy"));
+  }
+
+  #reconnect(signal: AbortSignal, onClosed: () => void): Promise<Connection> {
+    this.#stale = true;
+    return this.#open(signal, onClosed);
+  }
+
+  async #open(signal: AbortSignal, onClosed: () => void): Promise<Connection> {
+    const { Connection } = await import("./connection.ts");
+    this.#stderr.begin();
+    return await Connection.open(await this.#parts.target(), {
+      onClosed,
+      onToolsChanged: () => this.#stale = true,
+      onStderr: (line) => this.#stderr.line(line),
+      mayAnswer: () => this.#calls.size > 0 && this.#calls.values().every((it) => it.answer_forms),
+    }, signal);
+  }
+
+  #rest(): void {
+    if (this.#retired) return this.#drop();
+    this.#stopIdleTimer = this.#parts.clock.after(this.entry.idle_ms, () => this.#drop());
+  }
+
+  #drop(): void {
+    this.#stopIdleTimer();
+    this.#link.drop();
+  }
+
+  // ── what is told ─────────────────────────────────────────────────────────────────────────────
+
+  #told(error: unknown): SvcError {
+    const message = messageOf(error);
+    const last = this.#stderr.last;
+    const words = last === "" || error instanceof AnsweredError
+      ? message
+      : `${message}; it last said: ${last}`;
+    const code = error instanceof SvcError ? error.code : "internal";
+    return new SvcError(code, this.mask(`tool server ${this.entry.name}: ${words}`), {
+      cause: error,
+    });
+  }
+}
+
+/** The same value with every text in it masked. */
+function maskStrings<T>(value: T, mask: (text: string) => string): T {
+  return JSON.parse(
+    JSON.stringify(value),
+    (_, part) => typeof part === "string" ? mask(part) : part,
+  );
+}

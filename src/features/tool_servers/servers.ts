@@ -1,0 +1,347 @@
+/**
+ * All tool servers: those of the operator's policy and, where that is allowed, those of the projects
+ * that sessions work in. A server is shared by the sessions that may use it; a trusted and an
+ * untrusted session never share one.
+ */
+import { messageOf, SvcError } from "../../protocol/errors.ts";
+import type { Log } from "../../os/log.ts";
+import { nearestOf } from "../../base/nearest.ts";
+import type { Env } from "../../os/paths.ts";
+import type { Trust } from "../../protocol/events.ts";
+import type { Clock } from "../../base/clock.ts";
+import type { ProjectApprovals } from "./approvals.ts";
+import { credentialsOf, masker } from "./credentials.ts";
+import type {
+  ExternalScope,
+  Offer,
+  OfferedTool,
+  ProjectServers,
+  ServerItem,
+  ServerProblem,
+  ServerScope,
+} from "./offer.ts";
+import { type Policy, ProjectPolicy, type ServerEntry } from "./policy.ts";
+import { resultText } from "./result.ts";
+import { ExternalServer, type Tested } from "./server.ts";
+import { type Confine, targetOf } from "./target.ts";
+
+/** What the configuration says of tool servers. */
+export interface ExternalPolicy {
+  /** The operator's own. */
+  policy: Policy;
+  allow_project: boolean;
+  /** Variables that a project's servers may be given. */
+  project_env: readonly string[];
+}
+
+export interface ExternalParts {
+  env: Env;
+  clock: Clock;
+  log: Log;
+  /** Told the credentials that are in use, so that they are masked in the log too. */
+  onSecrets(secrets: readonly string[]): void;
+  /** Puts a project's program into the sandbox of commands. */
+  confine: Confine;
+  /** What a person has approved of projects. */
+  approvals: Pick<ProjectApprovals, "has" | "add">;
+}
+
+interface Definition {
+  entry: ServerEntry;
+  scope: ServerScope;
+  workdir?: string;
+  problem?: string;
+  /** Its variables or headers, credentials filled in. */
+  values: Record<string, string>;
+  /** What of them must not show. */
+  secrets: readonly string[];
+}
+
+const TRUSTS: readonly Trust[] = ["trusted", "untrusted"];
+
+export class ExternalServers {
+  readonly #parts: ExternalParts;
+  #policy: ExternalPolicy;
+  #projects = new Map<string, ProjectPolicy>();
+  /** By what they are made from and for whom; see {@linkcode ExternalServers.#server}. */
+  #servers = new Map<string, ExternalServer>();
+  #retired: ExternalServer[] = [];
+  #closed = false;
+
+  constructor(parts: ExternalParts, policy: ExternalPolicy) {
+    this.#parts = parts;
+    this.#policy = policy;
+  }
+
+  /** Goes over to another policy: servers that are not in it as they were end after their calls. */
+  configure(policy: ExternalPolicy): void {
+    this.#policy = policy;
+    this.#projects.clear();
+    const kept = new Set(
+      policy.policy.servers.flatMap((entry) => TRUSTS.map((trust) => keyOf({ entry }, trust))),
+    );
+    for (const key of this.#servers.keys()) if (!kept.has(key)) this.#retire(key);
+  }
+
+  /**
+   * The tools of the servers that the scope may use, sorted by server and name.
+   *
+   * @param only of this server; default of all.
+   * @returns with the names of all servers, and why the tools of some are missing.
+   * @throws {SvcError} not_found for a server that is in no policy.
+   * @throws the signal's reason.
+   */
+  async tools(scope: ExternalScope, signal: AbortSignal, only?: string): Promise<Offer> {
+    const { definitions, problems, project } = await this.#definitions(scope);
+    const wanted = only === undefined ? definitions : [find(definitions, only)];
+    const lists = await Promise.all(wanted.map(async (definition) => {
+      const { entry: { name, enabled }, problem } = definition;
+      if (!enabled) return [];
+      try {
+        if (problem !== undefined) throw new Error(problem);
+        const server = this.#server(definition, scope.trust);
+        const tools = await server.tools(signal);
+        return tools.map((tool): OfferedTool => ({ server, scope: definition.scope, tool }));
+      } catch (error) {
+        signal.throwIfAborted();
+        problems.push({ server: name, message: messageOf(error) });
+        return [];
+      }
+    }));
+    const offered = lists.flat().sort((a, b) =>
+      compare(a.server.entry.name, b.server.entry.name) || compare(a.tool.name, b.tool.name)
+    );
+    const servers = definitions.map(({ entry }) => entry.name);
+    problems.sort((a, b) => compare(a.server, b.server));
+    return { offered, servers, problems, project };
+  }
+
+  /** The servers that the scope may use. Starts none. */
+  async list(
+    scope: ExternalScope,
+  ): Promise<{ items: ServerItem[]; problems: ServerProblem[]; project?: ProjectServers }> {
+    const { definitions, problems, project } = await this.#definitions(scope);
+    const items = definitions.map((definition): ServerItem => {
+      const { entry, scope, problem } = definition;
+      const { name, transport, trust, enabled } = entry;
+      const made = TRUSTS.map((trust) => this.#servers.get(keyOf(definition, trust)))
+        .filter((server) => server !== undefined);
+      const broken = made.find((server) => server.breaker !== "closed");
+      return {
+        name,
+        scope,
+        transport,
+        trust,
+        enabled,
+        problem,
+        connected: made.filter((server) => server.connected).length,
+        breaker: broken?.breaker ?? "closed",
+        breaker_until: broken?.retry_at,
+        tools: made.find((server) => server.remembered !== undefined)?.remembered?.length,
+      };
+    });
+    return { items, problems, project };
+  }
+
+  /** The servers that the file of a project names; undefined when there are none, or may be none. */
+  async project(workdir: string): Promise<ProjectServers | undefined> {
+    const problems: ServerProblem[] = [];
+    const { project } = await this.#definitions({ trust: "trusted", workdir }, problems);
+    const [problem] = problems.filter(({ server }) => server === "");
+    if (problem !== undefined) throw new SvcError("conflict", problem.message);
+    return project;
+  }
+
+  /**
+   * Lets the servers of a project start, for good: a person has seen what they run.
+   *
+   * @param sha256 of the text that was seen. Another one is not approved by it.
+   */
+  async approveProject(workdir: string, sha256: string): Promise<void> {
+    await this.#parts.approvals.add(workdir, sha256);
+  }
+
+  /**
+   * Connects to a server, lists its tools, and ends the connection.
+   *
+   * @throws {SvcError} not_found for a name that is in no policy; conflict for one that is disabled
+   * or lacks a credential; internal or timeout when it does not answer as it should.
+   */
+  async test(name: string, scope: ExternalScope, signal: AbortSignal): Promise<Tested> {
+    return await (await this.#usable(name, scope)).test(signal);
+  }
+
+  /**
+   * Calls a tool as a session's turn does: with the limits, the breaker and the credentials of its
+   * server. Questions that the server asks meanwhile are declined.
+   *
+   * @returns whether the tool succeeded, and what it gave as text, credentials masked.
+   * @throws {SvcError} as {@linkcode ExternalServers.test}; not_found for a tool that the server does
+   * not offer, too.
+   * @throws the signal's reason.
+   */
+  async call(
+    { server: name, tool, args }: { server: string; tool: string; args: Record<string, unknown> },
+    scope: ExternalScope,
+    signal: AbortSignal,
+  ): Promise<{ ok: boolean; output: string }> {
+    const server = await this.#usable(name, scope);
+    const names = (await server.tools(signal)).map((it) => it.name);
+    if (!names.includes(tool)) {
+      throw unknown(`tool ${JSON.stringify(tool)} of ${name}`, tool, names);
+    }
+    const result = await server.call(tool, args, { signal, answer_forms: false });
+    return { ok: result.isError !== true, output: server.mask(resultText(result)) };
+  }
+
+  /** Stops all servers; resolves when nothing of them is left. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    await Promise.all([...this.#servers.values(), ...this.#retired].map((it) => it.close()));
+  }
+
+  // ── who is there ─────────────────────────────────────────────────────────────────────────────
+
+  async #definitions(
+    { trust, workdir }: ExternalScope,
+    problems: ServerProblem[] = [],
+  ): Promise<{ definitions: Definition[]; problems: ServerProblem[]; project?: ProjectServers }> {
+    const { policy, allow_project, project_env } = this.#policy;
+    let project: ProjectServers | undefined;
+    const own = policy.servers.map((entry) => this.#definition(entry));
+    const definitions = [...own];
+    if (allow_project && workdir !== undefined) {
+      const { entries, ...found } = await this.#project(workdir, problems);
+      if (entries.length > 0) project = { ...found, runs: runsOf(entries) };
+      for (const entry of entries) {
+        if (own.some(({ entry: { name } }) => name === entry.name)) {
+          const message = `tool server ${entry.name}: the operator has one of that name already`;
+          problems.push({ server: entry.name, message });
+        } else if (found.approved) {
+          definitions.push(this.#definition(entry, workdir, project_env));
+        } else definitions.push(unapproved(entry, workdir, found));
+      }
+    }
+    // Untrusted sessions have the tools of untrusted servers only (product.md, rule 2).
+    const usable = definitions.filter(({ entry }) =>
+      trust === "trusted" || entry.trust === "untrusted"
+    );
+    return { definitions: usable, problems, project };
+  }
+
+  async #project(
+    workdir: string,
+    problems: ServerProblem[],
+  ): Promise<Omit<ProjectServers, "runs"> & { entries: readonly ServerEntry[] }> {
+    let project = this.#projects.get(workdir);
+    if (project === undefined) this.#projects.set(workdir, project = new ProjectPolicy(workdir));
+    try {
+      const { policy: { servers: entries }, sha256, changed } = await project.read();
+      if (changed) this.#retireProject(workdir);
+      const approved = entries.length > 0 && await this.#parts.approvals.has(workdir, sha256);
+      return { file: project.path, sha256, approved, entries };
+    } catch (error) {
+      this.#retireProject(workdir);
+      problems.push({ server: "", message: messageOf(error) });
+      return { file: project.path, sha256: "", approved: false, entries: [] };
+    }
+  }
+
+  #definition(entry: ServerEntry, workdir?: string, allowed?: readonly string[]): Definition {
+    const scope = workdir === undefined ? "operator" : "project";
+    const found = entry.enabled
+      ? credentialsOf(entry, this.#parts.env, allowed)
+      : { values: {}, secrets: [] };
+    if ("problem" in found) {
+      const problem = `tool server ${entry.name}: ${found.problem}`;
+      return { entry, scope, workdir, problem, values: {}, secrets: [] };
+    }
+    return { entry, scope, workdir, ...found };
+  }
+
+  /** @throws {SvcError} not_found; conflict for a server that is disabled or lacks a credential. */
+  async #usable(name: string, scope: ExternalScope): Promise<ExternalServer> {
+    const { definitions } = await this.#definitions(scope);
+    const definition = find(definitions, name);
+    if (definition.problem !== undefined) throw new SvcError("conflict", definition.problem);
+    if (!definition.entry.enabled) {
+      throw new SvcError("conflict", `tool server ${name} is disabled`);
+    }
+    return this.#server(definition, scope.trust);
+  }
+
+  #server(definition: Definition, trust: Trust): ExternalServer {
+    if (this.#closed) throw new SvcError("shutting_down", "the daemon is stopping");
+    const { entry, workdir, values, secrets } = definition;
+    const key = keyOf(definition, trust);
+    let server = this.#servers.get(key);
+    if (server === undefined) {
+      const { clock, log, env, confine, onSecrets } = this.#parts;
+      onSecrets(secrets);
+      const target = () => targetOf({ entry, values, env, workdir, confine });
+      server = new ExternalServer({ entry, target, mask: masker(secrets), clock, log });
+      this.#servers.set(key, server);
+    }
+    return server;
+  }
+
+  #retireProject(workdir: string): void {
+    for (const key of this.#servers.keys()) {
+      if (JSON.parse(key)[0] === workdir) this.#retire(key);
+    }
+  }
+
+  #retire(key: string): void {
+    const server = this.#servers.get(key)!;
+    this.#servers.delete(key);
+    server.retire();
+    this.#retired = [...this.#retired.filter((it) => !it.done), server];
+  }
+}
+
+/** A project's server that does not start yet. */
+function unapproved(
+  entry: ServerEntry,
+  workdir: string,
+  { file }: Pick<ProjectServers, "file">,
+): Definition {
+  const problem = `tool server ${entry.name}: ${file} waits for a person's approval`;
+  return { entry, scope: "project", workdir, problem, values: {}, secrets: [] };
+}
+
+/** What a person is shown: names of variables stand for their values, as in the file. */
+function runsOf(entries: readonly ServerEntry[]): ProjectServers["runs"] {
+  return Object.fromEntries(entries.map((entry) => {
+    const { name, enabled, auth_env } = entry;
+    const place = entry.transport === "stdio"
+      ? { command: entry.command, args: entry.args, env: entry.env }
+      : { url: entry.url, headers: entry.headers };
+    return [name, { ...place, ...(auth_env && { auth_env }), ...(enabled ? {} : { enabled }) }];
+  }));
+}
+
+/** Sessions share a server when this is the same for them. */
+function keyOf({ workdir, entry }: Pick<Definition, "workdir" | "entry">, trust: Trust): string {
+  return JSON.stringify([workdir ?? null, trust, entry]);
+}
+
+/** @throws {SvcError} not_found. */
+function find(definitions: readonly Definition[], name: string): Definition {
+  const found = definitions.find(({ entry }) => entry.name === name);
+  if (found !== undefined) return found;
+  const known = definitions.map(({ entry }) => entry.name);
+  throw unknown(`tool server ${JSON.stringify(name)}`, name, known);
+}
+
+function unknown(what: string, name: string, known: readonly string[]): SvcError {
+  const nearest = nearestOf(name, known);
+  return new SvcError("not_found", `there is no ${what}`, {
+    hint: nearest === undefined
+      ? `there are ${known.join(", ") || "none"}`
+      : `did you mean ${nearest}?`,
+  });
+}
+
+function compare(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0;
+}

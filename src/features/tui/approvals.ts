@@ -1,0 +1,56 @@
+/** The questions that wait for an answer: what events make of them. */
+import type { EventData, SessionEvent } from "../../protocol/events.ts";
+import { exactLine } from "../../base/visible.ts";
+import { alwaysText, questionText } from "../../session/question.ts";
+import { stillPending } from "../../session/state.ts";
+import { newEntry } from "./entries.ts";
+import type { Model } from "./model.ts";
+import { untabbed } from "./text.ts";
+
+/** Characters of a question that the terminal UI can show. */
+const QUESTION_MAX = 256 * 1024;
+
+/** Applies one event to the questions that wait. */
+export function applyToApprovals(model: Model, event: SessionEvent): void {
+  if (event.type === "approval.requested") addApproval(model, event.data);
+  else setApprovals(model, stillPending(model.approvals, event));
+}
+
+/** Adds an approval that waits; it takes the keys unless a message is being typed. */
+export function addApproval(
+  model: Model,
+  request: Pick<
+    EventData["approval.requested"],
+    "approval_id" | "lane_id" | "tool" | "args" | "reason" | "rule"
+  >,
+): void {
+  const { approval_id, lane_id, tool, args, reason, rule } = request;
+  if (model.approvals.some((it) => it.approval_id === approval_id)) return;
+  const question = { tool, args, reason, rule };
+  const text = untabbed(questionText(question)).normalize();
+  const left_out = Math.max(text.length - QUESTION_MAX, 0);
+  const shown = text.slice(0, QUESTION_MAX).toWellFormed();
+  model.approvals.push({
+    approval_id,
+    lane_id,
+    tool: exactLine(tool),
+    question,
+    about: newEntry(model, "approval", shown),
+    left_out,
+    always: alwaysText(question),
+    read: false,
+    armed: false,
+    answered: false,
+  });
+  if (model.focus !== "transcript" && model.input.text === "") model.focus = "approval";
+}
+
+function setApprovals(model: Model, approvals: Model["approvals"]): void {
+  if (approvals === model.approvals) return;
+  if (approvals[0] !== model.approvals[0]) {
+    if (model.approval_shown) model.scroll = undefined;
+    model.approval_shown = false;
+  }
+  model.approvals = approvals;
+  if (model.focus === "approval" && approvals.length === 0) model.focus = "input";
+}

@@ -1,0 +1,180 @@
+/** Keeps a {@linkcode Tui} in step with its session, over whatever reaches the daemon's verbs. */
+import { messageOf, SvcError } from "../../protocol/errors.ts";
+import type { SessionEvent } from "../../protocol/events.ts";
+import { shownDigest } from "../../session/question.ts";
+import type { Effect } from "./press.ts";
+import type { Conversation, SessionDetail, Tui } from "./tui.ts";
+
+/** An event that was pushed. */
+export interface LinkEvent {
+  session_id?: string;
+  seq?: number;
+  at: string;
+  type: string;
+  // deno-lint-ignore no-explicit-any -- its shape depends on the type
+  data: any;
+}
+
+/** A way to the daemon's verbs that can push. */
+export interface Link {
+  // deno-lint-ignore no-explicit-any -- the caller knows the verb's result
+  call(method: string, params: unknown): Promise<any>;
+  onEvent: (event: LinkEvent) => void;
+  /** A subscription ended by itself; without an error, because its session has ended. */
+  onSubscriptionEnded: (error: SvcError | undefined) => void;
+  /** Whether nothing more goes over it. */
+  readonly lost: boolean;
+}
+
+/** What a client tells whoever owns it. */
+export interface ClientEvents {
+  /** The screen may look different. */
+  onChange(): void;
+  /** An effect that is not the daemon's business. */
+  onOwn(effect: "quit" | "redraw" | "suspend"): void;
+}
+
+/** Older messages than this are left out when the conversation is loaded. */
+const MESSAGES = 500;
+/** Further behind than this, the conversation is loaded instead of every event. */
+const BEHIND_MAX = 2_000;
+/** Deltas of a lane that are asked for. */
+const LANE_DELTAS = 1_000;
+
+export class TuiClient {
+  readonly tui: Tui;
+  readonly #events: ClientEvents;
+  #link: Link | undefined;
+
+  constructor(tui: Tui, events: ClientEvents) {
+    this.tui = tui;
+    this.#events = events;
+  }
+
+  /**
+   * Goes on over a link: catches up, subscribes, and sends what was not confirmed.
+   *
+   * @throws {SvcError} when the session cannot be read, or the link breaks.
+   */
+  async open(link: Link): Promise<void> {
+    const { model } = this.tui;
+    this.#link = link;
+    link.onEvent = (event) => this.#take(event);
+    link.onSubscriptionEnded = (error) => this.#resubscribe(link, error);
+    const detail: SessionDetail = await this.#call("session.get");
+    if (model.seq === 0 || detail.last_seq - model.seq > BEHIND_MAX) await this.#load();
+    await this.#subscribe();
+    model.link = "connected";
+    this.#events.onChange();
+    const waiting = model.outbox.map((message): Effect => ({ type: "send", ...message }));
+    await this.perform(waiting);
+  }
+
+  /** The link is gone; {@linkcode open} is called when there is another. */
+  close(): void {
+    this.#link = undefined;
+    this.tui.model.link = "reconnecting";
+    this.#events.onChange();
+  }
+
+  /** Does what keys asked for. Resolves when the daemon has answered; problems are on the screen. */
+  async perform(effects: readonly Effect[]): Promise<void> {
+    this.#events.onChange();
+    for (const effect of effects) {
+      try {
+        await this.#perform(effect);
+      } catch (error) {
+        this.#complain(effect, error);
+      }
+    }
+  }
+
+  async #load(): Promise<void> {
+    // What happens between the two is told again by the subscription, and changes nothing then.
+    const conversation: Conversation = await this.#call("session.transcript", { last: MESSAGES });
+    this.tui.load(await this.#call("session.get"), conversation);
+  }
+
+  async #subscribe(): Promise<void> {
+    const { model } = this.tui;
+    try {
+      await this.#call("session.subscribe", { since_seq: model.seq, deltas: "session" });
+    } catch (error) {
+      if (!(error instanceof SvcError) || error.code !== "journal_trimmed") throw error;
+      await this.#load();
+      await this.#call("session.subscribe", { since_seq: model.seq, deltas: "session" });
+    }
+  }
+
+  /** A subscriber that fell behind subscribes again; a daemon that stops closes the link itself. */
+  async #resubscribe(link: Link, error: SvcError | undefined): Promise<void> {
+    if (error === undefined || error.code === "shutting_down" || link !== this.#link) return;
+    try {
+      if (error.code === "journal_trimmed") await this.#load();
+      await this.#subscribe();
+    } catch (failed) {
+      if (!link.lost) this.tui.complain(messageOf(failed));
+    }
+    this.#events.onChange();
+  }
+
+  #take(event: LinkEvent): void {
+    if (event.session_id !== this.tui.model.session.id || event.seq === undefined) return;
+    this.tui.apply(event as SessionEvent);
+    this.#events.onChange();
+  }
+
+  // deno-lint-ignore no-explicit-any -- the caller knows the verb's result
+  #call(method: string, params: Record<string, unknown> = {}): Promise<any> {
+    if (this.#link === undefined) {
+      return Promise.reject(new SvcError("internal", "not connected to the daemon"));
+    }
+    return this.#link.call(method, { session_id: this.tui.model.session.id, ...params });
+  }
+
+  async #perform(effect: Effect): Promise<void> {
+    switch (effect.type) {
+      case "send": {
+        const { text, client_message_id } = effect;
+        if (this.#link === undefined) return;
+        const { seq } = await this.#call("session.send", { text, client_message_id });
+        this.tui.sent(client_message_id, seq);
+        return this.#events.onChange();
+      }
+      case "approve": {
+        const { approval_id, decision, question } = effect;
+        const shown = await shownDigest(question);
+        return await this.#call("session.approve", { approval_id, decision, shown });
+      }
+      case "cancel":
+      case "pause":
+      case "resume":
+      case "kill":
+        return await this.#call(`session.${effect.type}`);
+      case "kill_lane":
+        return await this.#call("lanes.kill", { lane_id: effect.lane_id });
+      case "pin_lane": {
+        const { lane_id, pinned } = effect;
+        return await this.#call("lanes.pin", { lane_id, pinned });
+      }
+      case "load_lane": {
+        const { lane_id } = effect;
+        const { deltas } = await this.#call("lanes.get", { lane_id, tail: LANE_DELTAS });
+        this.tui.loadLane(lane_id, deltas);
+        return this.#events.onChange();
+      }
+      default:
+        this.#events.onOwn(effect.type);
+    }
+  }
+
+  #complain(effect: Effect, error: unknown): void {
+    // A message that was on its way is sent again over the next link.
+    if (effect.type === "send" && (this.#link === undefined || this.#link.lost)) return;
+    if (effect.type === "send") this.tui.takeBack(effect.client_message_id);
+    if (effect.type === "approve") this.tui.reopen(effect.approval_id);
+    const hint = error instanceof SvcError && error.hint ? ` (${error.hint})` : "";
+    this.tui.complain(`${messageOf(error)}${hint}`);
+    this.#events.onChange();
+  }
+}

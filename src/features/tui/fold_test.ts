@@ -1,0 +1,127 @@
+import { assert, assertEquals } from "@std/assert";
+import type { SessionEvent } from "../../protocol/events.ts";
+import { ENTRIES_MAX, ENTRY_MAX } from "./entries.ts";
+import { applyEvent } from "./fold.ts";
+import { emptyModel, type Model } from "./model.ts";
+
+const ID = "sess_00000000000000000000000000";
+
+function fold(model: Model, events: readonly [string, unknown][]): Model {
+  for (const [type, data] of events) {
+    applyEvent(model, { seq: model.seq + 1, at: "", type, data } as SessionEvent);
+  }
+  return model;
+}
+
+function shown({ entries }: Model): string[] {
+  return entries.map(({ kind, lines }) => `${kind}: ${lines.join("\n")}`);
+}
+
+const COST = { usd_delta: 0.25, tokens_in: 1, tokens_out: 1, tokens_cached: 0, seen_seq: 0 };
+const CALL = { call_id: "c", tool: "read_file", args: { path: "a.txt" }, lane_id: "main" };
+
+Deno.test("a turn is its message, the answer's steps, the calls and how it ended", () => {
+  const model = fold(emptyModel(ID), [
+    ["user.message", { message_id: "m", text: "read it" }],
+    ["turn.started", { turn_id: "t", model: "m" }],
+    ["session.delta", { turn_id: "t", text: "I will " }],
+    ["session.delta", { turn_id: "t", text: "read it." }],
+    ["cost.tick", COST],
+    ["session.tool_started", CALL],
+    ["session.tool_completed", { call_id: "c", ok: true, output: "one\ntwo\n" }],
+    ["session.delta", { turn_id: "t", text: "\n\nDone." }],
+    ["cost.tick", COST],
+    ["turn.completed", { turn_id: "t", stop_reason: "ok", message: "" }],
+  ]);
+  assertEquals(shown(model), [
+    "user: read it",
+    "assistant: I will read it.",
+    "call: read_file a.txt\none\ntwo",
+    "assistant: Done.",
+  ]);
+  assertEquals([model.session.turn, model.session.cost_usd], [false, 0.5]);
+  assertEquals(model.history, ["read it"]);
+});
+
+Deno.test("what a failed model call had said is taken back", () => {
+  const model = fold(emptyModel(ID), [
+    ["turn.started", { turn_id: "t", model: "m" }],
+    ["session.delta", { turn_id: "t", text: "half an ans" }],
+    ["lane.note", { lane_id: "main", text: "trying again", reason_code: "model_retry" }],
+    ["session.delta", { turn_id: "t", text: "an answer" }],
+    ["turn.completed", { turn_id: "t", stop_reason: "interrupted", message: "" }],
+  ]);
+  assertEquals(shown(model), [
+    "note: trying again",
+    "assistant: an answer",
+    "problem: turn interrupted",
+  ]);
+});
+
+Deno.test("an event that was seen already changes nothing", () => {
+  const model = fold(emptyModel(ID), [["session.delta", { turn_id: "t", text: "once" }]]);
+  const event = { seq: 1, at: "", type: "session.delta", data: { turn_id: "t", text: "once" } };
+  applyEvent(model, event as SessionEvent);
+  assertEquals(shown(model), ["assistant: once"]);
+});
+
+Deno.test("a question shows every argument, text of several lines as it is", () => {
+  const model = fold(emptyModel(ID), [["approval.requested", {
+    approval_id: "a",
+    lane_id: "main",
+    call_id: "c",
+    tool: "write_file",
+    args: { path: "a.txt", content: "one\n\x1b[2Jpath: b.txt\n", mode: 3, "x\ny": [1] },
+    reason: "write a.txt",
+    rule: "write_file",
+  }]]);
+  assertEquals(model.approvals[0].about.lines, [
+    "write a.txt",
+    "path: a.txt",
+    "content:",
+    "    one",
+    "    \\u{1b}[2Jpath: b.txt",
+    "    ",
+    "mode: 3",
+    "x\\ny: [1]",
+  ]);
+});
+
+Deno.test("a question of a lane outlives the turn, and goes with its lane", () => {
+  const asks = (approval_id: string, lane_id: string): [string, unknown] => ["approval.requested", {
+    approval_id,
+    lane_id,
+    call_id: "c",
+    tool: "remember",
+    args: {},
+    reason: "keep it",
+    rule: "remember",
+  }];
+  const pending = (model: Model) => model.approvals.map((it) => it.approval_id);
+  const ended = { reason: "", reason_code: "", prev_status: "blocked", status: "done" } as const;
+  const model = fold(emptyModel(ID), [asks("of_turn", "main"), asks("of_lobe", "lane_1")]);
+  assertEquals(pending(model), ["of_turn", "of_lobe"]);
+  fold(model, [["turn.completed", { turn_id: "t", stop_reason: "ok", message: "" }]]);
+  assertEquals(pending(model), ["of_lobe"]);
+  fold(model, [["lane.status", { lane_id: "lane_1", ...ended }]]);
+  assertEquals(pending(model), []);
+});
+
+Deno.test("however much comes, what is kept stays bounded and ends with the newest", () => {
+  const model = emptyModel(ID);
+  const text = "x".repeat(99) + "\n";
+  for (let n = 0; n < 10_000; n++) fold(model, [["session.delta", { turn_id: "t", text }]]);
+  fold(model, [["session.delta", { turn_id: "t", text: "the end" }], ["cost.tick", COST]]);
+  const [answer] = model.entries;
+  assert(answer.size <= ENTRY_MAX);
+  assertEquals(answer.size, answer.lines.join("\n").length);
+  assertEquals(answer.lines.at(-1), "the end");
+  for (let n = 0; n < 20; n++) {
+    const long = "y".repeat(50_000);
+    fold(model, [["user.message", { message_id: `${n}`, text: long }]]);
+  }
+  assert(model.entries.reduce((sum, { size }) => sum + size, 0) <= ENTRIES_MAX);
+  assert(model.cut);
+  fold(model, [["session.delta", { turn_id: "t", text: "z".repeat(3 * ENTRY_MAX) }]]);
+  assert(model.entries.at(-1)!.size <= ENTRY_MAX);
+});

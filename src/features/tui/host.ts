@@ -1,0 +1,165 @@
+/**
+ * Which interface the tui.* verbs reach: the terminal that has the session open, else an instance
+ * without a terminal, which is given back when nothing asks for it any more.
+ */
+import { deadline } from "@std/async";
+import { SvcError } from "../../protocol/errors.ts";
+import { DEFAULT_SIZE, type Size } from "./arrange.ts";
+import { type Link, TuiClient } from "./client.ts";
+import { answerRequest, type TuiRequest } from "./requests.ts";
+import { Tui } from "./tui.ts";
+
+/** A request on its way to a terminal. */
+export type SentRequest = TuiRequest & { request_id: string };
+
+export interface HostParts {
+  /** Opens a link to the daemon's own verbs. */
+  newLink(): Link & Disposable;
+  /** The last instance was given back. */
+  onEmpty(): void;
+}
+
+interface Terminal {
+  send(request: SentRequest): void;
+  pending: Map<string, PromiseWithResolvers<unknown>>;
+}
+
+interface Headless {
+  client: Promise<TuiClient>;
+  link: Link & Disposable;
+  timer: number;
+}
+
+/** An instance that was not asked for so long is given back. */
+const IDLE_MS = 5 * 60_000;
+/** Instances at once; the one that was asked longest ago goes first. */
+const HEADLESS_MAX = 32;
+/** A terminal answers within this time, unless it is stopped. */
+const ANSWER_MS = 5_000;
+/** The answer of a terminal that was closed. */
+const GONE = Symbol("the terminal was closed");
+/** Requests that can be made again. */
+const READS: readonly TuiRequest["method"][] = ["snapshot", "get_model"];
+
+export class TuiHost {
+  readonly #parts: HostParts;
+  readonly #terminals = new Map<string, Terminal[]>();
+  /** In the order of their last use. */
+  readonly #headless = new Map<string, Headless>();
+
+  constructor(parts: HostParts) {
+    this.#parts = parts;
+  }
+
+  /** A terminal shows the session now. @returns what is to be called when it does no more. */
+  attach(session_id: string, send: Terminal["send"]): () => void {
+    const terminal: Terminal = { send, pending: new Map() };
+    const there = this.#terminals.get(session_id) ?? [];
+    this.#terminals.set(session_id, [...there, terminal]);
+    this.#release(session_id);
+    return () => {
+      const left = (this.#terminals.get(session_id) ?? []).filter((it) => it !== terminal);
+      if (left.length > 0) this.#terminals.set(session_id, left);
+      else this.#terminals.delete(session_id);
+      for (const request of terminal.pending.values()) request.resolve(GONE);
+    };
+  }
+
+  /** A terminal's answer. @throws {SvcError} not_found when nobody waits for it. */
+  answer(request_id: string, answer: { result?: unknown; error?: SvcError }): void {
+    for (const terminal of [...this.#terminals.values()].flat()) {
+      const waiting = terminal.pending.get(request_id);
+      if (waiting === undefined) continue;
+      if (answer.error === undefined) waiting.resolve(answer.result);
+      else waiting.reject(answer.error);
+      return;
+    }
+    throw new SvcError("not_found", `no request ${request_id} waits for an answer`);
+  }
+
+  /**
+   * Asks the session's interface.
+   *
+   * @param size of an instance without a terminal; a terminal has its own.
+   * @throws {SvcError} not_found for an unknown session, timeout when a terminal does not answer,
+   * conflict when it was closed and may have done what it was asked, and what {@linkcode answerRequest} throws.
+   */
+  async request(
+    session_id: string,
+    request: TuiRequest,
+    size: Partial<Size> = {},
+  ): Promise<unknown> {
+    for (let terminal; (terminal = this.#terminals.get(session_id)?.at(-1)) !== undefined;) {
+      const answer = await this.#ask(terminal, request);
+      if (answer !== GONE) return answer;
+      if (READS.includes(request.method)) continue;
+      throw new SvcError("conflict", "the terminal was closed before it answered", {
+        hint: "look at tui.snapshot before you do it again",
+      });
+    }
+    const client = await this.#instance(session_id);
+    const { cols, rows } = client.tui.size;
+    client.tui.size = { cols: size.cols ?? cols, rows: size.rows ?? rows };
+    return await answerRequest(client, request);
+  }
+
+  /** Gives everything back. */
+  close(): void {
+    for (const session_id of [...this.#headless.keys()]) this.#release(session_id);
+  }
+
+  async #ask(terminal: Terminal, request: TuiRequest): Promise<unknown> {
+    const request_id = crypto.randomUUID();
+    const answered = Promise.withResolvers<unknown>();
+    terminal.pending.set(request_id, answered);
+    try {
+      terminal.send({ ...request, request_id });
+      return await deadline(answered.promise, ANSWER_MS);
+    } catch (error) {
+      if (!(error instanceof DOMException)) throw error;
+      throw new SvcError("timeout", `the terminal did not answer in ${ANSWER_MS / 1000} s`, {
+        hint: "it may be suspended: bring it to the foreground or end it",
+      });
+    } finally {
+      terminal.pending.delete(request_id);
+    }
+  }
+
+  async #instance(session_id: string): Promise<TuiClient> {
+    const there = this.#headless.get(session_id) ?? this.#start(session_id);
+    clearTimeout(there.timer);
+    there.timer = setTimeout(() => this.#release(session_id), IDLE_MS);
+    this.#headless.delete(session_id);
+    this.#headless.set(session_id, there);
+    const [oldest] = this.#headless.keys();
+    if (this.#headless.size > HEADLESS_MAX) this.#release(oldest);
+    try {
+      return await there.client;
+    } catch (error) {
+      this.#release(session_id);
+      throw error;
+    }
+  }
+
+  #start(session_id: string): Headless {
+    const link = this.#parts.newLink();
+    const tui = new Tui(session_id, DEFAULT_SIZE, () => crypto.randomUUID());
+    const client = new TuiClient(tui, {
+      // Nobody looks at this screen while typing.
+      onChange: () => tui.arm(),
+      onOwn: (effect) => {
+        if (effect === "quit") this.#release(session_id);
+      },
+    });
+    return { link, client: client.open(link).then(() => client), timer: 0 };
+  }
+
+  #release(session_id: string): void {
+    const instance = this.#headless.get(session_id);
+    if (instance === undefined) return;
+    this.#headless.delete(session_id);
+    clearTimeout(instance.timer);
+    instance.link[Symbol.dispose]();
+    if (this.#headless.size === 0) this.#parts.onEmpty();
+  }
+}

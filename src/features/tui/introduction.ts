@@ -1,0 +1,15 @@
+import { HELP } from "../../models/toolbelt.ts";
+import { clean } from "./text.ts";
+
+const TOOLBELT = "builtin/toolbelt";
+
+/**
+ * What a new session shows first: without a model, what the builtin one can do.
+ *
+ * @param model id of the session's model.
+ */
+export function introduction(model: string): string {
+  if (model !== TOOLBELT) return "Say what is to be done. ? shows the keys.";
+  // Its paragraphs are broken for a wider screen than this may be.
+  return clean(HELP).replace(/(\S)\n(?=\S)/g, "$1 ");
+}

@@ -1,0 +1,73 @@
+/** The lanes of the model: what events make of them. */
+import { MAIN_LANE, PINNED, type SessionEvent, UNPINNED } from "../../protocol/events.ts";
+import { laneEnded } from "../../session/state.ts";
+import { growEntry, newEntry } from "./entries.ts";
+import type { LaneView, Model } from "./model.ts";
+import { clean, cleanLine } from "./text.ts";
+
+/** Characters kept of a lane's output. */
+const LANE_MAX = 64 * 1024;
+
+/** Applies one event to the lanes. */
+export function applyToLanes(model: Model, event: SessionEvent): void {
+  const find = (id: string) => model.lanes.find(({ lane_id }) => lane_id === id);
+  switch (event.type) {
+    case "lane.created":
+      if (find(event.data.lane_id) === undefined) {
+        model.lanes.push(laneView(model, { ...event.data, status: "pending" }));
+      }
+      break;
+    case "lane.status": {
+      const lane = find(event.data.lane_id);
+      if (lane) lane.status = event.data.status;
+      break;
+    }
+    case "lane.delta": {
+      const { lane_id, delta_seq, content_block } = event.data;
+      const lane = lane_id === MAIN_LANE ? undefined : find(lane_id);
+      if (lane && delta_seq >= lane.from_delta) {
+        growEntry(lane.output, clean(content_block.text, lane.output.lines.at(-1)), LANE_MAX);
+      }
+      break;
+    }
+    case "lane.note": {
+      const { lane_id, reason_code } = event.data;
+      const lane = find(lane_id);
+      if (lane && reason_code === PINNED) lane.pinned = true;
+      if (lane && reason_code === UNPINNED) lane.pinned = false;
+      break;
+    }
+    case "turn.started":
+      forgetEndedLanes(model);
+      break;
+  }
+}
+
+/** A lane as it is first known; `delta_seq` is the number of its deltas before that. */
+export function laneView(
+  model: Model,
+  lane: Pick<LaneView, "lane_id" | "kind" | "status" | "label"> & {
+    pinned?: boolean;
+    delta_seq?: number;
+  },
+): LaneView {
+  const { lane_id, kind, status, pinned = false, delta_seq = 0 } = lane;
+  return {
+    lane_id,
+    kind,
+    status,
+    label: kind === "main" ? "main" : cleanLine(lane.label),
+    pinned,
+    output: newEntry(model, "lane", ""),
+    from_delta: delta_seq + 1,
+  };
+}
+
+function forgetEndedLanes(model: Model): void {
+  model.lanes = model.lanes.filter((lane) => lane.pinned || !laneEnded(lane));
+  const there = (id: string) => model.lanes.some(({ lane_id }) => lane_id === id);
+  if (!there(model.lane_at)) model.lane_at = MAIN_LANE;
+  if (model.lane_shown !== undefined && !there(model.lane_shown)) {
+    model.lane_shown = model.scroll = undefined;
+  }
+}

@@ -1,0 +1,172 @@
+/**
+ * What the terminal UI shows of a session: plain data, changed by the session's events (`fold.ts`)
+ * and by keys (`press.ts`), drawn by `render.ts`.
+ */
+import { type LaneKind, type LaneStatus, MAIN_LANE } from "../../protocol/events.ts";
+import type { Question } from "../../session/question.ts";
+
+/** One thing in the transcript. Its text is clean (`text.ts`). */
+export interface Entry {
+  readonly id: number;
+  kind: "user" | "assistant" | "call" | "note" | "problem" | "lane" | "approval";
+  /** At least one; the last grows. */
+  lines: string[];
+  /** Counts changes other than growth at the end: what was laid out of it is void. */
+  epoch: number;
+  /** Code units in `lines`. */
+  size: number;
+  call_id?: string;
+  /** Of a call: how it went, once it has ended. */
+  ok?: boolean;
+  /** Of a message that the daemon has not confirmed. */
+  client_message_id?: string;
+}
+
+export interface LaneView {
+  lane_id: string;
+  kind: LaneKind;
+  status: LaneStatus;
+  label: string;
+  pinned: boolean;
+  /** What it said, as far as it is known here. */
+  output: Entry;
+  /** Number of its first delta in `output`; what came before can be asked for. */
+  from_delta: number;
+}
+
+export interface ApprovalView {
+  approval_id: string;
+  /** Who asks. */
+  lane_id: string;
+  tool: string;
+  question: Question;
+  /** What is to be allowed, as it is shown. */
+  about: Entry;
+  /** Characters of it that do not fit into the terminal UI: it cannot be allowed here. */
+  left_out: number;
+  /** What `always` would let through. */
+  always: string;
+  /** All of it has been on the screen. */
+  read: boolean;
+  /** A person has had time to see it: keys answer it. */
+  armed: boolean;
+  /** It was answered here; the daemon has not confirmed that. */
+  answered: boolean;
+}
+
+/** Which part takes the keys. */
+export type Focus = "input" | "approval" | "lanes" | "transcript";
+
+/** The line at the top of the transcript's window; without one it follows what comes. */
+export interface Anchor {
+  entry: number;
+  row: number;
+}
+
+export interface Input {
+  text: string;
+  /** Code units before the cursor. */
+  cursor: number;
+  /** Index in the history while it is looked through. */
+  recalled?: number;
+  /** What was typed before that. */
+  draft: string;
+}
+
+export interface SessionView {
+  id: string;
+  workdir: string;
+  model: string;
+  approval: string;
+  state: "running" | "paused" | "ended";
+  /** Whether the daemon's own stop has paused it. */
+  paused_by_stop: boolean;
+  turn: boolean;
+  cost_usd: number;
+}
+
+export interface Model {
+  session: SessionView;
+  /** Last event that was taken. */
+  seq: number;
+  /** Last event whose cost is in the session's. */
+  cost_seq: number;
+  link: "connecting" | "connected" | "reconnecting";
+  entries: Entry[];
+  next_entry: number;
+  /** Older entries are no longer here. */
+  cut: boolean;
+  /** Entry of the text that the model is writing. */
+  writing?: number;
+  lanes: LaneView[];
+  approvals: ApprovalView[];
+  /** Messages that the daemon has not confirmed; sent again after a reconnect. */
+  outbox: { client_message_id: string; text: string }[];
+  input: Input;
+  history: string[];
+  focus: Focus;
+  /** Lane that the panel's cursor is on. */
+  lane_at: string;
+  /** Lane whose output stands in the transcript's place. */
+  lane_shown?: string;
+  /** The first approval's text stands in the transcript's place. */
+  approval_shown: boolean;
+  scroll?: Anchor;
+  /** Calls show all of their output. */
+  expanded: boolean;
+  help: boolean;
+  /** Said in the status line until the next key. */
+  notice?: string;
+  /** Ctrl-C was pressed: the next one leaves. */
+  leaving: boolean;
+}
+
+/** The model of a session of which nothing is known yet. */
+export function emptyModel(session_id: string): Model {
+  return {
+    session: {
+      id: session_id,
+      workdir: "",
+      model: "",
+      approval: "",
+      state: "running",
+      paused_by_stop: false,
+      turn: false,
+      cost_usd: 0,
+    },
+    seq: 0,
+    cost_seq: 0,
+    link: "connecting",
+    entries: [],
+    next_entry: 1,
+    cut: false,
+    writing: undefined,
+    lanes: [],
+    approvals: [],
+    outbox: [],
+    input: { text: "", cursor: 0, draft: "" },
+    history: [],
+    focus: "input",
+    lane_at: MAIN_LANE,
+    lane_shown: undefined,
+    approval_shown: false,
+    scroll: undefined,
+    expanded: false,
+    help: false,
+    notice: undefined,
+    leaving: false,
+  };
+}
+
+/** The lane whose output stands in the transcript's place. */
+export function shownLane({ lanes, lane_shown }: Model): LaneView | undefined {
+  return lane_shown === undefined ? undefined : lanes.find((it) => it.lane_id === lane_shown);
+}
+
+/** The entries that stand in the transcript's window. */
+export function shownEntries(model: Model): readonly Entry[] {
+  const [approval] = model.approvals;
+  if (model.approval_shown && approval !== undefined) return [approval.about];
+  const lane = shownLane(model);
+  return lane === undefined ? model.entries : [lane.output];
+}

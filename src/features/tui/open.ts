@@ -1,0 +1,59 @@
+/** The terminal UI's instances in a daemon. Loaded at the first tui.* call. */
+import { toSvcError } from "../../protocol/errors.ts";
+import { Subscriptions } from "../../verbs/subscriptions.ts";
+import type { Link } from "./client.ts";
+import { TuiHost } from "./host.ts";
+import { type Caller, type Dispatcher, type Pushed, resultJson } from "../../verbs/define.ts";
+
+/**
+ * Makes the host of a daemon's interfaces; those without a terminal call its own verbs.
+ *
+ * @param onEmpty told when the last of those was given back.
+ */
+export function openTuiHost(dispatcher: Dispatcher, onEmpty: () => void): TuiHost {
+  return new TuiHost({ newLink: () => new VerbLink(dispatcher), onEmpty });
+}
+
+/** A link that calls the verbs of this very process. */
+class VerbLink implements Link, Disposable {
+  onEvent: Link["onEvent"] = () => {};
+  onSubscriptionEnded: Link["onSubscriptionEnded"] = () => {};
+  readonly #dispatcher: Dispatcher;
+  readonly #gone = new AbortController();
+  readonly #subscriptions = new Subscriptions({
+    event: (_sub, event) => this.onEvent(plain(event)),
+    ended: (_sub, error) => this.onSubscriptionEnded(error),
+  });
+
+  constructor(dispatcher: Dispatcher) {
+    this.#dispatcher = dispatcher;
+  }
+
+  get lost(): boolean {
+    return this.#gone.signal.aborted;
+  }
+
+  async call(method: string, params: unknown): Promise<unknown> {
+    const push = this.#subscriptions.channel();
+    const caller: Caller = { via: "tui", push };
+    const verb = this.#dispatcher.verbs.get(method)!;
+    try {
+      const result = await this.#dispatcher.run(verb, params, caller, this.#gone);
+      // What a verb gives may be the daemon's own state: only a copy leaves it.
+      return JSON.parse(resultJson(result));
+    } catch (error) {
+      throw toSvcError(error);
+    } finally {
+      push.start();
+    }
+  }
+
+  [Symbol.dispose](): void {
+    this.#gone.abort();
+    this.#subscriptions.close();
+  }
+}
+
+function plain({ session_id, seq, at, type, data_json }: Pushed) {
+  return { session_id, seq, at, type, data: JSON.parse(data_json) };
+}

@@ -1,0 +1,304 @@
+/** What a key does: it changes the model, and what the daemon is to do is given back. */
+import type { Decision } from "../../protocol/events.ts";
+import type { Question } from "../../session/question.ts";
+import { addMessage } from "./fold.ts";
+import { clear, erase, insert, move, moveLine, recall } from "./input.ts";
+import type { Key } from "./keys.ts";
+import { type ApprovalView, type Focus, type Model, shownLane } from "./model.ts";
+import { scrollBy, scrollToStart, type View } from "./scroll.ts";
+
+/** Something to be done outside the model. */
+export type Effect =
+  | { type: "send"; text: string; client_message_id: string }
+  | { type: "approve"; approval_id: string; decision: Decision; question: Question }
+  | { type: "cancel" | "pause" | "resume" | "kill" }
+  | { type: "kill_lane"; lane_id: string }
+  | { type: "pin_lane"; lane_id: string; pinned: boolean }
+  /** Its output from before this model knew it is wanted. */
+  | { type: "load_lane"; lane_id: string }
+  | { type: "quit" | "redraw" | "suspend" };
+
+export interface PressContext {
+  /** The transcript's window as it stands. */
+  view: View;
+  /** Makes a client_message_id. */
+  newId(): string;
+}
+
+/** Takes a key. @returns what is to be done because of it, in order. */
+export function press(model: Model, key: Key, context: PressContext): Effect[] {
+  const leaving = model.leaving;
+  model.leaving = false;
+  model.notice = undefined;
+  if (key.type === "named") {
+    if (key.name === "ctrl-c") return interrupt(model, leaving);
+    if (key.name === "ctrl-z") return [{ type: "suspend" }];
+    if (key.name === "ctrl-l") return [{ type: "redraw" }];
+  }
+  if (model.help) {
+    model.help = false;
+    return [];
+  }
+  if (key.type === "named") {
+    if (everywhere(model, key.name, context)) return [];
+    if (key.name === "escape") return goBack(model);
+  }
+  const char = key.type === "character" ? key.text : undefined;
+  if (model.focus === "approval") {
+    const effects = answer(model, char);
+    if (effects !== undefined) return effects;
+  }
+  if (model.focus === "lanes") return inLanes(model, key, context);
+  if (model.focus === "transcript" && key.type === "named") {
+    if (key.name === "up") return scroll(model, context, -1);
+    if (key.name === "down") return scroll(model, context, 1);
+  }
+  if (char !== undefined && model.input.text === "") {
+    if (char === "?") {
+      model.help = true;
+      return [];
+    }
+    const lane = /^[1-9]$/.test(char) ? model.lanes[Number(char) - 1] : undefined;
+    if (lane !== undefined && model.lanes.length > 1) return showLane(model, lane.lane_id);
+  }
+  // Whoever types, types a message.
+  model.focus = "input";
+  return inInput(model, key, context);
+}
+
+function interrupt(model: Model, leaving: boolean): Effect[] {
+  if (leaving) return [{ type: "quit" }];
+  model.leaving = true;
+  model.notice = "Ctrl-C again leaves; the session goes on";
+  if (model.session.turn) return [{ type: "cancel" }];
+  clear(model.input);
+  return [];
+}
+
+/** Esc: out of what is open; with nothing open it cancels the turn. */
+function goBack(model: Model): Effect[] {
+  if (model.approval_shown || model.lane_shown !== undefined) {
+    model.approval_shown = false;
+    model.lane_shown = model.scroll = undefined;
+    return [];
+  }
+  if (model.focus === "lanes" || model.focus === "transcript") {
+    model.focus = "input";
+    model.scroll = undefined;
+    return [];
+  }
+  return model.session.turn ? [{ type: "cancel" }] : [];
+}
+
+/** Keys that do the same whatever has the focus. @returns whether it was one. */
+function everywhere(model: Model, name: string, context: PressContext): boolean {
+  const { view } = context;
+  const page = Math.max(view.height - 1, 1);
+  const empty = model.focus !== "input" || model.input.text === "";
+  switch (name) {
+    case "tab":
+      model.focus = nextFocus(model, 1);
+      return true;
+    case "shift-tab":
+      model.focus = nextFocus(model, -1);
+      return true;
+    case "ctrl-o":
+      model.expanded = !model.expanded;
+      return true;
+    case "pageup":
+      scrollBy(model, view, -page);
+      return true;
+    case "pagedown":
+      scrollBy(model, view, page);
+      return true;
+    case "home":
+      if (empty) scrollToStart(model, view);
+      return empty;
+    case "end":
+      if (empty) model.scroll = undefined;
+      return empty;
+  }
+  return false;
+}
+
+function scroll(model: Model, { view }: PressContext, by: number): Effect[] {
+  scrollBy(model, view, by);
+  return [];
+}
+
+/** The parts that can have the focus now, in their order. */
+function nextFocus({ focus, approvals, lanes }: Model, by: 1 | -1): Focus {
+  const parts: Focus[] = ["input"];
+  if (approvals.length > 0) parts.push("approval");
+  if (lanes.length > 1) parts.push("lanes");
+  parts.push("transcript");
+  return parts[(parts.indexOf(focus) + by + parts.length) % parts.length];
+}
+
+// ── questions ──────────────────────────────────────────────────────────────────────────────────
+
+const ANSWERS: Record<string, Decision> = { y: "allow", a: "allow_always", n: "deny" };
+
+/** @returns undefined when the key is no answer. */
+function answer(model: Model, char: string | undefined): Effect[] | undefined {
+  const [approval] = model.approvals;
+  if (approval === undefined || char === undefined) return undefined;
+  if (char === "v") {
+    model.approval_shown = !model.approval_shown;
+    model.scroll = model.approval_shown ? { entry: approval.about.id, row: 0 } : undefined;
+    return [];
+  }
+  const decision = ANSWERS[char.toLowerCase()];
+  // A key that was on its way when the question came is no answer to it.
+  if (decision === undefined || !approval.armed) return undefined;
+  if (approval.answered) return [];
+  if (decision !== "deny" && !mayAllow(model, approval)) return [];
+  approval.answered = true;
+  const { approval_id, question } = approval;
+  return [{ type: "approve", approval_id, decision, question }];
+}
+
+/** What was not shown cannot be allowed: it is opened instead. */
+function mayAllow(model: Model, { about, left_out, read }: ApprovalView): boolean {
+  if (left_out > 0) {
+    model.notice = "too long to be shown here: decide in the web app, or deny it";
+    return false;
+  }
+  if (read) return true;
+  if (!model.approval_shown) {
+    model.approval_shown = true;
+    model.scroll = { entry: about.id, row: 0 };
+  }
+  model.notice = "read it to its end before you allow it";
+  return false;
+}
+
+// ── lanes ──────────────────────────────────────────────────────────────────────────────────────
+
+/** Shows a lane in the transcript's place; the main lane is the transcript. */
+export function showLane(model: Model, lane_id: string): Effect[] {
+  model.lane_at = lane_id;
+  model.scroll = undefined;
+  model.approval_shown = false;
+  model.lane_shown = lane_id;
+  const lane = shownLane(model);
+  if (lane === undefined || lane.kind === "main") {
+    model.lane_shown = undefined;
+    return [];
+  }
+  return lane.from_delta > 1 ? [{ type: "load_lane", lane_id }] : [];
+}
+
+function inLanes(model: Model, key: Key, context: PressContext): Effect[] {
+  const at = model.lanes.findIndex(({ lane_id }) => lane_id === model.lane_at);
+  const lane = model.lanes[at];
+  const name = key.type === "paste" ? "" : key.type === "named" ? key.name : key.text;
+  const { lane_id, pinned } = lane;
+  switch (name) {
+    case "up":
+    case "down":
+      model.lane_at = (model.lanes[at + (name === "up" ? -1 : 1)] ?? lane).lane_id;
+      return [];
+    case "enter":
+      return showLane(model, lane_id);
+    case "k":
+      return [{ type: "kill_lane", lane_id }];
+    case "p":
+      return [{ type: "pin_lane", lane_id, pinned: !pinned }];
+  }
+  const number = /^[1-9]$/.test(name) ? model.lanes[Number(name) - 1] : undefined;
+  if (number !== undefined) return showLane(model, number.lane_id);
+  model.focus = "input";
+  return inInput(model, key, context);
+}
+
+// ── the message ────────────────────────────────────────────────────────────────────────────────
+
+function inInput(model: Model, key: Key, context: PressContext): Effect[] {
+  const { input } = model;
+  if (key.type !== "named") {
+    if (!insert(input, key.text)) model.notice = "the message is too long; the rest was left out";
+    return [];
+  }
+  switch (key.name) {
+    case "enter":
+      return submit(model, context);
+    case "ctrl-d":
+      if (input.text === "") return [{ type: "quit" }];
+      erase(input, "right");
+      return [];
+    case "up":
+      if (!moveLine(input, -1)) recall(model, -1);
+      return [];
+    case "down":
+      if (!moveLine(input, 1)) recall(model, 1);
+      return [];
+  }
+  EDITS[key.name]?.(model);
+  return [];
+}
+
+const EDITS: Record<string, (model: Model) => void> = {
+  "alt-enter": ({ input }) => insert(input, "\n"),
+  "shift-enter": ({ input }) => insert(input, "\n"),
+  "ctrl-j": ({ input }) => insert(input, "\n"),
+  "left": ({ input }) => move(input, "left"),
+  "right": ({ input }) => move(input, "right"),
+  "ctrl-b": ({ input }) => move(input, "left"),
+  "ctrl-f": ({ input }) => move(input, "right"),
+  "ctrl-left": ({ input }) => move(input, "word_left"),
+  "ctrl-right": ({ input }) => move(input, "word_right"),
+  "alt-left": ({ input }) => move(input, "word_left"),
+  "alt-right": ({ input }) => move(input, "word_right"),
+  "alt-b": ({ input }) => move(input, "word_left"),
+  "alt-f": ({ input }) => move(input, "word_right"),
+  "home": ({ input }) => move(input, "line_start"),
+  "end": ({ input }) => move(input, "line_end"),
+  "ctrl-a": ({ input }) => move(input, "line_start"),
+  "ctrl-e": ({ input }) => move(input, "line_end"),
+  "backspace": ({ input }) => erase(input, "left"),
+  "ctrl-h": ({ input }) => erase(input, "left"),
+  "delete": ({ input }) => erase(input, "right"),
+  "ctrl-w": ({ input }) => erase(input, "blank_left"),
+  "alt-backspace": ({ input }) => erase(input, "word_left"),
+  "alt-d": ({ input }) => erase(input, "word_right"),
+  "ctrl-u": ({ input }) => erase(input, "line_start"),
+  "ctrl-k": ({ input }) => erase(input, "line_end"),
+  "ctrl-p": (model) => recall(model, -1),
+  "ctrl-n": (model) => recall(model, 1),
+};
+
+const COMMANDS: ReadonlyMap<string, Effect> = new Map<string, Effect>([
+  ["/quit", { type: "quit" }],
+  ["/exit", { type: "quit" }],
+  ["/cancel", { type: "cancel" }],
+  ["/pause", { type: "pause" }],
+  ["/resume", { type: "resume" }],
+  ["/kill", { type: "kill" }],
+]);
+
+function submit(model: Model, { newId }: PressContext): Effect[] {
+  const { input } = model;
+  const { text } = input;
+  const word = text.trim();
+  if (word === "") return [];
+  const command = COMMANDS.get(word);
+  if (model.session.state === "ended") {
+    model.notice = "the session has ended; Ctrl-D on an empty message leaves";
+    if (command?.type !== "quit") return [];
+  }
+  clear(input);
+  model.scroll = model.lane_shown = undefined;
+  if (word === "/help") {
+    model.help = true;
+    return [];
+  }
+  if (command !== undefined) return [command];
+  const client_message_id = newId();
+  model.outbox.push({ client_message_id, text });
+  addMessage(model, text, client_message_id);
+  const { state, paused_by_stop } = model.session;
+  const send: Effect = { type: "send", text, client_message_id };
+  // Whoever says something to a paused session wants it to go on.
+  return state === "paused" && !paused_by_stop ? [{ type: "resume" }, send] : [send];
+}

@@ -1,0 +1,220 @@
+import { assert, assertEquals } from "@std/assert";
+import type { SessionEvent } from "../../protocol/events.ts";
+import { parseKey } from "./keys.ts";
+import type { Effect } from "./press.ts";
+import { type SessionDetail, Tui } from "./tui.ts";
+
+const ID = "sess_00000000000000000000000000";
+const DETAIL: SessionDetail = {
+  workdir: "/work/project",
+  model: "local/model",
+  approval: "ask",
+  state: "running",
+  activity: "idle",
+  cost_usd: 0,
+  last_seq: 3,
+  lanes: [],
+  pending_approvals: [],
+};
+const LANE = { parent_lane_id: "main", started_at: "" };
+
+/** An interface to press keys on, and to tell what happens. */
+const RM_X = {
+  tool: "run_command",
+  args: { command: "rm x" },
+  reason: "run rm x",
+  rule: "run_command rm x",
+};
+
+class Bench {
+  readonly tui = new Tui(ID, { cols: 80, rows: 24 }, () => "id-1");
+  #seq = 3;
+
+  constructor() {
+    this.tui.load(DETAIL, { messages: [], writing: "", left_out: 0, seq: 3 });
+    this.event("lane.created", { lane_id: "main", kind: "main", label: "p", started_at: "" });
+    this.event("lane.status", { lane_id: "main", status: "running", prev_status: "pending" });
+  }
+
+  event(type: string, data: unknown): void {
+    this.tui.apply({ seq: ++this.#seq, at: "", type, data } as SessionEvent);
+  }
+
+  ask(approval_id = "appr_1"): void {
+    this.event("approval.requested", { approval_id, call_id: "c", ...RM_X });
+  }
+
+  keys(...names: string[]): Effect[] {
+    return names.flatMap((name) => this.tui.press(parseKey(name)));
+  }
+
+  get model() {
+    return this.tui.model;
+  }
+}
+
+Deno.test("Enter sends, and the message is on the screen until the daemon confirms it", () => {
+  const bench = new Bench();
+  assertEquals(bench.keys("h", "i", "alt-enter", "!", "ctrl-j", "enter"), [
+    { type: "send", text: "hi\n!\n", client_message_id: "id-1" },
+  ]);
+  assertEquals(bench.model.outbox.length, 1);
+  assertEquals(bench.model.entries.at(-1)!.client_message_id, "id-1");
+  const data = { message_id: "m", text: "hi\n!\n", client_message_id: "id-1" };
+  bench.event("user.message", data);
+  assertEquals(bench.model.outbox, []);
+  assertEquals(bench.model.entries.filter(({ kind }) => kind === "user").length, 1);
+  assertEquals(bench.keys("enter", " ", "enter"), []);
+  bench.tui.press({ type: "paste", text: "constructor" });
+  assertEquals(bench.keys("enter").map(({ type }) => type), ["send"]);
+});
+
+Deno.test("a message resumes a session that was paused, not one that comes back with its daemon", () => {
+  const bench = new Bench();
+  bench.event("session.paused", { reason: "operator" });
+  assertEquals(bench.keys("h", "enter").map(({ type }) => type), ["resume", "send"]);
+  bench.event("session.resumed", { reason: "operator" });
+  bench.event("session.paused", { reason: "daemon_shutdown" });
+  assertEquals(bench.keys("h", "enter").map(({ type }) => type), ["send"]);
+});
+
+Deno.test("Ctrl-C cancels and a second one leaves; any other key in between keeps the chat", () => {
+  const bench = new Bench();
+  bench.event("turn.started", { turn_id: "t", model: "m" });
+  assertEquals(bench.keys("ctrl-c", "ctrl-c"), [{ type: "cancel" }, { type: "quit" }]);
+  assertEquals(bench.keys("ctrl-c", "x", "ctrl-c").map(({ type }) => type), ["cancel", "cancel"]);
+  assertEquals(bench.keys("escape"), [{ type: "cancel" }]);
+  bench.event("turn.completed", { turn_id: "t", stop_reason: "cancelled", message: "" });
+  assertEquals(bench.keys("escape", "ctrl-c"), []);
+  assertEquals(bench.model.input.text, "");
+  assertEquals(bench.keys("ctrl-d"), [{ type: "quit" }]);
+});
+
+Deno.test("y, a and n answer a question, but not before a person can have seen it", () => {
+  const bench = new Bench();
+  bench.ask();
+  assertEquals(bench.keys("y"), []);
+  assertEquals(bench.model.input.text, "y");
+  bench.keys("backspace", "tab");
+  assertEquals(bench.model.focus, "approval");
+  bench.tui.arm();
+  bench.tui.screen();
+  const decisions = { y: "allow", a: "allow_always", N: "deny" } as const;
+  for (const [key, decision] of Object.entries(decisions)) {
+    const effect = { type: "approve", approval_id: "appr_1", decision, question: RM_X } as const;
+    assertEquals(bench.keys(key), [effect]);
+    assertEquals(bench.keys("y"), []);
+    bench.tui.reopen("appr_1");
+  }
+  bench.event("approval.resolved", { approval_id: "appr_1", decision: "allow", by: "tui" });
+  assertEquals(bench.model.focus, "input");
+});
+
+Deno.test("a question that does not fit is read to its end before it can be allowed", () => {
+  const bench = new Bench();
+  const command = `echo ${"\n".repeat(60)}; rm -rf ~`;
+  bench.event("approval.requested", {
+    approval_id: "appr_1",
+    call_id: "c",
+    ...RM_X,
+    args: { command },
+  });
+  bench.tui.arm();
+  const sees = () => bench.tui.snapshot().view;
+  assertEquals(sees().includes("rm -rf"), false);
+  assertEquals(sees().includes("y allow"), false);
+  assertEquals(bench.keys("y", "a"), []);
+  assertEquals(bench.model.approval_shown, true);
+  for (let page = 0; !sees().includes("rm -rf"); page++) {
+    assertEquals(bench.keys("y"), []);
+    assert(page < 10);
+    bench.keys("pagedown");
+  }
+  assertEquals(bench.keys("y").map(({ type }) => type), ["approve"]);
+});
+
+Deno.test("a question too long for the terminal can only be denied there", () => {
+  const bench = new Bench();
+  bench.event("approval.requested", {
+    approval_id: "appr_1",
+    call_id: "c",
+    ...RM_X,
+    args: { command: "x".repeat(300_000) },
+  });
+  bench.tui.arm();
+  bench.keys("v", "end");
+  assert(bench.tui.snapshot().view.includes("characters do not fit here"));
+  assertEquals(bench.keys("y", "a"), []);
+  assertEquals(bench.keys("n").map(({ type }) => type), ["approve"]);
+});
+
+Deno.test("a question that comes while a message is typed does not take its keys", () => {
+  const bench = new Bench();
+  bench.keys("s", "a");
+  bench.ask();
+  bench.tui.arm();
+  assertEquals(bench.keys("y"), []);
+  assertEquals(bench.model.input.text, "say");
+});
+
+Deno.test("the next question has to be seen before it is answered", () => {
+  const bench = new Bench();
+  bench.ask("appr_1");
+  bench.tui.arm();
+  bench.event("approval.resolved", { approval_id: "appr_1", decision: "allow", by: "tui" });
+  bench.ask("appr_2");
+  assertEquals(bench.keys("y"), []);
+});
+
+Deno.test("lanes are shown by number, killed and pinned; Esc goes back before it cancels", () => {
+  const bench = new Bench();
+  bench.event("turn.started", { turn_id: "t", model: "m" });
+  assertEquals(bench.keys("2"), []);
+  assertEquals(bench.model.input.text, "2");
+  bench.keys("backspace");
+  bench.event("lane.created", { lane_id: "lane_1", kind: "tool", label: "run x", ...LANE });
+  bench.event("lane.delta", {
+    lane_id: "lane_1",
+    delta_seq: 1,
+    content_block: { type: "text", text: "out\n\x1b[31mred" },
+  });
+  assertEquals(bench.keys("2"), []);
+  assertEquals(bench.model.lane_shown, "lane_1");
+  assertEquals(bench.model.lanes[1].output.lines, ["out", "\\u{1b}[31mred"]);
+  assertEquals(bench.keys("escape"), []);
+  assertEquals(bench.model.lane_shown, undefined);
+  assertEquals(bench.keys("tab", "down", "k", "p"), [
+    { type: "kill_lane", lane_id: "lane_1" },
+    { type: "pin_lane", lane_id: "lane_1", pinned: true },
+  ]);
+  assertEquals(bench.keys("escape", "escape"), [{ type: "cancel" }]);
+});
+
+Deno.test("? shows the keys when the message is empty, and is a character when it is not", () => {
+  const bench = new Bench();
+  bench.keys("?");
+  assertEquals(bench.model.help, true);
+  bench.keys("x", "a", "?");
+  assertEquals([bench.model.help, bench.model.input.text], [false, "a?"]);
+});
+
+Deno.test("scrolled up, the window stays where it is while text comes in, and End follows again", () => {
+  const bench = new Bench();
+  bench.event("turn.started", { turn_id: "t", model: "m" });
+  const say = (from: number, to: number) => {
+    for (let n = from; n < to; n++) {
+      bench.event("session.delta", { turn_id: "t", text: `line ${n}\n` });
+    }
+  };
+  say(0, 100);
+  bench.keys("pageup");
+  const before = bench.tui.snapshot().view.split("\n").slice(0, 15);
+  say(100, 200);
+  assertEquals(bench.tui.snapshot().view.split("\n").slice(0, 15), before);
+  bench.keys("end");
+  assertEquals(bench.tui.snapshot().view.includes("line 199"), true);
+  bench.keys("home");
+  assertEquals(bench.tui.snapshot().view.includes("line 199"), false);
+  bench.keys("pagedown", "end");
+  assertEquals(bench.model.scroll, undefined);
+});

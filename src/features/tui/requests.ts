@@ -1,0 +1,47 @@
+/** What the tui.* verbs ask of an interface, answered the same with a terminal and without. */
+import { SvcError } from "../../protocol/errors.ts";
+import type { TuiClient } from "./client.ts";
+import { parseKey } from "./keys.ts";
+
+export type TuiRequest =
+  | { method: "press_key"; key?: string; text?: string }
+  | { method: "snapshot" }
+  | { method: "get_model"; jsonpath?: string }
+  | { method: "focus_lane"; lane_id: string };
+
+/**
+ * Answers a request.
+ *
+ * @throws {SvcError} validation for an unknown key or a wrong JSONPath; not_found for a lane that is
+ * not there.
+ */
+export async function answerRequest(client: TuiClient, request: TuiRequest): Promise<unknown> {
+  const { tui } = client;
+  switch (request.method) {
+    case "press_key": {
+      const { key, text } = request;
+      // Who asks without a terminal has what is on the screen from the snapshot.
+      tui.screen();
+      const pressed = key === undefined ? { type: "paste", text: text! } as const : parseKey(key);
+      await client.perform(tui.press(pressed));
+      return position(client);
+    }
+    case "focus_lane":
+      await client.perform(tui.focusLane(request.lane_id));
+      return position(client);
+    case "snapshot":
+      return tui.snapshot();
+    case "get_model": {
+      const { jsonpath } = request;
+      if (jsonpath === undefined) return { matches: [tui.model] };
+      const { select } = await import("./jsonpath.ts");
+      return { matches: select(jsonpath, tui.model) };
+    }
+    default:
+      throw new SvcError("not_implemented", "this version of the terminal UI cannot do that");
+  }
+}
+
+function position({ tui: { model: { focus, seq } } }: TuiClient) {
+  return { focus, seq };
+}

@@ -1,0 +1,201 @@
+/** The terminal UI without a terminal: a session's model, its screen and its keys. */
+import type { Message } from "../../models/model.ts";
+import type { SessionEvent } from "../../protocol/events.ts";
+import { type Lane, laneEnded, type PendingApproval } from "../../session/state.ts";
+import { SvcError } from "../../protocol/errors.ts";
+import { arrange, type Size } from "./arrange.ts";
+import { addApproval } from "./approvals.ts";
+import { addEntry, prependToEntry } from "./entries.ts";
+import { addConversation, addText, applyEvent } from "./fold.ts";
+import { introduction } from "./introduction.ts";
+import { insert } from "./input.ts";
+import type { Key } from "./keys.ts";
+import { laneView } from "./lanes.ts";
+import { Layouts } from "./layout.ts";
+import { emptyModel, type Model } from "./model.ts";
+import { outline, type Region } from "./outline.ts";
+import { type Effect, press, showLane } from "./press.ts";
+import { render, type Screen, showsQuestion } from "./render.ts";
+import { clean, cleanLine, lineText } from "./text.ts";
+
+/** What session.get gives, as far as it is shown. */
+export interface SessionDetail {
+  workdir: string;
+  model: string;
+  approval: string;
+  state: "running" | "paused" | "ended";
+  activity: "idle" | "working" | "awaiting_approval";
+  cost_usd: number;
+  last_seq: number;
+  lanes: Lane[];
+  pending_approvals: PendingApproval[];
+}
+
+/** What session.transcript gives. */
+export interface Conversation {
+  messages: Message[];
+  /** Text of the answer that is being written. */
+  writing: string;
+  /** Number of older messages that were left out. */
+  left_out: number;
+  seq: number;
+}
+
+/** What tui.snapshot gives. */
+export interface Snapshot {
+  /** The screen's text. */
+  view: string;
+  /** An outline of the screen. */
+  tree: Region[];
+  focus: Model["focus"];
+  /** Last event that is in it. */
+  seq: number;
+}
+
+export class Tui {
+  readonly model: Model;
+  readonly #layouts = new Layouts();
+  readonly #newId: () => string;
+  #size: Size;
+
+  /** @param newId makes a client_message_id. */
+  constructor(session_id: string, size: Size, newId: () => string) {
+    this.model = emptyModel(session_id);
+    this.#newId = newId;
+    this.#size = size;
+  }
+
+  get size(): Size {
+    return this.#size;
+  }
+
+  set size({ cols, rows }: Size) {
+    this.#size = { cols: Math.max(cols, 1), rows: Math.max(rows, 1) };
+  }
+
+  /**
+   * Begins anew with what the daemon says of the session; a message being typed stays, and so do
+   * messages that were not confirmed.
+   */
+  load(detail: SessionDetail, conversation: Conversation): void {
+    const { model } = this;
+    const { input, outbox } = model;
+    Object.assign(model, emptyModel(model.session.id), {
+      next_entry: model.next_entry,
+      link: model.link,
+      seq: conversation.seq,
+      cost_seq: detail.last_seq,
+      cut: conversation.left_out > 0,
+      input,
+      outbox,
+    });
+    Object.assign(model.session, {
+      workdir: cleanLine(detail.workdir),
+      model: cleanLine(detail.model),
+      approval: detail.approval,
+      state: detail.state,
+      turn: detail.activity !== "idle",
+      cost_usd: detail.cost_usd,
+    });
+    if (model.cut) addEntry(model, "note", "older messages are in the journal");
+    addConversation(model, conversation.messages);
+    if (conversation.writing !== "") addText(model, conversation.writing);
+    for (const { text, client_message_id } of outbox) {
+      addEntry(model, "user", clean(text), { client_message_id });
+    }
+    for (const lane of detail.lanes) {
+      if (lane.pinned || !laneEnded(lane)) model.lanes.push(laneView(model, lane));
+    }
+    for (const approval of detail.pending_approvals) addApproval(model, approval);
+    if (model.entries.length === 0) {
+      const { id } = addEntry(model, "note", introduction(model.session.model));
+      model.scroll = { entry: id, row: 0 };
+    }
+  }
+
+  /** Takes an event of the session. */
+  apply(event: SessionEvent): void {
+    applyEvent(this.model, event);
+  }
+
+  /** Takes a key. @returns what is to be done because of it, in order. */
+  press(key: Key): Effect[] {
+    const { view } = arrange(this.model, this.#size, this.#layouts);
+    return press(this.model, key, { view, newId: this.#newId });
+  }
+
+  /** Shows a lane. @throws {SvcError} not_found when there is none of that id. */
+  focusLane(lane_id: string): Effect[] {
+    if (!this.model.lanes.some((lane) => lane.lane_id === lane_id)) {
+      throw new SvcError("not_found", `lane ${lane_id} is not on the screen`, {
+        hint: "lanes.list tells which there are",
+      });
+    }
+    if (this.model.lanes.length > 1) this.model.focus = "lanes";
+    return showLane(this.model, lane_id);
+  }
+
+  /** Takes what a lane has said, of which only what came before it was known here is new. */
+  loadLane(lane_id: string, deltas: readonly { delta_seq: number; text: string }[]): void {
+    const lane = this.model.lanes.find((it) => it.lane_id === lane_id);
+    if (lane === undefined) return;
+    const before = deltas.filter(({ delta_seq }) => delta_seq < lane.from_delta);
+    lane.from_delta = 1;
+    prependToEntry(lane.output, clean(before.map(({ text }) => text).join("")));
+  }
+
+  /** The daemon has a message, as event `seq`: one that was seen already is in the conversation. */
+  sent(client_message_id: string, seq: number): void {
+    if (seq <= this.model.seq) this.#dropWaiting(client_message_id);
+  }
+
+  /** The daemon refused a message: it is to be edited again, unless another is being typed. */
+  takeBack(client_message_id: string): void {
+    const refused = this.#dropWaiting(client_message_id);
+    const { input } = this.model;
+    if (refused !== undefined && input.text === "") insert(input, refused);
+  }
+
+  /** Takes a message that was not confirmed off the screen. @returns its text. */
+  #dropWaiting(client_message_id: string): string | undefined {
+    const { model } = this;
+    const waiting = model.outbox.find((it) => it.client_message_id === client_message_id);
+    if (waiting === undefined) return undefined;
+    model.outbox = model.outbox.filter((it) => it !== waiting);
+    model.entries = model.entries.filter((it) => it.client_message_id !== client_message_id);
+    return waiting.text;
+  }
+
+  /** The question on the screen has been there long enough to be answered. */
+  arm(): void {
+    const [approval] = this.model.approvals;
+    if (approval !== undefined) approval.armed = true;
+  }
+
+  /** The daemon did not take an answer: the question is open again. */
+  reopen(approval_id: string): void {
+    const approval = this.model.approvals.find((it) => it.approval_id === approval_id);
+    if (approval !== undefined) approval.answered = false;
+  }
+
+  /** Tells of something that went wrong. */
+  complain(message: string): void {
+    addEntry(this.model, "problem", clean(message));
+  }
+
+  /** Draws the screen. A question that is all on it counts as read. */
+  screen(): Screen {
+    const [approval] = this.model.approvals;
+    if (approval?.read === false) {
+      approval.read = showsQuestion(this.model, this.#size, this.#layouts);
+    }
+    return render(this.model, this.#size, this.#layouts);
+  }
+
+  /** The screen as text and as an outline. */
+  snapshot(): Snapshot {
+    const { focus, seq } = this.model;
+    const view = this.screen().lines.map((it) => lineText(it).trimEnd()).join("\n");
+    return { view, tree: outline(this.model, this.#size, this.#layouts), focus, seq };
+  }
+}

@@ -1,0 +1,158 @@
+import * as z from "zod";
+import { SvcError } from "../../protocol/errors.ts";
+import type { SentRequest } from "./host.ts";
+import { defineVerb, pushChannel } from "../../verbs/define.ts";
+import { session_id } from "../sessions/verbs.ts";
+
+const size = () => ({
+  cols: z.int().min(1).max(1000).optional()
+    .describe("Columns of an interface without a terminal; initially 80"),
+  rows: z.int().min(1).max(1000).optional().describe(
+    "Rows of an interface without a terminal; initially 24",
+  ),
+});
+const focus = () => z.enum(["input", "approval", "lanes", "transcript"]);
+const position = () => z.object({ focus: focus(), seq: z.int() });
+function region() {
+  const schema = z.object({
+    role: z.string(),
+    name: z.string(),
+    text: z.string().optional(),
+    focused: z.boolean().optional(),
+    get children() {
+      return z.array(schema).optional();
+    },
+  });
+  return schema;
+}
+
+const snapshot = () =>
+  z.object({
+    view: z.string().describe("The text of the screen, one line per row"),
+    tree: z.array(region()),
+    focus: focus(),
+    seq: z.int().describe("The last event that the screen includes"),
+  });
+
+const matches = () =>
+  z.object({
+    matches: z.array(z.unknown()).describe(
+      "The selected values; without jsonpath, the whole model",
+    ),
+  });
+
+/** Type of the events that carry requests to a terminal. */
+export const TUI_REQUEST = "tui.request";
+
+export const tuiVerbs = [
+  defineVerb({
+    name: "tui.press_key",
+    summary: "Presses a key in the session's terminal UI, or pastes text into it.",
+    access: "write",
+    input: () =>
+      z.object({
+        session_id: session_id(),
+        key: z.string().min(1).optional()
+          .describe(
+            "A character or a key name such as enter, escape, tab, pageup, ctrl-c or alt-enter",
+          ),
+        text: z.string().min(1).optional().describe("Text to paste instead of a key"),
+        ...size(),
+      }).refine(({ key, text }) => (key === undefined) !== (text === undefined), {
+        message: "pass either key or text",
+      }),
+    output: position,
+    async handle({ services }, { session_id, key, text, ...size }) {
+      const host = await services.tui();
+      const request = { method: "press_key", key, text } as const;
+      return position().parse(await host.request(session_id, request, size));
+    },
+  }),
+  defineVerb({
+    name: "tui.snapshot",
+    summary: "Returns the screen of the session's terminal UI, as text and as an outline.",
+    access: "read",
+    input: () => z.object({ session_id: session_id(), ...size() }),
+    output: snapshot,
+    async handle({ services }, { session_id, ...size }) {
+      const host = await services.tui();
+      return snapshot().parse(await host.request(session_id, { method: "snapshot" }, size));
+    },
+  }),
+  defineVerb({
+    name: "tui.get_model",
+    summary:
+      "Returns the model behind the session's terminal UI, or the part that a JSONPath query selects.",
+    access: "read",
+    input: () =>
+      z.object({
+        session_id: session_id(),
+        jsonpath: z.string().min(1).max(1000).optional().describe(
+          "A JSONPath query (RFC 9535), such as $.lanes[*].label",
+        ),
+      }),
+    output: matches,
+    async handle({ services }, { session_id, jsonpath }) {
+      const host = await services.tui();
+      return matches().parse(await host.request(session_id, { method: "get_model", jsonpath }));
+    },
+  }),
+  defineVerb({
+    name: "tui.focus_lane",
+    summary: "Shows a lane in the session's terminal UI.",
+    access: "write",
+    idempotent: true,
+    input: () => z.object({ session_id: session_id(), lane_id: z.string().min(1) }),
+    output: position,
+    async handle({ services }, { session_id, lane_id }) {
+      const host = await services.tui();
+      return position().parse(await host.request(session_id, { method: "focus_lane", lane_id }));
+    },
+  }),
+  defineVerb({
+    name: "tui.attach",
+    summary: "Attaches the calling terminal, so that the tui verbs read and drive it.",
+    access: "write",
+    internal: true,
+    input: () => z.object({ session_id: session_id() }),
+    output: () => z.object({ sub: z.int() }),
+    async handle({ services, caller }, { session_id }) {
+      await services.hub.get(session_id);
+      const host = await services.tui();
+      const push = pushChannel(caller, "tui.attach", "use the local socket or a WebSocket");
+      const sub = push.open(({ event }) => {
+        const detach = host.attach(session_id, (request: SentRequest) => {
+          const at = new Date().toISOString();
+          event({ at, type: TUI_REQUEST, data_json: JSON.stringify(request) });
+        });
+        return { start: () => Promise.resolve(), close: detach };
+      });
+      return { sub };
+    },
+  }),
+  defineVerb({
+    name: "tui.answer",
+    summary: "Answers a request that was sent to an attached terminal.",
+    access: "write",
+    internal: true,
+    input: () =>
+      z.object({
+        request_id: z.string(),
+        result: z.unknown().optional(),
+        error: z.object({
+          code: z.enum(["validation", "not_found", "not_implemented", "internal"]).catch(
+            "internal",
+          ),
+          message: z.string(),
+          hint: z.string().optional(),
+        }).optional(),
+      }),
+    output: () => z.object({}),
+    async handle({ services }, { request_id, result, error }) {
+      const host = await services.tui();
+      const failed = error && new SvcError(error.code, error.message, { hint: error.hint });
+      host.answer(request_id, { result, error: failed });
+      return {};
+    },
+  }),
+];

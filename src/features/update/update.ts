@@ -1,0 +1,274 @@
+/** An update, step by step: nothing is replaced before everything about the new binary is known. */
+import { createHash } from "node:crypto";
+import { dirname, extname } from "@std/path";
+import { SvcError } from "../../protocol/errors.ts";
+import { takeLock } from "../../os/lock.ts";
+import { ensurePrivateDir, exists } from "../../os/files.ts";
+import type { HomePaths } from "../../os/paths.ts";
+import { writeAll } from "../../base/write_all.ts";
+import { extractFile } from "./archive.ts";
+import {
+  ensureBinDir,
+  exchangeWithPrevious,
+  previousOf,
+  putInPlace,
+  removeTemporaries,
+  temporaryBeside,
+} from "./bin_dir.ts";
+import { type Asset, type Manifest, parseManifest } from "./manifest.ts";
+import { refuseReplay, remember } from "./seen.ts";
+import { type PublicKey, signerOf } from "./signature.ts";
+import { fetchBytes, fetchFile } from "./transport.ts";
+import { compareVersions, versionOf } from "./version.ts";
+
+const MANIFEST_MAX = 1024 * 1024;
+const SIGNATURE_BYTES = 64;
+
+/** Whom updates are taken from. */
+export interface ReleaseSource {
+  manifest_url: URL;
+  channel: string;
+  /** Any one of them may have signed. */
+  keys: readonly PublicKey[];
+}
+
+/** A release whose signature is good. */
+export interface Release {
+  manifest: Manifest;
+  manifest_url: URL;
+}
+
+/** How far an update is; `done` and `total` are bytes. */
+export type Progress =
+  | { step: "downloading"; done: number; total: number }
+  | { step: "verified" | "unpacked" | "tried" | "replaced" };
+
+/**
+ * Finds the newest release.
+ *
+ * @throws {SvcError} permission_denied when no trusted key signed it; conflict when it is of another
+ * channel; else as {@linkcode fetchFile} and {@linkcode parseManifest}.
+ */
+export async function findRelease(
+  { manifest_url, channel, keys }: ReleaseSource,
+  signal: AbortSignal,
+): Promise<Release> {
+  const bytes = await fetchBytes({ url: manifest_url, limit: MANIFEST_MAX, signal });
+  const signature_url = new URL(manifest_url);
+  signature_url.pathname += ".sig";
+  const signature = await fetchBytes({ url: signature_url, limit: SIGNATURE_BYTES, signal });
+  if (await signerOf(bytes, signature, keys) === undefined) {
+    throw new SvcError(
+      "permission_denied",
+      `the signature of ${manifest_url} is not from a key that this svc trusts ` +
+        `(${keys.map(({ id }) => id).join(", ")})`,
+      { hint: "nothing was changed; do not install it by other means before you know why" },
+    );
+  }
+  const manifest = parseManifest(bytes);
+  if (manifest.channel !== channel) {
+    throw new SvcError(
+      "conflict",
+      `${manifest_url} is of channel ${manifest.channel}, not ${channel}`,
+      { hint: "give the address of the channel's manifest by --manifest-url" },
+    );
+  }
+  return { manifest, manifest_url };
+}
+
+/** What a release is held against. */
+export interface Standing {
+  /** The version that is there, `<version>+<revision>`. */
+  installed: string;
+  /** `update.json`, see {@linkcode refuseReplay}. */
+  state: string;
+  /** Whether an older release is wanted too. */
+  allow_downgrade: boolean;
+}
+
+/**
+ * Decides whether a release is to be installed.
+ *
+ * @returns false when it is the one that is there.
+ * @throws {SvcError} conflict when it is older, was succeeded by one seen before, or cannot be
+ * updated to from what is there.
+ */
+export async function isWanted(
+  { manifest }: Release,
+  { installed, state, allow_downgrade }: Standing,
+): Promise<boolean> {
+  const { version, channel, min_version } = manifest;
+  const order = compareVersions(version, installed);
+  if (!allow_downgrade) {
+    await refuseReplay(state, manifest);
+    if (order < 0) {
+      throw new SvcError(
+        "conflict",
+        `svc ${installed} is installed; the newest of channel ${channel} is older, ${version}`,
+        { hint: "--allow-downgrade installs the older one all the same" },
+      );
+    }
+  }
+  if (order > 0 && min_version !== undefined && compareVersions(installed, min_version) < 0) {
+    throw new SvcError(
+      "conflict",
+      `svc ${version} cannot be updated to from ${installed}, only from ${min_version} or later`,
+      { hint: "install it anew with its install script; sessions and settings stay" },
+    );
+  }
+  return order !== 0;
+}
+
+/** What a release is installed with. */
+export interface InstallOptions {
+  paths: HomePaths;
+  /** The system, as Deno names it. */
+  target: string;
+  signal: AbortSignal;
+  onProgress(progress: Progress): void;
+}
+
+/**
+ * Downloads a release, checks it, tries it, and puts it in the binary's place. The one that was there
+ * is kept as `svc.previous`.
+ *
+ * @throws {SvcError} conflict while another update runs; not_found when there is none for this
+ * system; validation when what came is not what the manifest says, or does not run; permission_denied
+ * when others could change the directory; as {@linkcode fetchFile}; the signal's reason. Nothing is
+ * replaced then.
+ */
+export async function installRelease(
+  { manifest, manifest_url }: Release,
+  { paths, target, signal, onProgress }: InstallOptions,
+): Promise<void> {
+  const asset = manifest.assets.find((it) => it.target === target);
+  if (asset === undefined) {
+    throw new SvcError("not_found", `svc ${manifest.version} has no archive for ${target}`, {
+      hint: `it has: ${manifest.assets.map((it) => it.target).join(", ")}`,
+    });
+  }
+  const { binary, update_state } = paths;
+  await exclusively(paths, async () => {
+    const archive = temporaryBeside(binary, asset.name.endsWith(".zip") ? ".zip" : ".tar.gz");
+    await download(asset, {
+      url: new URL(asset.url, manifest_url),
+      to: archive,
+      signal,
+      onBytes: (done) => onProgress({ step: "downloading", done, total: asset.size }),
+    });
+    onProgress({ step: "verified" });
+    const fresh = temporaryBeside(binary, extname(binary));
+    await unpack(archive, fresh, signal);
+    onProgress({ step: "unpacked" });
+    await requireVersion(fresh, manifest.version, signal);
+    onProgress({ step: "tried" });
+    await remember(update_state, manifest);
+    putInPlace(binary, fresh);
+    onProgress({ step: "replaced" });
+  });
+}
+
+/**
+ * Exchanges the binary and `svc.previous`, once that has shown that it works.
+ *
+ * @returns the version that is installed now.
+ * @throws {SvcError} conflict while an update runs; not_found when none was kept.
+ */
+export async function rollBack(paths: HomePaths): Promise<string> {
+  const previous = previousOf(paths.binary);
+  return await exclusively(paths, async () => {
+    if (!exists(previous)) {
+      throw new SvcError("not_found", `there is no ${previous} to go back to`, {
+        hint: "`svc update` keeps the binary that it replaces",
+      });
+    }
+    const version = await versionOf(previous);
+    if (version === undefined) throw unusable(previous);
+    exchangeWithPrevious(paths.binary);
+    return version;
+  });
+}
+
+/**
+ * Removes what a killed update left.
+ *
+ * @throws {SvcError} conflict while an update runs.
+ */
+export async function removeLeftovers(paths: HomePaths): Promise<void> {
+  if (exists(dirname(paths.binary))) await exclusively(paths, async () => {});
+}
+
+/** Does what changes the binary, one at a time; what this or a killed one left is removed. */
+async function exclusively<T>(paths: HomePaths, work: () => Promise<T>): Promise<T> {
+  ensurePrivateDir(paths.home);
+  ensureBinDir(paths.binary);
+  const lock = await takeLock(paths.update_lock);
+  if (lock === undefined) {
+    throw new SvcError("conflict", "another update runs", { hint: "wait until it has ended" });
+  }
+  try {
+    removeTemporaries(paths.binary);
+    return await work();
+  } finally {
+    try {
+      removeTemporaries(paths.binary);
+    } finally {
+      lock.release();
+    }
+  }
+}
+
+interface DownloadOptions {
+  url: URL;
+  to: string;
+  signal: AbortSignal;
+  onBytes(done: number): void;
+}
+
+/** Downloads an archive. @throws {SvcError} validation when it is not the one of the manifest. */
+async function download(
+  asset: Asset,
+  { url, to, signal, onBytes }: DownloadOptions,
+): Promise<void> {
+  const hash = createHash("sha256");
+  let done = 0;
+  onBytes(done);
+  using file = await Deno.open(to, { write: true, createNew: true, mode: 0o600 });
+  for await (const chunk of fetchFile({ url, limit: asset.size, signal })) {
+    hash.update(chunk);
+    await writeAll(file, chunk);
+    done += chunk.length;
+    onBytes(done);
+  }
+  if (done === asset.size && hash.digest("hex") === asset.sha256) return;
+  const problem = done < asset.size
+    ? `ended after ${done} of ${asset.size} bytes`
+    : "is not what its manifest says";
+  throw new SvcError("validation", `${url} ${problem}`, {
+    hint: "nothing was changed; a release may be coming up just now: try again",
+  });
+}
+
+async function unpack(archive: string, fresh: string, signal: AbortSignal): Promise<void> {
+  using to = await Deno.open(fresh, { write: true, createNew: true, mode: 0o755 });
+  await extractFile({ archive, entry: `svc${extname(fresh)}`, to, signal });
+  await to.sync();
+}
+
+async function requireVersion(path: string, expected: string, signal: AbortSignal): Promise<void> {
+  const version = await versionOf(path);
+  signal.throwIfAborted();
+  if (version === undefined) throw unusable(path);
+  if (compareVersions(version, expected) === 0) return;
+  throw new SvcError("validation", `the binary of svc ${expected} says that it is ${version}`, {
+    hint: "nothing was changed; the release is wrong",
+  });
+}
+
+function unusable(path: string): SvcError {
+  return new SvcError("validation", `${path} cannot be run here`, {
+    hint: `nothing was changed; the system may lack what it needs, or ${
+      dirname(path)
+    } forbid to run`,
+  });
+}

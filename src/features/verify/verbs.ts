@@ -1,0 +1,89 @@
+import * as z from "zod";
+import type { Kind } from "./detect.ts";
+import { type Context, defineVerb } from "../../verbs/define.ts";
+import { place, workdirOf } from "../../verbs/workdir.ts";
+
+const TIMEOUT_S = 600;
+/** Maximum length of a progress report, in characters. */
+const MESSAGE_MAX = 200;
+
+const limits = () => ({
+  ...place(),
+  timeout_s: z.int().min(1).max(3_600).default(TIMEOUT_S)
+    .describe(`Time limit in seconds, ${TIMEOUT_S} by default`),
+});
+
+const result = () => ({
+  command: z.string().describe("The command that was run"),
+  detected_by: z.string().describe("The file that defines the command"),
+  exit_code: z.int().nullable().describe("null if a signal or the time limit ended the command"),
+  timed_out: z.boolean(),
+  log_tail: z.string().describe("The end of the output"),
+  duration_ms: z.int(),
+});
+
+export const verifyVerbs = [
+  defineVerb({
+    name: "verify.build",
+    summary: "Builds a project with the command that its own files define.",
+    access: "write",
+    input: () => z.object(limits()),
+    output: () => z.object(result()),
+    handle: (context, params) => run(context, "build", params),
+  }),
+  defineVerb({
+    name: "verify.test",
+    summary: "Runs the tests of a project and lists the failing ones.",
+    access: "write",
+    input: () =>
+      z.object({
+        ...limits(),
+        packages: z.array(z.string().min(1)).max(100).optional()
+          .describe("Parts of the project to test, as names or paths that its test tool accepts"),
+      }),
+    output: () =>
+      z.object({
+        ...result(),
+        passed: z.int().optional().describe("Absent if the report could not be parsed"),
+        failed: z.int().optional(),
+        failing: z.array(z.string()).optional().describe("The first 200 failing tests"),
+      }),
+    handle: (context, params) => run(context, "test", params),
+  }),
+  defineVerb({
+    name: "verify.lint",
+    summary: "Lints a project with the command that its own files define.",
+    access: "write",
+    input: () => z.object(limits()),
+    output: () => z.object(result()),
+    handle: (context, params) => run(context, "lint", params),
+  }),
+];
+
+interface Params {
+  session_id?: string;
+  workdir?: string;
+  timeout_s: number;
+  packages?: string[];
+}
+
+async function run(context: Context, kind: Kind, { timeout_s, packages, ...at }: Params) {
+  const { services, signal } = context;
+  let reports = 0;
+  const workdir = await workdirOf(context, at);
+  // Loaded on first use: nothing else in a daemon needs it.
+  const { verify } = await import("./verify.ts");
+  return await verify({
+    kind,
+    packages,
+    scope: services.scope(workdir),
+    sandbox: await services.sandbox(),
+    timeout_ms: timeout_s * 1_000,
+    signal,
+    onOutput: (text) => context.progress({ progress: ++reports, message: lastLine(text) }),
+  });
+}
+
+function lastLine(text: string): string {
+  return text.trimEnd().split("\n").at(-1)!.slice(0, MESSAGE_MAX);
+}

@@ -1,0 +1,291 @@
+/**
+ * Runs git in a repository that is not trusted. What a repository's own configuration names to be
+ * run (hooks, filters, drivers, monitors) is not run, and git itself runs in the sandbox of the
+ * model's commands: one of those may rewrite the configuration at any moment.
+ */
+import { dirname, join, resolve } from "@std/path";
+import { type ProcessEnd, runProcess } from "../../jail/process.ts";
+import {
+  programArgv,
+  type Sandbox,
+  type SandboxArgv,
+  type SandboxScope,
+} from "../../jail/sandbox.ts";
+import { messageOf, SvcError } from "../../protocol/errors.ts";
+import { readDirIfAny } from "../../os/files.ts";
+import {
+  conditionalIncludes,
+  type ConfigEntry,
+  hardenedConfig,
+  parseConfigFile,
+  parseConfigList,
+} from "./git_config.ts";
+
+/** A repository that was looked at and may be worked in. */
+export interface Repo {
+  /** Absolute real path of its top directory. */
+  readonly root: string;
+  /** `<root>/.git`, a directory. */
+  readonly git_dir: string;
+  readonly sandbox: Sandbox;
+  /** What every git of it gets in its environment. */
+  readonly env: Readonly<Record<string, string>>;
+}
+
+/** Where a git works, if not in the repository's own checkout. */
+export interface Checkout {
+  /** Top of the working tree. */
+  path: string;
+  /** Its git directory: `<root>/.git/worktrees/<id>`. */
+  git_dir: string;
+}
+
+export interface GitOptions {
+  /** Ends it. */
+  signal: AbortSignal;
+  /** The repository's own checkout by default. */
+  at?: Checkout;
+  /** How long it may take. */
+  timeout_ms?: number;
+  /** Bytes of standard output that are kept; more ends git. */
+  max_bytes?: number;
+  env?: Record<string, string>;
+  /** Exit codes that are an answer; any other is an error. */
+  answers?: readonly number[];
+}
+
+export interface GitResult {
+  code: number;
+  stdout: string;
+  stderr: string;
+  /** Whether `max_bytes` was reached. */
+  truncated: boolean;
+}
+
+const TIMEOUT_MS = 60_000;
+const STDOUT_BYTES = 8 * 1024 * 1024;
+const STDERR_BYTES = 8 * 1024;
+
+/** Author of commits where the user has no git identity. */
+const NOBODY = { name: "svc", email: "svc@localhost" };
+
+/**
+ * Looks at a repository: that it is one, that git trusts its owner, what its configuration would run.
+ *
+ * @param root absolute path of its top directory.
+ * @throws {SvcError} validation when it is not the top of a repository's main checkout.
+ */
+export async function openRepo(root: string, sandbox: Sandbox, signal: AbortSignal): Promise<Repo> {
+  const repo: Repo = { root, git_dir: join(root, ".git"), sandbox, env: {} };
+  requireGitDir(repo);
+  // Outside the sandbox, where the person's own configuration counts; these run nothing.
+  await trusted(repo, ["rev-parse", "--is-inside-work-tree"], signal);
+  const entries = parseConfigList(
+    await trusted(repo, ["config", "--list", "--show-scope", "-z"], signal),
+  );
+  const last = (key: string) => entries.findLast((entry) => entry.key === key)?.value;
+  const name = last("user.name") ?? NOBODY.name;
+  const email = last("user.email") ?? NOBODY.email;
+  return {
+    ...repo,
+    env: {
+      ...hardenedConfig([...entries, ...await included(repo, entries, signal)]),
+      GIT_AUTHOR_NAME: name,
+      GIT_AUTHOR_EMAIL: email,
+      GIT_COMMITTER_NAME: name,
+      GIT_COMMITTER_EMAIL: email,
+    },
+  };
+}
+
+/** Included files that are looked into: no repository needs more, a hostile one could go on for ever. */
+const INCLUDES_MAX = 50;
+
+/** What the repository's configuration may include besides, each condition taken to hold. */
+async function included(
+  repo: Repo,
+  entries: readonly ConfigEntry[],
+  signal: AbortSignal,
+): Promise<ConfigEntry[]> {
+  const found: ConfigEntry[] = [];
+  const waiting = conditionalIncludes(entries).map((path) => resolve(repo.git_dir, path));
+  const seen = new Set<string>();
+  for (let path = waiting.pop(); path !== undefined; path = waiting.pop()) {
+    if (seen.has(path)) continue;
+    if (seen.add(path).size > INCLUDES_MAX) {
+      throw new SvcError("validation", `the git configuration of ${repo.root} includes too much`);
+    }
+    if (!isFile(path)) continue;
+    const args = ["config", "--file", path, "--includes", "--list", "-z"];
+    const more = parseConfigFile(await trusted(repo, args, signal));
+    found.push(...more);
+    waiting.push(...conditionalIncludes(more).map((next) => resolve(dirname(path!), next)));
+  }
+  return found;
+}
+
+function isFile(path: string): boolean {
+  try {
+    return Deno.statSync(path).isFile;
+  } catch {
+    return false;
+  }
+}
+
+function requireGitDir({ root, git_dir }: Repo): void {
+  let info: Deno.FileInfo | undefined;
+  try {
+    info = Deno.lstatSync(git_dir);
+  } catch (error) {
+    if (!(error instanceof Deno.errors.NotFound)) throw error;
+  }
+  if (info?.isDirectory) return;
+  if (info === undefined) {
+    throw new SvcError("validation", `${root} is not the top directory of a git repository`, {
+      hint: "give the directory that holds .git, or make a repository with git init",
+    });
+  }
+  throw new SvcError("validation", `${root} is not a repository's main checkout`, {
+    hint: "it is itself a worktree or a submodule; give the repository that it belongs to",
+  });
+}
+
+/**
+ * Runs git in a repository.
+ *
+ * @throws {SvcError} timeout; `internal` with what git said for an exit code that is no answer.
+ * @throws the signal's reason when it was aborted.
+ */
+export async function git(
+  repo: Repo,
+  args: readonly string[],
+  options: GitOptions,
+): Promise<GitResult> {
+  const { at = { path: repo.root, git_dir: repo.git_dir } } = options;
+  const program = repo.sandbox.kind === "none" ? ownGit(repo).cmd : "git";
+  const words = [program, "-C", at.path, `--git-dir=${at.git_dir}`, `--work-tree=${at.path}`];
+  const argv = programArgv(repo.sandbox, [...words, ...args], scopeOf(repo));
+  const env = { ...argv.env, ...ENVIRONMENT, ...repo.env, ...options.env };
+  return await run({ ...argv, env }, repo.sandbox.kind, repo.root, args[0], options);
+}
+
+/** The first line of what git says. */
+export async function gitLine(
+  repo: Repo,
+  args: readonly string[],
+  options: GitOptions,
+): Promise<string> {
+  return (await git(repo, args, options)).stdout.trimEnd();
+}
+
+async function trusted(repo: Repo, args: string[], signal: AbortSignal): Promise<string> {
+  const { cmd, path } = ownGit(repo);
+  const argv = programArgv(repo.sandbox, ["git"], scopeOf(repo));
+  const env = { ...argv.env, ...ENVIRONMENT, PATH: path };
+  const spawn = { cmd, args: ["-C", repo.root, ...args], env };
+  return (await run(spawn, "none", repo.root, args[0], { signal })).stdout;
+}
+
+/** The git that runs outside of the sandbox. */
+function ownGit({ root, sandbox }: Repo): { cmd: string; path: string } {
+  const found = sandbox.outside("git", root);
+  if (found !== undefined) return found;
+  throw new SvcError("internal", "there is no git that svc can trust on the daemon's PATH", {
+    hint: "install git where neither other users nor sessions can write, such as /usr/bin",
+  });
+}
+
+/**
+ * The repository without the journals of its sessions and those in its worktrees. A git that is cut
+ * off leaves locks that stop every later one, and half a checkout.
+ */
+function scopeOf({ root }: Repo): SandboxScope {
+  const own = join(root, ".svc");
+  const hidden = [
+    join(own, "sessions"),
+    ...readDirIfAny(join(own, "worktrees")).map(({ name }) => join(own, "worktrees", name, ".svc")),
+  ];
+  return { workdir: root, hidden, network: false, lasting: true, git: true };
+}
+
+const ENVIRONMENT = {
+  LANG: "C",
+  LC_ALL: "C",
+  GIT_TERMINAL_PROMPT: "0",
+  // A status does not take the index lock from a git that the person runs.
+  GIT_OPTIONAL_LOCKS: "0",
+  // A partial clone would fetch what it lacks, over a transport that its configuration names.
+  GIT_ALLOW_PROTOCOL: "none",
+  GIT_EDITOR: "false",
+  // Nobody reads how far it is, and one that outlives its reader would die of telling.
+  GIT_PROGRESS_DELAY: "86400",
+};
+
+async function run(
+  argv: SandboxArgv,
+  sandbox: Sandbox["kind"],
+  cwd: string,
+  command: string,
+  options: GitOptions,
+): Promise<GitResult> {
+  const { signal, timeout_ms = TIMEOUT_MS, max_bytes = STDOUT_BYTES, answers = [0] } = options;
+  const stdout = new Beginning(max_bytes);
+  const stderr = new Beginning(STDERR_BYTES);
+  const enough = new AbortController();
+  let end: ProcessEnd | undefined;
+  try {
+    end = await runProcess({
+      argv,
+      cwd,
+      sandbox,
+      lasting: true,
+      timeout_ms,
+      signal: AbortSignal.any([signal, enough.signal]),
+      onStdout(chunk) {
+        stdout.push(chunk);
+        if (stdout.truncated) enough.abort();
+      },
+      onStderr: (chunk) => stderr.push(chunk),
+    });
+  } catch (error) {
+    signal.throwIfAborted();
+    if (!enough.signal.aborted) throw failed(command, messageOf(error));
+  }
+  if (end?.timed_out) {
+    throw new SvcError("timeout", `git ${command} took longer than ${timeout_ms / 1000} s`);
+  }
+  const said = (await stderr.text()).trim();
+  const code = end?.exit_code ?? (enough.signal.aborted ? 0 : -1);
+  if (!answers.includes(code)) throw failed(command, said || `exit code ${code}`);
+  return { code, stdout: await stdout.text(), stderr: said, truncated: stdout.truncated };
+}
+
+/** The first bytes of a stream, as they are. */
+class Beginning {
+  truncated = false;
+  readonly #chunks: Uint8Array<ArrayBuffer>[] = [];
+  #room: number;
+
+  constructor(max_bytes: number) {
+    this.#room = max_bytes;
+  }
+
+  /** Takes the next bytes; the chunk may be reused afterwards. */
+  push(chunk: Uint8Array): void {
+    const part = new Uint8Array(chunk.subarray(0, this.#room));
+    if (part.length > 0) this.#chunks.push(part);
+    this.#room -= part.length;
+    this.truncated ||= part.length < chunk.length;
+  }
+
+  text(): Promise<string> {
+    return new Blob(this.#chunks).text();
+  }
+}
+
+function failed(command: string, said: string): SvcError {
+  const hint = /not found|No such file or directory \(os error 2\)/.test(said)
+    ? "git 2.38 or newer must be installed"
+    : undefined;
+  return new SvcError("internal", `git ${command} failed: ${said}`, { hint });
+}

@@ -1,0 +1,140 @@
+/** Brings the work of a worktree into the repository's checkout. */
+import { SvcError } from "../../protocol/errors.ts";
+import { headOf, isAncestor, mergedRef, tipOf, type WorktreeCall } from "./checkout.ts";
+import { git, gitLine, openRepo, type Repo } from "./git.ts";
+import { nameOfBranch } from "./names.ts";
+import { withRepoLock } from "./repo_lock.ts";
+
+/**
+ * `ff-only` moves the checkout forward to the branch; `squash` makes one commit of it; `ours` is
+ * git's merge strategy of that name: it records the branch as merged and keeps the checkout's files.
+ */
+export type MergeStrategy = "ff-only" | "squash" | "ours";
+
+export interface MergeResult {
+  merged: boolean;
+  /** The commit of the repository's checkout afterwards; only when merged. */
+  commit?: string;
+  /** The files that stand in the way; only when not merged. */
+  conflicts?: string[];
+  /** Why it is not merged. */
+  reason?: string;
+}
+
+/** A commit that the checkout can be moved forward to, or why there is none. */
+type Target = { commit: string } | { reason: string; conflicts: string[] };
+
+/** How long writing the checkout may take. */
+const CHECKOUT_MS = 600_000;
+/** Exit code of git for options that it does not know. */
+const USAGE = 129;
+
+/**
+ * Merges the branch of a worktree into what the repository has checked out. The result is made first,
+ * without touching any checkout; then the checkout is moved forward to it, which git does only if
+ * nothing uncommitted is in the way. A merge that cannot be done leaves everything as it was.
+ *
+ * @param options.message of the commit that `squash` and `ours` make.
+ * @param options.signal stops it until the checkout begins to move; that is done to its end.
+ * @throws {SvcError} not_found when there is no such branch; conflict when the repository has no
+ * commit or HEAD moved meanwhile.
+ */
+export async function mergeWorktree(
+  options: WorktreeCall & { branch: string; strategy: MergeStrategy; message?: string },
+): Promise<MergeResult> {
+  const { branch, strategy, signal } = options;
+  const name = nameOfBranch(branch);
+  const { message = `Merge ${branch}` } = options;
+  const repo = await openRepo(options.repo, options.sandbox, signal);
+  return await withRepoLock(repo.root, signal, async () => {
+    const head = await headOf(repo, signal);
+    const tip = await tipOf(repo, branch, signal);
+    if (await isAncestor(repo, tip, head, signal)) return { merged: true, commit: head };
+    const target = await targetOf(repo, { head, tip, branch, strategy, message }, signal);
+    if ("reason" in target) return { merged: false, ...target };
+    signal.throwIfAborted();
+    const moved = await moveForward(repo, target.commit);
+    if (moved.merged) await record(repo, name, tip);
+    return moved;
+  });
+}
+
+interface Sides {
+  head: string;
+  tip: string;
+  branch: string;
+  strategy: MergeStrategy;
+  message: string;
+}
+
+async function targetOf(repo: Repo, sides: Sides, signal: AbortSignal): Promise<Target> {
+  const { head, tip, strategy, message } = sides;
+  if (strategy === "ff-only") {
+    if (await isAncestor(repo, head, tip, signal)) return { commit: tip };
+    const reason = `the repository has commits that ${sides.branch} lacks, so it cannot be moved ` +
+      "forward; use squash";
+    return { reason, conflicts: [] };
+  }
+  if (strategy === "ours") {
+    const commit = await commitTree(repo, `${head}^{tree}`, [head, tip], message, signal);
+    return { commit };
+  }
+  const merged = await mergeTrees(repo, head, tip, signal);
+  if ("reason" in merged) return merged;
+  return { commit: await commitTree(repo, merged.tree, [head], message, signal) };
+}
+
+/** Merges two commits in the object store alone. */
+async function mergeTrees(
+  repo: Repo,
+  head: string,
+  tip: string,
+  signal: AbortSignal,
+): Promise<{ tree: string } | { reason: string; conflicts: string[] }> {
+  const args = ["merge-tree", "--write-tree", "--name-only", "--no-messages", "-z", head, tip];
+  const { code, stdout } = await git(repo, args, { signal, answers: [0, 1, USAGE] });
+  if (code === USAGE) {
+    throw new SvcError("not_implemented", "this git cannot merge without a checkout", {
+      hint: "install git 2.38 or newer",
+    });
+  }
+  const [tree, ...files] = stdout.split("\0").map((part) => part.trim()).filter((it) => it !== "");
+  if (code === 0) return { tree };
+  return { reason: "both sides changed the same places", conflicts: [...new Set(files)] };
+}
+
+async function commitTree(
+  repo: Repo,
+  tree: string,
+  parents: string[],
+  message: string,
+  signal: AbortSignal,
+): Promise<string> {
+  const args = [...parents.flatMap((parent) => ["-p", parent]), "-m", message, tree];
+  return await gitLine(repo, ["commit-tree", ...args], { signal });
+}
+
+/** Not stopped by anyone: a checkout is not left between two commits. */
+async function moveForward(repo: Repo, commit: string): Promise<MergeResult> {
+  const signal = new AbortController().signal;
+  const args = [
+    ...["merge", "--ff-only", "--quiet", "--no-stat", "--no-autostash"],
+    // Against what the configuration of the branch may add.
+    ...["--commit", "--no-squash", "--no-verify-signatures"],
+  ];
+  const { code, stderr } = await git(repo, [...args, commit], {
+    signal,
+    timeout_ms: CHECKOUT_MS,
+    answers: [0, 1, 128],
+  });
+  if (code === 0) return { merged: true, commit };
+  // Git lists the files in the way one a line, after a tab.
+  const conflicts = [...stderr.matchAll(/^\t(.+)$/gm)].map(([, file]) => file);
+  if (conflicts.length === 0) throw new SvcError("conflict", `git merge failed: ${stderr}`);
+  return { merged: false, conflicts, reason: "files that are not committed are in the way" };
+}
+
+async function record(repo: Repo, name: string, tip: string): Promise<void> {
+  const signal = new AbortController().signal;
+  await git(repo, ["update-ref", mergedRef(name), tip], { signal });
+}

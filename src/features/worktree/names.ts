@@ -1,0 +1,34 @@
+/** What a worktree may be called, and its branch: `svc/<name>`. */
+import { SvcError } from "../../protocol/errors.ts";
+
+const BRANCH_PREFIX = "svc/";
+const NAME = /^[A-Za-z0-9](?:[A-Za-z0-9._-]{0,62}[A-Za-z0-9_-])?$/;
+
+/**
+ * Checks a worktree's name: it becomes a directory and a branch, so it is a plain word.
+ *
+ * @throws {SvcError} validation.
+ */
+export function checkName(name: string): void {
+  if (NAME.test(name) && !name.includes("..") && !name.endsWith(".lock")) return;
+  throw new SvcError("validation", `${JSON.stringify(name)} is not a name for a worktree`, {
+    hint: "use 1 to 64 letters, digits, '-', '_' and '.', beginning with a letter or digit",
+  });
+}
+
+/** The branch of a worktree. */
+export function branchOf(name: string): string {
+  return BRANCH_PREFIX + name;
+}
+
+/** The worktree that a branch belongs to. @throws {SvcError} validation for any other branch. */
+export function nameOfBranch(branch: string): string {
+  if (!branch.startsWith(BRANCH_PREFIX)) {
+    throw new SvcError("validation", `${JSON.stringify(branch)} is not a worktree's branch`, {
+      hint: `these begin with ${BRANCH_PREFIX}`,
+    });
+  }
+  const name = branch.slice(BRANCH_PREFIX.length);
+  checkName(name);
+  return name;
+}

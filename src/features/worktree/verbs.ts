@@ -1,0 +1,161 @@
+import * as z from "zod";
+import { SvcError } from "../../protocol/errors.ts";
+import { isWithin } from "../../os/paths.ts";
+import { worktreePath } from "../../base/worktree_path.ts";
+import { type Context, defineVerb } from "../../verbs/define.ts";
+import { place, workdirOf } from "../../verbs/workdir.ts";
+
+const name = () => z.string().min(1).describe("Name of the worktree");
+const commit = () => z.string();
+
+const worktree = () =>
+  z.object({
+    name: z.string(),
+    path: z.string(),
+    branch: z.string(),
+    commit: commit().optional(),
+    merged: z.boolean(),
+    uncommitted: z.int().describe("Number of paths that differ from the worktree's commit"),
+    problem: z.string().optional(),
+  });
+
+/** Loaded on first use: nothing else in a daemon needs it. */
+const domain = () => import("./worktree.ts");
+
+export const worktreeVerbs = [
+  defineVerb({
+    name: "worktree.list",
+    summary: "Lists the worktrees of a git repository.",
+    access: "read",
+    input: () => z.object(place()),
+    output: () => z.object({ worktrees: z.array(worktree()) }),
+    async handle(context, params) {
+      const { listWorktrees } = await domain();
+      return { worktrees: await listWorktrees(await callOf(context, params)) };
+    },
+  }),
+  defineVerb({
+    name: "worktree.create",
+    summary: "Creates a worktree with its own branch in <repository>/.svc/worktrees.",
+    access: "write",
+    input: () =>
+      z.object({
+        ...place(),
+        name: name(),
+        base: z.string().min(1).optional()
+          .describe("Commit, branch or tag to start from; by default, the current checkout"),
+      }),
+    output: () =>
+      z.object({ name: z.string(), path: z.string(), branch: z.string(), base_commit: commit() }),
+    async handle(context, { name, base, ...at }) {
+      const { createWorktree } = await domain();
+      return await createWorktree({ ...await callOf(context, at), name, base });
+    },
+  }),
+  defineVerb({
+    name: "worktree.diff",
+    summary: "Shows the changes in a worktree, including uncommitted ones.",
+    access: "read",
+    input: () =>
+      z.object({
+        ...place(),
+        name: name(),
+        full: z.boolean().default(false).describe(
+          "Return up to 4 MiB of the patch instead of 64 KiB",
+        ),
+      }),
+    output: () =>
+      z.object({
+        base_commit: commit(),
+        commit: commit(),
+        files: z.array(
+          z.object({
+            path: z.string(),
+            added: z.int().optional(),
+            deleted: z.int().optional(),
+          }),
+        ),
+        files_changed: z.int(),
+        added: z.int(),
+        deleted: z.int(),
+        patch: z.string(),
+        truncated: z.boolean(),
+      }),
+    async handle(context, { name, full, ...at }) {
+      const { diffWorktree } = await domain();
+      return await diffWorktree({ ...await callOf(context, at), name, full });
+    },
+  }),
+  defineVerb({
+    name: "worktree.merge",
+    summary: "Commits the changes in a worktree and merges its branch into the repository's " +
+      "checkout; if the merge fails, the checkout does not change.",
+    access: "write",
+    input: () =>
+      z.object({
+        ...place(),
+        name: name(),
+        strategy: z.enum(["ff-only", "squash", "ours"]).default("ff-only").describe(
+          "ff-only moves the checkout forward; squash makes one commit; " +
+            "ours records the branch as merged and keeps the checkout's files",
+        ),
+        message: z.string().min(1).max(10_000).optional().describe(
+          "Message of the commits that the merge makes",
+        ),
+      }),
+    output: () =>
+      z.object({
+        merged: z.boolean(),
+        commit: commit().optional(),
+        conflicts: z.array(z.string()).optional(),
+        reason: z.string().optional(),
+      }),
+    async handle(context, { name, strategy, message, ...at }) {
+      const { commitAll, mergeWorktree, openWorktree } = await domain();
+      const call = await callOf(context, at);
+      const { path, branch } = await openWorktree({ ...call, name });
+      await commitAll({ ...call, path, message: message ?? `Work in ${branch}` });
+      return await mergeWorktree({ ...call, branch, strategy, message });
+    },
+  }),
+  defineVerb({
+    name: "worktree.clean",
+    summary: "Removes a worktree and its branch; unmerged work needs force.",
+    access: "write",
+    destructive: true,
+    input: () =>
+      z.object({
+        ...place(),
+        name: name(),
+        force: z.boolean().default(false).describe("Discard uncommitted and unmerged changes"),
+      }),
+    output: () => z.object({ name: z.string() }),
+    async handle(context, { name, force, ...at }) {
+      const { cleanWorktree } = await domain();
+      const call = await callOf(context, at);
+      const path = worktreePath(call.repo, name);
+      await requireNoSession(context, path);
+      await cleanWorktree({ ...call, name, force });
+      await context.services.hub.forgetWithin(path);
+      return { name };
+    },
+  }),
+];
+
+async function callOf(context: Context, at: { session_id?: string; workdir?: string }) {
+  const { services, signal } = context;
+  const repo = await workdirOf(context, at);
+  if (isWithin(services.home, repo + "/.svc")) {
+    throw new SvcError("validation", `worktrees of ${repo} would be inside the home of svc`);
+  }
+  return { repo, sandbox: await services.sandbox(), signal };
+}
+
+async function requireNoSession({ services }: Context, path: string): Promise<void> {
+  const sessions = await services.hub.list(false);
+  const inside = sessions.find(({ workdir }) => isWithin(workdir, path));
+  if (inside === undefined) return;
+  throw new SvcError("conflict", `session ${inside.id} works in ${path}`, {
+    hint: "end it first: svc ctl sessions kill",
+  });
+}

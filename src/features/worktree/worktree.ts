@@ -1,0 +1,286 @@
+/**
+ * Worktrees of a git repository: checkouts of their own in `<repo>/.svc/worktrees/<name>`, on the
+ * branch `svc/<name>`, where work goes on without touching the repository's own checkout.
+ */
+import { BeneathError } from "../../jail/beneath.ts";
+import { SvcError } from "../../protocol/errors.ts";
+import { exists } from "../../os/files.ts";
+import { removeTree } from "../../os/remove_tree.ts";
+import { readUntrusted } from "../../jail/untrusted_files.ts";
+import { worktreeAt, worktreePath } from "../../base/worktree_path.ts";
+import { makeOwnDir } from "../../session/workdir.ts";
+import {
+  changedPaths,
+  commitOf,
+  COMMITTED,
+  gitDirOf,
+  gitDirs,
+  headOf,
+  isMerged,
+  mergedRef,
+  noWorktree,
+  openWorktree,
+  requireOnBranch,
+  type WorktreeCall,
+} from "./checkout.ts";
+import { git, gitLine, openRepo, type Repo } from "./git.ts";
+import { branchOf, checkName } from "./names.ts";
+import { deleteRef } from "./refs.ts";
+import { withRepoLock } from "./repo_lock.ts";
+
+export { openWorktree, type WorktreeCall } from "./checkout.ts";
+export { diffWorktree, type FileChange, type WorktreeDiff } from "./diff.ts";
+export { type MergeResult, type MergeStrategy, mergeWorktree } from "./merge.ts";
+
+/** A worktree that was made. */
+export interface CreatedWorktree {
+  name: string;
+  /** Absolute path of its top directory. */
+  path: string;
+  branch: string;
+  /** The commit it was made from. */
+  base_commit: string;
+}
+
+/** A worktree as a list shows it. */
+export interface WorktreeItem {
+  name: string;
+  path: string;
+  branch: string;
+  /** The commit of its branch; absent when the branch is gone. */
+  commit?: string;
+  /** Whether that commit is part of the repository's checkout. */
+  merged: boolean;
+  /** Number of paths that differ from the commit. */
+  uncommitted: number;
+  /** Why it cannot be used, for instance because its directory is gone. */
+  problem?: string;
+}
+
+/** How long git may take to write a checkout. */
+const CHECKOUT_MS = 600_000;
+
+/**
+ * Makes a worktree and its branch.
+ *
+ * @param options.base the commit, branch or tag it begins at; what is checked out by default.
+ * @throws {SvcError} validation for a bad name, base or repository; conflict when it is there already.
+ */
+export async function createWorktree(
+  options: WorktreeCall & { name: string; base?: string },
+): Promise<CreatedWorktree> {
+  const { name, base, sandbox, signal } = options;
+  checkName(name);
+  const repo = await openRepo(options.repo, sandbox, signal);
+  return await withRepoLock(repo.root, signal, async () => {
+    const path = worktreePath(repo.root, name);
+    const branch = branchOf(name);
+    const base_commit = base === undefined
+      ? await headOf(repo, signal)
+      : await requireCommit(repo, base, signal);
+    if (exists(path) || await commitOf(repo, `refs/heads/${branch}`, signal) !== undefined) {
+      throw new SvcError("conflict", `worktree ${name} or its branch ${branch} is there already`, {
+        hint: "choose another name, or remove it with worktree.clean",
+      });
+    }
+    makeOwnDir(repo.root, ["worktrees"]);
+    try {
+      // Forced: git may still know a worktree of that path whose directory is gone.
+      await git(
+        repo,
+        ["worktree", "add", "--force", "--quiet", "--no-track", "-b", branch, path, base_commit],
+        { signal, timeout_ms: CHECKOUT_MS },
+      );
+    } catch (error) {
+      await remove(repo, name).catch(() => {});
+      throw error;
+    }
+    return { name, path, branch, base_commit };
+  });
+}
+
+async function requireCommit(repo: Repo, base: string, signal: AbortSignal): Promise<string> {
+  const commit = await commitOf(repo, base, signal);
+  if (commit !== undefined) return commit;
+  throw new SvcError("validation", `base ${JSON.stringify(base)} is not a commit`, {
+    hint: "give a branch, a tag or a commit of the repository",
+  });
+}
+
+/**
+ * Commits everything that changed in a worktree. Hooks are not run; the author is the user's git
+ * identity, or a neutral one.
+ *
+ * @param options.path the worktree's top directory.
+ * @returns the new commit; undefined when nothing changed.
+ * @throws {SvcError} conflict when the worktree is not on its branch.
+ */
+export async function commitAll(
+  { path, message, sandbox, signal }: Omit<WorktreeCall, "repo"> & {
+    path: string;
+    message: string;
+  },
+): Promise<string | undefined> {
+  const place = worktreeAt(path);
+  if (place === undefined) throw new SvcError("validation", `${path} is not a worktree of svc`);
+  const call = { repo: place.repo, name: place.name, sandbox, signal };
+  const tree = await openWorktree(call);
+  return await withRepoLock(place.repo, signal, async () => {
+    await requireOnBranch(tree, signal);
+    const { repo } = tree;
+    await git(repo, ["add", "--all", "--", ...COMMITTED], {
+      signal,
+      at: tree,
+      timeout_ms: CHECKOUT_MS,
+    });
+    const { code } = await git(
+      repo,
+      ["diff", "--cached", "--quiet", "--no-ext-diff", "--no-textconv"],
+      { signal, at: tree, answers: [0, 1] },
+    );
+    if (code === 0) return undefined;
+    await git(
+      repo,
+      ["commit", "--quiet", "--no-verify", "--cleanup=whitespace", `--message=${message}`],
+      { signal, at: tree },
+    );
+    return await gitLine(repo, ["rev-parse", "HEAD"], { signal, at: tree });
+  });
+}
+
+/** Lists the worktrees of a repository, by name. */
+export async function listWorktrees(call: WorktreeCall): Promise<WorktreeItem[]> {
+  const repo = await openRepo(call.repo, call.sandbox, call.signal);
+  const git_dirs = gitDirs(repo);
+  const items: WorktreeItem[] = [];
+  for (const name of knownNames(repo, git_dirs.keys())) {
+    items.push(await itemOf(repo, name, git_dirs, call.signal));
+  }
+  return items;
+}
+
+/** Worktrees that git knows, by their paths, or that have a directory. */
+function knownNames({ root }: Repo, paths: Iterable<string>): string[] {
+  const names = new Set<string>();
+  for (const path of paths) {
+    const place = worktreeAt(path);
+    if (place?.repo === root) names.add(place.name);
+  }
+  const dir = worktreePath(root, "");
+  const found = exists(dir) ? readUntrusted(root, (files) => files.names(dir)) : [];
+  for (const name of found) names.add(name);
+  return [...names].sort();
+}
+
+async function itemOf(
+  repo: Repo,
+  name: string,
+  git_dirs: ReadonlyMap<string, string>,
+  signal: AbortSignal,
+): Promise<WorktreeItem> {
+  const path = worktreePath(repo.root, name);
+  const branch = branchOf(name);
+  const item: WorktreeItem = { name, path, branch, merged: false, uncommitted: 0 };
+  const git_dir = git_dirs.get(path);
+  if (git_dir === undefined) return { ...item, problem: "git does not know it as a worktree" };
+  item.commit = await commitOf(repo, `refs/heads/${branch}`, signal);
+  if (item.commit === undefined) return { ...item, problem: `its branch ${branch} is gone` };
+  item.merged = await isMerged(repo, name, item.commit, signal);
+  if (!exists(path)) return { ...item, problem: "its directory is gone" };
+  const changed = await changedPaths({ repo, name, branch, path, git_dir }, signal);
+  return { ...item, uncommitted: changed.length };
+}
+
+/**
+ * Removes a worktree with its directory and its branch, also what a creation that was cut off left.
+ *
+ * @param options.force also when that loses work that is neither committed nor merged.
+ * @throws {SvcError} not_found when nothing of it is there; conflict when it holds such work and
+ * `force` is not set, or when it is locked.
+ */
+export async function cleanWorktree(
+  options: WorktreeCall & { name: string; force?: boolean },
+): Promise<void> {
+  const { name, force = false, sandbox, signal } = options;
+  checkName(name);
+  const repo = await openRepo(options.repo, sandbox, signal);
+  await withRepoLock(repo.root, signal, async () => {
+    const path = worktreePath(repo.root, name);
+    const git_dir = gitDirOf(repo, path);
+    const tip = await commitOf(repo, `refs/heads/${branchOf(name)}`, signal);
+    if (git_dir === undefined && tip === undefined && !exists(path)) {
+      throw noWorktree(name, repo.root);
+    }
+    const lock = git_dir && readIfLocked(repo, git_dir);
+    if (lock !== undefined) {
+      throw new SvcError("conflict", `worktree ${name} is locked${lock && `: ${lock}`}`, {
+        hint: `git -C ${repo.root} worktree unlock ${path}`,
+      });
+    }
+    if (!force) await requireNothingToLose(repo, { name, path, git_dir, tip }, signal);
+    // From here on it is done to its end: half a worktree is of no use to anyone.
+    await remove(repo, name);
+  });
+}
+
+/** What git writes there while it makes a worktree; it stays when that was cut off. */
+const INITIALIZING = "initializing";
+
+/** The longest reason that is shown, in bytes. */
+const REASON_MAX = 4 * 1024;
+
+/** Why someone locked a worktree; `""` where the file that says so is not one to be read. */
+function readIfLocked({ root }: Repo, git_dir: string): string | undefined {
+  const path = `${git_dir}/locked`;
+  if (!exists(path)) return undefined;
+  try {
+    const text = readUntrusted(root, (files) => files.text(path, REASON_MAX));
+    const reason = text?.trim() ?? INITIALIZING;
+    return reason === INITIALIZING ? undefined : reason;
+  } catch (error) {
+    if (error instanceof BeneathError) return "";
+    throw error;
+  }
+}
+
+async function requireNothingToLose(
+  repo: Repo,
+  { name, path, git_dir, tip }: { name: string; path: string; git_dir?: string; tip?: string },
+  signal: AbortSignal,
+): Promise<void> {
+  const refuse = (what: string, details: Record<string, unknown> = {}) =>
+    new SvcError("conflict", `worktree ${name} ${what}`, {
+      hint: "merge it first, or set force to lose that",
+      details,
+    });
+  if (exists(path)) {
+    if (git_dir === undefined) throw refuse("has files, and git does not know it");
+    const tree = { repo, name, branch: branchOf(name), path, git_dir };
+    const changed = await changedPaths(tree, signal);
+    if (changed.length > 0) {
+      const shown = changed.slice(0, 5).join(", ");
+      const more = changed.length > 5 ? ` and ${changed.length - 5} more` : "";
+      throw refuse(`has uncommitted changes: ${shown}${more}`, { uncommitted: changed.length });
+    }
+  }
+  if (tip !== undefined && !await isMerged(repo, name, tip, signal)) {
+    const branch = branchOf(name);
+    throw refuse(`has commits that are not merged (${branch} is at ${tip.slice(0, 12)})`, {
+      unmerged: tip,
+    });
+  }
+}
+
+/** Removes what there is of a worktree; nothing stops it in the middle. */
+async function remove(repo: Repo, name: string): Promise<void> {
+  const path = worktreePath(repo.root, name);
+  const options = { signal: new AbortController().signal, timeout_ms: CHECKOUT_MS };
+  if (exists(path)) await removeTree(path);
+  if (gitDirOf(repo, path) !== undefined) {
+    // Twice: also one whose creation was cut off, which git keeps locked.
+    await git(repo, ["worktree", "remove", "--force", "--force", path], options);
+  }
+  for (const ref of [`refs/heads/${branchOf(name)}`, mergedRef(name)]) {
+    await deleteRef(repo, ref, options);
+  }
+}

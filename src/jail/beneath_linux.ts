@@ -1,0 +1,345 @@
+import type { Beneath, BeneathFs, FileEntry, FileKind, FileStat } from "./beneath.ts";
+import { type Descriptor, Kernel, O, openKernel, SystemError } from "../os/beneath_kernel.ts";
+import {
+  BeneathError,
+  hiddenError,
+  type HiddenRule,
+  hiddenRule,
+  joinBeneath,
+  linkLoop,
+  outside,
+  relativePath,
+  requireNoGit,
+  splitLast,
+  stripWorkdir,
+  unsteady,
+} from "./beneath_path.ts";
+
+/** As many as the kernel follows. */
+const MAX_LINKS = 40;
+/** The kernel answers EAGAIN when something was renamed while it resolved `..`. */
+const MAX_RACES = 16;
+
+/**
+ * Opens the C library and makes sure that this kernel, its `/proc` and any system call filter allow
+ * what {@linkcode LinuxBeneath} needs.
+ *
+ * @returns `undefined` where something is missing, for the caller to take another implementation
+ */
+export function openLinux(workdir: string): Beneath | undefined {
+  const kernel = openKernel();
+  if (kernel === undefined) return undefined;
+  if (!works(kernel, workdir)) {
+    kernel[Symbol.dispose]();
+    return undefined;
+  }
+  return beneath(kernel, workdir);
+}
+
+/** As {@linkcode openLinux}, for any number of directories, which then share the C library. */
+export function kernelOpener(): ((workdir: string) => Beneath) | undefined {
+  const kernel = openKernel();
+  if (kernel === undefined) return undefined;
+  if (works(kernel, "/")) return (workdir) => beneath(kernel, workdir);
+  kernel[Symbol.dispose]();
+  return undefined;
+}
+
+function beneath(kernel: Kernel, workdir: string): Beneath {
+  return {
+    view: (hidden) => new LinuxBeneath(kernel, workdir, hiddenRule(hidden, workdir)),
+    [Symbol.dispose]: () => kernel[Symbol.dispose](),
+  };
+}
+
+function works(kernel: Kernel, workdir: string): boolean {
+  try {
+    new LinuxBeneath(kernel, workdir, () => false).stat(".");
+    return true;
+  } catch (error) {
+    // ENOSYS before Linux 5.6, EPERM under an old container runtime's filter. That the directory is
+    // missing is for the operations to tell.
+    return error instanceof BeneathError && error.reason === "not_found";
+  }
+}
+
+/** An open path and where it really is. */
+interface Opened extends Disposable {
+  fd: Descriptor;
+  real: string;
+}
+
+/**
+ * {@linkcode BeneathFs} on `openat2`: the kernel itself refuses to resolve a path out of the
+ * directory, and everything that is checked (where it really is, what it is) is asked of the very
+ * descriptor that is then used. So nothing that another process renames or links meanwhile leads
+ * outside or to a hidden path.
+ *
+ * Deno refuses what lies under `/proc` without all permissions and knows no descriptors, hence the C
+ * library for all of it.
+ */
+class LinuxBeneath implements BeneathFs {
+  readonly mechanism = "openat2";
+  readonly #kernel: Kernel;
+  readonly #workdir: string;
+  readonly #isHidden: HiddenRule;
+
+  /** @param workdir an absolute real path */
+  constructor(kernel: Kernel, workdir: string, isHidden: HiddenRule) {
+    this.#kernel = kernel;
+    this.#workdir = workdir;
+    this.#isHidden = isHidden;
+  }
+
+  relative(path: string): string {
+    return relativePath(path, this.#workdir);
+  }
+
+  stat(path: string): FileStat {
+    return guard(path, () => {
+      using opened = this.#open(path, this.relative(path));
+      return this.#kernel.stat(opened.fd);
+    });
+  }
+
+  read(path: string, position: number, into: Uint8Array<ArrayBuffer>) {
+    return guard(path, () => {
+      using opened = this.#open(path, this.relative(path));
+      const stat = regular(path, this.#kernel.stat(opened.fd));
+      using file = this.#kernel.reopen(opened.fd, O.RDONLY | O.NONBLOCK);
+      return { bytes: this.#kernel.read(file, position, into), stat };
+    });
+  }
+
+  list(path: string, options: { details?: boolean } = {}): FileEntry[] {
+    return guard(path, () => {
+      using opened = this.#open(path, this.relative(path));
+      if (this.#kernel.stat(opened.fd).kind !== "directory") {
+        throw new BeneathError("not_directory", `${path}: is not a directory`);
+      }
+      using directory = this.#kernel.reopen(opened.fd, O.RDONLY | O.DIRECTORY);
+      const entries: FileEntry[] = [];
+      for (const { name, kind } of this.#kernel.names(directory)) {
+        if (this.#isHidden(inside(opened.real, name))) continue;
+        const entry = this.#entry(directory, name, kind, options.details ?? false);
+        if (entry !== undefined) entries.push(entry);
+      }
+      return entries;
+    });
+  }
+
+  write(
+    path: string,
+    data: Uint8Array<ArrayBuffer>,
+    check: (place: string) => void = () => {},
+  ): "created" | "replaced" {
+    return guard(path, () => {
+      let relative = this.relative(path);
+      for (let links = 0; links < MAX_LINKS; links++) {
+        const { directory, name } = splitLast(relative);
+        if (name === "") throw new BeneathError("is_directory", `${path}: is a directory`);
+        using parent = this.#openDirectory(path, directory);
+        const place = inside(parent.real, name);
+        if (this.#isHidden(place)) throw hiddenError(path);
+        requireNoGit(path, place, this.#workdir);
+        using existing = this.#kernel.openIn(parent.fd, name);
+        const stat = existing && this.#kernel.stat(existing);
+        if (existing === undefined || stat?.kind !== "symlink") {
+          check(stripWorkdir(place, this.#workdir) ?? "");
+          if (existing && stat) this.#mayReplace(path, existing, stat);
+          this.#replace(parent.fd, name, data, stat?.mode);
+          return existing === undefined ? "created" : "replaced";
+        }
+        relative = this.#linkTarget(path, parent.real, this.#kernel.readLink(existing));
+      }
+      throw linkLoop(path);
+    });
+  }
+
+  /** A rename would replace a file that may not be written, so that is asked first. */
+  #mayReplace(path: string, existing: Descriptor, stat: FileStat): void {
+    regular(path, stat);
+    try {
+      this.#kernel.reopen(existing, O.WRONLY | O.NONBLOCK)[Symbol.dispose]();
+    } catch (error) {
+      // A program that is running may be replaced, only not written.
+      if (!(error instanceof SystemError && error.code === "ETXTBSY")) throw error;
+    }
+  }
+
+  #replace(parent: Descriptor, name: string, data: Uint8Array<ArrayBuffer>, mode?: number): void {
+    const temporary = `.svc-${crypto.randomUUID()}.tmp`;
+    // A file that replaces another one shows its content to nobody before it has the other's mode.
+    using file = this.#kernel.createIn(parent, temporary, mode === undefined ? 0o666 : 0o600);
+    try {
+      this.#kernel.write(file, data);
+      if (mode !== undefined) this.#kernel.changeMode(file, mode & 0o777);
+      this.#kernel.renameIn(parent, temporary, name);
+    } catch (error) {
+      this.#kernel.unlinkIn(parent, temporary);
+      throw error;
+    }
+  }
+
+  /** Opens a directory; it is made, with those above it, when it is missing. */
+  #openDirectory(path: string, relative: string): Opened {
+    try {
+      return this.#open(path, relative, O.DIRECTORY);
+    } catch (error) {
+      if (!(error instanceof SystemError && error.code === "ENOENT") || relative === "") {
+        throw error;
+      }
+    }
+    const { directory, name } = splitLast(relative);
+    {
+      using parent = this.#openDirectory(path, directory);
+      const place = inside(parent.real, name);
+      if (this.#isHidden(place)) throw hiddenError(path);
+      requireNoGit(path, place, this.#workdir);
+      this.#kernel.makeDirectoryIn(parent.fd, name);
+    }
+    return this.#open(path, relative, O.DIRECTORY);
+  }
+
+  /** Opens a path beneath the working directory without reading from it, and finds where it is. */
+  #open(path: string, relative: string, flags = 0): Opened {
+    using root = this.#openRoot();
+    let current = relative;
+    for (let links = 0, races = 0; links < MAX_LINKS && races < MAX_RACES;) {
+      const opened = this.#kernel.openBeneath(root, current === "" ? "." : current, flags);
+      if (typeof opened !== "string") return this.#check(path, opened);
+      if (opened === "EAGAIN") {
+        races++;
+        continue;
+      }
+      // It led out, or an absolute symlink did although its target may well be inside.
+      const expanded = this.#expandLink(path, root, current);
+      if (expanded === undefined) throw outside(path);
+      current = expanded;
+      links++;
+    }
+    throw unsteady(path);
+  }
+
+  #check(path: string, fd: Descriptor): Opened {
+    try {
+      const real = this.#kernel.realPath(fd);
+      if (this.#isHidden(real)) throw hiddenError(path);
+      return { fd, real, [Symbol.dispose]: () => fd[Symbol.dispose]() };
+    } catch (error) {
+      fd[Symbol.dispose]();
+      throw error;
+    }
+  }
+
+  /**
+   * Opened anew for each operation: a worker that is terminated could not close it. That the path
+   * still is its own real path shows that no symlink took the place of a directory on the way.
+   */
+  #openRoot(): Descriptor {
+    const root = this.#kernel.openDirectory(this.#workdir);
+    if (this.#kernel.realPath(root) === this.#workdir) return root;
+    root[Symbol.dispose]();
+    throw new BeneathError("not_found", `the working directory ${this.#workdir} was moved away`);
+  }
+
+  /**
+   * Puts the target of the first symlink on the way in its place, as text. The result is opened with
+   * the kernel's checks again, so a race here can only make it fail.
+   *
+   * @returns `undefined` when there is no symlink on the way
+   */
+  #expandLink(path: string, root: Descriptor, relative: string): string | undefined {
+    const parts = relative.split("/");
+    for (let index = 0; index < parts.length; index++) {
+      const before = parts.slice(0, index).join("/");
+      using part = this.#kernel.openIn(root, parts.slice(0, index + 1).join("/"));
+      if (part === undefined) return undefined;
+      if (this.#kernel.stat(part).kind !== "symlink") continue;
+      const parent = inside(this.#workdir, before);
+      const target = this.#linkTarget(path, parent, this.#kernel.readLink(part));
+      return joinBeneath(target, parts.slice(index + 1).join("/"));
+    }
+    return undefined;
+  }
+
+  /** Where a symlink in the real directory `parent` points to, relative to the working directory. */
+  #linkTarget(path: string, parent: string, link: string): string {
+    const base = stripWorkdir(parent, this.#workdir) ?? "";
+    const target = link.startsWith("/")
+      ? stripWorkdir(link, this.#workdir)
+      : joinBeneath(base, link);
+    if (target === undefined) throw outside(path, `through a symlink to ${link}`);
+    return target;
+  }
+
+  #entry(
+    directory: Descriptor,
+    name: string,
+    known: FileKind | undefined,
+    details: boolean,
+  ): FileEntry | undefined {
+    if (known !== undefined && !details) return { name, kind: known };
+    using fd = this.#kernel.openIn(directory, name);
+    // It was removed since the names were read.
+    if (fd === undefined) return undefined;
+    const { kind, size } = this.#kernel.stat(fd);
+    if (!details) return { name, kind };
+    const target = kind === "symlink" ? this.#kernel.readLink(fd) : undefined;
+    return { name, kind, size: kind === "file" ? size : undefined, target };
+  }
+}
+
+function inside(directory: string, name: string): string {
+  if (name === "") return directory;
+  return directory.endsWith("/") ? `${directory}${name}` : `${directory}/${name}`;
+}
+
+function regular(path: string, stat: FileStat): FileStat {
+  if (stat.kind === "directory") throw new BeneathError("is_directory", `${path}: is a directory`);
+  if (stat.kind !== "file") {
+    throw new BeneathError(
+      "not_regular",
+      `${path}: is not a regular file (a pipe, socket or device)`,
+    );
+  }
+  return stat;
+}
+
+/** Runs an operation and says its expected failures as sentences. */
+function guard<T>(path: string, operation: () => T): T {
+  try {
+    return operation();
+  } catch (error) {
+    throw error instanceof SystemError ? toBeneathError(path, error) : error;
+  }
+}
+
+function toBeneathError(path: string, error: SystemError): BeneathError {
+  switch (error.code) {
+    case "ENOENT":
+      return new BeneathError("not_found", `${path}: no such file or directory`);
+    case "EACCES":
+    case "EPERM":
+      return new BeneathError("denied", `${path}: permission denied (${error.code})`);
+    case "ENOTDIR":
+      return new BeneathError("not_directory", `${path}: a part of the path is not a directory`);
+    case "EISDIR":
+      return new BeneathError("is_directory", `${path}: is a directory`);
+    case "ELOOP":
+      return linkLoop(path);
+    case "EXDEV":
+      return outside(path);
+    case "ENAMETOOLONG":
+      return new BeneathError("invalid", `${path}: the path is too long`);
+    case "ENOSPC":
+    case "EDQUOT":
+      return new BeneathError("other", `${path}: no space left (${error.code})`);
+    case "EROFS":
+      return new BeneathError("denied", `${path}: the file system is read-only (EROFS)`);
+    case "ENXIO":
+      return new BeneathError("not_regular", `${path}: is not a regular file`);
+    default:
+      return new BeneathError("other", `${path}: ${error.call} failed (${error.code})`);
+  }
+}

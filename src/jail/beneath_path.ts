@@ -1,0 +1,171 @@
+/**
+ * What every implementation of {@linkcode BeneathFs} shares: the errors, the reading of a path as
+ * text, and the rule for what is hidden.
+ */
+
+import { isWithin } from "../os/paths.ts";
+
+/** Why a path was refused or an operation on it failed. */
+export type BeneathReason =
+  | "invalid"
+  | "outside"
+  | "hidden"
+  | "not_found"
+  | "is_directory"
+  | "not_directory"
+  | "not_regular"
+  | "too_large"
+  | "denied"
+  | "other";
+
+/** An expected failure; its message is one sentence that begins with the path as it was given. */
+export class BeneathError extends Error {
+  constructor(readonly reason: BeneathReason, message: string) {
+    super(message);
+    this.name = "BeneathError";
+  }
+}
+
+/** The error for a path that leads out of the working directory. */
+export function outside(path: string, how?: string): BeneathError {
+  const detail = how === undefined ? "" : ` (${how})`;
+  return new BeneathError("outside", `${path}: leads outside the working directory${detail}`);
+}
+
+/** The error for a path that is kept from the tools. */
+export function hiddenError(path: string): BeneathError {
+  return new BeneathError("hidden", `${path}: is not accessible to tools`);
+}
+
+/**
+ * Lets no file tool write into `.git`: what stands there is run by the person's git. Its own work goes
+ * through commands.
+ *
+ * @param real where the file is, or will be.
+ * @throws {BeneathError} denied.
+ */
+export function requireNoGit(path: string, real: string, workdir: string): void {
+  const inner = stripWorkdir(real, workdir) ?? "";
+  if (!fold(inner).split("/").includes(".git")) return;
+  throw new BeneathError("denied", `${path}: file tools do not write into .git; use git commands`);
+}
+
+/** The error for a path that keeps changing while it is resolved. */
+export function unsteady(path: string): BeneathError {
+  return new BeneathError("other", `${path}: is changing too fast to be opened safely; try again`);
+}
+
+/** The error for a symlink chain without an end. */
+export function linkLoop(path: string): BeneathError {
+  return new BeneathError("invalid", `${path}: goes through too many symlinks`);
+}
+
+/**
+ * Joins a path to a directory as text, both with `/`.
+ *
+ * @param directory a path relative to the working directory, `""` for the working directory itself
+ * @returns the result without `.`, `..` and doubled separators, or `undefined` when it leaves the
+ * working directory
+ */
+export function joinBeneath(directory: string, path: string): string | undefined {
+  const parts = directory === "" ? [] : directory.split("/");
+  for (const part of path.split("/")) {
+    if (part === "" || part === ".") continue;
+    if (part !== "..") parts.push(part);
+    else if (parts.pop() === undefined) return undefined;
+  }
+  return parts.join("/");
+}
+
+/** Splits a relative path into its directory (`""` for the working directory) and its last name. */
+export function splitLast(path: string): { directory: string; name: string } {
+  const cut = path.lastIndexOf("/");
+  return { directory: cut < 0 ? "" : path.slice(0, cut), name: path.slice(cut + 1) };
+}
+
+/**
+ * Turns a path as the model gave it into one relative to the working directory, as text alone.
+ *
+ * @param path relative, or absolute and inside the working directory
+ * @param workdir the working directory's real path
+ * @returns the path with `/` between its parts and without `..`; `""` is the working directory
+ * @throws {BeneathError} `invalid` or `outside`
+ */
+export function relativePath(path: string, workdir: string, windows = WINDOWS): string {
+  const shown = path.replaceAll("\0", "\\0");
+  if (path === "") throw new BeneathError("invalid", "the path is empty");
+  if (path.includes("\0")) {
+    throw new BeneathError("invalid", `${shown}: a path must not contain a NUL byte`);
+  }
+  if (path === "~" || path.startsWith("~/")) {
+    throw new BeneathError(
+      "outside",
+      `${path}: "~" is not expanded here; give a path inside the working directory`,
+    );
+  }
+  const slashed = windows ? path.replaceAll("\\", "/") : path;
+  const absolute = slashed.startsWith("/") || (windows && /^[A-Za-z]:/.test(slashed));
+  const inner = absolute ? stripWorkdir(slashed, workdir, windows) : slashed;
+  // A ":" past the drive would name another data stream of a file.
+  if (windows && inner?.includes(":")) {
+    throw new BeneathError("invalid", `${path}: a path must not contain ":"`);
+  }
+  const relative = inner === undefined ? undefined : joinBeneath("", inner);
+  if (relative === undefined) throw outside(shown);
+  return relative;
+}
+
+/**
+ * The part of an absolute path below the working directory.
+ *
+ * @returns the rest, `""` for the working directory itself, `undefined` for a path elsewhere
+ */
+export function stripWorkdir(
+  path: string,
+  workdir: string,
+  windows = WINDOWS,
+): string | undefined {
+  const slashed = (text: string) => windows ? text.replaceAll("\\", "/") : text;
+  const root = slashed(workdir).replace(/\/+$/, "");
+  const normal = joinBeneath("", slashed(path));
+  if (normal === undefined) return undefined;
+  const full = `/${normal}`;
+  // Windows paths begin with a drive, so the slash put in front is put in front of both.
+  const base = windows && !root.startsWith("/") ? `/${root}` : root;
+  const same = windows ? full.toLowerCase() : full;
+  const prefix = windows ? base.toLowerCase() : base;
+  if (same === prefix || (prefix === "" && same === "/")) return "";
+  return same.startsWith(`${prefix}/`) ? full.slice(base.length + 1) : undefined;
+}
+
+/** Says which real paths are hidden. */
+export type HiddenRule = (realPath: string) => boolean;
+
+/**
+ * Makes the rule for hidden paths: one is hidden when it equals an entry or lies inside one. Where
+ * the directory's own `.svc` is hidden each one below is: sessions may begin there at any time.
+ *
+ * Entries that are the working directory or contain it do not count: another session may have a
+ * directory above this one, and what is outside is unreachable anyway.
+ */
+export function hiddenRule(hidden: readonly string[], workdir: string): HiddenRule {
+  const inside = hidden
+    .map(fold)
+    .filter((entry) => isWithin(entry, fold(workdir)) && entry !== fold(workdir));
+  if (inside.length === 0) return () => false;
+  const root = fold(workdir).replace(/\/+$/, "");
+  const own = inside.includes(`${root}/.svc`);
+  return (realPath) => {
+    const path = fold(realPath);
+    if (own && `${path.slice(root.length)}/`.includes("/.svc/")) return true;
+    return inside.some((entry) => isWithin(path, entry));
+  };
+}
+
+const WINDOWS = Deno.build.os === "windows";
+
+/** On systems whose file names ignore case, `.SVC` is `.svc`. */
+function fold(path: string): string {
+  if (Deno.build.os === "linux") return path;
+  return (WINDOWS ? path.replaceAll("\\", "/") : path).toLowerCase();
+}

@@ -1,0 +1,40 @@
+/** How many covers a command's file system may need. */
+import { SvcError } from "../protocol/errors.ts";
+import { isWithin } from "../os/paths.ts";
+
+/** A path that is hidden by a mount over it. */
+export interface Cover {
+  path: string;
+  is_directory: boolean;
+}
+
+/** bwrap takes 9,000 arguments, two for a cover, two more for a directory above it. */
+const MAX = 1_500;
+
+/**
+ * The covers, or, where they are too many, fewer that hide more: instead of what lies in a directory
+ * the directory itself, those with the most in them first.
+ *
+ * @param root is not hidden itself.
+ * @throws {SvcError} conflict when too many lie in the root itself.
+ */
+export function fewer(covers: readonly Cover[], root: string, max = MAX): Cover[] {
+  let left = [...covers];
+  while (left.length > max) {
+    const above = new Map<string, number>();
+    for (const { path } of left) {
+      const up = path.slice(0, path.lastIndexOf("/")) || "/";
+      if (up !== root) above.set(up, (above.get(up) ?? 0) + 1);
+    }
+    const [most] = [...above].sort(([a, n], [b, m]) => m - n || b.length - a.length);
+    if (most === undefined) {
+      throw new SvcError("conflict", `${left.length} directories in ${root} belong to sessions`, {
+        hint: `end some of them, or work in a directory below; a command hides ${max} at most`,
+      });
+    }
+    const [directory] = most;
+    left = left.filter(({ path }) => !isWithin(path, directory));
+    left.push({ path: directory, is_directory: true });
+  }
+  return left;
+}

@@ -1,0 +1,206 @@
+/**
+ * Files of a project that other programs run later, with all that the person may do: what writes one
+ * acts outside of every sandbox. Commands do not write those that exist, and file tools ask for each.
+ */
+import { join } from "@std/path";
+import { readDirIfAny } from "../os/files.ts";
+import { isWithin } from "../os/paths.ts";
+import type { Argument } from "../os/passing.ts";
+import type { Binder } from "./binder.ts";
+
+/** What runs a file of a project, by the path of the file or of a directory that it is in. */
+const IN_PROJECTS: Readonly<Record<string, string>> = {
+  ".vscode": "the editor runs its tasks and settings",
+  ".idea": "the editor runs its configurations",
+  ".devcontainer": "the editor builds and runs it",
+  ".envrc": "direnv runs it in the person's shell",
+  ".husky": "git runs it at each commit",
+  "svc.policy.yaml": "svc starts the tool servers in it",
+};
+
+/** What runs a file that lies in a home directory. */
+const IN_HOMES: Readonly<Record<string, string>> = {
+  ...Object.fromEntries(
+    [
+      ...[".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".bash_aliases", ".profile"],
+      ...[".zshrc", ".zshenv", ".zprofile", ".zlogin", ".zlogout", ".kshrc", ".cshrc", ".tcshrc"],
+      ...[".xprofile", ".xinitrc", ".xsession", ".xsessionrc", ".pam_environment"],
+      ...[".config/fish", ".config/environment.d"],
+    ].map((path) => [path, "the person's shell runs it"]),
+  ),
+  ".config/autostart": "the desktop runs it at login",
+  ".config/systemd": "the service manager runs it",
+  ".local/share/systemd": "the service manager runs it",
+  ".ssh": "ssh obeys it",
+  ".gitconfig": "git runs what it names",
+  ".config/git": "git runs what it names",
+  ".vimrc": "the editor runs it",
+  ".config/nvim": "the editor runs it",
+  ".emacs": "the editor runs it",
+  ".emacs.d": "the editor runs it",
+  ".npmrc": "npm obeys it",
+  ".local/bin": "it is on the person's PATH",
+  "bin": "it is on the person's PATH",
+};
+
+/** Files whose commands people allowed once by a name that stays the same. */
+const ASKED_ONLY: Readonly<Record<string, string>> = {
+  "package.json": "npm runs its scripts, also those that were always allowed",
+};
+
+/**
+ * Who runs a file later.
+ *
+ * @param path relative to the workdir, normal, `/` between its parts.
+ * @param home the home directory as such a path; undefined where it is not in the workdir.
+ * @returns a clause for people; undefined for a file that nothing runs by itself.
+ */
+export function runsLater(path: string, home: string | undefined): string | undefined {
+  const folded = Deno.build.os === "linux" ? path : path.toLowerCase();
+  // Each part of a project may have an editor's and a package's files of its own.
+  const part = folded.split("/").find((name) => name in IN_PROJECTS || name in ASKED_ONLY);
+  if (part !== undefined) return IN_PROJECTS[part] ?? ASKED_ONLY[part];
+  if (home === undefined) return undefined;
+  const at_home = home === "" ? folded : folded.slice(home.length + 1);
+  if (home !== "" && !isWithin(folded, home)) return undefined;
+  return Object.entries(IN_HOMES).find(([name]) => isWithin(at_home, name))?.[1];
+}
+
+/** Where the files lie that a command must not write. */
+interface Places {
+  /** Real path of the home directory. */
+  home: string;
+  /** Directories of the person's programs. */
+  programs: readonly string[];
+  binder: Binder;
+}
+
+/** Arguments of bwrap that make what runs later read-only where it exists in a workdir. */
+export function readOnlyIn(workdir: string, { home, programs, binder }: Places): Argument[] {
+  const files = Object.keys(IN_PROJECTS).map((name) => join(workdir, name));
+  if (isWithin(home, workdir)) {
+    files.push(...Object.keys(IN_HOMES).map((name) => join(home, name)));
+    files.push(...programs.filter((path) => isWithin(path, workdir)));
+  }
+  return [
+    ...gitParts(workdir, binder),
+    ...files.filter((path) => binder.kind(path) !== undefined)
+      .flatMap((path) => binder.bind(path, "ro")),
+  ];
+}
+
+/**
+ * Looks at a directory before a command.
+ *
+ * @returns what tells, after the command, which files that run later it made, for people and the model.
+ */
+export function watchLater(workdir: string): () => string[] {
+  const started = Date.now();
+  const before = changedAt(workdir);
+  return () => {
+    const made = before === changedAt(workdir) ? [] : Object.entries(IN_PROJECTS)
+      .filter(([name]) => madeAt(join(workdir, name)) >= started)
+      .map(([name, runner]) => `[${name} is new: ${runner}]`);
+    return withoutCommonDir(workdir) ? [...made, COMMON_DIR_NOTE] : made;
+  };
+}
+
+/** When names in a directory changed last. */
+function changedAt(directory: string): number | undefined {
+  try {
+    return Deno.statSync(directory).mtime?.getTime();
+  } catch {
+    return undefined;
+  }
+}
+
+/** When a file was made; before all time where there is none. */
+function madeAt(path: string): number {
+  try {
+    const { birthtime, ctime } = Deno.lstatSync(path);
+    return (birthtime ?? ctime)?.getTime() ?? 0;
+  } catch {
+    return 0;
+  }
+}
+
+const COMMON_DIR_NOTE = "[.git/commondir was removed: it leads git to another configuration]";
+
+/** A checkout of its own has no such file; one would put another configuration in place of its own. */
+function withoutCommonDir(workdir: string): boolean {
+  try {
+    if (!Deno.lstatSync(join(workdir, ".git")).isDirectory) return false;
+    Deno.removeSync(join(workdir, ".git", "commondir"));
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function exists(path: string): boolean {
+  try {
+    Deno.lstatSync(path);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** More submodules than this are read-only whole. */
+const MODULES_MAX = 50;
+/** Directories that are looked into for them: a hostile one could go on for ever. */
+const VISITS_MAX = 1_000;
+
+/** What names programs for git to run, in a git directory. */
+const NAMING = ["config", "config.worktree", "commondir", "info/attributes"];
+
+/**
+ * Git's own work goes on: objects, refs, index and HEAD stay writable. What names programs for git to
+ * run does not. `.git` itself is a mount point, for that cannot be renamed and made anew.
+ */
+function gitParts(workdir: string, binder: Binder): Argument[] {
+  const git = join(workdir, ".git");
+  const kind = binder.kind(git);
+  if (kind !== "directory") return kind === undefined ? [] : binder.bind(git, "ro");
+  const read_only = namingParts(git, binder);
+  const modules = join(git, "modules");
+  const dirs = binder.kind(modules) === "directory" ? modulesIn(modules) : [];
+  const parts = dirs.map((dir) => namingParts(dir, binder));
+  if (read_only === undefined) return binder.bind(git, "ro");
+  if (dirs.length > MODULES_MAX || parts.includes(undefined)) read_only.push(modules);
+  else read_only.push(...parts.flatMap((paths) => paths!));
+  return [...binder.bind(git), ...read_only.flatMap((path) => binder.bind(path, "ro"))];
+}
+
+/** Undefined where one of them is a link, which a command could replace. */
+function namingParts(dir: string, binder: Binder): string[] | undefined {
+  const hooks = join(dir, "hooks");
+  if (!exists(hooks)) makeDirectory(hooks);
+  const there = [hooks, ...NAMING.map((name) => join(dir, name))].filter(exists);
+  return there.every((path) => binder.kind(path) !== undefined) ? there : undefined;
+}
+
+/** The git directories of submodules, whose names may have slashes in them. */
+function modulesIn(dir: string): string[] {
+  const found: string[] = [];
+  const waiting = [dir];
+  for (let visits = 0; visits < VISITS_MAX && found.length <= MODULES_MAX; visits++) {
+    const at = waiting.pop();
+    if (at === undefined) return found;
+    const is_module = at !== dir && exists(join(at, "HEAD"));
+    if (is_module) found.push(at);
+    const below = is_module ? join(at, "modules") : at;
+    for (const { name, isDirectory } of readDirIfAny(below)) {
+      if (isDirectory) waiting.push(join(below, name));
+    }
+  }
+  return found;
+}
+
+function makeDirectory(path: string): void {
+  try {
+    Deno.mkdirSync(path);
+  } catch {
+    // A directory that svc may not write is one that commands may not write either.
+  }
+}

@@ -1,0 +1,17 @@
+import { spawnPassing } from "../os/passing.ts";
+import type { SandboxArgv } from "./sandbox.ts";
+
+/** Starts what {@linkcode Sandbox.argv} made. */
+export function spawnArgv(
+  { cmd, args, env, raw, started }: SandboxArgv,
+  options: Omit<Deno.CommandOptions, "args" | "env" | "clearEnv">,
+): Deno.ChildProcess {
+  const child = spawnPassing(cmd, args, {
+    ...options,
+    env,
+    clearEnv: true,
+    windowsRawArguments: raw,
+  });
+  started?.(child);
+  return child;
+}

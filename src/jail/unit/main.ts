@@ -1,0 +1,98 @@
+/**
+ * The entry of a jailed unit: a worker that runs the model's file tools. It has no permission for
+ * any file and reaches them through the kernel, which keeps each call beneath its working directory;
+ * where the kernel cannot, it may read and write one working directory and serves that alone.
+ */
+import { type Beneath, BeneathError, chooseBeneath, kernelBeneath } from "../beneath.ts";
+import { collectGarbage } from "../../os/memory.ts";
+import { editFile, listDir, type OpContext, readFile, readText, stat, writeFile } from "./files.ts";
+import { Pace } from "./pace.ts";
+import {
+  UnitArgs,
+  UnitError,
+  type UnitOp,
+  type UnitRequest,
+  type UnitResponse,
+  type UnitResult,
+} from "./protocol.ts";
+import { glob, grep } from "./search.ts";
+
+/** The part of a worker's global scope that is used; the library's types have the window's. */
+interface UnitScope {
+  onmessage: ((event: MessageEvent<UnitRequest>) => void) | null;
+  postMessage(message: UnitResponse): void;
+}
+
+const OPERATIONS: Record<
+  UnitOp,
+  (context: OpContext, args: UnitArgs) => string | Promise<string>
+> = {
+  stat,
+  read_file: readFile,
+  read_text: readText,
+  write_file: writeFile,
+  edit_file: editFile,
+  list_dir: listDir,
+  glob,
+  grep,
+};
+
+/** The files of a working directory, as far as this unit serves it. */
+type OpenBeneath = (workdir: string) => Beneath | undefined;
+
+function serve(scope: UnitScope): void {
+  let open: OpenBeneath | undefined;
+  const running = new Map<number, AbortController>();
+
+  async function call(request: UnitRequest & { type: "call" }): Promise<void> {
+    const controller = new AbortController();
+    running.set(request.id, controller);
+    const result = await run(open?.(request.workdir), request, controller.signal);
+    running.delete(request.id);
+    scope.postMessage({ type: "result", id: request.id, ...result });
+  }
+
+  scope.onmessage = ({ data }) => {
+    switch (data.type) {
+      case "start":
+        open = data.workdir === undefined ? kernelBeneath() : only(data.workdir);
+        // The C library is open, if it may be at all: nothing loads another one from here on.
+        Deno.permissions.revokeSync({ name: "ffi" });
+        scope.postMessage({ type: "ready", roams: data.workdir === undefined && !!open });
+        break;
+      case "call":
+        void call(data);
+        break;
+      case "cancel":
+        running.get(data.id)?.abort();
+        break;
+      case "rest":
+        collectGarbage();
+        scope.postMessage({ type: "rested" });
+    }
+  };
+}
+
+function only(directory: string): OpenBeneath {
+  const beneath = chooseBeneath(directory);
+  return (workdir) => workdir === directory ? beneath : undefined;
+}
+
+async function run(
+  beneath: Beneath | undefined,
+  { op, args, hidden }: UnitRequest & { type: "call" },
+  signal: AbortSignal,
+): Promise<UnitResult> {
+  try {
+    if (beneath === undefined) throw new Error("the unit does not serve this directory");
+    const context = { fs: beneath.view(hidden), pace: new Pace(signal) };
+    return { ok: true, output: await OPERATIONS[op](context, new UnitArgs(args)) };
+  } catch (error) {
+    if (error instanceof UnitError || error instanceof BeneathError) {
+      return { ok: false, output: error.message };
+    }
+    return { ok: false, output: `${op} failed: ${error}` };
+  }
+}
+
+serve(globalThis as unknown as UnitScope);

@@ -1,0 +1,203 @@
+/** The operations of a unit that look through a tree: glob and grep. */
+import { globToRegExp } from "@std/path";
+import { BeneathError, type BeneathFs } from "../beneath.ts";
+import { cutChars, looksBinary, type OpContext } from "./files.ts";
+import { within } from "./pace.ts";
+import { type UnitArgs, UnitError } from "./protocol.ts";
+import { walk } from "./walk.ts";
+
+const MAX_PATHS = 1000;
+const DEFAULT_MATCHES = 200;
+const MAX_MATCHES = 2000;
+const MAX_LINE_CHARS = 500;
+const MAX_FILE_BYTES = 5 * 1024 * 1024;
+const PROBE_BYTES = 64 * 1024;
+/** How long a pattern may take on one file, or on one path. */
+const MATCH_MS = 2000;
+/** How many skipped files a note names. */
+const MAX_NAMED = 5;
+
+/** `glob {pattern, path?}`: the files whose path below `path` matches, ordered, one a line. */
+export async function glob({ fs, pace }: OpContext, args: UnitArgs): Promise<string> {
+  const start = fs.relative(args.string("path", "."));
+  const pattern = globPattern(fs, args.string("pattern"), start);
+  const matcher = globToRegExp(pattern, { extended: true, globstar: true });
+  const skip = start === "" ? 0 : start.length + 1;
+  const paths: string[] = [];
+  for (const { path, kind } of walk(fs, start)) {
+    await pace.step();
+    if (kind === "directory" || !test(matcher, path.slice(skip), pattern)) continue;
+    if (kind === "symlink" && !leadsToFile(fs, path)) continue;
+    if (paths.length === MAX_PATHS) {
+      paths.push(`[stopped at ${MAX_PATHS} files; give a narrower pattern]`);
+      break;
+    }
+    paths.push(path);
+  }
+  if (paths.length > 0) return paths.join("\n");
+  const hint = pattern.includes("/") ? "" : `; "**/${pattern}" looks in all directories`;
+  return `[no file matches${hint}]`;
+}
+
+function globPattern(fs: BeneathFs, given: string, start: string): string {
+  if (given === "" || given.includes("\0")) throw new UnitError(`"pattern" is not a glob`);
+  // As a path it is held against the same rules: it may be absolute, and may not lead out.
+  const pattern = fs.relative(given);
+  const absolute = given.startsWith("/");
+  if (!absolute || start === "") return pattern;
+  if (!pattern.startsWith(`${start}/`)) throw new UnitError(`"pattern" is outside "path"`);
+  return pattern.slice(start.length + 1);
+}
+
+function test(matcher: RegExp, path: string, pattern: string): boolean {
+  const matches = within(MATCH_MS, () => matcher.test(path));
+  if (matches === undefined) {
+    throw new UnitError(`the pattern ${pattern} takes too long; simplify it`);
+  }
+  return matches;
+}
+
+function leadsToFile(fs: BeneathFs, path: string): boolean {
+  try {
+    return fs.stat(path).kind === "file";
+  } catch (error) {
+    if (error instanceof BeneathError) return false;
+    throw error;
+  }
+}
+
+/**
+ * `grep {pattern, path?, include?, ignore_case?, limit?}`: matching lines as `path:line: text`.
+ *
+ * @throws {UnitError} for a pattern that is no regular expression, or backtracks without end
+ */
+export async function grep({ fs, pace }: OpContext, args: UnitArgs): Promise<string> {
+  const pattern = toRegExp(args.string("pattern"), args.flag("ignore_case"));
+  const limit = args.count("limit", DEFAULT_MATCHES, MAX_MATCHES);
+  const start = fs.relative(args.string("path", "."));
+  const included = includeRule(args.optionalString("include"));
+  const search = new Search(fs, pattern, limit);
+  if (fs.stat(start || ".").kind === "file") {
+    search.file(start);
+    return search.text();
+  }
+  const skip = start === "" ? 0 : start.length + 1;
+  for (const { path, kind } of walk(fs, start)) {
+    await pace.step();
+    if (kind !== "file" || !included(path.slice(skip))) continue;
+    search.file(path);
+    if (search.full) break;
+  }
+  return search.text();
+}
+
+function toRegExp(source: string, ignoreCase: boolean): RegExp {
+  const flags = ignoreCase ? "i" : "";
+  try {
+    // With "u" for \p{…}; without it for escapes of plain characters, which "u" refuses.
+    return new RegExp(source, `${flags}u`);
+  } catch {
+    try {
+      return new RegExp(source, flags);
+    } catch (error) {
+      throw new UnitError(`"pattern": ${(error as Error).message} (JavaScript syntax is expected)`);
+    }
+  }
+}
+
+/** A glob without a slash is about the file's name, as in other tools. */
+function includeRule(include: string | undefined): (path: string) => boolean {
+  if (include === undefined) return () => true;
+  const matcher = globToRegExp(include, { extended: true, globstar: true });
+  const whole = include.includes("/");
+  return (path) => {
+    const subject = whole ? path : path.slice(path.lastIndexOf("/") + 1);
+    return test(matcher, subject, include);
+  };
+}
+
+/** The matches of one grep, file after file. */
+class Search {
+  readonly #fs: BeneathFs;
+  readonly #pattern: RegExp;
+  readonly #limit: number;
+  readonly #matches: string[] = [];
+  readonly #tooLarge: string[] = [];
+  readonly #unreadable: string[] = [];
+  readonly #probe = new Uint8Array(PROBE_BYTES);
+
+  constructor(fs: BeneathFs, pattern: RegExp, limit: number) {
+    this.#fs = fs;
+    this.#pattern = pattern;
+    this.#limit = limit;
+  }
+
+  get full(): boolean {
+    return this.#matches.length >= this.#limit;
+  }
+
+  file(path: string): void {
+    const text = this.#read(path);
+    if (text === undefined) return;
+    // A fresh list: an interrupted run must leave nothing behind.
+    const found = within(MATCH_MS, () => this.#lines(path, text));
+    if (found === undefined) {
+      throw new UnitError(
+        `the pattern takes too long on ${path} (it backtracks); make it simpler or more exact`,
+      );
+    }
+    this.#matches.push(...found);
+  }
+
+  text(): string {
+    const lines = [...this.#matches];
+    if (lines.length === 0) lines.push("[no match]");
+    if (this.full) lines.push(`[stopped at ${this.#limit} matches]`);
+    const note = (files: string[], why: string) => {
+      if (files.length === 0) return;
+      const more = files.length > MAX_NAMED ? ` and ${files.length - MAX_NAMED} more` : "";
+      lines.push(`[skipped, ${why}: ${files.slice(0, MAX_NAMED).join(", ")}${more}]`);
+    };
+    note(this.#tooLarge, "over 5 MiB");
+    note(this.#unreadable, "not readable");
+    return lines.join("\n");
+  }
+
+  /** The text of a file; `undefined` for one that is skipped. */
+  #read(path: string): string | undefined {
+    try {
+      const { bytes, stat } = this.#fs.read(path, 0, this.#probe);
+      const start = this.#probe.subarray(0, bytes);
+      if (looksBinary(start)) return undefined;
+      if (stat.size > MAX_FILE_BYTES) {
+        this.#tooLarge.push(path);
+        return undefined;
+      }
+      if (bytes < this.#probe.length) return new TextDecoder().decode(start);
+      const whole = new Uint8Array(stat.size);
+      const { bytes: all } = this.#fs.read(path, 0, whole);
+      return new TextDecoder().decode(whole.subarray(0, all));
+    } catch (error) {
+      if (!(error instanceof BeneathError)) throw error;
+      this.#unreadable.push(path);
+      return undefined;
+    }
+  }
+
+  #lines(path: string, text: string): string[] {
+    const found: string[] = [];
+    const room = this.#limit - this.#matches.length;
+    for (let at = 0, line = 1; at < text.length && found.length < room; line++) {
+      const newline = text.indexOf("\n", at);
+      const end = newline < 0 ? text.length : newline;
+      const content = text.slice(at, text[end - 1] === "\r" && end > at ? end - 1 : end);
+      if (this.#pattern.test(content)) found.push(`${path}:${line}: ${shorten(content)}`);
+      at = end + 1;
+    }
+    return found;
+  }
+}
+
+function shorten(line: string): string {
+  return line.length <= MAX_LINE_CHARS ? line : `${cutChars(line, MAX_LINE_CHARS)}…`;
+}

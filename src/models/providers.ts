@@ -1,0 +1,312 @@
+/** Models behind an HTTP API, over the `@ai-sdk` provider packages. */
+
+import type { LanguageModelV4, LanguageModelV4StreamPart } from "@ai-sdk/provider";
+import {
+  type Model,
+  ModelError,
+  type ModelPart,
+  type ModelRequest,
+  type ToolCall,
+} from "./model.ts";
+import { ANSWER_LIMITS, type AnswerLimits } from "./answer_limits.ts";
+import {
+  damagedCalls,
+  endedEarly,
+  type ProviderContext,
+  toModelError,
+  unreadable,
+} from "./provider_errors.ts";
+import { baseUrl, fetchFor, headersOf, secretsOf } from "./provider_http.ts";
+import { type Dialect, toCallOptions } from "./provider_prompt.ts";
+
+/** The wire formats that are spoken. */
+export type ProviderKind = "anthropic" | "openai" | "google" | "openai-compatible";
+
+/** Where a provider is and how it knows us. */
+export interface ProviderConfig {
+  /** The name before the slash, e.g. "local". */
+  name: string;
+  kind: ProviderKind;
+  /** Default: the provider's own address; "openai-compatible" has none. */
+  base_url?: string;
+  api_key?: string;
+  /** What to look at when the key is refused: a variable's name. Only for messages. */
+  key_source?: string;
+  /** Sent with every request. */
+  headers?: Record<string, string>;
+  /** Default: {@linkcode ANSWER_LIMITS}. */
+  limits?: AnswerLimits;
+}
+
+type CallOptions = Parameters<LanguageModelV4["doStream"]>[0];
+
+interface Provider {
+  language: LanguageModelV4;
+  dialect: Dialect;
+  settings?: Pick<CallOptions, "maxOutputTokens" | "providerOptions">;
+}
+
+/** Unreadable events that an answer may have. */
+const SKIPPED_MAX = 100;
+/** How long the end of the HTTP answer is waited for once the model's answer is whole. */
+const LINGER_MS = 250;
+
+/**
+ * A model of a provider. The provider's package is loaded here, not at start, and neither it
+ * nor this reads an environment variable.
+ *
+ * @throws {ModelError} when `base_url` is missing or not an HTTP address.
+ */
+export async function providerModel(config: ProviderConfig, model: string): Promise<Model> {
+  const base_url = baseUrl(config);
+  const context: ProviderContext = {
+    name: config.name,
+    base_url,
+    key_source: config.key_source ?? `api_key_env of [models.${config.name}] in daemon.toml`,
+    secrets: secretsOf(config),
+  };
+  const provider = await load(
+    config,
+    model,
+    base_url,
+    fetchFor(context, config.limits ?? ANSWER_LIMITS),
+  );
+  return {
+    id: `${config.name}/${model}`,
+    stream: (request) => stream(provider, request, context),
+  };
+}
+
+async function load(
+  config: ProviderConfig,
+  model: string,
+  baseURL: string,
+  fetch: typeof globalThis.fetch,
+): Promise<Provider> {
+  // The model classes of "/internal", not the packages' create functions: loading those reads
+  // the environment, and an empty OPENAI_BASE_URL in it is enough to make it fail.
+  const headers = headersOf(config);
+  const call_id = (id: string) => id;
+
+  switch (config.kind) {
+    case "anthropic": {
+      const { AnthropicLanguageModel } = await import("../sdk/anthropic.ts");
+      return {
+        language: new AnthropicLanguageModel(model, {
+          provider: "anthropic.messages",
+          baseURL,
+          headers,
+          fetch,
+        }),
+        dialect: {
+          echo_key: "anthropic",
+          cache_marks: true,
+          // A conversation may have begun with a provider whose ids are freer.
+          call_id: (id) => id.replace(/[^a-zA-Z0-9_-]/g, "_"),
+        },
+        settings: {
+          // Required by the API. The package knows the limit of the models it knows and stays
+          // under it; for the others it would ask for 4096, too few to write a file.
+          maxOutputTokens: 32_000,
+          // Arguments are used whole, so the API had better check that they are JSON.
+          providerOptions: { anthropic: { toolStreaming: false } },
+        },
+      };
+    }
+    case "openai": {
+      const { OpenAIChatLanguageModel } = await import("../sdk/openai.ts");
+      return {
+        // Chat completions, not responses: each request carries the whole conversation, so
+        // nothing refers to items that the server would have to keep, a conversation moves
+        // between providers, and every gateway in front of OpenAI speaks it.
+        language: new OpenAIChatLanguageModel(model, {
+          provider: "openai.chat",
+          url: ({ path }) => baseURL + path,
+          headers,
+          fetch,
+        }),
+        dialect: { echo_key: "openai", cache_marks: false, call_id },
+        settings: { providerOptions: { openai: { store: false } } },
+      };
+    }
+    case "google": {
+      const { GoogleLanguageModel } = await import("../sdk/google.ts");
+      return {
+        language: new GoogleLanguageModel(model, {
+          provider: "google.generative-ai",
+          baseURL,
+          headers,
+          fetch,
+          // Gemini may leave a call's id out. At most 40 characters, or OpenAI refuses it.
+          generateId: () => `call_${crypto.randomUUID().replaceAll("-", "")}`,
+        }),
+        dialect: { echo_key: "google", cache_marks: false, call_id },
+      };
+    }
+    case "openai-compatible": {
+      const { OpenAICompatibleChatLanguageModel } = await import("../sdk/openai_compatible.ts");
+      // The package's name for itself is the key of its metadata, hence not the configured
+      // name; and not "openaiCompatible", whose metadata it would copy into the request.
+      const name = "compatible";
+      return {
+        language: new OpenAICompatibleChatLanguageModel(model, {
+          provider: `${name}.chat`,
+          url: ({ path }) => baseURL + path,
+          headers,
+          fetch,
+          includeUsage: true,
+        }),
+        dialect: { echo_key: name, cache_marks: false, call_id },
+      };
+    }
+  }
+}
+
+async function* stream(
+  provider: Provider,
+  request: ModelRequest,
+  context: ProviderContext,
+): AsyncGenerator<ModelPart> {
+  if (request.signal.aborted) throw abortError(request.signal);
+  const connection = new AbortController();
+  let reader: ReadableStreamDefaultReader<LanguageModelV4StreamPart> | undefined;
+  const abort = () => {
+    connection.abort();
+    // A fetch forgets its signal once its response was collected as garbage; its body does not.
+    reader?.cancel().catch(() => {});
+  };
+  request.signal.addEventListener("abort", abort, { once: true });
+  try {
+    const answer = await provider.language.doStream({
+      ...provider.settings,
+      ...limitOf(request),
+      ...toCallOptions(request, provider.dialect),
+      abortSignal: connection.signal,
+    });
+    reader = answer.stream.getReader();
+
+    // The packages also pass on the calls of an answer that was cut, with half their
+    // arguments. Calls wait for the end, which nobody could act before anyway.
+    const calls: ToolCall[] = [];
+    let skipped = 0;
+    let damaged = false;
+    for (;;) {
+      const { done, value: part } = await reader.read();
+      if (done) throw endedEarly(context);
+      if (part.type === "text-delta") {
+        if (part.delta !== "") yield { type: "text", text: part.delta };
+      } else if (part.type === "tool-call" && !part.providerExecuted) {
+        calls.push(toCall(part, provider.dialect.echo_key));
+      } else if (part.type === "error") {
+        const event = unreadable(part.error);
+        if (event === undefined) throw toModelError(part.error, context);
+        damaged ||= event.may_hold_content;
+        if (skipped === 0) {
+          const lost = event.may_hold_content ? "; the answer may lack a piece" : "";
+          yield {
+            type: "skipped",
+            reason: `${context.name} sent an event that cannot be read. It was skipped${lost}`,
+          };
+        }
+        if (++skipped > SKIPPED_MAX) throw toModelError(part.error, context);
+      } else if (part.type === "finish") {
+        // Arguments that lack a piece may still be valid JSON.
+        const has_calls = calls.length > 0 || part.finishReason.unified === "tool-calls";
+        if (damaged && has_calls) throw damagedCalls(context);
+        const finish = toFinish(part, calls.length > 0, context);
+        await drain(reader);
+        for (const call of calls) yield { type: "call", call };
+        yield finish;
+        return;
+      }
+    }
+  } catch (error) {
+    if (request.signal.aborted) throw abortError(request.signal);
+    throw toModelError(error, context);
+  } finally {
+    request.signal.removeEventListener("abort", abort);
+    // Closes the connection of an answer that was left in the middle; a whole one is done.
+    connection.abort();
+    reader?.cancel().catch(() => {});
+  }
+}
+
+function limitOf({ max_output_tokens: maxOutputTokens }: ModelRequest) {
+  return maxOutputTokens === undefined ? {} : { maxOutputTokens };
+}
+
+/** Reads to the end of the HTTP answer, so that its connection can be used again. */
+async function drain(reader: ReadableStreamDefaultReader<unknown>): Promise<void> {
+  let timer: number | undefined;
+  const waited = new Promise<boolean>((resolve) => {
+    timer = setTimeout(() => resolve(true), LINGER_MS);
+  });
+  try {
+    // The answer is whole: what happens to the connection now changes nothing.
+    while (!(await Promise.race([reader.read().then((read) => read.done, () => true), waited])));
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+function toCall(
+  part: Extract<LanguageModelV4StreamPart, { type: "tool-call" }>,
+  echo_key: string,
+): ToolCall {
+  const echo = part.providerMetadata?.[echo_key];
+  return {
+    call_id: part.toolCallId,
+    tool: part.toolName,
+    args: toArgs(part.input),
+    ...(echo === undefined ? {} : { echo: { [echo_key]: echo } }),
+  };
+}
+
+/** What is no JSON stays a string: the tool's validation then answers the model. */
+function toArgs(input: string): unknown {
+  if (input.trim() === "") return {};
+  try {
+    return JSON.parse(input);
+  } catch {
+    return input;
+  }
+}
+
+function toFinish(
+  part: Extract<LanguageModelV4StreamPart, { type: "finish" }>,
+  has_calls: boolean,
+  context: ProviderContext,
+): ModelPart {
+  const { unified, raw } = part.finishReason;
+  if (unified === "interrupted") throw endedEarly(context);
+  if (unified === "error" || raw === "error") {
+    throw new ModelError(`${context.name}: the model stopped with an error (${raw ?? "unnamed"})`, {
+      retryable: true,
+    });
+  }
+  const { inputTokens, outputTokens } = part.usage;
+  return {
+    type: "finish",
+    usage: {
+      // The packages count the cached tokens into the total, also where the API does not.
+      tokens_in: inputTokens.total ?? 0,
+      tokens_out: outputTokens.total ?? 0,
+      tokens_cached: inputTokens.cacheRead ?? 0,
+      tokens_cache_write: inputTokens.cacheWrite ?? 0,
+    },
+    // Some servers say "stop" and ask for calls.
+    reason: unified === "length"
+      ? "length"
+      : unified === "content-filter"
+      ? "filtered"
+      : has_calls
+      ? "calls"
+      : "stop",
+  };
+}
+
+function abortError(signal: AbortSignal): DOMException {
+  const reason = signal.reason;
+  if (reason instanceof DOMException && reason.name === "AbortError") return reason;
+  return new DOMException("The model call was aborted.", "AbortError");
+}

@@ -1,0 +1,201 @@
+/**
+ * `builtin/toolbelt`, the embedded default (contract.md section 8): no key, no network,
+ * deterministic. It reads a plain line-by-line instruction language and carries each instruction
+ * out with the same tools, approvals and journal as any model.
+ */
+import { CATEGORIES } from "../protocol/memory.ts";
+import type { Message, Model, ModelPart, ModelRequest, ToolCall, ToolResult } from "./model.ts";
+
+/** What it says when it is asked for help, or does not understand. */
+export const HELP = `I am builtin/toolbelt: no model, just instructions, one a line:
+
+  ls [PATH]               list a directory
+  read PATH               show a file
+  grep PATTERN [PATH]     search for a regular expression
+  glob PATTERN            find files, such as src/**/*.ts
+  write PATH "TEXT"       write a file; \\n in the text is a new line
+  write PATH              the same, its text follows between two lines of \`\`\`
+  edit PATH "OLD" "NEW"   replace text; both can follow between \`\`\` lines too
+  run COMMAND             run a shell command
+  verify test             run the project's tests; also: verify build, verify lint
+  fetch URL               fetch a web page
+  remember [CATEGORY:] TEXT
+                          keep it for later sessions; categories: fact, if none is named,
+                          ${CATEGORIES.filter((it) => it !== "fact").join(", ")}
+  recall WORDS            find what is remembered
+  help                    show this
+
+For a model that thinks, set ANTHROPIC_API_KEY, OPENAI_API_KEY or GEMINI_API_KEY before the daemon
+starts, or describe one under [models.<name>] in daemon.toml, and choose it with
+\`svc chat -m <provider>/<model>\`.`;
+
+const FENCE = /^\s*```/;
+const STRING = String.raw`\s+("(?:[^"\\]|\\.)*")`;
+/** A path and the strings behind it. */
+const PATH_AND_TEXT = new RegExp(`^(\\S+)${STRING}$`);
+const PATH_AND_TEXTS = new RegExp(`^(\\S+)${STRING}${STRING}$`);
+/** A category, if one is named, and what is to be remembered. */
+const REMEMBERED = new RegExp(`^(?:(${CATEGORIES.join("|")}):\\s*)?(.*)$`);
+
+/** An instruction read from a message. */
+export type Instruction =
+  | { tool: string; args: Record<string, unknown> }
+  | { help: true }
+  | { problem: string };
+
+/**
+ * Reads the instructions of a message. Blank lines and lines that start with `#` are skipped.
+ *
+ * @returns the instructions in order; a `problem` names the line that was not understood.
+ */
+export function parseInstructions(text: string): Instruction[] {
+  const lines = text.split(/\r?\n/);
+  const out: Instruction[] = [];
+  let at = 0;
+  const block = (): string | undefined => {
+    while (at < lines.length && lines[at].trim() === "") at++;
+    if (at >= lines.length || !FENCE.test(lines[at])) return undefined;
+    const start = ++at;
+    while (at < lines.length && !FENCE.test(lines[at])) at++;
+    if (at >= lines.length) return undefined;
+    return lines.slice(start, at++).map((line) => `${line}\n`).join("");
+  };
+  while (at < lines.length) {
+    const number = at + 1;
+    const line = lines[at++].trim();
+    if (line === "" || line.startsWith("#")) continue;
+    const [, verb, rest] = line.match(/^(\S+)\s*(.*)$/)!;
+    out.push(
+      instruction(verb, rest, block) ?? { problem: `line ${number} is not understood: ${line}` },
+    );
+  }
+  return out;
+}
+
+function instruction(
+  verb: string,
+  rest: string,
+  block: () => string | undefined,
+): Instruction | undefined {
+  if (verb === "help" && rest === "") return { help: true };
+  if (verb === "ls") return { tool: "list_dir", args: rest === "" ? {} : { path: rest } };
+  if (rest === "") return undefined;
+  switch (verb) {
+    case "read":
+      return { tool: "read_file", args: { path: rest } };
+    case "glob":
+      return { tool: "glob", args: { pattern: rest } };
+    case "grep": {
+      const [, pattern, path] = rest.match(/^("(?:[^"\\]|\\.)*"|\S+)\s*(.*)$/)!;
+      const plain = pattern.startsWith('"') ? pattern.slice(1, -1).replaceAll('\\"', '"') : pattern;
+      return { tool: "grep", args: path === "" ? { pattern: plain } : { pattern: plain, path } };
+    }
+    case "run":
+      return { tool: "run_command", args: { command: rest } };
+    case "verify":
+      return { tool: "verify", args: { what: rest } };
+    case "fetch":
+      return { tool: "fetch_url", args: { url: rest } };
+    case "remember": {
+      const [, category, content] = rest.match(REMEMBERED)!;
+      return { tool: "remember", args: { category: category ?? "fact", content } };
+    }
+    case "recall":
+      return { tool: "recall", args: { query: rest } };
+    case "write": {
+      const { path, texts } = quoted(rest, PATH_AND_TEXT);
+      if (texts !== undefined) return { tool: "write_file", args: { path, content: texts[0] } };
+      const content = block();
+      if (content === undefined) return { problem: `write ${rest}: its text is missing` };
+      return { tool: "write_file", args: { path: rest, content } };
+    }
+    case "edit": {
+      const { path, texts } = quoted(rest, PATH_AND_TEXTS);
+      if (texts !== undefined) {
+        return { tool: "edit_file", args: { path, old_text: texts[0], new_text: texts[1] } };
+      }
+      const old_text = block();
+      const new_text = block();
+      if (old_text === undefined || new_text === undefined) {
+        return { problem: `edit ${rest}: the old or the new text is missing` };
+      }
+      return { tool: "edit_file", args: { path: rest, old_text, new_text } };
+    }
+  }
+  return undefined;
+}
+
+/** Takes apart a path and the JSON strings behind it; no texts where it has none. */
+function quoted(rest: string, form: RegExp): { path: string; texts?: string[] } {
+  const match = rest.match(form);
+  if (match === null) return { path: rest };
+  const [, path, ...texts] = match;
+  try {
+    return { path, texts: texts.map((text) => JSON.parse(text)) };
+  } catch {
+    return { path: rest };
+  }
+}
+
+/**
+ * Makes the embedded model.
+ *
+ * @param newCallId gives each call an id of its own.
+ */
+export function toolbelt(newCallId: () => string): Model {
+  return {
+    id: "builtin/toolbelt",
+    async *stream({ messages, signal }: ModelRequest): AsyncGenerator<ModelPart> {
+      signal.throwIfAborted();
+      const tail = messages.slice(messages.findLastIndex((it) => it.role === "assistant") + 1);
+      const asked = messages.findLast((it) => it.role === "assistant");
+      const texts: string[] = [];
+      const calls: ToolCall[] = [];
+      for (const message of tail) {
+        if (message.role === "tool") texts.push(report(message.results, callsOf(asked)));
+        else if (message.role === "user") follow(message.text, texts, calls, newCallId);
+      }
+      const text = texts.filter((it) => it !== "").join("\n");
+      if (text !== "") yield { type: "text", text };
+      for (const call of calls) yield { type: "call", call };
+      yield {
+        type: "finish",
+        usage: { tokens_in: 0, tokens_out: 0, tokens_cached: 0, tokens_cache_write: 0 },
+        reason: calls.length > 0 ? "calls" : "stop",
+      };
+    },
+  };
+}
+
+function follow(text: string, texts: string[], calls: ToolCall[], newCallId: () => string): void {
+  const instructions = parseInstructions(text);
+  const problems = instructions.flatMap((it) => "problem" in it ? [it.problem] : []);
+  if (problems.length > 0) {
+    // Nothing is carried out of a message that is only partly understood.
+    texts.push([...problems, "", HELP].join("\n"));
+    return;
+  }
+  if (instructions.length === 0 || instructions.some((it) => "help" in it)) texts.push(HELP);
+  for (const it of instructions) {
+    if ("tool" in it) calls.push({ call_id: newCallId(), tool: it.tool, args: it.args });
+  }
+}
+
+function callsOf(message: Message | undefined): readonly ToolCall[] {
+  return message?.role === "assistant" ? message.calls : [];
+}
+
+function report(results: readonly ToolResult[], calls: readonly ToolCall[]): string {
+  const byId = new Map(results.map((result) => [result.call_id, result]));
+  return calls.map((call) => {
+    const result = byId.get(call.call_id);
+    const output = result?.output.trimEnd() || "(no output)";
+    const body = result?.ok ? output : `failed: ${output}`;
+    return calls.length === 1 ? body : `${title(call)}\n${body}\n`;
+  }).join("\n");
+}
+
+function title(call: ToolCall): string {
+  const { path, pattern, command, url, content, query, what } = call.args as Record<string, string>;
+  return `› ${call.tool} ${command ?? pattern ?? url ?? path ?? query ?? content ?? what ?? "."}`;
+}

@@ -1,0 +1,161 @@
+/** What the answers of both HTTP surfaces have in common (contract.md sections 2 and 3). */
+import { type SvcCode, SvcError } from "../protocol/errors.ts";
+import type { FoundArtifact } from "../features/tasks/artifacts.ts";
+
+/** The HTTP status of each code (contract.md section 3). */
+export const STATUS: Record<SvcCode, number> = {
+  validation: 400,
+  unauthenticated: 401,
+  permission_denied: 403,
+  not_found: 404,
+  method_not_allowed: 405,
+  conflict: 409,
+  append_only_violation: 409,
+  ended: 410,
+  journal_trimmed: 410,
+  payload_too_large: 413,
+  unsupported_media_type: 415,
+  budget_exceeded: 429,
+  internal: 500,
+  crash_recovery: 500,
+  schema_version: 409,
+  not_implemented: 501,
+  shutting_down: 503,
+  unavailable: 503,
+  timeout: 504,
+};
+
+/** Headers of every answer. */
+export const BASE_HEADERS = {
+  "x-content-type-options": "nosniff",
+  "referrer-policy": "no-referrer",
+  "vary": "Origin",
+};
+
+/** Headers of an answer in JSON. */
+export const JSON_HEADERS = { ...BASE_HEADERS, "content-type": "application/json" };
+
+/**
+ * An artifact to download; HEAD opens none.
+ *
+ * @throws {SvcError} not_found when its file is gone.
+ */
+export async function artifactResponse(
+  { artifact: { name, media_type, size, sha256 }, open }: FoundArtifact,
+  method: string,
+): Promise<Response> {
+  return new Response(method === "HEAD" ? null : await open(), {
+    headers: {
+      ...BASE_HEADERS,
+      "accept-ranges": "none",
+      "content-type": media_type,
+      "content-length": String(size),
+      // What a task made is shown by nobody's browser as a page of this origin.
+      "content-disposition": `attachment; filename="${name}"`,
+      "content-security-policy": "default-src 'none'; sandbox",
+      "etag": `"${sha256}"`,
+    },
+  });
+}
+
+/** The rest of a body is not read: the connection ends with the answer. */
+class UnreadBody extends SvcError {}
+
+/** An error as both surfaces show it (contract.md section 3). */
+export function errorResponse(error: SvcError): Response {
+  const { code, message, hint, details } = error;
+  const headers: Record<string, string> = { ...JSON_HEADERS };
+  if (code === "unauthenticated") headers["www-authenticate"] = 'Bearer realm="svc"';
+  if (STATUS[code] === 503) headers["retry-after"] = "2";
+  if (error instanceof UnreadBody) headers["connection"] = "close";
+  return new Response(JSON.stringify({ error: { code, message, hint, details } }), {
+    status: STATUS[code],
+    headers,
+  });
+}
+
+/** @throws {SvcError} unsupported_media_type when a body is not said to be JSON, or is compressed. */
+export function requireJson({ headers }: Request): void {
+  const type = headers.get("content-type")?.split(";")[0].trim().toLowerCase();
+  if (type !== "application/json") {
+    throw new SvcError("unsupported_media_type", "the body must be application/json");
+  }
+  const coding = headers.get("content-encoding") ?? "identity";
+  if (coding.toLowerCase() !== "identity") {
+    throw new SvcError("unsupported_media_type", `the body must not be encoded with ${coding}`);
+  }
+}
+
+/** How long a body may take to come. */
+const BODY_MS = 30_000;
+
+/**
+ * Reads a body of at most `max` bytes.
+ *
+ * @param timeout_ms how long it may take to come.
+ * @throws {SvcError} payload_too_large; validation when it does not come to its end in time, or is not
+ * UTF-8.
+ */
+export async function bodyText(
+  request: Request,
+  max: number,
+  timeout_ms = BODY_MS,
+): Promise<string> {
+  const tooLarge = () =>
+    new UnreadBody("payload_too_large", `the body is larger than ${max} bytes`);
+  if (Number(request.headers.get("content-length") ?? 0) > max) throw tooLarge();
+  if (request.body === null) return "";
+  const reader = request.body.getReader();
+  let late = false;
+  const timer = setTimeout(() => {
+    late = true;
+    reader.cancel().catch(() => {});
+  }, timeout_ms);
+  const chunks: Uint8Array[] = [];
+  try {
+    for (let size = 0;;) {
+      const { value, done } = await reader.read();
+      if (done) break;
+      size += value.length;
+      if (size > max) throw tooLarge();
+      chunks.push(value);
+    }
+  } catch (error) {
+    reader.cancel().catch(() => {});
+    if (error instanceof SvcError) throw error;
+    // Badly framed, or the client left in the middle of it.
+    throw new UnreadBody("validation", "the body could not be read to its end", { cause: error });
+  } finally {
+    clearTimeout(timer);
+  }
+  if (late) {
+    const within = `within ${timeout_ms / 1000} s`;
+    throw new UnreadBody("validation", `the body did not come ${within}`);
+  }
+  return decodeUtf8(chunks);
+}
+
+/** @throws {SvcError} validation. */
+function decodeUtf8(chunks: readonly Uint8Array[]): string {
+  const decoder = new TextDecoder("utf-8", { fatal: true });
+  try {
+    return chunks.map((chunk) => decoder.decode(chunk, { stream: true })).join("") +
+      decoder.decode();
+  } catch (cause) {
+    throw new SvcError("validation", "the body is not valid UTF-8", { cause });
+  }
+}
+
+/** Reads a JSON object. @throws {SvcError} validation when the text is something else. */
+export function jsonObject(text: string): Record<string, unknown> {
+  let body: unknown;
+  try {
+    body = JSON.parse(text);
+  } catch {
+    throw new SvcError("validation", "the body is not valid JSON");
+  }
+  if (typeof body !== "object" || body === null || Array.isArray(body)) {
+    throw new SvcError("validation", "the body must be a JSON object");
+  }
+  return body as Record<string, unknown>;
+}

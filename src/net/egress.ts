@@ -1,0 +1,247 @@
+/**
+ * Where work for others may connect to. Everything that a task fetches, by itself or in a browser,
+ * goes through a proxy of its own that resolves each name once, checks the addresses it got, and
+ * connects to one of these very addresses: a name that resolves otherwise a moment later, or a
+ * redirect, leads nowhere else.
+ */
+import { deadline } from "@std/async";
+import { connectWithin } from "./connect_within.ts";
+import { within } from "../base/within.ts";
+import { lookup } from "node:dns/promises";
+import { isMetadataHost, isOwnAddress, isPublicAddress, METADATA_REFUSED } from "./address.ts";
+import { messageOf } from "../protocol/errors.ts";
+import type { Endpoint } from "../os/tcp_peer.ts";
+import { writeAll } from "../base/write_all.ts";
+
+export interface EgressOptions {
+  /** Whether loopback, link-local and private addresses may be reached. */
+  allow_private: boolean;
+  /** Ports of the daemon itself, which are refused on any address of this machine. */
+  own_ports(): readonly number[];
+  /** Finds the addresses of a name; the system's way by default. @throws when there are none. */
+  resolve?(hostname: string): Promise<readonly string[]>;
+  /** Whether the client at the other end of a connection is this user; by default everyone is. */
+  sameUser?(peer: Endpoint, own: Endpoint): Promise<boolean>;
+}
+
+/** A connection that was refused; the message says which and why. */
+export class EgressRefused extends Error {
+  override name = "EgressRefused";
+}
+
+const RESOLVE_MS = 5_000;
+const CONNECT_MS = 10_000;
+const HANDSHAKE_MS = 10_000;
+/** How long connections may take to notice that they are closed. */
+const CLOSE_MS = 2_000;
+
+/** The proxy of one task: SOCKS 5 (RFC 1928) on loopback, without authentication. */
+export class Egress implements AsyncDisposable {
+  readonly #options: EgressOptions;
+  readonly #listener: Deno.TcpListener;
+  readonly #accepting: Promise<void>;
+  readonly #open = new Set<Deno.Conn>();
+  readonly #serving = new Set<Promise<void>>();
+  /** Why each host was not connected to at the last try, as clients name it. */
+  readonly #problems = new Map<string, Error>();
+  #client: Deno.HttpClient | undefined;
+  #closing = false;
+
+  /** Opens it on a free port. */
+  constructor(options: EgressOptions) {
+    this.#options = options;
+    this.#listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
+    this.#accepting = this.#accept();
+  }
+
+  /** For clients: names are resolved here, not by them. */
+  get url(): string {
+    return `socks5h://127.0.0.1:${this.#listener.addr.port}`;
+  }
+
+  /** An HTTP client that connects through the proxy only. */
+  get client(): Deno.HttpClient {
+    return this.#client ??= Deno.createHttpClient({ proxy: { url: this.url } });
+  }
+
+  /** Why a host was not connected to at the last try, if it was not; the host as a URL has it. */
+  problem(hostname: string): Error | undefined {
+    return this.#problems.get(withoutDot(hostname.replace(/^\[|\]$/g, "")));
+  }
+
+  /** Every problem so far. */
+  get problems(): Error[] {
+    return [...this.#problems.values()];
+  }
+
+  /**
+   * Finds the addresses that a name may be connected to at.
+   *
+   * @throws {EgressRefused} when one of them may not be reached, or there is none.
+   */
+  async addresses(hostname: string, port: number): Promise<readonly string[]> {
+    const { resolve = systemAddresses, allow_private } = this.#options;
+    let found: readonly string[];
+    try {
+      found = await deadline(resolve(hostname), RESOLVE_MS);
+    } catch (cause) {
+      throw new EgressRefused(`${hostname} cannot be resolved: ${messageOf(cause)}`, { cause });
+    }
+    if (found.length === 0) throw new EgressRefused(`${hostname} has no address`);
+    for (const address of found) {
+      const shown = address === hostname ? hostname : `${hostname} (${address})`;
+      if (isOwnAddress(address) && this.#options.own_ports().includes(port)) {
+        throw new EgressRefused(`${shown} port ${port} is this program's own address`);
+      }
+      if (!allow_private && !isPublicAddress(address)) {
+        throw new EgressRefused(`${shown} is not a public address`);
+      }
+      if (isMetadataHost(address)) throw new EgressRefused(`${shown} ${METADATA_REFUSED}`);
+    }
+    return found;
+  }
+
+  /** Never rejects. */
+  async #accept(): Promise<void> {
+    try {
+      for await (const conn of this.#listener) {
+        const serving = this.#serve(conn).finally(() => this.#serving.delete(serving));
+        this.#serving.add(serving);
+      }
+    } catch {
+      // Out of descriptors: nothing more gets out, and the task fails of that.
+    }
+  }
+
+  /** Carries out one connection. Never rejects: its client sees it closed. */
+  async #serve(client: Deno.TcpConn): Promise<void> {
+    this.#open.add(client);
+    let server: Deno.Conn | undefined;
+    try {
+      const { sameUser } = this.#options;
+      if (await sameUser?.(client.remoteAddr, client.localAddr) === false) return;
+      const { hostname, port } = await deadline(readRequest(client), HANDSHAKE_MS);
+      server = await this.#connect(hostname, port);
+      if (server === undefined) return await writeAll(client, reply(NOT_ALLOWED));
+      this.#open.add(server);
+      if (this.#closing) return;
+      await writeAll(client, reply(SUCCEEDED));
+      await Promise.all([
+        client.readable.pipeTo(server.writable),
+        server.readable.pipeTo(client.writable),
+      ]);
+    } catch {
+      // One side has gone, or never spoke SOCKS.
+    } finally {
+      for (const conn of [client, server]) this.#close(conn);
+    }
+  }
+
+  /** @returns undefined when it may not, or cannot, be connected to. */
+  async #connect(hostname: string, port: number): Promise<Deno.Conn | undefined> {
+    const name = withoutDot(hostname);
+    this.#problems.delete(name);
+    try {
+      return await connectAny(await this.addresses(name, port), port);
+    } catch (error) {
+      const problem = error instanceof EgressRefused
+        ? error
+        : new Error(`${name} port ${port} does not answer: ${messageOf(error)}`);
+      this.#problems.set(name, problem);
+      return undefined;
+    }
+  }
+
+  #close(conn: Deno.Conn | undefined): void {
+    if (conn === undefined) return;
+    this.#open.delete(conn);
+    try {
+      conn.close();
+    } catch {
+      // Its streams have closed it.
+    }
+  }
+
+  /** Ends every connection. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#closing = true;
+    this.#client?.close();
+    this.#listener.close();
+    await this.#accepting;
+    for (const conn of [...this.#open]) this.#close(conn);
+    await within(Promise.all(this.#serving), CLOSE_MS);
+  }
+}
+
+/** Connects to the first address that answers. @throws what the last one said. */
+async function connectAny(addresses: readonly string[], port: number): Promise<Deno.Conn> {
+  let failure: unknown;
+  for (const hostname of addresses) {
+    try {
+      return await connectWithin({ hostname, port }, CONNECT_MS);
+    } catch (error) {
+      failure = error;
+    }
+  }
+  throw failure;
+}
+
+/** A name as everyone writes it: the dot of the root at its end is left out. */
+function withoutDot(hostname: string): string {
+  return hostname.replace(/\.$/, "");
+}
+
+async function systemAddresses(hostname: string): Promise<string[]> {
+  return (await lookup(hostname, { all: true })).map(({ address }) => address);
+}
+
+// ── SOCKS 5 ────────────────────────────────────────────────────────────────────────────────────
+
+const VERSION = 5;
+const NO_AUTHENTICATION = 0;
+const CONNECT = 1;
+const IPV4 = 1;
+const NAME = 3;
+const IPV6 = 4;
+const SUCCEEDED = 0;
+const NOT_ALLOWED = 2;
+
+function reply(code: number): Uint8Array {
+  return new Uint8Array([VERSION, code, 0, IPV4, 0, 0, 0, 0, 0, 0]);
+}
+
+/** Reads what a client asks for. @throws {Error} when it is not a SOCKS 5 CONNECT. */
+async function readRequest(conn: Deno.Conn): Promise<{ hostname: string; port: number }> {
+  const [version, methods] = await read(conn, 2);
+  if (version !== VERSION) throw new Error("not SOCKS 5");
+  await read(conn, methods);
+  await writeAll(conn, new Uint8Array([VERSION, NO_AUTHENTICATION]));
+  const [, command, , kind] = await read(conn, 4);
+  if (command !== CONNECT) throw new Error("only CONNECT is served");
+  const hostname = await readHost(conn, kind);
+  const [high, low] = await read(conn, 2);
+  return { hostname, port: high * 256 + low };
+}
+
+async function readHost(conn: Deno.Conn, kind: number): Promise<string> {
+  if (kind === NAME) {
+    const [length] = await read(conn, 1);
+    return new TextDecoder().decode(await read(conn, length));
+  }
+  if (kind === IPV4) return (await read(conn, 4)).join(".");
+  if (kind !== IPV6) throw new Error("unknown kind of address");
+  const bytes = await read(conn, 16);
+  const groups = Array.from({ length: 8 }, (_, n) => bytes[2 * n] * 256 + bytes[2 * n + 1]);
+  // The URL parser writes it as everyone else does.
+  return new URL(`http://[${groups.map((it) => it.toString(16)).join(":")}]`).hostname.slice(1, -1);
+}
+
+async function read(conn: Deno.Conn, length: number): Promise<Uint8Array> {
+  const bytes = new Uint8Array(length);
+  for (let done = 0; done < length;) {
+    const count = await conn.read(bytes.subarray(done));
+    if (count === null) throw new Error("the client has gone");
+    done += count;
+  }
+  return bytes;
+}

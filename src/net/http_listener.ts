@@ -1,0 +1,184 @@
+/** HTTP on a port, for as long as it is wanted. */
+import { connectWithin } from "./connect_within.ts";
+import { messageOf } from "../protocol/errors.ts";
+import type { Log } from "../os/log.ts";
+import { type TcpSockets, tcpSockets } from "./tcp_sockets.ts";
+
+export interface HttpListenerOptions {
+  /** For a loopback address of one family, the other's is bound too: `localhost` is both. */
+  hostname: string;
+  /** 0 picks a free port. */
+  port: number;
+  log: Log;
+  /** How long connections may be of no use, and how often that is looked at. */
+  patience?: Patience;
+}
+
+/** In milliseconds. */
+export interface Patience {
+  look: number;
+  /** Without a request or an answer. */
+  idle: number;
+  /** Without a byte of an answer taken. */
+  blocked: number;
+}
+
+const PATIENCE: Patience = { look: 5_000, idle: 30_000, blocked: 600_000 };
+const CONNECT_MS = 2_000;
+/** The address that would be left to another user's program, where a client may look for ours. */
+const COMPANIONS: Readonly<Record<string, string>> = {
+  "127.0.0.1": "::1",
+  "0.0.0.0": "::1",
+  "::1": "127.0.0.1",
+};
+/** How many free ports of one family are tried with the other. */
+const PORT_TRIES = 50;
+
+type Handle = Deno.ServeHandler<Deno.NetAddr>;
+type Info = Deno.ServeHandlerInfo<Deno.NetAddr>;
+
+/**
+ * Deno's server stops listening for good when the process is out of descriptors, and says so only
+ * when its last connection has ended. This one is looked after: it listens again once there are
+ * descriptors. Nor does Deno's end a connection that sends no request, or a WebSocket whose peer is
+ * gone, which would take all descriptors in the end: this one does. It is one server an address.
+ */
+export class HttpListener {
+  readonly hostname: string;
+  readonly #options: HttpListenerOptions;
+  readonly #handle: Handle;
+  readonly #patience: Patience;
+  readonly #sockets: TcpSockets | undefined;
+  /** Requests whose answers are not complete. */
+  readonly #answering = new Set<Info>();
+  readonly #timer: number;
+  /** The one of `hostname` is the first. */
+  readonly #servers: Map<string, Deno.HttpServer<Deno.NetAddr>>;
+  /** Those before it, which answer what they had begun. */
+  readonly #ending = new Set<Promise<void>>();
+  #looking = Promise.resolve();
+
+  /** Listens. @throws as `Deno.serve`; AddrInUse also where another program has one of the addresses. */
+  constructor(options: HttpListenerOptions, handle: Handle) {
+    this.hostname = options.hostname;
+    this.#options = options;
+    this.#handle = handle;
+    this.#patience = options.patience ?? PATIENCE;
+    this.#sockets = tcpSockets();
+    this.#servers = this.#serveAll(options.port);
+    this.#timer = setInterval(() => {
+      this.#endIdle();
+      for (const hostname of this.#servers.keys()) {
+        this.#looking = this.#looking.then(() => this.#look(hostname));
+      }
+    }, this.#patience.look);
+  }
+
+  get port(): number {
+    return this.#servers.get(this.hostname)!.addr.port;
+  }
+
+  #serveAll(wanted: number): Map<string, Deno.HttpServer<Deno.NetAddr>> {
+    const { hostname } = this;
+    for (let tries = wanted === 0 ? PORT_TRIES : 1;; tries--) {
+      const server = this.#serve(hostname, wanted);
+      const servers = new Map([[hostname, server]]);
+      try {
+        const other = COMPANIONS[hostname];
+        if (other !== undefined) servers.set(other, this.#serve(other, server.addr.port));
+        return servers;
+      } catch (error) {
+        // Without the other family there is nobody else at it either.
+        if (isWithoutAddress(error)) return servers;
+        server.shutdown();
+        if (tries === 1 || !(error instanceof Deno.errors.AddrInUse)) throw error;
+      }
+    }
+  }
+
+  #serve(hostname: string, port: number): Deno.HttpServer<Deno.NetAddr> {
+    const { log } = this.#options;
+    const server = Deno.serve(
+      { hostname, port, onListen() {} },
+      (request, info) => this.#answer(request, info),
+    );
+    server.finished.catch((error) => {
+      log.error("a listener has failed", {
+        hostname,
+        port: server.addr.port,
+        error: messageOf(error),
+      });
+    });
+    this.#sockets?.sendAtOnce(server.addr.port);
+    return server;
+  }
+
+  #answer(request: Request, info: Info): Response | Promise<Response> {
+    const response = this.#handle(request, info);
+    if (response instanceof Response) return response;
+    const answering = this.#answering.add(info);
+    const answered = () => void answering.delete(info);
+    response.then(({ headers }) => {
+      if (headers.get("content-type") !== "text/event-stream") return answered();
+      info.completed.then(answered, answered);
+    }, answered);
+    return response;
+  }
+
+  /** Ends the connections that nobody uses: without a request, or with a client that reads nothing. */
+  #endIdle(): void {
+    const { idle, blocked } = this.#patience;
+    const quiet = this.#sockets?.accepted?.(this.port)
+      .filter((socket) => socket.quiet_ms > (socket.blocked ? blocked : idle)) ?? [];
+    if (quiet.length === 0) return;
+    const busy = new Set([...this.#answering].map(({ remoteAddr }) => remoteAddr.port));
+    for (const socket of quiet) {
+      if (socket.blocked || !busy.has(socket.peer_port)) this.#sockets!.shutdown(socket.fd);
+    }
+  }
+
+  /** Never rejects. */
+  async #look(hostname: string): Promise<void> {
+    const { log } = this.#options;
+    const { port } = this;
+    try {
+      if (await isListenedOn(hostname, port)) return;
+      const ending = this.#servers.get(hostname)!.shutdown().catch(() => {})
+        .finally(() => this.#ending.delete(ending));
+      this.#ending.add(ending);
+      this.#servers.set(hostname, this.#serve(hostname, port));
+      log.warn("nobody listened any more; listening again", { hostname, port });
+    } catch (error) {
+      log.error("the port cannot be listened on; trying again", { port, error: messageOf(error) });
+    }
+  }
+
+  /** Listens no more; resolves when every answer that was under way has been given. */
+  async close(): Promise<void> {
+    clearInterval(this.#timer);
+    await this.#looking;
+    const servers = [...this.#servers.values()];
+    await Promise.all([...servers.map((server) => server.shutdown()), ...this.#ending]);
+  }
+}
+
+/** Whether this machine has no such address (EADDRNOTAVAIL), or not its family (EAFNOSUPPORT). */
+function isWithoutAddress(error: unknown): boolean {
+  return error instanceof Deno.errors.AddrNotAvailable ||
+    (error as { code?: unknown }).code === "EAFNOSUPPORT";
+}
+
+/** Whether connections are taken; who is too busy to tell counts as taking them. */
+async function isListenedOn(hostname: string, port: number): Promise<boolean> {
+  try {
+    (await connectWithin({ hostname: reachable(hostname), port }, CONNECT_MS)).close();
+    return true;
+  } catch (error) {
+    return !(error instanceof Deno.errors.ConnectionRefused);
+  }
+}
+
+/** An address of this machine at which a listener on every address is reached. */
+function reachable(hostname: string): string {
+  return { "0.0.0.0": "127.0.0.1", "::": "::1" }[hostname] ?? hostname;
+}

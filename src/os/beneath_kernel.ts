@@ -1,0 +1,411 @@
+/** The Linux system calls behind {@linkcode LinuxBeneath}, each through the C library. */
+import { openLibc } from "./libc.ts";
+import type { FileKind, FileStat } from "../jail/beneath.ts";
+
+/** Flags of `open`, those that have the same value on x86-64 and aarch64. */
+export const O = {
+  RDONLY: 0,
+  WRONLY: 1,
+  CREAT: 0o100,
+  EXCL: 0o200,
+  NOCTTY: 0o400,
+  NONBLOCK: 0o4000,
+  CLOEXEC: 0o2000000,
+  PATH: 0o10000000,
+  // These two are swapped around on aarch64.
+  DIRECTORY: Deno.build.arch === "aarch64" ? 0o40000 : 0o200000,
+  NOFOLLOW: Deno.build.arch === "aarch64" ? 0o100000 : 0o400000,
+} as const;
+
+const RESOLVE_NO_MAGICLINKS = 0x02;
+const RESOLVE_NO_SYMLINKS = 0x04;
+const RESOLVE_BENEATH = 0x08;
+const AT_FDCWD = -100;
+const AT_EMPTY_PATH = 0x1000;
+const STATX_BASIC_STATS = 0x7ff;
+const PATH_MAX = 4096;
+const NAMES_BUFFER = 64 * 1024;
+
+/** Numbers for `syscall`: older C libraries have no function of these names. */
+const CALL = Deno.build.arch === "aarch64"
+  ? { openat2: 437, statx: 291, getdents64: 61 }
+  : { openat2: 437, statx: 332, getdents64: 217 };
+
+const ERRNO: Record<number, string> = {
+  1: "EPERM",
+  2: "ENOENT",
+  4: "EINTR",
+  5: "EIO",
+  6: "ENXIO",
+  11: "EAGAIN",
+  13: "EACCES",
+  16: "EBUSY",
+  17: "EEXIST",
+  18: "EXDEV",
+  20: "ENOTDIR",
+  21: "EISDIR",
+  22: "EINVAL",
+  23: "ENFILE",
+  24: "EMFILE",
+  26: "ETXTBSY",
+  27: "EFBIG",
+  28: "ENOSPC",
+  30: "EROFS",
+  36: "ENAMETOOLONG",
+  38: "ENOSYS",
+  39: "ENOTEMPTY",
+  40: "ELOOP",
+  122: "EDQUOT",
+};
+
+const SYMBOLS = {
+  openat2: {
+    name: "syscall",
+    parameters: ["i64", "i32", "buffer", "buffer", "usize"],
+    result: "i64",
+  },
+  statx: {
+    name: "syscall",
+    parameters: ["i64", "i32", "buffer", "i32", "u32", "buffer"],
+    result: "i64",
+  },
+  getdents64: { name: "syscall", parameters: ["i64", "i32", "buffer", "usize"], result: "i64" },
+  openat: { parameters: ["i32", "buffer", "i32", "u32"], result: "i32" },
+  pread64: { parameters: ["i32", "buffer", "usize", "i64"], result: "isize" },
+  write: { parameters: ["i32", "buffer", "usize"], result: "isize" },
+  readlinkat: { parameters: ["i32", "buffer", "buffer", "usize"], result: "isize" },
+  fchmod: { parameters: ["i32", "u32"], result: "i32" },
+  renameat: { parameters: ["i32", "buffer", "i32", "buffer"], result: "i32" },
+  unlinkat: { parameters: ["i32", "buffer", "i32"], result: "i32" },
+  mkdirat: { parameters: ["i32", "buffer", "u32"], result: "i32" },
+  close: { parameters: ["i32"], result: "i32" },
+  __errno_location: { parameters: [], result: "usize" },
+  memcpy: { parameters: ["buffer", "usize", "usize"], result: "void" },
+} as const satisfies Deno.ForeignLibraryInterface;
+
+/** A system call that failed, by its errno's name. */
+export class SystemError extends Error {
+  constructor(readonly call: string, readonly code: string) {
+    super(`${call} failed (${code})`);
+    this.name = "SystemError";
+  }
+}
+
+/** A file descriptor that closes when it is disposed of. */
+export interface Descriptor extends Disposable {
+  readonly number: number;
+}
+
+type Buffer = Uint8Array<ArrayBuffer>;
+
+/** @returns `undefined` where the C library cannot be opened or lacks something */
+export function openKernel(): Kernel | undefined {
+  const library = openLibc(SYMBOLS);
+  return library && new Kernel(library);
+}
+
+/** System calls as methods: they throw {@linkcode SystemError} and hand out disposable descriptors. */
+export class Kernel implements Disposable {
+  readonly #library: Deno.DynamicLibrary<typeof SYMBOLS>;
+  readonly #c: Deno.DynamicLibrary<typeof SYMBOLS>["symbols"];
+  readonly #errnoAddress: bigint;
+  readonly #errno = new Int32Array(1);
+  readonly #link = new Uint8Array(PATH_MAX);
+  readonly #statx = new DataView(new ArrayBuffer(256));
+
+  constructor(library: Deno.DynamicLibrary<typeof SYMBOLS>) {
+    this.#library = library;
+    this.#c = library.symbols;
+    this.#errnoAddress = this.#c.__errno_location();
+  }
+
+  /** Closes the C library; nothing may be called after that. */
+  [Symbol.dispose](): void {
+    this.#library.close();
+  }
+
+  /** Opens a directory by its absolute path, not following it where it is a symlink itself. */
+  openDirectory(path: string): Descriptor {
+    const flags = O.PATH | O.DIRECTORY | O.NOFOLLOW | O.CLOEXEC;
+    return this.#own("openat", this.#c.openat(AT_FDCWD, text(path), flags, 0));
+  }
+
+  /**
+   * Opens an absolute path for its place, not its content, where no part of it is a symlink.
+   *
+   * @param options.inherited by programs that are started while it is open
+   * @throws {SystemError} ELOOP when a part of it is a symlink
+   */
+  openReal(path: string, { flags = 0, inherited = false } = {}): Descriptor {
+    const how = { flags: O.PATH | flags, mode: 0, resolve: RESOLVE_NO_SYMLINKS, inherited };
+    return this.#own("openat2", this.#openHow(AT_FDCWD, path, how));
+  }
+
+  /** As {@linkcode Kernel.openReal}; undefined where that fails, which costs less than an error. */
+  tryReal(path: string, flags = 0): Descriptor | undefined {
+    const how = { flags: O.PATH | flags, mode: 0, resolve: RESOLVE_NO_SYMLINKS, inherited: false };
+    const result = this.#openHow(AT_FDCWD, path, how);
+    return result < 0 ? undefined : this.#descriptor(result);
+  }
+
+  /**
+   * Opens a path (for its place, not its content) that the kernel keeps beneath a directory.
+   *
+   * @returns `EXDEV` for a path that leads out, `EAGAIN` when a rename came between
+   */
+  openBeneath(root: Descriptor, path: string, flags: number): Descriptor | "EXDEV" | "EAGAIN" {
+    const result = this.#openat2(root, path, O.PATH | flags, 0);
+    if (result >= 0) return this.#descriptor(result);
+    const code = this.#code();
+    if (code === "EXDEV" || code === "EAGAIN") return code;
+    throw new SystemError("openat2", code);
+  }
+
+  /** Opens a path for its place, without following its last part; `undefined` when it is missing. */
+  openIn(directory: Descriptor, name: string): Descriptor | undefined {
+    const result = this.#openat2(directory, name, O.PATH | O.NOFOLLOW, 0);
+    if (result >= 0) return this.#descriptor(result);
+    const code = this.#code();
+    if (code === "ENOENT") return undefined;
+    throw new SystemError("openat2", code);
+  }
+
+  /** Creates a file that must not exist yet, for writing. */
+  createIn(directory: Descriptor, name: string, mode: number): Descriptor {
+    const flags = O.WRONLY | O.CREAT | O.EXCL | O.NOFOLLOW;
+    return this.#own("openat2", this.#openat2(directory, name, flags, mode));
+  }
+
+  /** Opens what a descriptor stands for once more, now for its content. */
+  reopen(fd: Descriptor, flags: number): Descriptor {
+    const path = text(`/proc/self/fd/${fd.number}`);
+    return this.#own("open", this.#c.openat(AT_FDCWD, path, flags | O.CLOEXEC | O.NOCTTY, 0));
+  }
+
+  /** Where an open file is now. */
+  realPath(fd: Descriptor): string {
+    return this.#readLinkAt(AT_FDCWD, `/proc/self/fd/${fd.number}`);
+  }
+
+  /** What a symlink opened by {@linkcode openIn} says. */
+  readLink(fd: Descriptor): string {
+    return this.#readLinkAt(fd.number, "");
+  }
+
+  stat(fd: Descriptor): FileStat {
+    const view = this.#statx;
+    const buffer = new Uint8Array(view.buffer);
+    const mask = STATX_BASIC_STATS;
+    const result = this.#c.statx(
+      BigInt(CALL.statx),
+      fd.number,
+      text(""),
+      AT_EMPTY_PATH,
+      mask,
+      buffer,
+    );
+    this.#check("statx", Number(result));
+    const number = (offset: number) => Number(view.getBigUint64(offset, true));
+    const mode = view.getUint16(28, true);
+    const device = `${view.getUint32(136, true)}:${view.getUint32(140, true)}`;
+    const modified = `${number(112)}.${view.getUint32(120, true)}`;
+    return {
+      kind: kindOfMode(mode),
+      size: number(40),
+      mode: mode & 0o7777,
+      version: `${device}:${number(32)}:${number(40)}:${modified}`,
+    };
+  }
+
+  /** Device and inode of what is open, as `stat -c %d:%i` prints them. */
+  identity(fd: Descriptor): string {
+    this.stat(fd);
+    const major = BigInt(this.#statx.getUint32(136, true));
+    const minor = BigInt(this.#statx.getUint32(140, true));
+    // As makedev() of the C library packs them.
+    const device = (minor & 0xffn) | (major & 0xfffn) << 8n | (minor & ~0xffn) << 12n |
+      (major & ~0xfffn) << 32n;
+    return `${device}:${this.#statx.getBigUint64(32, true)}`;
+  }
+
+  /** Fills a buffer as far as the file goes. */
+  read(fd: Descriptor, position: number, into: Buffer): number {
+    let bytes = 0;
+    while (bytes < into.length) {
+      const rest = into.subarray(bytes);
+      const result = Number(
+        this.#c.pread64(fd.number, rest, BigInt(rest.length), BigInt(position + bytes)),
+      );
+      if (result < 0 && this.#interrupted()) continue;
+      if (this.#check("read", result) === 0) break;
+      bytes += result;
+    }
+    return bytes;
+  }
+
+  /** Reads a whole text file of the kernel's: its size is not known before. */
+  readAll(path: string): string {
+    const flags = O.RDONLY | O.CLOEXEC;
+    using file = this.#own("openat", this.#c.openat(AT_FDCWD, text(path), flags, 0));
+    const decoder = new TextDecoder();
+    const part = new Uint8Array(NAMES_BUFFER);
+    let found = "";
+    for (let at = 0, bytes = -1; bytes !== 0; at += bytes) {
+      bytes = this.#check(
+        "read",
+        Number(this.#c.pread64(file.number, part, BigInt(part.length), BigInt(at))),
+      );
+      found += decoder.decode(part.subarray(0, bytes), { stream: true });
+    }
+    return found;
+  }
+
+  write(fd: Descriptor, data: Buffer): void {
+    for (let done = 0; done < data.length;) {
+      const rest = data.subarray(done);
+      const result = Number(this.#c.write(fd.number, rest, BigInt(rest.length)));
+      if (result < 0 && this.#interrupted()) continue;
+      done += this.#check("write", result);
+    }
+  }
+
+  /** The names in a directory; the kind is `undefined` where the file system does not tell it. */
+  names(directory: Descriptor): { name: string; kind: FileKind | undefined }[] {
+    const names: { name: string; kind: FileKind | undefined }[] = [];
+    const buffer = new Uint8Array(NAMES_BUFFER);
+    for (;;) {
+      const result = Number(
+        this.#c.getdents64(
+          BigInt(CALL.getdents64),
+          directory.number,
+          buffer,
+          BigInt(buffer.length),
+        ),
+      );
+      const filled = this.#check("getdents64", result);
+      if (filled === 0) return names;
+      for (const entry of parseNames(buffer.subarray(0, filled))) names.push(entry);
+    }
+  }
+
+  changeMode(fd: Descriptor, mode: number): void {
+    this.#check("fchmod", this.#c.fchmod(fd.number, mode));
+  }
+
+  renameIn(directory: Descriptor, from: string, to: string): void {
+    const { number } = directory;
+    this.#check("renameat", this.#c.renameat(number, text(from), number, text(to)));
+  }
+
+  /** Removes a name; that it is missing already is no error. */
+  unlinkIn(directory: Descriptor, name: string): void {
+    this.#c.unlinkat(directory.number, text(name), 0);
+  }
+
+  /** Makes a directory; that the name exists already is no error. */
+  makeDirectoryIn(directory: Descriptor, name: string): void {
+    const result = this.#c.mkdirat(directory.number, text(name), 0o777);
+    if (result >= 0) return;
+    const code = this.#code();
+    if (code !== "EEXIST") throw new SystemError("mkdirat", code);
+  }
+
+  #openat2(directory: Descriptor, path: string, flags: number, mode: number): number {
+    const resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS;
+    return this.#openHow(directory.number, path, { flags, mode, resolve, inherited: false });
+  }
+
+  #openHow(
+    directory: number,
+    path: string,
+    { flags, mode, resolve, inherited }: {
+      flags: number;
+      mode: number;
+      resolve: number;
+      inherited: boolean;
+    },
+  ): number {
+    const all = inherited ? flags : flags | O.CLOEXEC;
+    const how = new BigUint64Array([BigInt(all), BigInt(mode), BigInt(resolve)]);
+    const size = BigInt(how.byteLength);
+    for (;;) {
+      const result = Number(
+        this.#c.openat2(BigInt(CALL.openat2), directory, text(path), how, size),
+      );
+      if (result >= 0 || !this.#interrupted()) return result;
+    }
+  }
+
+  #readLinkAt(directory: number, path: string): string {
+    const size = BigInt(this.#link.length);
+    const length = this.#check(
+      "readlinkat",
+      Number(this.#c.readlinkat(directory, text(path), this.#link, size)),
+    );
+    // A full buffer is a path that was cut: it must not pass for a shorter one.
+    if (length === this.#link.length) throw new SystemError("readlinkat", "ENAMETOOLONG");
+    return new TextDecoder().decode(this.#link.subarray(0, length));
+  }
+
+  #own(call: string, result: number): Descriptor {
+    return this.#descriptor(this.#check(call, result));
+  }
+
+  #descriptor(number: number): Descriptor {
+    return { number, [Symbol.dispose]: () => void this.#c.close(number) };
+  }
+
+  #check(call: string, result: number): number {
+    if (result < 0) throw new SystemError(call, this.#code());
+    return result;
+  }
+
+  #interrupted(): boolean {
+    return this.#code() === "EINTR";
+  }
+
+  /**
+   * The name of this thread's errno. It is copied by the C library itself, for Deno reads memory at
+   * an address only with the `ffi` permission, which has been given up by now.
+   */
+  #code(): string {
+    this.#c.memcpy(this.#errno, this.#errnoAddress, 4n);
+    return ERRNO[this.#errno[0]] ?? `errno ${this.#errno[0]}`;
+  }
+}
+
+function text(value: string): Buffer {
+  return new TextEncoder().encode(`${value}\0`);
+}
+
+function kindOfMode(mode: number): FileKind {
+  switch (mode & 0o170000) {
+    case 0o100000:
+      return "file";
+    case 0o040000:
+      return "directory";
+    case 0o120000:
+      return "symlink";
+    default:
+      return "other";
+  }
+}
+
+/** `d_type` of a directory entry. */
+const ENTRY_KINDS: Record<number, FileKind | undefined> = {
+  0: undefined,
+  4: "directory",
+  8: "file",
+  10: "symlink",
+};
+
+function* parseNames(buffer: Buffer): Generator<{ name: string; kind: FileKind | undefined }> {
+  const view = new DataView(buffer.buffer, buffer.byteOffset, buffer.byteLength);
+  // struct linux_dirent64: ino u64, off i64, reclen u16, type u8, name up to its NUL.
+  for (let at = 0; at < buffer.length; at += view.getUint16(at + 16, true)) {
+    const type = buffer[at + 18];
+    const name = new TextDecoder().decode(buffer.subarray(at + 19, buffer.indexOf(0, at + 19)));
+    if (name === "." || name === "..") continue;
+    yield { name, kind: type in ENTRY_KINDS ? ENTRY_KINDS[type] : "other" };
+  }
+}

@@ -1,0 +1,77 @@
+/**
+ * File descriptors of this process. Deno 2.7.11 panics, and takes every session down, when it finds
+ * none for a new process or Worker: so the limit is raised at start, and what needs several at once
+ * asks first.
+ */
+import { SvcError } from "../protocol/errors.ts";
+import { openLibc } from "./libc.ts";
+
+/**
+ * The soft limit that is asked for, where the hard one allows it. Not higher: programs that we start
+ * inherit it, and some close every number up to it one by one.
+ */
+const WANTED = 65_536n;
+/** What a new process or Worker needs (8, measured), with room for what others open meanwhile. */
+const NEEDED = 24;
+const F_SETFD = 2;
+const FD_CLOEXEC = 1;
+const RLIMIT_NOFILE = Deno.build.os === "darwin" ? 8 : 7;
+/** macOS refuses more than this whatever the hard limit says (OPEN_MAX). */
+const DARWIN_MAX = 10_240n;
+
+/** Raises the number of descriptors this process may have open, as far as the system lets it. */
+export function raiseDescriptorLimit(): void {
+  const libc = openLibc({
+    getrlimit: { parameters: ["i32", "buffer"], result: "i32" },
+    setrlimit: { parameters: ["i32", "buffer"], result: "i32" },
+  });
+  if (libc === undefined) return;
+  const limits = new BigUint64Array(2);
+  if (libc.symbols.getrlimit(RLIMIT_NOFILE, limits) === 0) {
+    const [soft, hard] = limits;
+    const wanted = Deno.build.os === "darwin" ? DARWIN_MAX : WANTED;
+    limits[0] = hard < wanted ? hard : wanted;
+    // One that is refused changes nothing.
+    if (limits[0] > soft) libc.symbols.setrlimit(RLIMIT_NOFILE, limits);
+  }
+  libc.close();
+}
+
+/**
+ * Keeps what this process was started with, beside its standard streams, from the programs that it
+ * starts: a terminal or a service manager leaves files and sockets open, and a command in a sandbox
+ * could use them.
+ */
+export function keepInheritedDescriptors(): void {
+  // Elsewhere a call with a variable number of arguments cannot be made this way.
+  if (Deno.build.os !== "linux") return;
+  const libc = openLibc({ fcntl: { parameters: ["i32", "i32", "i32"], result: "i32" } });
+  if (libc === undefined) return;
+  for (const { name } of Deno.readDirSync("/proc/self/fd")) {
+    // The one that lists them is gone by now, and is refused.
+    if (Number(name) > 2) libc.symbols.fcntl(Number(name), F_SETFD, FD_CLOEXEC);
+  }
+  libc.close();
+}
+
+/**
+ * Makes sure that a process or a Worker can be started now.
+ *
+ * @param what is started, for the message
+ * @throws {SvcError} unavailable when this process has too few descriptors left
+ */
+export function requireDescriptors(what: string): void {
+  if (Deno.build.os === "windows") return;
+  const opened: Deno.FsFile[] = [];
+  try {
+    while (opened.length < NEEDED) opened.push(Deno.openSync("/dev/null"));
+  } catch (cause) {
+    throw new SvcError(
+      "unavailable",
+      `cannot start ${what}: svc has too few file descriptors left`,
+      { cause, hint: "close some sessions or connections, or raise the limit (ulimit -n)" },
+    );
+  } finally {
+    for (const file of opened) file.close();
+  }
+}

@@ -1,0 +1,101 @@
+/** The daemon's log: NDJSON, rotated, secrets masked (contract.md section 1). */
+import { writeAllSync } from "../base/write_all.ts";
+import { visibleJson } from "../base/visible.ts";
+
+export type LogLevel = "debug" | "info" | "warn" | "error";
+const LEVELS: readonly LogLevel[] = ["debug", "info", "warn", "error"];
+
+export interface Log {
+  debug(message: string, fields?: Record<string, unknown>): void;
+  info(message: string, fields?: Record<string, unknown>): void;
+  warn(message: string, fields?: Record<string, unknown>): void;
+  error(message: string, fields?: Record<string, unknown>): void;
+}
+
+export interface LogFileOptions {
+  path: string;
+  level: LogLevel;
+  /** Also write to standard error (`svc serve` in the foreground). */
+  stderr: boolean;
+  /** Size in bytes at which the file is rotated. */
+  max_bytes?: number;
+  /** Rotated files kept. */
+  keep?: number;
+}
+
+/** Writes to a rotated file. Never throws: a full disk must not stop the daemon. */
+export class LogFile implements Log {
+  #options: Required<LogFileOptions>;
+  #file: Deno.FsFile | undefined;
+  #size = 0;
+  readonly #secrets = new Set<string>();
+
+  constructor(options: LogFileOptions) {
+    this.#options = { max_bytes: 10 * 1024 * 1024, keep: 5, ...options };
+  }
+
+  /** Values that are masked wherever they would appear. Short ones are ignored. */
+  mask(...secrets: (string | undefined)[]): void {
+    for (const secret of secrets) if (secret && secret.length >= 8) this.#secrets.add(secret);
+  }
+
+  debug(message: string, fields?: Record<string, unknown>): void {
+    this.#write("debug", message, fields);
+  }
+  info(message: string, fields?: Record<string, unknown>): void {
+    this.#write("info", message, fields);
+  }
+  warn(message: string, fields?: Record<string, unknown>): void {
+    this.#write("warn", message, fields);
+  }
+  error(message: string, fields?: Record<string, unknown>): void {
+    this.#write("error", message, fields);
+  }
+
+  /** Closes the file. */
+  close(): void {
+    this.#file?.close();
+    this.#file = undefined;
+  }
+
+  #write(level: LogLevel, message: string, fields: Record<string, unknown> = {}): void {
+    if (LEVELS.indexOf(level) < LEVELS.indexOf(this.#options.level)) return;
+    let line = JSON.stringify({ at: new Date().toISOString(), level, message, ...fields });
+    for (const secret of this.#secrets) line = line.replaceAll(secret, "***");
+    // It is read on a terminal: there, and with `tail` from the file.
+    line = visibleJson(line);
+    const bytes = new TextEncoder().encode(`${line}\n`);
+    try {
+      if (this.#options.stderr) writeAllSync(Deno.stderr, bytes);
+    } catch {
+      this.#options.stderr = false;
+    }
+    try {
+      if (this.#size + bytes.length > this.#options.max_bytes) this.#rotate();
+      this.#file ??= this.#open();
+      writeAllSync(this.#file, bytes);
+      this.#size += bytes.length;
+    } catch {
+      // Nowhere left to say it.
+    }
+  }
+
+  #open(): Deno.FsFile {
+    const file = Deno.openSync(this.#options.path, { append: true, create: true, mode: 0o600 });
+    this.#size = file.statSync().size;
+    return file;
+  }
+
+  #rotate(): void {
+    this.close();
+    const { path, keep } = this.#options;
+    for (let n = keep - 1; n >= 0; n--) {
+      try {
+        Deno.renameSync(n === 0 ? path : `${path}.${n}`, `${path}.${n + 1}`);
+      } catch {
+        // That one does not exist yet.
+      }
+    }
+    this.#size = 0;
+  }
+}

@@ -1,8 +1,0 @@
-import type { Env } from "./paths.ts";
-
-const NAMES = ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"];
-
-/** Whether the environment names a proxy that fetches for this program. */
-export function goesThroughProxy(env: Env): boolean {
-  return NAMES.flatMap((name) => [name, name.toLowerCase()]).some((name) => Boolean(env(name)));
-}

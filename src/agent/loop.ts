@@ -94,7 +94,7 @@ async function askModel({ parts, model, tools, session, turn }: Step): Promise<T
   session.takeFresh();
   const request = {
     system: SYSTEM_PROMPT,
-    messages: transcript.messages(),
+    messages: transcript.prompt(),
     tools: tools.map((tool) => tool.spec),
     signal: turn.signal,
   };

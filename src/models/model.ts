@@ -35,10 +35,16 @@ export type Message =
   | { role: "assistant"; text: string; calls: ToolCall[] }
   | { role: "tool"; results: ToolResult[] };
 
+/** What svc itself tells a model between the messages of a conversation. */
+export interface Told {
+  role: "context";
+  text: string;
+}
+
 /** One request to a model. */
 export interface ModelRequest {
   system: string;
-  messages: readonly Message[];
+  messages: readonly (Message | Told)[];
   /** Sorted by name, so that the prefix stays byte-identical and providers can cache it. */
   tools: readonly ToolSpec[];
   /** Tokens that the answer may have, thinking included; the model's own limit by default. */

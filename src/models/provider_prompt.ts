@@ -37,7 +37,7 @@ export function toCallOptions(
   if (request.system !== "") {
     prompt.push({ role: "system", content: request.system, providerOptions: mark });
   }
-  for (const message of request.messages) {
+  for (const message of joinTold(request.messages)) {
     const mapped = toMessage(message, dialect);
     if (mapped !== undefined) prompt.push(mapped);
   }
@@ -54,10 +54,31 @@ export function toCallOptions(
   return { prompt, tools: tools.length > 0 ? tools : undefined };
 }
 
+/**
+ * Puts what svc tells in front of the person's next words: some servers want the roles to alternate.
+ * Where the person says nothing after it, it is a message of its own.
+ */
+function* joinTold(messages: ModelRequest["messages"]): Generator<Message> {
+  let told = "";
+  for (const message of messages) {
+    if (message.role === "context") {
+      told += `${message.text}\n\n`;
+      continue;
+    }
+    if (message.role === "user") yield { role: "user", text: `${told}${toUserText(message)}` };
+    else {
+      if (told !== "") yield { role: "user", text: told.trimEnd() };
+      yield message;
+    }
+    told = "";
+  }
+  if (told !== "") yield { role: "user", text: told.trimEnd() };
+}
+
 function toMessage(message: Message, dialect: Dialect): LanguageModelV4Message | undefined {
   switch (message.role) {
     case "user":
-      return { role: "user", content: [{ type: "text", text: toUserText(message) }] };
+      return { role: "user", content: [{ type: "text", text: message.text }] };
     case "assistant": {
       if (isBlank(message.text) && message.calls.length === 0) return undefined;
       return {

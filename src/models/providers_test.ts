@@ -7,6 +7,7 @@ import {
 } from "@std/assert";
 import {
   type Answer,
+  type Json,
   type ModelServer,
   type Scripted,
   scriptSteps,
@@ -85,7 +86,10 @@ function test(
   });
 }
 
-function request(messages: Message[], options: Partial<ModelRequest> = {}): ModelRequest {
+function request(
+  messages: ModelRequest["messages"],
+  options: Partial<ModelRequest> = {},
+): ModelRequest {
   return {
     system: "You work in a repository.",
     messages,
@@ -506,6 +510,28 @@ for (const kind of KINDS) {
         ...afterCalls([], [{ call_id: "c1", tool: "read_file", args: {} }], ""),
       ];
       assertEquals(textOf(await collect(model, request(messages))), "fine");
+    },
+  );
+
+  test(
+    kind,
+    "what svc tells is the person's side of the conversation, before their words",
+    () => ({ text: "fine" }),
+    async ({ server, model }) => {
+      const told = (text: string) => ({ role: "context" as const, text });
+      const calls = [{ call_id: "c1", tool: "read_file", args: {} }];
+      const messages = [
+        ...[told("one"), told("two"), user("say")],
+        ...afterCalls([], calls, "out"),
+        told("three"),
+      ];
+      await collect(model, request(messages));
+      const { contents, messages: sent } = server.requests[0].body;
+      const texts = (contents ?? sent).flatMap((it: Json) => [it.parts ?? it.content].flat())
+        .flatMap((it: Json) => typeof it === "string" ? [it] : it?.text ? [it.text] : []);
+      const system = kind.startsWith("openai") ? ["You work in a repository."] : [];
+      const out = kind.startsWith("openai") ? ["out"] : [];
+      assertEquals(texts, [...system, "one\n\ntwo\n\nsay", ...out, "three"]);
     },
   );
 

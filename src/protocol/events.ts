@@ -35,6 +35,23 @@ export type CheckpointState = Record<string, unknown>;
 /** What the transcript had made of them. */
 export type CheckpointTranscript = Record<string, unknown>;
 
+/** A file of rules that a session's model was told. */
+export interface RulesFile {
+  /** Absolute real path. */
+  path: string;
+  bytes: number;
+  /** Of its content: a file that changed is told again. */
+  sha256: string;
+  /** The file that imports it. */
+  imported_by?: string;
+}
+
+/** A file of rules that was not told, and why. */
+export interface SkippedRules {
+  path: string;
+  reason: string;
+}
+
 /** A mission at its beginning; the figures count what its spec has. */
 interface MissionBegin {
   mission_id: string;
@@ -182,6 +199,24 @@ export interface EventData {
     note?: { tags: string[]; severity: Severity; by: string };
   };
   "lane.killed": { lane_id: string; reason: string; actor: string };
+  /** Where and how the session works, as its model is told: all of it at first, later what changed. */
+  "context.told": {
+    turn_id: string;
+    /** All that the model knows by now, by name. */
+    facts: Record<string, string>;
+    /** What the next model call is given, as it is. */
+    text: string;
+  };
+  /** The rules of the person and of the project that the model is told. */
+  "rules.loaded": {
+    turn_id: string;
+    files: RulesFile[];
+    skipped: SkippedRules[];
+    /** Files told before that no longer hold. */
+    removed: string[];
+    /** What the next model call is given, as it is; empty where no file could be read. */
+    text: string;
+  };
   /** What a turn's first model call is given of the memory. */
   "memory.recalled": {
     turn_id: string;

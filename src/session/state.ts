@@ -8,7 +8,9 @@ import type {
   EventData,
   LaneKind,
   LaneStatus,
+  RulesFile,
   SessionEvent,
+  SkippedRules,
   StopReason,
   Trust,
 } from "../protocol/events.ts";
@@ -107,6 +109,10 @@ export interface SessionState {
   descents: Descent[];
   /** What `allow_always` was said to. */
   allowed: string[];
+  /** What its model knows of where and how it works, by name; empty before its first turn. */
+  facts: Record<string, string>;
+  /** The rules that its model was told, and the files that could not be read for it. */
+  rules: { files: RulesFile[]; skipped: SkippedRules[] };
   /** The last {@linkcode SENT_KEPT} client_message_ids and what was answered to them. */
   sent: Map<string, { message_id: string; seq: number }>;
 }
@@ -153,6 +159,8 @@ export function emptyState(id: string): SessionState {
     pending_approvals: [],
     descents: [],
     allowed: [],
+    facts: {},
+    rules: { files: [], skipped: [] },
     sent: new Map(),
   };
 }
@@ -318,6 +326,12 @@ export function applyToState(state: SessionState, event: SessionEvent): void {
       state.activity = "idle";
       state.ended_at = event.at;
       break;
+    case "context.told":
+      state.facts = event.data.facts;
+      break;
+    case "rules.loaded":
+      state.rules = rulesAfter(state.rules, event.data);
+      break;
     case "descent.tier_changed":
       addTierChange(state.descents, event.at, event.data);
       break;
@@ -367,6 +381,17 @@ export function applyToState(state: SessionState, event: SessionEvent): void {
       break;
     }
   }
+}
+
+/** A file that changed takes its own place; what could not be read is said anew each time. */
+function rulesAfter(
+  { files: before }: SessionState["rules"],
+  { files, skipped, removed }: EventData["rules.loaded"],
+): SessionState["rules"] {
+  const gone = new Set(removed);
+  const byPath = new Map(before.map((it) => [it.path, it]));
+  for (const file of files) byPath.set(file.path, file);
+  return { files: [...byPath.values()].filter(({ path }) => !gone.has(path)), skipped };
 }
 
 /** What a session does: an approval of its turn holds that up, another's waits beside it. */

@@ -228,6 +228,20 @@ Deno.test("finished lanes are forgotten past 64; main and running ones never", (
   assert(lanes.slice(2).every(laneEnded));
 });
 
+Deno.test("rules that change take their own place, those that are gone go; facts are the last told", () => {
+  const file = (path: string, sha256 = "1") => ({ path, bytes: 1, sha256 });
+  const loaded = { turn_id: "turn", files: [], skipped: [], removed: [], text: "" };
+  const pipe = { path: "/p/a/AGENTS.md", reason: "is a pipe" };
+  const fold = new Fold().created()
+    .add("rules.loaded", { ...loaded, files: [file("/a"), file("/b")], skipped: [pipe] })
+    .add("context.told", { turn_id: "turn", facts: { date: "1", model: "m" }, text: "" })
+    .add("context.told", { turn_id: "turn", facts: { date: "2" }, text: "" });
+  assertEquals(fold.state.rules.skipped, [pipe]);
+  fold.add("rules.loaded", { ...loaded, files: [file("/c"), file("/a", "2")], removed: ["/b"] });
+  assertEquals(fold.state.rules, { files: [file("/a", "2"), file("/c")], skipped: [] });
+  assertEquals(fold.state.facts, { date: "2" });
+});
+
 Deno.test("events of unknown types and of unknown lanes only move last_seq", () => {
   const fold = new Fold().created();
   const before = structuredClone(fold.state);

@@ -3,7 +3,7 @@
  * built from the journal when a turn needs it and dropped when the session rests, so an idle
  * session costs no memory for its history.
  */
-import type { Message, ToolCall, ToolResult } from "../models/model.ts";
+import type { Message, Told, ToolCall, ToolResult } from "../models/model.ts";
 import {
   type CheckpointTranscript,
   MAIN_LANE,
@@ -26,11 +26,17 @@ interface Said {
   memory?: string;
 }
 
-type Item = Said | { step: Step };
+/** What svc told the model: of the session, or rules. Never left out, however long it gets. */
+interface Context {
+  told: string;
+  seq: number;
+}
+
+type Item = Said | Context | { step: Step };
 
 interface Checkpointed {
   items: Item[];
-  waiting: Said[];
+  waiting: (Said | Context)[];
   /** Whether there were items before these. */
   shortened?: boolean;
   /** How many of the last outputs had not been elided. */
@@ -58,8 +64,8 @@ export class Transcript {
   #items: Item[] = [];
   /** The step that the model is writing, or whose calls run. */
   #step: Step | undefined;
-  /** Messages that arrived during the current step: they follow it. */
-  #waiting: Said[] = [];
+  /** What arrived during the current step and follows it: first what svc told, then the messages. */
+  #waiting: (Said | Context)[] = [];
   /** Whether the current step's text is complete (its cost.tick came). */
   #written = false;
   #outputs: ToolResult[] = [];
@@ -118,9 +124,18 @@ export class Transcript {
         this.#waiting.push({ user: event.data.text, seq: event.seq });
         this.#grow(event.data.text.length);
         break;
+      case "context.told":
+      case "rules.loaded": {
+        const { text } = event.data;
+        if (text === "") break;
+        const at = this.#waiting.findLastIndex((it) => "told" in it) + 1;
+        this.#waiting.splice(at, 0, { told: text, seq: event.seq });
+        this.#grow(text.length);
+        break;
+      }
       case "memory.recalled": {
         const about = this.#waiting.at(-1);
-        if (about !== undefined) {
+        if (about !== undefined && "user" in about) {
           about.memory = event.data.text;
           this.#grow(event.data.text.length);
         }
@@ -175,10 +190,19 @@ export class Transcript {
     }
   }
 
-  /** The conversation for the next model call. */
+  /** The conversation, without what svc told the model. */
   messages(): Message[] {
-    const out: Message[] = this.#shortened ? [{ role: "user", text: SHORTENED }] : [];
+    return this.prompt().filter((it) => it.role !== "context");
+  }
+
+  /** What the next model call is given. */
+  prompt(): (Message | Told)[] {
+    const out: (Message | Told)[] = this.#shortened ? [{ role: "user", text: SHORTENED }] : [];
     for (const item of [...this.#items, ...this.#waiting]) {
+      if ("told" in item) {
+        out.push({ role: "context", text: item.told });
+        continue;
+      }
       if ("user" in item) {
         const { user: text, memory } = item;
         out.push(memory === undefined ? { role: "user", text } : { role: "user", text, memory });
@@ -196,7 +220,7 @@ export class Transcript {
 
   /** The messages that no model call has seen. */
   get waiting(): string[] {
-    return this.#waiting.map(({ user }) => user);
+    return this.#waiting.flatMap((it) => "user" in it ? [it.user] : []);
   }
 
   /** Ids of the memory's entries that the conversation has. */
@@ -211,7 +235,7 @@ export class Transcript {
 
   /** Whether a message was sent that no model call has seen. */
   get unanswered(): boolean {
-    return this.#waiting.length > 0;
+    return this.#waiting.some((it) => "user" in it);
   }
 
   #openStep(seq: number): Step {
@@ -223,9 +247,9 @@ export class Transcript {
   }
 
   #place(seen_seq: number): void {
-    while (this.#waiting.length > 0 && this.#waiting[0].seq <= seen_seq) {
-      this.#items.push(this.#waiting.shift()!);
-    }
+    const seen = ({ seq }: { seq: number }) => seq <= seen_seq;
+    this.#items.push(...this.#waiting.filter(seen));
+    this.#waiting = this.#waiting.filter((it) => !seen(it));
   }
 
   #addResult(result: ToolResult): void {
@@ -244,16 +268,19 @@ export class Transcript {
     }
   }
 
-  /** Leaves out what is oldest when the conversation has become too long; never what is going on. */
+  /**
+   * Leaves out what is oldest when the conversation has become too long; never what is going on or
+   * what svc told.
+   */
   #grow(by: number): void {
     this.#length += by;
     if (this.#length <= CONVERSATION_KEPT) return;
     while (this.#length > CONVERSATION_KEPT / 2) {
-      const from = this.#items.length > 0 ? this.#items : this.#waiting;
-      const [oldest] = from;
-      if (from === this.#waiting && from.length === 1) return;
+      const from = this.#items.some(mayGo) ? this.#items : this.#waiting;
+      const oldest = from.find(mayGo);
+      if (oldest === undefined || oldest === this.#waiting.findLast(mayGo)) return;
       if ("step" in oldest && oldest.step === this.#step) return;
-      from.shift();
+      from.splice((from as Item[]).indexOf(oldest), 1);
       this.#length -= lengthOf(oldest);
       this.#shortened = true;
       for (const result of "step" in oldest ? oldest.step.results : []) {
@@ -265,8 +292,13 @@ export class Transcript {
   }
 }
 
+function mayGo(item: Item): item is Exclude<Item, Context> {
+  return !("told" in item);
+}
+
 /** Characters of an item. */
 function lengthOf(item: Item): number {
+  if ("told" in item) return item.told.length;
   if ("user" in item) return item.user.length + (item.memory?.length ?? 0);
   const { text, calls, results } = item.step;
   return text.length + calls.reduce((sum, it) => sum + callLength(it), 0) +

@@ -49,6 +49,10 @@ class Conversation {
     this.add("memory.recalled", { turn_id: "turn", entries, text: `about ${ids.join()}` });
   }
 
+  told(text: string): void {
+    this.add("context.told", { turn_id: "turn", facts: {}, text });
+  }
+
   retry(): void {
     this.add("lane.note", { lane_id: "main", text: "again", reason_code: "model_retry" });
   }
@@ -99,6 +103,7 @@ function randomConversation(seed: number) {
   const it = new Conversation();
   const said: string[] = [];
   const answers: string[] = [];
+  const told: string[] = [];
   let count = 0;
   const say = () => {
     const text = `user ${++count}`;
@@ -107,12 +112,19 @@ function randomConversation(seed: number) {
   };
   const check = (note: string) => {
     const messages = it.live.messages();
-    assertEquals(messages, it.rebuilt().messages(), `seed ${seed}, ${note}`);
+    assertEquals(it.live.prompt(), it.rebuilt().prompt(), `seed ${seed}, ${note}`);
+    const context = it.live.prompt().flatMap((it) => it.role === "context" ? [it.text] : []);
+    assertEquals(context, told, `seed ${seed}, ${note}: all that was told, once and in order`);
     checkWellFormed(messages, `seed ${seed}, ${note}`);
   };
   for (let turns = 1 + random.below(6); turns > 0; turns--) {
     for (let n = random.below(3); n >= 0; n--) say();
     if (random.chance(0.3)) it.recalled(`mem_${++count}`);
+    const tell = () => {
+      told.push(`told ${++count}`);
+      it.told(`told ${count}`);
+    };
+    if (random.chance(0.3)) tell();
     turn: for (let steps = 1 + random.below(5); steps > 0; steps--) {
       check("before a model call");
       const seen_seq = it.events.length;
@@ -145,6 +157,7 @@ function randomConversation(seed: number) {
         if (random.chance(0.08)) break turn;
       }
       for (const call of running) it.result(call);
+      if (random.chance(0.2)) tell();
     }
     it.end(random.pick(["ok", "interrupted", "error"]));
     check("after a turn");
@@ -254,6 +267,60 @@ Deno.test("what was recalled belongs to the message that it is about, beyond a c
   restored.apply({ seq: 9, at, type: "session.checkpoint", data });
   assertEquals(restored.messages(), messages as Message[]);
   assertEquals([...restored.recalled], ["mem_1", "mem_2"]);
+});
+
+Deno.test("what svc tells stands before the message that waits, and after results; it only appends", () => {
+  const it = new Conversation();
+  it.user("go");
+  it.told("the session");
+  const prompts = [it.live.prompt()];
+  it.tick(it.events.length);
+  it.start("call_1");
+  it.user("steering");
+  it.result("call_1");
+  it.add("rules.loaded", {
+    turn_id: "turn",
+    files: [],
+    skipped: [{ path: "/p/AGENTS.md", reason: "is a pipe" }],
+    removed: [],
+    text: "",
+  });
+  it.add("rules.loaded", { turn_id: "turn", files: [], skipped: [], removed: [], text: "rules" });
+  prompts.push(it.live.prompt());
+  it.text("done");
+  it.tick(it.events.length);
+  it.end("ok");
+  prompts.push(it.live.prompt());
+  const said = prompts.at(-1)!.map((it) => it.role === "tool" ? "tool" : it.text);
+  assertEquals(said, ["the session", "go", "", "tool", "rules", "steering", "done"]);
+  for (const [n, prompt] of prompts.slice(1).entries()) {
+    assertEquals(prompt.slice(0, prompts[n].length), prompts[n]);
+  }
+  assertEquals(it.live.messages().map(({ role }) => role), [
+    "user",
+    "assistant",
+    "tool",
+    "user",
+    "assistant",
+  ]);
+});
+
+Deno.test("what svc told outlives the older half of a conversation, and a checkpoint", () => {
+  const it = new Conversation();
+  it.user("go");
+  it.told("the session");
+  for (let n = 1; n <= 20; n++) {
+    it.tick(it.events.length);
+    it.end("ok");
+    it.user(`${n} ${"x".repeat(2_000_000)}`);
+    if (n === 5) it.told("rules");
+  }
+  const context = (of: Transcript) =>
+    of.prompt().flatMap((it) => it.role === "context" ? [it.text] : []);
+  assert(it.live.messages().length < 15);
+  assertEquals(context(it.live), ["the session", "rules"]);
+  const kept = Transcript.from(JSON.parse(JSON.stringify(it.live.toCheckpoint())));
+  assertEquals(kept.prompt(), it.live.prompt());
 });
 
 Deno.test("a conversation past 16 Mi characters loses its older half, and says so", () => {

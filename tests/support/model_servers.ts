@@ -193,6 +193,16 @@ export function argsText(call: ScriptedCall): string {
   return typeof call.args === "string" ? call.args : JSON.stringify(call.args);
 }
 
+/**
+ * What a person said in a message, without what svc tells before it.
+ *
+ * @returns undefined when it is svc alone that speaks.
+ */
+export function saidIn(text: string): string | undefined {
+  const said = text.replace(/^(?:<context about="\w+">\n[^]*?\n<\/context>(?:\n\n|$))+/, "");
+  return said === "" && text !== "" ? undefined : said;
+}
+
 /** Tokens as these servers count them. */
 export function tokensOf(text: string): number {
   return Math.ceil(encoder.encode(text).length / 4);

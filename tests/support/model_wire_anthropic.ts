@@ -6,6 +6,7 @@ import {
   argsText,
   type Json,
   type Refusal,
+  saidIn,
   shreds,
   textDeltas,
   tokensOf,
@@ -201,7 +202,8 @@ function parse(
         : (block.content ?? []).map((part: Json) => part.text ?? "").join(""),
     }));
     if (results.length > 0) messages.push({ role: "tool", results });
-    if (text !== "") messages.push({ role: "user", text });
+    const said = saidIn(text);
+    if (said) messages.push({ role: "user", text: said });
   }
   return {
     model: body.model,

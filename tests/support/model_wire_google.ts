@@ -6,6 +6,7 @@ import {
   argsText,
   type Json,
   type Refusal,
+  saidIn,
   textDeltas,
   tokensOf,
   type Wire,
@@ -111,7 +112,8 @@ function parse(
         output: String(response.error ?? response.content ?? ""),
       }));
     if (results.length > 0) messages.push({ role: "tool", results });
-    if (text !== "") messages.push({ role: "user", text });
+    const said = saidIn(text);
+    if (said) messages.push({ role: "user", text: said });
   }
   return {
     model: /models\/([^/:]+):/.exec(path)?.[1] ?? "",

@@ -6,6 +6,7 @@ import {
   argsText,
   type Json,
   type Refusal,
+  saidIn,
   shreds,
   textDeltas,
   tokensOf,
@@ -142,8 +143,10 @@ function parse(
       ? message.content
       : (message.content ?? []).map((part: Json) => part.text ?? "").join("");
     if (message.role === "system" || message.role === "developer") system += text;
-    else if (message.role === "user") messages.push({ role: "user", text });
-    else if (message.role === "assistant") {
+    else if (message.role === "user") {
+      const said = saidIn(text);
+      if (said !== undefined) messages.push({ role: "user", text: said });
+    } else if (message.role === "assistant") {
       const calls = (message.tool_calls ?? []).map((call: Json): ToolCall => {
         names.set(call.id, call.function.name);
         return {

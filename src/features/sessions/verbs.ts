@@ -59,6 +59,20 @@ const pending = () =>
     requested_at: z.string(),
   });
 
+const rules = () =>
+  z.object({
+    files: z.array(z.object({
+      path: z.string().describe("Absolute path"),
+      bytes: z.int().describe("Size of the file"),
+      sha256: z.string().describe("Hash of its content"),
+      imported_by: z.string().optional().describe("The file that imports it"),
+    })).describe("The files that the model was given"),
+    skipped: z.array(z.object({
+      path: z.string().describe("Absolute path"),
+      reason: z.string().describe("Why it was left out"),
+    })).describe("The files that were left out"),
+  }).describe("The project rules of the session");
+
 /** Answers to session.list, keyed by the array that they were made from. */
 const prepared = new WeakMap<readonly SessionItem[], Prepared<{ sessions: SessionItem[] }>>();
 
@@ -149,10 +163,11 @@ export const sessionVerbs = [
         tokens_cached: z.int(),
         messages_count: z.int(),
         pending_approvals: z.array(pending()),
+        rules: rules(),
       }),
     async handle({ services }, { session_id }) {
       const session = await services.hub.get(session_id);
-      const { tokens_in, tokens_out, tokens_cached, messages_count, pending_approvals } =
+      const { tokens_in, tokens_out, tokens_cached, messages_count, pending_approvals, rules } =
         session.state;
       return {
         ...services.hub.item(session),
@@ -161,6 +176,7 @@ export const sessionVerbs = [
         tokens_cached,
         messages_count,
         pending_approvals,
+        rules,
       };
     },
   }),

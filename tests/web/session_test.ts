@@ -19,7 +19,7 @@ Deno.test({
     const press = async (...keys: string[]) => {
       for (const key of keys) await page.keyboard.press(key);
     };
-    /** Tabs on until what has the focus is called so. */
+    /** Tabs on until what has the focus is called so, and waits until it can be pressed. */
     const tabTo = async (name: RegExp) => {
       for (let n = 0; n < 60; n++) {
         const focused = await page.evaluate(() => {
@@ -29,7 +29,12 @@ Deno.test({
           const label = it.labels?.[0]?.textContent ?? it.ariaLabel ?? it.textContent;
           return it === document.body ? "" : String(label);
         });
-        if (name.test(focused)) return;
+        if (name.test(focused)) {
+          return await app.holds(
+            "document.activeElement.ariaDisabled !== 'true'",
+            `${name} to press`,
+          );
+        }
         await press("Tab");
       }
       throw new Error(`no ${name} within 60 tabs`);

@@ -28,6 +28,7 @@ export function Composer({ store, input }: ComposerProps) {
     const message = text.value;
     if (message.trim() === "" || sending.value) return;
     sending.value = true;
+    const { activeElement } = document;
     // The same id if it has to be asked again: it is sent once.
     const client_message_id = crypto.randomUUID();
     const sent = await app.attempt(() =>
@@ -37,7 +38,8 @@ export function Composer({ store, input }: ComposerProps) {
     if (!sent) return;
     if (text.value === message) write("");
     back.current = 0;
-    input.current?.focus();
+    // Whoever went on to something else meanwhile is left there.
+    if (document.activeElement === activeElement) input.current?.focus();
   };
   const recall = (by: 1 | -1) => {
     const sent = store.conversation.items.flatMap((it) => it.kind === "user" ? [it.text] : []);

@@ -104,7 +104,7 @@ async function approve(
       return `refused: work for others does not ${tool.describe(args)}: ${risk}`;
     }
     // What work for others may not remember is refused by the memory, and nobody waits.
-    if (trust === "untrusted" || !tool.asks_in_auto(args)) return undefined;
+    if (trust === "untrusted" || !tool.asks_in_auto(args, workdir)) return undefined;
   }
   if (approval === "read_only") {
     return `refused: this session is read_only and ${tool.spec.name} does more than read`;

@@ -21,7 +21,7 @@ import type { Agreed } from "../features/verify/verify.ts";
 import type { Egress } from "../net/egress.ts";
 import { stripWorkdir } from "../jail/beneath_path.ts";
 import { runCommand } from "../jail/command.ts";
-import { runsLater, watchLater } from "../jail/later_files.ts";
+import { runsAtHome, runsLater, watchLater } from "../jail/later_files.ts";
 import type { Sandbox, SandboxScope } from "../jail/sandbox.ts";
 import type { UnitOp, UnitPool } from "../jail/unit/pool.ts";
 
@@ -64,7 +64,7 @@ export interface Tool {
   /** Whether this call, which does more than read, needs an approval in a session that asks. */
   asks(args: unknown): boolean;
   /** Whether it needs one in a trusted session that needs none otherwise. */
-  asks_in_auto(args: unknown): boolean;
+  asks_in_auto(args: unknown, workdir: string): boolean;
   run(args: unknown, scope: ToolScope): Promise<ToolOutcome>;
 }
 
@@ -115,6 +115,8 @@ export function builtinTools(parts: ToolParts): Tool[] {
       }),
       describe: ({ path }) => `edit ${path}`,
       risk: ({ path }, workdir) => riskOf(path, workdir, parts.home),
+      asks_in_auto: ({ path }, workdir) =>
+        riskOf(path, workdir, parts.home, runsAtHome) !== undefined,
       run: inUnit("edit_file"),
     }),
     defineTool({
@@ -260,16 +262,23 @@ export function builtinTools(parts: ToolParts): Tool[] {
       input: z.strictObject({ path: path(), content: z.string() }),
       describe: ({ path, content }) => `write ${path} (${content.length} characters)`,
       risk: ({ path }, workdir) => riskOf(path, workdir, parts.home),
+      asks_in_auto: ({ path }, workdir) =>
+        riskOf(path, workdir, parts.home, runsAtHome) !== undefined,
       run: inUnit("write_file"),
     }),
   ];
 }
 
 /** What is said of a path that will not do is for the unit to say. */
-function riskOf(path: string, workdir: string, home: string | undefined): string | undefined {
+function riskOf(
+  path: string,
+  workdir: string,
+  home: string | undefined,
+  runner = runsLater,
+): string | undefined {
   const place = stripWorkdir(isAbsolute(path) ? path : join(workdir, path), workdir);
   const at_home = home === undefined ? undefined : stripWorkdir(home, workdir);
-  return place === undefined ? undefined : runsLater(place, at_home);
+  return place === undefined ? undefined : runner(place, at_home);
 }
 
 async function execute(
@@ -349,7 +358,7 @@ interface Definition<I extends z.ZodType, P> {
   describe(args: P): string;
   rule?(args: P): string;
   asks?(args: P): boolean;
-  asks_in_auto?(args: P): boolean;
+  asks_in_auto?(args: P, workdir: string): boolean;
   risk?(args: P, workdir: string): string | undefined;
   run(args: P, scope: ToolScope): Promise<ToolOutcome>;
 }
@@ -371,7 +380,7 @@ function defineTool<I extends z.ZodType, P = z.output<I>>(definition: Definition
     describe: (args) => describe(args as P),
     rule: (args) => rule(args as P),
     asks: (args) => asks(args as P),
-    asks_in_auto: (args) => asks_in_auto(args as P),
+    asks_in_auto: (args, workdir) => asks_in_auto(args as P, workdir),
     risk: (args, workdir) => risk(args as P, workdir),
     run: async (args, scope) => capped(await definition.run(args as P, scope)),
   };

@@ -9,7 +9,9 @@ import { findBrowser } from "../os/browsers.ts";
 import { SvcError } from "../protocol/errors.ts";
 import { ensurePrivateDir, exists } from "../os/files.ts";
 import { openInBrowser } from "../os/open_url.ts";
+import { ownDirs } from "../os/own_programs.ts";
 import type { HomePaths } from "../os/paths.ts";
+import { sessionDirs } from "../os/session_dirs.ts";
 import { parseFlags, UsageError } from "./args.ts";
 import { env, ownPaths } from "./environment.ts";
 import { visible } from "../base/visible.ts";
@@ -110,14 +112,17 @@ async function openApp(
 async function show(
   url: string,
   mode: DaemonHandle["mode"],
-  { desktop }: HomePaths,
+  { desktop, index }: HomePaths,
   tell: (text: string) => void,
 ): Promise<AppView> {
-  const program = findBrowser(env);
+  const writable = sessionDirs(index);
+  const program = findBrowser(env, writable);
   if (program !== undefined) {
-    return new AppWindow(url, { program, profile: profileDir(program, desktop, env("HOME")) });
+    const path = Deno.build.os === "windows" ? undefined : ownDirs(env("PATH"), writable).join(":");
+    const profile = profileDir(program, desktop, env("HOME"));
+    return new AppWindow(url, { program, path, profile });
   }
-  if (!await openInBrowser(url)) {
+  if (!await openInBrowser(url, writable)) {
     throw new SvcError("not_found", "there is no browser to show the app in", {
       hint: "install Chromium, Chrome or Edge, or name one with SVC_CHROMIUM",
     });
@@ -127,7 +132,7 @@ async function show(
   if (sidecar) tell("Ctrl-C here ends the bundled daemon");
   return {
     closed: sidecar ? new Promise(() => {}) : Promise.resolve(),
-    show: async (url) => void await openInBrowser(url),
+    show: async (url) => void await openInBrowser(url, sessionDirs(index)),
     close: () => Promise.resolve(),
   };
 }

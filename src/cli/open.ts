@@ -1,6 +1,7 @@
 /** `svc open`: the web app in the person's browser. */
 import { connectOrStart } from "../client/connect.ts";
 import { openInBrowser } from "../os/open_url.ts";
+import { sessionDirs } from "../os/session_dirs.ts";
 import { parseFlags, UsageError } from "./args.ts";
 import { ownPaths } from "./environment.ts";
 
@@ -19,7 +20,8 @@ export async function run(argv: string[]): Promise<number> {
   }
   const [session_id, ...more] = rest;
   if (more.length > 0) throw new UsageError("svc open takes one session");
-  const rpc = await connectOrStart(ownPaths(), () => console.error("starting the daemon …"));
+  const paths = ownPaths();
+  const rpc = await connectOrStart(paths, () => console.error("starting the daemon …"));
   let url: string;
   try {
     if (session_id !== undefined) await rpc.call("session.get", { session_id });
@@ -29,7 +31,7 @@ export async function run(argv: string[]): Promise<number> {
     rpc.close();
   }
   console.log(url);
-  if (boolean.print || await openInBrowser(url)) return 0;
+  if (boolean.print || await openInBrowser(url, sessionDirs(paths.index))) return 0;
   console.error("svc: no browser could be started; open the address above yourself");
   return 1;
 }

@@ -127,6 +127,7 @@ async function compose(
     return detectSandbox;
   });
   const writable = () => [...hub.workdirs(), ...config.tasks.workdirs];
+  const path = directoriesThere(env("PATH"));
   const detected = new Opener(async () => {
     const detectSandbox = await jailing.get();
     const { shell } = config.sandbox;
@@ -277,6 +278,8 @@ async function compose(
         env,
         log,
         approvals: paths.project_servers,
+        path,
+        writable,
         policy: external(),
         sandbox,
         scope: services.scope,
@@ -312,6 +315,8 @@ async function compose(
       config: () => config,
       models: () => models,
       deploy_targets: () => policy.deploy_targets,
+      path,
+      writable,
       tokens: options.hire_tokens,
       openEgress,
       worker: kind.tasks,
@@ -469,4 +474,16 @@ async function compose(
   }
 
   return { doors, log, shutdown, stopped: stopped.promise };
+}
+
+/** The directories of a PATH that there are. */
+function directoriesThere(path = ""): string {
+  const delimiter = Deno.build.os === "windows" ? ";" : ":";
+  return path.split(delimiter).filter((dir) => {
+    try {
+      return Deno.statSync(dir).isDirectory;
+    } catch {
+      return false;
+    }
+  }).join(delimiter);
 }

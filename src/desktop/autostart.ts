@@ -91,17 +91,17 @@ function runKey(argv: readonly string[]): Autostart {
   return {
     place: `${RUN_KEY}\\${RUN_NAME}`,
     enabled: async () =>
-      (await runProgram("reg", ["query", RUN_KEY, "/v", RUN_NAME]))?.success ?? false,
+      (await runProgram("reg", ["query", RUN_KEY, "/v", RUN_NAME], []))?.success ?? false,
     async enable() {
       const value = commandLine(argv);
       const args = ["add", RUN_KEY, "/v", RUN_NAME, "/t", "REG_SZ", "/d", value, "/f"];
-      const done = await runProgram("reg", args);
+      const done = await runProgram("reg", args, []);
       if (done?.success) return;
       const reason = done?.stderr ?? "reg.exe is not there";
       throw new SvcError("internal", `the registry was not changed: ${reason}`);
     },
     async disable() {
-      await runProgram("reg", ["delete", RUN_KEY, "/v", RUN_NAME, "/f"]);
+      await runProgram("reg", ["delete", RUN_KEY, "/v", RUN_NAME, "/f"], []);
     },
   };
 }

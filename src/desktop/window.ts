@@ -15,8 +15,14 @@ const LOOK_MS = 500;
 export interface WindowOptions {
   /** The browser's program. */
   program: string;
+  /** The PATH that it is given; else that of this process. */
+  path?: string;
   /** Directory of its profile. */
   profile: string;
+}
+
+function pathOf({ path }: WindowOptions): Record<string, string> {
+  return path === undefined ? {} : { PATH: path };
 }
 
 export class AppWindow {
@@ -34,6 +40,7 @@ export class AppWindow {
     this.#options = options;
     this.#child = new Deno.Command(options.program, {
       args: switches(url, options.profile),
+      env: pathOf(options),
       cwd: "/",
       // Ctrl-C is the shell's to answer.
       detached: true,
@@ -50,6 +57,7 @@ export class AppWindow {
     const { program, profile } = this.#options;
     await new Deno.Command(program, {
       args: switches(url, profile),
+      env: pathOf(this.#options),
       cwd: "/",
       stdin: "null",
       stdout: "null",

@@ -7,6 +7,7 @@ import { readDirIfAny } from "../os/files.ts";
 import { isWithin } from "../os/paths.ts";
 import type { Argument } from "../os/passing.ts";
 import type { Binder } from "./binder.ts";
+import { TOOLCHAINS } from "./toolchains.ts";
 
 /** What runs a file of a project, by the path of the file or of a directory that it is in. */
 const IN_PROJECTS: Readonly<Record<string, string>> = {
@@ -39,8 +40,9 @@ const IN_HOMES: Readonly<Record<string, string>> = {
   ".emacs": "the editor runs it",
   ".emacs.d": "the editor runs it",
   ".npmrc": "npm obeys it",
-  ".local/bin": "it is on the person's PATH",
-  "bin": "it is on the person's PATH",
+  ...Object.fromEntries(
+    ["bin", ".local/bin", ...TOOLCHAINS].map((path) => [path, "the person runs its programs"]),
+  ),
 };
 
 /** Files whose commands people allowed once by a name that stays the same. */
@@ -56,13 +58,23 @@ const ASKED_ONLY: Readonly<Record<string, string>> = {
  * @returns a clause for people; undefined for a file that nothing runs by itself.
  */
 export function runsLater(path: string, home: string | undefined): string | undefined {
-  const folded = Deno.build.os === "linux" ? path : path.toLowerCase();
+  const folded = fold(path);
   // Each part of a project may have an editor's and a package's files of its own.
   const part = folded.split("/").find((name) => name in IN_PROJECTS || name in ASKED_ONLY);
   if (part !== undefined) return IN_PROJECTS[part] ?? ASKED_ONLY[part];
-  if (home === undefined) return undefined;
+  return runsAtHome(folded, home);
+}
+
+/** Where the system takes names for the same in any case. */
+function fold(path: string): string {
+  return Deno.build.os === "linux" ? path : path.toLowerCase();
+}
+
+/** As {@linkcode runsLater}, of what runs with the home directory whatever the project. */
+export function runsAtHome(path: string, home: string | undefined): string | undefined {
+  const folded = fold(path);
+  if (home === undefined || (home !== "" && !isWithin(folded, fold(home)))) return undefined;
   const at_home = home === "" ? folded : folded.slice(home.length + 1);
-  if (home !== "" && !isWithin(folded, home)) return undefined;
   return Object.entries(IN_HOMES).find(([name]) => isWithin(at_home, name))?.[1];
 }
 
@@ -84,7 +96,7 @@ export function readOnlyIn(workdir: string, { home, programs, binder }: Places):
   }
   return [
     ...gitParts(workdir, binder),
-    ...files.filter((path) => binder.kind(path) !== undefined)
+    ...[...new Set(files)].filter((path) => binder.kind(path) !== undefined)
       .flatMap((path) => binder.bind(path, "ro")),
   ];
 }

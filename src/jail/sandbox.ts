@@ -6,7 +6,7 @@ import { MemoryFiles } from "../os/memory_file.ts";
 import { isWithin } from "../os/paths.ts";
 import type { Argument } from "../os/passing.ts";
 import { Turns } from "../base/turns.ts";
-import { isOwn, ownDirs, ownProgram } from "../os/own_programs.ts";
+import { findOwn, type FoundProgram, isOwn } from "../os/own_programs.ts";
 import { firstFile, pathDirs, which } from "../os/which.ts";
 import { bindByDescriptor, bindByPath, type Binder } from "./binder.ts";
 import { type CommandLimits, countsProcesses, limitLine } from "./command_limits.ts";
@@ -97,7 +97,7 @@ export interface Sandbox extends Disposable {
    *
    * @param writable one more directory that sessions can write.
    */
-  outside(program: string, writable?: string): { cmd: string; path: string } | undefined;
+  outside(program: string, writable?: string): FoundProgram | undefined;
 }
 
 /**
@@ -138,10 +138,8 @@ function outsideOf(
 ): Sandbox["outside"] {
   return (program, more) => {
     const directories = [...writable(), ...(more === undefined ? [] : [more])];
-    const cmd = ownProgram(program, environment.PATH, directories);
-    if (cmd === undefined) return undefined;
-    if (Deno.build.os === "windows") return { cmd, path: environment.Path ?? environment.PATH };
-    return { cmd, path: ownDirs(environment.PATH, directories).join(":") };
+    const windows = Deno.build.os === "windows";
+    return findOwn(program, windows ? environment.Path : environment.PATH, directories);
   };
 }
 

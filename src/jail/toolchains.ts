@@ -7,7 +7,7 @@ import { isWithin } from "../os/paths.ts";
 import { pathDirs } from "../os/which.ts";
 
 /** Below the home directory. Of cargo only parts: beside them lies the token of its registry. */
-const TOOLCHAINS = [
+export const TOOLCHAINS = [
   ...[".cargo/bin", ".cargo/git", ".cargo/registry", ".rustup"],
   ...["go/bin", "go/pkg/mod"],
   ...[".deno/bin", ".cache/deno", ".bun/bin", ".nvm", ".volta", ".local/share/fnm"],

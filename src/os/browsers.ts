@@ -24,11 +24,19 @@ const WINDOWS_APPS = [
 /** Where programs are also where the PATH is short, as a service's is. */
 const USUAL_DIRS = ["/usr/bin", "/usr/local/bin", "/snap/bin"];
 
-/** A browser's program: where `SVC_CHROMIUM` says, else on the PATH, else in a usual place. */
-export function findBrowser(env: Env, os = Deno.build.os): string | undefined {
+/**
+ * A browser's program: where `SVC_CHROMIUM` says, else on the PATH, else in a usual place.
+ *
+ * @param writable real paths of the directories that sessions can write: it is not looked for there.
+ */
+export function findBrowser(
+  env: Env,
+  writable: readonly string[],
+  os = Deno.build.os,
+): string | undefined {
   const told = env("SVC_CHROMIUM");
   if (told !== undefined) return firstFile([told]);
-  return browserPlaces(env, os).find((place) => isOwn(place));
+  return browserPlaces(env, os).find((place) => isOwn(place, writable));
 }
 
 /** Where it is looked for, best first. */

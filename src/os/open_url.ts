@@ -1,5 +1,5 @@
 import { deadline } from "@std/async";
-import { ownProgram } from "./own_programs.ts";
+import { findOwn } from "./own_programs.ts";
 
 /** What opens an address, by system. */
 const OPENERS: Partial<Record<typeof Deno.build.os, [string, string[]]>> = {
@@ -10,14 +10,22 @@ const OTHER_OPENER: [string, string[]] = ["xdg-open", []];
 /** An opener that still runs after this long is the browser itself. */
 const OPENED_MS = 3_000;
 
-/** Hands an address to the system's opener, the person's browser. @returns whether it took it. */
-export async function openInBrowser(url: string): Promise<boolean> {
+/**
+ * Hands an address to the system's opener, the person's browser.
+ *
+ * @param writable real paths of the directories that sessions can write: nothing is run from there.
+ * @returns whether it took it.
+ */
+export async function openInBrowser(url: string, writable: readonly string[]): Promise<boolean> {
   const [program, args] = OPENERS[Deno.build.os] ?? OTHER_OPENER;
-  const found = ownProgram(program, Deno.env.get("PATH"));
+  const found = findOwn(program, Deno.env.get("PATH"), writable);
   if (found === undefined) return false;
   try {
-    const child = new Deno.Command(found, {
+    const child = new Deno.Command(found.cmd, {
       args: [...args, url],
+      // The opener is a script that looks for browsers itself.
+      env: { PATH: found.path },
+      cwd: "/",
       stdin: "null",
       stdout: "null",
       stderr: "null",

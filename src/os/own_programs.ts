@@ -1,5 +1,6 @@
 /** Where the programs are that svc starts outside of any sandbox. */
 import { dirname, isAbsolute, join } from "@std/path";
+import { SvcError } from "../protocol/errors.ts";
 import { isWithin } from "./paths.ts";
 import { firstFile, pathDirs } from "./which.ts";
 
@@ -19,6 +20,54 @@ export function ownProgram(
 ): string | undefined {
   if (isAbsolute(program) || Deno.build.os === "windows") return program;
   return pathDirs(path).map((dir) => join(dir, program)).find((file) => isOwn(file, writable));
+}
+
+/** A program, and the PATH that it is given for those which it starts itself. */
+export interface FoundProgram {
+  cmd: string;
+  path: string;
+}
+
+/** As {@linkcode ownProgram}, with the PATH on which all that the program runs is found the same way. */
+export function findOwn(
+  program: string,
+  path: string | undefined,
+  writable: readonly string[],
+): FoundProgram | undefined {
+  const cmd = ownProgram(program, path, writable);
+  if (cmd === undefined) return undefined;
+  const windows = Deno.build.os === "windows";
+  return { cmd, path: windows ? path ?? "" : ownDirs(path, writable).join(":") };
+}
+
+/**
+ * Makes what finds the programs that the person names in svc's own settings: tool servers, deploys.
+ *
+ * A session in the home directory would leave none of those installed there. What lies there counts
+ * as the person's: commands have it read-only, file tools ask.
+ *
+ * @param path a PATH of directories that were there when the daemon began.
+ * @param writable real paths of the directories that sessions can write, asked each time.
+ */
+export function personsPrograms(
+  env: (name: string) => string | undefined,
+  path: string,
+  writable: () => readonly string[],
+): (program: string) => FoundProgram | undefined {
+  const home = realPath(env("HOME") ?? "/") ?? "/";
+  return (program) => findOwn(program, path, writable().filter((dir) => !isWithin(home, dir)));
+}
+
+/** The error where a program that the person named is not found. */
+export function unfound(program: string): SvcError {
+  return new SvcError(
+    "not_found",
+    `${program} is not on the daemon's PATH where svc can trust it`,
+    {
+      hint:
+        "install it where neither other users nor sessions can write, or give its absolute path",
+    },
+  );
 }
 
 /** The directories of a PATH that neither another user nor a session can write. */

@@ -1,6 +1,6 @@
 /** Running the system's own programs, such as `systemctl`, to their end. */
 
-import { ownProgram } from "./own_programs.ts";
+import { findOwn } from "./own_programs.ts";
 
 /** What a program did. */
 export interface ProgramResult {
@@ -13,19 +13,22 @@ export interface ProgramResult {
 /**
  * Runs a program and collects what it prints, without the white space around it.
  *
+ * @param writable real paths of the directories that sessions can write: nothing is run from there.
  * @param timeout_ms after which it is killed, and counts as failed.
  * @returns undefined when there is no program of that name that may be run.
  */
 export async function runProgram(
   program: string,
   args: readonly string[],
+  writable: readonly string[],
   timeout_ms = 10_000,
 ): Promise<ProgramResult | undefined> {
-  const found = ownProgram(program, Deno.env.get("PATH"));
+  const found = findOwn(program, Deno.env.get("PATH"), writable);
   if (found === undefined) return undefined;
   try {
-    const { success, code, stdout, stderr } = await new Deno.Command(found, {
+    const { success, code, stdout, stderr } = await new Deno.Command(found.cmd, {
       args: [...args],
+      env: { PATH: found.path },
       cwd: "/",
       stdin: "null",
       signal: AbortSignal.timeout(timeout_ms),

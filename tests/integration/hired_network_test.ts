@@ -54,6 +54,7 @@ async function look(
   const scratch = await Deno.makeTempDir({ prefix: "svc-net-" });
   try {
     const executor = browserExecutor({
+      writable: () => [],
       env: (name) => Deno.env.get(name),
       scratch: () => scratch,
       egress: () => Promise.resolve(egress),

@@ -95,7 +95,7 @@ export class UserSystemd implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     this.#child.kill("SIGTERM");
     await this.#child.status;
-    await runProgram("unshare", ["--mount", "sh", "-c", CLEAN, "sh", this.#cgroup]);
+    await runProgram("unshare", ["--mount", "sh", "-c", CLEAN, "sh", this.#cgroup], []);
   }
 }
 

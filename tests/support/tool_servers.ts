@@ -71,6 +71,7 @@ export class TestToolServers implements AsyncDisposable {
         add: (...key) => Promise.resolve(void this.approved.add(key.join())),
       },
       onSecrets: (secrets) => void this.secrets.push(...secrets),
+      find: (cmd) => ({ cmd, path: Deno.env.get("PATH") ?? "" }),
       confine: ([cmd, ...args], _, env) =>
         Promise.resolve({ cmd, args, env: { PATH: Deno.env.get("PATH") ?? "", ...env } }),
     }, this.#policy(entries));

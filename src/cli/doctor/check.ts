@@ -34,3 +34,8 @@ export interface Patient {
 }
 
 export type Check = (patient: Patient) => Finding | Promise<Finding>;
+
+/** The directories of all sessions: what a check runs lies in none of them. */
+export function workdirsOf({ index }: Patient): string[] {
+  return Object.values(index).map(({ workdir }) => workdir);
+}

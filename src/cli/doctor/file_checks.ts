@@ -5,7 +5,7 @@ import { checkPrivate, exists } from "../../os/files.ts";
 import { readLines } from "../../os/lines.ts";
 import { runProgram } from "../../os/program.ts";
 import { BadRecord, decodeRecord } from "../../session/record.ts";
-import type { Finding, Patient } from "./check.ts";
+import { type Finding, type Patient, workdirsOf } from "./check.ts";
 
 /** The home, and the owner and mode of every file of ours in it (contract.md section 1). */
 export function files({ paths }: Patient): Finding {
@@ -143,10 +143,11 @@ const WARN_BYTES = 1024 * MIB;
 const FAIL_BYTES = 100 * MIB;
 
 /** Free space of the home and of the sessions' directories. */
-export async function disk({ paths, index }: Patient): Promise<Finding> {
-  const wanted = [paths.home, ...Object.values(index).map(({ workdir }) => workdir)];
+export async function disk(patient: Patient): Promise<Finding> {
+  const workdirs = workdirsOf(patient);
+  const wanted = [patient.paths.home, ...workdirs];
   const there = [...new Set(wanted.map(nearestVisible))];
-  const said = await runProgram("df", ["-Pk", ...there]);
+  const said = await runProgram("df", ["-Pk", ...there], workdirs);
   return judgeDisk(said === undefined ? [] : parseDf(said.stdout));
 }
 

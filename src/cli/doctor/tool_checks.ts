@@ -7,7 +7,7 @@ import { findBrowser } from "../../os/browsers.ts";
 import { messageOf } from "../../protocol/errors.ts";
 import { chooseBeneath } from "../../jail/beneath.ts";
 import { runProgram } from "../../os/program.ts";
-import type { Finding, Patient } from "./check.ts";
+import { type Finding, type Patient, workdirsOf } from "./check.ts";
 
 /** Which providers are configured: by the daemon's environment, or without one by our own. */
 export function models({ daemon, config, env }: Patient): Finding {
@@ -95,17 +95,17 @@ export function beneath(): Finding {
 }
 
 /** git, for worktrees. */
-export async function git(): Promise<Finding> {
+export async function git(patient: Patient): Promise<Finding> {
   const name = "git";
-  const said = await runProgram("git", ["--version"]);
+  const said = await runProgram("git", ["--version"], workdirsOf(patient));
   if (said?.success) return { name, status: "ok", message: said.stdout };
   return { name, status: "warn", message: "git is not there", hint: "worktrees need it" };
 }
 
 /** A browser, for hired browser tasks. */
-export function browser({ env }: Patient): Finding {
+export function browser(patient: Patient): Finding {
   const name = "browser";
-  const found = findBrowser(env);
+  const found = findBrowser(patient.env, workdirsOf(patient));
   if (found !== undefined) return { name, status: "ok", message: found };
   return {
     name,

@@ -4,6 +4,7 @@ import { dirname, join } from "@std/path";
 import { SvcError } from "../../protocol/errors.ts";
 import { atomicWrite, ensurePrivateDir, readTextIfAny } from "../../os/files.ts";
 import { type ProgramResult, runProgram } from "../../os/program.ts";
+import { sessionDirs } from "../../os/session_dirs.ts";
 import { LABEL, launchdPlist, readLaunchdPlist } from "./launchd_plist.ts";
 import {
   isCurrent,
@@ -45,9 +46,11 @@ export class LaunchdService implements Service {
    * @param user_home the home directory of the user: an absolute path.
    * @param launchctl runs launchctl(1).
    */
-  constructor(options: ServiceOptions, user_home: string, launchctl: Launchctl = runLaunchctl) {
+  constructor(options: ServiceOptions, user_home: string, launchctl?: Launchctl) {
     this.#options = options;
-    this.#launchctl = launchctl;
+    this.#launchctl = launchctl ??
+      ((args, timeout_ms) =>
+        runProgram("launchctl", args, sessionDirs(options.paths.index), timeout_ms));
     this.#path = join(user_home, "Library", "LaunchAgents", `${LABEL}.plist`);
     this.#domain = `gui/${options.uid}`;
     this.#target = `${this.#domain}/${LABEL}`;
@@ -153,8 +156,4 @@ export class LaunchdService implements Service {
       hint: `launchctl print ${this.#target} shows how it stands`,
     });
   }
-}
-
-function runLaunchctl(args: readonly string[], timeout_ms?: number) {
-  return runProgram("launchctl", args, timeout_ms);
 }

@@ -4,6 +4,7 @@ import { SvcError } from "../../protocol/errors.ts";
 import { atomicWrite, readTextIfAny } from "../../os/files.ts";
 import { runProgram } from "../../os/program.ts";
 import { canNotify } from "../../os/service_notify.ts";
+import { sessionDirs } from "../../os/session_dirs.ts";
 import {
   isCurrent,
   isForHome,
@@ -112,14 +113,14 @@ export class SystemdService implements Service {
 
   async start(): Promise<void> {
     // Whoever asks for it counts as no failure of before: only what systemd starts by itself is limited.
-    await systemctl(["reset-failed", UNIT]);
+    await this.#systemctl(["reset-failed", UNIT]);
     await this.#manage(["start", UNIT], START_MS);
   }
 
   /** What systemd says of the unit; undefined where none answers. */
   async #show(): Promise<Pick<ServiceStatus, "enabled" | "running" | "pid"> | undefined> {
     const properties = "UnitFileState,MainPID";
-    const shown = await systemctl(["show", UNIT, `--property=${properties}`]);
+    const shown = await this.#systemctl(["show", UNIT, `--property=${properties}`]);
     if (!shown?.success) return undefined;
     const values = new Map(
       shown.stdout.split("\n").map((line) => line.split("=", 2) as [string, string]),
@@ -134,7 +135,7 @@ export class SystemdService implements Service {
 
   /** @throws {SvcError} internal when systemctl fails, with what it said. */
   async #manage(args: string[], timeout_ms?: number): Promise<void> {
-    const done = await systemctl(args, timeout_ms);
+    const done = await this.#systemctl(args, timeout_ms);
     if (done?.success) return;
     const said = done === undefined ? "there is no systemctl" : done.stderr.split("\n")[0];
     throw new SvcError("internal", `systemctl --user ${args.join(" ")} failed: ${said}`, {
@@ -142,10 +143,17 @@ export class SystemdService implements Service {
     });
   }
 
+  #systemctl(args: string[], timeout_ms?: number) {
+    const writable = sessionDirs(this.#options.paths.index);
+    const all = ["--user", "--no-ask-password", ...args];
+    return runProgram("systemctl", all, writable, timeout_ms);
+  }
+
   /** Without lingering, a user's units end with the last login. */
   async #lingerHint(): Promise<string | undefined> {
-    const { uid } = this.#options;
-    const shown = await runProgram("loginctl", ["show-user", `${uid}`, "--property=Linger"]);
+    const { uid, paths } = this.#options;
+    const args = ["show-user", `${uid}`, "--property=Linger"];
+    const shown = await runProgram("loginctl", args, sessionDirs(paths.index));
     return shown?.stdout === "Linger=no"
       ? "`loginctl enable-linger` keeps it running while you are logged out"
       : undefined;
@@ -165,8 +173,4 @@ function requireRunnable(program: string): void {
       hint: "put the binary into another directory",
     },
   );
-}
-
-function systemctl(args: string[], timeout_ms?: number) {
-  return runProgram("systemctl", ["--user", "--no-ask-password", ...args], timeout_ms);
 }

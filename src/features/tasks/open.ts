@@ -8,6 +8,7 @@ import type { Egress } from "../../net/egress.ts";
 import { messageOf, SvcError } from "../../protocol/errors.ts";
 import { ensurePrivateDir } from "../../os/files.ts";
 import type { Log } from "../../os/log.ts";
+import { personsPrograms } from "../../os/own_programs.ts";
 import { type Env, type HomePaths, isWithin } from "../../os/paths.ts";
 import type { Hub } from "../../session/hub.ts";
 import { removeTree } from "../../os/remove_tree.ts";
@@ -33,6 +34,10 @@ export interface TaskParts extends CheckParts {
   hub: Hub;
   config(): Config;
   models(): ModelRegistry;
+  /** Real paths of the directories that sessions can write. */
+  writable(): readonly string[];
+  /** Of the daemon's PATH, what was there at its start. */
+  path: string;
   deploy_targets(): readonly DeployTarget[];
   /** Tokens with which callbacks are signed. */
   tokens: readonly string[];
@@ -112,11 +117,20 @@ async function executorsOf(parts: TaskParts): Promise<ExecutorRegistry> {
     }),
     lazyExecutor("browser", async () => {
       const { browserExecutor } = await import("./executors/browser/executor.ts");
-      return browserExecutor({ env, egress, scratch: () => places.scratch() });
+      return browserExecutor({
+        env,
+        egress,
+        writable: parts.writable,
+        scratch: () => places.scratch(),
+      });
     }),
     lazyExecutor("deploy", async () => {
       const { deployExecutor } = await import("./executors/deploy.ts");
-      return deployExecutor({ env, targets: parts.deploy_targets });
+      return deployExecutor({
+        env,
+        targets: parts.deploy_targets,
+        find: personsPrograms(env, parts.path, parts.writable),
+      });
     }),
     lazyExecutor("code", async () => {
       const { codeExecutor } = await import("./executors/code/executor.ts");

@@ -4,6 +4,7 @@ import { type ExternalPolicy, ExternalServers } from "./servers.ts";
 import { ProjectApprovals } from "./approvals.ts";
 import { SessionTools } from "./tools.ts";
 import type { LogFile } from "../../os/log.ts";
+import { personsPrograms } from "../../os/own_programs.ts";
 import type { Env } from "../../os/paths.ts";
 import { SYSTEM_CLOCK } from "../../base/clock.ts";
 
@@ -13,6 +14,10 @@ export interface ToolServerParts {
   /** Where approvals of projects' servers are kept. */
   approvals: string;
   policy: ExternalPolicy;
+  /** Of the daemon's PATH, what was there at its start. */
+  path: string;
+  /** Real paths of the directories that sessions can write. */
+  writable(): readonly string[];
   sandbox(): Promise<Sandbox>;
   /** What a command in a directory may see. */
   scope(workdir: string): SandboxScope;
@@ -26,11 +31,12 @@ export interface ToolServers {
 
 /** Makes the tool servers; none is started. */
 export function makeToolServers(parts: ToolServerParts): ToolServers {
-  const { env, log, approvals, policy, sandbox, scope } = parts;
+  const { env, log, approvals, policy, path, writable, sandbox, scope } = parts;
   const servers = new ExternalServers({
     env,
     log,
     clock: SYSTEM_CLOCK,
+    find: personsPrograms(env, path, writable),
     approvals: new ProjectApprovals(approvals),
     onSecrets: (secrets) => log.mask(...secrets),
     confine: async (argv, workdir, env) =>

@@ -20,6 +20,7 @@ import type {
   ServerProblem,
   ServerScope,
 } from "./offer.ts";
+import type { FoundProgram } from "../../os/own_programs.ts";
 import { type Policy, ProjectPolicy, type ServerEntry } from "./policy.ts";
 import { resultText } from "./result.ts";
 import { ExternalServer, type Tested } from "./server.ts";
@@ -41,6 +42,8 @@ export interface ExternalParts {
   /** Told the credentials that are in use, so that they are masked in the log too. */
   onSecrets(secrets: readonly string[]): void;
   /** Puts a project's program into the sandbox of commands. */
+  /** Finds a program that the person named. */
+  find(program: string): FoundProgram | undefined;
   confine: Confine;
   /** What a person has approved of projects. */
   approvals: Pick<ProjectApprovals, "has" | "add">;
@@ -276,9 +279,9 @@ export class ExternalServers {
     const key = keyOf(definition, trust);
     let server = this.#servers.get(key);
     if (server === undefined) {
-      const { clock, log, env, confine, onSecrets } = this.#parts;
+      const { clock, log, env, find, confine, onSecrets } = this.#parts;
       onSecrets(secrets);
-      const target = () => targetOf({ entry, values, env, workdir, confine });
+      const target = () => targetOf({ entry, values, env, workdir, find, confine });
       server = new ExternalServer({ entry, target, mask: masker(secrets), clock, log });
       this.#servers.set(key, server);
     }

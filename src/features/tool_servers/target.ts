@@ -1,5 +1,6 @@
 /** Where a tool server is to be found, ready to be connected to. */
 import type { SandboxArgv } from "../../jail/sandbox.ts";
+import { type FoundProgram, unfound } from "../../os/own_programs.ts";
 import type { Env } from "../../os/paths.ts";
 import type { Target } from "./connection.ts";
 import type { ServerEntry } from "./policy.ts";
@@ -19,6 +20,8 @@ export interface TargetOptions {
   env: Env;
   /** Directory of the project whose server it is. */
   workdir?: string;
+  /** Finds a program that the person named, where no session can put another one. */
+  find(program: string): FoundProgram | undefined;
   confine: Confine;
 }
 
@@ -46,7 +49,7 @@ const PASSED = [
  * file that names them.
  */
 export async function targetOf(options: TargetOptions): Promise<Target> {
-  const { entry, values, env, workdir, confine } = options;
+  const { entry, values, env, workdir, find, confine } = options;
   if (entry.transport === "http") return { transport: "http", url: entry.url, headers: values };
   if (workdir !== undefined) {
     const { cmd, ...rest } = await confine([entry.command, ...entry.args], workdir, values);
@@ -58,6 +61,14 @@ export async function targetOf(options: TargetOptions): Promise<Target> {
     if (value !== undefined) passed[name] = value;
   }
   const { command, args } = entry;
+  const found = find(command);
+  if (found === undefined) throw unfound(command);
   const cwd = env("HOME") ?? env("USERPROFILE") ?? "/";
-  return { transport: "stdio", command, args, env: { ...passed, ...values }, cwd };
+  return {
+    transport: "stdio",
+    command: found.cmd,
+    args,
+    env: { ...passed, PATH: found.path, ...values },
+    cwd,
+  };
 }

@@ -25,6 +25,6 @@ export function compareVersions(a: string, b: string): number {
  * @returns undefined when it cannot be run or says something else.
  */
 export async function versionOf(path: string): Promise<string | undefined> {
-  const said = await runProgram(path, ["--version"], ANSWER_MS).catch(() => undefined);
+  const said = await runProgram(path, ["--version"], [], ANSWER_MS).catch(() => undefined);
   return said?.success ? said.stdout.match(/^svc (\S+)/)?.[1] : undefined;
 }

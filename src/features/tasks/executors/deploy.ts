@@ -6,6 +6,7 @@ import { messageOf, SvcError } from "../../../protocol/errors.ts";
 import { formatDuration } from "../../../base/duration.ts";
 import { explainFetch, readBody } from "../../../net/http_get.ts";
 import { nearestOf } from "../../../base/nearest.ts";
+import { type FoundProgram, unfound } from "../../../os/own_programs.ts";
 import type { Env } from "../../../os/paths.ts";
 import { Slots } from "../../../base/slots.ts";
 import { commit_name, type DeployTarget } from "../../../config/deploy_target.ts";
@@ -17,6 +18,8 @@ export interface DeployParts {
   targets(): readonly DeployTarget[];
   /** The daemon's environment. */
   env: Env;
+  /** Finds a program that the person named. */
+  find(program: string): FoundProgram | undefined;
 }
 
 /** How many healthy answers in a row count as well, by effort. */
@@ -59,7 +62,7 @@ export function deployExecutor(parts: DeployParts): Executor {
       if (options.dry_run) return dryRun(options);
       const release = await slotsOf(options.target.name).take(context.signal);
       try {
-        return await deploy(options, request.effort ?? "standard", parts.env, context);
+        return await deploy(options, request.effort ?? "standard", parts, context);
       } finally {
         release();
       }
@@ -122,12 +125,14 @@ function dryRun({ target, commit }: Options): Deliverable {
 async function deploy(
   { target, commit }: Options,
   effort: Effort,
-  env: Env,
+  { env, find }: DeployParts,
   context: TaskContext,
 ): Promise<Deliverable> {
+  const program = find(target.command);
+  if (program === undefined) throw unfound(target.command);
   const { values, mask } = environment(target, env, commit);
   context.note(`running the command of ${target.name}`);
-  const { end, output } = await runCommand(target, values, context.signal);
+  const { end, output } = await runCommand(target, program, values, context.signal);
   const log = mask(output);
   await context.keep({ name: LOG_NAME, media_type: "text/plain", content: log });
   const ran = {
@@ -188,14 +193,15 @@ function environment(target: DeployTarget, env: Env, commit: string | undefined)
 }
 
 async function runCommand(
-  { command, args, cwd }: DeployTarget,
+  { args, cwd, env: own }: DeployTarget,
+  { cmd, path }: FoundProgram,
   env: Record<string, string>,
   signal: AbortSignal,
 ): Promise<{ end: ProcessEnd; output: string }> {
   const output = new BoundedOutput();
   const take = (chunk: Uint8Array) => output.push(chunk);
   const end = await runProcess({
-    argv: { cmd: command, args, env },
+    argv: { cmd, args, env: own.PATH === undefined ? { ...env, PATH: path } : env },
     cwd,
     sandbox: "none",
     timeout_ms: NO_LIMIT_MS,

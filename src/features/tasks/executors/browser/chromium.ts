@@ -11,6 +11,8 @@ import { Cdp } from "./cdp.ts";
 
 export interface ChromiumOptions {
   program: string;
+  /** The PATH that it is given: the Debian wrapper starts programs itself. */
+  path: string;
   /** Of the proxy that everything goes through. */
   proxy: string;
   /** The daemon's environment. */
@@ -49,7 +51,7 @@ export class Chromium implements AsyncDisposable {
       const child = spawn(options.program, switches(profile, options.proxy), {
         cwd: profile,
         detached: true,
-        env: environment(options.env, profile),
+        env: environment(options, profile),
         stdio: ["ignore", "ignore", "ignore", "pipe", "pipe"],
       });
       chromium = new Chromium(child, profile);
@@ -115,8 +117,12 @@ function switches(profile: string, proxy: string): string[] {
 }
 
 /** What it needs of the daemon's environment, its home being the profile. */
-function environment(env: Env, profile: string): Record<string, string> {
+function environment(
+  { env, path }: ChromiumOptions,
+  profile: string,
+): Record<string, string> {
   const values: Record<string, string> = {
+    PATH: path,
     HOME: profile,
     TMPDIR: profile.length <= TMPDIR_MAX ? profile : env("TMPDIR") ?? "/tmp",
     XDG_CONFIG_HOME: join(profile, "config"),
@@ -124,7 +130,7 @@ function environment(env: Env, profile: string): Record<string, string> {
     // The Debian wrapper takes more switches from these.
     CHROMIUM_FLAGS: "",
   };
-  for (const name of ["PATH", "LANG", "LD_LIBRARY_PATH", "FONTCONFIG_PATH", "FONTCONFIG_FILE"]) {
+  for (const name of ["LANG", "LD_LIBRARY_PATH", "FONTCONFIG_PATH", "FONTCONFIG_FILE"]) {
     const value = env(name);
     if (value !== undefined) values[name] = value;
   }

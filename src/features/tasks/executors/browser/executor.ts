@@ -1,5 +1,6 @@
 /** Looks at a web page: with Chromium where there is one, over plain HTTP otherwise. */
 import { findBrowser } from "../../../../os/browsers.ts";
+import { ownDirs } from "../../../../os/own_programs.ts";
 import { type Egress, EgressRefused } from "../../../../net/egress.ts";
 import { explainFetch } from "../../../../net/http_get.ts";
 import type { Env } from "../../../../os/paths.ts";
@@ -13,6 +14,8 @@ import { type BrowserRequest, readBrowserRequest } from "./request.ts";
 
 export interface BrowserParts {
   env: Env;
+  /** Real paths of the directories that sessions can write. */
+  writable(): readonly string[];
   /** A directory for what lives no longer than its task. */
   scratch(): string;
   /** Opens the way out of one task. */
@@ -58,7 +61,7 @@ interface Visit extends BrowserParts {
 
 async function visit(wanted: BrowserRequest, visit: Visit): Promise<Deliverable> {
   const { env, context } = visit;
-  const program = findBrowser(env);
+  const program = findBrowser(env, visit.writable());
   const seen = program === undefined
     ? await visitOverHttp(wanted, visit)
     : await visitWithChromium(wanted, program, visit);
@@ -93,10 +96,16 @@ async function visitOverHttp(wanted: BrowserRequest, { way, context }: Visit): P
 async function visitWithChromium(
   wanted: BrowserRequest,
   program: string,
-  { way, env, scratch, reloads, context }: Visit,
+  { way, env, writable, scratch, reloads, context }: Visit,
 ): Promise<Seen> {
   const { signal } = context;
-  await using chromium = await Chromium.start({ program, proxy: way.url, env, dir: scratch() });
+  await using chromium = await Chromium.start({
+    program,
+    path: ownDirs(env("PATH"), writable()).join(":"),
+    proxy: way.url,
+    env,
+    dir: scratch(),
+  });
   // Whatever waits for Chromium stops waiting when the task must stop.
   const onAbort = () => chromium.cdp.end(signal.reason);
   signal.addEventListener("abort", onAbort, { once: true });

@@ -34,7 +34,7 @@ deno cache --config="$root/deno.json" "$root/main.ts" >&2
 deno task --quiet --config="$root/deno.json" web --if-stale >&2
 
 case "${1-}" in
-  test | check | compile | release | bench | contract | attack | soak | web | screenshots | docs | cache-check)
+  test | check | compile | release | bench | contract | attack | soak | web | screenshots | docs | edits | cache-check)
     deno task --quiet --config="$root/deno.json" "$@"
     ;;
   *)

@@ -1,4 +1,5 @@
 /** What happens in a session, in the words of the Agent Client Protocol. */
+import { changesOf } from "../base/edits/changes.ts";
 import type {
   ContentBlock,
   SessionUpdate,
@@ -12,6 +13,7 @@ import { visible, visibleLine } from "../base/visible.ts";
 import { callLine } from "../base/call_line.ts";
 
 const KINDS: Readonly<Record<string, ToolKind>> = {
+  apply_patch: "edit",
   edit_file: "edit",
   fetch_url: "fetch",
   glob: "search",
@@ -85,16 +87,12 @@ export function fileOf({ args, workdir }: Call): string | undefined {
 
 /** What a call changes in its file; nothing for one that changes none. */
 export function diffOf(call: Call): ToolCallContent[] {
-  const path = fileOf(call);
-  if (path === undefined) return [];
-  const { old_text, new_text, content } = call.args as Record<string, unknown>;
-  if (call.tool === "edit_file" && typeof new_text === "string") {
-    return [{ type: "diff", path, oldText: String(old_text), newText: new_text }];
-  }
-  if (call.tool === "write_file" && typeof content === "string") {
-    return [{ type: "diff", path, oldText: call.before ?? null, newText: content }];
-  }
-  return [];
+  return changesOf(call.tool, call.args).map(({ path, before, after }) => ({
+    type: "diff",
+    path: join(call.workdir, path),
+    oldText: before ?? call.before ?? null,
+    newText: after,
+  }));
 }
 
 function locationsOf(call: Call): { path: string }[] {

@@ -19,11 +19,13 @@ import {
 import type { Kind } from "../features/verify/detect.ts";
 import type { Agreed } from "../features/verify/verify.ts";
 import type { Egress } from "../net/egress.ts";
+import { parsePatch, pathsOf } from "../base/edits/patch.ts";
 import { stripWorkdir } from "../jail/beneath_path.ts";
 import { runCommand } from "../jail/command.ts";
 import { runsAtHome, runsLater, watchLater } from "../jail/later_files.ts";
 import type { Sandbox, SandboxScope } from "../jail/sandbox.ts";
 import type { UnitOp, UnitPool } from "../jail/unit/pool.ts";
+import { describeChange, SeenFiles } from "../jail/unit/seen_files.ts";
 
 /** What a call does to the world; decides which calls may run at once and which need an approval. */
 export type Access = "read" | "write" | "execute" | "network";
@@ -94,6 +96,8 @@ const OUTPUT_MAX = 48 * 1024;
 const COMMAND_TIMEOUT_S = 120;
 const COMMAND_TIMEOUT_MAX_S = 3_600;
 const VERIFY_TIMEOUT_S = 600;
+/** Of one file in one call. */
+const EDITS_MAX = 100;
 
 const path = () => z.string().min(1).describe("Path inside the working directory");
 
@@ -101,23 +105,79 @@ const path = () => z.string().min(1).describe("Path inside the working directory
 export function builtinTools(parts: ToolParts): Tool[] {
   const inUnit = (op: UnitOp) => (args: unknown, { signal, ...scope }: ToolScope) =>
     parts.units.call(op, args, scope, signal);
+  const seen_files = new SeenFiles();
+  /** As inUnit, for what reads or writes whole files: they must be as the session last saw them. */
+  const onFiles = <A extends object>(op: UnitOp, pathsIn: (args: A) => string[]) =>
+  async (
+    args: A,
+    { signal, ...scope }: ToolScope,
+  ): Promise<ToolOutcome> => {
+    const { session_id, workdir } = scope;
+    const seen = seen_files.of(session_id, workdir, pathsIn(args));
+    const result = await parts.units.call(op, { ...args, seen }, scope, signal);
+    seen_files.note(session_id, workdir, result);
+    const { ok, output, changed } = result;
+    if (changed === undefined) return { ok, output };
+    const { text, whole } = await describeChange(changed);
+    if (whole) seen_files.note(session_id, workdir, { ...result, files: [changed.now!] });
+    return { ok, output: text };
+  };
+  const thePath = ({ path }: { path: string }) => [path];
   return [
+    defineTool({
+      name: "apply_patch",
+      description:
+        "Adds, changes, moves and deletes files by one patch; nothing is changed unless all of it " +
+        "fits. Between *** Begin Patch and *** End Patch: *** Add File: path (each line with +), " +
+        "*** Delete File: path, *** Update File: path, perhaps *** Move to: path, then hunks that " +
+        "begin with @@ and hold lines with a blank (stays), - (goes) or + (comes). edit_file is " +
+        "the simpler way for one file.",
+      access: "write",
+      input: z.strictObject({ patch: z.string().min(1) }),
+      prepare({ patch }) {
+        return Promise.resolve({ patch, paths: parsePatch(patch).flatMap(pathsOf) });
+      },
+      describe: ({ paths }) => `patch ${paths.join(", ")}`,
+      risk({ paths }, workdir) {
+        const risks = paths.map((path) => riskOf(path, workdir, parts.home));
+        return risks.find((risk) => risk !== undefined);
+      },
+      asks_in_auto: ({ paths }, workdir) =>
+        paths.some((path) => riskOf(path, workdir, parts.home, runsAtHome) !== undefined),
+      run: onFiles("apply_patch", ({ paths }) => paths),
+    }),
     defineTool({
       name: "edit_file",
       description:
-        "Replaces exact text in a file. old_text must occur exactly once, unless replace_all is set.",
+        "Replaces text in a file. old_text must say which place is meant: it occurs once, unless " +
+        "replace_all is set. Several edits of one file go into edits; all are made or none. An " +
+        "empty old_text makes a new file.",
       access: "write",
       input: z.strictObject({
         path: path(),
-        old_text: z.string().min(1),
-        new_text: z.string(),
+        old_text: z.string().optional(),
+        new_text: z.string().optional(),
         replace_all: z.boolean().optional(),
-      }),
-      describe: ({ path }) => `edit ${path}`,
+        edits: z.array(z.strictObject({
+          old_text: z.string().min(1),
+          new_text: z.string(),
+          replace_all: z.boolean().optional(),
+        })).min(1).max(EDITS_MAX).optional().describe("In place of old_text and new_text"),
+      }).refine(
+        ({ old_text, new_text, edits }) =>
+          edits === undefined
+            ? old_text !== undefined && new_text !== undefined
+            : old_text === undefined && new_text === undefined,
+        { error: "give old_text and new_text, or edits" },
+      ),
+      describe: ({ path, edits }) =>
+        edits === undefined || edits.length === 1
+          ? `edit ${path}`
+          : `edit ${path} in ${edits.length} places`,
       risk: ({ path }, workdir) => riskOf(path, workdir, parts.home),
       asks_in_auto: ({ path }, workdir) =>
         riskOf(path, workdir, parts.home, runsAtHome) !== undefined,
-      run: inUnit("edit_file"),
+      run: onFiles("edit_file", thePath),
     }),
     defineTool({
       name: "fetch_url",
@@ -176,7 +236,7 @@ export function builtinTools(parts: ToolParts): Tool[] {
         limit: z.int().min(1).optional().describe("Number of lines"),
       }),
       describe: ({ path }) => `read ${path}`,
-      run: inUnit("read_file"),
+      run: onFiles("read_file", thePath),
     }),
     defineTool({
       name: RECALL,
@@ -264,7 +324,7 @@ export function builtinTools(parts: ToolParts): Tool[] {
       risk: ({ path }, workdir) => riskOf(path, workdir, parts.home),
       asks_in_auto: ({ path }, workdir) =>
         riskOf(path, workdir, parts.home, runsAtHome) !== undefined,
-      run: inUnit("write_file"),
+      run: onFiles("write_file", thePath),
     }),
   ];
 }

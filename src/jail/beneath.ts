@@ -70,6 +70,12 @@ export interface BeneathFs {
     data: Uint8Array<ArrayBuffer>,
     check?: (place: string) => void,
   ): "created" | "replaced";
+  /**
+   * Removes a file; of a symlink the link, not its target. Nothing is removed from `.git`.
+   *
+   * @param check is given where the file really is, relative to the working directory; it may throw.
+   */
+  remove(path: string, check?: (place: string) => void): void;
 }
 
 /** A working directory, and how paths are kept beneath it; disposing of it closes the C library. */

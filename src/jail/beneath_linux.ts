@@ -156,6 +156,19 @@ class LinuxBeneath implements BeneathFs {
     });
   }
 
+  remove(path: string, check: (place: string) => void = () => {}): void {
+    guard(path, () => {
+      const { directory, name } = splitLast(this.relative(path));
+      if (name === "") throw new BeneathError("is_directory", `${path}: is a directory`);
+      using parent = this.#open(path, directory, O.DIRECTORY);
+      const place = inside(parent.real, name);
+      if (this.#isHidden(place)) throw hiddenError(path);
+      requireNoGit(path, place, this.#workdir);
+      check(stripWorkdir(place, this.#workdir) ?? "");
+      this.#kernel.removeIn(parent.fd, name);
+    });
+  }
+
   /** A rename would replace a file that may not be written, so that is asked first. */
   #mayReplace(path: string, existing: Descriptor, stat: FileStat): void {
     regular(path, stat);

@@ -103,6 +103,21 @@ class PortableBeneath implements BeneathFs {
     });
   }
 
+  remove(path: string, check: (place: string) => void = () => {}): void {
+    guard(path, () => {
+      const { directory, name } = splitLast(this.relative(path));
+      if (name === "") throw new BeneathError("is_directory", `${path}: is a directory`);
+      const target = `${this.#real(path, directory)}/${name}`;
+      if (this.#isHidden(target)) throw hiddenError(path);
+      requireNoGit(path, target, this.#workdir);
+      check(stripWorkdir(target, this.#workdir) ?? "");
+      if (lstat(target)?.isDirectory) {
+        throw new BeneathError("is_directory", `${path}: is a directory`);
+      }
+      Deno.removeSync(target);
+    });
+  }
+
   /** Resolves the file to write: makes its directories and follows it where it is a symlink. */
   #writeTarget(path: string): { target: string; existing?: Deno.FileInfo } {
     let relative = this.relative(path);

@@ -302,6 +302,11 @@ export class Kernel implements Disposable {
     this.#c.unlinkat(directory.number, text(name), 0);
   }
 
+  /** Removes a file. */
+  removeIn(directory: Descriptor, name: string): void {
+    this.#check("unlinkat", this.#c.unlinkat(directory.number, text(name), 0));
+  }
+
   /** Makes a directory; that the name exists already is no error. */
   makeDirectoryIn(directory: Descriptor, name: string): void {
     const result = this.#c.mkdirat(directory.number, text(name), 0o777);

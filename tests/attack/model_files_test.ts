@@ -225,7 +225,38 @@ function writing(path: string): ScriptedCall[] {
     call("write_file", { path, content: OVERWRITTEN }),
     call("edit_file", { path, old_text: "secret", new_text: OVERWRITTEN }),
     call("edit_file", { path, old_text: "session", new_text: OVERWRITTEN, replace_all: true }),
+    patching(`*** Add File: ${path}`, `+${OVERWRITTEN}`),
+    patching("*** Update File: written.txt", `*** Move to: ${path}`),
   ];
+}
+
+function patching(...lines: string[]): ScriptedCall {
+  return call("apply_patch", {
+    patch: ["*** Begin Patch", ...lines, "*** End Patch"].join("\n"),
+  });
+}
+
+for (const path of ["../secret.txt", "up/secret.txt", "rootSECRET", "SECRET"]) {
+  attack(`deletes ${path} by a patch`, {
+    control: once(async () => {
+      Deno.writeTextFileSync(join(project, "deleted.txt"), "text");
+      await done([patching("*** Delete File: deleted.txt")]);
+      return gone(join(project, "deleted.txt"));
+    }),
+    async attempt() {
+      await done([patching(`*** Delete File: ${filled(path)}`)]);
+      return gone(it.stage.secret_file);
+    },
+  });
+}
+
+function gone(path: string): Loot {
+  try {
+    Deno.lstatSync(path);
+    return undefined;
+  } catch {
+    return `${path} is gone`;
+  }
 }
 
 /** The files with the model's text that are not the project's own. Those of svc tell what was said. */
@@ -397,6 +428,7 @@ const EFFECTS: Record<string, ScriptedCall[]> = {
   "edits a file into being": [
     call("edit_file", { path: "base.txt", old_text: "base", new_text: "effect" }),
   ],
+  "patches a file into being": [patching("*** Add File: effect", "+x")],
   "runs a command": [call("run_command", { command: "touch effect" })],
   "runs the project's tests": [call("verify", { what: "test" })],
   "runs the project's build": [call("verify", { what: "build" })],

@@ -1,8 +1,8 @@
 /** The operations of a unit on single files and directories. */
+import { decodeLine, decodeText, isUtf16 } from "../../base/edits/encoding.ts";
 import type { BeneathFs, FileEntry } from "../beneath.ts";
-import { runsLater } from "../later_files.ts";
 import type { Pace } from "./pace.ts";
-import { type UnitArgs, UnitError } from "./protocol.ts";
+import { type FileSeen, type OpOutcome, type UnitArgs, UnitError } from "./protocol.ts";
 
 const CHUNK_BYTES = 256 * 1024;
 const MAX_OUTPUT_BYTES = 256 * 1024;
@@ -12,7 +12,8 @@ const MAX_LINE_CHARS = 2000;
 const MAX_LINE_BYTES = MAX_LINE_CHARS * 4;
 /** How far past a cut lines are still counted, to say of how many the part is. */
 const MAX_COUNT_BYTES = 16 * 1024 * 1024;
-const MAX_WHOLE_BYTES = 10 * 1024 * 1024;
+/** Of UTF-16, which is read whole. */
+const MAX_WHOLE_BYTES = 64 * 1024 * 1024;
 const MAX_ENTRIES = 1000;
 /** A NUL this early makes a file binary. */
 const BINARY_PROBE_BYTES = 8 * 1024;
@@ -26,7 +27,7 @@ export interface OpContext {
 
 /** Whether the first bytes of a file are those of a binary one. */
 export function looksBinary(start: Uint8Array): boolean {
-  return start.subarray(0, BINARY_PROBE_BYTES).includes(0);
+  return !isUtf16(start) && start.subarray(0, BINARY_PROBE_BYTES).includes(0);
 }
 
 /** `stat {path}`: what a path stands for and how large it is; symlinks are followed. */
@@ -42,7 +43,7 @@ export function stat({ fs }: OpContext, args: UnitArgs): string {
  *
  * @throws {UnitError} for a binary file, an offset past the end, or a file that changes meanwhile
  */
-export async function readFile({ fs, pace }: OpContext, args: UnitArgs): Promise<string> {
+export async function readFile({ fs, pace }: OpContext, args: UnitArgs): Promise<OpOutcome> {
   const path = args.string("path");
   const offset = args.count("offset", 1, Number.MAX_SAFE_INTEGER);
   const limit = args.count("limit", MAX_LINES, Number.MAX_SAFE_INTEGER);
@@ -62,6 +63,11 @@ export async function readFile({ fs, pace }: OpContext, args: UnitArgs): Promise
     if (position === 0 && looksBinary(chunk)) {
       throw new UnitError(`${path}: is a binary file (${stat.size} bytes)`);
     }
+    if (position === 0 && isUtf16(chunk)) {
+      lines.add(utf8Of(fs, path, size));
+      lines.finish();
+      break;
+    }
     lines.add(chunk);
     position += bytes;
     if (bytes < buffer.length) {
@@ -71,11 +77,28 @@ export async function readFile({ fs, pace }: OpContext, args: UnitArgs): Promise
     if (lines.bytesPastEnd > MAX_COUNT_BYTES) break;
     await pace.step();
   }
-  if (size === 0 && position === 0) return "[the file is empty]";
+  const seen: FileSeen = { path, version };
+  if (size === 0 && position === 0) {
+    return { output: "[the file is empty]", files: [{ ...seen, text: "" }] };
+  }
   if (lines.taken === 0) {
     throw new UnitError(`${path}: has ${lines.total} lines, offset ${offset} is past its end`);
   }
-  return lines.text();
+  const output = lines.text();
+  const whole = offset === 1 && lines.whole;
+  return { output, files: [whole ? { ...seen, text: output.replace(/^\ufeff/, "") } : seen] };
+}
+
+/** A UTF-16 file as UTF-8. */
+function utf8Of(fs: BeneathFs, path: string, size: number): Uint8Array<ArrayBuffer> {
+  if (size > MAX_WHOLE_BYTES) {
+    throw new UnitError(`${path}: is too large for UTF-16 (${size} bytes)`);
+  }
+  const whole = new Uint8Array(size);
+  const { bytes } = fs.read(path, 0, whole);
+  const file = bytes === size ? decodeText(whole) : undefined;
+  if (file === undefined) throw new UnitError(`${path}: is UTF-16, but damaged`);
+  return new TextEncoder().encode(file.text);
 }
 
 /** Picks lines out of a stream of bytes, keeping no more of it than it gives back. */
@@ -91,6 +114,7 @@ class LineWindow {
   #keptBytes = 0;
   #lineBytes = 0;
   #finished = false;
+  #cut = false;
 
   constructor(readonly offset: number, readonly limit: number) {}
 
@@ -125,6 +149,11 @@ class LineWindow {
     return `${text}${gap}[lines ${this.offset}–${last}${of}; read on with offset ${last + 1}]`;
   }
 
+  /** Whether {@linkcode text} is all there is, each line as it is. */
+  get whole(): boolean {
+    return this.#finished && this.offset + this.taken - 1 === this.total && !this.#cut;
+  }
+
   get #full(): boolean {
     return this.taken >= this.limit || this.#outputBytes >= MAX_OUTPUT_BYTES;
   }
@@ -157,11 +186,16 @@ class LineWindow {
   }
 
   #cutLine(): string {
-    const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
-    const line = this.#kept.map((part) => decoder.decode(part, { stream: true })).join("");
-    if (line.length <= MAX_LINE_CHARS + 1 && this.#lineBytes === this.#keptBytes) {
-      return line + decoder.decode();
+    const bytes = new Uint8Array(this.#keptBytes);
+    let at = 0;
+    for (const part of this.#kept) {
+      bytes.set(part, at);
+      at += part.length;
     }
+    const cut = this.#lineBytes !== this.#keptBytes;
+    const line = decodeLine(bytes, cut);
+    if (line.length <= MAX_LINE_CHARS + 1 && !cut) return line;
+    this.#cut = true;
     return `${cutChars(line, MAX_LINE_CHARS)} [line cut: it has ${this.#lineBytes} bytes]\n`;
   }
 }
@@ -171,87 +205,6 @@ export function cutChars(text: string, max: number): string {
   if (text.length <= max) return text;
   const half = /[\uD800-\uDBFF]$/.test(text.slice(0, max));
   return text.slice(0, half ? max - 1 : max);
-}
-
-/** `write_file {path, content}`: the whole file, made or replaced. */
-export function writeFile({ fs }: OpContext, args: UnitArgs): string {
-  const path = args.string("path");
-  const data = new TextEncoder().encode(args.string("content"));
-  const done = fs.write(path, data, byItsName(fs, path));
-  return `${done} ${path} (${data.length} bytes)`;
-}
-
-/** Refuses a file that runs later under another name: nobody was asked about it. */
-function byItsName(fs: OpContext["fs"], path: string): (place: string) => void {
-  return (place) => {
-    const runner = place === fs.relative(path) ? undefined : runsLater(place, undefined);
-    if (runner === undefined) return;
-    throw new UnitError(`${path}: it is really ${place} (${runner}); write it by that name`);
-  };
-}
-
-/**
- * `edit_file {path, old_text, new_text, replace_all?}`: replaces a text that occurs exactly once,
- * or everywhere with `replace_all`.
- *
- * @throws {UnitError} when it does not occur, or more often than once
- */
-export function editFile({ fs }: OpContext, args: UnitArgs): string {
-  const path = args.string("path");
-  const oldText = args.string("old_text");
-  const newText = args.string("new_text");
-  if (oldText === "") throw new UnitError(`"old_text" is empty; write_file writes a whole file`);
-  if (oldText === newText) throw new UnitError(`"old_text" and "new_text" are the same`);
-  const text = readWholeText(fs, path);
-  const parts = text.split(oldText);
-  const found = parts.length - 1;
-  if (found === 0) throw new UnitError(notFound(path, text, oldText));
-  if (found > 1 && !args.flag("replace_all")) {
-    throw new UnitError(
-      `${path}: old_text occurs ${found} times; give more of the text around it, ` +
-        `or set replace_all`,
-    );
-  }
-  const data = new TextEncoder().encode(parts.join(newText));
-  fs.write(path, data, byItsName(fs, path));
-  const line = parts[0].split("\n").length;
-  const times = found === 1 ? `at line ${line}` : `${found} times, first at line ${line}`;
-  return `edited ${path}: replaced ${times}`;
-}
-
-/** `read_text {path}`: the whole text as it is, for a program and not for a model. */
-export function readText({ fs }: OpContext, args: UnitArgs): string {
-  return readWholeText(fs, args.string("path"));
-}
-
-function readWholeText(fs: BeneathFs, path: string): string {
-  const { size } = fs.stat(path);
-  if (size > MAX_WHOLE_BYTES) {
-    throw new UnitError(`${path}: is too large (${size} bytes, at most ${MAX_WHOLE_BYTES})`);
-  }
-  // One byte more than it had shows that it has grown since.
-  const buffer = new Uint8Array(size + 1);
-  const { bytes } = fs.read(path, 0, buffer);
-  if (bytes > size) throw new UnitError(`${path}: changed while it was being read; try again`);
-  const data = buffer.subarray(0, bytes);
-  if (looksBinary(data)) throw new UnitError(`${path}: is a binary file (${size} bytes)`);
-  try {
-    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(data);
-  } catch {
-    throw new UnitError(`${path}: is not UTF-8 text`);
-  }
-}
-
-function notFound(path: string, text: string, oldText: string): string {
-  if (text.replaceAll("\r\n", "\n").includes(oldText.replaceAll("\r\n", "\n"))) {
-    const ends = text.includes("\r\n") ? "\\r\\n" : "\\n";
-    return `${path}: old_text occurs only with other line ends; the file's lines end in ${ends}`;
-  }
-  const squeeze = (value: string) => value.replace(/\s+/g, " ").trim();
-  if (squeeze(oldText) !== "" && squeeze(text).includes(squeeze(oldText))) {
-    return `${path}: old_text occurs only with different whitespace; copy it exactly as it is`;
-  }
-  return `${path}: old_text was not found`;
 }
 
 /** `list_dir {path?}`: one name a line, directories with a slash, files with their size. */

@@ -5,9 +5,11 @@
  */
 import { type Beneath, BeneathError, chooseBeneath, kernelBeneath } from "../beneath.ts";
 import { collectGarbage } from "../../os/memory.ts";
-import { editFile, listDir, type OpContext, readFile, readText, stat, writeFile } from "./files.ts";
+import { applyPatch, editFile, readWholeText, writeFile } from "./edits.ts";
+import { listDir, type OpContext, readFile, stat } from "./files.ts";
 import { Pace } from "./pace.ts";
 import {
+  type OpOutcome,
   UnitArgs,
   UnitError,
   type UnitOp,
@@ -25,13 +27,14 @@ interface UnitScope {
 
 const OPERATIONS: Record<
   UnitOp,
-  (context: OpContext, args: UnitArgs) => string | Promise<string>
+  (context: OpContext, args: UnitArgs) => string | OpOutcome | Promise<string | OpOutcome>
 > = {
   stat,
   read_file: readFile,
-  read_text: readText,
+  read_text: readWholeText,
   write_file: writeFile,
   edit_file: editFile,
+  apply_patch: applyPatch,
   list_dir: listDir,
   glob,
   grep,
@@ -86,11 +89,13 @@ async function run(
   try {
     if (beneath === undefined) throw new Error("the unit does not serve this directory");
     const context = { fs: beneath.view(hidden), pace: new Pace(signal) };
-    return { ok: true, output: await OPERATIONS[op](context, new UnitArgs(args)) };
+    const outcome = await OPERATIONS[op](context, new UnitArgs(args));
+    return { ok: true, ...(typeof outcome === "string" ? { output: outcome } : outcome) };
   } catch (error) {
-    if (error instanceof UnitError || error instanceof BeneathError) {
-      return { ok: false, output: error.message };
+    if (error instanceof UnitError) {
+      return { ok: false, output: error.message, changed: error.changed };
     }
+    if (error instanceof BeneathError) return { ok: false, output: error.message };
     return { ok: false, output: `${op} failed: ${error}` };
   }
 }

@@ -7,6 +7,7 @@ export const UNIT_OPS = [
   "read_text",
   "write_file",
   "edit_file",
+  "apply_patch",
   "list_dir",
   "glob",
   "grep",
@@ -19,6 +20,32 @@ export type UnitOp = typeof UNIT_OPS[number];
 export interface UnitResult {
   ok: boolean;
   output: string;
+  /** The files that were read whole or written, as they are now. */
+  files?: FileSeen[];
+  /** Why nothing was written. */
+  changed?: FileChanged;
+}
+
+/** What an operation that succeeds gives back. */
+export type OpOutcome = Omit<UnitResult, "ok">;
+
+/** A file as it was when it was read or written. */
+export interface FileSeen {
+  /** As the call named it. */
+  path: string;
+  /** Of the file's state. */
+  version: string;
+  /** The whole text, unless it is long. */
+  text?: string;
+}
+
+/** A file that is not as it was last seen. */
+export interface FileChanged {
+  path: string;
+  /** The text that was seen, if it was remembered. */
+  before?: string;
+  /** What it is now, unless it is long. */
+  now?: FileSeen;
 }
 
 /**
@@ -50,7 +77,7 @@ export type UnitResponse =
 
 /** An expected failure of an operation; its message is for the model. */
 export class UnitError extends Error {
-  constructor(message: string) {
+  constructor(message: string, readonly changed?: FileChanged) {
     super(message);
     this.name = "UnitError";
   }
@@ -88,6 +115,25 @@ export class UnitArgs {
       throw new UnitError(`"${name}" must be a whole number from 1`);
     }
     return Math.min(value, max);
+  }
+
+  /** A list of objects, each read like these arguments; `undefined` where there is none. */
+  list(name: string): UnitArgs[] | undefined {
+    const value = this.#values[name];
+    if (value === undefined || value === null) return undefined;
+    if (!Array.isArray(value)) throw new UnitError(`"${name}" must be a list`);
+    return value.map((item) => new UnitArgs(item));
+  }
+
+  /** The files as the model last saw them, by the paths of this call; from the daemon itself. */
+  seen(): Map<string, FileSeen> {
+    const files = this.#values.seen as FileSeen[] | undefined;
+    return new Map(files?.map((file) => [file.path, file]));
+  }
+
+  /** These arguments and more. */
+  with(values: Record<string, unknown>): UnitArgs {
+    return new UnitArgs({ ...this.#values, ...values });
   }
 
   flag(name: string): boolean {

@@ -1,10 +1,12 @@
 /** What a tool call is about, and what it changes. */
+import { changesOf } from "../../../src/base/edits/changes.ts";
 import { languageOfPath } from "../highlight/languages.ts";
 
 /** One line for a call: to what it is done. */
 export function callSubject(args: unknown): string {
-  const { command, path, pattern, url } = (args ?? {}) as Record<string, unknown>;
-  return String(command ?? pattern ?? url ?? path ?? "");
+  const { command, path, pattern, url, paths } = (args ?? {}) as Record<string, unknown>;
+  const files = Array.isArray(paths) ? paths.join(", ") : undefined;
+  return String(command ?? pattern ?? url ?? path ?? files ?? "");
 }
 
 /** A file's text, or the part of it that a call changes. */
@@ -19,12 +21,12 @@ export interface FileChange {
  * @returns undefined when the call changes no file.
  */
 export function fileChange(tool: string, args: unknown): FileChange | undefined {
-  const { old_text, new_text, content } = (args ?? {}) as Record<string, unknown>;
-  if (tool === "write_file" && typeof content === "string") return { before: "", after: content };
-  if (tool !== "edit_file" || typeof old_text !== "string" || typeof new_text !== "string") {
-    return undefined;
-  }
-  return { before: old_text, after: new_text };
+  const changes = changesOf(tool, args);
+  if (changes.length === 0) return undefined;
+  return {
+    before: changes.map(({ before }) => before ?? "").join("\n"),
+    after: changes.map(({ after }) => after).join("\n"),
+  };
 }
 
 /** The language of what a call gives, where that is a file as it is. */
@@ -35,5 +37,5 @@ export function fileLanguage(tool: string, args: unknown): string | undefined {
 
 /** Whether a call says more than its line: it changes something, or takes long. */
 export function showsByItself(tool: string): boolean {
-  return ["edit_file", "write_file", "run_command"].includes(tool);
+  return ["apply_patch", "edit_file", "write_file", "run_command"].includes(tool);
 }

@@ -10,14 +10,20 @@ Deno.test("an edit changes a part of a file, writing one all of it; other calls 
     before: "",
     after: "a\nb\n",
   });
+  const edits = [{ old_text: "a", new_text: "b" }, { old_text: "c", new_text: "d" }];
+  assertEquals(fileChange("edit_file", { path: "x", edits }), { before: "a\nc", after: "b\nd" });
+  const patch = "*** Begin Patch\n*** Update File: x\n@@\n-a\n+b\n*** End Patch";
+  assertEquals(fileChange("apply_patch", { patch }), { before: "a", after: "b" });
+  assertEquals(fileChange("apply_patch", { patch: "none" }), undefined);
   assertEquals(fileChange("read_file", { path: "x" }), undefined);
   assertEquals(fileChange("edit_file", { old_text: 1 }), undefined);
 });
 
 Deno.test("a call is about its command, pattern, address or path", () => {
   assertEquals(
-    [{ command: "ls" }, { pattern: "x", path: "y" }, { path: "y" }, {}, null].map(callSubject),
-    ["ls", "x", "y", "", ""],
+    [{ command: "ls" }, { pattern: "x", path: "y" }, { path: "y" }, { paths: ["a", "b"] }, {}, null]
+      .map(callSubject),
+    ["ls", "x", "y", "a, b", "", ""],
   );
 });
 

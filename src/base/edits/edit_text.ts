@@ -1,0 +1,188 @@
+/** Edits of a text: finding the place, and putting the new text there in the file's own form. */
+import { findText, type Found, indentPairs, lineNumber, nearestLines, type Range } from "./find.ts";
+import { reindenting } from "./indent.ts";
+import { indentOf, lineOf, type Step } from "./views.ts";
+
+/** One replacement, as a model asks for it. */
+export interface Edit {
+  old_text: string;
+  new_text: string;
+  /** Replaces every place; else there must be one. */
+  replace_all?: boolean;
+  /** Takes whole lines only. */
+  whole_lines?: boolean;
+  /** Takes the first place of several. */
+  first?: boolean;
+  /** Takes a place at the end of the text only. */
+  at_end?: boolean;
+}
+
+/** What an edit came to. */
+export interface Applied {
+  text: string;
+  /** The line of its first place, from 1. */
+  line: number;
+  /** Where the last new text ends. */
+  end: number;
+  times: number;
+  step: Step;
+}
+
+/** Why an edit is not made; its message is for the model. */
+export class EditProblem extends Error {
+  constructor(message: string) {
+    super(message);
+    this.name = "EditProblem";
+  }
+}
+
+const LISTED_MAX = 5;
+
+/**
+ * Replaces the one place of `old_text`, or all with `replace_all`. What was copied with other line
+ * ends, blanks at ends of lines, typographic characters or indentation is found too, where nothing
+ * else can be meant; lines that do not change keep every byte.
+ *
+ * @throws {EditProblem} where there is no place, or more than one
+ */
+export function editText(text: string, edit: Edit): Applied {
+  const { old_text, new_text, replace_all = false, first = false } = edit;
+  if (old_text === new_text) throw new EditProblem("old_text and new_text are the same");
+  if (old_text.trim() === "" && !text.includes(old_text)) {
+    throw new EditProblem("old_text has only blanks and does not occur; give some of the text");
+  }
+  // A file whose last line has no end is edited as if it had one, and gets none.
+  const open = !text.endsWith("\n") && old_text.endsWith("\n") && !text.includes(old_text);
+  const whole = open ? text + lineEndAt(text, { start: text.length, end: text.length }) : text;
+  const found = findText(whole, old_text, edit);
+  if (found === undefined) throw new EditProblem(notFound(whole, old_text));
+  if (!replace_all && !first && (found.ranges.length > 1 || found.overlapping)) {
+    throw new EditProblem(ambiguous(whole, found));
+  }
+  const { step } = found;
+  const ranges = first ? found.ranges.slice(0, 1) : found.ranges;
+  let edited = "";
+  let at = 0;
+  for (const range of ranges) {
+    edited += whole.slice(at, range.start) + replacement(whole, range, edit, step);
+    at = range.end;
+  }
+  const end = edited.length;
+  edited += whole.slice(at);
+  if (open) edited = edited.replace(/\r?\n$/, "");
+  if (edited === text) throw new EditProblem("nothing would change: the file already says that");
+  return {
+    text: edited,
+    line: lineNumber(whole, ranges[0].start),
+    end,
+    times: ranges.length,
+    step,
+  };
+}
+
+/** What comes to a place: the new text with the line ends, indentation and kept lines of the file. */
+function replacement(text: string, range: Range, edit: Edit, step: Step): string {
+  const { old_text, new_text } = edit;
+  const newline = lineEndAt(text, range);
+  const old_lines = splitLines(old_text);
+  const new_lines = splitLines(new_text);
+  if (step === "exact") {
+    // Who asks for other line ends gets them.
+    if (old_lines.join("\n") === new_lines.join("\n")) return new_text;
+    return new_lines.join(newline);
+  }
+  const place = text.slice(range.start, range.end);
+  const file_lines = splitLines(place);
+  const kept = keptLines(old_lines, new_lines);
+  const reindent = step !== "indentation"
+    ? undefined
+    : reindenting(indentPairs(place, old_text), [...old_lines, ...new_lines]);
+  return new_lines.map((line, n) => {
+    const from = kept.get(n);
+    if (from !== undefined) return file_lines[from];
+    if (step !== "indentation" || lineOf(line) === "") return line;
+    const indent = indentOf(line);
+    const fitting = reindent?.(indent);
+    if (fitting === undefined) {
+      throw new EditProblem(
+        `old_text occurs only with other indentation (line ${lineNumber(text, range.start)}), ` +
+          "and how to indent new_text is not certain; copy the lines exactly",
+      );
+    }
+    return fitting + line.slice(indent.length);
+  }).join(newline);
+}
+
+function splitLines(text: string): string[] {
+  return text.split(/\r?\n/);
+}
+
+/** The line end that is used at a place: in it, else before it, else after it. */
+function lineEndAt(text: string, { start, end }: Range): string {
+  const inside = text.slice(start, end).match(/\r?\n/);
+  if (inside) return inside[0];
+  const before = text.lastIndexOf("\n", start - 1);
+  const at = before >= 0 && start > 0 ? before : text.indexOf("\n", end);
+  return at > 0 && text[at - 1] === "\r" ? "\r\n" : "\n";
+}
+
+/** Beyond this many comparisons only the lines at both ends are matched. */
+const COMPARISONS_MAX = 250_000;
+
+/** Which new lines are old ones: the longest run of both, in order. New index to old index. */
+function keptLines(
+  old_lines: readonly string[],
+  new_lines: readonly string[],
+): Map<number, number> {
+  const kept = new Map<number, number>();
+  let head = 0;
+  const shorter = Math.min(old_lines.length, new_lines.length);
+  while (head < shorter && old_lines[head] === new_lines[head]) kept.set(head, head++);
+  let tail = 0;
+  while (
+    tail < shorter - head && old_lines.at(-1 - tail) === new_lines.at(-1 - tail)
+  ) {
+    tail++;
+    kept.set(new_lines.length - tail, old_lines.length - tail);
+  }
+  const before = old_lines.slice(head, old_lines.length - tail);
+  const after = new_lines.slice(head, new_lines.length - tail);
+  if (before.length * after.length > COMPARISONS_MAX) return kept;
+  // lengths[n][m]: of the longest common run of what follows.
+  const lengths = Array.from(
+    { length: before.length + 1 },
+    () => new Uint32Array(after.length + 1),
+  );
+  for (let n = before.length - 1; n >= 0; n--) {
+    for (let m = after.length - 1; m >= 0; m--) {
+      lengths[n][m] = before[n] === after[m]
+        ? lengths[n + 1][m + 1] + 1
+        : Math.max(lengths[n + 1][m], lengths[n][m + 1]);
+    }
+  }
+  for (let n = 0, m = 0; n < before.length && m < after.length;) {
+    if (before[n] === after[m]) kept.set(head + m++, head + n++);
+    else if (lengths[n + 1][m] >= lengths[n][m + 1]) n++;
+    else m++;
+  }
+  return kept;
+}
+
+function ambiguous(text: string, { step, ranges, overlapping }: Found): string {
+  const lines = ranges.slice(0, LISTED_MAX).map(({ start }) => lineNumber(text, start));
+  const more = ranges.length > LISTED_MAX ? ", …" : "";
+  const where = `at line${lines.length > 1 ? "s" : ""} ${lines.join(", ")}${more}`;
+  const how = step === "exact" ? "" : `, each with other ${step},`;
+  const times = overlapping && ranges.length === 1
+    ? "more than once, one place over another"
+    : `${ranges.length} times`;
+  return `old_text occurs ${times}${how} ${where}; ` +
+    "give more of the text around it, or set replace_all";
+}
+
+function notFound(text: string, old_text: string): string {
+  const nearest = nearestLines(text, old_text);
+  return nearest === undefined
+    ? "old_text was not found, nor any of its lines; read the file again"
+    : `old_text was not found; ${nearest}`;
+}

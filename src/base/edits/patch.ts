@@ -1,0 +1,178 @@
+/**
+ * The patch format that some models are trained to write:
+ *
+ *     *** Begin Patch
+ *     *** Update File: src/a.ts
+ *     *** Move to: src/b.ts
+ *     @@ class A
+ *      a line that stays
+ *     -a line that goes
+ *     +a line that comes
+ *     *** Add File: notes.md
+ *     +its text
+ *     *** Delete File: old.ts
+ *     *** End Patch
+ */
+import { type Edit, EditProblem, editText } from "./edit_text.ts";
+
+/** What a patch does to one file. */
+export type PatchStep =
+  | { kind: "add"; path: string; text: string }
+  | { kind: "delete"; path: string }
+  | { kind: "update"; path: string; move_to?: string; hunks: Hunk[] };
+
+/** Lines that are replaced. */
+export interface Hunk extends Edit {
+  /** A line before the place, which `@@` names. */
+  after?: string;
+  /** Whether the place is the end of the file. */
+  at_end: boolean;
+}
+
+const HEADER = /^\*\*\* (Add|Delete|Update) File: (.+)$/;
+const MOVE = /^\*\*\* Move to: (.+)$/;
+const END = "*** End Patch";
+
+/**
+ * Reads a patch.
+ *
+ * @throws {EditProblem} naming the line that does not fit
+ */
+export function parsePatch(patch: string): PatchStep[] {
+  const lines = patch.replace(/\r\n/g, "\n").trim().split("\n");
+  if (lines[0]?.trim() !== "*** Begin Patch") {
+    throw new EditProblem('the patch must begin with "*** Begin Patch"');
+  }
+  if (lines.at(-1)?.trim() !== END) throw new EditProblem(`the patch must end with "${END}"`);
+  const steps: PatchStep[] = [];
+  for (let at = 1; at < lines.length - 1;) {
+    const header = HEADER.exec(lines[at].trimEnd());
+    if (header === null) {
+      throw new EditProblem(
+        `line ${at + 1} of the patch must name a file ("*** Update File: path"): ${lines[at]}`,
+      );
+    }
+    const [, what, path] = header;
+    let end = at + 1;
+    while (end < lines.length - 1 && !HEADER.test(lines[end].trimEnd())) end++;
+    const body = lines.slice(at + 1, end);
+    if (what === "Add") steps.push({ kind: "add", path, text: addedText(body, at + 2) });
+    else if (what === "Update") steps.push(updateStep(path, body, at + 2));
+    else if (body.some((line) => line.trim() !== "")) {
+      throw new EditProblem(`line ${at + 2} of the patch: nothing may follow "Delete File"`);
+    } else steps.push({ kind: "delete", path });
+    at = end;
+  }
+  if (steps.length === 0) throw new EditProblem("the patch changes no file");
+  return steps;
+}
+
+function addedText(body: readonly string[], first: number): string {
+  const wrong = body.findIndex((line) => !line.startsWith("+"));
+  if (wrong >= 0) {
+    throw new EditProblem(
+      `line ${first + wrong} of the patch: each line of a new file begins with +`,
+    );
+  }
+  return body.map((line) => `${line.slice(1)}\n`).join("");
+}
+
+function updateStep(path: string, body: readonly string[], first: number): PatchStep {
+  const move = MOVE.exec(body[0]?.trimEnd() ?? "");
+  const hunks: Hunk[] = [];
+  let old_lines: string[] = [];
+  let new_lines: string[] = [];
+  let after: string | undefined;
+  const close = (at_end: boolean) => {
+    if (old_lines.length + new_lines.length > 0) {
+      const [old_text, new_text] = [old_lines, new_lines].map((lines) => lines.join("\n"));
+      hunks.push({ old_text, new_text, after, at_end });
+    }
+    [old_lines, new_lines, after] = [[], [], undefined];
+  };
+  for (const [n, line] of body.entries()) {
+    if (n === 0 && move !== null) continue;
+    if (line.startsWith("@@")) {
+      close(false);
+      after = line.slice(2).replace(/@@\s*$/, "").trim() || undefined;
+    } else if (line.trimEnd() === "*** End of File") close(true);
+    else if (line.startsWith("+")) new_lines.push(line.slice(1));
+    else if (line.startsWith("-")) old_lines.push(line.slice(1));
+    else if (line.startsWith(" ") || line === "") {
+      old_lines.push(line.slice(1));
+      new_lines.push(line.slice(1));
+    } else {
+      throw new EditProblem(
+        `line ${first + n} of the patch must begin with a blank, + or -: ${line}`,
+      );
+    }
+  }
+  close(false);
+  if (hunks.length === 0 && move === null) {
+    throw new EditProblem(`${path}: the patch changes nothing`);
+  }
+  return { kind: "update", path, move_to: move?.[1], hunks };
+}
+
+/** The files that a step names. */
+export function pathsOf(step: PatchStep): string[] {
+  const moved = step.kind === "update" && step.move_to !== undefined;
+  return moved ? [step.path, step.move_to!] : [step.path];
+}
+
+/**
+ * The text after all hunks, each after the one before it.
+ *
+ * @throws {EditProblem} where the place of a hunk is not certain
+ */
+export function patchedText(text: string, hunks: readonly Hunk[]): string {
+  let at = 0;
+  for (const [n, hunk] of hunks.entries()) {
+    try {
+      const done = patched(text, hunk, at);
+      text = done.text;
+      at = done.end;
+    } catch (error) {
+      if (!(error instanceof EditProblem)) throw error;
+      throw new EditProblem(`part ${n + 1} of the patch: ${error.message}`);
+    }
+  }
+  return text;
+}
+
+function patched(text: string, hunk: Hunk, from: number): { text: string; end: number } {
+  const { old_text, new_text, after } = hunk;
+  const start = after === undefined ? from : lineAfter(text, after, from);
+  const head = text.slice(0, start);
+  const tail = text.slice(start);
+  if (old_text === "") {
+    const newline = /\r\n/.test(text) ? "\r\n" : "\n";
+    const lines = new_text.split("\n").map((line) => line + newline).join("");
+    const before = after === undefined ? text : head;
+    const gap = before === "" || before.endsWith("\n") ? "" : newline;
+    const rest = after === undefined ? "" : tail;
+    return { text: before + gap + lines + rest, end: (before + gap + lines).length };
+  }
+  // Lines are meant: the end of the last one belongs to them.
+  const edit = {
+    old_text: `${old_text}\n`,
+    new_text: new_text === "" ? "" : `${new_text}\n`,
+    whole_lines: true,
+    // `@@` names the place: the next one is meant.
+    first: after !== undefined,
+    at_end: hunk.at_end,
+  };
+  const done = editText(tail, edit);
+  return { text: head + done.text, end: head.length + done.end };
+}
+
+/** Where the line that `@@` names ends, behind what was patched. */
+function lineAfter(text: string, line: string, from: number): number {
+  for (let at = from; at < text.length;) {
+    const newline = text.indexOf("\n", at);
+    const end = newline < 0 ? text.length : newline + 1;
+    if (text.slice(at, end).trim() === line) return end;
+    at = end;
+  }
+  throw new EditProblem(`there is no line ${JSON.stringify(line)}, which @@ names`);
+}

@@ -1,0 +1,239 @@
+/** The operations of a unit that change files. */
+import { decodeText } from "../../base/edits/encoding.ts";
+import { type Applied, type Edit, EditProblem, editText } from "../../base/edits/edit_text.ts";
+import { parsePatch, patchedText, type PatchStep, pathsOf } from "../../base/edits/patch.ts";
+import type { BeneathFs } from "../beneath.ts";
+import { runsLater } from "../later_files.ts";
+import { looksBinary, type OpContext } from "./files.ts";
+import { type FileSeen, type OpOutcome, type UnitArgs, UnitError } from "./protocol.ts";
+
+/** What an edit may take into memory. */
+const MAX_BYTES = 64 * 1024 * 1024;
+/** A text of at most so many characters is remembered, to show what changed in it. */
+export const REMEMBERED_CHARS = 256 * 1024;
+
+/** Refuses a file that runs later under another name: nobody was asked about it. */
+function byItsName(fs: BeneathFs, path: string): (place: string) => void {
+  return (place) => {
+    const runner = place === fs.relative(path) ? undefined : runsLater(place, undefined);
+    if (runner === undefined) return;
+    throw new UnitError(`${path}: it is really ${place} (${runner}); write it by that name`);
+  };
+}
+
+/** `write_file {path, content, seen?}`: the whole file, made or replaced. */
+export function writeFile({ fs }: OpContext, args: UnitArgs): OpOutcome {
+  const path = args.string("path");
+  const content = args.string("content");
+  const seen = args.seen().get(path);
+  if (seen !== undefined && exists(fs, path)) {
+    const { size } = fs.stat(path);
+    if (fs.stat(path).version !== seen.version) {
+      requireUnchanged(path, seen, size <= MAX_BYTES ? tryText(fs, path) : undefined);
+    }
+  }
+  const data = new TextEncoder().encode(content);
+  const done = fs.write(path, data, byItsName(fs, path));
+  return {
+    output: `${done} ${path} (${data.length} bytes)`,
+    files: [seenAs(fs, path, content)],
+  };
+}
+
+/**
+ * `edit_file {path, old_text, new_text, replace_all?}` or `edit_file {path, edits: […]}`: replaces
+ * texts, all of them or none; an empty `old_text` makes a new file.
+ *
+ * @throws {UnitError} when one of them has no certain place, or the file is not as it was last read
+ */
+export function editFile({ fs }: OpContext, args: UnitArgs): OpOutcome {
+  const path = args.string("path");
+  const edits = editsOf(args);
+  const [first] = edits;
+  if (first.old_text === "") {
+    if (edits.length > 1) throw new UnitError(`an empty "old_text" makes a file: one edit only`);
+    if (exists(fs, path) && fs.stat(path).size > 0) {
+      throw new UnitError(`${path}: is there already; "old_text" must say what is replaced`);
+    }
+    return writeFile({ fs } as OpContext, args.with({ content: first.new_text }));
+  }
+  const file = readText(fs, path, args.seen().get(path));
+  const applied: Applied[] = [];
+  let text = file.text;
+  for (const [n, edit] of edits.entries()) {
+    const done = attempt(edits.length === 1 ? path : `${path}: edit ${n + 1}`, () => {
+      return editText(text, {
+        ...edit,
+        old_text: noBom(edit.old_text),
+        new_text: noBom(edit.new_text),
+      });
+    });
+    applied.push(done);
+    text = done.text;
+  }
+  fs.write(path, attempt(path, () => file.encode(text)), byItsName(fs, path));
+  return { output: edited(path, applied), files: [seenAs(fs, path, text)] };
+}
+
+/**
+ * `apply_patch {patch}`: adds, changes, moves and deletes files, after all of it was found to fit.
+ *
+ * @throws {UnitError} when a part of it does not fit; then no file was touched
+ */
+export function applyPatch({ fs }: OpContext, args: UnitArgs): OpOutcome {
+  const steps = attempt("patch", () => parsePatch(args.string("patch")));
+  const paths = steps.flatMap(pathsOf).map((path) => fs.relative(path));
+  const twice = paths.find((path, n) => paths.indexOf(path) !== n);
+  if (twice !== undefined) throw new UnitError(`${twice}: the patch names it more than once`);
+  const seen = args.seen();
+  const changes = steps.map((step) => ({ step, write: prepared(fs, step, seen) }));
+  const files: FileSeen[] = [];
+  const lines: string[] = [];
+  for (const { step, write } of changes) {
+    const { path } = step;
+    if (write !== undefined) {
+      fs.write(write.path, write.data, byItsName(fs, write.path));
+      files.push(seenAs(fs, write.path, write.text));
+    }
+    if (write?.path !== path) fs.remove(path, byItsName(fs, path));
+    const what = { add: "added", delete: "deleted", update: "changed" }[step.kind];
+    const to = step.kind === "update" && step.move_to ? ` and moved to ${step.move_to}` : "";
+    lines.push(`${what} ${path}${to}`);
+  }
+  return { output: lines.join("\n"), files };
+}
+
+interface Write {
+  path: string;
+  text: string;
+  data: Uint8Array<ArrayBuffer>;
+}
+
+/** What a step writes; `undefined` when it only deletes. */
+function prepared(
+  fs: BeneathFs,
+  step: PatchStep,
+  seen: ReadonlyMap<string, FileSeen>,
+): Write | undefined {
+  const { path } = step;
+  if (step.kind === "add") {
+    if (exists(fs, path)) throw new UnitError(`${path}: is there already; update it instead`);
+    return { path, text: step.text, data: new TextEncoder().encode(step.text) };
+  }
+  const file = readText(fs, path, seen.get(path));
+  if (step.kind === "delete") return undefined;
+  const to = step.move_to ?? path;
+  if (to !== path && exists(fs, to)) {
+    throw new UnitError(`${to}: is there already; nothing is moved over it`);
+  }
+  const text = attempt(path, () => patchedText(file.text, step.hunks));
+  return { path: to, text, data: attempt(path, () => file.encode(text)) };
+}
+
+/** `read_text {path}`: the whole text as it is, for a program and not for a model. */
+export function readWholeText({ fs }: OpContext, args: UnitArgs): OpOutcome {
+  return { output: decoded(fs, args.string("path")).text };
+}
+
+interface OpenText {
+  text: string;
+  encode(text: string): Uint8Array<ArrayBuffer>;
+}
+
+/** The text of a file that is as the model last saw it. */
+function readText(fs: BeneathFs, path: string, seen: FileSeen | undefined): OpenText {
+  const file = decoded(fs, path);
+  if (seen !== undefined && file.version !== seen.version) {
+    requireUnchanged(path, seen, { text: file.text, version: file.version });
+  }
+  return file;
+}
+
+function decoded(fs: BeneathFs, path: string): OpenText & { version: string } {
+  const { size } = fs.stat(path);
+  if (size > MAX_BYTES) {
+    throw new UnitError(`${path}: is too large (${size} bytes, at most ${MAX_BYTES})`);
+  }
+  // One byte more than it had shows that it has grown since.
+  const buffer = new Uint8Array(size + 1);
+  const { bytes, stat } = fs.read(path, 0, buffer);
+  if (bytes > size) throw new UnitError(`${path}: changed while it was being read; try again`);
+  const data = buffer.subarray(0, bytes);
+  if (looksBinary(data)) throw new UnitError(`${path}: is a binary file (${size} bytes)`);
+  const file = decodeText(data);
+  if (file === undefined) throw new UnitError(`${path}: is UTF-16, but damaged`);
+  return { ...file, version: stat.version };
+}
+
+function tryText(fs: BeneathFs, path: string): { text: string; version: string } | undefined {
+  try {
+    return decoded(fs, path);
+  } catch (error) {
+    if (error instanceof UnitError) return undefined;
+    throw error;
+  }
+}
+
+/** @throws {UnitError} with the text as it is now, when that is another than was seen. */
+function requireUnchanged(
+  path: string,
+  seen: FileSeen,
+  now: { text: string; version: string } | undefined,
+): void {
+  if (now !== undefined && now.text === seen.text) return;
+  const shown = now !== undefined && now.text.length <= REMEMBERED_CHARS ? now : undefined;
+  throw new UnitError(`${path}: has changed since it was last read; nothing was written`, {
+    path,
+    before: seen.text,
+    now: shown && { path, version: shown.version, text: shown.text },
+  });
+}
+
+function exists(fs: BeneathFs, path: string): boolean {
+  try {
+    return fs.stat(path).kind === "file";
+  } catch {
+    return false;
+  }
+}
+
+/** What is remembered of a file that was just written. */
+function seenAs(fs: BeneathFs, path: string, text: string): FileSeen {
+  const { version } = fs.stat(path);
+  return text.length <= REMEMBERED_CHARS ? { path, version, text } : { path, version };
+}
+
+function editsOf(args: UnitArgs): Edit[] {
+  const all = args.list("edits") ?? [args];
+  if (all.length === 0) throw new UnitError(`"edits" is empty`);
+  return all.map((edit) => ({
+    old_text: edit.string("old_text"),
+    new_text: edit.string("new_text"),
+    replace_all: edit.flag("replace_all"),
+  }));
+}
+
+/** What cannot be seen at the beginning of a file is not what a model wants to change. */
+function noBom(text: string): string {
+  return text.replace(/^\ufeff/, "");
+}
+
+/** Runs a step; what does not fit is told with the place. */
+function attempt<T>(where: string, step: () => T): T {
+  try {
+    return step();
+  } catch (error) {
+    if (error instanceof EditProblem || error instanceof RangeError) {
+      throw new UnitError(`${where}: ${error.message}`);
+    }
+    throw error;
+  }
+}
+
+function edited(path: string, applied: readonly Applied[]): string {
+  const places = applied.map(({ line, times, step }) => {
+    const where = times === 1 ? `at line ${line}` : `${times} times, first at line ${line}`;
+    return step === "exact" ? where : `${where} (old_text had other ${step})`;
+  });
+  return `edited ${path}: replaced ${places.join("; ")}`;
+}

@@ -11,18 +11,21 @@ export interface GuardOptions {
 /** The checks of one daemon; cheap enough to run on every request. */
 export class Guards {
   readonly #hosts: ReadonlySet<string>;
+  /** How a URL begins that names this listener. */
+  readonly #starts: readonly string[];
   readonly #origins: ReadonlySet<string>;
   readonly #readable: ReadonlySet<string>;
-  readonly #token: Uint8Array;
+  readonly #token: string;
 
   constructor({ port, token, allowed_origins }: GuardOptions) {
     const hosts = [`127.0.0.1:${port}`, `localhost:${port}`];
     this.#hosts = new Set(hosts);
+    this.#starts = hosts.map((host) => `http://${host}`);
     this.#readable = new Set(
       ["tauri://localhost", ...allowed_origins].filter((it) => it !== "null"),
     );
     this.#origins = new Set(["null", ...hosts.map((host) => `http://${host}`), ...this.#readable]);
-    this.#token = new TextEncoder().encode(token);
+    this.#token = token;
   }
 
   /**
@@ -31,8 +34,9 @@ export class Guards {
    */
   host({ headers, url }: Pick<Request, "headers" | "url">): boolean {
     if (!this.#hosts.has(headers.get("host") ?? "")) return false;
-    const [, authority = ""] = url.match(/^http:\/\/([^/?#]*)/) ?? [];
-    return this.#hosts.has(authority);
+    return this.#starts.some((start) =>
+      url.startsWith(start) && (url.length === start.length || "/?#".includes(url[start.length]))
+    );
   }
 
   /** Origin pin; an absent Origin is a client that is not a browser. */
@@ -51,10 +55,12 @@ export class Guards {
   /** Compares in a time that does not depend on where the difference is. */
   token(offered: string | undefined): boolean {
     if (offered === undefined) return false;
-    const bytes = new TextEncoder().encode(offered);
-    if (bytes.length !== this.#token.length) return false;
+    const token = this.#token;
+    if (offered.length !== token.length) return false;
     let difference = 0;
-    for (let n = 0; n < bytes.length; n++) difference |= bytes[n] ^ this.#token[n];
+    for (let n = 0; n < token.length; n++) {
+      difference |= offered.charCodeAt(n) ^ token.charCodeAt(n);
+    }
     return difference === 0;
   }
 

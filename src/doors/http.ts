@@ -96,7 +96,7 @@ export function httpDoor(options: HttpOptions): HttpDoor {
     info: Deno.ServeHandlerInfo<Deno.NetAddr>,
     readParams: () => Params | Promise<Params>,
   ): Promise<Response> => {
-    const { status, required = [], location, public: open, same_user } = verb.rest!;
+    const { required = [], public: open, same_user } = verb.rest!;
     if (!open) authenticated(request);
     if (same_user && !await options.sameUser(info.remoteAddr)) {
       throw new SvcError("permission_denied", "the discovery record is for the daemon's own user", {
@@ -109,7 +109,10 @@ export function httpDoor(options: HttpOptions): HttpDoor {
         throw new SvcError("validation", `${verb.name}: ${name} is required`);
       }
     }
-    const result = await dispatcher.run(verb, params, caller, request);
+    return respond(verb, await dispatcher.run(verb, params, caller, request));
+  };
+  const respond = (verb: Verb, result: unknown): Response => {
+    const { status, location, same_user } = verb.rest!;
     if (status === 204) return new Response(null, { status, headers: BASE_HEADERS });
     let headers: Record<string, string> = JSON_HEADERS;
     if (location) headers = { ...headers, location: location(result as never) };
@@ -131,18 +134,21 @@ export function httpDoor(options: HttpOptions): HttpDoor {
     if (verb.rest === undefined) continue;
     const { method, path } = verb.rest;
     allowed.set(path, [...(allowed.get(path) ?? []), method]);
-    if (method === "GET" && !path.includes(":")) plain.set(path, verb);
+    const { required = [], same_user } = verb.rest;
+    if (method === "GET" && !path.includes(":") && required.length === 0 && !same_user) {
+      plain.set(path, verb);
+    }
     app.on(method, path, (c) => runVerb(verb, c.req.raw, c.env, () => restParams(c, verb)));
   }
-  const answerPlain = async (
-    verb: Verb,
-    request: Request,
-    info: Deno.ServeHandlerInfo<Deno.NetAddr>,
-  ): Promise<Response> => {
+  const answerPlain = (verb: Verb, request: Request): Response | Promise<Response> => {
+    const { path, public: open } = verb.rest!;
     try {
-      return await runVerb(verb, request, info, () => ({}));
+      if (!open) authenticated(request);
+      const result = dispatcher.start(verb, {}, caller, request);
+      if (!(result instanceof Promise)) return respond(verb, result);
+      return result.then((it) => respond(verb, it)).catch((error) => failed(error, path));
     } catch (error) {
-      return failed(error, verb.rest!.path);
+      return failed(error, path);
     }
   };
 
@@ -216,7 +222,7 @@ export function httpDoor(options: HttpOptions): HttpDoor {
 
   const route: HttpDoor["handle"] = (request, info) => {
     const verb = request.method === "GET" ? plain.get(pathOf(request.url)) : undefined;
-    return verb ? answerPlain(verb, request, info) : app.fetch(request, info);
+    return verb ? answerPlain(verb, request) : app.fetch(request, info);
   };
   const answerCrossOrigin = async (
     request: Request,

@@ -10,6 +10,11 @@ import type { Argument } from "../os/passing.ts";
 export interface Binder extends Disposable {
   /** What is at an absolute path; undefined when nothing is, or a part of it is a symlink. */
   kind(path: string): "file" | "directory" | undefined;
+  /**
+   * Whether something is at a path that is bound where it is. Of what was missing that is asked once a
+   * second: most of the toolchains that there are, a machine lacks.
+   */
+  isThere(path: string): boolean;
   /** Arguments of bwrap that bind a path, writable unless it is to be read only. */
   bind(path: string, mode?: "ro"): Argument[];
   /** Device and inode of a directory, for a check inside; undefined where none is needed. */
@@ -31,8 +36,13 @@ export function bindByDescriptor(): Binder | undefined {
   }
 }
 
+/** How long a path that was not there is taken to be missing. */
+const MISSING_MS = 1_000;
+
 class DescriptorBinder implements Binder {
   readonly #kernel: Kernel;
+  readonly #missing = new Set<string>();
+  #missing_since = 0;
 
   constructor(kernel: Kernel) {
     this.#kernel = kernel;
@@ -46,6 +56,18 @@ class DescriptorBinder implements Binder {
     using opened = this.#kernel.tryReal(path);
     if (opened === undefined) return undefined;
     return this.#kernel.stat(opened).kind === "directory" ? "directory" : "file";
+  }
+
+  isThere(path: string): boolean {
+    const now = performance.now();
+    if (now - this.#missing_since > MISSING_MS) {
+      this.#missing.clear();
+      this.#missing_since = now;
+    }
+    if (this.#missing.has(path)) return false;
+    const there = this.kind(path) !== undefined;
+    if (!there) this.#missing.add(path);
+    return there;
   }
 
   bind(path: string, mode?: "ro"): Argument[] {
@@ -78,6 +100,7 @@ export const bindByPath: Binder = {
       return undefined;
     }
   },
+  isThere: (path) => bindByPath.kind(path) !== undefined,
   bind: (path, mode) => [mode === "ro" ? "--ro-bind" : "--bind", path, path],
   identity(path) {
     const { dev, ino } = Deno.lstatSync(path);

@@ -100,7 +100,7 @@ export function mounts(
     // All of a session at "/" is inside; what is personal is covered whole.
     !(workdir === "/" && personal.some((each) => isWithin(path, each)));
   const inside = fewer(existing(hidden.filter(isInside)), workdir);
-  const shown = shownPrograms(scope, programs).filter((path) => binder.kind(path) !== undefined);
+  const shown = shownPrograms(scope, programs).filter((path) => binder.isThere(path));
   const whole = workdir === "/";
   const { system, others, links } = whole ? { system: [], others: [], links: [] } : root();
   const isCovered = (path: string) => others.some((each) => isWithin(path, each));

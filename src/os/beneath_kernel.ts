@@ -111,6 +111,7 @@ export class Kernel implements Disposable {
   readonly #errnoAddress: bigint;
   readonly #errno = new Int32Array(1);
   readonly #link = new Uint8Array(PATH_MAX);
+  #part: Buffer | undefined;
   readonly #statx = new DataView(new ArrayBuffer(256));
 
   constructor(library: Deno.DynamicLibrary<typeof SYMBOLS>) {
@@ -248,7 +249,7 @@ export class Kernel implements Disposable {
     const flags = O.RDONLY | O.CLOEXEC;
     using file = this.#own("openat", this.#c.openat(AT_FDCWD, text(path), flags, 0));
     const decoder = new TextDecoder();
-    const part = new Uint8Array(NAMES_BUFFER);
+    const part = this.#part ??= new Uint8Array(NAMES_BUFFER);
     let found = "";
     for (let at = 0, bytes = -1; bytes !== 0; at += bytes) {
       bytes = this.#check(

@@ -143,7 +143,11 @@ export class Hub {
   }
 
   /** Number of sessions that have not ended. */
-  async size(): Promise<number> {
+  size(): number | Promise<number> {
+    return this.#size ?? this.#sizeWhenListed();
+  }
+
+  async #sizeWhenListed(): Promise<number> {
     await this.#listed.promise;
     if (this.#size === undefined) {
       const open = this.#sessions.values().filter((session) => !session.final);
@@ -217,7 +221,13 @@ export class Hub {
   }
 
   /** The sessions, oldest first. The same array is returned until something changes. */
-  async list(include_ended: boolean): Promise<readonly SessionItem[]> {
+  list(include_ended: boolean): readonly SessionItem[] | Promise<readonly SessionItem[]> {
+    // Clients ask for it again and again while nothing changes.
+    const known = include_ended || this.#unreadable.size > 0 ? undefined : this.#list;
+    return known ?? this.#listWhenReady(include_ended);
+  }
+
+  async #listWhenReady(include_ended: boolean): Promise<readonly SessionItem[]> {
     await this.ready;
     await this.#retryUnreadable();
     if (include_ended) return this.#allItems();
@@ -639,7 +649,8 @@ export class Hub {
     const ruled = events.some(({ type, data }) =>
       type === "approval.resolved" && data.decision === "allow_always"
     );
-    if (durable || ruled) this.#index.saveFlushed(this.#count);
+    if (ruled) void this.#index.trySave();
+    else if (durable) this.#index.saveFlushed(this.#count);
   }
 }
 

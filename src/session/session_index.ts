@@ -18,6 +18,11 @@ import { laneEnded, messageWaits, type SessionState } from "./state.ts";
 const MANY = 1_000;
 /** How long it may then lag behind a flush, for each of them; never behind a session's start and end. */
 const SAVE_MS_EACH = 0.25;
+/**
+ * How long what else is known may lag behind a flush: a session whose journal has grown since is read
+ * at the next start.
+ */
+const KNOWN_MS = 200;
 
 export class SessionIndex {
   readonly #file: IndexFile;
@@ -29,6 +34,7 @@ export class SessionIndex {
   /** Whether the file does not have what it is to hold. */
   #dirty = false;
   #saving: number | undefined;
+  #saving_known: number | undefined;
 
   /** @param known_path the file of what product.md does not have in the index. */
   constructor({ path, known_path, log }: { path: string; known_path: string; log: Log }) {
@@ -77,8 +83,16 @@ export class SessionIndex {
   async save(): Promise<void> {
     clearTimeout(this.#saving);
     this.#saving = undefined;
+    await this.#save(this.#file, this.#known);
+  }
+
+  async #save(...files: IndexFile[]): Promise<void> {
+    if (files.includes(this.#known)) {
+      clearTimeout(this.#saving_known);
+      this.#saving_known = undefined;
+    }
     try {
-      await Promise.all([this.#file.save(), this.#known.save()]);
+      await Promise.all(files.map((file) => file.save()));
     } catch (error) {
       this.#dirty = true;
       throw error;
@@ -88,16 +102,16 @@ export class SessionIndex {
   /** Writes the file if something has changed; one that is being written is waited for. */
   async saveChanged(): Promise<void> {
     await Promise.allSettled([this.#file.settled(), this.#known.settled()]);
-    if (this.#dirty) await this.save();
+    if (this.#dirty || this.#saving_known !== undefined) await this.save();
   }
 
   /** As {@linkcode SessionIndex.save}; a failure is logged, and the next change has it written again. */
   async trySave(): Promise<void> {
-    try {
-      await this.save();
-    } catch (error) {
-      this.#log.error("the sessions index cannot be written", { error: messageOf(error) });
-    }
+    await this.save().catch((error) => this.#failed(error));
+  }
+
+  #failed(error: unknown): void {
+    this.#log.error("the sessions index cannot be written", { error: messageOf(error) });
   }
 
   /**
@@ -106,8 +120,13 @@ export class SessionIndex {
    * @param sessions how many there are.
    */
   saveFlushed(sessions: number): void {
-    if (sessions < MANY) void this.trySave();
-    else this.#saving ??= setTimeout(() => this.trySave(), sessions * SAVE_MS_EACH);
+    if (sessions < MANY) {
+      this.#save(this.#file).catch((error) => this.#failed(error));
+      this.#saving_known ??= setTimeout(
+        () => this.#save(this.#known).catch((error) => this.#failed(error)),
+        KNOWN_MS,
+      );
+    } else this.#saving ??= setTimeout(() => this.trySave(), sessions * SAVE_MS_EACH);
   }
 
   #current(): IndexEntries {

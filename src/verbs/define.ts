@@ -206,6 +206,11 @@ export class Dispatcher {
    * @throws {SvcError} validation for invalid parameters, and any error of the handler.
    */
   async run(verb: Verb, params: unknown, caller: Caller, call: Call): Promise<unknown> {
+    return await this.start(verb, params, caller, call);
+  }
+
+  /** As {@linkcode Dispatcher.run}; gives the result itself where the handler does. */
+  start(verb: Verb, params: unknown, caller: Caller, call: Call): unknown {
     const parsed = verb.input.safeParse(params ?? {});
     if (!parsed.success) {
       throw new InvalidParams(`${verb.name}: ${explain(parsed.error)}`, {
@@ -221,7 +226,7 @@ export class Dispatcher {
       },
       progress: (report) => call.progress?.(report),
     };
-    return await verb.handle(context, parsed.data);
+    return verb.handle(context, parsed.data);
   }
 }
 

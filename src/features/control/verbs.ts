@@ -41,13 +41,15 @@ export const daemonVerbs = [
         sessions: z.int(),
         uptime_s: z.int(),
       }),
-    async handle({ services }) {
-      return {
+    handle({ services }) {
+      const health = (sessions: number) => ({
         status: "ok",
         version: services.version,
-        sessions: await services.hub.size(),
+        sessions,
         uptime_s: Math.floor(services.uptime_ms() / 1000),
-      };
+      });
+      const size = services.hub.size();
+      return size instanceof Promise ? size.then(health) : health(size);
     },
   }),
   defineVerb({

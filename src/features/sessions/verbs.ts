@@ -143,11 +143,15 @@ export const sessionVerbs = [
     rest: { method: "GET", path: "/v1/sessions", status: 200 },
     input: () => z.object({ include_ended: z.boolean().optional() }),
     output: () => z.object({ sessions: z.array(item()) }),
-    async handle({ services }, { include_ended = false }) {
-      const sessions = await services.hub.list(include_ended) as SessionItem[];
-      let answer = prepared.get(sessions);
-      if (answer === undefined) prepared.set(sessions, answer = new Prepared({ sessions }));
-      return answer;
+    handle({ services }, { include_ended = false }) {
+      const prepare = (found: readonly SessionItem[]) => {
+        const sessions = found as SessionItem[];
+        let answer = prepared.get(sessions);
+        if (answer === undefined) prepared.set(sessions, answer = new Prepared({ sessions }));
+        return answer;
+      };
+      const found = services.hub.list(include_ended);
+      return found instanceof Promise ? found.then(prepare) : prepare(found);
     },
   }),
   defineVerb({

@@ -70,8 +70,11 @@ export const BACKOFF_MAX_MS = 60_000;
 const BACKOFF_MIN_MS = 1_000;
 /** How soon it is tried again to record what could not be. */
 export const WRITE_AGAIN_MS = 2_000;
-/** How long an executor may take to stop before its worker is given to another task. */
-const STOP_GRACE_MS = TERM_GRACE_MS + 3_000;
+/**
+ * How long an executor may take to stop before its worker is given to another task: longer than a
+ * command that it runs.
+ */
+export const STOP_GRACE_MS = TERM_GRACE_MS + 3_000;
 
 export class Attempts {
   readonly #parts: AttemptsParts;
@@ -122,7 +125,7 @@ export class Attempts {
     return this.#stop(attempt);
   }
 
-  /** Stops the executor of a task that is recorded as cancelled; waits at most 5 s for it. */
+  /** Stops the executor of a task that is recorded as cancelled; waits at most {@linkcode STOP_GRACE_MS} for it. */
   async cancel(task_id: string): Promise<void> {
     const attempt = this.#running.get(task_id);
     if (attempt === undefined) return;
@@ -133,7 +136,7 @@ export class Attempts {
    * Lets executors finish, then cuts them off: tasks of the queue go back to it, others fail. Nothing
    * is recorded any more when this resolves.
    *
-   * @param grace_ms time to finish; cut off, an executor has another 5 s to end.
+   * @param grace_ms time to finish; cut off, an executor has {@linkcode STOP_GRACE_MS} to end.
    */
   async close(grace_ms: number): Promise<void> {
     const running = [...this.#running.values()];

@@ -154,7 +154,7 @@ export interface TaskEngine {
    * Takes no more tasks, lets running ones finish, then cuts them off: those of the queue go back to
    * it without having used an attempt, those that a client waits for fail.
    *
-   * @param grace_ms time to finish. Cut off, an executor has another 5 s to end.
+   * @param grace_ms time to finish. Cut off, an executor has another 8 s to end.
    */
   close(grace_ms?: number): Promise<void>;
 }

@@ -1,15 +1,19 @@
 import { assert, assertEquals, assertRejects, assertThrows } from "@std/assert";
+import { deadline } from "@std/async";
 import { FakeClock, settle } from "../../../tests/support/clock.ts";
 import { granted } from "../../../tests/support/permissions.ts";
 import { MemoryLog, TempDir } from "../../../tests/support/sessions.ts";
 import { SvcError } from "../../protocol/errors.ts";
 import { openStateDb } from "../../os/state_db.ts";
 import { LocalArtifacts } from "./artifacts.ts";
+import { STOP_GRACE_MS } from "./attempts.ts";
 import { type LocalTaskEngine, openTaskEngine, type TaskEngineParts } from "./local_engine.ts";
 import { ExecutorRegistry } from "./executors/registry.ts";
 import { type Deliverable, RetryableError, type TaskContext, type TaskRequest } from "./task.ts";
 
 const ignore = !granted("read", "write");
+/** A test that waits for what never comes fails: nothing else here keeps its process going. */
+const PATIENCE_MS = 60_000;
 
 /** An attempt of the executor `manual`, which ends when the test says so. */
 interface Held extends TaskContext {
@@ -94,8 +98,8 @@ class Bench implements AsyncDisposable {
 
   async #close(): Promise<void> {
     const closing = this.engine.close();
-    await this.clock.advance(5_000);
-    await closing;
+    await this.clock.advance(STOP_GRACE_MS);
+    await deadline(closing, PATIENCE_MS);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -275,7 +279,7 @@ Deno.test({
     await settle();
     bench.held[0].finish();
     await bench.clock.advance(10_000);
-    await closing;
+    await deadline(closing, PATIENCE_MS);
     assert(bench.held[1].signal.aborted);
     assertThrows(() => bench.engine.get(a), SvcError, "stopping");
     bench.held.length = 0;
@@ -296,7 +300,7 @@ Deno.test({
     const { finish, signal } = bench.held[0];
     const cancelling = bench.engine.cancel(id);
     finish("too late");
-    const record = await cancelling;
+    const record = await deadline(cancelling, PATIENCE_MS);
     assert(signal.aborted);
     assertEquals([record.status, record.error, record.cancelled], ["failed", "cancelled", true]);
     await settle();
@@ -325,7 +329,7 @@ Deno.test({
 });
 
 Deno.test({
-  name: "an executor that ignores its signal is waited for 5 s and then loses its worker",
+  name: "an executor that ignores its signal is waited for 8 s and then loses its worker",
   ignore,
   async fn() {
     await using bench = await Bench.open({ workers: 1 });
@@ -334,11 +338,12 @@ Deno.test({
     const next = await bench.enqueue("b");
     let answered = false;
     const cancelling = bench.engine.cancel(id).then(() => answered = true);
-    await bench.clock.advance(4_999);
+    assertEquals(STOP_GRACE_MS, 8_000);
+    await bench.clock.advance(STOP_GRACE_MS - 1);
     assertEquals([answered, bench.engine.get(id).status], [false, "failed"]);
     assertEquals(bench.engine.get(next).status, "queued");
     await bench.clock.advance(1);
-    await cancelling;
+    await deadline(cancelling, PATIENCE_MS);
     assertEquals(bench.engine.get(next).status, "running");
     assertEquals(bench.log.of("warn"), ["an executor does not stop"]);
     bench.held[0].finish("much later");
@@ -360,9 +365,9 @@ Deno.test({
       await bench.clock.advance(90_000);
       assertEquals(bench.engine.get(id).error, "deadline of 1m30s exceeded");
       await bench.clock.advance(510_000);
-      const { status, error } = await running;
+      const { status, error } = await deadline(running, PATIENCE_MS);
       assertEquals([status, error], ["failed", "deadline of 10m exceeded"]);
-      await bench.clock.advance(5_000);
+      await bench.clock.advance(STOP_GRACE_MS);
     }
     assertEquals(bench.engine.status().busy, 0);
   },
@@ -379,7 +384,7 @@ Deno.test({
     const running = bench.engine.run({ task_type: "manual" }, { signal: gone.signal });
     await settle();
     gone.abort();
-    const record = await running;
+    const record = await deadline(running, PATIENCE_MS);
     assertEquals([record.status, record.error], ["failed", "cancelled by the client"]);
     assert(bench.held[0].signal.aborted);
     const late = await bench.engine.run({ task_type: "manual" }, { signal: gone.signal });
@@ -396,7 +401,7 @@ Deno.test({
     await settle();
     const { task_id } = bench.held[0];
     await bench.crash();
-    assertEquals((await first).error, "lost when the daemon stopped");
+    assertEquals((await deadline(first, PATIENCE_MS)).error, "lost when the daemon stopped");
     const { status, error } = bench.engine.get(task_id);
     assertEquals([status, error], ["failed", "lost when the daemon stopped"]);
     assertEquals(bench.held, []);

@@ -15,6 +15,7 @@ import {
   requireJson,
 } from "../net/answers.ts";
 import { type Guards } from "./guards.ts";
+import type { OpenSocket } from "./websocket.ts";
 
 export interface HttpOptions {
   dispatcher: Dispatcher;
@@ -60,7 +61,7 @@ export function httpDoor(options: HttpOptions): HttpDoor {
   const { dispatcher, guards } = options;
   const app = new Hono<{ Bindings: Deno.ServeHandlerInfo<Deno.NetAddr> }>();
   const caller: Caller = { via: "http" };
-  const sockets = new Set<WebSocket>();
+  const sockets = new Set<OpenSocket>();
 
   const refuse = (request: Request, origin: string | null): Response | undefined => {
     const guard = guards();

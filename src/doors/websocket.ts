@@ -1,23 +1,36 @@
 /** JSON-RPC over WebSocket (contract.md section 2). */
+import { Buffer } from "node:buffer";
 import { delay } from "@std/async";
+// @ts-types="./ws.d.ts"
+import { type WebSocket, WebSocketServer } from "ws";
+import { takeConnection } from "../net/upgraded.ts";
 import { SvcError } from "../protocol/errors.ts";
 import { Connection } from "./rpc/connection.ts";
 import type { Dispatcher } from "../verbs/define.ts";
 import { decideUpgrade, type Guards, offeredProtocols } from "./guards.ts";
 
-const FRAME_MAX = 8 * 1024 * 1024;
-/** Seconds without an answer to a ping after which the peer is dead. */
-const IDLE_TIMEOUT_S = 30;
+/** Bytes of a message, in however many frames. */
+const MESSAGE_MAX = 8 * 1024 * 1024;
+/** Pieces in which a message may come; each takes memory of its own. */
+const PIECES_MAX = 16 * 1024;
+/** Who has sent nothing since the ping before is dead. */
+const PING_MS = 15_000;
+/** How long a peer may take to answer a close. */
+const CLOSE_TIMEOUT_MS = 2_000;
 /** Bytes that may lie unsent before events wait in the subscription, which is bounded. */
 const BUFFER_MAX = 1024 * 1024;
 const POLL_MS = 10;
 /** Bytes of answers that a peer may leave unread while it goes on asking. */
 const UNREAD_MAX = 16 * 1024 * 1024;
 
+const NOTHING = Buffer.alloc(0);
+
 const CLOSE_PROTOCOL = 1002;
 const CLOSE_UNSUPPORTED = 1003;
 const CLOSE_POLICY = 1008;
-const CLOSE_TOO_BIG = 1009;
+
+/** A WebSocket that can be closed from outside. */
+export type OpenSocket = Pick<WebSocket, "close">;
 
 /**
  * Upgrades a request whose Host and Origin passed.
@@ -29,7 +42,7 @@ export function upgradeSocket(
   request: Request,
   dispatcher: Dispatcher,
   guards: Guards,
-  open: Set<WebSocket>,
+  open: Set<OpenSocket>,
 ): Response {
   const offered = offeredProtocols(request.headers);
   const decision = decideUpgrade(offered, guards);
@@ -39,39 +52,56 @@ export function upgradeSocket(
     });
   }
   checkHandshake(request);
-  // Deno finds a protocol only in a list that is separated by ", "; many clients leave out the space.
-  const headers = new Headers(request.headers);
-  headers.set("sec-websocket-protocol", offered.join(", "));
-  Object.defineProperty(request, "headers", { value: headers });
-  const { socket, response } = Deno.upgradeWebSocket(request, {
-    protocol: decision.protocol,
-    idleTimeout: IDLE_TIMEOUT_S,
+  const server = new WebSocketServer({
+    noServer: true,
+    clientTracking: false,
+    maxPayload: MESSAGE_MAX,
+    maxFragments: PIECES_MAX,
+    maxBufferedChunks: PIECES_MAX,
+    closeTimeout: CLOSE_TIMEOUT_MS,
+    handleProtocols: () => decision.protocol,
   });
-  if (decision.migration) {
-    socket.onopen = () => socket.close(CLOSE_PROTOCOL, "migration_hint");
-    return response;
-  }
-  const connection = new Connection(dispatcher, "websocket", (text) => {
-    if (socket.readyState !== WebSocket.OPEN) return;
-    socket.send(text);
-    if (socket.bufferedAmount > BUFFER_MAX) return drained(socket);
+  const headers = Object.fromEntries(request.headers);
+  const { stream, response } = takeConnection(request);
+  server.handleUpgrade({ method: request.method, headers }, stream, NOTHING, (socket) => {
+    // A connection that breaks, or a peer that breaks the protocol: it is closed, and that is all.
+    socket.on("error", () => {});
+    if (decision.migration) return socket.close(CLOSE_PROTOCOL, "migration_hint");
+    open.add(socket);
+    socket.on("close", () => open.delete(socket));
+    serve(socket, dispatcher);
   });
-  socket.onmessage = ({ data }) => {
-    if (typeof data !== "string") return socket.close(CLOSE_UNSUPPORTED, "text frames only");
-    if (isTooLong(data)) return socket.close(CLOSE_TOO_BIG, "8 MiB a frame at most");
-    if (socket.bufferedAmount > UNREAD_MAX) return socket.close(CLOSE_POLICY, "read the answers");
-    connection.receive(data);
-  };
-  open.add(socket);
-  socket.onclose = () => {
-    open.delete(socket);
-    connection.dispose();
-  };
-  socket.onerror = () => {};
   return response;
 }
 
-/** Refuses what Deno would fail at, or let pass (RFC 6455, section 4.2.1). */
+function serve(socket: WebSocket, dispatcher: Dispatcher): void {
+  const connection = new Connection(dispatcher, "websocket", (text) => {
+    if (socket.readyState !== socket.OPEN) return;
+    socket.send(text);
+    if (socket.bufferedAmount > BUFFER_MAX) return drained(socket);
+  });
+  let alive = true;
+  const heard = () => void (alive = true);
+  const pinging = setInterval(() => {
+    if (!alive) return socket.terminate();
+    alive = false;
+    socket.ping();
+  }, PING_MS);
+  socket.on("ping", heard);
+  socket.on("pong", heard);
+  socket.on("message", (data, is_binary) => {
+    heard();
+    if (is_binary) return socket.close(CLOSE_UNSUPPORTED, "text frames only");
+    if (socket.bufferedAmount > UNREAD_MAX) return socket.close(CLOSE_POLICY, "read the answers");
+    connection.receive(data.toString());
+  });
+  socket.on("close", () => {
+    clearInterval(pinging);
+    connection.dispose();
+  });
+}
+
+/** Refuses what is no handshake, in our own words (RFC 6455, section 4.2.1). */
 function checkHandshake({ method, headers }: Request): void {
   const upgrades = (headers.get("connection") ?? "").toLowerCase().split(",")
     .some((it) => it.trim() === "upgrade");
@@ -83,15 +113,9 @@ function checkHandshake({ method, headers }: Request): void {
   });
 }
 
-function isTooLong(text: string): boolean {
-  // One UTF-16 unit takes three bytes of UTF-8 at most.
-  if (text.length * 3 <= FRAME_MAX) return false;
-  return text.length > FRAME_MAX || new TextEncoder().encode(text).length > FRAME_MAX;
-}
-
-/** Resolves when the peer has read enough. WebSocket has no event for it. */
+/** Resolves when the peer has read enough. */
 async function drained(socket: WebSocket): Promise<void> {
-  while (socket.readyState === WebSocket.OPEN && socket.bufferedAmount > BUFFER_MAX / 2) {
+  while (socket.readyState === socket.OPEN && socket.bufferedAmount > BUFFER_MAX / 2) {
     await delay(POLL_MS);
   }
 }

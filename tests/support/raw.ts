@@ -87,12 +87,12 @@ export class RawWebSocket implements Disposable {
     return response;
   }
 
-  /** Sends one masked frame. */
-  async send(opcode: number, payload: string | Uint8Array): Promise<void> {
+  /** Sends one masked frame; with `more`, one whose message goes on. */
+  async send(opcode: number, payload: string | Uint8Array, more = false): Promise<void> {
     const bytes = typeof payload === "string" ? encoder.encode(payload) : payload;
     const frame = new Uint8Array(14 + bytes.length);
     const view = new DataView(frame.buffer);
-    frame[0] = 0x80 | opcode;
+    frame[0] = (more ? 0 : 0x80) | opcode;
     let at = 2;
     if (bytes.length < 126) frame[1] = bytes.length;
     else if (bytes.length < 65_536) {
@@ -108,6 +108,11 @@ export class RawWebSocket implements Disposable {
     // A mask of zeros is one too.
     frame.set(bytes, at + 4);
     await writeAll(this.#conn, frame.subarray(0, at + 4 + bytes.length));
+  }
+
+  /** Sends bytes as they are. */
+  async write(bytes: Uint8Array): Promise<void> {
+    await writeAll(this.#conn, bytes);
   }
 
   /** The next frame; undefined when the connection ends. */
@@ -149,6 +154,7 @@ export class RawWebSocket implements Disposable {
   }
 }
 
+export const CONTINUATION = 0;
 export const TEXT = 1;
 export const BINARY = 2;
 export const CLOSE = 8;

@@ -1,0 +1,44 @@
+/** What is used of the package `ws`; its own types would bring all of Node's with them. */
+import type { Buffer } from "node:buffer";
+import type { Duplex } from "node:stream";
+
+export interface ServerOptions {
+  noServer: true;
+  clientTracking: boolean;
+  /** Bytes of a message. */
+  maxPayload: number;
+  /** Frames of a message. */
+  maxFragments: number;
+  /** Reads of a frame. */
+  maxBufferedChunks: number;
+  /** Milliseconds until a peer that does not answer a close is cut off. */
+  closeTimeout: number;
+  handleProtocols(): string;
+}
+
+export interface Handshake {
+  method: string;
+  headers: Record<string, string>;
+}
+
+export class WebSocketServer {
+  constructor(options: ServerOptions);
+  handleUpgrade(
+    request: Handshake,
+    stream: Duplex,
+    head: Buffer,
+    opened: (socket: WebSocket) => void,
+  ): void;
+}
+
+export class WebSocket {
+  readonly readyState: number;
+  readonly OPEN: number;
+  readonly bufferedAmount: number;
+  send(text: string): void;
+  ping(): void;
+  close(code: number, reason: string): void;
+  terminate(): void;
+  on(event: "message", listener: (data: Buffer, is_binary: boolean) => void): void;
+  on(event: "close" | "error" | "ping" | "pong", listener: () => void): void;
+}

@@ -170,7 +170,7 @@ const NAMING = ["config", "config.worktree", "commondir", "info/attributes"];
  * Git's own work goes on: objects, refs, index and HEAD stay writable. What names programs for git to
  * run does not. `.git` itself is a mount point, for that cannot be renamed and made anew.
  */
-function gitParts(workdir: string, binder: Binder): Argument[] {
+export function gitParts(workdir: string, binder: Binder): Argument[] {
   const git = join(workdir, ".git");
   const kind = binder.kind(git);
   if (kind !== "directory") return kind === undefined ? [] : binder.bind(git, "ro");

@@ -43,6 +43,12 @@ export interface SandboxScope {
   lasting?: boolean;
   /** A git that svc itself runs, which runs nothing of the repository's: it may configure it. */
   git?: boolean;
+  /**
+   * A git that svc itself runs in a working tree below the workdir, where it may start another one in
+   * a repository that lies there, and that one's programs: only this tree and git's own are written,
+   * without what names programs.
+   */
+  git_tree?: string;
 }
 
 /** What to spawn for a command line, with the whole of its environment. */

@@ -9,7 +9,7 @@ import type { Argument } from "../os/passing.ts";
 import { worktreeAt } from "../base/worktree_path.ts";
 import type { Binder } from "./binder.ts";
 import { type Cover, fewer } from "./covers.ts";
-import { readOnlyIn } from "./later_files.ts";
+import { gitParts, readOnlyIn } from "./later_files.ts";
 import type { SandboxScope } from "./sandbox.ts";
 import { realDirectory } from "./toolchains.ts";
 
@@ -88,7 +88,7 @@ export function mounts(
   binder: Binder,
 ): Argument[] {
   const { workdir } = scope;
-  const mode = scope.read_only ? "ro" : undefined;
+  const mode = scope.read_only || scope.git_tree !== undefined ? "ro" : undefined;
   const hidden = scope.hidden.filter((path) => path !== workdir && !carriesSystem(path));
   const existing = (paths: readonly string[]) =>
     outermost(paths).flatMap((path): Cover[] => {
@@ -136,7 +136,8 @@ export function mounts(
     ...(whole ? [] : binder.bind(workdir, mode)),
     ...repositoryOf(workdir, binder).flatMap((path) => binder.bind(path, "ro")),
     ...directoriesAbove(inside, workdir).flatMap((path) => binder.bind(path, mode)),
-    ...(scope.git || scope.read_only ? [] : readOnlyIn(workdir, { home, programs, binder })),
+    ...treeOf(scope, binder),
+    ...(scope.git || mode === "ro" ? [] : readOnlyIn(workdir, { home, programs, binder })),
     ...inside.flatMap(cover),
     // Last: mount points are made.
     ...sealed.flatMap(({ path }) => ["--remount-ro", path]),
@@ -219,6 +220,12 @@ function repositoryOf(workdir: string, binder: Binder): string[] {
   if (at === undefined) return [];
   const git_dir = join(at.repo, ".git");
   return binder.kind(git_dir) === "directory" ? [git_dir] : [];
+}
+
+/** What a git may write that looks at a working tree. */
+function treeOf({ workdir, git_tree }: SandboxScope, binder: Binder): Argument[] {
+  if (git_tree === undefined) return [];
+  return [...gitParts(workdir, binder), ...(git_tree === workdir ? [] : binder.bind(git_tree))];
 }
 
 /** Where names of machines are looked up, where that is kept among the sockets of programs. */

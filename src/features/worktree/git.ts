@@ -164,7 +164,9 @@ export async function git(
   const { at = { path: repo.root, git_dir: repo.git_dir } } = options;
   const program = repo.sandbox.kind === "none" ? ownGit(repo).cmd : "git";
   const words = [program, "-C", at.path, `--git-dir=${at.git_dir}`, `--work-tree=${at.path}`];
-  const argv = programArgv(repo.sandbox, [...words, ...args], scopeOf(repo));
+  const scope = scopeOf(repo);
+  if (LOOKING.has(args[0])) scope.git_tree = at.path;
+  const argv = programArgv(repo.sandbox, [...words, ...args], scope);
   const env = { ...argv.env, ...ENVIRONMENT, ...repo.env, ...options.env };
   return await run({ ...argv, env }, repo.sandbox.kind, repo.root, args[0], options);
 }
@@ -194,6 +196,12 @@ function ownGit({ root, sandbox }: Repo): { cmd: string; path: string } {
     hint: "install git where neither other users nor sessions can write, such as /usr/bin",
   });
 }
+
+/**
+ * What looks for changes in a working tree. Of a repository inside of it git asks a git of its own,
+ * which runs the filters that are configured there.
+ */
+const LOOKING = new Set(["add", "commit", "diff", "status"]);
 
 /**
  * The repository without the journals of its sessions and those in its worktrees. A git that is cut

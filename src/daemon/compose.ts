@@ -8,7 +8,7 @@ import { ModelRegistry } from "../models/registry.ts";
 import type { Sandbox, shownTo } from "../jail/sandbox.ts";
 import { UnitPool } from "../jail/unit/pool.ts";
 import { Bus, DAEMON_SCOPE } from "../features/bus/bus.ts";
-import { keepInheritedDescriptors, raiseDescriptorLimit } from "../os/descriptors.ts";
+import { prepareDescriptors } from "../os/descriptors.ts";
 import type { Egress } from "../net/egress.ts";
 import { SvcError } from "../protocol/errors.ts";
 import { atomicWrite, checkPrivate, ensurePrivateDir, exists } from "../os/files.ts";
@@ -92,8 +92,7 @@ async function compose(
 ): Promise<Runtime & { doors?: Doors }> {
   const { paths, env, uid } = options;
   const started = performance.now();
-  keepInheritedDescriptors();
-  raiseDescriptorLimit();
+  prepareDescriptors();
   ensurePrivateDir(paths.home);
   const { state_db_there } = checkPrivateFiles(paths);
   const lock = await takeLock(paths.lock);

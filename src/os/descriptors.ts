@@ -19,13 +19,27 @@ const RLIMIT_NOFILE = Deno.build.os === "darwin" ? 8 : 7;
 /** macOS refuses more than this whatever the hard limit says (OPEN_MAX). */
 const DARWIN_MAX = 10_240n;
 
-/** Raises the number of descriptors this process may have open, as far as the system lets it. */
-export function raiseDescriptorLimit(): void {
-  const libc = openLibc({
-    getrlimit: { parameters: ["i32", "buffer"], result: "i32" },
-    setrlimit: { parameters: ["i32", "buffer"], result: "i32" },
-  });
+const SYMBOLS = {
+  getrlimit: { parameters: ["i32", "buffer"], result: "i32" },
+  setrlimit: { parameters: ["i32", "buffer"], result: "i32" },
+  fcntl: { parameters: ["i32", "i32", "i32"], result: "i32" },
+} as const satisfies Deno.ForeignLibraryInterface;
+
+type Libc = Deno.DynamicLibrary<typeof SYMBOLS>;
+
+/**
+ * Readies the descriptors of a process that starts others: keeps from them what it was started with
+ * itself, and raises the number that may be open, as far as the system lets it.
+ */
+export function prepareDescriptors(): void {
+  const libc = openLibc(SYMBOLS);
   if (libc === undefined) return;
+  keepInherited(libc);
+  raiseLimit(libc);
+  libc.close();
+}
+
+function raiseLimit(libc: Libc): void {
   const limits = new BigUint64Array(2);
   if (libc.symbols.getrlimit(RLIMIT_NOFILE, limits) === 0) {
     const [soft, hard] = limits;
@@ -34,24 +48,19 @@ export function raiseDescriptorLimit(): void {
     // One that is refused changes nothing.
     if (limits[0] > soft) libc.symbols.setrlimit(RLIMIT_NOFILE, limits);
   }
-  libc.close();
 }
 
 /**
- * Keeps what this process was started with, beside its standard streams, from the programs that it
- * starts: a terminal or a service manager leaves files and sockets open, and a command in a sandbox
- * could use them.
+ * A terminal or a service manager leaves files and sockets open beside the standard streams, and a
+ * command in a sandbox could use them.
  */
-export function keepInheritedDescriptors(): void {
+function keepInherited(libc: Libc): void {
   // Elsewhere a call with a variable number of arguments cannot be made this way.
   if (Deno.build.os !== "linux") return;
-  const libc = openLibc({ fcntl: { parameters: ["i32", "i32", "i32"], result: "i32" } });
-  if (libc === undefined) return;
   for (const { name } of Deno.readDirSync("/proc/self/fd")) {
     // The one that lists them is gone by now, and is refused.
     if (Number(name) > 2) libc.symbols.fcntl(Number(name), F_SETFD, FD_CLOEXEC);
   }
-  libc.close();
 }
 
 /**

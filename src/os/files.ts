@@ -1,6 +1,6 @@
 import { dirname, join } from "@std/path";
 import { SvcError } from "../protocol/errors.ts";
-import { writeAll, writeAllSync } from "../base/write_all.ts";
+import { writeAll } from "../base/write_all.ts";
 
 const POSIX = Deno.build.os !== "windows";
 
@@ -28,9 +28,6 @@ export async function flushDir(path: string): Promise<void> {
   }
 }
 
-/** Bytes that are written at once. */
-const SMALL = 64 * 1024;
-
 /**
  * Replaces a file so that a reader or a crash sees the old or the new content, never a mixture:
  * temporary file, fsync, rename, fsync of the directory (product.md, daemon-level files).
@@ -46,24 +43,18 @@ export async function atomicWrite(
   { durable = true } = {},
 ): Promise<void> {
   const temporary = `${path}.${crypto.randomUUID()}.tmp`;
-  const options = { write: true, createNew: true, mode };
-  const bytes = new TextEncoder().encode(text);
-  // To hand a small write to another thread takes longer than the write.
-  const small = bytes.length <= SMALL;
   try {
     {
-      using file = small ? Deno.openSync(temporary, options) : await Deno.open(temporary, options);
-      if (small) writeAllSync(file, bytes);
-      else await writeAll(file, bytes);
+      using file = await Deno.open(temporary, { write: true, createNew: true, mode });
+      await writeAll(file, new TextEncoder().encode(text));
       if (durable) await file.sync();
     }
-    if (small) Deno.renameSync(temporary, path);
-    else await Deno.rename(temporary, path);
+    await Deno.rename(temporary, path);
   } catch (error) {
     await Deno.remove(temporary).catch(() => {});
     throw error;
   }
-  if (durable) syncDir(dirname(path));
+  if (durable) await flushDir(dirname(path));
 }
 
 const TEMPORARY = /\.[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\.tmp$/;

@@ -32,6 +32,15 @@ export async function checkWorkdir(workdir: string, home: string): Promise<strin
     (await Deno.open(probe, { write: true, createNew: true })).close();
     await Deno.remove(probe);
   } catch (error) {
+    // Deno opens a file below /dev, /proc or /sys for writing only where a program was granted every
+    // permission (2.7.11), whatever the path leads through.
+    if (error instanceof Deno.errors.NotCapable) {
+      throw refuse(
+        "is not writable for svc, which may write no file below /dev, /proc and /sys",
+        "choose a directory elsewhere; for one in memory mount a tmpfs or bind it there, " +
+          "for example `mount --bind /dev/shm/project ~/project`",
+      );
+    }
     throw refuse(`is not writable: ${messageOf(error)}`);
   }
   return real;

@@ -2,7 +2,6 @@
 import { join } from "@std/path";
 import { messageOf } from "../protocol/errors.ts";
 import type { Log } from "../os/log.ts";
-import { readAnchor, writeAnchor } from "./ledger.ts";
 import { isPast, type Retention } from "./retention.ts";
 import type { Session } from "./session.ts";
 
@@ -117,6 +116,7 @@ export class Housekeeping {
       // An anchor of what a power cut then takes away would make the journal look changed.
       await session.journal.sync();
       if (!this.#awake.has(session)) session.journal.release();
+      const { readAnchor, writeAnchor } = await import("./ledger.ts");
       await writeAnchor(path, session.journal, await readAnchor(path));
     } catch (error) {
       this.#parts.log.error("a ledger cannot be anchored", { path, error: messageOf(error) });

@@ -1,24 +1,10 @@
-/**
- * Journal retention (contract.md section 6): past its limits the oldest finished turns are rewritten
- * into one `session.checkpoint` record, which the folds read like any other event.
- */
-import type { SessionEvent } from "../protocol/events.ts";
-import type { Journal } from "./journal.ts";
-import { chain } from "./ledger.ts";
-import { applyToState, emptyState, stateToCheckpoint } from "./state.ts";
-import { Transcript } from "./transcript.ts";
+/** How much of a journal is kept (contract.md section 6); `checkpoint.ts` rewrites what is past it. */
 
 export interface Retention {
   /** Events older than this many milliseconds go into the checkpoint. */
   age_ms: number;
   /** A journal larger than this is cut to about half of it. */
   bytes: number;
-}
-
-/** A checkpoint, and the byte offset behind the last record that it stands for. */
-export interface CheckpointPlan {
-  event: SessionEvent;
-  end: number;
 }
 
 /** Whether a journal is past its limits; cheap enough to ask often. */
@@ -28,62 +14,4 @@ export function isPast(
 ): boolean {
   return oldest_at !== undefined &&
     (size > bytes || Date.parse(oldest_at) < Date.now() - age_ms);
-}
-
-/**
- * Makes the checkpoint that brings a journal back within its limits.
- *
- * @returns undefined when it is within them, or when what is too old or too much is still in one
- * unfinished turn.
- */
-export async function planCheckpoint(
-  id: string,
-  journal: Journal,
-  limits: Retention,
-): Promise<CheckpointPlan | undefined> {
-  if (!isPast(journal, limits)) return undefined;
-  const cut = await findCut(journal, limits);
-  if (cut === undefined) return undefined;
-  const state = emptyState(id);
-  const transcript = new Transcript();
-  let head = "";
-  for await (const { event, hash } of chain(journal)) {
-    if (event.seq > cut.seq) break;
-    applyToState(state, event);
-    transcript.apply(event);
-    head = hash;
-  }
-  const data = {
-    state: stateToCheckpoint(state),
-    transcript: transcript.toCheckpoint(),
-    chain: head,
-  };
-  return {
-    event: { seq: cut.seq, at: cut.at, type: "session.checkpoint", data },
-    end: cut.end,
-  };
-}
-
-/** The last event that is to go, with no turn open behind it. */
-async function findCut(
-  journal: Journal,
-  { age_ms, bytes }: Retention,
-): Promise<{ seq: number; at: string; end: number } | undefined> {
-  const { size, trimmed_seq } = journal;
-  const too_old = new Date(Date.now() - age_ms).toISOString();
-  const keep_from = size > bytes ? size - bytes / 2 : 0;
-  let cut: { seq: number; at: string; end: number } | undefined;
-  let turn_open = false;
-  let enough = keep_from === 0;
-  // What follows a recent event is recent too: a clock that was set back says otherwise.
-  let recent = false;
-  for await (const { event: { type, seq, at }, end } of journal.records(trimmed_seq)) {
-    if (type === "turn.started") turn_open = true;
-    if (type === "turn.completed") turn_open = false;
-    recent ||= at >= too_old;
-    if (turn_open) continue;
-    if (!enough || !recent) cut = { seq, at, end };
-    enough ||= end >= keep_from;
-  }
-  return cut;
 }

@@ -14,7 +14,7 @@ import {
 } from "../protocol/events.ts";
 import type { Journal } from "./journal.ts";
 import { encodeRecord } from "./record.ts";
-import { planCheckpoint, type Retention } from "./retention.ts";
+import type { Retention } from "./retention.ts";
 import { applyToState, findLane, type SessionState } from "./state.ts";
 import {
   type Deltas,
@@ -278,6 +278,7 @@ export class Writer implements Source {
     if (this.#compacting) return false;
     this.#compacting = true;
     try {
+      const { planCheckpoint } = await import("./checkpoint.ts");
       const plan = await planCheckpoint(this.#state.id, this.#journal, limits);
       if (plan === undefined) return false;
       const { event, end } = plan;

@@ -1,6 +1,5 @@
 import * as z from "zod";
 import { SvcError } from "../../protocol/errors.ts";
-import { ledger, readAnchor, verifyLedger } from "../../session/ledger.ts";
 import type { Session } from "../../session/session.ts";
 import { defineVerb } from "../../verbs/define.ts";
 import { session_id } from "./verbs.ts";
@@ -21,6 +20,7 @@ export const ledgerVerbs = [
         edges: z.array(z.object({ to: hash(), kind: z.enum(["prev", "cause"]) })),
       }),
     async handle({ services }, { hash }) {
+      const { ledger } = await import("../../session/ledger.ts");
       for (const session of await services.hub.some(undefined)) {
         for await (const node of ledger(session.journal)) {
           if (node.hash !== hash) continue;
@@ -53,6 +53,7 @@ export const ledgerVerbs = [
         next_cursor: z.string().optional(),
       }),
     async handle({ services }, { session_id, since, limit, cursor }) {
+      const { ledger } = await import("../../session/ledger.ts");
       const sessions = await services.hub.some(session_id);
       const from = since === undefined ? "" : new Date(since).toISOString();
       const start = parseCursor(cursor, sessions);
@@ -87,6 +88,7 @@ export const ledgerVerbs = [
     async handle({ services }, { session_id }) {
       const { hub } = services;
       const session = await hub.get(session_id);
+      const { readAnchor, verifyLedger } = await import("../../session/ledger.ts");
       const anchor = await readAnchor(hub.anchorPath(session_id));
       const result = await verifyLedger(session.journal, anchor);
       return { ok: result.problem === undefined, ...result };

@@ -20,6 +20,7 @@ interface Target {
 /** Peer A: a widely used TypeScript agent server. Peer B: a widely used Rust agent server. */
 const TARGETS: Record<string, Target> = {
   start: { aim: 65, peer_a: 1_100, peer_b: 31 },
+  stop_idle: { aim: 100 },
   rss_idle: { aim: 75, peer_a: 320, peer_b: 85 },
   rss_200: { aim: 105, peer_a: 344, peer_b: 306 },
   create_p50: { aim: 3, peer_a: 4, peer_b: 13 },

@@ -6,6 +6,7 @@
  *
  * With `--beside` each measure runs on both binaries in turn, so that a machine whose speed drifts
  * slows both, and the table shows the ratio of their medians.
+ * `--sessions 5000` says how many idle sessions the measure `idle` has; 1,000 by default.
  *
  * SVC_BIN names the binary, else dist/svc is taken; `--source` measures the source instead. A missed
  * aim is shown, it is no failure. Everything stays on loopback; the whole takes some two minutes.
@@ -25,6 +26,7 @@ import {
 import { foreign } from "./foreign.ts";
 import { hire } from "./hire.ts";
 import { ownLoad, wrk, wrkVersion } from "./load.ts";
+import { idle } from "./idle.ts";
 import { mcp } from "./mcp.ts";
 import { commands, fairness, journal, reopening, sessions, start, turns } from "./measures.ts";
 import { nats } from "./nats.ts";
@@ -36,8 +38,8 @@ const root = fromFileUrl(new URL("..", import.meta.url));
 async function main(): Promise<number> {
   const args = parseArgs(Deno.args, {
     boolean: ["source", "json"],
-    string: ["out", "only", "beside", "rounds"],
-    default: { rounds: "3" },
+    string: ["out", "only", "beside", "rounds", "sessions"],
+    default: { rounds: "3", sessions: "1000" },
   });
   if (args.source) Deno.env.delete("SVC_BIN");
   else if (!Deno.env.get("SVC_BIN")) Deno.env.set("SVC_BIN", join(root, "dist", "svc"));
@@ -47,6 +49,7 @@ async function main(): Promise<number> {
   const measures: Record<string, () => Promise<Figure[]>> = {
     start,
     sessions: () => sessions(load),
+    idle: () => idle(Number(args.sessions)),
     turns,
     commands,
     foreign,

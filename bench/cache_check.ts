@@ -14,11 +14,13 @@ import { agentProblem } from "../src/models/acp_entry.ts";
 import { ModelRegistry } from "../src/models/registry.ts";
 import { toolbelt } from "../src/models/toolbelt.ts";
 import { builtinTools } from "../src/agent/tools.ts";
+import { memoryTools } from "../src/features/memory/tools.ts";
+import { verifyTool } from "../src/features/verify/tool.ts";
 import { UnitPool } from "../src/jail/unit/pool.ts";
 import { parseFlags } from "../src/cli/args.ts";
 import { env, ownPaths } from "../src/cli/environment.ts";
 import { table } from "../src/cli/table.ts";
-import { readConfig } from "../src/config/config.ts";
+import { readConfig } from "../src/config/read.ts";
 
 const { string, boolean } = parseFlags(Deno.args, {
   string: ["model", "workers"],
@@ -35,14 +37,16 @@ const registry = new ModelRegistry({
 /** Only what the tools are offered as counts here. */
 const uncalled = () => Promise.reject(new Error("no tool is called here"));
 const model = await registry.resolve(string.model ?? registry.defaultId());
-const tools = builtinTools({
+const parts = {
   units: new UnitPool({ max: 1, idle_ms: 0 }),
   sandbox: () => detectSandbox(config.sandbox.shell),
   network: () => config.sandbox.network,
   own_port: () => 0,
   egress: () => Promise.resolve(undefined),
-  memory: { remember: uncalled, recall: uncalled },
-}).map((tool) => tool.spec);
+};
+const memory = { remember: uncalled, recall: uncalled };
+const tools = builtinTools(parts, [...memoryTools(memory), verifyTool(parts)])
+  .map((tool) => tool.spec);
 const stop = new AbortController();
 Deno.addSignalListener("SIGINT", () => stop.abort());
 

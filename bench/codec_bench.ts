@@ -4,13 +4,12 @@ import { Guards } from "../src/doors/guards.ts";
 import { answer, eventFrame } from "../src/doors/rpc/codec.ts";
 import type { Published } from "../src/session/subscription.ts";
 import { encodeRecord } from "../src/session/record.ts";
-import { type Caller, defineVerb, Dispatcher } from "../src/verbs/define.ts";
-import type { Services } from "../src/daemon/services.ts";
+import { bind, type Caller, Dispatcher, verbsOf } from "../src/verbs/define.ts";
 
 const PORT = 49_152;
 const token = "0123456789abcdef".repeat(4);
 
-const echo = defineVerb({
+const echo = verbsOf<unknown>()({
   name: "bench.echo",
   summary: "Gives back what it takes.",
   access: "read",
@@ -18,7 +17,7 @@ const echo = defineVerb({
   output: () => z.object({ session_id: z.string() }),
   handle: (_context, { session_id }) => ({ session_id }),
 });
-const dispatcher = new Dispatcher([echo], {} as Services);
+const dispatcher = new Dispatcher(bind([echo], undefined));
 const caller: Caller = { via: "bench" };
 const call = new AbortController();
 const params = { session_id: "sess_01JZZZZZZZZZZZZZZZZZZZZZZZ", limit: 10 };

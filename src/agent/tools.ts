@@ -2,22 +2,6 @@
 import { isAbsolute, join } from "@std/path";
 import * as z from "zod";
 import type { ToolSpec } from "../models/model.ts";
-import {
-  asksFirst,
-  CATEGORIES,
-  CONTENT_MAX,
-  describeProposal,
-  type Proposal,
-  reachesFar,
-  RECALL,
-  REMEMBER,
-  ruleOf,
-  SCOPES,
-  TAG_MAX,
-  TAGS_MAX,
-} from "../protocol/memory.ts";
-import type { Kind } from "../features/verify/detect.ts";
-import type { Agreed } from "../features/verify/verify.ts";
 import type { Egress } from "../net/egress.ts";
 import { parsePatch, pathsOf } from "../base/edits/patch.ts";
 import { stripWorkdir } from "../jail/beneath_path.ts";
@@ -70,12 +54,6 @@ export interface Tool {
   run(args: unknown, scope: ToolScope): Promise<ToolOutcome>;
 }
 
-/** The memory, for a session by its id. What is found and done comes back as text for the model. */
-export interface ToolMemory {
-  remember(session_id: string, proposal: Proposal): Promise<string>;
-  recall(session_id: string, query: string, limit: number): Promise<string>;
-}
-
 export interface ToolParts {
   units: UnitPool;
   /** Found out at the first command. */
@@ -88,21 +66,20 @@ export interface ToolParts {
   own_port(): number;
   /** Opens the way out of an untrusted session; undefined for one that may go everywhere. */
   egress(session_id: string): Promise<Egress | undefined>;
-  memory: ToolMemory;
 }
 
 /** Output handed to the model and kept in the journal, in characters. */
 const OUTPUT_MAX = 48 * 1024;
 const COMMAND_TIMEOUT_S = 120;
-const COMMAND_TIMEOUT_MAX_S = 3_600;
-const VERIFY_TIMEOUT_S = 600;
+/** The longest time limit of a command that a model may ask for, in seconds. */
+export const COMMAND_TIMEOUT_MAX_S = 3_600;
 /** Of one file in one call. */
 const EDITS_MAX = 100;
 
 const path = () => z.string().min(1).describe("Path inside the working directory");
 
-/** The built-in tools, sorted by name. */
-export function builtinTools(parts: ToolParts): Tool[] {
+/** Returns the built-in tools and those of features, sorted by name. */
+export function builtinTools(parts: ToolParts, more: readonly Tool[]): Tool[] {
   const inUnit = (op: UnitOp) => (args: unknown, { signal, ...scope }: ToolScope) =>
     parts.units.call(op, args, scope, signal);
   const seen_files = new SeenFiles();
@@ -123,7 +100,7 @@ export function builtinTools(parts: ToolParts): Tool[] {
     return { ok, output: text };
   };
   const thePath = ({ path }: { path: string }) => [path];
-  return [
+  const own = [
     defineTool({
       name: "apply_patch",
       description:
@@ -239,42 +216,6 @@ export function builtinTools(parts: ToolParts): Tool[] {
       run: onFiles("read_file", thePath),
     }),
     defineTool({
-      name: RECALL,
-      description: "Searches the memory that sessions share; gives the entries that fit best.",
-      access: "read",
-      input: z.strictObject({
-        query: z.string().min(1).describe("Words of what is looked for"),
-        limit: z.int().min(1).max(50).optional().describe("Number of entries, 10 by default"),
-      }),
-      describe: ({ query }) => `recall ${query}`,
-      run: async ({ query, limit = 10 }, { session_id }) => {
-        return { ok: true, output: await parts.memory.recall(session_id, query, limit) };
-      },
-    }),
-    defineTool({
-      name: REMEMBER,
-      description:
-        "Keeps something for later sessions: one sentence that can be understood alone. " +
-        "Never a password, key or token.",
-      access: "write",
-      input: z.strictObject({
-        content: z.string().trim().min(1).max(CONTENT_MAX),
-        category: z.enum(CATEGORIES),
-        scope: z.enum(SCOPES).optional().describe(
-          "Who sees it: this Session, sessions of this directory (Worker), AllSessions of the " +
-            "person (default), Global: hired ones too, Always: every prompt",
-        ),
-        tags: z.array(z.string().trim().min(1).max(TAG_MAX)).max(TAGS_MAX).optional(),
-      }),
-      describe: describeProposal,
-      rule: ruleOf,
-      asks: asksFirst,
-      asks_in_auto: ({ scope }) => reachesFar(scope),
-      run: async (proposal, { session_id }) => {
-        return { ok: true, output: await parts.memory.remember(session_id, proposal) };
-      },
-    }),
-    defineTool({
       name: "run_command",
       description: "Runs a shell command in the working directory and gives its output. " +
         "It has no terminal and no input. .git/config and .git/hooks are read-only.",
@@ -290,32 +231,6 @@ export function builtinTools(parts: ToolParts): Tool[] {
         execute(parts, command, timeout_s, scope),
     }),
     defineTool({
-      name: "verify",
-      description: "Builds, tests or lints the project as its own files say (deno.json, " +
-        "package.json, Cargo.toml, go.mod, pyproject.toml, Makefile); tells which tests fail.",
-      access: "execute",
-      input: z.strictObject({
-        what: z.enum(["build", "test", "lint"]),
-        packages: z.array(z.string().min(1)).max(100).optional()
-          .describe("Parts to test, by the names or paths that the project's own tool takes"),
-        timeout_s: z.int().min(1).max(COMMAND_TIMEOUT_MAX_S).optional()
-          .describe(`Time limit in seconds, ${VERIFY_TIMEOUT_S} by default`),
-      }),
-      async prepare({ timeout_s, ...args }, workdir) {
-        const { detect } = await import("../features/verify/detect.ts");
-        const { runsOf } = await import("../features/verify/verify.ts");
-        const detected = detect(workdir, args.what, args.packages);
-        const { detected_by, script } = detected;
-        return { ...args, timeout_s, runs: runsOf(detected), detected_by, script };
-      },
-      describe: ({ what, runs }) => `verify ${what}: ${runs}`,
-      rule({ runs, detected_by, script }) {
-        const says = script === undefined ? "" : `, which runs by ${detected_by}: ${script}`;
-        return `verify ${runs}${says}`;
-      },
-      run: (args, scope) => verifyProject(parts, args, scope),
-    }),
-    defineTool({
       name: "write_file",
       description: "Writes a file, making its directories; replaces what was there.",
       access: "write",
@@ -327,6 +242,7 @@ export function builtinTools(parts: ToolParts): Tool[] {
       run: onFiles("write_file", thePath),
     }),
   ];
+  return [...own, ...more].sort((a, b) => a.spec.name < b.spec.name ? -1 : 1);
 }
 
 /** What is said of a path that will not do is for the unit to say. */
@@ -371,7 +287,7 @@ async function execute(
 const NOT_FOUND = 127;
 
 /** Notes on programs that were not found although the machine has them. */
-function unseenPrograms(
+export function unseenPrograms(
   { exit_code, output }: { exit_code: number | null; output: string },
   sandbox: Sandbox,
   scope: SandboxScope,
@@ -382,31 +298,6 @@ function unseenPrograms(
     const path = sandbox.unseen(name, scope);
     return path === undefined ? [] : [`[${path} is there, but commands do not see its directory]`];
   });
-}
-
-async function verifyProject(
-  parts: ToolParts,
-  { what, packages, timeout_s = VERIFY_TIMEOUT_S, ...agreed }: Agreed & {
-    what: Kind;
-    packages?: string[];
-    timeout_s?: number;
-  },
-  { workdir, hidden, signal, onOutput }: ToolScope,
-): Promise<ToolOutcome> {
-  const { verify } = await import("../features/verify/verify.ts");
-  const { outcomeText } = await import("../features/verify/outcome.ts");
-  const scope = { workdir, hidden, network: parts.network() };
-  const sandbox = await parts.sandbox();
-  const timeout_ms = timeout_s * 1000;
-  const how = { scope, sandbox, timeout_ms, signal, onOutput };
-  const result = await verify({ kind: what, packages, agreed, ...how });
-  const { exit_code, log_tail } = result;
-  const notes = unseenPrograms({ exit_code, output: log_tail }, sandbox, scope);
-  return {
-    ok: exit_code === 0,
-    output: [outcomeText(what, result), ...notes].join("\n"),
-    exit_code: exit_code ?? undefined,
-  };
 }
 
 interface Definition<I extends z.ZodType, P> {
@@ -423,7 +314,10 @@ interface Definition<I extends z.ZodType, P> {
   run(args: P, scope: ToolScope): Promise<ToolOutcome>;
 }
 
-function defineTool<I extends z.ZodType, P = z.output<I>>(definition: Definition<I, P>): Tool {
+/** Defines a tool; its arguments are typed by their schema. */
+export function defineTool<I extends z.ZodType, P = z.output<I>>(
+  definition: Definition<I, P>,
+): Tool {
   const { name, description, access, input, describe } = definition;
   const { rule = () => name, asks = () => true, asks_in_auto = () => false } = definition;
   const { risk = () => undefined } = definition;

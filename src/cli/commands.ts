@@ -10,7 +10,7 @@ export interface Words {
   commands?: Readonly<Record<string, Words>>;
 }
 
-interface Command extends Words {
+export interface Command extends Words {
   summary: string;
   /** Not listed in the help: a former name. */
   former?: boolean;
@@ -121,7 +121,10 @@ export const COMMANDS: Readonly<Record<string, Command>> = {
   completions: {
     summary: "print a completion script for your shell",
     commands: { bash: {}, zsh: {}, fish: {} },
-    load: () => import("./completions.ts"),
+    load: async () => {
+      const { run } = await import("./completions.ts");
+      return { run: (argv) => run(argv, COMMANDS) };
+    },
   },
   daemon: {
     summary: "former name of serve and ctl",

@@ -1,7 +1,7 @@
 /** `svc completions`: scripts for the shells, made from the table of commands. */
 import { nearestOf } from "../base/nearest.ts";
 import { parseFlags, UsageError } from "./args.ts";
-import { COMMANDS, type Words } from "./commands.ts";
+import type { Command, Words } from "./commands.ts";
 
 const HELP = `Prints a completion script.
 
@@ -13,8 +13,11 @@ Usage: svc completions bash|zsh|fish
 
 const SHELLS: Readonly<Record<string, (places: readonly Place[]) => string>> = { bash, zsh, fish };
 
-/** Runs `svc completions`. */
-export function run(argv: string[]): Promise<number> {
+/** Runs `svc completions`, which offers the words of these commands. */
+export function run(
+  argv: string[],
+  commands: Readonly<Record<string, Command>>,
+): Promise<number> {
   const { boolean, rest: [shell, ...others] } = parseFlags(argv, {});
   if (boolean.help || shell === undefined) {
     console.log(HELP);
@@ -28,7 +31,7 @@ export function run(argv: string[]): Promise<number> {
         (nearest && nearest !== shell ? `; did you mean "${nearest}"?` : ""),
     );
   }
-  console.log(completionScript(shell, listed(COMMANDS)));
+  console.log(completionScript(shell, listed(commands)));
   return Promise.resolve(0);
 }
 
@@ -52,7 +55,7 @@ function places(path: string, { flags = [], commands = {} }: Words): Place[] {
   return [{ path, words: [...Object.keys(commands), ...flags, "--help"] }, ...below];
 }
 
-function listed(commands: typeof COMMANDS): Record<string, Words> {
+function listed(commands: Readonly<Record<string, Command>>): Record<string, Words> {
   return Object.fromEntries(Object.entries(commands).filter(([, { former }]) => !former));
 }
 

@@ -1,6 +1,6 @@
 /** What a process that runs until it is told to stop does about signals and defects. */
 import type { Runtime } from "../daemon/runtime.ts";
-import { STOP_GRACE_S } from "../features/service/stop_grace.ts";
+import { STOP_GRACE_S } from "../features/service/limits.ts";
 
 /** A defect in one session must not take the others down with it. */
 export function surviveDefects({ log }: Runtime): void {

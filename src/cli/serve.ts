@@ -5,7 +5,7 @@ import type { HireOptions } from "../features/hire/listener.ts";
 import { messageOf } from "../protocol/errors.ts";
 import type { HomePaths } from "../os/paths.ts";
 import type { ServiceOptions } from "../features/service/service.ts";
-import { STOP_GRACE_S } from "../features/service/stop_grace.ts";
+import { STOP_GRACE_S } from "../features/service/limits.ts";
 import { type Flags, parseFlags, UsageError } from "./args.ts";
 import { env, ownPaths } from "./environment.ts";
 import { stopOnSignals, surviveDefects } from "./foreground.ts";

@@ -5,13 +5,9 @@ import type { RpcClient } from "../client/rpc.ts";
 import { SvcError } from "../protocol/errors.ts";
 import { takeLock } from "../os/lock.ts";
 import type { HomePaths } from "../os/paths.ts";
-import {
-  openService,
-  type ServiceOptions,
-  STOP_GRACE_S,
-  STOP_MARGIN_S,
-} from "../features/service/service.ts";
-import type { Discovery } from "../daemon/services.ts";
+import { STOP_GRACE_S, STOP_MARGIN_S } from "../features/service/limits.ts";
+import { openService, type ServiceOptions } from "../features/service/service.ts";
+import type { Discovery } from "../protocol/discovery.ts";
 
 /** As a shell reports a command that Ctrl-C ended. */
 export const INTERRUPTED = 130;

@@ -1,10 +1,10 @@
 /** `svc task worker`: runs tasks that front doors on this or other machines have put on NATS. */
 import { startWorker } from "../daemon/compose.ts";
-import { readConfig } from "../config/config.ts";
+import { readConfig } from "../config/read.ts";
 import { AlreadyRunning, type Runtime, type WorkerOptions } from "../daemon/runtime.ts";
 import { SvcError } from "../protocol/errors.ts";
 import { workerPaths } from "../os/paths.ts";
-import { WORKERS_MAX } from "../features/tasks/task.ts";
+import { WORKERS_MAX } from "../config/config.ts";
 import type { WorkerStep } from "../features/tasks/nats/worker.ts";
 import { type Flags, UsageError } from "./args.ts";
 import { env, ownPaths } from "./environment.ts";

@@ -2,7 +2,7 @@
 import { dirname } from "@std/path";
 import { ownProgram } from "../client/own_program.ts";
 import { daemonStatus } from "../client/status.ts";
-import { readConfig } from "../config/config.ts";
+import { readConfig } from "../config/read.ts";
 import { SvcError } from "../protocol/errors.ts";
 import type { HomePaths } from "../os/paths.ts";
 import { writeAllSync } from "../base/write_all.ts";

@@ -10,7 +10,7 @@ import { SvcError } from "../protocol/errors.ts";
 import { isAlive } from "../os/process.ts";
 import { Tail } from "../base/tail.ts";
 import { within } from "../base/within.ts";
-import type { Discovery } from "../daemon/services.ts";
+import type { Discovery } from "../protocol/discovery.ts";
 import { readDiscovery } from "./discovery.ts";
 import type { Program } from "./own_program.ts";
 

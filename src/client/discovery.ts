@@ -1,5 +1,5 @@
 import { checkPrivate } from "../os/files.ts";
-import type { Discovery } from "../daemon/services.ts";
+import type { Discovery } from "../protocol/discovery.ts";
 
 /**
  * Reads the discovery file.

@@ -1,7 +1,7 @@
 /** What is to be known of a running daemon, asked over its socket. */
 import { deadline } from "@std/async";
 import type { HomePaths } from "../os/paths.ts";
-import type { Discovery } from "../daemon/services.ts";
+import type { Discovery } from "../protocol/discovery.ts";
 import { connect } from "./connect.ts";
 
 /** A daemon that answers. */

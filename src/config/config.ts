@@ -5,11 +5,23 @@ import type { Price } from "../models/prices.ts";
 import type { ModelEntry } from "../models/registry.ts";
 import type { CommandLimits } from "../jail/command_limits.ts";
 import type { ShellSandbox } from "../jail/sandbox.ts";
-import { readTextIfAny } from "../os/files.ts";
 import type { LogLevel } from "../os/log.ts";
 import type { Approval } from "../protocol/events.ts";
-import type { SearchConfig } from "../features/tasks/executors/research/search.ts";
 import type { NatsConfig } from "./nats.ts";
+
+/** Tasks of the queue that may run at once. */
+export const WORKERS_MAX = 64;
+
+export type SearchProvider = "searxng" | "brave" | "tavily";
+
+/** `[search]` of daemon.toml. */
+export interface SearchConfig {
+  provider: SearchProvider;
+  /** Of the provider; needed for SearXNG, which everyone runs for themselves. */
+  base_url?: string;
+  /** The variable of the daemon's environment that holds the key. */
+  api_key_env?: string;
+}
 
 /** The configuration with every default filled in. */
 export interface Config {
@@ -117,16 +129,3 @@ export const DEFAULTS: Config = {
   policy: { allow_project: false, project_env: [] },
   log: { level: "info" },
 };
-
-/**
- * Reads the configuration.
- *
- * @param path the file; a missing one means all defaults.
- * @throws {SvcError} validation, naming file, line, key and the nearest known key.
- */
-export async function readConfig(path: string): Promise<Config> {
-  const text = await readTextIfAny(path);
-  if (text === undefined) return structuredClone(DEFAULTS);
-  const { parseConfig } = await import("./config_file.ts");
-  return parseConfig(text, path);
-}

@@ -3,7 +3,8 @@ import { granted } from "../../tests/support/permissions.ts";
 import { Random } from "../../tests/support/random.ts";
 import { TempDir } from "../../tests/support/sessions.ts";
 import { SvcError } from "../protocol/errors.ts";
-import { type Config, DEFAULTS, readConfig } from "./config.ts";
+import { type Config, DEFAULTS } from "./config.ts";
+import { readConfig } from "./read.ts";
 import { ConfigEditor } from "./config_editor.ts";
 import type { SettingChanges, SettingKey } from "./settings.ts";
 

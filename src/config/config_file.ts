@@ -6,8 +6,7 @@ import { ACP_NAME } from "../models/acp_entry.ts";
 import { formatDuration, parseDuration } from "../base/duration.ts";
 import { messageOf, SvcError } from "../protocol/errors.ts";
 import { misfit } from "../os/operator_file.ts";
-import { WORKERS_MAX } from "../features/tasks/task.ts";
-import { type Config, DEFAULTS } from "./config.ts";
+import { type Config, DEFAULTS, WORKERS_MAX } from "./config.ts";
 
 /** A limit that nobody would wait for is a mistake in the file. */
 const DURATION_MAX_MS = 24 * 3_600_000;

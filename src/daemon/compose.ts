@@ -5,8 +5,8 @@ import type { Minds } from "../features/acp_agents/minds.ts";
 import type { TurnParts } from "../agent/loop.ts";
 import { costUsd } from "../models/prices.ts";
 import { ModelRegistry } from "../models/registry.ts";
-import type { Sandbox, shownTo } from "../jail/sandbox.ts";
-import { UnitPool } from "../jail/unit/pool.ts";
+import type { Sandbox, SandboxScope, shownTo } from "../jail/sandbox.ts";
+import type { UnitPool } from "../jail/unit/pool.ts";
 import { Bus, DAEMON_SCOPE } from "../features/bus/bus.ts";
 import { prepareDescriptors } from "../os/descriptors.ts";
 import type { Egress } from "../net/egress.ts";
@@ -21,11 +21,11 @@ import { Hub } from "../session/hub.ts";
 import { ulidIds } from "../session/ids.ts";
 import { natsSecrets } from "../config/nats.ts";
 import type { TuiHost } from "../features/tui/host.ts";
-import { Dispatcher } from "../verbs/define.ts";
-import { VERBS } from "../features/registry.ts";
-import type { Discovery, Services } from "./services.ts";
+import { bind, Dispatcher } from "../verbs/define.ts";
+import { TYPED_VERBS, VERBS } from "../features/registry.ts";
+import type { Discovery } from "../protocol/discovery.ts";
 import { VERSION } from "../protocol/version.ts";
-import { readConfig } from "../config/config.ts";
+import { readConfig } from "../config/read.ts";
 import type { DaemonCortex } from "../features/memory/open.ts";
 import type { TaskWorkerOptions } from "../features/tasks/open.ts";
 import type { ToolServers } from "../features/tool_servers/open.ts";
@@ -111,12 +111,13 @@ async function compose(
   const ids = ulidIds();
   const trimMemory = lazy(memoryTrimmer);
   const trimAtRest = () => {
-    if (hub.at_rest && units.at_rest) trimMemory()();
+    if (hub.at_rest && (pool?.at_rest ?? true)) trimMemory()();
   };
-  const units: UnitPool = new UnitPool({
-    max: config.sandbox.units,
-    idle_ms: UNIT_IDLE_MS,
-    onRest: () => trimAtRest(),
+  let pool: UnitPool | undefined;
+  const units = new Opener(async () => {
+    const { UnitPool } = await import("../jail/unit/pool.ts");
+    const { units: max } = config.sandbox;
+    return pool = new UnitPool({ max, idle_ms: UNIT_IDLE_MS, onRest: trimAtRest });
   });
   let jail: Sandbox | undefined;
   let isShown: ReturnType<typeof shownTo> | undefined;
@@ -140,6 +141,11 @@ async function compose(
     // It names programs to start: no tool of a session writes it.
     ...(config.policy.allow_project ? [join(workdir, PROJECT_POLICY)] : []),
   ];
+  const scope = (workdir: string): SandboxScope => ({
+    workdir,
+    hidden: hiddenFrom(workdir),
+    network: config.sandbox.network,
+  });
   const newModels = () =>
     new ModelRegistry({
       models: config.models,
@@ -176,7 +182,7 @@ async function compose(
     new_lane_id: () => ids.next("lane"),
   };
   const turns: Opener<DaemonTurns> = new Opener(() =>
-    import("./turns.ts").then(({ makeTurns }) =>
+    Promise.all([import("./turns.ts"), units.get()]).then(([{ makeTurns }, units]) =>
       makeTurns({
         ...turn_parts,
         tools: {
@@ -219,9 +225,11 @@ async function compose(
         log,
         version: VERSION,
         sandbox,
-        scope: services.scope,
+        scope,
         tools: builtin,
-        readText: (path, scope) => units.call("read_text", { path }, scope, scope.signal),
+        async readText(path, scope) {
+          return (await units.get()).call("read_text", { path }, scope, scope.signal);
+        },
         new_call_id: () => ids.next("call"),
       })
     )
@@ -258,7 +266,7 @@ async function compose(
       trimAtRest();
     },
     onEnded(session) {
-      units.closeSession(session.id);
+      pool?.closeSession(session.id);
       minds.opened?.then((it) => it.sessionEnded(session.id));
       cortex.opened?.then(({ cortex }) => cortex.sessionEnded(session.id));
     },
@@ -281,7 +289,7 @@ async function compose(
         writable,
         policy: external(),
         sandbox,
-        scope: services.scope,
+        scope,
       })
     )
   );
@@ -303,20 +311,24 @@ async function compose(
   const tasks = new Opener(async () => {
     requireNotStopping();
     const { openTasks } = await import("../features/tasks/open.ts");
+    const { callbackSender } = await import("../features/hire/callback.ts");
+    const { HireTokens } = await import("../features/hire/tokens.ts");
+    const tokens = new HireTokens(options.hire_tokens);
     return openTasks({
       paths,
       env,
       log,
       hub,
-      units,
+      units: await units.get(),
       sandbox,
-      scope: services.scope,
+      scope,
       config: () => config,
       models: () => models,
       deploy_targets: () => policy.deploy_targets,
       path,
       writable,
-      tokens: options.hire_tokens,
+      deliver: callbackSender({ tokens, egress: () => openEgress(true) }),
+      signs: tokens.required,
       openEgress,
       worker: kind.tasks,
     });
@@ -333,9 +345,9 @@ async function compose(
       models: () => models,
       prefix_tools,
       cost: (id, usage) => costUsd(id, usage, config.prices).usd,
-      units,
+      units: await units.get(),
       sandbox,
-      scope: services.scope,
+      scope,
       approval: () => config.agent.approval,
     });
   });
@@ -360,7 +372,7 @@ async function compose(
         path: paths.config,
         started: started_with,
         config: () => config,
-        reload: services.reload_config,
+        reload: reload_config,
         checkModel: (id) => models.check(id),
       })
     )
@@ -376,17 +388,25 @@ async function compose(
       })
     )
   );
-  const services: Services = {
+  const reload_config = async () => {
+    const changed = await readConfig(paths.config);
+    checkPrivate(paths.policy, 0o600, "file");
+    policy = await readPolicy(paths.policy);
+    config = changed;
+    (await tool_servers.opened)?.servers.configure(external());
+    models = newModels();
+    doors?.reconfigure();
+  };
+  const open_state_db = async () => {
+    const { openStateDb } = await import("../os/state_db.ts");
+    return openStateDb(paths.state_db);
+  };
+  const services = {
     hub,
     bus,
-    version: VERSION,
     home: paths.home,
     sandbox,
-    scope: (workdir) => ({
-      workdir,
-      hidden: hiddenFrom(workdir),
-      network: config.sandbox.network,
-    }),
+    scope,
     get models() {
       return models;
     },
@@ -396,10 +416,6 @@ async function compose(
     prefix_tools,
     tui: () => tui.get(),
     tool_servers: async () => (await tool_servers.get()).servers,
-    open_state_db: async () => {
-      const { openStateDb } = await import("../os/state_db.ts");
-      return openStateDb(paths.state_db);
-    },
     config: () => config,
     paths,
     config_editor: () => config_editor.get(),
@@ -412,17 +428,9 @@ async function compose(
     sidecar: kind.sidecar,
     uptime_ms: () => performance.now() - started,
     shutdown,
-    async reload_config() {
-      const changed = await readConfig(paths.config);
-      checkPrivate(paths.policy, 0o600, "file");
-      policy = await readPolicy(paths.policy);
-      config = changed;
-      (await tool_servers.opened)?.servers.configure(external());
-      models = newModels();
-      doors?.reconfigure();
-    },
+    reload_config,
   };
-  const dispatcher = new Dispatcher(VERBS, services);
+  const dispatcher: Dispatcher = new Dispatcher(bind(TYPED_VERBS, services));
   const peerFinder = new Opener(async () => (await import("../os/tcp_peer.ts")).tcpPeerFinder());
   const findPeer: FindPeer = async (peer, own) => {
     const find = await peerFinder.get();
@@ -438,6 +446,7 @@ async function compose(
       token,
       hire_tokens: options.hire_tokens,
       dispatcher,
+      hub,
       log,
       config: () => config,
       tasks: () => tasks.get(),
@@ -459,7 +468,7 @@ async function compose(
     log,
     tasks,
     missions,
-    openStateDb: services.open_state_db,
+    openStateDb: open_state_db,
     has_tasks: state_db_there || config.tasks.engine === "nats",
     has_state_db: state_db_there,
   });

@@ -10,8 +10,9 @@ import type { HomePaths } from "../os/paths.ts";
 import type { Endpoint, TcpPeer } from "../os/tcp_peer.ts";
 import { within } from "../base/within.ts";
 import type { TaskEngine } from "../features/tasks/engine.ts";
+import type { Hub } from "../session/hub.ts";
 import type { Dispatcher } from "../verbs/define.ts";
-import type { Discovery } from "./services.ts";
+import type { Discovery } from "../protocol/discovery.ts";
 import { PROTOCOL_VERSION, VERSION } from "../protocol/version.ts";
 import type { Config } from "../config/config.ts";
 import { Opener } from "../base/lazy.ts";
@@ -41,6 +42,7 @@ export interface DoorParts extends DoorOptions {
   /** Tokens of those who may hire. */
   hire_tokens: readonly string[];
   dispatcher: Dispatcher;
+  hub: Hub;
   log: Log;
   config(): Config;
   tasks(): Promise<TaskEngine>;
@@ -69,17 +71,19 @@ const DRAIN_MS = 1_000;
  * @throws {SvcError} conflict when an address is taken; permission_denied for a socket that is not ours.
  */
 export async function openDoors(parts: DoorParts): Promise<Doors> {
-  const { paths, log, dispatcher, token, config, stopping } = parts;
+  const { paths, log, dispatcher, hub, tasks, token, config, stopping } = parts;
   using cleanup = new DisposableStack();
   let { port } = parts;
   const mcp: Opener<McpHost> = new Opener(() =>
-    import("../doors/mcp/host.ts").then(({ McpHost }) => new McpHost(dispatcher, BODY_MAX))
+    import("../doors/mcp/host.ts").then(({ McpHost }) => new McpHost(dispatcher, hub, BODY_MAX))
   );
   const newGuards = () =>
     new Guards({ port, token, allowed_origins: config().http.allowed_origins });
   let guards: Guards;
   const http = httpDoor({
     dispatcher,
+    hub,
+    tasks,
     guards: () => guards,
     stopping,
     log,

@@ -1,7 +1,7 @@
 /** What the processes that run sessions and tasks are told, and what one holds of them. */
 import type { Log } from "../os/log.ts";
 import type { Env, HomePaths } from "../os/paths.ts";
-import type { Discovery } from "./services.ts";
+import type { Discovery } from "../protocol/discovery.ts";
 import type { DoorOptions } from "./doors.ts";
 import type { TaskWorkerOptions } from "../features/tasks/open.ts";
 

@@ -18,7 +18,7 @@ export interface StopParts {
   log: Log;
   hub: Hub;
   bus: Bus;
-  units: UnitPool;
+  units: Opener<UnitPool>;
   missions: Opener<MissionEngine>;
   tasks: Opener<TaskEngine>;
   cortex: Opener<DaemonCortex>;
@@ -61,7 +61,7 @@ export async function stopAll(parts: StopParts, grace_ms: number): Promise<void>
   await step("the terminal UI", tui.opened?.then((host) => host.close()));
   await step("the agents", minds.opened?.then((it) => it.close()));
   await step("the bus", bus.close());
-  units.close();
+  await step("the file tools", units.opened?.then((pool) => pool.close()));
   await parts.doors()?.close();
   log.info("stopped");
 }

@@ -1,12 +1,13 @@
 /** The loopback HTTP listener: REST routes made from the verbs, `/v1/rpc`, SSE, WebSocket, the web app. */
 import { type Context as HonoContext, Hono } from "hono";
+import type { TaskEngine } from "../features/tasks/engine.ts";
 import type { Log } from "../os/log.ts";
+import type { Hub } from "../session/hub.ts";
 import { SvcError, toSvcError } from "../protocol/errors.ts";
 import { bodyOf } from "../base/text_slices.ts";
 import { answer } from "./rpc/codec.ts";
 import { type Caller, type Dispatcher, resultJson, type Verb } from "../verbs/define.ts";
 import {
-  artifactResponse,
   BASE_HEADERS,
   bodyText,
   errorResponse,
@@ -19,6 +20,8 @@ import type { OpenSocket } from "./websocket.ts";
 
 export interface HttpOptions {
   dispatcher: Dispatcher;
+  hub: Hub;
+  tasks(): Promise<TaskEngine>;
   log: Log;
   guards(): Guards;
   /** Whether the daemon is stopping: nothing new is taken. */
@@ -156,14 +159,14 @@ export function httpDoor(options: HttpOptions): HttpDoor {
   app.get("/v1/sessions/:session_id/events", async (c) => {
     authenticated(c.req.raw);
     const { sessionEvents } = await import("./sse.ts");
-    return sessionEvents(c, dispatcher, BASE_HEADERS);
+    return sessionEvents(c, options.hub, BASE_HEADERS);
   });
   allowed.set("/v1/sessions/:session_id/events", ["GET"]);
 
   app.get("/v1/tasks/:task_id/artifacts/:name", async (c) => {
     authenticated(c.req.raw);
-    const { findArtifact } = await import("../features/tasks/artifacts.ts");
-    const engine = await dispatcher.services.tasks();
+    const { artifactResponse, findArtifact } = await import("../features/tasks/artifacts.ts");
+    const engine = await options.tasks();
     const found = await findArtifact(engine, c.req.param("task_id"), c.req.param("name"));
     return await artifactResponse(found, c.req.method);
   });

@@ -4,7 +4,7 @@ import { ServerSentEventStream } from "@std/http";
 import type { ServerSentEventMessage } from "@std/http";
 import { SvcError } from "../protocol/errors.ts";
 import type { Deltas, Subscription } from "../session/subscription.ts";
-import type { Dispatcher } from "../verbs/define.ts";
+import type { Hub } from "../session/hub.ts";
 
 /** Comment lines that keep proxies and dead-peer detection going, in milliseconds. */
 const KEEPALIVE_MS = 15_000;
@@ -17,7 +17,7 @@ const DELTAS: readonly Deltas[] = ["session", "lane", "both"];
  */
 export async function sessionEvents(
   c: HonoContext,
-  dispatcher: Dispatcher,
+  hub: Hub,
   headers: Record<string, string>,
 ): Promise<Response> {
   const since = c.req.header("last-event-id") ?? c.req.query("since_seq");
@@ -31,7 +31,7 @@ export async function sessionEvents(
   if (deltas !== undefined && !isDeltas(deltas)) {
     throw new SvcError("validation", `deltas must be one of ${DELTAS.join(", ")}, got "${deltas}"`);
   }
-  const session = await dispatcher.services.hub.get(c.req.param("session_id")!);
+  const session = await hub.get(c.req.param("session_id")!);
   const since_seq = since === undefined ? undefined : Number(since);
   const all = { ...headers, "content-type": "text/event-stream", "cache-control": "no-store" };
   // Nobody would read what an answer to HEAD streams, nor ever end it.

@@ -2,23 +2,11 @@
  * Files beneath one directory, opened so that no path leads out of it: not by `..`, not by a
  * symlink, and on Linux not by a symlink that another process swaps in at the wrong moment.
  */
+import type { FileKind, FileStat } from "../os/beneath_kernel.ts";
 import { kernelOpener, openLinux } from "./beneath_linux.ts";
 import { openPortable } from "./beneath_portable.ts";
 
 export { BeneathError, type BeneathReason } from "./beneath_path.ts";
-
-/** What a name stands for; devices, pipes and sockets are `other`. */
-export type FileKind = "file" | "directory" | "symlink" | "other";
-
-/** What is known of an opened file or directory. */
-export interface FileStat {
-  kind: FileKind;
-  size: number;
-  /** Permission bits; `undefined` on systems without them. */
-  mode: number | undefined;
-  /** Differs once the name stands for another file or the file's content was changed. */
-  version: string;
-}
 
 /** One name in a directory. */
 export interface FileEntry {

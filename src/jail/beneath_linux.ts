@@ -1,4 +1,5 @@
-import type { Beneath, BeneathFs, FileEntry, FileKind, FileStat } from "./beneath.ts";
+import type { FileKind, FileStat } from "../os/beneath_kernel.ts";
+import type { Beneath, BeneathFs, FileEntry } from "./beneath.ts";
 import { type Descriptor, Kernel, O, openKernel, SystemError } from "../os/beneath_kernel.ts";
 import {
   BeneathError,

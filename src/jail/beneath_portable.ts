@@ -1,5 +1,6 @@
 import { closeSync, constants, fstatSync, openSync, readSync } from "node:fs";
-import type { Beneath, BeneathFs, FileEntry, FileKind, FileStat } from "./beneath.ts";
+import type { FileKind, FileStat } from "../os/beneath_kernel.ts";
+import type { Beneath, BeneathFs, FileEntry } from "./beneath.ts";
 import {
   BeneathError,
   hiddenError,

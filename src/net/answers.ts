@@ -1,6 +1,5 @@
 /** What the answers of both HTTP surfaces have in common (contract.md sections 2 and 3). */
 import { type SvcCode, SvcError } from "../protocol/errors.ts";
-import type { FoundArtifact } from "../features/tasks/artifacts.ts";
 
 /** The HTTP status of each code (contract.md section 3). */
 export const STATUS: Record<SvcCode, number> = {
@@ -34,29 +33,6 @@ export const BASE_HEADERS = {
 
 /** Headers of an answer in JSON. */
 export const JSON_HEADERS = { ...BASE_HEADERS, "content-type": "application/json" };
-
-/**
- * An artifact to download; HEAD opens none.
- *
- * @throws {SvcError} not_found when its file is gone.
- */
-export async function artifactResponse(
-  { artifact: { name, media_type, size, sha256 }, open }: FoundArtifact,
-  method: string,
-): Promise<Response> {
-  return new Response(method === "HEAD" ? null : await open(), {
-    headers: {
-      ...BASE_HEADERS,
-      "accept-ranges": "none",
-      "content-type": media_type,
-      "content-length": String(size),
-      // What a task made is shown by nobody's browser as a page of this origin.
-      "content-disposition": `attachment; filename="${name}"`,
-      "content-security-policy": "default-src 'none'; sandbox",
-      "etag": `"${sha256}"`,
-    },
-  });
-}
 
 /** The rest of a body is not read: the connection ends with the answer. */
 class UnreadBody extends SvcError {}

@@ -1,6 +1,18 @@
 /** The Linux system calls behind {@linkcode LinuxBeneath}, each through the C library. */
 import { openLibc } from "./libc.ts";
-import type { FileKind, FileStat } from "../jail/beneath.ts";
+
+/** What a name stands for; devices, pipes and sockets are `other`. */
+export type FileKind = "file" | "directory" | "symlink" | "other";
+
+/** What is known of an opened file or directory. */
+export interface FileStat {
+  kind: FileKind;
+  size: number;
+  /** Permission bits; `undefined` on systems without them. */
+  mode: number | undefined;
+  /** Differs once the name stands for another file or the file's content was changed. */
+  version: string;
+}
 
 /** Flags of `open`, those that have the same value on x86-64 and aarch64. */
 export const O = {

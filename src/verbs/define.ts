@@ -4,7 +4,6 @@
  */
 import * as z from "zod";
 import { InvalidParams, SvcError } from "../protocol/errors.ts";
-import type { Services } from "../daemon/services.ts";
 
 /** The caller of a verb and its transport. */
 export interface Caller {
@@ -75,9 +74,9 @@ export interface Call extends Abortable {
   progress?(progress: Progress): void;
 }
 
-/** What a handler can use. */
-export interface Context extends Abortable {
-  readonly services: Services;
+/** What a handler can use; `services` is what its feature provides. */
+export interface Context<S> extends Abortable {
+  readonly services: S;
   readonly caller: Caller;
   /** Reports progress to the caller, if it asked for reports. */
   progress(progress: Progress): void;
@@ -127,10 +126,15 @@ export interface Verb {
    */
   readonly secrets?: readonly string[];
   readonly rest?: RestRoute;
-  handle(context: Context, params: unknown): unknown;
 }
 
-interface Definition<I extends z.ZodType, O extends z.ZodType>
+/** A verb whose handler needs the services `S`. */
+export interface VerbOf<S> extends Verb {
+  // A property, not a method: the compiler then checks `S` strictly.
+  readonly handle: (context: Context<S>, params: unknown) => unknown;
+}
+
+interface Definition<I extends z.ZodType, O extends z.ZodType, S>
   extends
     Pick<Verb, "destructive" | "internal" | "idempotent" | "legacy" | "replaces" | "secrets"> {
   name: string;
@@ -140,35 +144,38 @@ interface Definition<I extends z.ZodType, O extends z.ZodType>
   access: "read" | "write";
   rest?: Omit<RestRoute, "location"> & { location?(result: z.output<O>): string };
   handle(
-    context: Context,
+    context: Context<S>,
     params: z.output<I>,
   ): z.output<O> | Prepared<z.output<O>> | Promise<z.output<O> | Prepared<z.output<O>>>;
 }
 
 /** A verb with its name, parameters and result as types; the web app's client is typed by it. */
-export interface TypedVerb<N extends string, I extends z.ZodType, O extends z.ZodType>
-  extends Verb {
+export interface TypedVerb<N extends string, I extends z.ZodType, O extends z.ZodType, S>
+  extends VerbOf<S> {
   readonly name: N;
   readonly input: I;
   output(): O;
 }
 
 /**
- * Defines a verb; its handler's parameters and result are typed by the schemas. Schemas are slow to
- * create, so both a verb's own schemas and shared ones are functions.
+ * Returns a function that defines verbs whose handlers need the services `S`. A handler's parameters
+ * and result are typed by the schemas. Schemas are slow to create, so both a verb's own schemas and
+ * shared ones are functions.
  */
-export function defineVerb<const N extends string, I extends z.ZodType, O extends z.ZodType>(
-  definition: Definition<I, O> & { name: N },
-): TypedVerb<N, I, O> {
-  const { input: makeInput, ...rest } = definition;
-  let input: I | undefined;
-  const verb = {
-    ...rest,
-    get input() {
-      return input ??= makeInput();
-    },
+export function verbsOf<S>() {
+  return function defineVerb<const N extends string, I extends z.ZodType, O extends z.ZodType>(
+    definition: Definition<I, O, S> & { name: N },
+  ): TypedVerb<N, I, O, S> {
+    const { input: makeInput, ...rest } = definition;
+    let input: I | undefined;
+    const verb = {
+      ...rest,
+      get input() {
+        return input ??= makeInput();
+      },
+    };
+    return verb as unknown as TypedVerb<N, I, O, S>;
   };
-  return verb as unknown as TypedVerb<N, I, O>;
 }
 
 /** A result with cached JSON, for answers that are requested often and seldom change. */
@@ -190,14 +197,38 @@ export function resultJson(result: unknown): string {
   return result instanceof Prepared ? result.json : JSON.stringify(result ?? {});
 }
 
+/** A verb together with the services that its handler needs. */
+export interface BoundVerb {
+  readonly verb: Verb;
+  handle(params: unknown, caller: Caller, call: Call): unknown;
+}
+
+/** Binds verbs to their services. */
+export function bind<S>(verbs: readonly VerbOf<S>[], services: S): BoundVerb[] {
+  return verbs.map((verb) => ({
+    verb,
+    handle(params, caller, call) {
+      const context: Context<S> = {
+        services,
+        caller,
+        get signal() {
+          return call.signal;
+        },
+        progress: (report) => call.progress?.(report),
+      };
+      return verb.handle(context, params);
+    },
+  }));
+}
+
 /** Finds a verb and runs it; every door goes through it. */
 export class Dispatcher {
   readonly verbs: ReadonlyMap<string, Verb>;
-  readonly services: Services;
+  readonly #bound: ReadonlyMap<string, BoundVerb>;
 
-  constructor(verbs: readonly Verb[], services: Services) {
-    this.verbs = new Map(verbs.map((verb) => [verb.name, verb]));
-    this.services = services;
+  constructor(bound: readonly BoundVerb[]) {
+    this.verbs = new Map(bound.map(({ verb }) => [verb.name, verb]));
+    this.#bound = new Map(bound.map((it) => [it.verb.name, it]));
   }
 
   /**
@@ -217,16 +248,7 @@ export class Dispatcher {
         issues: parsed.error.issues.map(({ path, message }) => ({ path, message })),
       });
     }
-    const { services } = this;
-    const context: Context = {
-      services,
-      caller,
-      get signal() {
-        return call.signal;
-      },
-      progress: (report) => call.progress?.(report),
-    };
-    return verb.handle(context, parsed.data);
+    return this.#bound.get(verb.name)!.handle(parsed.data, caller, call);
   }
 }
 

@@ -1,8 +1,16 @@
 import * as z from "zod";
 import { SvcError } from "../protocol/errors.ts";
 import { checkWorkdir } from "../session/workdir.ts";
+import type { Hub } from "../session/hub.ts";
 import type { Context } from "./define.ts";
-import { session_id } from "../features/sessions/verbs.ts";
+import { session_id } from "./session_id.ts";
+
+/** The services that find the directory a verb works in. */
+export interface PlaceServices {
+  readonly hub: Hub;
+  /** The home of svc; never contains a working directory. */
+  readonly home: string;
+}
 
 /** The directory for a verb: exactly one of these fields. */
 export const place = () => ({
@@ -18,7 +26,7 @@ export const place = () => ({
  * for an unknown session.
  */
 export async function workdirOf(
-  { services }: Context,
+  { services }: Context<PlaceServices>,
   { session_id, workdir }: { session_id?: string; workdir?: string },
 ): Promise<string> {
   if ((session_id === undefined) === (workdir === undefined)) {

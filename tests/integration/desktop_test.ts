@@ -7,7 +7,7 @@ import {
 } from "@std/assert";
 import { join } from "@std/path";
 import { findDaemon, letGo } from "../../src/client/daemon_handle.ts";
-import type { Discovery } from "../../src/daemon/services.ts";
+import type { Discovery } from "../../src/protocol/discovery.ts";
 import { Desktop, type DesktopWindow, Display, no_display, sidecarAt } from "../support/desktop.ts";
 import { until } from "../support/scripted.ts";
 import { can_run_svc, gone, Place } from "../support/svc.ts";

@@ -9,7 +9,7 @@ import {
 } from "@std/assert";
 import { join } from "@std/path";
 import { delay } from "@std/async";
-import type { Discovery } from "../../src/daemon/services.ts";
+import type { Discovery } from "../../src/protocol/discovery.ts";
 import { takeServiceManager } from "../support/service_manager.ts";
 import { can_run_svc, gone, Place } from "../support/svc.ts";
 import { can_run_systemd, UserSystemd } from "../support/systemd.ts";

@@ -5,7 +5,7 @@
 import { fromFileUrl, join } from "@std/path";
 import { delay } from "@std/async";
 import { toText } from "@std/streams";
-import type { Discovery } from "../../src/daemon/services.ts";
+import type { Discovery } from "../../src/protocol/discovery.ts";
 import type { EventParams } from "../../src/client/rpc.ts";
 import { RpcClient } from "../../src/client/rpc.ts";
 import { granted } from "./permissions.ts";

@@ -3,7 +3,7 @@ import type { DaemonStatus } from "../../client/status.ts";
 import type { Config } from "../../config/config.ts";
 import type { Env, HomePaths } from "../../os/paths.ts";
 import type { IndexEntries } from "../../session/index_file.ts";
-import type { Discovery } from "../../daemon/services.ts";
+import type { Discovery } from "../../protocol/discovery.ts";
 
 /** How one thing stands. `warn`: it works, but less well than it could; `fail`: it does not. */
 export interface Finding {

@@ -1,7 +1,7 @@
 /** Gathers what the checks look at, and runs them. */
 import { readDiscovery } from "../../client/discovery.ts";
 import { daemonStatus } from "../../client/status.ts";
-import { readConfig } from "../../config/config.ts";
+import { readConfig } from "../../config/read.ts";
 import { messageOf, SvcError } from "../../protocol/errors.ts";
 import type { Env, HomePaths } from "../../os/paths.ts";
 import { INDEX, type IndexEntry, IndexFile, MISSING } from "../../session/index_file.ts";

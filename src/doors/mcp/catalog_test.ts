@@ -1,11 +1,11 @@
 import { assert, assertEquals } from "@std/assert";
 import * as z from "zod";
-import { defineVerb, type Verb } from "../../verbs/define.ts";
+import { type Verb, verbsOf } from "../../verbs/define.ts";
 import { CAPS, Catalog } from "./catalog.ts";
 
 function verb(name: string, more: Partial<Verb> = {}): Verb {
   return {
-    ...defineVerb({
+    ...verbsOf<unknown>()({
       name,
       summary: `Does ${name}.`,
       access: more.access ?? "read",

@@ -14,7 +14,12 @@ type Source = (reader: Reader, known: Known) => Promise<string[]>;
 const SOURCES: Readonly<Record<string, Source>> = {
   session_id: async (reader) => (await sessions(reader)).map(({ id }) => id),
   workdir: async (reader) => [...new Set((await sessions(reader)).map(({ workdir }) => workdir))],
-  model: ({ dispatcher: { services } }) => Promise.resolve([services.models.defaultId()]),
+  model: async (reader) => {
+    const { default_model } = await runVerb("daemon.info", {}, reader) as {
+      default_model: string;
+    };
+    return [default_model];
+  },
   lane_id: async (reader, { session_id }) => {
     if (!session_id) return [];
     const { lanes } = await runVerb("lanes.list", { session_id }, reader) as {

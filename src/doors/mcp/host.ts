@@ -2,6 +2,7 @@
 import * as z from "zod";
 import { InvalidParams } from "../../protocol/errors.ts";
 import type { Receiver, Send } from "../rpc/connection.ts";
+import type { Hub } from "../../session/hub.ts";
 import type { Dispatcher } from "../../verbs/define.ts";
 import { CAPS, Catalogs } from "./catalog.ts";
 import { McpHttp } from "./http.ts";
@@ -16,14 +17,16 @@ const CONNECT = z.object({
 
 export class McpHost {
   readonly #dispatcher: Dispatcher;
+  readonly #hub: Hub;
   readonly #catalogs: Catalogs;
   readonly #http: McpHttp;
 
   /** @param body_max largest request body in bytes. */
-  constructor(dispatcher: Dispatcher, body_max: number) {
+  constructor(dispatcher: Dispatcher, hub: Hub, body_max: number) {
     this.#dispatcher = dispatcher;
+    this.#hub = hub;
     this.#catalogs = new Catalogs(dispatcher.verbs);
-    this.#http = new McpHttp({ dispatcher, catalogs: this.#catalogs, body_max });
+    this.#http = new McpHttp({ dispatcher, hub, catalogs: this.#catalogs, body_max });
   }
 
   /** Answers a request for `/mcp`. @throws {SvcError} as {@linkcode McpHttp.handle}. */
@@ -42,6 +45,7 @@ export class McpHost {
     const transport = new LineTransport(send);
     await McpServer.serve({
       dispatcher: this.#dispatcher,
+      hub: this.#hub,
       catalog: this.#catalogs.get(parsed.data),
       transport,
       // Its transport waits itself.

@@ -4,6 +4,7 @@
  */
 import * as z from "zod";
 import { SvcError } from "../../protocol/errors.ts";
+import type { Hub } from "../../session/hub.ts";
 import type { Dispatcher } from "../../verbs/define.ts";
 import { CAPS, type Catalog, type CatalogOptions, type Catalogs } from "./catalog.ts";
 import { EventLog } from "./event_log.ts";
@@ -13,6 +14,7 @@ import { McpServer } from "./server.ts";
 
 export interface McpHttpOptions {
   dispatcher: Dispatcher;
+  hub: Hub;
   catalogs: Catalogs;
   /** Largest request body in bytes. */
   body_max: number;
@@ -126,6 +128,7 @@ export class McpHttp {
 
 interface HttpSessionOptions {
   dispatcher: Dispatcher;
+  hub: Hub;
   catalog: Catalog;
   body_max: number;
   onOpened(id: string): void;
@@ -152,7 +155,7 @@ class HttpSession {
   }
 
   static async open(options: HttpSessionOptions): Promise<HttpSession> {
-    const { dispatcher, catalog, body_max, onOpened, onClosed } = options;
+    const { dispatcher, hub, catalog, body_max, onOpened, onClosed } = options;
     const log = new EventLog();
     const transport = new SdkTransport({
       sessionIdGenerator: () => crypto.randomUUID(),
@@ -164,6 +167,7 @@ class HttpSession {
     const session = new HttpSession(transport, log);
     session.#server = await McpServer.serve({
       dispatcher,
+      hub,
       catalog,
       transport,
       pressure: () => session.#pressure(),

@@ -2,12 +2,12 @@ import { assert, assertEquals, assertRejects } from "@std/assert";
 import { delay } from "@std/async";
 import * as z from "zod";
 import { SvcError } from "../../protocol/errors.ts";
-import { defineVerb, Dispatcher } from "../../verbs/define.ts";
-import type { Services } from "../../daemon/services.ts";
+import { bind, Dispatcher, verbsOf } from "../../verbs/define.ts";
+import type { Hub } from "../../session/hub.ts";
 import { Catalogs } from "./catalog.ts";
 import { McpHttp, type McpHttpOptions } from "./http.ts";
 
-const large = defineVerb({
+const large = verbsOf<unknown>()({
   name: "test.large",
   summary: "Answers two million characters.",
   access: "read",
@@ -20,9 +20,15 @@ class Endpoint implements AsyncDisposable {
   readonly http: McpHttp;
 
   constructor(options: Partial<McpHttpOptions> = {}) {
-    const dispatcher = new Dispatcher([large], { version: "test" } as Services);
+    const dispatcher = new Dispatcher(bind([large], undefined));
     const catalogs = new Catalogs(dispatcher.verbs);
-    this.http = new McpHttp({ dispatcher, catalogs, body_max: 1_000_000, ...options });
+    this.http = new McpHttp({
+      dispatcher,
+      hub: {} as Hub,
+      catalogs,
+      body_max: 1_000_000,
+      ...options,
+    });
   }
 
   request(method: string, session?: string, body?: unknown): Promise<Response> {

@@ -5,6 +5,7 @@ import type {
   ResourceTemplate,
 } from "@modelcontextprotocol/sdk/types";
 import { SvcError } from "../../protocol/errors.ts";
+import type { Hub } from "../../session/hub.ts";
 import { type Call, type Caller, type Dispatcher, Prepared } from "../../verbs/define.ts";
 import { type Collection, collectionsOf, parseUri, uri } from "./uris.ts";
 
@@ -22,6 +23,7 @@ const NDJSON_TYPE = "application/x-ndjson";
 /** Reads for one client. */
 export interface Reader {
   dispatcher: Dispatcher;
+  hub: Hub;
   caller: Caller;
   call: Call;
 }
@@ -30,10 +32,10 @@ type Content = ReadResourceResult["contents"][number];
 
 /** The fixed addresses, and those of the sessions, newest session first. */
 export async function listResources(
-  { dispatcher }: Pick<Reader, "dispatcher">,
+  { dispatcher, hub }: Pick<Reader, "dispatcher" | "hub">,
   cursor: string | undefined,
 ): Promise<{ resources: Resource[]; nextCursor?: string }> {
-  const sessions = (await dispatcher.services.hub.list(true)).toReversed();
+  const sessions = (await hub.list(true)).toReversed();
   const start = cursor === undefined ? 0 : sessions.findIndex(({ id }) => id === cursor) + 1;
   if (cursor !== undefined && start === 0) {
     throw new SvcError("validation", `the cursor ${JSON.stringify(cursor)} leads nowhere`, {
@@ -170,9 +172,9 @@ async function transcript(session_id: string, reader: Reader): Promise<string> {
 
 async function journal(
   { session_id, since_seq }: { session_id: string; since_seq?: number },
-  { dispatcher, call }: Reader,
+  { hub, call }: Reader,
 ): Promise<{ text: string; _meta: Record<string, unknown> }> {
-  const session = await dispatcher.services.hub.get(session_id);
+  const session = await hub.get(session_id);
   const { published_seq } = session;
   const lines: string[] = [];
   let last_seq = since_seq ?? Math.max(published_seq - RECORDS, 0);

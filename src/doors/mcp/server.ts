@@ -4,6 +4,8 @@ import type { Transport } from "@modelcontextprotocol/sdk/shared/transport";
 import { setImmediate } from "node:timers/promises";
 import { nearestOf } from "../../base/nearest.ts";
 import { type SvcCode, toSvcError, withHint } from "../../protocol/errors.ts";
+import { VERSION } from "../../protocol/version.ts";
+import type { Hub } from "../../session/hub.ts";
 import { Subscriptions } from "../../verbs/subscriptions.ts";
 import type { Call, Caller, Dispatcher, Pushed } from "../../verbs/define.ts";
 import type { Catalog } from "./catalog.ts";
@@ -30,6 +32,7 @@ import { Watches } from "./watches.ts";
 
 export interface McpServerOptions {
   dispatcher: Dispatcher;
+  hub: Hub;
   catalog: Catalog;
   transport: Transport;
   /** Resolves when the client has read enough to be pushed more; undefined when it has. */
@@ -66,9 +69,8 @@ export class McpServer {
   readonly #subscriptions: Subscriptions;
 
   private constructor(options: McpServerOptions) {
-    const { dispatcher } = options;
     this.#options = options;
-    this.#server = new Server({ name: "svc", version: dispatcher.services.version }, {
+    this.#server = new Server({ name: "svc", version: VERSION }, {
       capabilities: {
         // Said by svc mcp-serve, when a daemon of another version has taken over.
         tools: { listChanged: true },
@@ -79,7 +81,7 @@ export class McpServer {
       },
       instructions: INSTRUCTIONS,
     });
-    this.#watches = new Watches(dispatcher.services, (uri) => {
+    this.#watches = new Watches(options.hub, (uri) => {
       this.#tell(this.#server.sendResourceUpdated({ uri }));
     });
     this.#subscriptions = new Subscriptions({
@@ -112,14 +114,14 @@ export class McpServer {
   // ── what is asked ────────────────────────────────────────────────────────────────────────────
 
   #handle(): void {
-    const { dispatcher, catalog } = this.#options;
+    const { dispatcher, hub, catalog } = this.#options;
     const server = this.#server;
     server.setRequestHandler(ListToolsRequestSchema, () => ({ tools: [...catalog.tools] }));
     server.setRequestHandler(CallToolRequestSchema, ({ params }, extra) => {
       return this.#callTool(params.name, params.arguments ?? {}, extra);
     });
     server.setRequestHandler(ListResourcesRequestSchema, ({ params }) => {
-      return answered(() => listResources({ dispatcher }, params?.cursor));
+      return answered(() => listResources({ dispatcher, hub }, params?.cursor));
     });
     server.setRequestHandler(ListResourceTemplatesRequestSchema, () => ({
       resourceTemplates: resourceTemplates({ dispatcher }),
@@ -166,8 +168,8 @@ export class McpServer {
   }
 
   #reader(extra: Extra): Reader {
-    const { dispatcher } = this.#options;
-    return { dispatcher, caller: { via: VIA }, call: call(extra) };
+    const { dispatcher, hub } = this.#options;
+    return { dispatcher, hub, caller: { via: VIA }, call: call(extra) };
   }
 
   // ── what is told ─────────────────────────────────────────────────────────────────────────────

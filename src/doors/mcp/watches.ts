@@ -1,6 +1,6 @@
 import { SvcError } from "../../protocol/errors.ts";
 import type { Subscription } from "../../session/subscription.ts";
-import type { Services } from "../../daemon/services.ts";
+import type { Hub } from "../../session/hub.ts";
 import { parseUri } from "./uris.ts";
 
 /** Resources that one client may watch. */
@@ -15,13 +15,13 @@ interface Watch {
 
 /** The resources that one client is told the changes of. */
 export class Watches {
-  readonly #services: Services;
+  readonly #hub: Hub;
   readonly #updated: (uri: string) => void;
   #watches = new Map<string, Watch>();
 
   /** @param updated told the address of a resource that has changed. */
-  constructor(services: Services, updated: (uri: string) => void) {
-    this.#services = services;
+  constructor(hub: Hub, updated: (uri: string) => void) {
+    this.#hub = hub;
     this.#updated = updated;
   }
 
@@ -33,7 +33,7 @@ export class Watches {
    */
   async add(uri: string): Promise<void> {
     const session_id = sessionOf(uri);
-    const session = await this.#services.hub.get(session_id);
+    const session = await this.#hub.get(session_id);
     if (this.#watches.has(uri)) return;
     if (this.#watches.size >= WATCHES_MAX) {
       throw new SvcError("conflict", `a client watches ${WATCHES_MAX} resources at most`, {

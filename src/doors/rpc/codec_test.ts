@@ -1,14 +1,13 @@
 import { assert, assertEquals } from "@std/assert";
 import * as z from "zod";
-import { defineVerb, Dispatcher } from "../../verbs/define.ts";
-import type { Services } from "../../daemon/services.ts";
+import { bind, Dispatcher, verbsOf } from "../../verbs/define.ts";
 import { answer, ANSWER_MAX } from "./codec.ts";
 
 const text = "x".repeat(1024 * 1024);
 let calls = 0;
 
-const dispatcher = new Dispatcher([
-  defineVerb({
+const dispatcher = new Dispatcher(bind([
+  verbsOf<unknown>()({
     name: "test.text",
     summary: "Gives a text of some MiB.",
     access: "read",
@@ -19,7 +18,7 @@ const dispatcher = new Dispatcher([
       return { text: text.repeat(mib) };
     },
   }),
-], {} as Services);
+], undefined));
 const call = { signal: new AbortController().signal };
 
 /** What a message or batch is answered with, its texts as their lengths. */

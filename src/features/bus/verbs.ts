@@ -1,8 +1,10 @@
 import * as z from "zod";
-import type { BusRecord } from "./bus.ts";
+import type { Bus, BusRecord } from "./bus.ts";
 import { DAEMON_SCOPE } from "./bus.ts";
-import { defineVerb, pushChannel, type Pushed } from "../../verbs/define.ts";
-import { session_id } from "../sessions/verbs.ts";
+import { pushChannel, type Pushed, verbsOf } from "../../verbs/define.ts";
+import { session_id } from "../../verbs/session_id.ts";
+
+const defineVerb = verbsOf<{ readonly bus: Bus }>();
 
 const scope = () => session_id().optional().describe("Limits the events to this session");
 

@@ -1,7 +1,11 @@
 import * as z from "zod";
+import { VERSION } from "../../protocol/version.ts";
 import { SETTING_KEYS } from "../../config/settings.ts";
 import { SvcError } from "../../protocol/errors.ts";
-import { defineVerb } from "../../verbs/define.ts";
+import { verbsOf } from "../../verbs/define.ts";
+import type { ControlServices } from "./services.ts";
+
+const defineVerb = verbsOf<ControlServices>();
 
 /** Maximum number of directories in one answer of daemon.list_dirs. */
 const DIRECTORIES_MAX = 1_000;
@@ -44,7 +48,7 @@ export const daemonVerbs = [
     handle({ services }) {
       const health = (sessions: number) => ({
         status: "ok",
-        version: services.version,
+        version: VERSION,
         sessions,
         uptime_s: Math.floor(services.uptime_ms() / 1000),
       });

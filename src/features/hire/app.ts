@@ -4,13 +4,13 @@
  */
 import { type Context as HonoContext, Hono } from "hono";
 import {
-  artifactResponse,
   bodyText,
   errorResponse,
   JSON_HEADERS,
   jsonObject,
   requireJson,
 } from "../../net/answers.ts";
+import { artifactResponse } from "../tasks/artifacts.ts";
 import { SvcError, toSvcError } from "../../protocol/errors.ts";
 import type { Log } from "../../os/log.ts";
 import { A2A_PATH, agentCard, CARD_PATH, legacyAgentCard } from "./a2a/card.ts";

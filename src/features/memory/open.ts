@@ -2,9 +2,8 @@
 import { spentBudget } from "../../agent/budget.ts";
 import { costUsd } from "../../models/prices.ts";
 import type { ModelRegistry } from "../../models/registry.ts";
-import type { ToolMemory } from "../../agent/tools.ts";
 import { Cortex } from "./cortex.ts";
-import { toolMemory } from "./tool_memory.ts";
+import { type ToolMemory, toolMemory } from "./tool_memory.ts";
 import { exists } from "../../os/files.ts";
 import type { Log } from "../../os/log.ts";
 import type { HomePaths } from "../../os/paths.ts";
@@ -43,4 +42,11 @@ export function makeCortex(parts: DaemonCortexParts): DaemonCortex {
     newId: (prefix) => ids.next(prefix),
   });
   return { cortex, tools: toolMemory(cortex, (id) => hub.get(id)) };
+}
+
+/** The services of the verbs of the memory. */
+export interface MemoryServices {
+  readonly hub: Hub;
+  /** Memory and lobes, loaded on first use. */
+  cortex(): Promise<Cortex>;
 }

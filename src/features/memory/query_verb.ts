@@ -1,6 +1,9 @@
 import * as z from "zod";
 import { SCOPES } from "../../protocol/memory.ts";
-import { defineVerb } from "../../verbs/define.ts";
+import { verbsOf } from "../../verbs/define.ts";
+import type { MemoryServices } from "./open.ts";
+
+const defineVerb = verbsOf<MemoryServices>();
 
 export const memoryVerbs = [
   defineVerb({

@@ -3,8 +3,11 @@ import { CATEGORIES, CONTENT_MAX, SCOPES, TAG_MAX, TAGS_MAX } from "../../protoc
 import { LOBES } from "./lobes.ts";
 import { MAIN_LANE, PUBLISHED } from "../../protocol/events.ts";
 import type { Session } from "../../session/session.ts";
-import { type Context, defineVerb } from "../../verbs/define.ts";
-import { session_id } from "../sessions/verbs.ts";
+import { type Context, verbsOf } from "../../verbs/define.ts";
+import { session_id } from "../../verbs/session_id.ts";
+import type { MemoryServices } from "./open.ts";
+
+const defineVerb = verbsOf<MemoryServices>();
 
 const tags = () => z.array(z.string().trim().min(1).max(TAG_MAX)).max(TAGS_MAX);
 const content = () => z.string().trim().min(1).max(CONTENT_MAX);
@@ -248,7 +251,7 @@ export const cortexVerbs = [
   }),
 ];
 
-async function sessionOf({ services }: Context, id: string | undefined) {
+async function sessionOf({ services }: Context<MemoryServices>, id: string | undefined) {
   return id === undefined ? undefined : await services.hub.get(id);
 }
 

@@ -1,6 +1,9 @@
 import * as z from "zod";
-import { defineVerb } from "../../verbs/define.ts";
-import { session_id } from "../sessions/verbs.ts";
+import { verbsOf } from "../../verbs/define.ts";
+import { session_id } from "../../verbs/session_id.ts";
+import type { Hub } from "../../session/hub.ts";
+
+const defineVerb = verbsOf<{ readonly hub: Hub }>();
 
 const tier = () => z.enum(["T1", "T2", "T3", "T4", "T5", "T6", "T7", "T8"]);
 const status = () => z.enum(["pending", "running", "passed", "failed"]);

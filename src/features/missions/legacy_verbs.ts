@@ -3,8 +3,11 @@ import * as z from "zod";
 import type { MissionView } from "./engine.ts";
 import type { MissionStatus } from "./mission.ts";
 import { SvcError } from "../../protocol/errors.ts";
-import { defineVerb } from "../../verbs/define.ts";
+import { verbsOf } from "../../verbs/define.ts";
 import { mission_id } from "./verbs.ts";
+import type { MissionServices } from "./open.ts";
+
+const defineVerb = verbsOf<MissionServices>();
 
 const status = () => z.enum(["running", "success", "failed", "cancelled"]);
 

@@ -78,3 +78,9 @@ export async function openMissions(wiring: MissionWiring): Promise<MissionEngine
   await engine.resumeAll();
   return engine;
 }
+
+/** The services of the verbs of missions. */
+export interface MissionServices {
+  /** The missions, opened on first use. @throws {SvcError} when the database cannot be used. */
+  missions(): Promise<MissionEngine>;
+}

@@ -1,7 +1,10 @@
 import * as z from "zod";
 import type { MissionView } from "./engine.ts";
-import { defineVerb } from "../../verbs/define.ts";
-import { session_id } from "../sessions/verbs.ts";
+import { verbsOf } from "../../verbs/define.ts";
+import { session_id } from "../../verbs/session_id.ts";
+import type { MissionServices } from "./open.ts";
+
+const defineVerb = verbsOf<MissionServices>();
 
 export const mission_id = () =>
   z.string().regex(/^m-[0-9A-Z]{26}$/, "must have the shape m-<ULID>");

@@ -14,14 +14,8 @@ import {
   unitBinary,
   unitEnvironment,
 } from "./program.ts";
-import {
-  type InstalledService,
-  type Service,
-  type ServiceOptions,
-  type ServiceStatus,
-  STOP_GRACE_S,
-  STOP_MARGIN_S,
-} from "./service.ts";
+import { STOP_GRACE_S, STOP_MARGIN_S } from "./limits.ts";
+import type { InstalledService, Service, ServiceOptions, ServiceStatus } from "./service.ts";
 
 const STOP_MS = (STOP_GRACE_S + STOP_MARGIN_S + 10) * 1_000;
 const POLL_MS = 100;

@@ -2,7 +2,7 @@
 import { build, parse } from "plist";
 import * as z from "zod";
 import type { UnitProgram } from "./program.ts";
-import { STOP_GRACE_S, STOP_MARGIN_S } from "./service.ts";
+import { STOP_GRACE_S, STOP_MARGIN_S } from "./limits.ts";
 
 export const LABEL = "svc.daemon";
 

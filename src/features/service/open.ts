@@ -1,10 +1,10 @@
 /** The background unit as the daemon's own verbs see it. Loaded when one of them is first called. */
+import { STOP_GRACE_S } from "./limits.ts";
 import {
   type InstalledService,
   openService,
   type ServiceOptions,
   type ServiceStatus,
-  STOP_GRACE_S,
 } from "./service.ts";
 
 export interface DaemonServiceOptions extends ServiceOptions {
@@ -72,4 +72,10 @@ function handOver(program: string): void {
     stdout: "null",
     stderr: "null",
   }).spawn().unref();
+}
+
+/** The services of the verbs of the background unit. */
+export interface ServiceServices {
+  /** The background unit of this user, loaded on first use. */
+  service(): Promise<DaemonService>;
 }

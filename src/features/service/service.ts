@@ -5,13 +5,6 @@
 import { SvcError } from "../../protocol/errors.ts";
 import type { Env, HomePaths } from "../../os/paths.ts";
 
-export { STOP_GRACE_S } from "./stop_grace.ts";
-
-/** Beyond the grace period: for writing what is left. A service manager kills only after both. */
-export const STOP_MARGIN_S = 15;
-/** How long a daemon may take until it listens. */
-export const START_TIMEOUT_S = 60;
-
 export type ServiceKind = "systemd" | "launchd" | "windows" | "none";
 
 /** How the unit stands. */

@@ -13,15 +13,8 @@ import {
   unitBinary,
   unitEnvironment,
 } from "./program.ts";
-import {
-  type InstalledService,
-  type Service,
-  type ServiceOptions,
-  type ServiceStatus,
-  START_TIMEOUT_S,
-  STOP_GRACE_S,
-  STOP_MARGIN_S,
-} from "./service.ts";
+import { START_TIMEOUT_S, STOP_GRACE_S, STOP_MARGIN_S } from "./limits.ts";
+import type { InstalledService, Service, ServiceOptions, ServiceStatus } from "./service.ts";
 import { readSystemdUnit, systemdUnit } from "./systemd_unit.ts";
 
 const UNIT = "svc.service";

@@ -1,5 +1,5 @@
 import { notifyServiceManager } from "../../os/service_notify.ts";
-import { STOP_MARGIN_S } from "./service.ts";
+import { STOP_MARGIN_S } from "./limits.ts";
 import type { Supervisor } from "./supervisor.ts";
 
 /**

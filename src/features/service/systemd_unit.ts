@@ -1,5 +1,5 @@
 /** The text of a systemd user unit, written and read back. */
-import { START_TIMEOUT_S, STOP_GRACE_S, STOP_MARGIN_S } from "./service.ts";
+import { START_TIMEOUT_S, STOP_GRACE_S, STOP_MARGIN_S } from "./limits.ts";
 import type { UnitProgram } from "./program.ts";
 
 export interface SystemdUnitOptions {

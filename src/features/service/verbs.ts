@@ -1,5 +1,8 @@
 import * as z from "zod";
-import { defineVerb } from "../../verbs/define.ts";
+import { verbsOf } from "../../verbs/define.ts";
+import type { ServiceServices } from "./open.ts";
+
+const defineVerb = verbsOf<ServiceServices>();
 
 const status = () => ({
   installed: z.boolean(),

@@ -14,14 +14,8 @@ import {
   unitBinary,
   type UnitProgram,
 } from "./program.ts";
-import {
-  type InstalledService,
-  type Service,
-  type ServiceOptions,
-  type ServiceStatus,
-  STOP_GRACE_S,
-  STOP_MARGIN_S,
-} from "./service.ts";
+import { STOP_GRACE_S, STOP_MARGIN_S } from "./limits.ts";
+import type { InstalledService, Service, ServiceOptions, ServiceStatus } from "./service.ts";
 import { grantServiceLogon } from "./windows_logon.ts";
 import { Scm, type ScmService } from "./windows_scm.ts";
 

@@ -2,7 +2,7 @@
 import { openLibrary } from "../../os/windows/libraries.ts";
 import { Instance, wide } from "../../os/windows/structure.ts";
 import { SERVICE_STATUS, SERVICE_TABLE_ENTRYW } from "../../os/windows/structures.ts";
-import { START_TIMEOUT_S, STOP_MARGIN_S } from "./service.ts";
+import { START_TIMEOUT_S, STOP_MARGIN_S } from "./limits.ts";
 import type { Supervisor } from "./supervisor.ts";
 import { SERVICE_NAME } from "./windows.ts";
 

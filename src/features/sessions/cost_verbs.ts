@@ -8,8 +8,11 @@ import {
   type Spent,
 } from "../../session/costs.ts";
 import type { Session } from "../../session/session.ts";
-import { defineVerb } from "../../verbs/define.ts";
-import { session_id } from "./verbs.ts";
+import { verbsOf } from "../../verbs/define.ts";
+import { session_id } from "../../verbs/session_id.ts";
+import type { Hub } from "../../session/hub.ts";
+
+const defineVerb = verbsOf<{ readonly hub: Hub }>();
 
 const since = () => z.iso.datetime({ offset: true }).optional();
 const bucket = () =>

@@ -3,8 +3,11 @@ import { SvcError } from "../../protocol/errors.ts";
 import type { SessionEvent } from "../../protocol/events.ts";
 import type { Session } from "../../session/session.ts";
 import { textForms } from "../../session/subscription.ts";
-import { defineVerb } from "../../verbs/define.ts";
-import { session_id } from "./verbs.ts";
+import { verbsOf } from "../../verbs/define.ts";
+import { session_id } from "../../verbs/session_id.ts";
+import type { Hub } from "../../session/hub.ts";
+
+const defineVerb = verbsOf<{ readonly hub: Hub }>();
 
 /** Maximum number of characters of event data in one answer, which has at least one event. */
 const CHARS_MAX = 4_000_000;

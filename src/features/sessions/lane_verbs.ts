@@ -2,8 +2,12 @@ import * as z from "zod";
 import { PINNED, UNPINNED } from "../../protocol/events.ts";
 import type { Session } from "../../session/session.ts";
 import type { Sink } from "../../session/subscription.ts";
-import { defineVerb, pushChannel } from "../../verbs/define.ts";
-import { lane, session_id } from "./verbs.ts";
+import { pushChannel, verbsOf } from "../../verbs/define.ts";
+import { lane } from "./verbs.ts";
+import { session_id } from "../../verbs/session_id.ts";
+import type { Hub } from "../../session/hub.ts";
+
+const defineVerb = verbsOf<{ readonly hub: Hub }>();
 
 const lane_id = () => z.string().min(1);
 

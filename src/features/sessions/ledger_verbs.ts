@@ -1,8 +1,11 @@
 import * as z from "zod";
 import { SvcError } from "../../protocol/errors.ts";
 import type { Session } from "../../session/session.ts";
-import { defineVerb } from "../../verbs/define.ts";
-import { session_id } from "./verbs.ts";
+import { verbsOf } from "../../verbs/define.ts";
+import { session_id } from "../../verbs/session_id.ts";
+import type { Hub } from "../../session/hub.ts";
+
+const defineVerb = verbsOf<{ readonly hub: Hub }>();
 
 const hash = () => z.string().regex(/^[0-9a-f]{64}$/, "must be 64 hexadecimal digits");
 

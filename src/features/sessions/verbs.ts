@@ -1,15 +1,23 @@
 import * as z from "zod";
+import { session_id } from "../../verbs/session_id.ts";
 import { spentBudget } from "../../agent/budget.ts";
 import { SvcError } from "../../protocol/errors.ts";
 import type { Message } from "../../models/model.ts";
-import { defineVerb, Prepared, pushChannel } from "../../verbs/define.ts";
+import { Prepared, pushChannel, verbsOf } from "../../verbs/define.ts";
 import type { SessionItem } from "../../session/session_item.ts";
+import type { Hub } from "../../session/hub.ts";
+import type { Config } from "../../config/config.ts";
+import type { ModelRegistry } from "../../models/registry.ts";
 
-export const session_id = () =>
-  z.string().regex(
-    /^sess_[0-9A-Z]{26}$/,
-    "must have the shape sess_<ULID>",
-  );
+/** The services of the verbs of sessions. */
+export interface SessionServices {
+  readonly hub: Hub;
+  readonly models: ModelRegistry;
+  config(): Config;
+}
+
+const defineVerb = verbsOf<SessionServices>();
+
 const approval = () => z.enum(["auto", "ask", "read_only"]);
 const trust = () => z.enum(["trusted", "untrusted"]);
 const timestamp = () => z.iso.datetime();

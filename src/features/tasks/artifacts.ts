@@ -1,5 +1,6 @@
 /** What tasks made, kept as files: `<dir>/<task_id>/<name>`, for their owner alone. */
 import { join } from "@std/path";
+import { BASE_HEADERS } from "../../net/answers.ts";
 import { ensurePrivateDir, syncDir } from "../../os/files.ts";
 import { SvcError } from "../../protocol/errors.ts";
 import { writeAll } from "../../base/write_all.ts";
@@ -129,4 +130,27 @@ export async function findArtifact(
     return content;
   };
   return { artifact, open };
+}
+
+/**
+ * An artifact to download; HEAD opens none.
+ *
+ * @throws {SvcError} not_found when its file is gone.
+ */
+export async function artifactResponse(
+  { artifact: { name, media_type, size, sha256 }, open }: FoundArtifact,
+  method: string,
+): Promise<Response> {
+  return new Response(method === "HEAD" ? null : await open(), {
+    headers: {
+      ...BASE_HEADERS,
+      "accept-ranges": "none",
+      "content-type": media_type,
+      "content-length": String(size),
+      // What a task made is shown by nobody's browser as a page of this origin.
+      "content-disposition": `attachment; filename="${name}"`,
+      "content-security-policy": "default-src 'none'; sandbox",
+      "etag": `"${sha256}"`,
+    },
+  });
 }

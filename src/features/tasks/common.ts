@@ -1,7 +1,8 @@
 /** What engines name alike and refuse alike, wherever they keep their tasks. */
 import { monotonicUlid } from "@std/ulid";
 import { SvcError } from "../../protocol/errors.ts";
-import { CALLBACKS_MAX, WORKERS_MAX } from "./task.ts";
+import { WORKERS_MAX } from "../../config/config.ts";
+import { CALLBACKS_MAX } from "./task.ts";
 
 /** The id of a new task. */
 export function newTaskId(): string {

@@ -2,8 +2,6 @@
 import { join } from "@std/path";
 import { costUsd } from "../../models/prices.ts";
 import type { ModelRegistry } from "../../models/registry.ts";
-import { callbackSender } from "../hire/callback.ts";
-import { HireTokens } from "../hire/tokens.ts";
 import type { Egress } from "../../net/egress.ts";
 import { messageOf, SvcError } from "../../protocol/errors.ts";
 import { ensurePrivateDir } from "../../os/files.ts";
@@ -39,8 +37,10 @@ export interface TaskParts extends CheckParts {
   /** Of the daemon's PATH, what was there at its start. */
   path: string;
   deploy_targets(): readonly DeployTarget[];
-  /** Tokens with which callbacks are signed. */
-  tokens: readonly string[];
+  /** Reports the ends of tasks to those who asked for them. */
+  deliver: Deliver;
+  /** Whether there are tokens to sign reports with. */
+  signs: boolean;
   /** Opens the way out of one task; hired ones may not go everywhere. */
   openEgress(hired: boolean): Promise<Egress>;
   /** How tasks are taken, where that is all this process does. */
@@ -73,18 +73,18 @@ export async function openTasks(parts: TaskParts): Promise<TaskEngine> {
 }
 
 async function openHere(parts: TaskParts, executors: ExecutorRegistry): Promise<TaskEngine> {
-  const { paths, log, config } = parts;
+  const { paths, log, config, deliver } = parts;
   return await openTaskEngine(paths.state_db, {
     executors,
     log,
     workers: config().tasks.workers,
     artifacts: new LocalArtifacts(paths.artifacts),
-    deliver: deliverOf(parts),
+    deliver,
   });
 }
 
 async function openOnNats(parts: TaskParts, executors: ExecutorRegistry): Promise<TaskEngine> {
-  const { paths, env, log, config, tokens, worker } = parts;
+  const { paths, env, log, config, deliver, signs, worker } = parts;
   const { openNatsEngine } = await import("./nats/engine.ts");
   return openNatsEngine({
     config: config().tasks,
@@ -98,12 +98,8 @@ async function openOnNats(parts: TaskParts, executors: ExecutorRegistry): Promis
     files: new LocalArtifacts(paths.artifacts),
     onStep: worker?.onStep,
     // Reports are signed: who has no token leaves them to others.
-    deliver: tokens.length > 0 ? deliverOf(parts) : undefined,
+    deliver: signs ? deliver : undefined,
   });
-}
-
-function deliverOf({ tokens, openEgress }: TaskParts): Deliver {
-  return callbackSender({ tokens: new HireTokens(tokens), egress: () => openEgress(true) });
 }
 
 async function executorsOf(parts: TaskParts): Promise<ExecutorRegistry> {
@@ -238,4 +234,11 @@ class TaskPlaces {
     ensurePrivateDir(workdir);
     return { workdir, journal_root };
   }
+}
+
+/** The services of the verbs of tasks. */
+export interface TaskServices {
+  /** The task engine, opened on first use. @throws {SvcError} when its database cannot be used. */
+  tasks(): Promise<TaskEngine>;
+  config(): Config;
 }

@@ -1,6 +1,6 @@
 import * as z from "zod";
-import { WORKERS_MAX } from "./task.ts";
-import { defineVerb } from "../../verbs/define.ts";
+import { WORKERS_MAX } from "../../config/config.ts";
+import { verbsOf } from "../../verbs/define.ts";
 import {
   cancelVerb,
   listVerb,
@@ -10,6 +10,9 @@ import {
   task,
   timeout_ms,
 } from "./verbs.ts";
+import type { TaskServices } from "./open.ts";
+
+const defineVerb = verbsOf<TaskServices>();
 
 const status = () =>
   z.object({

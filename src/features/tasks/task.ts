@@ -12,8 +12,6 @@ export type Effort = typeof EFFORTS[number];
 /** The types of tasks there are executors for. */
 export const TASK_TYPES = ["research", "browser", "deploy", "code"] as const;
 
-/** Tasks of the queue that may run at once. */
-export const WORKERS_MAX = 64;
 /** Reports of its end that one task may have. */
 export const CALLBACKS_MAX = 16;
 /** How often a task of the queue is begun at most, where nothing else was asked for. */

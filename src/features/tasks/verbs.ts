@@ -1,7 +1,11 @@
 import * as z from "zod";
+import { VERSION } from "../../protocol/version.ts";
 import { EFFORTS, TASK_ID, TIMEOUT_MS } from "./task.ts";
-import { defineVerb, pushChannel } from "../../verbs/define.ts";
+import { pushChannel, verbsOf } from "../../verbs/define.ts";
 import { pushTaskLog } from "./log_push.ts";
+import type { TaskServices } from "./open.ts";
+
+const defineVerb = verbsOf<TaskServices>();
 
 export const task_id = () => z.string().regex(TASK_ID, "must have the shape t-<ULID>");
 export const task_status = () => z.enum(["queued", "running", "completed", "failed"]);
@@ -172,7 +176,7 @@ export const taskVerbs = [
       }),
     async handle({ services }) {
       return {
-        version: services.version,
+        version: VERSION,
         task_types: (await services.tasks()).task_types,
         budget_usd: services.config().tasks.budget_usd,
       };

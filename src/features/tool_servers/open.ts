@@ -1,4 +1,5 @@
 /** The tool servers of a daemon. Loaded when a policy names one, or a project may. */
+import type { Hub } from "../../session/hub.ts";
 import { programArgv, type Sandbox, type SandboxScope } from "../../jail/sandbox.ts";
 import { type ExternalPolicy, ExternalServers } from "./servers.ts";
 import { ProjectApprovals } from "./approvals.ts";
@@ -43,4 +44,11 @@ export function makeToolServers(parts: ToolServerParts): ToolServers {
       programArgv(await sandbox(), argv, { ...scope(workdir), env }),
   }, policy);
   return { servers, session_tools: new SessionTools(servers) };
+}
+
+/** The services of the verbs of tool servers. */
+export interface ToolServerServices {
+  readonly hub: Hub;
+  /** The tool servers of policy.yaml, loaded on first use. */
+  tool_servers(): Promise<ExternalServers>;
 }

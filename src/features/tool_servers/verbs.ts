@@ -1,9 +1,11 @@
 import * as z from "zod";
 import type { ExternalScope } from "./offer.ts";
 import { SvcError } from "../../protocol/errors.ts";
-import { defineVerb } from "../../verbs/define.ts";
-import type { Services } from "../../daemon/services.ts";
-import { session_id } from "../sessions/verbs.ts";
+import { verbsOf } from "../../verbs/define.ts";
+import { session_id } from "../../verbs/session_id.ts";
+import type { ToolServerServices } from "./open.ts";
+
+const defineVerb = verbsOf<ToolServerServices>();
 
 const scope_of = () =>
   session_id().optional()
@@ -11,7 +13,10 @@ const scope_of = () =>
 const trust = () => z.enum(["trusted", "untrusted"]);
 const problems = () => z.array(z.object({ server: z.string(), message: z.string() }));
 
-async function scopeOf(services: Services, id: string | undefined): Promise<ExternalScope> {
+async function scopeOf(
+  services: ToolServerServices,
+  id: string | undefined,
+): Promise<ExternalScope> {
   if (id === undefined) return { trust: "trusted" };
   const { trust, workdir } = (await services.hub.get(id)).state;
   return { trust, workdir };

@@ -1,4 +1,5 @@
 /** The terminal UI's instances in a daemon. Loaded at the first tui.* call. */
+import type { Hub } from "../../session/hub.ts";
 import { toSvcError } from "../../protocol/errors.ts";
 import { Subscriptions } from "../../verbs/subscriptions.ts";
 import type { Link } from "./client.ts";
@@ -56,4 +57,11 @@ class VerbLink implements Link, Disposable {
 
 function plain({ session_id, seq, at, type, data_json }: Pushed) {
   return { session_id, seq, at, type, data: JSON.parse(data_json) };
+}
+
+/** The services of the verbs of the terminal UI. */
+export interface TuiServices {
+  readonly hub: Hub;
+  /** The instances, loaded on first use. */
+  tui(): Promise<TuiHost>;
 }

@@ -1,8 +1,11 @@
 import * as z from "zod";
 import { SvcError } from "../../protocol/errors.ts";
 import type { SentRequest } from "./host.ts";
-import { defineVerb, pushChannel } from "../../verbs/define.ts";
-import { session_id } from "../sessions/verbs.ts";
+import { pushChannel, verbsOf } from "../../verbs/define.ts";
+import { session_id } from "../../verbs/session_id.ts";
+import type { TuiServices } from "./open.ts";
+
+const defineVerb = verbsOf<TuiServices>();
 
 const size = () => ({
   cols: z.int().min(1).max(1000).optional()

@@ -1,4 +1,7 @@
-import type { TestCounts } from "./test_report.ts";
+export interface TestCounts {
+  passed: number;
+  failed: number;
+}
 
 /** Adds up what a runner's summaries say. */
 export class Counts {

@@ -1,11 +1,7 @@
 /** What the output of test runners says: how many tests passed and failed, and which failed. */
+import type { TestCounts } from "./runner_counts.ts";
 import { deno, jest, mocha, nodeSpec, nodeTap, vitest } from "./runners_javascript.ts";
 import { cargo, go, pytest, unittest } from "./runners_other.ts";
-
-export interface TestCounts {
-  passed: number;
-  failed: number;
-}
 
 /** Reads the output of one test runner. */
 export interface Runner {

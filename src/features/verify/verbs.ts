@@ -1,7 +1,18 @@
 import * as z from "zod";
 import type { Kind } from "./detect.ts";
-import { type Context, defineVerb } from "../../verbs/define.ts";
-import { place, workdirOf } from "../../verbs/workdir.ts";
+import { type Context, verbsOf } from "../../verbs/define.ts";
+import { place, type PlaceServices, workdirOf } from "../../verbs/workdir.ts";
+import type { Sandbox, SandboxScope } from "../../jail/sandbox.ts";
+
+/** The services of the verbs that build and test. */
+export interface VerifyServices extends PlaceServices {
+  /** @throws {Error} when the sandbox asked for in daemon.toml does not work. */
+  sandbox(): Promise<Sandbox>;
+  /** What a command in a directory can see. */
+  scope(workdir: string): SandboxScope;
+}
+
+const defineVerb = verbsOf<VerifyServices>();
 
 const TIMEOUT_S = 600;
 /** Maximum length of a progress report, in characters. */
@@ -67,7 +78,11 @@ interface Params {
   packages?: string[];
 }
 
-async function run(context: Context, kind: Kind, { timeout_s, packages, ...at }: Params) {
+async function run(
+  context: Context<VerifyServices>,
+  kind: Kind,
+  { timeout_s, packages, ...at }: Params,
+) {
   const { services, signal } = context;
   let reports = 0;
   const workdir = await workdirOf(context, at);

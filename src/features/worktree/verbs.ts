@@ -2,8 +2,17 @@ import * as z from "zod";
 import { SvcError } from "../../protocol/errors.ts";
 import { isWithin } from "../../os/paths.ts";
 import { worktreePath } from "../../base/worktree_path.ts";
-import { type Context, defineVerb } from "../../verbs/define.ts";
-import { place, workdirOf } from "../../verbs/workdir.ts";
+import { type Context, verbsOf } from "../../verbs/define.ts";
+import { place, type PlaceServices, workdirOf } from "../../verbs/workdir.ts";
+import type { Sandbox } from "../../jail/sandbox.ts";
+
+/** The services of the verbs of worktrees. */
+export interface WorktreeServices extends PlaceServices {
+  /** @throws {Error} when the sandbox asked for in daemon.toml does not work. */
+  sandbox(): Promise<Sandbox>;
+}
+
+const defineVerb = verbsOf<WorktreeServices>();
 
 const name = () => z.string().min(1).describe("Name of the worktree");
 const commit = () => z.string();
@@ -142,7 +151,10 @@ export const worktreeVerbs = [
   }),
 ];
 
-async function callOf(context: Context, at: { session_id?: string; workdir?: string }) {
+async function callOf(
+  context: Context<WorktreeServices>,
+  at: { session_id?: string; workdir?: string },
+) {
   const { services, signal } = context;
   const repo = await workdirOf(context, at);
   if (isWithin(services.home, repo + "/.svc")) {
@@ -151,7 +163,10 @@ async function callOf(context: Context, at: { session_id?: string; workdir?: str
   return { repo, sandbox: await services.sandbox(), signal };
 }
 
-async function requireNoSession({ services }: Context, path: string): Promise<void> {
+async function requireNoSession(
+  { services }: Context<WorktreeServices>,
+  path: string,
+): Promise<void> {
   const sessions = await services.hub.list(false);
   const inside = sessions.find(({ workdir }) => isWithin(workdir, path));
   if (inside === undefined) return;

@@ -4,7 +4,6 @@
  * a thread, and between two calls the runtime does other things there.
  */
 import { SvcError } from "../../protocol/errors.ts";
-import type { LocalConn } from "../local_socket.ts";
 import type { CompletionPort } from "./completion_port.ts";
 import { openLibrary } from "./libraries.ts";
 import { IO_STATUS_BLOCK } from "./structures.ts";
@@ -62,7 +61,7 @@ interface Completed {
 }
 
 /** One end of a pipe. */
-export class Pipe implements LocalConn {
+export class Pipe {
   readonly #handle: bigint;
   readonly #port: CompletionPort;
   readonly #library = openLibrary("ntdll", NT);

@@ -2,10 +2,8 @@
 import type { ClientPage, ClientQuery, TaskClient } from "../client_store.ts";
 import { noPageToken } from "../common.ts";
 import { type Bucket, NONE } from "./bucket.ts";
+import type { ClientRef } from "./client_ref.ts";
 import type { Standing, TaskIndex } from "./index.ts";
-
-/** What a task itself keeps of its client. */
-export type ClientRef = Omit<TaskClient, "message">;
 
 interface Claim {
   task_id: string;
@@ -13,11 +11,6 @@ interface Claim {
 }
 
 const CURSOR = /^(\d{4}-\d\d-\d\dT[\d:.]{12}Z)_(t-[0-9A-Z]{26})$/;
-
-/** Leaves out what the client said: a task is written at each of its steps. */
-export function refOf({ key_id, request_id, context_id }: TaskClient): ClientRef {
-  return { key_id, request_id, context_id };
-}
 
 /**
  * Takes a request for a task.

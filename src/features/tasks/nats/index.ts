@@ -4,7 +4,7 @@
  */
 import { hasEnded, type TaskStatus } from "../task.ts";
 import type { Revision } from "./bucket.ts";
-import type { ClientRef } from "./clients.ts";
+import type { ClientRef } from "./client_ref.ts";
 import type { StoredTask } from "./transitions.ts";
 
 /** How a task stands. */

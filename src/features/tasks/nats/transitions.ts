@@ -2,7 +2,7 @@
 import { DETAIL_MAX, LOST_WITH_WORKER, type Outcome, type TaskMode } from "../lifecycle.ts";
 import type { TaskRecord } from "../task.ts";
 import type { Line } from "./bucket.ts";
-import { type ClientRef, refOf } from "./clients.ts";
+import { type ClientRef, refOf } from "./client_ref.ts";
 import type { QueuedTask } from "./queue.ts";
 
 /** A task as the server keeps it. One revision of it is one step. */

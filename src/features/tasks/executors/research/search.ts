@@ -2,19 +2,9 @@
 import * as z from "zod";
 import { SvcError } from "../../../../protocol/errors.ts";
 import { type Body, explainFetch, readBody } from "../../../../net/http_get.ts";
+import type { SearchConfig, SearchProvider } from "../../../../config/config.ts";
 import type { Env } from "../../../../os/paths.ts";
 import { RetryableError } from "../../task.ts";
-
-export type SearchProvider = "searxng" | "brave" | "tavily";
-
-/** `[search]` of daemon.toml. */
-export interface SearchConfig {
-  provider: SearchProvider;
-  /** Of the provider; needed for SearXNG, which everyone runs for themselves. */
-  base_url?: string;
-  /** The variable of the daemon's environment that holds the key. */
-  api_key_env?: string;
-}
 
 export interface SearchOptions {
   config: SearchConfig;

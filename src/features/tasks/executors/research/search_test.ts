@@ -4,7 +4,8 @@ import { SEARCH_ANSWERS, SEARCH_PROVIDERS } from "../../../../../tests/support/s
 import { Site } from "../../../../../tests/support/site.ts";
 import { SvcError } from "../../../../protocol/errors.ts";
 import { RetryableError } from "../../task.ts";
-import { search, type SearchOptions, type SearchProvider } from "./search.ts";
+import type { SearchProvider } from "../../../../config/config.ts";
+import { search, type SearchOptions } from "./search.ts";
 
 const ignore = !granted("net");
 const KEY = "the-key-of-the-operator";

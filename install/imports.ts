@@ -1,0 +1,124 @@
+/**
+ * Checks the imports of src/, including type imports, against the table of folders in CONTRIBUTING.md:
+ *
+ *   deno run --allow-read --allow-run install/imports.ts
+ *
+ * A folder may import only from the folders in rows below its own, so no two folders import each
+ * other. Files may form a circle only if one is the face of the other, which takes just its types.
+ */
+import { dirname, fromFileUrl, join, toFileUrl } from "@std/path";
+import { walk } from "@std/fs";
+
+/** An import, with paths such as `src/agent/loop.ts`. */
+export interface Import {
+  from: string;
+  to: string;
+  /** Whether it imports only types. */
+  type_only: boolean;
+}
+
+/** The part of the output of `deno info --json` that matters here. */
+interface Graph {
+  modules: {
+    specifier: string;
+    error?: string;
+    dependencies?: { code?: Target; type?: Target }[];
+  }[];
+}
+interface Target {
+  specifier?: string;
+}
+
+/** Returns the folders in the first column of the table, from top to bottom, such as `agent`. */
+export function foldersOf(contributing: string): string[] {
+  const rows = contributing.split("\n").filter((line) => line.startsWith("|"));
+  return rows.flatMap((row) => {
+    const [, cell] = row.split("|");
+    return [...cell.matchAll(/`src\/([\w/]+)\/`/g)].map(([, folder]) => folder);
+  });
+}
+
+/** Returns the imports between the files of `src`, except those of tests. */
+export async function importsOf(root: string): Promise<Import[]> {
+  const files: string[] = [];
+  for await (const { path } of walk(join(root, "src"), { includeDirs: false, exts: [".ts"] })) {
+    if (!path.endsWith("_test.ts") && !path.includes("/testdata/")) files.push(path);
+  }
+  const entry = files.map((path) => `import "${toFileUrl(path)}";`).join("");
+  const { success, stdout, stderr } = await new Deno.Command(Deno.execPath(), {
+    args: [
+      "info",
+      "--json",
+      `--config=${join(root, "deno.json")}`,
+      `data:text/typescript,${entry}`,
+    ],
+    cwd: root,
+  }).output();
+  if (!success) throw new Error(new TextDecoder().decode(stderr));
+  const { modules }: Graph = JSON.parse(new TextDecoder().decode(stdout));
+  const src = `${toFileUrl(join(root, "src"))}/`;
+  const pathOf = (specifier: string) => `src/${specifier.slice(src.length)}`;
+  return modules.filter(({ specifier }) => specifier.startsWith(src)).flatMap((module) => {
+    if (module.error !== undefined) throw new Error(module.error);
+    return (module.dependencies ?? []).flatMap(({ code, type }) => {
+      const to = (code ?? type)?.specifier;
+      if (!to?.startsWith(src)) return [];
+      const type_only = code === undefined;
+      return [{ from: pathOf(module.specifier), to: pathOf(to), type_only }];
+    });
+  });
+}
+
+/** Returns the mistakes in imports, one per line. @param folders from {@linkcode foldersOf}. */
+export function wrongIn(imports: readonly Import[], folders: readonly string[]): string[] {
+  const rowOf = (file: string) => {
+    const above = folders.filter((folder) => file.startsWith(`src/${folder}/`));
+    return folders.indexOf(above.sort((a, b) => b.length - a.length)[0]);
+  };
+  const files = new Set(imports.flatMap(({ from, to }) => [from, to]));
+  const homeless = [...files].filter((file) => rowOf(file) < 0)
+    .map((file) => `${file}: its folder has no row in CONTRIBUTING.md`);
+  const upward = imports.filter(({ from, to }) => rowOf(to) < rowOf(from))
+    .map(({ from, to }) =>
+      `${from}: imports ${to}, whose folder has a higher row in CONTRIBUTING.md`
+    );
+  const circles = circlesIn(imports).map((files) => `${files.join(" → ")} → ${files[0]}: a circle`);
+  return [...homeless, ...upward, ...circles];
+}
+
+/** Returns the circles of files, except those of a face and a file that takes only its types. */
+function circlesIn(imports: readonly Import[]): string[][] {
+  const loads = new Set(
+    imports.filter((it) => !it.type_only).map(({ from, to }) => `${from} ${to}`),
+  );
+  const next = new Map<string, string[]>();
+  for (const { from, to, type_only } of imports) {
+    if (type_only && loads.has(`${to} ${from}`)) continue;
+    next.set(from, [...next.get(from) ?? [], to]);
+  }
+  const circles: string[][] = [];
+  const done = new Set<string>();
+  const path: string[] = [];
+  const visit = (file: string) => {
+    const at = path.indexOf(file);
+    if (at >= 0) circles.push(path.slice(at));
+    if (at >= 0 || done.has(file)) return;
+    path.push(file);
+    next.get(file)?.forEach(visit);
+    path.pop();
+    done.add(file);
+  };
+  [...next.keys()].forEach(visit);
+  return circles;
+}
+
+/** @throws {Error} listing the imports that the table of CONTRIBUTING.md does not allow. */
+export async function requireDirection(root: string): Promise<void> {
+  const folders = foldersOf(await Deno.readTextFile(join(root, "CONTRIBUTING.md")));
+  const wrong = wrongIn(await importsOf(root), folders);
+  if (wrong.length > 0) {
+    throw new Error(`imports that are not allowed:\n${wrong.sort().join("\n")}`);
+  }
+}
+
+if (import.meta.main) await requireDirection(dirname(dirname(fromFileUrl(import.meta.url))));

@@ -1,0 +1,59 @@
+/** The tools with which a model uses the memory. */
+import * as z from "zod";
+import { defineTool, type Tool } from "../../agent/tools.ts";
+import {
+  asksFirst,
+  CATEGORIES,
+  CONTENT_MAX,
+  describeProposal,
+  reachesFar,
+  RECALL,
+  REMEMBER,
+  ruleOf,
+  SCOPES,
+  TAG_MAX,
+  TAGS_MAX,
+} from "../../protocol/memory.ts";
+import type { ToolMemory } from "./tool_memory.ts";
+
+/** Makes the tools. */
+export function memoryTools(memory: ToolMemory): Tool[] {
+  return [
+    defineTool({
+      name: RECALL,
+      description: "Searches the memory that sessions share; gives the entries that fit best.",
+      access: "read",
+      input: z.strictObject({
+        query: z.string().min(1).describe("Words of what is looked for"),
+        limit: z.int().min(1).max(50).optional().describe("Number of entries, 10 by default"),
+      }),
+      describe: ({ query }) => `recall ${query}`,
+      run: async ({ query, limit = 10 }, { session_id }) => {
+        return { ok: true, output: await memory.recall(session_id, query, limit) };
+      },
+    }),
+    defineTool({
+      name: REMEMBER,
+      description:
+        "Keeps something for later sessions: one sentence that can be understood alone. " +
+        "Never a password, key or token.",
+      access: "write",
+      input: z.strictObject({
+        content: z.string().trim().min(1).max(CONTENT_MAX),
+        category: z.enum(CATEGORIES),
+        scope: z.enum(SCOPES).optional().describe(
+          "Who sees it: this Session, sessions of this directory (Worker), AllSessions of the " +
+            "person (default), Global: hired ones too, Always: every prompt",
+        ),
+        tags: z.array(z.string().trim().min(1).max(TAG_MAX)).max(TAGS_MAX).optional(),
+      }),
+      describe: describeProposal,
+      rule: ruleOf,
+      asks: asksFirst,
+      asks_in_auto: ({ scope }) => reachesFar(scope),
+      run: async (proposal, { session_id }) => {
+        return { ok: true, output: await memory.remember(session_id, proposal) };
+      },
+    }),
+  ];
+}

@@ -1,0 +1,72 @@
+/** The tool with which a model builds, tests or lints its project. */
+import * as z from "zod";
+import {
+  COMMAND_TIMEOUT_MAX_S,
+  defineTool,
+  type Tool,
+  type ToolOutcome,
+  type ToolParts,
+  type ToolScope,
+  unseenPrograms,
+} from "../../agent/tools.ts";
+import type { Kind } from "./detect.ts";
+import type { Agreed } from "./verify.ts";
+
+const VERIFY_TIMEOUT_S = 600;
+
+type VerifyToolParts = Pick<ToolParts, "sandbox" | "network">;
+
+/** Makes the tool. */
+export function verifyTool(parts: VerifyToolParts): Tool {
+  return defineTool({
+    name: "verify",
+    description: "Builds, tests or lints the project as its own files say (deno.json, " +
+      "package.json, Cargo.toml, go.mod, pyproject.toml, Makefile); tells which tests fail.",
+    access: "execute",
+    input: z.strictObject({
+      what: z.enum(["build", "test", "lint"]),
+      packages: z.array(z.string().min(1)).max(100).optional()
+        .describe("Parts to test, by the names or paths that the project's own tool takes"),
+      timeout_s: z.int().min(1).max(COMMAND_TIMEOUT_MAX_S).optional()
+        .describe(`Time limit in seconds, ${VERIFY_TIMEOUT_S} by default`),
+    }),
+    async prepare({ timeout_s, ...args }, workdir) {
+      const { detect } = await import("./detect.ts");
+      const { runsOf } = await import("./verify.ts");
+      const detected = detect(workdir, args.what, args.packages);
+      const { detected_by, script } = detected;
+      return { ...args, timeout_s, runs: runsOf(detected), detected_by, script };
+    },
+    describe: ({ what, runs }) => `verify ${what}: ${runs}`,
+    rule({ runs, detected_by, script }) {
+      const says = script === undefined ? "" : `, which runs by ${detected_by}: ${script}`;
+      return `verify ${runs}${says}`;
+    },
+    run: (args, scope) => verifyProject(parts, args, scope),
+  });
+}
+
+async function verifyProject(
+  parts: VerifyToolParts,
+  { what, packages, timeout_s = VERIFY_TIMEOUT_S, ...agreed }: Agreed & {
+    what: Kind;
+    packages?: string[];
+    timeout_s?: number;
+  },
+  { workdir, hidden, signal, onOutput }: ToolScope,
+): Promise<ToolOutcome> {
+  const { verify } = await import("./verify.ts");
+  const { outcomeText } = await import("./outcome.ts");
+  const scope = { workdir, hidden, network: parts.network() };
+  const sandbox = await parts.sandbox();
+  const timeout_ms = timeout_s * 1000;
+  const how = { scope, sandbox, timeout_ms, signal, onOutput };
+  const result = await verify({ kind: what, packages, agreed, ...how });
+  const { exit_code, log_tail } = result;
+  const notes = unseenPrograms({ exit_code, output: log_tail }, sandbox, scope);
+  return {
+    ok: exit_code === 0,
+    output: [outcomeText(what, result), ...notes].join("\n"),
+    exit_code: exit_code ?? undefined,
+  };
+}

@@ -1,5 +1,6 @@
 /** A real Chromium for tests, where the machine has one. */
 import type { Browser as PlaywrightBrowser, BrowserContext, Page } from "playwright-core";
+import { noted } from "./lacking.ts";
 import { granted } from "./permissions.ts";
 
 const PATHS = [
@@ -23,13 +24,15 @@ const TIMEOUT_MS = 30_000;
 /** Where Chromium is (SVC_CHROMIUM, or a usual place); undefined without it, or without the permissions. */
 export function chromiumPath(): string | undefined {
   if (!granted("read", "write", "run", "net", "env", "sys")) return undefined;
-  return [Deno.env.get("SVC_CHROMIUM"), ...PATHS].find((path) => {
+  const found = [Deno.env.get("SVC_CHROMIUM"), ...PATHS].find((path) => {
     try {
       return path !== undefined && Deno.statSync(path).isFile;
     } catch {
       return false;
     }
   });
+  noted(found !== undefined, "chromium");
+  return found;
 }
 
 /** A browser of its own for one test; closed at the end. */

@@ -3,6 +3,7 @@ import { toText } from "@std/streams";
 import { join } from "@std/path";
 import { type DaemonHandle, startSidecar } from "../../src/client/daemon_handle.ts";
 import { chromiumPath } from "./browser.ts";
+import { noted } from "./lacking.ts";
 import { granted } from "./permissions.ts";
 import { firstLine } from "./processes.ts";
 import { processesWith, until } from "./scripted.ts";
@@ -12,7 +13,7 @@ const XVFB = "/usr/bin/Xvfb";
 const PATIENCE_MS = 30_000;
 
 /** What tests of the desktop must be ignored for. */
-export const no_display = !can_run_svc || chromiumPath() === undefined || !hasXvfb();
+export const no_display = !can_run_svc || chromiumPath() === undefined || !noted(hasXvfb(), "Xvfb");
 
 function hasXvfb(): boolean {
   if (!granted("read")) return false;

@@ -1,13 +1,16 @@
 /** Real git repositories for tests, each in a temporary directory of its own. */
 import { dirname, join } from "@std/path";
+import { noted } from "./lacking.ts";
 import { TempDir } from "./sessions.ts";
 
 /** Whether git is there. */
 export function gitInstalled(): boolean {
   try {
-    return new Deno.Command("git", { args: ["--version"], stdout: "null" }).outputSync().success;
+    const { success } = new Deno.Command("git", { args: ["--version"], stdout: "null" })
+      .outputSync();
+    return noted(success, "git");
   } catch {
-    return false;
+    return noted(false, "git");
   }
 }
 

@@ -1,6 +1,7 @@
 /** A small file system of its own: a tmpfs, which only root may mount. */
 import { join } from "@std/path";
 import { writeAllSync } from "../../src/base/write_all.ts";
+import { noted } from "./lacking.ts";
 import { granted } from "./permissions.ts";
 
 const KIB = 1024;
@@ -55,14 +56,14 @@ export class SmallDisk implements Disposable {
 /** Whether this test run may make one. */
 export function canMount(): boolean {
   if (Deno.build.os !== "linux" || !granted("read", "write", "run", "sys") || Deno.uid() !== 0) {
-    return false;
+    return Deno.build.os === "linux" && noted(false, "mount, as root");
   }
   const path = Deno.makeTempDirSync({ prefix: "svc-mount-" });
   try {
     using _disk = new SmallDisk(path, 64);
     return true;
   } catch {
-    return false;
+    return noted(false, "mount, as root");
   } finally {
     Deno.removeSync(path);
   }

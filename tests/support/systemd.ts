@@ -3,6 +3,7 @@ import { basename, join } from "@std/path";
 import { delay } from "@std/async";
 import { exists } from "../../src/os/files.ts";
 import { runProgram } from "../../src/os/program.ts";
+import { noted } from "./lacking.ts";
 import { granted } from "./permissions.ts";
 import { isolateUser } from "./service_manager.ts";
 import { can_run_svc, type Place, svcCommand } from "./svc.ts";
@@ -13,7 +14,8 @@ const CAP_SYS_ADMIN = 1n << 21n;
 
 /** Whether a systemd of its own can be started here. */
 export const can_run_systemd = can_run_svc && Deno.build.os === "linux" && granted("sys") &&
-  Deno.uid() === 0 && exists(SYSTEMD) && exists("/usr/bin/unshare") && mayMount();
+  noted(Deno.uid() === 0, "root") && noted(exists(SYSTEMD), "systemd") &&
+  noted(exists("/usr/bin/unshare"), "unshare") && noted(mayMount(), "mount, as root");
 
 /**
  * systemd runs only where it finds a booted system and a cgroup tree: it gets both in a mount

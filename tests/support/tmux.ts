@@ -1,11 +1,13 @@
 /** A real terminal for tests: tmux with a server of its own, driven and read from outside. */
 import { join } from "@std/path";
+import { noted } from "./lacking.ts";
 import { granted } from "./permissions.ts";
 import { until } from "./scripted.ts";
 import type { Place } from "./svc.ts";
 
 /** Whether tmux is there and may be started. */
-export const has_tmux = granted("run", "read", "write", "env") && isInstalled();
+export const has_tmux = granted("run", "read", "write", "env") &&
+  noted(isInstalled(), "tmux");
 
 function isInstalled(): boolean {
   try {

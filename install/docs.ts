@@ -4,7 +4,9 @@
  *   deno task docs
  */
 import { fromFileUrl } from "@std/path";
-import { COMMANDS } from "../src/cli/commands.ts";
+import { wholeTable } from "../src/cli/commands.ts";
+import type { Command } from "../src/cli/spec.ts";
+import { helpText } from "../src/cli/help.ts";
 import { STATUS } from "../src/net/answers.ts";
 import { openApiPath } from "../src/doors/openapi.ts";
 import type { SvcCode } from "../src/protocol/errors.ts";
@@ -63,21 +65,18 @@ function errorTable(): string {
   return ["| code | HTTP | JSON-RPC |", "|---|---|---|", ...rows].join("\n");
 }
 
-/** What each command prints for `--help`. */
+/** The help of each command, and of the commands below it. */
 async function commandHelp(): Promise<string> {
   const parts: string[] = [];
-  const { log } = console;
-  for (const [name, { former, load }] of Object.entries(COMMANDS)) {
-    if (former) continue;
-    const lines: string[] = [];
-    console.log = (line: string) => void lines.push(line);
-    try {
-      await (await load()).run(["--help"]);
-    } finally {
-      console.log = log;
+  const add = (path: string, command: Command) => {
+    if (command.former) return;
+    parts.push(`## ${path}\n\n\`\`\`text\n${helpText(path, command)}\n\`\`\``);
+    for (const [name, below] of Object.entries(command.commands ?? {})) {
+      add(`${path} ${name}`, below);
     }
-    parts.push(`## svc ${name}\n\n\`\`\`text\n${lines.join("\n")}\n\`\`\``);
-  }
+  };
+  const { commands = {} } = await wholeTable();
+  for (const [name, command] of Object.entries(commands)) add(`svc ${name}`, command);
   return parts.join("\n\n");
 }
 

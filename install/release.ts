@@ -17,7 +17,7 @@
  */
 import { dirname, fromFileUrl, join } from "@std/path";
 import { parseArgs } from "@std/cli/parse-args";
-import { COMMANDS } from "../src/cli/commands.ts";
+import { wholeTable } from "../src/cli/commands.ts";
 import { ownProgram } from "../src/client/own_program.ts";
 import { type Target, TARGETS } from "../src/features/update/manifest.ts";
 import { VERSION } from "../src/protocol/version.ts";
@@ -32,7 +32,7 @@ import {
 import type { ArchiveFile } from "./release_archive.ts";
 import { HEADER_BYTES, isFor } from "./release_header.ts";
 import { newKey, readSigner, type Signer } from "./release_keys.ts";
-import { manualPage, pageName } from "./release_man.ts";
+import { manualPages } from "./release_man.ts";
 import { readPackages, sbomOf } from "./release_sbom.ts";
 import { archiveName, type Built, writeRelease } from "./release_write.ts";
 
@@ -103,16 +103,10 @@ async function documentsOf(date: Date): Promise<ArchiveFile[]> {
   for (const [name, shell] of Object.entries({ ...shells, "completions/svc.fish": "fish" })) {
     files[name] = await said("completions", shell);
   }
-  const commands = Object.entries(COMMANDS).filter(([, { former }]) => !former);
-  const all = [
-    { name: "svc", summary: "agent sessions on your machine", help: await said("--help") },
-    ...await Promise.all(commands.map(async ([name, { summary }]) => {
-      return { name: `svc ${name}`, summary, help: await said(name, "--help") };
-    })),
-  ];
-  const pages = all.map(({ name }) => pageName(name));
-  for (const command of all) {
-    files[`man/${pageName(command.name)}.1`] = manualPage(command, { version, date, pages });
+  for (
+    const [name, text] of Object.entries(manualPages("svc", await wholeTable(), { version, date }))
+  ) {
+    files[`man/${name}`] = text;
   }
   return Object.entries(files).map(([name, text]) => ({
     name,

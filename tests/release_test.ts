@@ -1,4 +1,10 @@
-import { assertEquals, assertMatch, assertRejects, assertStringIncludes } from "@std/assert";
+import {
+  assert,
+  assertEquals,
+  assertMatch,
+  assertRejects,
+  assertStringIncludes,
+} from "@std/assert";
 import { join } from "@std/path";
 import { TARGETS } from "../src/features/update/manifest.ts";
 import { granted } from "./support/permissions.ts";
@@ -6,7 +12,9 @@ import { TempDir } from "./support/sessions.ts";
 import { parsePublicKey, signerOf } from "../src/features/update/signature.ts";
 import { isFor } from "../install/release_header.ts";
 import { newKey, readSigner, signForSsh, SSH_NAMESPACE } from "../install/release_keys.ts";
-import { manualPage } from "../install/release_man.ts";
+import { manualPage, manualPages } from "../install/release_man.ts";
+import { wholeTable } from "../src/cli/commands.ts";
+import { command, on, spec } from "../src/cli/define.ts";
 import { sbomOf } from "../install/release_sbom.ts";
 
 const can_run = granted("read", "write", "run") && Deno.build.os !== "windows";
@@ -68,37 +76,50 @@ Deno.test({
   },
 });
 
-Deno.test("a manual page has the help's words, with nothing in it that roff would read", () => {
-  const help = "Does it.\n.dangerous\n\nUsage: svc do [--it]\n       svc do nothing\n\n" +
-    "  --it    the \\it\n\n'quoted at the start";
-  const page = manualPage({ name: "svc do", summary: "does it", help }, {
+Deno.test("a manual page has the words of the table, with nothing in it that roff would read", () => {
+  const stated = command(
+    spec({
+      summary: "Do it",
+      about: "Does it.\n.dangerous",
+      flags: { it: on("'quoted at the start, the \\it") },
+    }),
+    () => Promise.reject(new Error("not run")),
+  );
+  const page = manualPage("svc do", stated, {
     version: "1.2.3",
     date: new Date("2000-01-02"),
-    pages: ["svc", "svc-do"],
+    pages: ["svc"],
   });
   assertEquals(
     page,
-    `.TH SVC-DO 1 2000-01-02 "svc 1.2.3" "User Commands"
+    `.TH SVC\\-DO 1 2000-01-02 "svc 1.2.3" "User Commands"
 .SH NAME
-svc\\-do \\- does it
+svc\\-do \\- do it
 .SH SYNOPSIS
-.nf
-svc do [\\-\\-it]
-svc do nothing
-.fi
+svc do [options]
 .SH DESCRIPTION
+Do it.
+.PP
 Does it.
 \\&.dangerous
-.PP
-.nf
-  \\-\\-it    the \\eit
-.fi
-.PP
-\\&'quoted at the start
+.SH OPTIONS
+.TP
+.B \\-\\-it
+\\&'quoted at the start, the \\eit
+.TP
+.B \\-h, \\-\\-help
+Show this help
 .SH SEE ALSO
 .BR svc (1)
 `,
   );
+});
+
+Deno.test("every command has a manual page, which refers to its neighbours", async () => {
+  const pages = manualPages("svc", await wholeTable(), { version: "1.2.3", date: new Date(0) });
+  assert(pages["svc.1"].includes(".BR svc\\-chat (1)"));
+  assert(pages["svc-ctl-sessions-list.1"].includes(".BR svc\\-ctl\\-sessions (1)"));
+  assert(!("svc-daemon.1" in pages), "a former name has none");
 });
 
 Deno.test("the bill of materials names each package once, with its hash and what it needs", () => {

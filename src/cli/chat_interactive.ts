@@ -33,8 +33,8 @@ const ANSWERS: Record<string, "allow" | "allow_always" | "deny"> = {
 
 const COMMANDS = `  /help     show this
   /cancel   cancel the turn (so does Ctrl-C)
-  /kill     end the session for good
-  /quit     leave; the session goes on in the daemon`;
+  /kill     end the session permanently
+  /quit     leave; the session continues in the daemon`;
 
 /** Talks until the person leaves. What is typed during a turn steers it. */
 export async function converse(rpc: RpcClient, options: ConverseOptions): Promise<number> {
@@ -112,7 +112,7 @@ export async function converse(rpc: RpcClient, options: ConverseOptions): Promis
       const decision = ANSWERS[line.toLowerCase()];
       if (decision === undefined) return ask();
       if (performance.now() - asked_at < READ_MS) {
-        say(paint.yellow("that was typed before the question was there; answer it now"));
+        say(paint.yellow("that was typed before the question appeared; please answer now"));
         return input.prompt();
       }
       return act(approve(rpc, session_id, first, decision));
@@ -129,7 +129,7 @@ export async function converse(rpc: RpcClient, options: ConverseOptions): Promis
   });
   input.on("close", () => left.resolve(0));
   rpc.closed.then(() => {
-    say(paint.red("the connection to the daemon was lost; svc chat -c comes back"));
+    say(paint.red("lost the connection to the daemon; `svc chat -c` returns to the session"));
     left.resolve(1);
   });
 

@@ -47,8 +47,9 @@ export async function askOnce(rpc: RpcClient, options: OnceOptions): Promise<num
   const interrupted = onInterrupt(() => rpc.call("session.cancel", { session_id }));
   try {
     const lost = rpc.closed.then((): never => {
-      throw new SvcError("internal", "the connection to the daemon was lost", {
-        hint: `the turn is journaled; svc chat --session ${session_id} goes on`,
+      throw new SvcError("internal", "lost the connection to the daemon", {
+        hint:
+          `the turn is in the journal; \`svc chat --session ${session_id}\` continues the session`,
       });
     });
     const { data } = await Promise.race([finished.promise, lost]);
@@ -71,9 +72,11 @@ function refuse(
   const every_session = tool === APPROVAL_TOOL ||
     (tool === REMEMBER && reachesFar((args as { scope?: Scope }).scope));
   const way = every_session
-    ? `every session asks before this; svc chat --session ${session_id} lets you answer`
+    ? `this always needs an answer; give it with \`svc chat --session ${session_id}\``
     : "--approve auto allows such calls";
-  console.error(`svc: denied without asking: ${exactLine(callLine(tool, args))} (${way})`);
+  console.error(
+    `svc: denied, because nobody can be asked: ${exactLine(callLine(tool, args))} (${way})`,
+  );
   rpc.call("session.approve", { session_id, approval_id, decision: "deny" }).catch(() => {});
 }
 

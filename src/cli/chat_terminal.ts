@@ -85,7 +85,7 @@ export async function converseInTerminal(
     rpc.close();
   }
   if (code === 0 && tui.model.session.state !== "ended") {
-    console.log(`The session goes on: svc chat --session ${session_id}`);
+    console.log(`The session continues. To return: svc chat --session ${session_id}`);
   }
   return code;
 }

@@ -1,72 +1,79 @@
 /** `svc completions`: scripts for the shells, made from the table of commands. */
-import { nearestOf } from "../base/nearest.ts";
-import { parseFlags, UsageError } from "./args.ts";
-import type { Command, Words } from "./commands.ts";
+import type { Command, Input } from "./spec.ts";
+import type { COMPLETIONS } from "./table/chat.ts";
 
-const HELP = `Prints a completion script.
+const SHELLS = { bash, zsh, fish };
 
-Usage: svc completions bash|zsh|fish
-
-  bash   eval "$(svc completions bash)" in ~/.bashrc
-  zsh    eval "$(svc completions zsh)" in ~/.zshrc, after compinit
-  fish   svc completions fish > ~/.config/fish/completions/svc.fish`;
-
-const SHELLS: Readonly<Record<string, (places: readonly Place[]) => string>> = { bash, zsh, fish };
-
-/** Runs `svc completions`, which offers the words of these commands. */
-export function run(
-  argv: string[],
-  commands: Readonly<Record<string, Command>>,
+/** Runs `svc completions` for a table of commands. */
+export async function run(
+  { args: { shell } }: Input<typeof COMPLETIONS>,
+  table: Command,
 ): Promise<number> {
-  const { boolean, rest: [shell, ...others] } = parseFlags(argv, {});
-  if (boolean.help || shell === undefined) {
-    console.log(HELP);
-    return Promise.resolve(boolean.help ? 0 : 2);
+  if (shell === undefined) {
+    const { helpText } = await import("./help.ts");
+    console.log(helpText("svc completions", table.commands!.completions));
+    return 2;
   }
-  const known = Object.keys(SHELLS);
-  if (!known.includes(shell) || others.length > 0) {
-    const nearest = nearestOf(shell, known);
-    throw new UsageError(
-      `svc completions takes ${known.join(", ")}` +
-        (nearest && nearest !== shell ? `; did you mean "${nearest}"?` : ""),
-    );
-  }
-  console.log(completionScript(shell, listed(commands)));
-  return Promise.resolve(0);
+  console.log(completionScript(shell, table));
+  return 0;
 }
 
-/** The script for a shell, `bash`, `zsh` or `fish`. */
-export function completionScript(shell: string, commands: Readonly<Record<string, Words>>): string {
-  const top = { commands, flags: ["--version"] };
-  return SHELLS[shell](places("", top));
+/** Returns the script for a shell. */
+export function completionScript(shell: keyof typeof SHELLS, root: Command): string {
+  return SHELLS[shell](places("", root));
 }
 
-/** The words after which something can be completed, and what. */
+/** A word that is offered, and what it is. */
+interface Offer {
+  word: string;
+  help: string;
+}
+
+/** A position on the command line, and the words that can follow. */
 interface Place {
-  /** The commands so far, such as `ctl sessions`. */
+  /** The words so far, such as `ctl sessions`; with `--flag` at the end for its values. */
   path: string;
-  words: string[];
+  offers: Offer[];
 }
 
-function places(path: string, { flags = [], commands = {} }: Words): Place[] {
-  const below = Object.entries(commands).flatMap(([name, words]) =>
-    places(`${path} ${name}`.trim(), words)
+function places(path: string, { spec, commands = {} }: Command): Place[] {
+  const listed = Object.entries(commands).filter(([, { former }]) => !former);
+  const flags = Object.entries(spec.flags).filter(([, { hidden }]) => !hidden);
+  const first = Object.values(spec.args).at(0);
+  const offers = [
+    ...listed.map(([word, { spec: { summary } }]) => ({ word, help: summary })),
+    ...(first?.type.values ?? []).map((word) => ({ word, help: first!.help })),
+    ...flags.map(([name, { help }]) => ({ word: `--${name}`, help })),
+    { word: "--help", help: "Show this help" },
+  ];
+  const values = flags.flatMap(([name, flag]) =>
+    flag.kind === "option" && flag.type.values !== undefined
+      ? [{
+        path: `${path} --${name}`.trim(),
+        offers: flag.type.values.map((word) => ({ word, help: flag.help })),
+      }]
+      : []
   );
-  return [{ path, words: [...Object.keys(commands), ...flags, "--help"] }, ...below];
+  const below = listed.flatMap(([name, command]) => places(`${path} ${name}`.trim(), command));
+  return [{ path, offers }, ...values, ...below];
 }
 
-function listed(commands: Readonly<Record<string, Command>>): Record<string, Words> {
-  return Object.fromEntries(Object.entries(commands).filter(([, { former }]) => !former));
+function wordsOf({ offers }: Place): string {
+  return offers.map(({ word }) => word).join(" ");
 }
 
-/** The arms of a `case` that names the words of each place. */
-function arms(places: readonly Place[]): string {
-  return places.map(({ path, words }) => `    "${path}") words="${words.join(" ")}" ;;`).join("\n");
+/** The places that are commands, for the patterns of a `case`. */
+function commandPaths(places: readonly Place[]): string[] {
+  return places.map(({ path }) => path).filter((path) => path !== "" && !path.includes("--"));
 }
 
-/** Below a known place, `path` takes in the next word; what is no command ends the search. */
-function known(places: readonly Place[]): string {
-  return places.filter(({ path }) => path !== "").map(({ path }) => `"${path}"`).join("|");
+/** The arms of a `case` over the places. */
+function arms(places: readonly Place[], variable: string): string {
+  return places.map((it) => `    "${it.path}") ${variable}="${wordsOf(it)}" ;;`).join("\n");
+}
+
+function patterns(places: readonly Place[]): string {
+  return commandPaths(places).map((path) => `"${path}"`).join("|");
 }
 
 function bash(places: readonly Place[]): string {
@@ -75,11 +82,14 @@ function bash(places: readonly Place[]): string {
   for word in "\${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
     word="\${path:+$path }$word"
     case "$word" in
-      ${known(places)}) path=$word ;;
+      ${patterns(places)}) path=$word ;;
     esac
   done
   case "$path" in
-${arms(places)}
+${arms(places.filter(({ path }) => !path.includes("--")), "words")}
+  esac
+  case "\${path:+$path }\${COMP_WORDS[COMP_CWORD-1]}" in
+${arms(places.filter(({ path }) => path.includes("--")), "words")}
   esac
   COMPREPLY=($(compgen -W "$words" -- "\${COMP_WORDS[COMP_CWORD]}"))
 }
@@ -87,38 +97,66 @@ complete -o default -F _svc svc`;
 }
 
 function zsh(places: readonly Place[]): string {
+  const cases = places.map(({ path, offers }) => {
+    const described = offers.map(({ word, help }) =>
+      quoted(`${word.replaceAll(":", "\\:")}:${oneLine(help)}`)
+    );
+    return `    ${quoted(path)}) offers_=(${described.join(" ")}) ;;`;
+  });
   return `#compdef svc
 _svc() {
-  local path_="" words_="" word
+  local path_="" word
+  local -a offers_
   for word in "\${(@)words[2,CURRENT-1]}"; do
     word="\${path_:+$path_ }$word"
     case "$word" in
-      ${known(places)}) path_=$word ;;
+      ${patterns(places)}) path_=$word ;;
     esac
   done
-  case "$path_" in
-${arms(places).replaceAll("words=", "words_=")}
+  word="\${path_:+$path_ }\${words[CURRENT-1]}"
+  case "$word" in
+    ${
+    places.filter(({ path }) => path.includes("--")).map(({ path }) => `"${path}"`).join("|")
+  }) path_=$word ;;
   esac
-  compadd -- \${=words_}
+  case "$path_" in
+${cases.join("\n")}
+  esac
+  _describe -V svc offers_
   _files
 }
 compdef _svc svc`;
 }
 
 function fish(places: readonly Place[]): string {
-  const cases = places.map(({ path, words }) =>
-    `    case "${path}"\n      printf '%s\\n' ${words.join(" ")}`
-  ).join("\n");
-  const all = places.filter(({ path }) => path !== "").map(({ path }) => `"${path}"`).join(" ");
+  const cases = places.map(({ path, offers }) => {
+    const lines = offers.map(({ word, help }) => quoted(`${word}\t${oneLine(help)}`));
+    return `    case ${quoted(path)}\n      printf '%s\\n' ${lines.join(" ")}`;
+  });
+  const commands = commandPaths(places).map((path) => `"${path}"`).join(" ");
+  const flags = places.filter(({ path }) => path.includes("--")).map(({ path }) => `"${path}"`);
   return `function __svc_words
   set -l path ""
+  set -l last ""
   for word in (commandline -opc)[2..-1]
     set -l longer (string trim "$path $word")
-    contains -- "$longer" ${all}; and set path $longer
+    contains -- "$longer" ${commands}; and set path $longer
+    set last (string trim "$path $word")
   end
+  contains -- "$last" ${flags.join(" ")}; and set path $last
   switch "$path"
-${cases}
+${cases.join("\n")}
   end
 end
 complete -c svc -a "(__svc_words)"`;
+}
+
+/** The first clause of a help, which is enough beside a word. */
+function oneLine(help: string): string {
+  return help.split(/[;.:] |[;.]$/)[0];
+}
+
+/** Quoted for a shell. zsh and fish read a quote within quotes the same way. */
+function quoted(text: string): string {
+  return `'${text.replaceAll("'", "’")}'`;
 }

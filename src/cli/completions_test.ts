@@ -1,17 +1,39 @@
 import { assertEquals, assertStringIncludes } from "@std/assert";
 import { granted } from "../../tests/support/permissions.ts";
-import { COMMANDS, type Words } from "./commands.ts";
+import { wholeTable } from "./commands.ts";
 import { completionScript } from "./completions.ts";
+import { command, group, integer, on, oneOf, option, spec } from "./define.ts";
+import type { Command } from "./spec.ts";
 
-const commands: Record<string, Words> = {
-  serve: { flags: ["--port"], commands: { restart: {} } },
-  ctl: { commands: { sessions: { commands: { list: { flags: ["--all"] }, kill: {} } } } },
+const load = () => Promise.reject(new Error("not run"));
+const root: Command = {
+  ...group({ summary: "Test" }, {
+    serve: command(
+      spec({
+        summary: "Run",
+        flags: {
+          port: option(integer(0, 9), "port", "Port"),
+          mode: option(oneOf(["fast", "safe"]), "mode", "The operator's mode"),
+          unit: on("Internal", { hidden: true }),
+        },
+      }),
+      load,
+      { restart: command(spec({ summary: "Restart" }), load) },
+    ),
+    ctl: group({ summary: "Control" }, {
+      sessions: group({ summary: "Sessions" }, {
+        list: command(spec({ summary: "List", flags: { all: on("All") } }), load),
+        kill: command(spec({ summary: "Kill" }), load),
+      }),
+    }),
+  }),
+  spec: spec({ summary: "Test", flags: { version: on("Version") } }),
 };
 
 /** What bash offers for a line; its last word is the one that is being typed. */
 async function complete(line: string): Promise<string[]> {
   const words = line.split(" ");
-  const script = `${completionScript("bash", commands)}
+  const script = `${completionScript("bash", root)}
 COMP_WORDS=(${words.map((word) => `"${word}"`).join(" ")}); COMP_CWORD=${words.length - 1}
 _svc; printf '%s\\n' "\${COMPREPLY[@]}"`;
   const { stdout } = await new Deno.Command("bash", { args: ["-c", script] }).output();
@@ -19,14 +41,16 @@ _svc; printf '%s\\n' "\${COMPREPLY[@]}"`;
 }
 
 Deno.test({
-  name: "bash completes commands, the commands below them, and flags",
+  name: "bash completes commands, the commands below them, flags and their values",
   ignore: !granted("run") || Deno.build.os === "windows",
   async fn() {
     const cases: [string, string[]][] = [
       ["svc ", ["serve", "ctl", "--version", "--help"]],
       ["svc s", ["serve"]],
-      ["svc serve ", ["restart", "--port", "--help"]],
-      ["svc serve --port 80 --p", ["--port"]],
+      ["svc serve ", ["restart", "--port", "--mode", "--help"]],
+      ["svc serve --port 8 --p", ["--port"]],
+      ["svc serve --mode ", ["fast", "safe"]],
+      ["svc serve --mode s", ["safe"]],
       ["svc ctl sessions ", ["list", "kill", "--help"]],
       ["svc ctl --json sessions list --", ["--all", "--help"]],
       ["svc nonsense sessions l", []],
@@ -35,42 +59,35 @@ Deno.test({
   },
 });
 
-Deno.test("every shell's script has every command", () => {
-  for (const shell of ["bash", "zsh", "fish"]) {
-    const script = completionScript(shell, commands);
-    for (const word of ["restart", "ctl sessions list", "--all"]) {
-      assertStringIncludes(script, word);
+Deno.test("every shell's script has every command, flag and value", () => {
+  for (const shell of ["bash", "zsh", "fish"] as const) {
+    const script = completionScript(shell, root);
+    for (const word of ["restart", "ctl sessions list", "--all", "serve --mode", "safe"]) {
+      assertStringIncludes(script, word, shell);
     }
+    assertEquals(script.includes("--unit"), false, "a hidden flag");
   }
 });
 
-Deno.test("the table of commands has the flags that the help of each command tells", async () => {
-  for (const [name, command] of Object.entries(COMMANDS)) {
-    if (command.former) continue;
-    const { run } = await command.load();
-    assertEquals([name, helpFlags(await captured(() => run(["--help"])))], [name, flags(command)]);
-  }
-});
-
-function flags(words: Words): string[] {
-  const below = Object.values(words.commands ?? {}).flatMap(flags);
-  return [...new Set([...words.flags ?? [], ...below])].sort();
+for (const shell of ["bash", "zsh", "fish"] as const) {
+  Deno.test({
+    name: `${shell} reads its script`,
+    ignore: !granted("run") || Deno.build.os === "windows" || !isThere(shell),
+    async fn() {
+      const script = completionScript(shell, await wholeTable()).replace(/^compdef .*$/m, "");
+      const { success, stderr } = await new Deno.Command(shell, { args: ["-n", "-c", script] })
+        .output();
+      assertEquals([success, new TextDecoder().decode(stderr)], [true, ""]);
+    },
+  });
 }
 
-function helpFlags(help: string): string[] {
-  // A flag that is explained, or stands in the usage; not one that a sentence mentions.
-  const told = [...help.matchAll(/(?:^|[[\s|])(--[a-z-]+)/gm)].map(([, flag]) => flag);
-  return [...new Set(told)].filter((flag) => flag !== "--help").sort();
-}
-
-async function captured(run: () => Promise<number>): Promise<string> {
-  const { log } = console;
-  let text = "";
-  console.log = (line: string) => void (text += `${line}\n`);
+function isThere(program: string): boolean {
+  if (!granted("run")) return false;
   try {
-    await run();
-  } finally {
-    console.log = log;
+    return new Deno.Command(program, { args: ["--version"], stdout: "null", stderr: "null" })
+      .outputSync().success;
+  } catch {
+    return false;
   }
-  return text;
 }

@@ -1,44 +1,24 @@
 import type { Finding } from "./doctor/check.ts";
 import { RESTART_HINT } from "./doctor/daemon_checks.ts";
 import { examine } from "./doctor/examine.ts";
-import { parseFlags, UsageError } from "./args.ts";
+import { UsageError } from "./define.ts";
+import type { Input } from "./spec.ts";
 import { painter, wantsColour } from "./chat_render.ts";
 import { env, ownPaths } from "./environment.ts";
 import { restartInstalled } from "./restart_installed.ts";
+import type { DOCTOR } from "./table/chat.ts";
 import { visible, visibleLine } from "../base/visible.ts";
 import { print, withDaemon } from "./daemon_call.ts";
 import { table } from "./table.ts";
 
-const HELP = `Checks that everything svc needs is well. Nothing is changed.
-
-Usage: svc doctor [--json]
-       svc doctor --cache [--model <model>] [--json]
-
-  --cache           instead, has the running daemon warm the prefix that all model calls
-                    share and measure the provider's cache; a few paid calls
-  --model <model>   the model to measure; the default model by default
-  --json            machine-readable output
-
-Exit code 0 when nothing fails, 1 otherwise; a warning is not a failure. The cache passes
-when 80 % of the input or more come from it.`;
-
 /** Runs `svc doctor`. */
-export async function run(argv: string[]): Promise<number> {
-  const { boolean, string, rest } = parseFlags(argv, {
-    boolean: ["json", "cache"],
-    string: ["model"],
-  });
-  if (boolean.help) {
-    console.log(HELP);
-    return 0;
-  }
-  if (rest.length > 0) throw new UsageError(`svc doctor takes no argument "${rest[0]}"`);
-  if (boolean.cache) return await checkCache(string.model, boolean.json === true);
-  if (string.model !== undefined) throw new UsageError("--model goes with --cache");
+export async function run({ flags }: Input<typeof DOCTOR>): Promise<number> {
+  if (flags.cache) return await checkCache(flags.model, flags.json);
+  if (flags.model !== undefined) throw new UsageError("--model requires --cache");
   const paths = ownPaths();
   const findings = await examine(paths, env);
   const ok = findings.every(({ status }) => status !== "fail");
-  if (boolean.json) {
+  if (flags.json) {
     print({ ok, checks: findings });
     return ok ? 0 : 1;
   }

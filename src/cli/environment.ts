@@ -9,3 +9,8 @@ export function env(name: string): string | undefined {
 export function ownPaths(): HomePaths {
   return homePaths(env, Deno.uid());
 }
+
+/** Reads a comma-separated list such as SVC_SERVE_TOKENS. */
+export function parseTokens(list: string | undefined): string[] {
+  return [...new Set((list ?? "").split(",").map((it) => it.trim()).filter((it) => it !== ""))];
+}

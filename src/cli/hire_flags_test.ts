@@ -1,17 +1,22 @@
 import { assertEquals, assertThrows } from "@std/assert";
-import { parseFlags, UsageError } from "./args.ts";
-import { HIRE_FLAGS, hireOptions, parseTokens } from "./hire_flags.ts";
+import { serve } from "./table/serve.ts";
+import { UsageError } from "./define.ts";
+import type { Input } from "./spec.ts";
+import { parseTokens } from "./environment.ts";
+import { hireOptions } from "./hire_flags.ts";
+import { parse } from "./parse.ts";
+import type { SERVE } from "./table/serve_spec.ts";
 
 function read(argv: string[], tokens: string[] = []) {
-  const string = ["addr", ...HIRE_FLAGS.string];
-  return hireOptions(parseFlags(argv, { boolean: HIRE_FLAGS.boolean, string }), tokens);
+  const { input } = parse(serve, "svc serve", argv);
+  return hireOptions(input as unknown as Input<typeof SERVE>, tokens);
 }
 const on = "--enable-agent-routes";
 
 Deno.test("without --enable-agent-routes nothing is taken for hire", () => {
   assertEquals(read([]), undefined);
   for (const argv of [["--caps", "code"], ["--insecure"], ["--task-timeout", "1m"]]) {
-    assertThrows(() => read(argv), UsageError, "goes with --enable-agent-routes only");
+    assertThrows(() => read(argv), UsageError, "requires --enable-agent-routes");
   }
 });
 
@@ -31,7 +36,7 @@ Deno.test("the public address is an http one, without query or fragment", () => 
   assertEquals(publicUrl("https://agents.example.org"), "https://agents.example.org");
   assertEquals(publicUrl("https://example.org/svc/"), "https://example.org/svc");
   for (const text of ["example.org", "ftp://example.org", "https://example.org/?a"]) {
-    assertThrows(() => publicUrl(text), UsageError, "--public-url takes");
+    assertThrows(() => publicUrl(text), UsageError, "for --public-url");
   }
 });
 
@@ -58,13 +63,13 @@ Deno.test("addresses with and without a host, also of IPv6", () => {
   assertEquals(address("[::1]:80"), "::1 80");
   assertEquals(address("[::]:80"), ":: 80");
   for (const addr of ["8440", "a:b", ":70000", "::1:80", "[::1]"]) {
-    assertThrows(() => address(addr), UsageError, "--addr takes host:port");
+    assertThrows(() => address(addr), UsageError, "for --addr: expected host:port");
   }
 });
 
 Deno.test("an address of the network needs tokens, or --insecure", () => {
   for (const addr of ["0.0.0.0:80", "[::]:80", "192.168.1.2:80", "example.com:80"]) {
-    assertThrows(() => read([on, "--addr", addr]), UsageError, "set SVC_SERVE_TOKENS");
+    assertThrows(() => read([on, "--addr", addr]), UsageError, "anyone who can reach");
     assertEquals(read([on, "--addr", addr, "--insecure"])?.port, 80);
     assertEquals(read([on, "--addr", addr], ["t"])?.port, 80);
   }

@@ -2,24 +2,13 @@
 import { connectOrStart } from "../client/connect.ts";
 import { openInBrowser } from "../os/open_url.ts";
 import { sessionDirs } from "../os/session_dirs.ts";
-import { parseFlags, UsageError } from "./args.ts";
+import type { Input } from "./spec.ts";
 import { ownPaths } from "./environment.ts";
-
-const HELP = `Opens the web app in your browser. Starts the daemon if none runs.
-
-Usage: svc open [<session id>] [--print]
-
-  --print   only print the address`;
+import type { OPEN } from "./table/chat.ts";
 
 /** Runs `svc open`. */
-export async function run(argv: string[]): Promise<number> {
-  const { boolean, rest } = parseFlags(argv, { boolean: ["print"], string: [] });
-  if (boolean.help) {
-    console.log(HELP);
-    return 0;
-  }
-  const [session_id, ...more] = rest;
-  if (more.length > 0) throw new UsageError("svc open takes one session");
+export async function run({ flags, args }: Input<typeof OPEN>): Promise<number> {
+  const { session_id } = args;
   const paths = ownPaths();
   const rpc = await connectOrStart(paths, () => console.error("starting the daemon …"));
   let url: string;
@@ -31,7 +20,7 @@ export async function run(argv: string[]): Promise<number> {
     rpc.close();
   }
   console.log(url);
-  if (boolean.print || await openInBrowser(url, sessionDirs(paths.index))) return 0;
-  console.error("svc: no browser could be started; open the address above yourself");
+  if (flags.print || await openInBrowser(url, sessionDirs(paths.index))) return 0;
+  console.error("svc: could not start a browser; open the address above yourself");
   return 1;
 }

@@ -36,7 +36,7 @@ export async function restart(options: ControlOptions): Promise<number> {
   try {
     const { pid, version } = await rpc.call("daemon.discover");
     if (json) console.log(JSON.stringify({ pid, version, previous_pid: stopped?.pid }, null, 2));
-    else console.log(`svc ${version} runs with pid ${pid}`);
+    else console.log(`svc ${version} is running with pid ${pid}`);
   } finally {
     rpc.close();
   }
@@ -59,7 +59,9 @@ export async function stopDaemon(
   await requireNoHire(daemon, pid, options);
   await daemon.call("daemon.shutdown", { grace_s: STOP_GRACE_S });
   if (!await waitUntilGone(daemon, paths, pid)) {
-    console.error("svc: stopped waiting; the daemon goes on stopping, no new one is started");
+    console.error(
+      "svc: stopped waiting; the daemon is still shutting down, and no new one was started",
+    );
     return "interrupted";
   }
   return { pid };
@@ -81,9 +83,14 @@ async function requireNoHire(
   const unit = await (await openService(options)).status();
   if (unit.pid === pid) return;
   daemon.close();
-  throw new SvcError("conflict", "the daemon takes tasks for hire; restart it as it was started", {
-    hint: "`svc ctl call daemon.shutdown` ends it, `svc serve --enable-agent-routes …` starts it",
-  });
+  throw new SvcError(
+    "conflict",
+    "the daemon accepts tasks for hire; restart it with the flags that it was started with",
+    {
+      hint:
+        "`svc ctl call daemon.shutdown` stops it, `svc serve --enable-agent-routes …` starts it",
+    },
+  );
 }
 
 /** @returns false when the person pressed Ctrl-C. @throws {SvcError} timeout. */
@@ -105,13 +112,15 @@ async function waitUntilGone(
     while (connected || !await isFree(paths)) {
       const waited_s = Math.round((Date.now() - started) / 1000);
       if (waited_s > STOP_GRACE_S + STOP_MARGIN_S) {
-        throw new SvcError("timeout", `the daemon (pid ${pid}) does not stop`, {
-          hint: `kill -9 ${pid} ends it; what is journaled stays`,
+        throw new SvcError("timeout", `the daemon (pid ${pid}) did not stop`, {
+          hint: `\`kill -9 ${pid}\` stops it; everything in the journals is kept`,
         });
       }
       if (Date.now() - told >= TELL_EVERY_MS) {
         told = Date.now();
-        console.error(`waiting for pid ${pid} to stop, ${waited_s} s of at most ${STOP_GRACE_S} …`);
+        console.error(
+          `waiting for pid ${pid} to stop (${waited_s} s of up to ${STOP_GRACE_S} s) …`,
+        );
       }
       await delay(POLL_MS, { signal });
     }

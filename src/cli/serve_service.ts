@@ -23,7 +23,9 @@ export async function install(options: ControlOptions): Promise<number> {
   const service = await openService({ ...options, askPassword });
   const installed = await service.install();
   const { changed, written, unit_path } = installed;
-  if (!json) console.log(changed ? `${unit_path}:\n\n${written}` : `${unit_path} is as it was`);
+  if (!json) {
+    console.log(changed ? `${unit_path}:\n\n${written}` : `${unit_path} is already up to date`);
+  }
   if (changed || !(await service.status()).running) {
     if (await stopDaemon(options) === "interrupted") return INTERRUPTED;
     await startUnit(service, paths);
@@ -49,7 +51,7 @@ export async function uninstall(options: ControlOptions): Promise<number> {
   const status = await service.status();
   if (json) console.log(JSON.stringify(status, null, 2));
   else if (!before.installed) console.log("no background unit is installed");
-  else console.log(`removed ${before.unit_path}; what is in ${paths.home} stays`);
+  else console.log(`removed ${before.unit_path}; the data in ${paths.home} is kept`);
   return 0;
 }
 

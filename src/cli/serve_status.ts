@@ -14,7 +14,7 @@ const RUNNING = 0;
 const STOPPED = 3;
 const NOT_INSTALLED = 4;
 
-/** Shows how things stand. @returns the exit code: 0 running, 3 stopped, 4 not installed. */
+/** Shows the status of the daemon and its unit. @returns the exit code: 0 running, 3 stopped, 4 not installed. */
 export async function showStatus(options: ControlOptions): Promise<number> {
   const { paths, json } = options;
   const daemon = await statusIfRunning(paths);
@@ -32,21 +32,21 @@ export async function showStatus(options: ControlOptions): Promise<number> {
   if (daemon !== undefined) {
     console.log(table(Object.entries(daemon).map(([name, value]) => [name, String(value)])));
   } else if (code === STOPPED) {
-    console.log("stopped; `svc serve` starts the daemon, `svc chat` does so too");
+    console.log("stopped; `svc serve` and `svc chat` start the daemon");
   } else {
-    console.log("not installed; `svc chat` or `svc serve` makes a home");
+    console.log("not installed; `svc chat` or `svc serve` creates the home directory");
   }
   if (unit.installed) console.log(visible(describeUnit(unit)));
   return code;
 }
 
-/** What is told of a unit, in a line or two. */
+/** Describes a unit in a line or two. */
 export function describeUnit(unit: ServiceStatus): string {
   const { kind, unit_path, enabled, running, hint } = unit;
   const facts = [
     `background unit (${kind})`,
     ...(enabled === undefined ? [] : [enabled ? "starts at login" : "does not start at login"]),
-    ...(running === undefined ? [] : [running ? "runs" : "does not run"]),
+    ...(running === undefined ? [] : [running ? "running" : "not running"]),
     unit_path,
   ];
   const line = facts.join(", ");
@@ -62,7 +62,7 @@ async function statusIfRunning(paths: HomePaths) {
   }
 }
 
-/** What is shown of a daemon: not its token. */
+/** The fields of a daemon that are shown, without its token. */
 function running(
   { pid, version, protocol_version, uptime_s, sessions, sock, port, url }: DaemonStatus,
 ) {

@@ -4,47 +4,48 @@ import { readConfig } from "../config/read.ts";
 import { AlreadyRunning, type Runtime, type WorkerOptions } from "../daemon/runtime.ts";
 import { SvcError } from "../protocol/errors.ts";
 import { workerPaths } from "../os/paths.ts";
-import { WORKERS_MAX } from "../config/config.ts";
 import type { WorkerStep } from "../features/tasks/nats/worker.ts";
-import { type Flags, UsageError } from "./args.ts";
-import { env, ownPaths } from "./environment.ts";
+import type { Input } from "./spec.ts";
+import { env, ownPaths, parseTokens } from "./environment.ts";
 import { stopOnSignals, surviveDefects } from "./foreground.ts";
-import { parseCaps, parseTokens } from "./hire_flags.ts";
+import type { TASK_WORKER } from "./table/task.ts";
 import { visible, visibleJson } from "../base/visible.ts";
 
-/** Workers of one home: each has a directory of its own in it. */
+/** Maximum number of workers in one home; each has its own directory there. */
 const WORKERS_OF_HOME = 64;
 
-/** Runs until it is told to stop. */
-export async function runWorker({ boolean, string }: Flags): Promise<number> {
+/** Runs `svc task worker` until it is stopped. */
+export async function runWorker({ flags }: Input<typeof TASK_WORKER>): Promise<number> {
   const paths = ownPaths();
   const { tasks: { engine, nats_url, workers: configured } } = await readConfig(paths.config);
   if (engine !== "nats") {
     throw new SvcError(
       "validation",
-      "tasks are kept by the daemon of this machine, which runs them",
+      "no task queue on NATS is configured",
       {
         hint: `set [tasks] engine = "nats" and nats_url in ${paths.config}`,
       },
     );
   }
-  const task_types = parseCaps(string.caps);
-  const workers = countOf(string.workers) ?? Math.max(configured, 1);
-  const as_json = boolean.json ?? false;
+  const task_types = flags.caps;
+  const workers = flags.workers ?? Math.max(configured, 1);
+  const as_json = flags.json;
   const worker = await start({
     paths,
     env,
     uid: Deno.uid() ?? 0,
     log_stderr: true,
     hire_tokens: parseTokens(env("SVC_SERVE_TOKENS")),
-    allow_private: boolean["allow-private"] ?? false,
+    allow_private: flags["allow-private"],
     tasks: { workers, task_types, onStep: (step) => showStep(step, as_json) },
   });
   surviveDefects(worker);
   stopOnSignals(worker, false);
   show(
     { event: "worker.started", pid: Deno.pid, nats_url, task_types, workers },
-    `runs ${task_types.join(", ")} tasks of ${nats_url}, ${workers} of the queue at once`,
+    `running ${
+      task_types.join(", ")
+    } tasks from ${nats_url}, up to ${workers} queued tasks at once`,
     as_json,
   );
   await worker.stopped;
@@ -52,7 +53,7 @@ export async function runWorker({ boolean, string }: Flags): Promise<number> {
   return 0;
 }
 
-/** Starts it in the first of its home's directories that no other worker has. */
+/** Starts the worker in the first directory of its home that no other worker uses. */
 async function start(options: WorkerOptions): Promise<Runtime> {
   for (let n = 1; n <= WORKERS_OF_HOME; n++) {
     try {
@@ -63,18 +64,11 @@ async function start(options: WorkerOptions): Promise<Runtime> {
   }
   throw new SvcError(
     "conflict",
-    `${WORKERS_OF_HOME} workers run in ${options.paths.home} already`,
+    `${WORKERS_OF_HOME} workers are already running in ${options.paths.home}`,
     {
-      hint: "let each do more with --workers, or set SVC_HOME for others",
+      hint: "give each worker more tasks with --workers, or set SVC_HOME to another directory",
     },
   );
-}
-
-function countOf(text: string | undefined): number | undefined {
-  if (text === undefined) return undefined;
-  const count = Number(text);
-  if (Number.isInteger(count) && count >= 1 && count <= WORKERS_MAX) return count;
-  throw new UsageError(`--workers takes a number from 1 to ${WORKERS_MAX}, got "${text}"`);
 }
 
 function showStep({ event, task_id, task_type, attempt }: WorkerStep, as_json: boolean): void {

@@ -36,7 +36,7 @@ export function progressOf(version: string, screen: Screen): (progress: Progress
 function stepLine(step: Exclude<Progress["step"], "downloading">): string {
   switch (step) {
     case "verified":
-      return "signature and SHA-256 are good";
+      return "signature and SHA-256 are valid";
     case "unpacked":
       return "unpacked";
     case "tried":

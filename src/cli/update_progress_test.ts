@@ -13,7 +13,7 @@ function written(terminal: boolean): string {
 Deno.test("without a terminal an update is told line by line", () => {
   assertEquals(written(false).split("\n"), [
     "downloading svc 1.2.3 (10.0 MB)",
-    "signature and SHA-256 are good",
+    "signature and SHA-256 are valid",
     "unpacked",
     "the new binary runs",
     "replaced",

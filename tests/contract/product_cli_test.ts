@@ -62,7 +62,7 @@ row("product", SECTION, "svc serve --enable-agent-routes", async () => {
   assertEquals((await health.json()).status, "ok");
   assertEquals((await hire.request("GET", "/api/capabilities")).status, 200);
   const { stdout } = await place.svc(["serve", "--help"]);
-  assertStringIncludes(stdout, ":8440 by default");
+  assertStringIncludes(stdout.replaceAll(/\s+/g, " "), ":8440 by default");
 });
 
 row("product", SECTION, "svc serve --install: write a per-user background unit", async () => {

@@ -57,7 +57,7 @@ row(
     ownHome(place);
     const child = spawnSvc(place, ["agent-serve", "--addr", "127.0.0.1:0"]);
     const line = await firstLine(child);
-    assertMatch(line, /^svc listens on/);
+    assertMatch(line, /^svc is listening on/);
     child.kill("SIGTERM");
     const { code, stderr } = await child.output();
     assertEquals(code, 0);
@@ -69,7 +69,7 @@ row("product", COMMAND, "with a daemon that runs already: a message, exit code 1
   const { code, stderr } = await shared.place.svc(["agent-serve", "--addr", "127.0.0.1:0"]);
   assertEquals(code, 1);
   assertStringIncludes(stderr, `pid ${shared.hire.pid}`);
-  assertStringIncludes(stderr, "end it first");
+  assertStringIncludes(stderr, "stop it first");
 });
 
 row(

@@ -48,7 +48,7 @@ Deno.test({
       ], { start: { approval: "ask" } });
       const said = ["chat", "--session", it.session_id, "-p", "go"];
       const { stderr } = await it.place.svc(said);
-      assertStringIncludes(stderr, "denied without asking");
+      assertStringIncludes(stderr, "denied, because nobody can be asked");
       assertEquals(stderr.includes("--approve auto"), scope === "Session", stderr);
       assertEquals(stderr.includes(`svc chat --session ${it.session_id}`), scope !== "Session");
     }

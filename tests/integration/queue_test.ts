@@ -298,7 +298,7 @@ Deno.test({
       [["tasks", "--state", "complete"], 2, 'did you mean "completed"?'],
       [["cancel", id], 1, "completed already"],
       [["cancel", "x"], 1, "t-<ULID>"],
-      [["paus"], 2, 'did you mean "pause"?'],
+      [["paus"], 2, 'did you mean "svc ctl pause"?'],
     ];
     for (const [args, code, message] of wrong) {
       const result = await place.svc(["ctl", ...args]);
@@ -338,7 +338,7 @@ Deno.test({
       const { tasks, next_cursor } = await json([...command, "--state", "queued"]);
       assertEquals(tasks.map(({ id }) => id), ids.slice(0, 100));
       const next = [...command, "--state", "queued", "--cursor", next_cursor!];
-      assertEquals(last, `… older ones: svc ${next.join(" ")}`);
+      assertEquals(last, `… for older tasks: svc ${next.join(" ")}`);
       const rest = (await place.svc(next)).stdout.trimEnd().split("\n");
       assertEquals([rest.length, rest[1].startsWith(ids[100])], [2, true], rest.join("\n"));
       assertEquals((await json(next)).next_cursor, undefined);

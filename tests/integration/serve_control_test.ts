@@ -69,7 +69,7 @@ Deno.test({
     const { code, stdout, stderr } = await place.svc(["serve", "restart"]);
     assertEquals(code, 0, stderr);
     assertStringIncludes(stderr, "no daemon was running");
-    assertStringIncludes(stdout, `runs with pid ${place.discovery().pid}`);
+    assertStringIncludes(stdout, `is running with pid ${place.discovery().pid}`);
   },
 });
 
@@ -97,7 +97,7 @@ Deno.test({
     const { code, success } = await child.status;
     assertEquals([code, success, await toText(child.stdout)], [130, false, ""]);
     assertStringIncludes(said, `waiting for pid ${daemon.pid} to stop`);
-    assertStringIncludes(said, "no new one is started");
+    assertStringIncludes(said, "no new one was started");
     assert(!await gone(daemon.pid, 0));
   },
 });
@@ -118,7 +118,7 @@ Deno.test({
     const reader = child.stdout.getReader();
     const { value } = await reader.read();
     reader.releaseLock();
-    assertStringIncludes(new TextDecoder().decode(value), "svc listens on http://127.0.0.1:");
+    assertStringIncludes(new TextDecoder().decode(value), "svc is listening on http://127.0.0.1:");
     child.kill("SIGTERM");
     const { code, stderr } = await child.output();
     assertEquals(code, 0);

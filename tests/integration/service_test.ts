@@ -139,7 +139,7 @@ Deno.test({
       ]);
       const { code, stdout } = await place.svc(["serve", "--status"]);
       assertEquals(code, 3);
-      assertStringIncludes(stdout, "does not run");
+      assertStringIncludes(stdout, "not running");
     });
 
     await t.step("uninstall stops it and removes it; the data stays", async () => {
@@ -147,7 +147,7 @@ Deno.test({
       const { pid } = place.discovery();
       const { code, stdout, stderr } = await place.svc(["serve", "--uninstall"]);
       assertEquals(code, 0, stderr);
-      assertMatch(stdout, /^removed .*svc\.service; what is in .* stays$/m);
+      assertMatch(stdout, /^removed .*svc\.service; the data in .* is kept$/m);
       assert(await gone(pid));
       assertEquals(filesBelow(place.env.XDG_CONFIG_HOME), []);
       assertEquals(await systemd.show("LoadState"), "not-found");

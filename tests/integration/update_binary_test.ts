@@ -120,8 +120,8 @@ Deno.test({
 
     const updated = await run(svc, ["update"], place.env);
     assertEquals([updated.code, await versionOf(svc)], [0, fresh], updated.stderr);
-    assertStringIncludes(updated.stdout, "`svc serve restart` goes over");
-    assertEquals(updated.stderr.includes("stays as it is"), false);
+    assertStringIncludes(updated.stdout, "`svc serve restart` switches to the new binary");
+    assertEquals(updated.stderr.includes("was not changed"), false);
     const files = [...Deno.readDirSync(join(place.home, "bin"))].map(({ name }) => name).sort();
     assertEquals(files, ["svc", "svc.previous"]);
     assertEquals(await versionOf(`${svc}.previous`), old);
@@ -151,7 +151,7 @@ Deno.test({
     assertStringIncludes(place.discovery().version, old);
     const forth = await run(svc, ["update", "--rollback", "--restart"], place.env);
     assertEquals(forth.code, 0, forth.stderr);
-    assertStringIncludes(forth.stdout, `svc ${place.discovery().version} runs with pid`);
+    assertStringIncludes(forth.stdout, `svc ${place.discovery().version} is running with pid`);
     assertStringIncludes(place.discovery().version, fresh);
   },
 });

@@ -108,10 +108,10 @@ Deno.test({
     assertStringIncludes(check.stdout, "svc 0.2.0+test");
     const { code, stdout, stderr } = await it.update();
     assertEquals([code, it.installed()], [0, BOTH], stderr);
-    assertStringIncludes(stdout, `is at ${it.bin}/svc`);
-    assertStringIncludes(stderr, "this svc is /elsewhere/svc and stays as it is");
+    assertStringIncludes(stdout, `at ${it.bin}/svc`);
+    assertStringIncludes(stderr, "/elsewhere/svc was not changed");
     assertEquals(Deno.statSync(join(it.bin, "svc")).mode! & 0o777, 0o755);
-    assertStringIncludes((await it.update()).stdout, "0.2.0+test is the newest release");
+    assertStringIncludes((await it.update()).stdout, "0.2.0+test is up to date");
     for (const [now, before] of [["0.1.0", "0.2.0"], ["0.2.0", "0.1.0"]]) {
       assertEquals((await it.update("--rollback")).code, 0);
       assertEquals(it.installed(), { svc: now, "svc.previous": before });
@@ -284,7 +284,7 @@ Deno.test({
 /** What update says on its way, and whether the new binary is in place once it has. */
 const STEPS: [said: string, replaced?: boolean][] = [
   ["downloading svc 0.2.0"],
-  ["signature and SHA-256 are good"],
+  ["signature and SHA-256 are valid"],
   ["unpacked"],
   ["the new binary runs"],
   ["replaced", true],

@@ -1,0 +1,167 @@
+/** The words that the table of commands is written with; see spec.ts for what they make. */
+import { parseDuration } from "../base/duration.ts";
+import { nearestOf } from "../base/nearest.ts";
+import type {
+  Argument,
+  Command,
+  Flag,
+  FlagOptions,
+  Option,
+  Run,
+  Spec,
+  Switch,
+  ValueType,
+} from "./spec.ts";
+
+/** The command line is wrong: exit code 2. */
+export class UsageError extends Error {
+  override name = "UsageError";
+  /** A second line: what to type instead, or where to look. */
+  readonly hint?: string;
+
+  constructor(message: string, hint?: string) {
+    super(message);
+    this.hint = hint;
+  }
+}
+
+/** Any text. */
+export const TEXT: ValueType<string> = { expects: "a text", parse: (text) => text };
+
+/** A duration, read as milliseconds. */
+export const DURATION: ValueType<number> = {
+  expects: "a duration such as 90s, 10m or 1h",
+  parse: parseDuration,
+};
+
+/** Any JSON. */
+export const JSON_VALUE: ValueType<NonNullable<unknown> | null> = {
+  expects: "JSON",
+  parse(text) {
+    try {
+      return JSON.parse(text);
+    } catch {
+      return undefined;
+    }
+  },
+};
+
+/** A JSON object. */
+export const JSON_OBJECT: ValueType<Record<string, unknown>> = {
+  expects: "a JSON object",
+  parse(text) {
+    const value = JSON_VALUE.parse(text);
+    const is_object = typeof value === "object" && value !== null && !Array.isArray(value);
+    return is_object ? value as Record<string, unknown> : undefined;
+  },
+};
+
+/** Text for which completions offer known values; the daemon decides what is valid. */
+export function suggested(values: readonly string[]): ValueType<string> {
+  return { ...TEXT, values, listed: true };
+}
+
+/** One of some words. */
+export function oneOf<const T extends string>(values: readonly T[]): ValueType<T> {
+  return {
+    expects: `${values.slice(0, -1).join(", ")} or ${values.at(-1)}`,
+    values,
+    listed: true,
+    parse: (text) => values.find((it) => it === text),
+    nearest: (text) => nearestOf(text, values),
+  };
+}
+
+/** A comma-separated list of some words; spaces and repetitions do not count. */
+export function listOf<const T extends string>(values: readonly T[]): ValueType<T[]> {
+  const words = (text: string) => text.split(",").map((it) => it.trim()).filter((it) => it !== "");
+  const unknown = (text: string) => words(text).find((it) => !values.includes(it as T));
+  return {
+    expects: `a comma-separated list of ${values.join(", ")}`,
+    values,
+    parse: (text) => unknown(text) === undefined ? [...new Set(words(text) as T[])] : undefined,
+    nearest: (text) => nearestOf(unknown(text) ?? "", values),
+  };
+}
+
+/** A whole number between two limits. */
+export function integer(min: number, max: number): ValueType<number> {
+  return {
+    expects: `a number from ${min} to ${max}`,
+    parse(text) {
+      const value = Number(text);
+      return /^\d+$/.test(text) && value >= min && value <= max ? value : undefined;
+    },
+  };
+}
+
+/** States a command. */
+export function spec<
+  const F extends Record<string, Flag> = Record<never, never>,
+  const A extends Record<string, Argument> = Record<never, never>,
+>(
+  stated: Omit<Spec<F, A>, "flags" | "args"> & { flags?: F; args?: A },
+): Spec<F, A> {
+  return { flags: {} as F, args: {} as A, ...stated };
+}
+
+/** A flag without a value. */
+export function on(help: string, options: FlagOptions = {}): Switch {
+  return { kind: "switch", help, ...options };
+}
+
+/** A flag with a value. */
+export function option<T, const O extends FlagOptions & { default?: string }>(
+  type: ValueType<T>,
+  value: string,
+  help: string,
+  options?: O,
+): Option<T, O extends { default: string } ? true : false> {
+  const has_default = options?.default !== undefined;
+  return { kind: "option", type, value, help, ...options, has_default: has_default as never };
+}
+
+/** An argument that must be given. */
+export function argument<T>(type: ValueType<T>, help: string): Argument<T, true> {
+  return { type, help, required: true };
+}
+
+/** An argument that may be left out. */
+export function optional<T>(
+  type: ValueType<T>,
+  help: string,
+  fallback?: string,
+): Argument<T, false> {
+  return { type, help, required: false, default: fallback };
+}
+
+/** All remaining arguments, as one text. */
+export function words(help: string): Argument<string, true> {
+  return { type: TEXT, help, required: true, rest: true };
+}
+
+/** `--json`, on every command that prints something. */
+export const JSON_FLAG = on("Print JSON");
+
+/** A command with its implementation, and perhaps commands below it. */
+export function command<S extends Spec>(
+  stated: S,
+  load: () => Promise<Run<S>>,
+  commands?: Record<string, Command>,
+): Command {
+  return { spec: stated, load: load as unknown as () => Promise<Run>, commands };
+}
+
+/** A group of commands. */
+export function group(
+  stated: Omit<Spec, "flags" | "args">,
+  commands: Record<string, Command>,
+): Command {
+  return { spec: spec(stated), commands };
+}
+
+/** A deprecated name for other words. */
+export function alias(...words: string[]): Command {
+  const summary = `Deprecated: use \`svc ${words.join(" ")}\``;
+  return { spec: spec({ summary }), alias: words, former: true };
+}

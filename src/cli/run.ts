@@ -1,0 +1,84 @@
+/** The command line: finds the command, loads only its module, turns errors into exit codes. */
+import { messageOf, SvcError } from "../protocol/errors.ts";
+import { visible } from "../base/visible.ts";
+import { COMMANDS, SVC } from "./commands.ts";
+import { UsageError } from "./define.ts";
+import type { Command } from "./spec.ts";
+import { parse, unknownCommand } from "./parse.ts";
+
+const DONE = 0;
+const FAILED = 1;
+const WRONG_USAGE = 2;
+
+/**
+ * Runs a command line.
+ *
+ * @param argv the arguments after the program's name.
+ * @returns the exit code: 0 done, 1 failed, 2 wrong usage (contract.md section 10).
+ */
+export async function run(argv: string[]): Promise<number> {
+  try {
+    return await dispatch(argv);
+  } catch (error) {
+    console.error(`svc: ${visible(messageOf(error))}`);
+    const hint = error instanceof SvcError || error instanceof UsageError ? error.hint : undefined;
+    if (hint) console.error(`     ${visible(hint)}`);
+    return error instanceof UsageError ? WRONG_USAGE : FAILED;
+  }
+}
+
+async function dispatch(argv: string[]): Promise<number> {
+  const [name, ...rest] = argv;
+  if (name === undefined || name === "help") {
+    await showHelp("svc", SVC);
+    return name === undefined ? WRONG_USAGE : DONE;
+  }
+  if (name.startsWith("-")) return await ownFlag(argv);
+  if (!Object.hasOwn(COMMANDS, name)) throw unknownCommand("svc", name, SVC.commands!);
+  const command = await COMMANDS[name]();
+  const former = formerName(`svc ${name}`, command, rest);
+  if (former !== undefined) {
+    const { typed, words, argv } = former;
+    console.error(`svc: \`${typed}\` is deprecated, use \`svc ${words.join(" ")}\``);
+    return await dispatch([...words, ...argv]);
+  }
+  const parsed = parse(command, `svc ${name}`, rest);
+  if (parsed.input === undefined) {
+    await showHelp(parsed.path, parsed.command);
+    return parsed.help ? DONE : WRONG_USAGE;
+  }
+  return await (await parsed.command.load!())(parsed.input);
+}
+
+/** `svc --version` and `svc --help`. @throws {UsageError} for another flag. */
+async function ownFlag(argv: string[]): Promise<number> {
+  // The flags of svc itself, without those of its commands.
+  const { help, input } = parse({ spec: SVC.spec, load: unused }, "svc", argv);
+  if (help) await showHelp("svc", SVC);
+  else if (input?.flags.version) {
+    const { PROTOCOL_VERSION, VERSION } = await import("../protocol/version.ts");
+    console.log(`svc ${VERSION} (deno ${Deno.version.deno}, protocol ${PROTOCOL_VERSION})`);
+  }
+  return DONE;
+}
+
+function unused(): Promise<never> {
+  return Promise.reject(new Error("svc has no implementation of its own"));
+}
+
+/** A former name of a command, if the words are one; and what follows it. */
+function formerName(
+  typed: string,
+  { alias, commands = {} }: Command,
+  argv: string[],
+): { typed: string; words: readonly string[]; argv: string[] } | undefined {
+  if (alias !== undefined) return { typed, words: alias, argv };
+  const [word, ...rest] = argv;
+  if (word === undefined || !Object.hasOwn(commands, word)) return undefined;
+  return formerName(`${typed} ${word}`, commands[word], rest);
+}
+
+async function showHelp(path: string, command: Command): Promise<void> {
+  const { helpText } = await import("./help.ts");
+  console.log(helpText(path, command));
+}

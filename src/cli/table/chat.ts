@@ -1,0 +1,145 @@
+/** What is said of the commands that people talk to agents with. */
+import { command, JSON_FLAG, on, oneOf, option, optional, spec, TEXT } from "../define.ts";
+import type { Command } from "../spec.ts";
+import { SUMMARIES } from "./summaries.ts";
+
+const APPROVAL = oneOf(["auto", "ask", "read_only"]);
+
+export const CHAT = spec({
+  summary: SUMMARIES.chat,
+  about: "Starts the daemon if none is running.",
+  args: { workdir: optional(TEXT, "Directory that the agent works in", ".") },
+  flags: {
+    prompt: option(TEXT, "text", "Ask once, print the answer and exit with the turn's outcome", {
+      short: "p",
+    }),
+    model: option(
+      TEXT,
+      "id",
+      "Model as <provider>/<model>; by default, default_model of daemon.toml, then the first " +
+        'provider with a key, then builtin/toolbelt, which runs plain instructions such as "ls"',
+      { short: "m" },
+    ),
+    continue: on("Continue the newest session of this directory", { short: "c" }),
+    session: option(TEXT, "id", "Continue this session"),
+    approve: option(APPROVAL, "mode", "What the agent may do without asking; ask by default"),
+    json: on("Print events as NDJSON, one per line"),
+  },
+  examples: [
+    ["svc chat ~/project", "Start a conversation in a directory"],
+    ['git diff | svc chat -p "review this"', "Ask about piped text and print the answer"],
+    ["svc chat -c", "Continue the newest session of the current directory"],
+  ],
+  notes:
+    `On a terminal, the conversation fills the screen; ? shows its keys. Ctrl-C cancels the turn,
+a second Ctrl-C leaves. The session continues in the daemon, and \`svc chat -c\` returns to it.
+
+Without a terminal, with TERM=dumb or with --json, the conversation goes line by line.`,
+});
+
+export const ACP = spec({
+  summary: SUMMARIES.acp,
+  about:
+    `Lets an editor such as Zed, JetBrains or Neovim drive sessions over standard input and output.
+Starts the daemon if none is running, and reconnects after a restart of the daemon. Sessions stay in
+the daemon when the editor exits.`,
+  flags: {
+    model: option(TEXT, "id", "Model of the sessions that the editor starts", { short: "m" }),
+    approve: option(APPROVAL, "mode", "What these sessions may do without asking"),
+  },
+  notes: `In Zed's settings:
+
+"agent_servers": {"svc": {"type": "custom", "command": "svc", "args": ["acp"]}}`,
+});
+
+export const MCP_SERVE = spec({
+  summary: SUMMARIES["mcp-serve"],
+  about: `Lets an MCP client drive svc. Starts the daemon if none is running, and reconnects after a
+restart of the daemon.`,
+  flags: {
+    caps: option(
+      oneOf(["read", "write", "all"]),
+      "caps",
+      "Tools to offer: read for tools that only read, write to add those that change something, " +
+        "all to add those that delete something",
+      { default: "all" },
+    ),
+    "safe-names": on(
+      "Use svc_session_list instead of svc.session.list, for clients that allow no dots in tool names",
+    ),
+  },
+  notes: `In a client's configuration: {"command": "svc", "args": ["mcp-serve"]}
+
+The daemon serves the same tools at http://127.0.0.1:<port>/mcp with its token; \`svc ctl discover\`
+prints both.`,
+});
+
+export const OPEN = spec({
+  summary: SUMMARIES.open,
+  about: "Starts the daemon if none is running.",
+  args: { session_id: optional(TEXT, "Session to show") },
+  flags: { print: on("Only print the address") },
+});
+
+export const DESKTOP = spec({
+  summary: SUMMARIES.desktop,
+  about:
+    `Uses the running daemon. If none is running, starts one that stops when the window is closed;
+its sessions are restored the next time.`,
+  flags: {
+    "start-at-login": option(
+      oneOf(["on", "off", "status"]),
+      "setting",
+      "Choose whether the window opens when you log in. The daemon's own service is independent of it",
+    ),
+    json: on("Print the setting of --start-at-login as JSON"),
+  },
+  notes: `The window is Chromium, Chrome, Edge or Brave with its own profile. SVC_CHROMIUM selects
+another program. Without any of these, the app opens in your browser.`,
+});
+
+export const COMPLETIONS = spec({
+  summary: SUMMARIES.completions,
+  args: { shell: optional(oneOf(["bash", "zsh", "fish"]), "The shell") },
+  examples: [
+    ['eval "$(svc completions bash)"', "In ~/.bashrc"],
+    ['eval "$(svc completions zsh)"', "In ~/.zshrc, after compinit"],
+    ["svc completions fish > ~/.config/fish/completions/svc.fish", "Once, for fish"],
+  ],
+});
+
+export const DOCTOR = spec({
+  summary: SUMMARIES.doctor,
+  about: "Changes nothing.",
+  flags: {
+    cache: on(
+      "Send the prefix that all model calls share through the running daemon and measure the " +
+        "provider's cache instead. Makes a few paid calls",
+    ),
+    model: option(TEXT, "id", "Model to measure with --cache; by default, the default model"),
+    json: JSON_FLAG,
+  },
+  notes:
+    `Exits with 0 if no check fails, otherwise with 1; a warning is not a failure. With --cache,
+exits with 0 if at least 80 % of the input is read from the cache.`,
+});
+
+export const chat = command(CHAT, async () => (await import("../chat.ts")).run);
+
+export const acp = command(ACP, async () => (await import("../acp.ts")).run);
+
+export const mcpServe = command(MCP_SERVE, async () => (await import("../mcp_serve.ts")).run);
+
+export const open = command(OPEN, async () => (await import("../open.ts")).run);
+
+export const desktop = command(DESKTOP, async () => (await import("../desktop.ts")).run);
+
+/** The command that prints scripts for a table. */
+export function completionsOf(table: () => Promise<Command>): Command {
+  return command(COMPLETIONS, async () => {
+    const { run } = await import("../completions.ts");
+    return async (input) => run(input, await table());
+  });
+}
+
+export const doctor = command(DOCTOR, async () => (await import("../doctor.ts")).run);

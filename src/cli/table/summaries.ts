@@ -1,0 +1,14 @@
+/** One line on every command, for `svc --help`, which loads no more of a command than this. */
+export const SUMMARIES = {
+  chat: "Talk to an agent in a directory",
+  serve: "Run the daemon in the foreground",
+  open: "Open the web app in your browser",
+  desktop: "Open the app in its own window",
+  ctl: "Inspect and control the running daemon",
+  "mcp-serve": "Serve MCP over standard input and output",
+  acp: "Serve editors that speak the Agent Client Protocol",
+  task: "Run tasks and show their results",
+  doctor: "Check that everything svc needs works",
+  update: "Update the installed binary to the newest release",
+  completions: "Print a completion script for your shell",
+} as const;

@@ -129,24 +129,38 @@ attack("sees the .svc of a directory whose first session is made while a command
 
 // ── what lies outside ──────────────────────────────────────────────────────────────────────────
 
+/** What a toolchain that was missing is not looked for again within. */
+const MISSING_MS = 1_000;
+
+/** Runs a command until it shows one of these, or for as long as its toolchain may count as missing. */
+async function looking(command: string, ...secrets: string[]): Promise<Loot> {
+  for (const until = performance.now() + 2 * MISSING_MS;;) {
+    const begun = performance.now();
+    const found = lootOf(await ran(fresh(), command), ...secrets);
+    if (found !== undefined || begun > until) return found;
+    await delay(100);
+  }
+}
+
 for (const name of [".nvm", ".cargo/bin", ".cache/deno", ".local/share/uv"]) {
   attack(`makes ~/${name} a link to the home of svc`, {
     ...JAILED,
     async control() {
       const { victim } = it.stage;
       await victim.sh(`mkdir -p ${name} && echo of-the-tools > ${name}/daemon.json`);
-      const shown = await ran(fresh(), `cat ~/${name}/daemon.json`);
+      const found = await looking(`cat ~/${name}/daemon.json`, "of-the-tools");
       await victim.sh(`rm -rf ${name}`);
-      return lootOf(shown, "of-the-tools");
+      return found;
     },
     async attempt() {
       const { victim, svc_home, daemon } = it.stage;
       const link =
         `mkdir -p $(dirname ${name}); ln -sfn $(realpath --relative-to=$(dirname ${name}) ${svc_home}) ${name}`;
       await ran(victim.home, link);
-      const shown = await ran(fresh(), `cat ~/${name}/daemon.json; ls ~/${name}/run/`);
+      const look = `cat ~/${name}/daemon.json; ls ~/${name}/run/`;
+      const found = await looking(look, daemon.token, "svc.sock");
       await victim.sh(`rm -rf ${name}`);
-      return lootOf(shown, daemon.token, "svc.sock");
+      return found;
     },
   });
 }

@@ -106,7 +106,10 @@ Deno.test({
     await client.turn(session_id, "run echo hello\nremember fact: the sky is blue");
     let looked_at = 0;
     const walk = (path: string) => {
-      const { mode, isDirectory, isSymlink } = Deno.lstatSync(path);
+      const info = infoIfAny(path);
+      // A file that is written anew has another name until it is whole.
+      if (info === undefined) return;
+      const { mode, isDirectory, isSymlink } = info;
       if (isSymlink) return;
       looked_at++;
       assertEquals((mode ?? 0) & 0o077, 0, path);
@@ -118,3 +121,12 @@ Deno.test({
     assert(looked_at > 5);
   },
 });
+
+function infoIfAny(path: string): Deno.FileInfo | undefined {
+  try {
+    return Deno.lstatSync(path);
+  } catch (error) {
+    if (error instanceof Deno.errors.NotFound) return undefined;
+    throw error;
+  }
+}

@@ -28,6 +28,10 @@ export interface LoopParts extends TurnParts {
    * @throws the signal's reason.
    */
   tools(session: Session, signal: AbortSignal): Promise<readonly Tool[]>;
+  /** Records what a turn's model is told of where it works, before its first call. */
+  tell(session: Session, turn: Turn): Promise<void>;
+  /** Records what it is told of the places that a step's calls were about, before the next call. */
+  touched(session: Session, turn: Turn, calls: readonly ToolCall[]): Promise<void>;
   /** Model calls a turn may make. */
   max_steps(): number;
   /** What a model call cost, in USD. */
@@ -56,7 +60,7 @@ export function turnRunner(parts: LoopParts): (session: Session, turn: Turn) => 
   return async (session, turn) => {
     const model = await parts.model(session.state.model);
     const max_steps = parts.max_steps();
-    await parts.recall(session, turn);
+    await Promise.all([parts.recall(session, turn), parts.tell(session, turn)]);
     for (let count = 1; count <= max_steps; count++) {
       if (turn.soft.aborted) return { stop_reason: "interrupted" };
       const spent = spentBudget(session.state, parts.budget_usd());
@@ -64,8 +68,10 @@ export function turnRunner(parts: LoopParts): (session: Session, turn: Turn) => 
       const tools = await parts.tools(session, turn.soft);
       const current = { parts, model, tools, session, turn };
       const calls = await askModel(current);
-      if (calls.length > 0) await runCalls(current, calls);
-      else if (!session.fresh) return await criticised(session, parts);
+      if (calls.length > 0) {
+        await runCalls(current, calls);
+        await parts.touched(session, turn, calls);
+      } else if (!session.fresh) return await criticised(session, parts);
     }
     return { stop_reason: "budget", error: `the limit of ${max_steps} steps a turn is reached` };
   };

@@ -1,7 +1,8 @@
 import { assert, assertEquals, assertLess } from "@std/assert";
 import { granted } from "../../tests/support/permissions.ts";
 import type { ToolSpec } from "../models/model.ts";
-import { measureCache } from "./prefix.ts";
+import { measureCache, SYSTEM_PROMPT } from "./prefix.ts";
+import { builtinTools, type ToolParts } from "./tools.ts";
 
 const ignore = !granted("net");
 const signal = new AbortController().signal;
@@ -56,3 +57,13 @@ Deno.test({
 function disposable<T extends { close(): Promise<void> }>(server: T): T & AsyncDisposable {
   return Object.assign(server, { [Symbol.asyncDispose]: () => server.close() });
 }
+
+Deno.test("the system prompt names no tool that is not there, and nothing of this machine", () => {
+  const tools = builtinTools({} as ToolParts, []).map(({ spec }) => spec.name);
+  const named = [...new Set(SYSTEM_PROMPT.match(/\b[a-z]+_[a-z]+\b/g))];
+  assertEquals(named.filter((name) => !tools.includes(name)), []);
+  assert(named.length >= 5);
+  for (const own of [Deno.build.os, Deno.build.arch, String(new Date().getFullYear()), "/"]) {
+    assert(!SYSTEM_PROMPT.includes(` ${own}`), own);
+  }
+});

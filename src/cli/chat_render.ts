@@ -2,6 +2,7 @@
 import { bold, cyan, dim, green, red, yellow } from "@std/fmt/colors";
 import type { EventParams } from "../client/rpc.ts";
 import { callLine } from "../base/call_line.ts";
+import { rulesLine } from "../base/rules_line.ts";
 import { visible, visibleLine } from "../base/visible.ts";
 
 /** Lines shown of a call's output. */
@@ -39,6 +40,8 @@ export function eventLines(event: EventParams, paint: Paint): string[] {
     }
     case "lane.note":
       return [paint.yellow(visible(data.text))];
+    case "rules.loaded":
+      return [paint.dim(visibleLine(rulesLine(data)))];
     case "session.paused":
       return [paint.yellow(`the session was paused (${data.reason})`)];
     case "session.ended":

@@ -181,9 +181,11 @@ async function compose(
     hidden: (session) => hiddenFrom(session.state.workdir),
     new_lane_id: () => ids.next("lane"),
   };
+  let opened_turns: DaemonTurns | undefined;
+  cleanup.defer(() => opened_turns?.[Symbol.dispose]());
   const turns: Opener<DaemonTurns> = new Opener(() =>
     Promise.all([import("./turns.ts"), units.get()]).then(([{ makeTurns }, units]) =>
-      makeTurns({
+      opened_turns = makeTurns({
         ...turn_parts,
         tools: {
           units,
@@ -202,6 +204,16 @@ async function compose(
             remember: async (...call) => (await cortex.get()).tools.remember(...call),
             recall: async (...call) => (await cortex.get()).tools.recall(...call),
           },
+        },
+        context: {
+          isBuiltin: (model) => models.isBuiltin(model),
+          sandbox,
+          network: () => config.sandbox.network,
+          home: paths.home,
+          hidden: turn_parts.hidden,
+          uid: Deno.build.os === "windows" ? undefined : uid,
+          now: () => new Date(),
+          log,
         },
         toolServers() {
           const { policy: { servers }, allow_project } = external();

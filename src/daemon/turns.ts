@@ -1,18 +1,21 @@
 /** The turns of models: their loop, with the tools of this program and of tool servers. */
 import { type LoopParts, turnRunner } from "../agent/loop.ts";
 import { builtinTools, type Tool, type ToolParts } from "../agent/tools.ts";
+import { pathsOf } from "../features/context/rules_places.ts";
+import { Teller, type TellerParts } from "../features/context/teller.ts";
 import type { ToolMemory } from "../features/memory/tool_memory.ts";
 import { memoryTools } from "../features/memory/tools.ts";
 import type { ToolServers } from "../features/tool_servers/open.ts";
 import { verifyTool } from "../features/verify/tool.ts";
 
-export interface DaemonTurnParts extends Omit<LoopParts, "tools"> {
+export interface DaemonTurnParts extends Omit<LoopParts, "tools" | "tell" | "touched"> {
   tools: ToolParts & { memory: ToolMemory };
+  context: TellerParts;
   /** The tool servers; undefined where no session can have any. */
   toolServers(): Promise<ToolServers> | undefined;
 }
 
-export interface DaemonTurns {
+export interface DaemonTurns extends Disposable {
   /** Runs a turn of a session whose model is asked from here. */
   runTurn: ReturnType<typeof turnRunner>;
   /** The tools of this program. */
@@ -20,12 +23,16 @@ export interface DaemonTurns {
 }
 
 /** Makes what runs the turns of models. */
-export function makeTurns({ tools, toolServers, ...loop }: DaemonTurnParts): DaemonTurns {
+export function makeTurns({ tools, context, toolServers, ...loop }: DaemonTurnParts): DaemonTurns {
   const builtin = builtinTools(tools, [...memoryTools(tools.memory), verifyTool(tools)]);
+  const teller = new Teller(context);
   return {
     builtin,
+    [Symbol.dispose]: () => teller[Symbol.dispose](),
     runTurn: turnRunner({
       ...loop,
+      tell: (session, turn) => teller.tell(session, turn),
+      touched: (session, turn, calls) => teller.touched(session, turn, pathsOf(calls)),
       async tools(session, signal) {
         const servers = await toolServers();
         if (servers === undefined) return builtin;

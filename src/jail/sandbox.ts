@@ -476,7 +476,7 @@ async function run(argv: SandboxArgv): Promise<string | undefined> {
   }
 }
 
-function findShell(): string {
+export function findShell(): string {
   return firstFile(["/bin/bash", "/usr/bin/bash", "/run/current-system/sw/bin/bash"]) ??
     "/bin/sh";
 }

@@ -4,7 +4,13 @@
  * a link to a file of the person, or become one of these between a check and the use. Everything
  * outside of the jails that reads in a directory of others reads through this.
  */
-import { BeneathError, type BeneathFs, chooseBeneath } from "./beneath.ts";
+import {
+  type Beneath,
+  BeneathError,
+  type BeneathFs,
+  chooseBeneath,
+  kernelBeneath,
+} from "./beneath.ts";
 
 /**
  * Reads in a directory.
@@ -25,6 +31,33 @@ export function readUntrusted<T>(
     return read(new UntrustedFiles(beneath.view(hidden)));
   } finally {
     beneath[Symbol.dispose]();
+  }
+}
+
+/**
+ * Reads in many directories, as {@linkcode readUntrusted} does in one: it opens the C library at its
+ * first use and keeps it, which for a few small files is most of the time. Disposing of it closes that.
+ */
+export class UntrustedReader implements Disposable {
+  #open: ((root: string) => Beneath) | undefined;
+  /** Any of those that share the library. */
+  #opened: Beneath | undefined;
+
+  /**
+   * The files of a directory, to be used at once.
+   *
+   * @param root absolute real path of the directory; nothing outside of it is read.
+   * @param hidden absolute real paths below it that are not read either.
+   */
+  files(root: string, hidden: readonly string[] = []): UntrustedFiles {
+    this.#open ??= kernelBeneath() ?? chooseBeneath;
+    this.#opened = this.#open(root);
+    return new UntrustedFiles(this.#opened.view(hidden));
+  }
+
+  [Symbol.dispose](): void {
+    this.#opened?.[Symbol.dispose]();
+    this.#open = this.#opened = undefined;
   }
 }
 

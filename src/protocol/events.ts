@@ -50,6 +50,8 @@ export interface RulesFile {
 export interface SkippedRules {
   path: string;
   reason: string;
+  /** The file that imports it. */
+  imported_by?: string;
 }
 
 /** A mission at its beginning; the figures count what its spec has. */

@@ -4,7 +4,7 @@ import { join } from "@std/path";
 import type { SessionEvent } from "../../src/protocol/events.ts";
 import { decodeRecord } from "../../src/session/record.ts";
 import { applyToState, emptyState } from "../../src/session/state.ts";
-import { type Answer, startOpenAiServer } from "../support/model_servers.ts";
+import { type Answer, saidIn, startOpenAiServer } from "../support/model_servers.ts";
 import {
   type Observer,
   SocketObserver,
@@ -197,7 +197,7 @@ Deno.test({
     const { data } = await client.turn(session_id, "and again");
     assertEquals([data.stop_reason, data.message], ["ok", "an answer"]);
     const said = server.requests.at(-1)!.body.messages.slice(1)
-      .map((it: { content: string }) => it.content);
+      .map((it: { content: string }) => saidIn(it.content));
     assertEquals(said, ["hello", "an answer", "and again"]);
     await next.stop();
     for (const observer of observers) await observer.gone();

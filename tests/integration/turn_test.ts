@@ -55,6 +55,7 @@ for (const provider of PROVIDERS) {
         "user.message",
         "turn.started",
         "lane.status",
+        "context.told",
         ...cost,
         ...call,
         ...call,

@@ -78,6 +78,7 @@ const rules = () =>
     skipped: z.array(z.object({
       path: z.string().describe("Absolute path"),
       reason: z.string().describe("Why it was left out"),
+      imported_by: z.string().optional().describe("The file that imports it"),
     })).describe("The files that were left out"),
   }).describe("The project rules of the session");
 

@@ -10,6 +10,7 @@ import {
 import { applyToApprovals } from "./approvals.ts";
 import { callLine } from "../../base/call_line.ts";
 import { addEntry, growEntry, removeEntry } from "./entries.ts";
+import { rulesLine } from "../../base/rules_line.ts";
 import { applyToLanes } from "./lanes.ts";
 import type { Entry, Model } from "./model.ts";
 import { clean, cleanLine, limited } from "./text.ts";
@@ -88,6 +89,9 @@ function applyToTranscript(model: Model, event: SessionEvent): void {
       } else if (event.data.reason_code === MODEL_SKIPPED) {
         addEntry(model, "note", clean(event.data.text));
       }
+      break;
+    case "rules.loaded":
+      addEntry(model, "note", cleanLine(rulesLine(event.data)));
       break;
     case "turn.completed": {
       model.writing = undefined;

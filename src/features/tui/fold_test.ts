@@ -58,6 +58,23 @@ Deno.test("what a failed model call had said is taken back", () => {
   ]);
 });
 
+Deno.test("the rules that a model was told are named, and those that could not be read", () => {
+  const model = fold(emptyModel(ID), [
+    ["rules.loaded", {
+      turn_id: "t",
+      files: [{ path: "/p/AGENTS.md", bytes: 5, sha256: "1" }],
+      skipped: [{ path: "/p/a\x1b[2J.md", reason: "is a pipe" }],
+      removed: ["/p/old.md"],
+      text: "not shown",
+    }],
+    ["context.told", { turn_id: "t", facts: {}, text: "not shown" }],
+  ]);
+  const [note, ...more] = shown(model);
+  assertEquals(more, []);
+  assert(!note.includes("\x1b"));
+  assert(/^note: rules read: \/p\/AGENTS.md; rules gone: \/p\/old.md; rules left out/.test(note));
+});
+
 Deno.test("an event that was seen already changes nothing", () => {
   const model = fold(emptyModel(ID), [["session.delta", { turn_id: "t", text: "once" }]]);
   const event = { seq: 1, at: "", type: "session.delta", data: { turn_id: "t", text: "once" } };

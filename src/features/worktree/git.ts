@@ -79,10 +79,11 @@ export async function openRepo(root: string, sandbox: Sandbox, signal: AbortSign
   const repo: Repo = { root, git_dir: join(root, ".git"), sandbox, env: {} };
   requireGitDir(repo);
   // Outside the sandbox, where the person's own configuration counts; these run nothing.
-  await trusted(repo, ["rev-parse", "--is-inside-work-tree"], signal);
-  const entries = parseConfigList(
-    await trusted(repo, ["config", "--list", "--show-scope", "-z"], signal),
-  );
+  const [config] = await Promise.all([
+    trusted(repo, ["config", "--list", "--show-scope", "-z"], signal),
+    trusted(repo, ["rev-parse", "--is-inside-work-tree"], signal),
+  ]);
+  const entries = parseConfigList(config);
   const last = (key: string) => entries.findLast((entry) => entry.key === key)?.value;
   const name = last("user.name") ?? NOBODY.name;
   const email = last("user.email") ?? NOBODY.email;

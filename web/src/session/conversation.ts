@@ -8,6 +8,7 @@ import {
   MODEL_SKIPPED,
   type SessionEvent,
 } from "../../../src/protocol/events.ts";
+import { rulesLine } from "../../../src/base/rules_line.ts";
 
 interface Shown {
   /** Stays the same for as long as the item is there. */
@@ -149,6 +150,9 @@ export class Conversation {
         if (event.data.reason_code === MODEL_RETRY) this.#takeBackText();
         else if (event.data.reason_code !== MODEL_SKIPPED) break;
         this.#note(key, at, "warning", event.data.text);
+        break;
+      case "rules.loaded":
+        this.#note(key, at, "plain", rulesLine(event.data));
         break;
       case "session.paused":
         this.#note(

@@ -64,6 +64,19 @@ Deno.test("a model call that is tried again takes back what it said", () => {
   assertEquals(shown(conversation), ["note trying again", "text whole"]);
 });
 
+Deno.test("rules that were read and left out stand in the conversation", () => {
+  const conversation = folded(["rules.loaded", {
+    turn_id: "t",
+    files: [{ path: "/p/AGENTS.md", bytes: 5, sha256: "1" }],
+    skipped: [{ path: "/p/a.md", reason: "is a directory" }],
+    removed: [],
+    text: "not shown",
+  }]);
+  assertEquals(shown(conversation), [
+    "note rules read: /p/AGENTS.md; rules left out: /p/a.md (is a directory)",
+  ]);
+});
+
 Deno.test("a turn that is cut off leaves no call open, and says why", () => {
   const conversation = folded([...call("c1")], [...completed("interrupted")]);
   assertEquals(shown(conversation), ["run_command interrupted, no result", "note Interrupted"]);

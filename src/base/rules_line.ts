@@ -1,0 +1,17 @@
+/** One line for rules that a session's model was told: which, and which could not be read. */
+export function rulesLine({ files, skipped, removed }: {
+  files: readonly { path: string }[];
+  skipped: readonly { path: string; reason: string }[];
+  removed: readonly string[];
+}): string {
+  const parts = [
+    said("rules read", files.map(({ path }) => path)),
+    said("rules gone", removed),
+    said("rules left out", skipped.map(({ path, reason }) => `${path} (${reason})`)),
+  ];
+  return parts.filter((it) => it !== "").join("; ");
+}
+
+function said(what: string, paths: readonly string[]): string {
+  return paths.length === 0 ? "" : `${what}: ${paths.join(", ")}`;
+}

@@ -1,0 +1,133 @@
+/** What a model is told of the session that it works in. */
+import { visibleLine } from "../../base/visible.ts";
+import type { Approval, Trust } from "../../protocol/events.ts";
+
+/** Facts by name, each in words. The same names always, so that a change is one value. */
+export type Facts = Record<FactName, string>;
+
+export type FactName = keyof typeof LABELS;
+
+/** In the order in which they are told. */
+const LABELS = {
+  directory: "Working directory",
+  repository: "Git repository",
+  branch: "Branch",
+  date: "Date",
+  system: "System",
+  shell: "Shell of commands",
+  model: "Model",
+  approval: "Approval",
+  sandbox: "Limits",
+  network: "Network of commands",
+};
+
+/** What facts are made of. */
+export interface FactSources {
+  workdir: string;
+  /** The top of the repository's checkout; undefined where there is none. */
+  repository?: string;
+  branch: string;
+  now: Date;
+  system: string;
+  shell: string;
+  model: string;
+  approval: Approval;
+  trust: Trust;
+  /** Whether commands are held by a sandbox. */
+  confined: boolean;
+  network: boolean;
+}
+
+/** Says the facts in words. */
+export function factsOf(from: FactSources): Facts {
+  const { workdir, repository } = from;
+  return {
+    directory: visibleLine(workdir),
+    repository: repository === undefined
+      ? "none"
+      : repository === workdir
+      ? "the working directory is its top"
+      : visibleLine(repository),
+    branch: repository === undefined ? "none" : from.branch,
+    date: dateOf(from.now),
+    system: from.system,
+    shell: from.shell,
+    model: from.model,
+    approval: approvalOf(from),
+    sandbox: from.confined ? CONFINED : UNCONFINED,
+    network: networkOf(from),
+  };
+}
+
+const FILE_TOOLS = "file tools reach the working directory only";
+const CONFINED =
+  `${FILE_TOOLS}. Commands can write there and in temporary directories, which are ` +
+  "empty for each command; they can read the system and its programs, and see none of the person's " +
+  "other files. If the work needs another directory, say which and why: the person can start a " +
+  "session there";
+const UNCONFINED = `${FILE_TOOLS}. No sandbox holds commands on this machine, so keep to it in ` +
+  "commands too";
+
+function approvalOf({ approval, trust }: FactSources): string {
+  switch (approval) {
+    case "ask":
+      return "reading runs at once; every change and command waits for the person's decision";
+    case "read_only":
+      return "read_only: only what reads is run. If more is needed, say what: the person can start " +
+        "a session that may";
+    case "auto":
+      return trust === "trusted"
+        ? "auto: calls run without a question"
+        : "auto: calls run without a question, and risky ones are refused";
+  }
+}
+
+function networkOf({ network, confined }: FactSources): string {
+  if (network) return "yes";
+  if (!confined) return "not meant to be used";
+  return "none; fetch_url reads web pages. If a command needs it, say which and why: the person can " +
+    "set `network = true` under [sandbox] in daemon.toml";
+}
+
+const DAYS = ["Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"];
+
+/** The day and its zone, without a time: what changes each minute would break the cached prefix. */
+function dateOf(now: Date): string {
+  const two = (part: number) => String(Math.abs(part)).padStart(2, "0");
+  const east = -now.getTimezoneOffset();
+  const zone = `UTC${east < 0 ? "-" : "+"}${two(Math.trunc(east / 60))}:${two(east % 60)}`;
+  const day = `${now.getFullYear()}-${two(now.getMonth() + 1)}-${two(now.getDate())}`;
+  return `${DAYS[now.getDay()]}, ${day} (${zone})`;
+}
+
+/**
+ * The block that tells facts: all of them at first, then those that have changed.
+ *
+ * @param before what was told already; empty at first.
+ * @param status lines about the working tree, to be told with its branch.
+ * @returns undefined when nothing has changed.
+ */
+export function factsText(
+  facts: Facts,
+  before: Readonly<Record<string, string>>,
+  status: readonly string[] = [],
+): string | undefined {
+  const names = Object.keys(LABELS) as FactName[];
+  const changed = names.filter((name) => facts[name] !== before[name]);
+  if (changed.length === 0) return undefined;
+  const first = Object.keys(before).length === 0;
+  return contextBlock(
+    "session",
+    [
+      ...(first ? [] : ["This has changed since you were told:"]),
+      ...changed.map((name) => `${LABELS[name]}: ${facts[name]}`),
+      ...(status.length === 0 ? [] : [`Git status now: ${status.join("\n")}`]),
+    ].join("\n"),
+  );
+}
+
+/** A block of what svc tells; nothing inside of it can end it. */
+export function contextBlock(about: "session" | "rules", text: string): string {
+  const inside = text.replaceAll(/<(?=\/?context\b)/gi, "&lt;");
+  return `<context about="${about}">\n${inside}\n</context>`;
+}

@@ -1,0 +1,228 @@
+/**
+ * Finds and reads the rules for a session: files of the person and of the project that say how work
+ * is done there. All of them but the person's own can be written by others, by the session's own
+ * commands too. So each is read beneath a directory: what lies outside of it, by whatever link, is
+ * not read, and what the session can write never brings in more than the session can read.
+ */
+import { createHash } from "node:crypto";
+import { dirname, isAbsolute, join, normalize } from "@std/path";
+import { BeneathError } from "../../jail/beneath.ts";
+import type { UntrustedFiles, UntrustedReader } from "../../jail/untrusted_files.ts";
+import { isWithin } from "../../os/paths.ts";
+import type { RulesFile, SkippedRules } from "../../protocol/events.ts";
+import { importsIn } from "./imports.ts";
+
+/** In each directory the first of these that has something in it counts. */
+export const RULES_NAMES: readonly string[] = ["AGENTS.md", "CLAUDE.md", "GEMINI.md"];
+
+const FILE_BYTES_MAX = 64 * 1024;
+const ALL_BYTES_MAX = 128 * 1024;
+const FILES_MAX = 50;
+/** How far an import of an import of a file is followed. */
+const DEPTH_MAX = 5;
+/** Imports that are looked at in all, and files that are named as skipped. */
+const IMPORTS_MAX = 200;
+const SKIPPED_MAX = 50;
+/** What is kept at hand of files that do not change, in characters. */
+const CACHED_MAX = 512 * 1024;
+
+/** A file of rules with its text. */
+export interface Rules extends RulesFile {
+  text: string;
+  /** Directory that it holds for; undefined for the person's own rules, which hold everywhere. */
+  beneath?: string;
+}
+
+export interface RulesFound {
+  /** What is more special comes later. */
+  files: Rules[];
+  skipped: SkippedRules[];
+}
+
+/** Where rules are looked for. All paths are absolute real ones. */
+export interface RulesPlaces {
+  /** Home of svc; undefined when there is none. */
+  home: string | undefined;
+  /** Top of the project: the session's directory, or one above it. */
+  root: string;
+  workdir: string;
+  /** More directories, beneath the session's. */
+  deeper: readonly string[];
+  /** What no tool of the session may see. */
+  hidden: readonly string[];
+}
+
+/** The directories from the project's top down to the session's. */
+function directoriesDown({ root, workdir }: RulesPlaces): string[] {
+  const found = [workdir];
+  while (found[0] !== root) found.unshift(dirname(found[0]));
+  return found;
+}
+
+/** What is at a path: its text, nothing, or a reason not to read it. */
+type Read = { text: string; bytes: number; sha256: string; real: string } | { reason: string };
+
+interface Cached {
+  version: string;
+  read: Read;
+}
+
+/** Reads rules; a file that has not changed since it was last read is not read again. */
+export class RulesReader {
+  readonly #untrusted: UntrustedReader;
+  readonly #cached = new Map<string, Cached>();
+  #cached_length = 0;
+
+  constructor(untrusted: UntrustedReader) {
+    this.#untrusted = untrusted;
+  }
+
+  /** Reads the rules of all these places. Never throws: what cannot be read is skipped. */
+  read(places: RulesPlaces): RulesFound {
+    const reading = new Reading(places, (path, within) => this.#read(path, within, places.hidden));
+    const { home, root, workdir } = places;
+    if (home !== undefined) reading.directory(home, { within: home });
+    for (const directory of directoriesDown(places)) {
+      const within = directory === workdir ? workdir : root;
+      reading.directory(directory, { within, beneath: directory });
+    }
+    for (const directory of places.deeper) {
+      reading.directory(directory, { within: workdir, beneath: directory });
+    }
+    return reading.found;
+  }
+
+  #read(path: string, within: string, hidden: readonly string[]): Read | undefined {
+    const version = versionOf(path);
+    if (version === undefined) return undefined;
+    const key = JSON.stringify([within, path]);
+    const before = this.#cached.get(key);
+    if (before?.version === version) return before.read;
+    const read = readFile(path, this.#untrusted.files(within, hidden));
+    if (read === undefined) return undefined;
+    const length = "text" in read ? read.text.length : 0;
+    if (this.#cached_length + length > CACHED_MAX) {
+      this.#cached.clear();
+      this.#cached_length = 0;
+    }
+    this.#cached_length += length;
+    this.#cached.set(key, { version, read });
+    return read;
+  }
+}
+
+/** Differs once the name stands for another file, or its content was changed; undefined for none. */
+function versionOf(path: string): string | undefined {
+  try {
+    const { dev, ino, size, mtime, ctime, isFile } = Deno.statSync(path);
+    return [dev, ino, size, mtime?.getTime(), ctime?.getTime(), isFile].join();
+  } catch {
+    return undefined;
+  }
+}
+
+function readFile(path: string, files: UntrustedFiles): Read | undefined {
+  try {
+    const data = files.read(path, FILE_BYTES_MAX);
+    if (data === undefined) return undefined;
+    if (data.includes(0)) return { reason: "is no text" };
+    const sha256 = createHash("sha256").update(data).digest("hex");
+    const text = new TextDecoder().decode(data).trim();
+    return { text, bytes: data.length, sha256, real: Deno.realPathSync(path) };
+  } catch (error) {
+    if (error instanceof BeneathError) {
+      // The sentence begins with the path.
+      return { reason: error.message.slice(error.message.indexOf(": ") + 2) };
+    }
+    if (error instanceof Deno.errors.NotFound) return undefined;
+    return { reason: error instanceof Error ? error.message : String(error) };
+  }
+}
+
+/** Where a file may import from, and for what it holds. */
+interface Bounds {
+  within: string;
+  beneath?: string;
+}
+
+/** One reading of all places. */
+class Reading {
+  readonly found: RulesFound = { files: [], skipped: [] };
+  readonly #places: RulesPlaces;
+  readonly #read: (path: string, within: string) => Read | undefined;
+  /** Real paths of files that were read. */
+  readonly #seen = new Set<string>();
+  #bytes = 0;
+  #imports = 0;
+
+  constructor(places: RulesPlaces, read: (path: string, within: string) => Read | undefined) {
+    this.#places = places;
+    this.#read = read;
+  }
+
+  /** Reads the first of a directory's files that has something in it. */
+  directory(directory: string, bounds: Bounds): void {
+    for (const name of RULES_NAMES) {
+      if (this.#file(join(directory, name), bounds)) return;
+    }
+  }
+
+  /** Reads a file and what it imports; tells whether there is something in it. */
+  #file(path: string, bounds: Bounds, imported_by?: string, depth = 0): boolean {
+    const { within, beneath } = bounds;
+    const read = this.#read(path, within);
+    if (read === undefined) return false;
+    if ("reason" in read) return this.#skip(path, read.reason, imported_by);
+    const { text, bytes, sha256, real } = read;
+    if (text === "") return false;
+    if (this.#seen.has(real)) return true;
+    if (this.found.files.length >= FILES_MAX) {
+      return this.#skip(path, `there are more than ${FILES_MAX} files of rules`, imported_by);
+    }
+    if (this.#bytes + bytes > ALL_BYTES_MAX) {
+      return this.#skip(path, `all rules have more than ${ALL_BYTES_MAX} bytes`, imported_by);
+    }
+    this.#seen.add(real);
+    this.#bytes += bytes;
+    const by = imported_by === undefined ? {} : { imported_by };
+    this.found.files.push({ path, bytes, sha256, ...by, text, beneath });
+    const { workdir } = this.#places;
+    // What the session can write brings in nothing that the session cannot read.
+    const narrow = isWithin(path, workdir) || isWithin(real, workdir);
+    const more = { within: narrow ? workdir : within, beneath };
+    for (const each of importsIn(text)) this.#import(each, path, more, depth + 1);
+    return true;
+  }
+
+  #import(
+    { path: written, meant }: { path: string; meant: boolean },
+    by: string,
+    bounds: Bounds,
+    depth: number,
+  ): void {
+    if (++this.#imports > IMPORTS_MAX) return;
+    const path = isAbsolute(written) ? normalize(written) : join(dirname(by), written);
+    if (written.startsWith("~") || !isWithin(path, bounds.within)) {
+      if (meant) this.#skip(path, `lies outside of ${bounds.within}`, by);
+      return;
+    }
+    // Beside the person's rules lie keys and tokens.
+    if (bounds.within === this.#places.home && !meant) return;
+    if (depth > DEPTH_MAX) {
+      this.#skip(path, `is imported more than ${DEPTH_MAX} files deep`, by);
+    } else if (!this.#file(path, bounds, by, depth) && meant && !this.#isSkipped(path)) {
+      this.#skip(path, "is not there, or empty", by);
+    }
+  }
+
+  #skip(path: string, reason: string, imported_by?: string): false {
+    const { skipped } = this.found;
+    const by = imported_by === undefined ? {} : { imported_by };
+    if (skipped.length < SKIPPED_MAX) skipped.push({ path, reason, ...by });
+    return false;
+  }
+
+  #isSkipped(path: string): boolean {
+    return this.found.skipped.some((it) => it.path === path);
+  }
+}

@@ -1,0 +1,34 @@
+/** How rules are told. */
+import { visibleLine } from "../../base/visible.ts";
+import type { RulesFile } from "../../protocol/events.ts";
+import { contextBlock } from "./facts.ts";
+import type { Rules } from "./rules.ts";
+
+/**
+ * The block that tells rules.
+ *
+ * @param news files with their texts, and those that are gone.
+ * @param told files that were told before.
+ * @returns empty when there is nothing to tell.
+ */
+export function rulesText(
+  { files, removed }: { files: readonly Rules[]; removed: readonly string[] },
+  told: readonly RulesFile[],
+): string {
+  const known = new Set(told.map(({ path }) => path));
+  const parts = files.map((file) => {
+    const again = known.has(file.path) ? "; this takes the place of what you were told of it" : "";
+    return `${headOf(file)}${again}:\n\n${file.text}`;
+  });
+  if (removed.length > 0) {
+    parts.push(`These rules no longer hold: ${removed.map(visibleLine).join(", ")}`);
+  }
+  return parts.length === 0 ? "" : contextBlock("rules", parts.join("\n\n"));
+}
+
+function headOf({ path: file, beneath, imported_by }: Rules): string {
+  const path = visibleLine(file);
+  if (imported_by !== undefined) return `From ${path}, which ${visibleLine(imported_by)} imports`;
+  if (beneath === undefined) return `The person's rules for all projects, from ${path}`;
+  return `Rules for everything beneath ${visibleLine(beneath)}, from ${path}`;
+}

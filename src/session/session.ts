@@ -20,7 +20,7 @@ import type { Retention } from "./retention.ts";
 import { KEEP_MIN, type Kept, type Snapshots } from "./snapshots.ts";
 import { findLane, messageWaits, type SessionState } from "./state.ts";
 import type { Deltas, Published, Sink, Subscription } from "./subscription.ts";
-import { Transcript } from "./transcript.ts";
+import type { Transcript } from "./transcript.ts";
 import { Writer } from "./writer.ts";
 
 /** How a turn ended, as its runner sees it. */
@@ -166,6 +166,8 @@ export class Session {
 
   async #readTranscript(): Promise<{ transcript: Transcript; seq: number }> {
     while (this.#transcript === undefined) {
+      // Loaded here: a daemon that starts reads no conversation.
+      const { Transcript } = await import("./transcript.ts");
       const kept = await this.#keptTranscript();
       const transcript = kept?.transcript ?? new Transcript();
       let seq = kept?.seq ?? 0;

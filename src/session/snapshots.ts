@@ -9,7 +9,7 @@ import { readLines } from "../os/lines.ts";
 import type { CheckpointState, CheckpointTranscript } from "../protocol/events.ts";
 import type { Journal, Place } from "./journal.ts";
 import { type SessionState, stateFromCheckpoint, stateToCheckpoint } from "./state.ts";
-import { Transcript } from "./transcript.ts";
+import type { Transcript } from "./transcript.ts";
 
 /** What opening a session needs. */
 export interface Snapshot extends Kept {
@@ -77,6 +77,7 @@ export class Snapshots {
   ): Promise<{ transcript: Transcript; seq: number } | undefined> {
     const text = await this.#line(id, 2);
     if (text === undefined) return undefined;
+    const { Transcript } = await import("./transcript.ts");
     try {
       const { seq, ...kept } = JSON.parse(text) as CheckpointTranscript & { seq: number };
       const transcript = Transcript.from(kept);

@@ -20,9 +20,9 @@ import { PROJECT_POLICY, readPolicy } from "../features/tool_servers/policy.ts";
 import { Hub } from "../session/hub.ts";
 import { ulidIds } from "../session/ids.ts";
 import { natsSecrets } from "../config/nats.ts";
-import type { TuiHost } from "../features/tui/host.ts";
-import { bind, Dispatcher } from "../verbs/define.ts";
-import { TYPED_VERBS, VERBS } from "../features/registry.ts";
+import { Dispatcher } from "../verbs/define.ts";
+import { openFeatures } from "../verbs/feature.ts";
+import { FEATURES, VERBS } from "../features/registry.ts";
 import type { Discovery } from "../protocol/discovery.ts";
 import { VERSION } from "../protocol/version.ts";
 import { readConfig } from "../config/read.ts";
@@ -30,7 +30,6 @@ import type { DaemonCortex } from "../features/memory/open.ts";
 import type { TaskWorkerOptions } from "../features/tasks/open.ts";
 import type { ToolServers } from "../features/tool_servers/open.ts";
 import type { ConfigEditor } from "../config/config_editor.ts";
-import type { DaemonService } from "../features/service/open.ts";
 import type { DaemonTurns } from "./turns.ts";
 import { type DoorOptions, type Doors, type FindPeer, openDoors } from "./doors.ts";
 import { lazy, Opener } from "../base/lazy.ts";
@@ -374,9 +373,6 @@ async function compose(
     tellBus("daemon.shutdown", { grace_s });
     stop(grace_s * 1000).then(stopped.resolve, stopped.reject);
   };
-  const tui: Opener<TuiHost> = new Opener(() =>
-    import("../features/tui/open.ts").then(({ openTuiHost }) => openTuiHost(dispatcher, trimAtRest))
-  );
   const started_with = config;
   const config_editor: Opener<ConfigEditor> = new Opener(() =>
     import("../config/config_editor.ts").then(({ ConfigEditor }) =>
@@ -386,17 +382,6 @@ async function compose(
         config: () => config,
         reload: reload_config,
         checkModel: (id) => models.check(id),
-      })
-    )
-  );
-  const service: Opener<DaemonService> = new Opener(() =>
-    import("../features/service/open.ts").then(({ daemonService }) =>
-      daemonService({
-        paths,
-        env,
-        uid,
-        hires: () => doors?.hire_port !== undefined,
-        shutdown,
       })
     )
   );
@@ -413,7 +398,7 @@ async function compose(
     const { openStateDb } = await import("../os/state_db.ts");
     return openStateDb(paths.state_db);
   };
-  const services = {
+  const host = {
     hub,
     bus,
     home: paths.home,
@@ -426,12 +411,14 @@ async function compose(
     missions: () => missions.get(),
     cortex: async () => (await cortex.get()).cortex,
     prefix_tools,
-    tui: () => tui.get(),
     tool_servers: async () => (await tool_servers.get()).servers,
     config: () => config,
     paths,
+    env,
+    uid,
+    trimAtRest,
+    dispatcher: () => dispatcher,
     config_editor: () => config_editor.get(),
-    service: () => service.get(),
     verbs: () => VERBS,
     start_dir: () => config.default_workdir ?? env("HOME") ?? env("USERPROFILE") ?? "/",
     // Verbs are called through doors.
@@ -442,7 +429,8 @@ async function compose(
     shutdown,
     reload_config,
   };
-  const dispatcher: Dispatcher = new Dispatcher(bind(TYPED_VERBS, services));
+  const features = openFeatures(FEATURES, host);
+  const dispatcher: Dispatcher = new Dispatcher(features.flatMap(({ bound }) => bound));
   const peerFinder = new Opener(async () => (await import("../os/tcp_peer.ts")).tcpPeerFinder());
   const findPeer: FindPeer = async (peer, own) => {
     const find = await peerFinder.get();
@@ -487,7 +475,18 @@ async function compose(
   const parts = cleanup.move();
 
   async function stop(grace_ms: number): Promise<void> {
-    const running = { log, hub, bus, units, missions, tasks, cortex, tool_servers, tui, minds };
+    const running = {
+      log,
+      hub,
+      bus,
+      units,
+      missions,
+      tasks,
+      cortex,
+      tool_servers,
+      features,
+      minds,
+    };
     const { stopAll } = await import("./stop.ts");
     await stopAll({ ...running, doors: () => doors }, grace_ms);
     parts.dispose();

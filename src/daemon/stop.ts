@@ -8,7 +8,7 @@ import { messageOf } from "../protocol/errors.ts";
 import type { Log } from "../os/log.ts";
 import type { Hub } from "../session/hub.ts";
 import type { TaskEngine } from "../features/tasks/engine.ts";
-import type { TuiHost } from "../features/tui/host.ts";
+import type { OpenFeature } from "../verbs/feature.ts";
 import type { DaemonCortex } from "../features/memory/open.ts";
 import type { Doors } from "./doors.ts";
 import type { Opener } from "../base/lazy.ts";
@@ -23,7 +23,7 @@ export interface StopParts {
   tasks: Opener<TaskEngine>;
   cortex: Opener<DaemonCortex>;
   tool_servers: Opener<ToolServers>;
-  tui: Opener<TuiHost>;
+  features: readonly OpenFeature[];
   minds: Opener<Minds>;
   /** Undefined where it does not listen, or not yet. */
   doors(): Doors | undefined;
@@ -38,7 +38,7 @@ const PARK_MS = 5_000;
  * @param grace_ms time for tasks and turns to reach a safe point.
  */
 export async function stopAll(parts: StopParts, grace_ms: number): Promise<void> {
-  const { log, hub, bus, units, missions, tasks, cortex, tool_servers, tui, minds } = parts;
+  const { log, hub, bus, units, missions, tasks, cortex, tool_servers, features, minds } = parts;
   const until = performance.now() + grace_ms;
   // Missions are parked at once, to go on later. Tasks need sessions that run; they may use half
   // of the time, the other is the turns'.
@@ -58,7 +58,7 @@ export async function stopAll(parts: StopParts, grace_ms: number): Promise<void>
   await step("the sessions", hub.stop(Math.max(until - performance.now(), 0)));
   await step("the memory", cortex.opened?.then(({ cortex }) => cortex.close()));
   await step("the tool servers", tool_servers.opened?.then(({ servers }) => servers.close()));
-  await step("the terminal UI", tui.opened?.then((host) => host.close()));
+  for (const { name, stop } of features) await step(name, stop?.());
   await step("the agents", minds.opened?.then((it) => it.close()));
   await step("the bus", bus.close());
   await step("the file tools", units.opened?.then((pool) => pool.close()));

@@ -28,6 +28,7 @@ export const PARTS: readonly Part[] = [
   { file: page("verbs.md"), name: "verbs", text: () => verbTable(VERBS) },
   { file: page("api.md"), name: "errors", text: errorTable },
   { file: page("commands.md"), name: "commands", text: commandHelp },
+  { file: page("events.md"), name: "events", text: eventTable },
 ];
 
 /** The formatter would pad the columns. */
@@ -63,6 +64,46 @@ function errorTable(): string {
   const codes = Object.keys(STATUS) as SvcCode[];
   const rows = codes.map((code) => `| \`${code}\` | ${STATUS[code]} | ${NUMBERS[code]} |`);
   return ["| code | HTTP | JSON-RPC |", "|---|---|---|", ...rows].join("\n");
+}
+
+/** The events of a session, from the comments and fields of their types. */
+function eventTable(): string {
+  const path = fromFileUrl(new URL("../src/protocol/events.ts", import.meta.url));
+  const source = Deno.readTextFileSync(path);
+  const events = bodyOf(source, "export interface EventData {");
+  const rows = membersOf(events).map(({ name, doc, type }) => {
+    const named = type.match(/^\w+$/)?.[0];
+    const body = named === undefined
+      ? `\n${type.slice(1, -1)};`
+      : bodyOf(source, `interface ${named} {`);
+    const fields = membersOf(body).map((field) => `\`${field.name}\``).join(", ");
+    return `| \`${name}\` | ${doc} | ${fields} |`;
+  });
+  return ["| event | what it says | data |", "|---|---|---|", ...rows].join("\n");
+}
+
+/** What stands in the braces that a line opens. */
+function bodyOf(source: string, opening: string): string {
+  const from = source.indexOf(opening);
+  if (from < 0) throw new Error(`there is no ${opening}`);
+  const begin = from + opening.length;
+  return source.slice(begin, source.indexOf("\n}", begin));
+}
+
+/** The members of a type on its first level, each with the last comment before it. */
+function membersOf(body: string): { name: string; doc: string; type: string }[] {
+  const found: { name: string; doc: string; type: string }[] = [];
+  const pattern =
+    /\/\*\*([^]*?)\*\/|(?<=[\n{;]\s*)"?([\w.]+)"?(\??): ((?:\{(?:[^{}]|\{[^{}]*\})*\}|[^;{])*);/g;
+  let doc = "";
+  for (const [, comment, name, optional = "", type] of body.matchAll(pattern)) {
+    if (comment !== undefined) doc = comment.replaceAll(/\s*\n\s*\* ?/g, " ").trim();
+    else {
+      found.push({ name: name + optional, doc, type });
+      doc = "";
+    }
+  }
+  return found;
 }
 
 /** The help of each command, and of the commands below it. */

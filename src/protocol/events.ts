@@ -64,6 +64,7 @@ interface MissionBegin {
 
 /** The fields of each event type. */
 export interface EventData {
+  /** The session begins. */
   "session.created": {
     workdir: string;
     model: string;
@@ -73,9 +74,13 @@ export interface EventData {
     /** Journals from before it was recorded have none: those sessions are trusted. */
     trust?: Trust;
   };
+  /** A message was accepted; with one in flight it steers the turn. */
   "user.message": { message_id: string; text: string; client_message_id?: string };
+  /** A turn begins. */
   "turn.started": { turn_id: string; model: string };
+  /** Text of the main lane. */
   "session.delta": { turn_id: string; text: string };
+  /** A tool call begins. */
   "session.tool_started": {
     call_id: string;
     tool: string;
@@ -84,6 +89,7 @@ export interface EventData {
     /** What the provider wants back with the call. */
     echo?: Record<string, unknown>;
   };
+  /** A tool call has ended. */
   "session.tool_completed": {
     call_id: string;
     tool: string;
@@ -94,6 +100,7 @@ export interface EventData {
     /** Of a command that ran to its end. */
     exit_code?: number;
   };
+  /** A call waits for a decision. */
   "approval.requested": {
     approval_id: string;
     /** Who asks. */
@@ -105,7 +112,9 @@ export interface EventData {
     /** What `allow_always` will let through from then on. */
     rule: string;
   };
+  /** A decision was made. */
   "approval.resolved": { approval_id: string; decision: Decision; by: string };
+  /** A turn has ended. */
   "turn.completed": {
     turn_id: string;
     stop_reason: StopReason;
@@ -118,6 +127,7 @@ export interface EventData {
      */
     taken_seq?: number;
   };
+  /** A model call was answered; what it cost. */
   "cost.tick": {
     usd_delta: number;
     tokens_in: number;
@@ -128,16 +138,22 @@ export interface EventData {
     /** The lane whose call it was, when it was not the main one's. */
     lane_id?: string;
   };
+  /** The session is paused. */
   "session.paused": { reason: "operator" | "daemon_shutdown" };
+  /** A paused session goes on. */
   "session.resumed": { reason: "operator" | "daemon_started" };
+  /** The session has ended for good. */
   "session.ended": { reason: "killed" | "completed" | "error" };
+  /** Stands for the events before it, which retention has rewritten. */
   "session.checkpoint": {
     state: CheckpointState;
     transcript: CheckpointTranscript;
     /** Ledger hash of the last record it stands for, so that the chain goes on. */
     chain: string;
   };
+  /** The session was restored by another daemon. */
   "daemon.reloaded": { at: string; version: string };
+  /** A failed criterion goes through a step of its repair. */
   "descent.tier_changed": {
     ac_id: string;
     tier: Tier;
@@ -145,9 +161,11 @@ export interface EventData {
     evidence_ref?: string;
     failure_class?: "code_bug" | "ac_bug" | "environment";
   };
+  /** A mission begins. */
   "mission.created": MissionBegin;
   /** It goes on: with another daemon, or because it was asked to after a failure. */
   "mission.resumed": MissionBegin;
+  /** A session begins to work on a task. */
   "mission.task_started": {
     mission_id: string;
     task_id: string;
@@ -156,6 +174,7 @@ export interface EventData {
     session_id: string;
     attempt: number;
   };
+  /** A task has ended. */
   "mission.task_completed": {
     mission_id: string;
     task_id: string;
@@ -163,12 +182,15 @@ export interface EventData {
     commit?: string;
     error?: string;
   };
+  /** The work of a task conflicts with what others have merged. */
   "mission.conflict": { mission_id: string; task_id?: string; files: string[] };
+  /** A mission has ended. */
   "mission.completed": {
     mission_id: string;
     status: "completed" | "failed" | "cancelled";
     error?: string;
   };
+  /** A lane opens. */
   "lane.created": {
     lane_id: string;
     kind: LaneKind;
@@ -178,6 +200,7 @@ export interface EventData {
     /** The tool call that runs in it. */
     call_id?: string;
   };
+  /** A lane changes its status. */
   "lane.status": {
     lane_id: string;
     status: LaneStatus;
@@ -185,7 +208,9 @@ export interface EventData {
     reason: string;
     reason_code: string;
   };
+  /** Text of a lane. */
   "lane.delta": { lane_id: string; delta_seq: number; content_block: ContentBlock };
+  /** What a lane has spent. */
   "lane.cost": {
     lane_id: string;
     usd_delta: number;
@@ -193,6 +218,7 @@ export interface EventData {
     tokens_out: number;
     tokens_cached: number;
   };
+  /** A note for the person: why something is tried again, was left out, or was published. */
   "lane.note": {
     lane_id: string;
     text: string;
@@ -200,6 +226,7 @@ export interface EventData {
     /** Of a published note ({@linkcode PUBLISHED}). */
     note?: { tags: string[]; severity: Severity; by: string };
   };
+  /** A lane was killed; lane.status follows. */
   "lane.killed": { lane_id: string; reason: string; actor: string };
   /** Where and how the session works, as its model is told: all of it at first, later what changed. */
   "context.told": {
@@ -225,6 +252,7 @@ export interface EventData {
     entries: { entry_id: string; category: string; scope: string }[];
     text: string;
   };
+  /** The memory has a new or changed entry. */
   "memory.written": { entry_id: string; category: string; scope: string; content_sha: string };
 }
 

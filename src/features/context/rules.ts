@@ -10,7 +10,7 @@ import { BeneathError } from "../../jail/beneath.ts";
 import type { UntrustedFiles, UntrustedReader } from "../../jail/untrusted_files.ts";
 import { isWithin } from "../../os/paths.ts";
 import type { RulesFile, SkippedRules } from "../../protocol/events.ts";
-import { importsIn } from "./imports.ts";
+import { type Import, importsIn } from "./imports.ts";
 
 /** In each directory the first of these that has something in it counts. */
 export const RULES_NAMES: readonly string[] = ["AGENTS.md", "CLAUDE.md", "GEMINI.md"];
@@ -60,7 +60,16 @@ function directoriesDown({ root, workdir }: RulesPlaces): string[] {
 }
 
 /** What is at a path: its text, nothing, or a reason not to read it. */
-type Read = { text: string; bytes: number; sha256: string; real: string } | { reason: string };
+type Read = Text | { reason: string };
+
+interface Text {
+  text: string;
+  bytes: number;
+  sha256: string;
+  /** Its real path. */
+  real: string;
+  imports: readonly Import[];
+}
 
 interface Cached {
   version: string;
@@ -128,7 +137,8 @@ function readFile(path: string, files: UntrustedFiles): Read | undefined {
     if (data.includes(0)) return { reason: "is no text" };
     const sha256 = createHash("sha256").update(data).digest("hex");
     const text = new TextDecoder().decode(data).trim();
-    return { text, bytes: data.length, sha256, real: Deno.realPathSync(path) };
+    const real = Deno.realPathSync(path);
+    return { text, bytes: data.length, sha256, real, imports: importsIn(text) };
   } catch (error) {
     if (error instanceof BeneathError) {
       // The sentence begins with the path.
@@ -173,7 +183,7 @@ class Reading {
     const read = this.#read(path, within);
     if (read === undefined) return false;
     if ("reason" in read) return this.#skip(path, read.reason, imported_by);
-    const { text, bytes, sha256, real } = read;
+    const { text, bytes, sha256, real, imports } = read;
     if (text === "") return false;
     if (this.#seen.has(real)) return true;
     if (this.found.files.length >= FILES_MAX) {
@@ -190,7 +200,7 @@ class Reading {
     // What the session can write brings in nothing that the session cannot read.
     const narrow = isWithin(path, workdir) || isWithin(real, workdir);
     const more = { within: narrow ? workdir : within, beneath };
-    for (const each of importsIn(text)) this.#import(each, path, more, depth + 1);
+    for (const each of imports) this.#import(each, path, more, depth + 1);
     return true;
   }
 

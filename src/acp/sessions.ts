@@ -178,7 +178,9 @@ export class Sessions {
 
   #lost(error: unknown): void {
     for (const { waiting } of this.#open.values()) {
-      for (const each of waiting) each.failed(`the daemon was lost: ${messageOf(error)}`);
+      for (const each of waiting) {
+        each.failed(`lost the connection to the daemon: ${messageOf(error)}`);
+      }
     }
   }
 
@@ -215,7 +217,7 @@ export class Sessions {
   #mention(servers: readonly unknown[] = []): void {
     if (servers.length === 0) return;
     this.#options.notice(
-      "tool servers of the editor are not used; those of ~/.svc/policy.yaml are",
+      "tool servers of the editor are ignored; svc uses those in ~/.svc/policy.yaml",
     );
   }
 
@@ -272,7 +274,7 @@ export class Sessions {
 
   #tell(sessionId: string, update: SessionUpdate): void {
     if (++this.#unsent > WAITING_MAX) {
-      return this.#closeConnection(new Error("the editor does not read what it is sent"));
+      return this.#closeConnection(new Error("the editor does not read its input"));
     }
     this.#client.notify(methods.client.session.update, { sessionId, update })
       .catch(() => {})

@@ -151,7 +151,7 @@ export function promptText(blocks: readonly ContentBlock[]): string {
     if (block.type === "resource" && "text" in block.resource) {
       return `\n${pathOf(block.resource.uri)}:\n${fenced(block.resource.text)}\n`;
     }
-    throw new TypeError(`a prompt may have text and resources, not ${block.type}`);
+    throw new TypeError(`a prompt can have text and resources, but not ${block.type}`);
   }).join("");
 }
 

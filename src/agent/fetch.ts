@@ -111,7 +111,7 @@ async function check(
   }
 }
 
-const OWN_ADDRESS = "that is this program's own address";
+const OWN_ADDRESS = "that is an address of this program";
 
 function isLocalName(host: string): boolean {
   return host === "localhost" || host.endsWith(".localhost") || isLoopback(host);

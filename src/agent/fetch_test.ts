@@ -117,7 +117,10 @@ served(
       return output;
     };
     assertStringIncludes(await to("file:///etc/passwd"), "only http and https");
-    assertStringIncludes(await to("http://localhost:1234/v1/discover"), "own address");
+    assertStringIncludes(
+      await to("http://localhost:1234/v1/discover"),
+      "an address of this program",
+    );
     assertStringIncludes(await to(`http://a:b@127.0.0.1:${port}/`), "credentials");
     assertStringIncludes(await to("http://["), "not a valid URL");
   },
@@ -127,7 +130,7 @@ Deno.test({ name: "what is no http address is refused", ignore }, async () => {
   const { signal } = new AbortController();
   for (
     const [url, reason] of [
-      ["file:///etc/passwd", "only http and https are fetched, not file:"],
+      ["file:///etc/passwd", "only http and https URLs can be fetched, not file:"],
       ["data:text/plain,x", "only http and https"],
       ["not a url", "not a valid URL"],
       ["http://user:secret@a.example/", "credentials"],
@@ -153,7 +156,7 @@ served(
     for (const host of hosts) {
       const { ok, output } = await get("", { url: `http://${host}:${port}/`, own_port: port });
       assertEquals(ok, false, host);
-      assertStringIncludes(output, "own address", host);
+      assertStringIncludes(output, "an address of this program", host);
     }
     assertEquals(asked, []);
     assertEquals((await get("/", { own_port: port + 1 })).ok, true);
@@ -169,7 +172,7 @@ Deno.test({
     if (name === undefined) return;
     const { signal } = new AbortController();
     const { output } = await fetchUrl({ url: `http://${name}:1234/`, signal, own_port: 1234 });
-    assertStringIncludes(output, "own address");
+    assertStringIncludes(output, "an address of this program");
   },
 });
 

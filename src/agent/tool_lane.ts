@@ -38,7 +38,7 @@ export function watchLane(
       call_id,
     });
     await session.lanes.move(id, "running", "the call takes long", "tool_running");
-    forget = session.lanes.onKilled(id, () => killed.abort(new Error("its lane was killed")));
+    forget = session.lanes.onKilled(id, () => killed.abort(new Error("its lane was stopped")));
     lane_id = id;
     if (early !== "") session.emitLaneText(id, early);
     early = "";

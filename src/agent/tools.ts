@@ -45,7 +45,7 @@ export interface Tool {
   prepare(args: unknown, workdir: string): Promise<unknown>;
   /** What a call is about, in a line for a person who is to approve it. */
   describe(args: unknown): string;
-  /** What `allow_always` lets through: this tool, or for a command this very command line. */
+  /** What `allow_always` lets through: this tool, or for a command exactly this command line. */
   rule(args: unknown): string;
   /** Whether this call, which does more than read, needs an approval in a session that asks. */
   asks(args: unknown): boolean;

@@ -34,8 +34,8 @@ export async function connectIfAny(paths: HomePaths): Promise<RpcClient | undefi
 export async function connect(paths: HomePaths): Promise<RpcClient> {
   const rpc = await connectIfAny(paths);
   if (rpc !== undefined) return rpc;
-  throw new SvcError("not_found", `no daemon answers at ${await socketOf(paths)}`, {
-    hint: "`svc serve` starts one; `svc chat` does so by itself",
+  throw new SvcError("not_found", `no daemon is running at ${await socketOf(paths)}`, {
+    hint: "`svc serve` and `svc chat` start one",
   });
 }
 
@@ -104,7 +104,7 @@ export async function dialOrStart(
     ? `it was not ready after ${START_DEADLINE_MS / 1000} s`
     : (await said).trim();
   throw new SvcError("internal", `the daemon did not start: ${reason}`, {
-    hint: `its log is ${paths.log}`,
+    hint: `see the log: ${paths.log}`,
   });
 }
 
@@ -155,9 +155,13 @@ function isOwnDaemon(socket: string, { lock }: HomePaths): boolean {
     const peer = peerOf();
     if (peer === undefined) return true;
     if (peer.uid !== uid) {
-      throw new SvcError("permission_denied", `uid ${peer.uid} listens at ${socket}`, {
-        hint: "that is not your daemon; remove the socket, or set SVC_RUNTIME_DIR",
-      });
+      throw new SvcError(
+        "permission_denied",
+        `a program of uid ${peer.uid} is listening at ${socket}`,
+        {
+          hint: "it is not your daemon; remove the socket, or set SVC_RUNTIME_DIR",
+        },
+      );
     }
     return peer.pid === undefined || hasOpen(peer.pid, lock) !== false;
   }) ?? true;

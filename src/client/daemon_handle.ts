@@ -155,6 +155,6 @@ async function firstLine(stream: ReadableStream<Uint8Array>): Promise<string> {
   const { value } = await reader.read();
   reader.releaseLock();
   lines.pipeTo(new WritableStream()).catch(() => {});
-  if (value === undefined) throw new Error("it ended without a line");
+  if (value === undefined) throw new Error("it exited without a daemon.listening line");
   return value;
 }

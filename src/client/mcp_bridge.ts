@@ -104,7 +104,7 @@ export class McpBridge {
     for (; conn !== undefined; conn = await this.#dialAgain()) {
       await this.#carry(new Link(conn));
       if (this.#over) break;
-      this.#options.notice("the daemon is gone; waiting for it to come back");
+      this.#options.notice("the daemon has stopped; waiting for it to return");
     }
     await reading;
     await this.#options.output.idle();
@@ -186,8 +186,8 @@ export class McpBridge {
     const answer = await link.answer();
     if (answer?.error === undefined) return answer !== undefined;
     const { message } = answer.error as { message: string };
-    throw new SvcError("not_implemented", `the daemon serves no MCP: ${message}`, {
-      hint: "it may be older than this command: `svc serve restart`",
+    throw new SvcError("not_implemented", `the daemon does not serve MCP: ${message}`, {
+      hint: "it may be older than this command; try `svc serve restart`",
     });
   }
 
@@ -260,7 +260,7 @@ const RECONNECTED = {
   logger: "svc",
   data: {
     event: "daemon.reconnected",
-    hint: "what was subscribed to by tools ended; subscribe again with since_seq",
+    hint: "subscriptions made with tools have ended; subscribe again with since_seq",
   },
 };
 

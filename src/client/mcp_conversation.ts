@@ -123,7 +123,7 @@ export class McpConversation {
       answers.push(failure(
         id,
         CRASH_RECOVERY,
-        "the daemon was lost while it worked on this, and what it did is unknown; look before " +
+        "lost the connection to the daemon during this call, and its outcome is unknown; check before " +
           "asking again",
       ));
     }

@@ -89,7 +89,7 @@ export class RpcClient {
     } catch {
       // Told below, like an end of the stream.
     }
-    this.#lost = new SvcError("internal", "the connection to the daemon was lost");
+    this.#lost = new SvcError("internal", "lost the connection to the daemon");
     for (const call of this.#calls.values()) call.reject(this.#lost);
     this.#calls.clear();
   }

@@ -92,7 +92,7 @@ export class ConfigEditor {
     try {
       await reload();
     } catch (cause) {
-      throw new SvcError("validation", `saved, but not in use: ${messageOf(cause)}`, { cause });
+      throw new SvcError("validation", `saved, but not applied: ${messageOf(cause)}`, { cause });
     }
     const restart = (Object.keys(changes) as SettingKey[]).filter((key) =>
       SETTINGS[key].restart && valueAt(config(), key) !== valueAt(this.#parts.started, key)
@@ -120,8 +120,8 @@ function edit(text: string, changes: SettingChanges): string {
   if (same(parse(text), wanted)) return text;
   const edited = `${patch(text, wanted).trimEnd()}\n`;
   if (same(parse(edited), wanted)) return edited;
-  throw new SvcError("internal", "the file cannot be changed without changing more of it", {
-    hint: "change it by hand, then run daemon.reload_config",
+  throw new SvcError("internal", "the file cannot be edited without changing other parts of it", {
+    hint: "edit it by hand, then run daemon.reload_config",
   });
 }
 
@@ -153,7 +153,7 @@ async function revisionOf(text: string): Promise<string> {
 }
 
 function changedMeanwhile(path: string): SvcError {
-  return new SvcError("conflict", `${path} was changed meanwhile`, {
-    hint: "look at daemon.get_config again, then change it",
+  return new SvcError("conflict", `${path} has changed since it was read`, {
+    hint: "read it again with daemon.get_config, then repeat the change",
   });
 }

@@ -39,8 +39,8 @@ const limit = (fallback: number, least: number) =>
     .refine((it) => it === 0 || it >= least, `must be 0 for no limit, or at least ${least}`)
     .default(fallback);
 
-const NATS_URL = "must be nats:// or tls:// and a host, without a user or a password, which have " +
-  "keys of their own; several separated by commas";
+const NATS_URL = "must be a nats:// or tls:// address without a user or password, which have " +
+  "their own keys; separate several addresses with commas";
 
 function isNatsUrl(text: string): boolean {
   return text.split(",").every((it) => {
@@ -64,7 +64,9 @@ function requireOrigin(text: string, context: z.RefinementCtx): void {
     ? `; did you mean "${url.origin}"?`
     : "";
   context.addIssue(
-    `${JSON.stringify(text)} matches no page: give scheme, host and port as browsers send them, ` +
+    `${
+      JSON.stringify(text)
+    } matches no page: expected scheme, host and port as browsers send them, ` +
       `such as "http://localhost:5173"${meant}`,
   );
 }
@@ -135,7 +137,7 @@ const ConfigSchema = z.strictObject({
       api_key_env: z.string().optional(),
     }).superRefine(({ kind, base_url }, context) => {
       if (kind !== "openai-compatible" || base_url !== undefined) return;
-      const message = `is missing: kind "openai-compatible" has no address of its own, set one ` +
+      const message = `is missing: kind "openai-compatible" needs an address, ` +
         `such as "http://127.0.0.1:8080/v1"`;
       context.addIssue({ code: "custom", path: ["base_url"], message });
     }),
@@ -199,15 +201,15 @@ function syntaxError(error: unknown, text: string, path: string): SvcError {
   const [said] = error.message.replace(/^Invalid TOML document: /, "").split("\n");
   if (!/redefine an already defined/.test(said)) {
     return new SvcError("validation", `${path}:${line}: ${said}`, {
-      hint: "mend the line; https://toml.io describes the format",
+      hint: "correct the line; https://toml.io describes the format",
     });
   }
   const keys = keysAt(text, line, column);
   const first = lineOf(text, keys);
-  const where = first < line ? `, first in line ${first}` : "";
+  const where = first < line ? `, first on line ${first}` : "";
   const message = `${keys.join(".")}: is set twice${where}`;
   return new SvcError("validation", `${path}:${line}: ${message}`, {
-    hint: "keep one of the two",
+    hint: "remove one of them",
     details: { issues: [{ path: keys, message }] },
   });
 }

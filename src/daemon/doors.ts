@@ -62,7 +62,7 @@ export interface Doors {
   close(): Promise<void>;
 }
 
-/** How long answers and events that are on their way may take when the daemon stops. */
+/** How long answers and events that are on their way may take when the daemon is stopping. */
 const DRAIN_MS = 1_000;
 
 /**
@@ -164,6 +164,6 @@ async function openAgentRoutes(parts: DoorParts): Promise<HttpListener | undefin
     allowed_origins: () => config().http.allowed_origins,
     stopping,
   });
-  log.info("hired tasks are served", { hostname: hire.hostname, port: hire.port });
+  log.info("accepting tasks for hire", { hostname: hire.hostname, port: hire.port });
   return hire;
 }

@@ -10,9 +10,9 @@ export function listenHttp(options: HttpListenerOptions, handle: Handle): HttpLi
   } catch (cause) {
     if (!(cause instanceof Deno.errors.AddrInUse)) throw cause;
     const { hostname, port } = options;
-    throw new SvcError("conflict", `port ${port} of ${hostname} is in use by another program`, {
+    throw new SvcError("conflict", `port ${port} on ${hostname} is in use by another program`, {
       hint: "it must be free on 127.0.0.1 and on [::1]; choose another with --port, " +
-        "or leave it out to get a free one",
+        "or omit it to get a free one",
       cause,
     });
   }

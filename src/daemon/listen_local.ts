@@ -27,17 +27,17 @@ export async function listenLocal(options: LocalSocketOptions): Promise<LocalLis
   if (Deno.build.os !== "windows") return await listenUnix(options);
   const { listenPipe } = await import("../os/windows/pipe.ts");
   return listenPipe(paths.socket, (peer_sid) => {
-    log.warn("shut down a connection of another user", { peer_sid });
+    log.warn("closed a connection from another user", { peer_sid });
   });
 }
 
 async function listenUnix({ paths, uid, log }: LocalSocketOptions): Promise<LocalListener> {
   const expelForeign = foreignPeerCheck(paths.socket, uid, (peer) => {
     const whose = peer.uid === uid ? "a sandbox or container" : "another user";
-    log.warn(`shut down a connection of ${whose}`, { peer_uid: peer.uid, peer_pid: peer.pid });
+    log.warn(`closed a connection from ${whose}`, { peer_uid: peer.uid, peer_pid: peer.pid });
   });
   if (expelForeign === undefined) {
-    log.warn("peer credentials cannot be read; the socket's mode protects it");
+    log.warn("cannot read peer credentials; only the socket's mode protects it");
   }
   const listener = await bindUnix(paths);
   return {
@@ -65,7 +65,9 @@ async function* accepted(
     } catch (error) {
       conn?.close();
       if (error instanceof Deno.errors.BadResource) return;
-      if (!failing) log.error("the local socket takes no connection", { error: messageOf(error) });
+      if (!failing) {
+        log.error("the local socket does not accept connections", { error: messageOf(error) });
+      }
       failing = true;
       await delay(ACCEPT_AGAIN_MS);
       continue;
@@ -85,8 +87,8 @@ async function bindUnix(
   ensurePrivateDir(runtime_dir);
   if (checkPrivate(path, 0o600, "socket")) {
     if (await isAnswered(path)) {
-      throw new SvcError("conflict", `a daemon of another home answers at ${path}`, {
-        hint: "stop it, or set SVC_RUNTIME_DIR to a directory of this daemon's own",
+      throw new SvcError("conflict", `a daemon with another home is listening at ${path}`, {
+        hint: "stop it, or set SVC_RUNTIME_DIR to a separate directory",
       });
     }
     Deno.removeSync(path);

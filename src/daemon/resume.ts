@@ -22,13 +22,13 @@ export function resumeAfter(restored: Promise<void>, parts: ResumeParts): void {
   const { log, tasks, has_tasks, has_state_db } = parts;
   const logged = (message: string) => (error: unknown) =>
     log.error(message, { error: messageOf(error) });
-  restored.catch(logged("the sessions cannot be restored"));
+  restored.catch(logged("cannot restore the sessions"));
   if (has_tasks) {
-    restored.then(() => tasks.get()).catch(logged("the task queue cannot be opened"));
+    restored.then(() => tasks.get()).catch(logged("cannot open the task queue"));
   }
   if (has_state_db) {
     restored.then(() => resumeMissions(parts))
-      .catch(logged("the missions cannot be taken up again"));
+      .catch(logged("cannot resume the missions"));
   }
 }
 

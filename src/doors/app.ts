@@ -99,7 +99,7 @@ function readManifest(): Manifest {
   } catch (cause) {
     if (!(cause instanceof Deno.errors.NotFound)) throw cause;
     throw new SvcError("not_implemented", "the web app has not been built", {
-      hint: "run `deno task web` in the source folder",
+      hint: "run `deno task web` in the source directory",
       cause,
     });
   }

@@ -32,7 +32,7 @@ export interface HttpOptions {
   sameUser(peer: Deno.NetAddr): Promise<boolean>;
 }
 
-/** A WebSocket is closed because the daemon stops (RFC 6455, section 7.4.1). */
+/** A WebSocket is closed because the daemon is stopping (RFC 6455, section 7.4.1). */
 const CLOSE_GOING_AWAY = 1001;
 
 /** Largest request body in bytes (contract.md section 2). */
@@ -70,15 +70,19 @@ export function httpDoor(options: HttpOptions): HttpDoor {
     const guard = guards();
     if (!guard.host(request)) {
       return errorResponse(
-        new SvcError("permission_denied", "Host or target does not name this listener", {
-          hint: "use 127.0.0.1 or localhost with the daemon's port",
-        }),
+        new SvcError(
+          "permission_denied",
+          "the Host header or target does not match this listener",
+          {
+            hint: "use 127.0.0.1 or localhost with the daemon's port",
+          },
+        ),
       );
     }
     if (!guard.origin(origin)) {
       return errorResponse(
-        new SvcError("permission_denied", "this Origin may not talk to the daemon", {
-          hint: "add it to [http] allowed_origins in daemon.toml if it is yours",
+        new SvcError("permission_denied", "this Origin is not allowed", {
+          hint: "if you trust it, add it to [http] allowed_origins in daemon.toml",
         }),
       );
     }
@@ -89,8 +93,8 @@ export function httpDoor(options: HttpOptions): HttpDoor {
   };
   const authenticated = (request: Request): void => {
     if (guards().bearer(request.headers)) return;
-    throw new SvcError("unauthenticated", "a valid bearer token is needed", {
-      hint: "read the token from ~/.svc/daemon.json; it changes at every start of the daemon",
+    throw new SvcError("unauthenticated", "a valid bearer token is required", {
+      hint: "read the token from ~/.svc/daemon.json; it changes whenever the daemon starts",
     });
   };
 
@@ -103,9 +107,13 @@ export function httpDoor(options: HttpOptions): HttpDoor {
     const { required = [], public: open, same_user } = verb.rest!;
     if (!open) authenticated(request);
     if (same_user && !await options.sameUser(info.remoteAddr)) {
-      throw new SvcError("permission_denied", "the discovery record is for the daemon's own user", {
-        hint: "as that user, and outside of containers and sandboxes, `svc ctl discover` prints it",
-      });
+      throw new SvcError(
+        "permission_denied",
+        "only the daemon's own user can read the discovery record",
+        {
+          hint: "run `svc ctl discover` as that user, outside of containers and sandboxes",
+        },
+      );
     }
     const params = await readParams();
     for (const name of required) {
@@ -209,7 +217,7 @@ export function httpDoor(options: HttpOptions): HttpDoor {
   }
   for (const [path, methods] of allowed) {
     app.all(path, () => {
-      const error = new SvcError("method_not_allowed", `this path takes ${methods.join(", ")}`);
+      const error = new SvcError("method_not_allowed", `this path supports ${methods.join(", ")}`);
       const response = errorResponse(error);
       response.headers.set("allow", methods.join(", "));
       return response;
@@ -219,9 +227,7 @@ export function httpDoor(options: HttpOptions): HttpDoor {
     const { appResponse } = await import("./app.ts");
     return appResponse(c.req.raw, BASE_HEADERS) ?? next();
   });
-  app.notFound((c) =>
-    errorResponse(new SvcError("not_found", `there is nothing at ${c.req.path}`))
-  );
+  app.notFound((c) => errorResponse(new SvcError("not_found", `no such path: ${c.req.path}`)));
   app.onError((thrown, c) => failed(thrown, c.req.path));
 
   const route: HttpDoor["handle"] = (request, info) => {

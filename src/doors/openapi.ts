@@ -80,14 +80,14 @@ export function openApi(verbs: Iterable<Verb>): Json {
         bearer: {
           type: "http",
           scheme: "bearer",
-          description: "The token of ~/.svc/daemon.json; it changes at every start of the daemon",
+          description: "The token in ~/.svc/daemon.json; it changes whenever the daemon starts",
         },
       },
       schemas: { Error: ERROR, JsonRpc: JSON_RPC },
       responses: {
         Error: answer("What went wrong", { $ref: "#/components/schemas/Error" }),
         Unauthenticated: {
-          ...answer("The token is missing or not valid", { $ref: "#/components/schemas/Error" }),
+          ...answer("The token is missing or invalid", { $ref: "#/components/schemas/Error" }),
           headers: { "WWW-Authenticate": { schema: { type: "string" } } },
         },
       },
@@ -150,7 +150,7 @@ function eventStream(): Json {
   return {
     operationId: "session.events",
     tags: ["session"],
-    summary: "Streams a session's events, replay before live.",
+    summary: "Streams a session's events, replayed events first.",
     parameters: [
       parameter("session_id", "path", true, { type: "string" }),
       parameter("since_seq", "query", false, {
@@ -161,7 +161,7 @@ function eventStream(): Json {
       parameter("deltas", "query", false, { enum: ["session", "lane", "both"] }),
       parameter("Last-Event-ID", "header", false, {
         type: "string",
-        description: "Beats since_seq",
+        description: "Takes precedence over since_seq",
       }),
     ],
     responses: {
@@ -179,13 +179,13 @@ function artifact(): Json {
   return {
     operationId: "task.artifact",
     tags: ["task"],
-    summary: "Downloads something that a task made.",
+    summary: "Downloads an artifact of a task.",
     parameters: [
       parameter("task_id", "path", true, text),
       parameter("name", "path", true, text),
     ],
     responses: {
-      200: { description: "Its bytes, as its task made them", content: { "*/*": {} } },
+      200: { description: "The content of the artifact", content: { "*/*": {} } },
       ...failures(false),
     },
   };
@@ -202,8 +202,8 @@ function rpc(verbs: Iterable<Verb>): Json {
     description: `Methods: ${methods}.`,
     requestBody: { required: true, content: { "application/json": { schema: either } } },
     responses: {
-      200: answer("The answer, or those of the batch", either),
-      204: { description: "There was nothing to answer" },
+      200: answer("The answer, or the answers of the batch", either),
+      204: { description: "Nothing to answer" },
       ...failures(false),
     },
   };
@@ -214,17 +214,17 @@ function mcp(): Record<string, Json> {
   const stream = { "text/event-stream": { schema: { type: "string" } } };
   const session = parameter("Mcp-Session-Id", "header", false, {
     type: "string",
-    description: "From the answer to initialize, which alone goes without it",
+    description: "From the answer to initialize; required on every other request",
   });
   const last_event = parameter("Last-Event-ID", "header", false, {
     type: "string",
-    description: "Where a stream broke off",
+    description: "The last event received before the stream broke",
   });
   const catalog = [
     parameter("caps", "query", false, { enum: [...CAPS], description: "Tools to offer" }),
     parameter("safe_names", "query", false, {
       type: "boolean",
-      description: "Underscores in place of the dots of tool names",
+      description: "Whether tool names have underscores instead of dots",
     }),
   ];
   const operation = (id: string, summary: string, parameters: Json[], success: Json): Json => ({
@@ -236,19 +236,19 @@ function mcp(): Record<string, Json> {
   });
   return {
     POST: {
-      ...operation("message", "Takes a message of the Model Context Protocol.", [
+      ...operation("message", "Accepts a message of the Model Context Protocol.", [
         session,
         ...catalog,
       ], {
-        200: { description: "Its answer, and what is told before", content: stream },
-        202: { description: "There was nothing to answer" },
+        200: { description: "The answer, preceded by notifications", content: stream },
+        202: { description: "Nothing to answer" },
       }),
       requestBody: {
         required: true,
         content: { "application/json": { schema: { $ref: "#/components/schemas/JsonRpc" } } },
       },
     },
-    GET: operation("stream", "Streams what the server tells by itself.", [session, last_event], {
+    GET: operation("stream", "Streams notifications of the server.", [session, last_event], {
       200: { description: "Notifications", content: stream },
     }),
     DELETE: operation("end", "Ends a session of the protocol.", [session], {

@@ -45,7 +45,7 @@ export function serveSocket(listener: LocalListener, options: SocketOptions): So
       const writer = new LineWriter(conn, () => closeQuietly(conn));
       open.set(conn, writer);
       serveConn(conn, writer, options)
-        .catch((error) => log.debug("a socket connection broke", { error: String(error) }))
+        .catch((error) => log.debug("a socket connection failed", { error: String(error) }))
         .finally(() => {
           open.delete(conn);
           closeQuietly(conn);

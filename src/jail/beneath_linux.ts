@@ -254,7 +254,7 @@ class LinuxBeneath implements BeneathFs {
     const root = this.#kernel.openDirectory(this.#workdir);
     if (this.#kernel.realPath(root) === this.#workdir) return root;
     root[Symbol.dispose]();
-    throw new BeneathError("not_found", `the working directory ${this.#workdir} was moved away`);
+    throw new BeneathError("not_found", `the working directory ${this.#workdir} was moved`);
   }
 
   /**

@@ -36,7 +36,7 @@ export interface ProcessOptions {
 
 /** How a program ended. */
 export interface ProcessEnd {
-  /** `null` when a signal ended it or it ran out of time. */
+  /** `null` when a signal ended it or it timed out. */
   exit_code: number | null;
   /** The signal that ended it. Under bubblewrap it shows as an exit code of 128 + signal. */
   signal: string | null;

@@ -29,11 +29,13 @@ export function agentProblem(
   entries: Readonly<Record<string, AcpEntry>>,
   env: Env,
 ): string | undefined {
-  if (!ACP_NAME.test(name)) return `acp/${name}: an agent is named by a program, without its path`;
+  if (!ACP_NAME.test(name)) {
+    return `acp/${name}: the name of an agent must be a program without a path`;
+  }
   const { command } = acpEntry(name, entries);
   if (which(command, env("PATH")) !== undefined) return undefined;
   return `acp/${name}: there is no program ${command} on the daemon's PATH; ` +
-    `[acp.${name}] in daemon.toml may say what to start`;
+    `set the command to start in [acp.${name}] in daemon.toml`;
 }
 
 /** What is started for a name: what daemon.toml says, else the program of that name. */

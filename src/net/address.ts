@@ -45,7 +45,8 @@ const METADATA = [
 const METADATA_NAMES = ["metadata", "metadata.google.internal", "metadata.goog"];
 
 /** Why nothing is fetched from such a place, after its name. */
-export const METADATA_REFUSED = "is where a cloud hands this machine its credentials";
+export const METADATA_REFUSED =
+  "is a cloud metadata address, which hands out this machine's credentials";
 
 /** What translates to IPv4 on the way: NAT64 and 6to4. */
 const TRANSLATED: readonly { prefix: string; at: number }[] = [

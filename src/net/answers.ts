@@ -100,13 +100,13 @@ export async function bodyText(
     reader.cancel().catch(() => {});
     if (error instanceof SvcError) throw error;
     // Badly framed, or the client left in the middle of it.
-    throw new UnreadBody("validation", "the body could not be read to its end", { cause: error });
+    throw new UnreadBody("validation", "the body could not be read completely", { cause: error });
   } finally {
     clearTimeout(timer);
   }
   if (late) {
     const within = `within ${timeout_ms / 1000} s`;
-    throw new UnreadBody("validation", `the body did not come ${within}`);
+    throw new UnreadBody("validation", `the body was not received ${within}`);
   }
   return decodeUtf8(chunks);
 }

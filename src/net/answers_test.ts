@@ -40,7 +40,7 @@ Deno.test("a body that does not come to its end is given up", async () => {
   await assertRejects(
     () => bodyText(slow.request, 100, 20),
     SvcError,
-    "did not come within 0.02 s",
+    "was not received within 0.02 s",
   );
   assert(slow.cancelled());
 });

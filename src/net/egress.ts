@@ -85,13 +85,13 @@ export class Egress implements AsyncDisposable {
     try {
       found = await deadline(resolve(hostname), RESOLVE_MS);
     } catch (cause) {
-      throw new EgressRefused(`${hostname} cannot be resolved: ${messageOf(cause)}`, { cause });
+      throw new EgressRefused(`${hostname} could not be resolved: ${messageOf(cause)}`, { cause });
     }
     if (found.length === 0) throw new EgressRefused(`${hostname} has no address`);
     for (const address of found) {
       const shown = address === hostname ? hostname : `${hostname} (${address})`;
       if (isOwnAddress(address) && this.#options.own_ports().includes(port)) {
-        throw new EgressRefused(`${shown} port ${port} is this program's own address`);
+        throw new EgressRefused(`${shown} port ${port} is an address of this program`);
       }
       if (!allow_private && !isPublicAddress(address)) {
         throw new EgressRefused(`${shown} is not a public address`);
@@ -217,7 +217,7 @@ async function readRequest(conn: Deno.Conn): Promise<{ hostname: string; port: n
   await read(conn, methods);
   await writeAll(conn, new Uint8Array([VERSION, NO_AUTHENTICATION]));
   const [, command, , kind] = await read(conn, 4);
-  if (command !== CONNECT) throw new Error("only CONNECT is served");
+  if (command !== CONNECT) throw new Error("only CONNECT is supported");
   const hostname = await readHost(conn, kind);
   const [high, low] = await read(conn, 2);
   return { hostname, port: high * 256 + low };
@@ -229,7 +229,7 @@ async function readHost(conn: Deno.Conn, kind: number): Promise<string> {
     return new TextDecoder().decode(await read(conn, length));
   }
   if (kind === IPV4) return (await read(conn, 4)).join(".");
-  if (kind !== IPV6) throw new Error("unknown kind of address");
+  if (kind !== IPV6) throw new Error("unknown address type");
   const bytes = await read(conn, 16);
   const groups = Array.from({ length: 8 }, (_, n) => bytes[2 * n] * 256 + bytes[2 * n + 1]);
   // The URL parser writes it as everyone else does.
@@ -240,7 +240,7 @@ async function read(conn: Deno.Conn, length: number): Promise<Uint8Array> {
   const bytes = new Uint8Array(length);
   for (let done = 0; done < length;) {
     const count = await conn.read(bytes.subarray(done));
-    if (count === null) throw new Error("the client has gone");
+    if (count === null) throw new Error("the client has disconnected");
     done += count;
   }
   return bytes;

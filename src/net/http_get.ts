@@ -74,10 +74,10 @@ export function parseAddress(address: string, base?: URL): URL {
   const redirected = base === undefined ? "" : `redirected to ${address}: `;
   if (url === null) throw new Refusal(`${redirected}not a valid URL`);
   if (url.protocol !== "http:" && url.protocol !== "https:") {
-    throw new Refusal(`${redirected}only http and https are fetched, not ${url.protocol}`);
+    throw new Refusal(`${redirected}only http and https URLs can be fetched, not ${url.protocol}`);
   }
   if (url.username !== "" || url.password !== "") {
-    throw new Refusal(`${redirected}credentials in a URL are not sent`);
+    throw new Refusal(`${redirected}URLs with credentials are not allowed`);
   }
   return url;
 }

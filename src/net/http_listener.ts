@@ -103,7 +103,7 @@ export class HttpListener {
       (request, info) => this.#answer(request, info),
     );
     server.finished.catch((error) => {
-      log.error("a listener has failed", {
+      log.error("a listener failed", {
         hostname,
         port: server.addr.port,
         error: messageOf(error),
@@ -147,9 +147,9 @@ export class HttpListener {
         .finally(() => this.#ending.delete(ending));
       this.#ending.add(ending);
       this.#servers.set(hostname, this.#serve(hostname, port));
-      log.warn("nobody listened any more; listening again", { hostname, port });
+      log.warn("the listener had stopped; listening again", { hostname, port });
     } catch (error) {
-      log.error("the port cannot be listened on; trying again", { port, error: messageOf(error) });
+      log.error("cannot listen on the port; retrying", { port, error: messageOf(error) });
     }
   }
 

@@ -169,7 +169,7 @@ export function openOwnFile(path: string, { writable = false } = {}): Deno.FsFil
   const opened = file.statSync();
   if (opened.isFile && opened.ino === named.ino && opened.dev === named.dev) return file;
   file.close();
-  return refuse("was exchanged while it was opened") as never;
+  return refuse("was replaced while it was being opened") as never;
 }
 
 function openReadable(path: string, writable: boolean): Deno.FsFile {

@@ -38,5 +38,5 @@ function portableIdentity(path: string): string {
 }
 
 function moved(path: string, cause?: Error): SvcError {
-  return new SvcError("validation", `${path} was moved away while the task waited`, { cause });
+  return new SvcError("validation", `${path} was moved while the task was waiting`, { cause });
 }

@@ -36,7 +36,7 @@ export class MemoryFiles implements Disposable {
   #make(data: Uint8Array<ArrayBuffer>): Descriptor {
     const { memfd_create, write, lseek, close } = this.#libc.symbols;
     const number = memfd_create(new TextEncoder().encode("svc\0"), 0);
-    if (number < 0) throw new Error("cannot make a file in memory");
+    if (number < 0) throw new Error("cannot create a file in memory");
     const size = BigInt(data.length);
     if (write(number, data, size) !== size || lseek(number, 0n, 0) !== 0n) {
       close(number);

@@ -192,8 +192,8 @@ export async function openStateDb(path: string): Promise<DatabaseSync> {
   } catch (cause) {
     db?.close();
     if (cause instanceof SvcError) throw cause;
-    throw new SvcError("internal", `the database ${path} cannot be opened: ${messageOf(cause)}`, {
-      hint: `move it away to start with an empty one: mv ${path} ${path}.old`,
+    throw new SvcError("internal", `cannot open the database ${path}: ${messageOf(cause)}`, {
+      hint: `move it away to start with an empty database: mv ${path} ${path}.old`,
       cause,
     });
   }
@@ -205,8 +205,8 @@ function migrate(db: DatabaseSync, path: string): void {
   if (user_version > newest) {
     throw new SvcError(
       "schema_version",
-      `the database ${path} has schema version ${user_version}; this svc knows up to ${newest}`,
-      { hint: "a newer svc wrote it: `svc update` brings that one back" },
+      `the database ${path} has schema version ${user_version}; this svc supports up to ${newest}`,
+      { hint: "a newer svc wrote it; `svc update` installs a newer version" },
     );
   }
   for (let version = user_version; version < newest; version++) {

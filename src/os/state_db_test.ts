@@ -55,8 +55,15 @@ Deno.test({
     using dir = new TempDir();
     const path = dir.join("state.db");
     Deno.writeTextFileSync(path, "not a database, ".repeat(100), { mode: 0o600 });
-    const broken = await assertRejects(() => openStateDb(path), SvcError, "cannot be opened");
-    assertEquals(broken.hint, `move it away to start with an empty one: mv ${path} ${path}.old`);
+    const broken = await assertRejects(
+      () => openStateDb(path),
+      SvcError,
+      "cannot open the database",
+    );
+    assertEquals(
+      broken.hint,
+      `move it away to start with an empty database: mv ${path} ${path}.old`,
+    );
     Deno.chmodSync(path, 0o644);
     const wide = await assertRejects(() => openStateDb(path), SvcError, "has mode 0644");
     assertEquals(wide.hint, `chmod 0600 ${path}`);

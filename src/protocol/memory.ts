@@ -111,7 +111,7 @@ export function asksFirst({ category, scope }: Proposal): boolean {
 /** What a proposal is about, in a line for the person who decides on it. */
 export function describeProposal({ category, content, scope }: Proposal): string {
   const far = scope === "Always" ? ", in every prompt" : "";
-  const whom = reachesFar(scope) ? ` for ${scope} (work for others sees it too${far})` : "";
+  const whom = reachesFar(scope) ? ` for ${scope} (also visible to hired work${far})` : "";
   return `remember as ${category}${whom}: ${content}`;
 }
 

@@ -47,7 +47,7 @@ export class Approvals {
     signal.addEventListener("abort", stopped, { once: true });
     try {
       await this.#writer.emit("approval.requested", { approval_id, lane_id, ...request });
-      await this.#lanes.move(lane_id, "blocked", "waits for an approval", "approval");
+      await this.#lanes.move(lane_id, "blocked", "waiting for approval", "approval");
       const decision = await decided.promise;
       if (!this.#state.pending_approvals.some((it) => it.lane_id === lane_id)) {
         await this.#lanes.move(lane_id, "running", "the approval was decided", "approval");
@@ -75,7 +75,7 @@ export class Approvals {
   ): Promise<void> {
     const asked = this.#state.pending_approvals.find((it) => it.approval_id === approval_id);
     if (shown !== undefined && asked !== undefined && shown !== await digestOf(asked)) {
-      throw new SvcError("conflict", `approval ${approval_id} asks for something else`, {
+      throw new SvcError("conflict", `approval ${approval_id} is for a different request`, {
         hint: "read the question again with session.get before you answer it",
       });
     }

@@ -119,7 +119,7 @@ export class Housekeeping {
       const { readAnchor, writeAnchor } = await import("./ledger.ts");
       await writeAnchor(path, session.journal, await readAnchor(path));
     } catch (error) {
-      this.#parts.log.error("a ledger cannot be anchored", { path, error: messageOf(error) });
+      this.#parts.log.error("cannot anchor a ledger", { path, error: messageOf(error) });
     }
   }
 
@@ -149,10 +149,15 @@ export class Housekeeping {
       if (!(await session.retain(limits))) return;
       const { size, trimmed_seq } = session.journal;
       this.#looked_at.set(session, size);
-      log.info("rewrote a journal's oldest turns", { session_id, before, size, trimmed_seq });
+      log.info("compacted the oldest turns of a journal", {
+        session_id,
+        before,
+        size,
+        trimmed_seq,
+      });
       if (!this.#awake.has(session)) session.journal.release();
     } catch (error) {
-      log.error("a journal cannot be trimmed", { session_id, error: messageOf(error) });
+      log.error("cannot compact a journal", { session_id, error: messageOf(error) });
     }
   }
 }

@@ -365,8 +365,8 @@ export class Hub {
     } catch (cause) {
       await this.#discard(id, dir, link);
       if (cause instanceof SvcError) throw cause;
-      throw new SvcError("internal", `the session cannot be recorded: ${messageOf(cause)}`, {
-        hint: `free disk space or mend ${home} and ${dir}; nothing was started`,
+      throw new SvcError("internal", `cannot record the session: ${messageOf(cause)}`, {
+        hint: `free disk space, or repair ${home} and ${dir}; no session was started`,
         cause,
       });
     }
@@ -457,7 +457,7 @@ export class Hub {
       try {
         if (session.state.state === "running") await session.pause("daemon_shutdown", grace_ms);
       } catch (error) {
-        this.#parts.log.error("a session could not be paused", {
+        this.#parts.log.error("could not pause a session", {
           session_id: session.id,
           error: messageOf(error),
         });
@@ -568,8 +568,8 @@ export class Hub {
       return session;
     } catch (error) {
       if (error instanceof Deno.errors.NotFound && known?.state === "ended") {
-        throw new SvcError("ended", `session ${id} has ended, and its journal is gone`, {
-          hint: `its journal was ${journal_path}`,
+        throw new SvcError("ended", `session ${id} has ended, and its journal no longer exists`, {
+          hint: `the journal was at ${journal_path}`,
           cause: error,
         });
       }
@@ -615,7 +615,7 @@ export class Hub {
     const lost = readDirIfAny(journal_links)
       .filter(({ name, isSymlink }) => isSymlink && !Object.hasOwn(entries, name));
     if (lost.length === 0) return entries;
-    log.warn("the sessions index lacks sessions; completed from the journals found", {
+    log.warn("the sessions index was incomplete; completed it from the journals", {
       path: index_path,
       sessions: lost.length,
     });
@@ -630,7 +630,7 @@ export class Hub {
     const entries = findJournals(journal_links);
     const sessions = Object.keys(entries).length;
     if (sessions > 0 || problem !== MISSING) {
-      log.warn(`the sessions index ${problem}; rebuilt from the journals found`, {
+      log.warn(`the sessions index ${problem}; rebuilt it from the journals`, {
         path: index_path,
         sessions,
       });

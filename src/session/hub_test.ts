@@ -264,7 +264,7 @@ Deno.test({
       assertEquals(again.item(await again.get(twin.id)).title, "twin");
       const [warning] = home.log.of("warn");
       assertStringIncludes(warning, problem);
-      assertStringIncludes(warning, "rebuilt from the journals");
+      assertStringIncludes(warning, "rebuilt it from the journals");
       await home.forget();
       const index = JSON.parse(Deno.readTextFileSync(home.index));
       const places = (entries: Record<string, { journal_path: string; workdir: string }>) =>
@@ -283,7 +283,7 @@ Deno.test({
     const dir = home.dir.join("missing");
     const hub = await home.next(join(dir, "index.json"));
     assertEquals(await states(hub), { [id]: "running" });
-    assertEquals(home.log.of("error"), ["the sessions index cannot be written"]);
+    assertEquals(home.log.of("error"), ["cannot write the sessions index"]);
     ensurePrivateDir(dir);
     await (await hub.get(id)).pause("operator");
     await home.forget();

@@ -112,7 +112,7 @@ export class IndexFile<E extends object = IndexEntry> {
       const entries: unknown = JSON.parse(text);
       return isMap(entries) && Object.values(entries).every(this.#format.valid)
         ? { entries: entries as Record<string, T> }
-        : { problem: "does not have the shape of an index" };
+        : { problem: "is not a valid index" };
     } catch {
       return { problem: "is not valid JSON" };
     }

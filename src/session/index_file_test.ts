@@ -32,7 +32,7 @@ Deno.test({
     const path = dir.join("index.json");
     const index = new IndexFile(path, INDEX, () => ({}));
     assertEquals(await index.read(), { problem: "is missing" });
-    const shape = "does not have the shape of an index";
+    const shape = "is not a valid index";
     const cases: [string, string][] = [
       ["", "is not valid JSON"],
       ["\0\0\0\0", "is not valid JSON"],

@@ -130,7 +130,7 @@ export class Journal {
     if (!info.isFile) throw new UnreadableJournal("the journal is not a regular file");
     if (from !== undefined) {
       if (info.size < from.offset || await digestBefore(path, from.offset) !== from.digest) {
-        throw new MovedJournal(`the journal no longer has what was at byte ${from.offset}`);
+        throw new MovedJournal(`the journal no longer contains byte ${from.offset}`);
       }
       journal.#enter(from);
     }

@@ -79,17 +79,17 @@ export class Lanes {
   ): Promise<string[]> {
     const lane = this.get(lane_id);
     if (lane_id === MAIN_LANE) {
-      throw new SvcError("conflict", "the main lane lives as long as its session", {
-        hint: "session.cancel ends its turn, session.kill the session",
+      throw new SvcError("conflict", "the main lane ends with its session", {
+        hint: "session.cancel ends the turn; session.kill ends the session",
       });
     }
     if (laneEnded(lane)) {
-      throw new SvcError("conflict", `lane ${lane_id} is ${lane.status} already`);
+      throw new SvcError("conflict", `lane ${lane_id} is already ${lane.status}`);
     }
     const below = this.#state.lanes.filter((it) => it.parent_lane_id === lane_id && !laneEnded(it));
     if (below.length > 0 && !options.cascade) {
       throw new SvcError("conflict", `lane ${lane_id} has ${below.length} lanes below it`, {
-        hint: "set cascade to end them too",
+        hint: "set cascade to stop them too",
       });
     }
     const killed: string[] = [];

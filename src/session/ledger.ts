@@ -145,7 +145,7 @@ export async function verifyLedger(
       records++;
       head = hash;
       if (anchor?.seq === event.seq && anchor.hash !== hash) {
-        problem = `the records up to seq ${anchor.seq} are not the ones that were anchored`;
+        problem = `the records up to seq ${anchor.seq} do not match the anchor`;
       }
     }
   } catch (error) {
@@ -153,7 +153,7 @@ export async function verifyLedger(
     problem = `the record after number ${records} ${error.message}`;
   }
   if (anchor !== undefined && anchor.seq > journal.last_seq) {
-    problem = `the journal ends at seq ${journal.last_seq}, before the anchored ${anchor.seq}`;
+    problem = `the journal ends at seq ${journal.last_seq}, but its anchor is at seq ${anchor.seq}`;
   }
   return { records, head, anchored_seq: anchor?.seq ?? 0, problem };
 }

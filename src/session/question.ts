@@ -28,7 +28,7 @@ export function questionText({ reason, args }: Pick<Question, "reason" | "args">
 export function alwaysText({ tool, args, rule }: Omit<Question, "reason">): string {
   if (rule === tool) return `every ${exactLine(tool)}`;
   const { command } = (args ?? {}) as { command?: unknown };
-  return rule === `${tool} ${command}` ? "this very command" : exactLine(rule);
+  return rule === `${tool} ${command}` ? "exactly this command" : exactLine(rule);
 }
 
 /**

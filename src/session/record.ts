@@ -51,7 +51,7 @@ export function decodeRecord(line: string): SessionEvent {
     );
   }
   if (!Number.isSafeInteger(seq) || typeof at !== "string" || typeof kind !== "string") {
-    throw new BadRecord("lacks seq, at or kind");
+    throw new BadRecord("has no seq, at or kind");
   }
   // Rest properties would say the same, at twice the time of all the rest of it.
   const data: Record<string, unknown> = {};

@@ -68,10 +68,10 @@ Deno.test("a line that is no record says why", () => {
     ["7", "is not a JSON object"],
     [`{"v":2,"seq":1,"at":"${at}","kind":"x"}`, "has schema version 2, this svc reads 1"],
     [`{"seq":1,"at":"${at}","kind":"x"}`, "has schema version undefined"],
-    [`{"v":1,"seq":"1","at":"${at}","kind":"x"}`, "lacks seq, at or kind"],
-    [`{"v":1,"seq":1.5,"at":"${at}","kind":"x"}`, "lacks seq, at or kind"],
-    [`{"v":1,"seq":1,"kind":"x"}`, "lacks seq, at or kind"],
-    [`{"v":1,"seq":1,"at":"${at}"}`, "lacks seq, at or kind"],
+    [`{"v":1,"seq":"1","at":"${at}","kind":"x"}`, "has no seq, at or kind"],
+    [`{"v":1,"seq":1.5,"at":"${at}","kind":"x"}`, "has no seq, at or kind"],
+    [`{"v":1,"seq":1,"kind":"x"}`, "has no seq, at or kind"],
+    [`{"v":1,"seq":1,"at":"${at}"}`, "has no seq, at or kind"],
   ];
   for (const [text, why] of cases) assertThrows(() => decodeRecord(text), BadRecord, why);
 });

@@ -82,7 +82,7 @@ async function readSession(id: string, path: string, parts: RestoreParts): Promi
     } catch (error) {
       if (!(error instanceof MovedJournal)) throw error;
       const session_id = id;
-      parts.log.warn("a journal is read from its beginning", { session_id, reason: error.message });
+      parts.log.warn("reading a journal from its beginning", { session_id, reason: error.message });
     }
   }
   return await readWhole(id, path, parts);
@@ -92,7 +92,7 @@ async function readSession(id: string, path: string, parts: RestoreParts): Promi
 async function readWhole(id: string, path: string, parts: RestoreParts): Promise<Read> {
   const { snapshots, log } = parts;
   const anchor = await readAnchor(parts.anchor);
-  const accept = `; if you changed it yourself, remove ${parts.anchor} and it is read as it is`;
+  const accept = `; if you changed it yourself, remove ${parts.anchor} to accept the change`;
   const state = emptyState(id);
   const transcript = new Transcript();
   const hashOf = await hasher();
@@ -104,14 +104,15 @@ async function readWhole(id: string, path: string, parts: RestoreParts): Promise
       head = hashOf(head, event, line);
       if (anchor?.seq !== head.seq || isSame(anchor, head)) return;
       throw new UnreadableJournal(
-        `the records up to seq ${anchor.seq} are not the ones that were anchored` + accept,
+        `the records up to seq ${anchor.seq} do not match the anchor` + accept,
       );
     },
   });
   const { journal } = opened;
   if (anchor !== undefined && anchor.seq > journal.last_seq) {
     throw new UnreadableJournal(
-      `the journal ends at seq ${journal.last_seq}, before the anchored ${anchor.seq}` + accept,
+      `the journal ends at seq ${journal.last_seq}, but its anchor is at seq ${anchor.seq}` +
+        accept,
     );
   }
   if (journal.size < KEEP_MIN) return { ...opened, state };
@@ -119,7 +120,7 @@ async function readWhole(id: string, path: string, parts: RestoreParts): Promise
     await saveAnchor(parts.anchor, head);
     return { ...opened, state, kept: await snapshots.write(state, transcript, journal) };
   } catch (error) {
-    log.error("a session's snapshot cannot be written", {
+    log.error("cannot write a session's snapshot", {
       session_id: id,
       error: messageOf(error),
     });

@@ -204,7 +204,7 @@ export class Session {
       if (transcript !== this.#transcript && seq !== state.last_seq) return;
       this.#noteKept(await snapshots.write(state, transcript, journal));
     } catch (error) {
-      log.error("a session's snapshot cannot be written", {
+      log.error("cannot write a session's snapshot", {
         session_id: this.id,
         error: messageOf(error),
       });
@@ -335,7 +335,7 @@ export class Session {
       await this.#completeTurn(turn.turn_id, end, this.#takenBy(turn, end.stop_reason));
     } catch (error) {
       // Ended meanwhile, or unwritable.
-      this.#parts.log.warn("turn.completed could not be recorded", {
+      this.#parts.log.warn("could not record turn.completed", {
         session_id: this.id,
         error: messageOf(error),
       });
@@ -417,7 +417,7 @@ export class Session {
   async recover(): Promise<void> {
     await this.#closeStrayTurn("interrupted");
     await this.lanes.cancelOpen(() => true, {
-      reason: "the daemon that ran it is gone",
+      reason: "its daemon has stopped",
       reason_code: "interrupted",
     });
   }

@@ -111,7 +111,7 @@ export class SessionIndex {
   }
 
   #failed(error: unknown): void {
-    this.#log.error("the sessions index cannot be written", { error: messageOf(error) });
+    this.#log.error("cannot write the sessions index", { error: messageOf(error) });
   }
 
   /**

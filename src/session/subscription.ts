@@ -115,10 +115,14 @@ export class Subscription<E extends Numbered = Published> {
     if (!this.#live) return;
     if (this.#queue.length >= WAITING_MAX) {
       return this.end(
-        new SvcError("crash_recovery", "the subscriber did not keep up and was closed", {
-          hint: "subscribe again with since_seq set to last_seq",
-          details: { last_seq: this.#last_seq },
-        }),
+        new SvcError(
+          "crash_recovery",
+          "the subscription was closed because the client was too slow",
+          {
+            hint: "subscribe again with since_seq set to last_seq",
+            details: { last_seq: this.#last_seq },
+          },
+        ),
       );
     }
     this.#queue.push(event);

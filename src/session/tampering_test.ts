@@ -99,7 +99,7 @@ Deno.test({
     using home = await Home.filled(0);
     const before = home.text;
     home.change(allow);
-    assertStringIncludes(await home.refused(), "not the ones that were anchored");
+    assertStringIncludes(await home.refused(), "do not match the anchor");
     // Without its anchor, the index has what the session may do.
     Deno.removeSync(join(home.anchors, `${home.id}.json`));
     assertStringIncludes(await home.refused(), 'says approval "auto", the sessions index "ask"');
@@ -122,7 +122,7 @@ Deno.test({
     await home.with(async (hub) => {
       // A byte more before it: it is read whole, and is not what was anchored.
       const error = await assertRejects(() => hub.get(home.id), SvcError);
-      assertStringIncludes(error.message, "not the ones that were anchored");
+      assertStringIncludes(error.message, "do not match the anchor");
     });
     home.change((text) => text.replace('"approval":"auto"', '"approval":"ask"'));
     const same = (text: string) => text.replace('"approval":"ask","', '"approval":"xxx","');
@@ -184,7 +184,7 @@ Deno.test({
     using home = await Home.filled(0);
     const before = home.text;
     home.change((text) => text.split("\n").slice(0, 2).join("\n") + "\n");
-    assertStringIncludes(await home.refused(), "before the anchored");
+    assertStringIncludes(await home.refused(), "but its anchor is at seq");
     home.change(() => before);
     const anchor = join(home.anchors, `${home.id}.json`);
     Deno.writeTextFileSync(anchor, "garbage");

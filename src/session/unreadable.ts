@@ -67,8 +67,8 @@ export function unreadableError({ item: { id, reason }, entry }: Unreadable, cau
     ? "unavailable"
     : "conflict";
   return new SvcError(code, `session ${id} is unreadable: ${reason}`, {
-    hint: `its journal is kept as it is: ${entry.journal_path}; ` +
-      "session.kill takes the session out of the list",
+    hint: `its journal was not changed: ${entry.journal_path}; ` +
+      "session.kill removes the session from the list",
     cause,
   });
 }

@@ -101,6 +101,6 @@ export async function endSession(
     await hub.kill(session_id, reason);
   } catch (error) {
     if (error instanceof SvcError && error.code === "ended") return;
-    log.warn("a work session cannot be ended", { session_id, error: messageOf(error) });
+    log.warn("could not end a work session", { session_id, error: messageOf(error) });
   }
 }

@@ -26,7 +26,7 @@ export async function checkWorkdir(workdir: string, home: string): Promise<strin
     throw refuse(`cannot be opened: ${messageOf(error)}`);
   }
   if (!(await Deno.stat(real)).isDirectory) throw refuse("is not a directory");
-  if (isWithin(real, home)) throw refuse(`lies in the home of svc, ${home}`);
+  if (isWithin(real, home)) throw refuse(`is inside the home of svc, ${home}`);
   const probe = join(real, `.svc-probe-${crypto.randomUUID()}`);
   try {
     (await Deno.open(probe, { write: true, createNew: true })).close();
@@ -97,7 +97,7 @@ function makePrivateDir(path: string, workdir: string): void {
       checkPrivate(path, 0o700, "dir");
     } catch (cause) {
       const { message, hint } = cause as SvcError;
-      throw new SvcError("validation", `svc cannot keep its files in ${workdir}: ${message}`, {
+      throw new SvcError("validation", `svc cannot store its files in ${workdir}: ${message}`, {
         hint,
         cause,
       });

@@ -38,7 +38,7 @@ interface Waiting {
   done?: PromiseWithResolvers<SessionEvent>;
 }
 
-/** How long a slow subscriber may take for its last events when the daemon stops. */
+/** How long a slow subscriber may take for its last events when the daemon is stopping. */
 const DELIVER_GRACE_MS = 1_000;
 
 export class Writer implements Source {
@@ -190,9 +190,9 @@ export class Writer implements Source {
   #unwritable(cause: unknown): SvcError {
     return new SvcError(
       "internal",
-      `the journal ${this.#journal.path} cannot be written: ${messageOf(cause)}`,
+      `cannot write the journal ${this.#journal.path}: ${messageOf(cause)}`,
       {
-        hint: "free disk space or mend the directory; what was journaled before is intact",
+        hint: "free disk space, or repair the directory; earlier records are intact",
         cause,
       },
     );
@@ -251,7 +251,8 @@ export class Writer implements Source {
       "journal_trimmed",
       `events up to ${trimmed_seq} of session ${this.#state.id} are in a checkpoint`,
       {
-        hint: `session.transcript has their outcome; subscribe with since_seq ${trimmed_seq}`,
+        hint:
+          `read session.transcript for their outcome, and subscribe with since_seq ${trimmed_seq}`,
         details: { oldest_seq },
       },
     );
@@ -299,7 +300,7 @@ export class Writer implements Source {
       await deadline(delivered, DELIVER_GRACE_MS).catch(() => {});
     }
     const error = new SvcError("shutting_down", "the daemon is stopping", {
-      hint: "subscribe again with since_seq when it is back",
+      hint: "subscribe again with since_seq when the daemon is back",
     });
     for (const subscription of [...this.#subscriptions]) subscription.end(error);
     await Promise.all(subscriptions.map((it) => it.replayed));

@@ -82,7 +82,7 @@ Deno.test({
     const other = { HOME: person.mkdir("other") };
     const alone = await person.list(other);
     assertEquals(alone.code, 1);
-    assertStringIncludes(alone.stderr, "no daemon answers");
+    assertStringIncludes(alone.stderr, "no daemon is running");
     // Not by a copy of its record either.
     Deno.mkdirSync(join(other.HOME, ".svc"), { mode: 0o700 });
     const record = join(other.HOME, ".svc", "daemon.json");

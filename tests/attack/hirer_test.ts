@@ -86,7 +86,8 @@ async function hire(at: number, body: Json, headers: RawHeaders = {}) {
 
 // The network behind this machine.
 
-const REFUSED = /not a public address|own address|cannot be resolved|no address|only http|invalid/i;
+const REFUSED =
+  /not a public address|address of this program|could not be resolved|no address|only http|invalid/i;
 
 /** PORT is the inside's; addresses that nobody answers at are refused all the same. */
 const ADDRESSES = [

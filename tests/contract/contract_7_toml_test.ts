@@ -288,5 +288,5 @@ section7("[update] manifest_url, public_key", async () => {
   place.configure(updateToml(server, await testSigner()));
   const { code, stderr } = await place.svc(["update", "--check"]);
   assertEquals(code, 1);
-  assertStringIncludes(stderr, "not from a key that this svc trusts");
+  assertStringIncludes(stderr, "not made with a trusted key");
 });

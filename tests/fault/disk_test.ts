@@ -168,7 +168,7 @@ Deno.test({
 });
 
 Deno.test({
-  name: "a journal cannot be trimmed on a full disk: it stays as it is, and is trimmed later",
+  name: "a journal cannot be compacted on a full disk: it stays as it is, and is trimmed later",
   ignore,
   async fn() {
     await using place = new Place();
@@ -188,7 +188,7 @@ Deno.test({
     while (Deno.statSync(path).size < LIMIT) await client.turn(session_id, text);
     journaled(workdir, session_id);
     const log = join(place.home, "log", "daemon.ndjson");
-    const said = () => Deno.readTextFileSync(log).includes("a journal cannot be trimmed");
+    const said = () => Deno.readTextFileSync(log).includes("cannot compact a journal");
     await until(said, "the attempt");
     const files = () => [...Deno.readDirSync(join(path, ".."))].map((it) => it.name);
     await until(() => files().join() === "journal.ndjson", "the end of the attempt");
@@ -197,7 +197,7 @@ Deno.test({
     await client.turn(session_id, text);
     await until(() => Deno.readTextFileSync(path).includes("session.checkpoint"), "a checkpoint");
     assertEquals((await daemon.stop()).code, 0);
-    assertStringIncludes(await daemon.log, "a journal cannot be trimmed");
+    assertStringIncludes(await daemon.log, "cannot compact a journal");
   },
 });
 

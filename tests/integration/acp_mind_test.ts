@@ -199,7 +199,7 @@ Deno.test({
     await using it = await Hosting.begin({ approval: "ask", toml });
     const { stop_reason, error } = await it.turn("say hello");
     assertEquals(stop_reason, "error");
-    assertStringIncludes(error, "cannot be held to approval ask");
+    assertStringIncludes(error, "cannot be restricted to approval ask");
   },
 });
 
@@ -225,7 +225,7 @@ Deno.test({
     assert(!message.includes("a secret"), message);
     assert(!message.includes(it.daemon.token), message);
     assertEquals(message.match(/refused ENOENT/g)?.length, 2, message);
-    assertEquals(message.match(/is outside of/g)?.length, 2, message);
+    assertEquals(message.match(/is outside/g)?.length, 2, message);
     assertStringIncludes(message, "AGENT_KEY=the-agents-key");
     assertStringIncludes(message, "OTHER_KEY=undefined");
     assertEquals(
@@ -286,6 +286,6 @@ Deno.test({
     const start = async (model: string) =>
       (await daemon.http("POST", "/v1/sessions", { workdir: place.mkdir("w"), model })).json.error;
     assertStringIncludes((await start("acp/no-such-agent")).message, "no program no-such-agent");
-    assertStringIncludes((await start("acp//bin/sh")).message, "without its path");
+    assertStringIncludes((await start("acp//bin/sh")).message, "a program without a path");
   },
 });

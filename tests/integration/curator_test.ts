@@ -51,7 +51,7 @@ for (const provider of PROVIDERS) {
       }, { provider });
       const { data, seq } = await it.turn("My name is Ann");
       const end = await laneEnd(it, 1);
-      assertEquals([end.data.status, end.data.reason], ["done", "the turn was read"]);
+      assertEquals([end.data.status, end.data.reason], ["done", "the turn has been read"]);
       const { max_tokens, tools } = it.server.requests[1].body;
       assertEquals([max_tokens, tools], [4_000, undefined]);
       assertStringIncludes(questions[0], "Person: My name is Ann\n\nAgent: Understood.");
@@ -110,13 +110,13 @@ Deno.test({
     const { entries } = await it.client.rpc.call("cortex.recall", { query: "traps" });
     assertEquals(entries.map(({ content }: Proposed) => content), ["Trap two"]);
 
-    // What nobody answers is passed over when the next turn is over.
+    // What nobody answers is passed over when the next turn has ended.
     const before = it.client.of("approval.requested").length;
     await it.turn("And again");
     await it.client.wait(() => it.client.of("approval.requested").length > before, "an approval");
     assertEquals((await it.turn("Never mind")).data.stop_reason, "ok");
     const { data } = await laneEnd(it, 2);
-    assertEquals([data.status, data.reason], ["cancelled", "the next turn is over"]);
+    assertEquals([data.status, data.reason], ["cancelled", "the next turn has ended"]);
   },
 });
 

@@ -126,7 +126,7 @@ test("files of a workdir that the operator offers are sources; others are refuse
   for (const workdir of [shared.place.dir, "/etc", "/no/such/place"]) {
     const body = { task_type: "research", query: "x", extra: { workdir, files: ["passwd"] } };
     const { status, json } = await shared.hire.request("POST", "/api/task", { body });
-    assertEquals([status, json.error.message], [403, `${workdir} is not offered for hire`]);
+    assertEquals([status, json.error.message], [403, `${workdir} is not available for hire`]);
   }
   Deno.removeSync(join(repo, "notes.txt"));
 });
@@ -262,7 +262,7 @@ test(
       look("/missing"),
     ]);
     assertStringIncludes(absent.error, 'not met: the page has the text "Something"');
-    assertStringIncludes(own.error, "this program's own address");
+    assertStringIncludes(own.error, "an address of this program");
     assertStringIncludes(missing.error, "loads: HTTP 404");
     await nothingLeft();
   },

@@ -63,7 +63,7 @@ Deno.test({
     await assertRejects(
       () => rpc.call("lanes.kill", { session_id: id, lane_id: "main" }),
       SvcError,
-      "lives as long as its session",
+      "ends with its session",
     );
     await assertRejects(
       () => rpc.call("lanes.get", { session_id: id, lane_id: "lane_x" }),

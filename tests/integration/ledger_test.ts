@@ -56,7 +56,7 @@ Deno.test({
     daemon = await place.serve();
     const bad = await place.svc(["ctl", "ledger", "verify", id]);
     assertEquals(bad.code, 1);
-    assertStringIncludes(bad.stdout + bad.stderr, "not the ones that were anchored");
+    assertStringIncludes(bad.stdout + bad.stderr, "do not match the anchor");
   },
 });
 

@@ -98,7 +98,7 @@ Deno.test({
     await daemon.kill();
     // Where this one is late, mcp-serve has started another for the call that waits.
     await place.serve().catch(() => {});
-    await assertRejects(() => call, Error, "what it did is unknown");
+    await assertRejects(() => call, Error, "its outcome is unknown");
     assertEquals((await client.data("svc.session.list")).sessions, []);
     assertEquals(await begun(), "x\n");
   },

@@ -71,7 +71,7 @@ Deno.test({
     const elsewhere = await start(client, place.mkdir("two"));
     for (const words of ["camel", "dromedary"]) {
       const answer = await told(client, elsewhere, `recall ${words}`);
-      assertEquals(answer, "nothing is remembered about that");
+      assertEquals(answer, "the memory has nothing about that");
     }
   },
 });
@@ -119,7 +119,7 @@ Deno.test({
     await client.rpc.call("cortex.forget", { entry_id: entry.entry_id });
     assertEquals(
       await told(client, reader, "recall deploying"),
-      "nothing is remembered about that",
+      "the memory has nothing about that",
     );
     const again = await failure(client, "cortex.forget", { entry_id: entry.entry_id });
     assertEquals(again.code, "not_found");
@@ -172,7 +172,7 @@ for (const approval of ["ask", "auto"]) {
             "approval.requested",
             ({ data }) => data.call_id === `c${nth + 1}`,
           );
-          assertMatch(data.reason, /work for others sees it too.*: the oracle is right$/);
+          assertMatch(data.reason, /also visible to hired work.*: the oracle is right$/);
           assertEquals(await seen(), []);
           const { approval_id } = data;
           await it.call("session.approve", { approval_id, decision });

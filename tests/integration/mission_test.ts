@@ -266,7 +266,7 @@ test("killing a task's lane cancels that task; what does not need it goes on whe
     skipped.map(({ task_id, detail }: Any) => [task_id, detail]),
     Object.entries(why),
   );
-  assertStringIncludes(mission.error, "task left was cancelled: its lane was killed");
+  assertStringIncludes(mission.error, "task left was cancelled: its lane was stopped");
   assertStringIncludes(mission.error, `the branch svc/${mission_id}`);
   assertEquals(repo.git("show", `svc/${mission_id}:shared.txt`), "right");
   assertEquals(repo.git("status", "--porcelain"), "", "the workdir is as it was");

@@ -74,7 +74,7 @@ Deno.test({
     assertStringIncludes(done, "└ early");
     assertStringIncludes(done, "2 ✓ run echo early");
     await terminal.press("C-d");
-    await terminal.shows("The session goes on: svc chat --session");
+    await terminal.shows("The session continues. To return: svc chat --session");
     assertEquals(await terminal.alternate(), false);
   },
 });
@@ -159,7 +159,7 @@ Deno.test({
     const { place, session_id, daemon } = scenario;
     await using terminal = await openChat(place, session_id);
     await daemon.stop();
-    await terminal.shows("the daemon was stopped; a message starts it");
+    await terminal.shows("the daemon has stopped; sending a message starts it");
     const next = await place.serve();
     await terminal.shows(/the daemon was restarted[^]*● ready/);
     assertEquals(place.discovery().pid, next.pid);
@@ -186,7 +186,7 @@ Deno.test({
     await terminal.press("C-c");
     await terminal.shows(/turn cancelled[^]*Ctrl-C again leaves/);
     await terminal.press("C-c");
-    await terminal.shows("The session goes on");
+    await terminal.shows("The session continues");
     assertEquals(await terminal.alternate(), false);
   },
 });

@@ -105,7 +105,7 @@ Deno.test({
     await refused("tui.press_key", { key: "entre" }, 'there is no key "entre"');
     await refused("tui.press_key", {}, "pass either key or text");
     await refused("tui.get_model", { jsonpath: "$.lanes[" }, "jsonpath:");
-    await refused("tui.focus_lane", { lane_id: "lane_x" }, "is not on the screen");
+    await refused("tui.focus_lane", { lane_id: "lane_x" }, "is not shown");
     await refused("tui.snapshot", { session_id: "sess_00000000000000000000000000" }, "no session");
     await refused("tui.answer", { request_id: "x" }, "waits for an answer");
   },
@@ -140,7 +140,7 @@ Deno.test({
       'there is no key "entre"',
     );
     await scenario.call("tui.press_key", { key: "ctrl-d" });
-    await terminal.shows("The session goes on");
+    await terminal.shows("The session continues");
     const after = await scenario.call("tui.snapshot");
     assertEquals(after.view.split("\n").length, 24);
     assertStringIncludes(after.view, "hello to you");

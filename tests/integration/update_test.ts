@@ -156,7 +156,7 @@ const REFUSED: Refused[] = [
   {
     name: "a changed archive",
     wrong: ({ server }) => void server.faults.set(ARCHIVE, flipped),
-    says: "is not what its manifest says",
+    says: "does not match its manifest",
   },
   {
     name: "a download that is cut off",
@@ -172,7 +172,7 @@ const REFUSED: Refused[] = [
   {
     name: "a changed manifest",
     wrong: ({ server }) => void server.faults.set("manifest.json", flipped),
-    says: "is not from a key that this svc trusts",
+    says: "was not made with a trusted key",
   },
   {
     name: "a manifest without its signature",
@@ -182,7 +182,7 @@ const REFUSED: Refused[] = [
   {
     name: "a release that another key signed",
     wrong: async (it) => await it.publish({ signer: await testSigner() }, 2),
-    says: "is not from a key that this svc trusts",
+    says: "was not made with a trusted key",
   },
   {
     name: "an older version",
@@ -207,7 +207,7 @@ const REFUSED: Refused[] = [
   {
     name: "another channel than the one that is wanted",
     args: ["--channel", "beta"],
-    says: "is of channel stable, not beta",
+    says: "is for channel stable, not beta",
   },
   {
     name: "a release for other systems",
@@ -271,7 +271,7 @@ Deno.test({
     await deadline(half.reached.promise, 60_000);
     it.server.faults.clear();
     const second = await it.update();
-    assertEquals([second.code, second.stderr.includes("another update runs")], [1, true]);
+    assertEquals([second.code, second.stderr.includes("another update is running")], [1, true]);
     child.kill("SIGINT");
     const { code, stderr } = await child.output();
     half.goOn();

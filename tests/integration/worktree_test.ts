@@ -61,7 +61,7 @@ Deno.test({
     const by_session = (params: Record<string, unknown>) =>
       client.rpc.call("worktree.create", { session_id: own, ...params });
     assertEquals((await by_session({ name: "two" })).branch, "svc/two");
-    assertStringIncludes(await refusal(by_session({ name: "../x" })), "not a name");
+    assertStringIncludes(await refusal(by_session({ name: "../x" })), "not a valid name");
     assertStringIncludes(await refusal(call("create", { session_id: own })), "name");
     assertStringIncludes(
       await refusal(client.rpc.call("worktree.list", { session_id: own, workdir: repo.root })),

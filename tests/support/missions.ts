@@ -131,7 +131,7 @@ const READ_SHARED: Answer = { calls: [{ name: "read_file", args: { path: "shared
 function kindOf(prompt: string): string {
   if (prompt.includes("these files conflict")) return "conflict";
   if (prompt.startsWith("# Judge")) return "judge";
-  return /Mend the code/.test(prompt) ? "repair" : prompt;
+  return /Fix the code/.test(prompt) ? "repair" : prompt;
 }
 
 function write(path: string, content: string): Answer {

@@ -10,7 +10,7 @@ import { type Finding, type Patient } from "./check.ts";
 const HEALTH_MS = 5_000;
 
 /** A finding that `svc serve restart` would mend. */
-export const RESTART_HINT = "`svc serve restart` goes over to it";
+export const RESTART_HINT = "`svc serve restart` switches to it";
 
 /** Versions: this program, the running daemon, the installed binary. */
 export async function versions({ paths, daemon }: Patient): Promise<Finding> {
@@ -85,34 +85,34 @@ export function socket({ paths, daemon, daemon_problem, discovery }: Patient): F
     return {
       name,
       status: "fail",
-      message: `something listens at ${path}, but: ${daemon_problem}`,
-      hint: `its log is ${paths.log}`,
+      message: `a program is listening at ${path}, but: ${daemon_problem}`,
+      hint: `see the log: ${paths.log}`,
     };
   }
   return {
     name,
     status: "warn",
-    message: `no daemon answers at ${path}`,
-    hint: "`svc chat` starts one when it needs it, `svc serve` now",
+    message: `no daemon is running at ${path}`,
+    hint: "`svc chat` starts one on demand; `svc serve` starts one now",
   };
 }
 
 /** The loopback port: whether `/v1/health` answers. */
 export async function port({ daemon }: Patient): Promise<Finding> {
   const name = "port";
-  if (daemon === undefined) return { name, status: "ok", message: "no daemon runs" };
+  if (daemon === undefined) return { name, status: "ok", message: "no daemon is running" };
   const url = `${daemon.url}v1/health`;
   try {
     const response = await fetch(url, { signal: AbortSignal.timeout(HEALTH_MS) });
     const { status } = await response.json();
-    if (response.ok) return { name, status: "ok", message: `${url} says ${status}` };
+    if (response.ok) return { name, status: "ok", message: `${url} reports ${status}` };
     return { name, status: "fail", message: `${url} answers ${response.status}` };
   } catch (error) {
     return {
       name,
       status: "fail",
       message: `${url} does not answer: ${messageOf(error)}`,
-      hint: "a firewall or proxy for loopback may be in between",
+      hint: "a firewall or proxy may block loopback connections",
     };
   }
 }
@@ -121,28 +121,28 @@ export async function port({ daemon }: Patient): Promise<Finding> {
 export function token({ paths, daemon, discovery }: Patient): Finding {
   const name = "token";
   if (discovery === undefined) {
-    if (daemon === undefined) return { name, status: "ok", message: "no daemon runs" };
+    if (daemon === undefined) return { name, status: "ok", message: "no daemon is running" };
     return {
       name,
       status: "fail",
-      message: `a daemon runs (pid ${daemon.pid}), but ${paths.discovery} cannot be read`,
-      hint: "`svc serve restart` writes it anew",
+      message: `the daemon is running (pid ${daemon.pid}), but ${paths.discovery} cannot be read`,
+      hint: "`svc serve restart` rewrites it",
     };
   }
   if (daemon === undefined) {
     const { pid } = discovery;
     const message = isAlive(pid)
-      ? `${paths.discovery} names pid ${pid}, which does not answer as a daemon`
-      : `${paths.discovery} was left by a daemon that is gone (pid ${pid})`;
+      ? `${paths.discovery} refers to pid ${pid}, which is not a running daemon`
+      : `${paths.discovery} is left over from a daemon that has stopped (pid ${pid})`;
     return { name, status: "warn", message, hint: "the next daemon replaces it" };
   }
   const same = discovery.pid === daemon.pid && discovery.port === daemon.port &&
     discovery.token === daemon.token;
-  if (same) return { name, status: "ok", message: `${paths.discovery} is the running daemon's` };
+  if (same) return { name, status: "ok", message: `${paths.discovery} matches the running daemon` };
   return {
     name,
     status: "fail",
-    message: `${paths.discovery} is not the running daemon's (pid ${daemon.pid})`,
-    hint: "`svc serve restart` writes it anew",
+    message: `${paths.discovery} does not match the running daemon (pid ${daemon.pid})`,
+    hint: "`svc serve restart` rewrites it",
   };
 }

@@ -72,8 +72,8 @@ Deno.test({
     assertEquals(await problem(checkpoint), "");
     assertEquals(await problem(checkpoint + lines[0].replace('"seq":1', '"seq":8')), "");
     assertStringIncludes(await problem(lines[0] + "rubbish\n" + lines[1]), "after seq 1");
-    assertStringIncludes(await problem(lines[0] + lines[2]), "seq 3 where 2 belongs");
-    assertStringIncludes(await problem(lines[1]), "seq 2 where 1 belongs");
+    assertStringIncludes(await problem(lines[0] + lines[2]), "seq 3 instead of 2");
+    assertStringIncludes(await problem(lines[1]), "seq 2 instead of 1");
     assertStringIncludes(await problem(good.replace('"v":1', '"v":2')), "schema version");
     assertStringIncludes(await problem(""), "empty");
     Deno.removeSync(path);

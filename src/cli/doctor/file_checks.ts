@@ -11,7 +11,11 @@ import { type Finding, type Patient, workdirsOf } from "./check.ts";
 export function files({ paths }: Patient): Finding {
   const name = "files";
   if (!exists(paths.home)) {
-    return { name, status: "ok", message: `${paths.home} is not there yet; the daemon makes it` };
+    return {
+      name,
+      status: "ok",
+      message: `${paths.home} does not exist yet; the daemon creates it`,
+    };
   }
   const dirs = [
     paths.home,
@@ -51,7 +55,7 @@ export function files({ paths }: Patient): Finding {
     return {
       name,
       status: "ok",
-      message: `${paths.home}: ${checked} files and directories, private`,
+      message: `${paths.home}: ${checked} files and directories are private`,
     };
   }
   return {
@@ -76,7 +80,7 @@ export function config({ paths, config_problem, config_hint }: Patient): Finding
   if (config_problem !== undefined) {
     return { name, status: "fail", message: config_problem, hint: config_hint };
   }
-  const message = exists(paths.config) ? `${paths.config} is good` : "all defaults";
+  const message = exists(paths.config) ? `${paths.config} is valid` : "all defaults";
   return { name, status: "ok", message };
 }
 
@@ -104,7 +108,7 @@ export async function journals({ paths, index, index_problem }: Patient): Promis
     name,
     status: "fail",
     message: `${unreadable.length} of ${entries.length} cannot be read: ${unreadable.join("; ")}`,
-    hint: "the files are left as they are; the other sessions are not touched by it",
+    hint: "the files were not changed; other sessions are not affected",
   };
 }
 
@@ -121,18 +125,20 @@ export async function journalProblem(path: string): Promise<string | undefined> 
         const expected = last_seq === undefined && type !== "session.checkpoint"
           ? 1
           : (last_seq ?? seq - 1) + 1;
-        if (seq !== expected) return `has seq ${seq} where ${expected} belongs`;
+        if (seq !== expected) return `has seq ${seq} instead of ${expected}`;
         last_seq = seq;
       } catch (error) {
         if (!(error instanceof BadRecord)) throw error;
-        problem = `has a line after seq ${last_seq ?? 0} that ${error.message}`;
+        problem = `has a bad line after seq ${last_seq ?? 0}: ${error.message}`;
         if (error.message.includes("schema version")) return problem;
       }
     }
   } catch (error) {
     if (error instanceof Deno.errors.NotFound) return "has no journal";
-    if (error instanceof Deno.errors.PermissionDenied) return "has a journal that is not ours";
-    if (error instanceof SvcError) return "has something else in the place of its journal";
+    if (error instanceof Deno.errors.PermissionDenied) {
+      return "has a journal that belongs to another user";
+    }
+    if (error instanceof SvcError) return "has no regular file as its journal";
     throw error;
   }
   return last_seq === undefined ? "has an empty journal" : undefined;
@@ -170,7 +176,7 @@ export function parseDf(text: string): FileSystem[] {
 export function judgeDisk(systems: readonly FileSystem[]): Finding {
   const name = "disk";
   if (systems.length === 0) {
-    return { name, status: "warn", message: "free space is unknown: df does not work here" };
+    return { name, status: "warn", message: "unknown, because df does not work here" };
   }
   const least = Math.min(...systems.map(({ free_bytes }) => free_bytes));
   const message = systems.map(({ mount, free_bytes }) =>
@@ -178,7 +184,7 @@ export function judgeDisk(systems: readonly FileSystem[]): Finding {
   ).join(", ");
   if (least >= WARN_BYTES) return { name, status: "ok", message };
   const status = least < FAIL_BYTES ? "fail" : "warn";
-  return { name, status, message, hint: "journals are written first: free some space" };
+  return { name, status, message, hint: "free some space: sessions need it for their journals" };
 }
 
 /** A path, or the nearest directory above it that can be seen. */

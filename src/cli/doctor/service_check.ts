@@ -6,14 +6,18 @@ export async function service({ paths, env, daemon }: Patient): Promise<Finding>
   const name = "service";
   const unit = await (await openService({ paths, env, uid: Deno.uid() ?? 0 })).status();
   if (!unit.installed) {
-    return { name, status: "ok", message: "no background unit; clients start the daemon" };
+    return {
+      name,
+      status: "ok",
+      message: "no background unit is installed; clients start the daemon",
+    };
   }
   const { hint } = unit;
   if (!unit.current) {
     return {
       name,
       status: "warn",
-      message: `the unit ${unit.unit_path} runs something else`,
+      message: `the unit ${unit.unit_path} runs another program`,
       hint,
     };
   }
@@ -21,8 +25,8 @@ export async function service({ paths, env, daemon }: Patient): Promise<Finding>
     return {
       name,
       status: "warn",
-      message: `the daemon (pid ${daemon.pid}) runs beside the background unit`,
-      hint: "`svc serve restart` has the unit run it",
+      message: `the daemon (pid ${daemon.pid}) does not run as the background unit`,
+      hint: "`svc serve restart` starts it as the unit",
     };
   }
   const runs = unit.running ? "runs the daemon" : "is installed";

@@ -9,13 +9,14 @@ const ANSWER_MS = 5_000;
 export async function tasks({ config, env }: Patient): Promise<Finding> {
   const name = "tasks";
   if (config?.tasks.engine !== "nats") {
-    return { name, status: "ok", message: "kept on this machine" };
+    return { name, status: "ok", message: "tasks are kept on this machine" };
   }
   const { nats_url } = config.tasks;
   try {
     const { natsServer } = await import("../../features/tasks/nats/server.ts");
     const { version, streams } = await deadline(natsServer(config.tasks, env), ANSWER_MS);
-    const message = `NATS ${version} at ${nats_url} answers, with JetStream and ${streams} streams`;
+    const message =
+      `NATS ${version} at ${nats_url} is reachable and has JetStream with ${streams} streams`;
     return { name, status: "ok", message };
   } catch (error) {
     return {
@@ -24,7 +25,7 @@ export async function tasks({ config, env }: Patient): Promise<Finding> {
       message: `NATS at ${nats_url}: ${messageOf(error)}`,
       hint: error instanceof SvcError
         ? error.hint
-        : "start nats-server with -js, or mend nats_url under [tasks] in daemon.toml",
+        : "start nats-server with -js, or correct nats_url under [tasks] in daemon.toml",
     };
   }
 }

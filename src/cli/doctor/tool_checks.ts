@@ -13,7 +13,7 @@ import { type Finding, type Patient, workdirsOf } from "./check.ts";
 export function models({ daemon, config, env }: Patient): Finding {
   const name = "models";
   if (daemon === undefined && config === undefined) {
-    return { name, status: "warn", message: "unknown: daemon.toml cannot be read" };
+    return { name, status: "warn", message: "unknown, because daemon.toml cannot be read" };
   }
   const { list, default_id } = daemon === undefined ? ownModels(config!, env) : {
     list: daemon.models,
@@ -22,7 +22,7 @@ export function models({ daemon, config, env }: Patient): Finding {
   const configured = list.filter((it) => it.configured).map(({ provider }) => provider);
   const message = `${configured.join(", ")}; the default is ${default_id}`;
   if (!default_id.startsWith("builtin/")) return { name, status: "ok", message };
-  const where = daemon === undefined ? "" : " where the daemon is started";
+  const where = daemon === undefined ? "" : " in the daemon's environment";
   return {
     name,
     status: "warn",
@@ -48,22 +48,25 @@ export async function sandbox({ config }: Patient): Promise<Finding> {
   try {
     using found = await detectSandbox(config?.sandbox.shell ?? "auto");
     const { kind, note, hidden_path, filtered, bounded } = found;
-    const unbounded = bounded ? "" : "; the number of their processes has no limit";
+    const unbounded = bounded ? "" : "; the number of their processes is not limited";
     const message = `commands run in bubblewrap${unbounded}`;
     if (kind === "bubblewrap" && hidden_path.length > 0) {
       return {
         name,
         status: "warn",
-        message: `${message}; they do not see these directories of PATH: ${hidden_path.join(", ")}`,
-        hint: "install what commands need into a directory that is called bin, outside of projects",
+        message: `${message}; these directories on PATH are hidden from them: ${
+          hidden_path.join(", ")
+        }`,
+        hint:
+          "install the programs that commands need in a directory named bin, outside of projects",
       };
     }
     if (kind === "bubblewrap" && !filtered) {
       return {
         name,
         status: "warn",
-        message: `${message}; nothing filters their system calls`,
-        hint: "a kernel with CONFIG_SECCOMP_FILTER on x86-64 or ARM64 can",
+        message: `${message}; their system calls are not filtered`,
+        hint: "filtering needs a kernel with CONFIG_SECCOMP_FILTER on x86-64 or ARM64",
       };
     }
     if (kind === "bubblewrap") return { name, status: "ok", message };
@@ -71,7 +74,7 @@ export async function sandbox({ config }: Patient): Promise<Finding> {
       name,
       status: "warn",
       message: `commands run as plain processes: ${note}`,
-      hint: "install bubblewrap, or approve commands with care",
+      hint: "install bubblewrap, or review commands carefully before you approve them",
     };
   } catch (error) {
     return { name, status: "fail", message: messageOf(error) };
@@ -84,13 +87,14 @@ export function beneath(): Finding {
   using chosen = chooseBeneath("/");
   const { mechanism } = chosen.view([]);
   if (mechanism === "openat2") {
-    return { name, status: "ok", message: "paths are kept beneath the workdir by openat2" };
+    return { name, status: "ok", message: "openat2 keeps paths inside the workdir" };
   }
   return {
     name,
     status: Deno.build.os === "linux" ? "warn" : "ok",
-    message: "paths are kept beneath the workdir by realpath; a race with a swapped link stays",
-    hint: Deno.build.os === "linux" ? "Linux 5.6 or newer with glibc has openat2" : undefined,
+    message:
+      "realpath keeps paths inside the workdir; a link swapped at the right moment can still escape",
+    hint: Deno.build.os === "linux" ? "openat2 needs Linux 5.6 or later with glibc" : undefined,
   };
 }
 
@@ -99,7 +103,7 @@ export async function git(patient: Patient): Promise<Finding> {
   const name = "git";
   const said = await runProgram("git", ["--version"], workdirsOf(patient));
   if (said?.success) return { name, status: "ok", message: said.stdout };
-  return { name, status: "warn", message: "git is not there", hint: "worktrees need it" };
+  return { name, status: "warn", message: "git is not installed", hint: "worktrees need git" };
 }
 
 /** A browser, for hired browser tasks. */
@@ -110,7 +114,7 @@ export function browser(patient: Patient): Finding {
   return {
     name,
     status: "warn",
-    message: "no Chromium, Chrome, Edge or Brave is there",
+    message: "found no Chromium, Chrome, Edge or Brave",
     hint: "browser tasks and `svc desktop` need one",
   };
 }

@@ -24,18 +24,20 @@ export async function toolServers(patient: Patient): Promise<Finding> {
     const hint = error instanceof SvcError ? error.hint : undefined;
     return { name, status: "fail", message: messageOf(error), hint };
   }
-  if (servers.length === 0) return { name, status: "ok", message: "none in policy.yaml" };
+  if (servers.length === 0) {
+    return { name, status: "ok", message: "none configured in policy.yaml" };
+  }
   if (patient.daemon !== undefined) servers = await daemonServers(patient);
   const problems = servers.flatMap(({ problem }) => problem ?? []);
   const good = servers.filter(({ enabled, problem }) => enabled && problem === undefined);
-  const names = good.map(({ name }) => name).join(", ") || "none can be used";
+  const names = good.map(({ name }) => name).join(", ") || "none of them can be used";
   return problems.length === 0
-    ? { name, status: "ok", message: `${names}; \`svc ctl call mcp.test_server\` tries one` }
+    ? { name, status: "ok", message: `${names}; \`svc ctl call mcp.test_server\` tests one` }
     : {
       name,
       status: "warn",
       message: `${names}; ${problems.join("; ")}`,
-      hint: "set the variable where the daemon is started, then `svc serve restart`",
+      hint: "set the variable in the daemon's environment, then run `svc serve restart`",
     };
 }
 

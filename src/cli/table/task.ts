@@ -25,7 +25,7 @@ const task_id = argument(TEXT, "The task");
 const json = JSON_FLAG;
 
 export const TASK_RUN = spec({
-  summary: "Run a task and wait until it has ended",
+  summary: "Run a task and wait until it has finished",
   about: "Starts the daemon if none is running.",
   args: {
     type: argument(suggested(TASK_TYPES), "Type of the task"),

@@ -95,7 +95,7 @@ export async function answer(
     return failure(null, INVALID_REQUEST, "the batch is empty", "invalid_request");
   }
   if (message.length > BATCH_MAX) {
-    const said = `a batch has ${BATCH_MAX} messages at most, this one has ${message.length}`;
+    const said = `a batch can have up to ${BATCH_MAX} messages, this one has ${message.length}`;
     return failure(null, INVALID_REQUEST, said, "payload_too_large");
   }
   const sent = await answerBatch(message, (one) => answerOne(one, dispatcher, caller, call));
@@ -119,7 +119,10 @@ async function answerBatch(
       const message = messages[n];
       const id = idOf(message);
       if (left < SMALL && id !== null) {
-        answers[n] = tooLarge(id, "the answers to this batch are too large; this was not called");
+        answers[n] = tooLarge(
+          id,
+          "the answers to this batch are too large; this call was not made",
+        );
         continue;
       }
       const said = await answerOne(message);
@@ -135,8 +138,14 @@ async function answerBatch(
 
 function tooLarge(id: unknown, message: string): string {
   const limit = `${ANSWER_MAX / 1024 / 1024} MiB`;
-  const hint = "ask for less, such as `last` or `limit` give, or in several batches";
-  return failure(id, INVALID_REQUEST, `${message}: ${limit} at most`, "payload_too_large", hint);
+  const hint = "ask for less with `last` or `limit`, or use several batches";
+  return failure(
+    id,
+    INVALID_REQUEST,
+    `${message}: the limit is ${limit}`,
+    "payload_too_large",
+    hint,
+  );
 }
 
 async function answerOne(
@@ -152,7 +161,7 @@ async function answerOne(
   const reply = (text: () => string) => id === undefined ? undefined : text();
   const verb = dispatcher.verbs.get(method);
   if (verb === undefined) {
-    return reply(() => failure(id, METHOD_NOT_FOUND, `there is no method ${method}`, "not_found"));
+    return reply(() => failure(id, METHOD_NOT_FOUND, `unknown method ${method}`, "not_found"));
   }
   try {
     const result = await dispatcher.run(verb, params, caller, call);

@@ -52,7 +52,9 @@ Deno.test("the answers to a batch are bounded together, and each call knows what
   assertEquals(given.length, 63);
   const refused = answers.filter(({ error }) => error?.data.svc_code === "payload_too_large");
   assertEquals(given.length + refused.length, 1000);
-  const not_called = refused.filter(({ error }) => error.message.includes("was not called"));
+  const not_called = refused.filter(({ error }) =>
+    error.message.includes("this call was not made")
+  );
   assertEquals(calls, 1000 - not_called.length);
 });
 

@@ -58,7 +58,7 @@ export class Mind {
     } catch (cause) {
       await mind.close();
       const ended = transport.ended === undefined ? "" : `; ${transport.ended}`;
-      throw new SvcError("internal", `the agent does not start: ${messageOf(cause)}${ended}`, {
+      throw new SvcError("internal", `the agent did not start: ${messageOf(cause)}${ended}`, {
         cause,
       });
     }
@@ -112,7 +112,7 @@ export class Mind {
       clientCapabilities: { fs: { readTextFile: true, writeTextFile: true }, terminal: true },
     });
     if (protocolVersion !== PROTOCOL_VERSION) {
-      throw new Error(`it speaks version ${protocolVersion} of the protocol, svc 1`);
+      throw new Error(`it uses version ${protocolVersion} of the protocol; svc supports version 1`);
     }
     const { sessionId } = await agent.request(methods.agent.session.new, {
       cwd: workdir,
@@ -123,7 +123,7 @@ export class Mind {
 
   #app() {
     const asked = (): AgentRequests => {
-      if (this.#turn === undefined) throw RequestError.invalidRequest("no turn is under way");
+      if (this.#turn === undefined) throw RequestError.invalidRequest("no turn is running");
       return this.#turn.requests;
     };
     const { fs, session, terminal } = methods.client;

@@ -60,7 +60,7 @@ export class Minds {
   /** Carries out one turn of a session. */
   async runTurn(session: Session, turn: Turn): Promise<TurnEnd> {
     if (session.state.trust !== "trusted") {
-      return { stop_reason: "error", error: "work for others is not given to agents of acp/…" };
+      return { stop_reason: "error", error: "hired work cannot use agents of acp/…" };
     }
     await this.#options.recall(session, turn);
     for (;;) {
@@ -152,7 +152,9 @@ export class Minds {
     if (read_only && sandbox.kind === "none") {
       throw new SvcError(
         "permission_denied",
-        `${model} cannot be held to approval ${approval}: ${sandbox.note ?? "there is no sandbox"}`,
+        `${model} cannot be restricted to approval ${approval}: ${
+          sandbox.note ?? "there is no sandbox"
+        }`,
         { hint: "install bubblewrap, or start the session with approval auto" },
       );
     }
@@ -197,7 +199,7 @@ function promptOf(messages: readonly Message[], fresh: boolean): string {
   ).join("\n\n");
   const history = fresh ? historyOf(messages.slice(0, heard)) : "";
   if (history === "") return asked;
-  return `What was said before in this conversation:\n\n${history}\n\nNow:\n\n${asked}`;
+  return `The conversation so far:\n\n${history}\n\nNow:\n\n${asked}`;
 }
 
 function historyOf(messages: readonly Message[]): string {

@@ -69,7 +69,7 @@ export class AgentRequests {
   /** @returns once the command runs, which an approval may come before. */
   async createTerminal(wanted: CreateTerminalRequest): Promise<{ terminalId: string }> {
     if (this.#terminals.size === TERMINALS_MAX) {
-      throw RequestError.invalidRequest(undefined, `${TERMINALS_MAX} terminals are open already`);
+      throw RequestError.invalidRequest(undefined, `${TERMINALS_MAX} terminals are already open`);
     }
     const terminal = new Terminal(wanted.outputByteLimit ?? undefined);
     const run_command = this.#tool("run_command");
@@ -168,7 +168,7 @@ export class AgentRequests {
     const { workdir } = this.#parts.context.session.state;
     const inside = isAbsolute(path) ? relative(workdir, path) || "." : path;
     if (inside === ".." || inside.startsWith("../")) {
-      throw RequestError.invalidParams(undefined, `${path} is outside of ${workdir}`);
+      throw RequestError.invalidParams(undefined, `${path} is outside ${workdir}`);
     }
     return inside;
   }

@@ -67,7 +67,9 @@ export class Told {
     await this.#last;
     this.#open ||= this.#usd > before_usd;
     await this.closeStep(Math.max(0, this.#usd - before_usd));
-    for (const [id, call] of this.#calls) await this.#ended(id, call, false, "no result was told");
+    for (const [id, call] of this.#calls) {
+      await this.#ended(id, call, false, "no result was reported");
+    }
     return Math.max(this.#usd, before_usd);
   }
 

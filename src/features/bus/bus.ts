@@ -52,7 +52,7 @@ interface Waiting {
  * ```
  */
 export class Bus implements Source<BusRecord> {
-  /** Observers stay until the daemon stops. */
+  /** Observers stay until the daemon is stopping. */
   readonly final = false;
   readonly #options: BusOptions;
   readonly #limits: SegmentLimits;
@@ -92,7 +92,7 @@ export class Bus implements Source<BusRecord> {
     for (const entry of entries) {
       if (LEFT_OUT.has(entry.type)) continue;
       if (this.#waiting_size > WAITING_MAX) {
-        this.#drop([{ scope, entry }], "the disk does not keep up");
+        this.#drop([{ scope, entry }], "the disk is too slow");
         continue;
       }
       this.#waiting.push({ scope, entry });
@@ -190,7 +190,7 @@ export class Bus implements Source<BusRecord> {
       try {
         await segments.sync();
       } catch (error) {
-        this.#options.log.warn("the bus cannot be flushed", { error: messageOf(error) });
+        this.#options.log.warn("cannot flush the bus", { error: messageOf(error) });
       }
       this.#sync_timer = undefined;
     }, SYNC_EVERY_MS);
@@ -273,7 +273,7 @@ export class Bus implements Source<BusRecord> {
     const delivered = Promise.all(subscriptions.map((it) => it.delivered));
     await deadline(delivered, this.#options.deliver_grace_ms ?? 1_000).catch(() => {});
     const error = new SvcError("shutting_down", "the daemon is stopping", {
-      hint: "tail the bus again with since_seq when it is back",
+      hint: "tail the bus again with since_seq when the daemon is back",
     });
     for (const subscription of subscriptions) subscription.end(error);
     await Promise.all(subscriptions.map((it) => it.replayed));

@@ -199,7 +199,7 @@ Deno.test({
     const oldest_seq = parseInt(names[0]);
     const trimmed = await assertRejects(() => all(bus), SvcError);
     assertEquals([trimmed.code, trimmed.details], ["journal_trimmed", { oldest_seq }]);
-    assertThrows(() => bus.subscribe({ deliver() {}, ended() {} }, 0), SvcError, "begins at");
+    assertThrows(() => bus.subscribe({ deliver() {}, ended() {} }, 0), SvcError, "starts at");
     const kept = (await all(bus, oldest_seq - 1)).map(({ seq }) => seq);
     assertEquals(kept, Array.from({ length: 201 - oldest_seq }, (_, n) => oldest_seq + n));
     await bus.close();

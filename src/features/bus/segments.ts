@@ -153,8 +153,8 @@ export class Segments {
   requireKept(seq: number): void {
     const { oldest_seq } = this;
     if (seq >= oldest_seq) return;
-    throw new SvcError("journal_trimmed", `the bus begins at bus_seq ${oldest_seq} by now`, {
-      hint: `go on from bus_seq ${oldest_seq}; the sessions' journals have what was before`,
+    throw new SvcError("journal_trimmed", `the bus now starts at bus_seq ${oldest_seq}`, {
+      hint: `continue from bus_seq ${oldest_seq}; older events are in the sessions' journals`,
       details: { oldest_seq },
     });
   }
@@ -195,7 +195,7 @@ export class Segments {
         if (positions === undefined) return;
         await atomicWrite(positionsPath(this.#dir), positions, 0o600, { durable: false });
       })
-      .catch((error) => this.#log.warn("the bus: a flush failed", { path, error: String(error) }))
+      .catch((error) => this.#log.warn("flushing the bus failed", { path, error: String(error) }))
       .finally(() => {
         file.close();
         this.#leaving.delete(leaving);
@@ -212,7 +212,10 @@ export class Segments {
       try {
         Deno.removeSync(path);
       } catch (error) {
-        this.#log.warn("the bus: an old segment stays", { path, error: messageOf(error) });
+        this.#log.warn("cannot remove an old segment of the bus", {
+          path,
+          error: messageOf(error),
+        });
       }
     }
   }

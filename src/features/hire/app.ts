@@ -51,7 +51,7 @@ export function hireApp(options: HireAppOptions): (request: Request) => Promise<
     if (!tokens.required) return undefined;
     const key_id = tokens.identify(token ?? null);
     if (key_id !== undefined) return key_id;
-    throw new SvcError("unauthenticated", "a valid X-Svc-Bearer token is needed", {
+    throw new SvcError("unauthenticated", "a valid X-Svc-Bearer token is required", {
       hint: "send one of the tokens that the operator listed in SVC_SERVE_TOKENS",
     });
   };
@@ -110,15 +110,13 @@ export function hireApp(options: HireAppOptions): (request: Request) => Promise<
 
   for (const [path, methods] of Object.entries(METHODS)) {
     app.all(path, () => {
-      const error = new SvcError("method_not_allowed", `this path takes ${methods}`);
+      const error = new SvcError("method_not_allowed", `this path supports ${methods}`);
       const response = errorResponse(error);
       response.headers.set("allow", methods);
       return response;
     });
   }
-  app.notFound((c) =>
-    errorResponse(new SvcError("not_found", `there is nothing at ${c.req.path}`))
-  );
+  app.notFound((c) => errorResponse(new SvcError("not_found", `no such path: ${c.req.path}`)));
   app.onError((thrown, c) => {
     const error = toSvcError(thrown);
     if (error.code === "internal") {
@@ -163,29 +161,36 @@ function refuse(
   const { headers } = request;
   if (headers.has("content-length") && headers.has("transfer-encoding")) {
     return errorResponse(
-      new SvcError("validation", "a request has content-length or transfer-encoding, not both"),
+      new SvcError(
+        "validation",
+        "a request must not have both content-length and transfer-encoding",
+      ),
     );
   }
   const authority = authorityOf(request);
   if (authority === undefined) {
     return errorResponse(
-      new SvcError("validation", "Host and the target of a request must name the same host"),
+      new SvcError("validation", "the Host header and the request target must name the same host"),
     );
   }
   const origin = headers.get("origin");
   // Every sandboxed page has the origin "null", whoever made it.
   if (origin !== null && (origin === "null" || !allowed_origins().includes(origin))) {
     return errorResponse(
-      new SvcError("permission_denied", "this Origin may not hire", {
-        hint: "add it to [http] allowed_origins in daemon.toml if it is yours",
+      new SvcError("permission_denied", "this Origin is not allowed to hire", {
+        hint: "if you trust it, add it to [http] allowed_origins in daemon.toml",
       }),
     );
   }
   if (!tokens.required && !LOCAL_HOST.test(authority)) {
     return errorResponse(
-      new SvcError("permission_denied", "without tokens only a local Host is answered", {
-        hint: "set SVC_SERVE_TOKENS",
-      }),
+      new SvcError(
+        "permission_denied",
+        "without tokens, only requests with a local Host are accepted",
+        {
+          hint: "set SVC_SERVE_TOKENS",
+        },
+      ),
     );
   }
 }

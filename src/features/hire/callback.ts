@@ -36,7 +36,7 @@ export function callbackSender({ tokens, egress, now = Date.now }: CallbackParts
     const signature = tokens.sign(key_id, `${record.id}.${timestamp}.${body}`);
     if (signature === undefined) {
       throw new UndeliverableError(
-        "the token that the task was asked for with is accepted no more",
+        "the token that requested the task is no longer accepted",
       );
     }
     await using way = await egress();

@@ -114,7 +114,7 @@ export class Hiring {
    */
   checkCallback(named: string, address: string): void {
     if (!this.#parts.tokens.required) {
-      throw new SvcError("validation", `${named}: callbacks are signed with the caller's token`, {
+      throw new SvcError("validation", `${named}: callbacks need a token to sign them with`, {
         hint: "set SVC_SERVE_TOKENS, or follow the task at /api/task/{id}/events",
       });
     }
@@ -129,7 +129,7 @@ export class Hiring {
   /**
    * Runs a task and waits for it.
    *
-   * @param signal fires when the client has gone: the task is cancelled.
+   * @param signal fires when the client has disconnected: the task is cancelled.
    * @throws {SvcError} as {@linkcode TaskEngine.run}.
    */
   async run(

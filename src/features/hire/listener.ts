@@ -49,11 +49,11 @@ export function openHire(parts: HireParts): HttpListener {
     return listener = new HttpListener(parts, handle);
   } catch (cause) {
     if (cause instanceof Deno.errors.AddrInUse) {
-      throw new SvcError("conflict", `port ${port} of ${hostname} is in use by another program`, {
+      throw new SvcError("conflict", `port ${port} on ${hostname} is in use by another program`, {
         hint: "it must be free on 127.0.0.1 and on [::1]; choose another with --addr host:port",
         cause,
       });
     }
-    throw new SvcError("validation", `${hostname}:${port} cannot be listened on`, { cause });
+    throw new SvcError("validation", `cannot listen on ${hostname}:${port}`, { cause });
   }
 }

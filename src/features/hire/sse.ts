@@ -18,10 +18,10 @@ const WAITING_MAX = 16;
 
 /**
  * Makes an answer of messages, which are asked for no faster than the client reads. When one cannot
- * be made the stream ends: the daemon stops, or what it is made from cannot be read, and the client
+ * be made the stream ends: the daemon is stopping, or what it is made from cannot be read, and the client
  * asks again.
  *
- * @param stop is fired when the client has gone; `messages` is to end then.
+ * @param stop is fired when the client has disconnected; `messages` is to end then.
  */
 export function sseResponse(
   messages: AsyncIterator<ServerSentEventMessage>,

@@ -23,7 +23,10 @@ Deno.test("a client that does not read costs no more than a few messages", async
   assertEquals(endless.asked, asked);
   await body!.cancel();
   await settle();
-  assert(stop.signal.aborted, "whoever makes the messages is told that the client has gone");
+  assert(
+    stop.signal.aborted,
+    "whoever makes the messages is told that the client has disconnected",
+  );
 });
 
 Deno.test("messages come one after the other; a failure ends the stream", async () => {

@@ -162,7 +162,7 @@ export class AuditTrail {
       file.close();
     }
     if (!there) syncDir(dirname(path));
-    this.#log.warn("put aside what is no record of the memory's audit trail", {
+    this.#log.warn("moved invalid lines out of the memory's audit trail", {
       path: this.#path,
       aside: path,
       bytes: bytes.length,

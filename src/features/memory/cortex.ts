@@ -200,7 +200,7 @@ export class Cortex {
       });
     } catch (error) {
       const { id: session_id } = session;
-      this.#parts.log.warn("the memory cannot be read", { session_id, error: messageOf(error) });
+      this.#parts.log.warn("cannot read the memory", { session_id, error: messageOf(error) });
     }
     if (found === undefined) return;
     const entries = found.entries

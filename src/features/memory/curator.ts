@@ -67,13 +67,13 @@ export async function curate(
       label: CURATOR,
       started_at: new Date().toISOString(),
     });
-    await session.lanes.move(lane_id, "running", "a turn is over", "turn_completed");
+    await session.lanes.move(lane_id, "running", "a turn has ended", "turn_completed");
     const answer = await ask(session, lane_id, excerpt, parts, stop);
     parts.onRead();
     for (const proposal of proposalsIn(answer)) {
       await consider(session, lane_id, proposal, parts, stop);
     }
-    await end("done", "the turn was read");
+    await end("done", "the turn has been read");
   } catch (error) {
     // Out of time or called off; anything else went wrong.
     const status = error instanceof DOMException ? "cancelled" : "errored";
@@ -133,7 +133,7 @@ async function consider(
       reason: describeProposal(proposal),
       rule: ruleOf(proposal),
     }, { lane_id, signal: AbortSignal.any([stop, AbortSignal.timeout(DECISION_MS)]) });
-    if (decision === "deny") return say(`not remembered, as decided: ${content}`);
+    if (decision === "deny") return say(`not saved, because it was denied: ${content}`);
   }
   try {
     await write(proposal);

@@ -50,12 +50,12 @@ export class Curators {
     const { id } = session;
     const earlier = this.#curating.get(id);
     // What it had not read yet is read with this turn; what it still asks about was passed over.
-    earlier?.stop.abort(new DOMException("the next turn is over", "AbortError"));
+    earlier?.stop.abort(new DOMException("the next turn has ended", "AbortError"));
     const stop = new AbortController();
     const done = this.#readTurn(session, stop.signal)
       .catch((error) => {
         if (stop.signal.aborted) return;
-        this.#parts.log.warn("a turn was not read", { session_id: id, error: messageOf(error) });
+        this.#parts.log.warn("could not read a turn", { session_id: id, error: messageOf(error) });
       })
       .finally(async () => {
         await earlier?.done;

@@ -14,6 +14,6 @@ export interface Lobe {
 }
 
 export const SUMMARIES: Record<LobeName, string> = {
-  recaller: "Gives a prompt the entries of the memory that it is about.",
-  curator: "Reads a turn when it is over and remembers what is worth it.",
+  recaller: "Adds the memory entries that are relevant to a prompt.",
+  curator: "Reads each finished turn and saves what is worth remembering.",
 };

@@ -139,8 +139,8 @@ export class Memory {
     };
     const same = this.#store.same(entry);
     if (same !== undefined && same !== entry_id) {
-      throw new SvcError("conflict", `entry ${same} says the same`, {
-        hint: "forget one of the two",
+      throw new SvcError("conflict", `entry ${same} has the same content`, {
+        hint: "delete one of them with cortex.forget",
       });
     }
     requireWritten(() => this.#writeAudited(entry, EDITED));
@@ -153,7 +153,7 @@ export class Memory {
     if (same !== undefined) return { entry: { ...entry, entry_id: same }, is_new: false };
     if (this.#store.count() >= ENTRIES_MAX) {
       throw new SvcError("conflict", `the memory is full: it has ${ENTRIES_MAX} entries`, {
-        hint: "cortex.forget makes room; memory.query lists the entries",
+        hint: "delete entries with cortex.forget; memory.query lists them",
       });
     }
     if (source_msg_id === undefined) this.#store.insert(entry, indexed(entry));
@@ -308,8 +308,8 @@ function requireWritten<T>(write: () => T): T {
     return write();
   } catch (cause) {
     if (cause instanceof SvcError) throw cause;
-    throw new SvcError("internal", `the memory cannot be written: ${messageOf(cause)}`, {
-      hint: "free disk space or mend the home of svc, then try again",
+    throw new SvcError("internal", `cannot write the memory: ${messageOf(cause)}`, {
+      hint: "free disk space or repair the home of svc, then try again",
       cause,
     });
   }

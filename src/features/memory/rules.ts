@@ -7,8 +7,8 @@ import { mayWrite, ownerOf, type Reader, type Scope } from "../../protocol/memor
 export function requireNoCredential(text: string): void {
   const credential = credentialIn(text);
   if (credential === undefined) return;
-  throw new SvcError("validation", `not remembered: the text looks like ${credential}`, {
-    hint: "the memory keeps no credentials; say where it is kept instead",
+  throw new SvcError("validation", `not saved: the text looks like ${credential}`, {
+    hint: "the memory stores no credentials; describe where the credential is kept instead",
   });
 }
 
@@ -23,11 +23,11 @@ export function requireOwner(scope: Scope, reader: Reader | undefined): string {
   if (reader === undefined) {
     if (scope !== "Session" && scope !== "Worker") return "";
     throw new SvcError("validation", `an entry of scope ${scope} belongs to a session`, {
-      hint: "name it with session_id, or choose AllSessions, Global or Always",
+      hint: "pass session_id, or choose AllSessions, Global or Always",
     });
   }
   if (mayWrite(scope, reader)) return ownerOf(scope, reader);
-  throw new SvcError("permission_denied", `an untrusted session may not write in scope ${scope}`, {
-    hint: "its own scope is Session",
+  throw new SvcError("permission_denied", `an untrusted session cannot write to scope ${scope}`, {
+    hint: "use scope Session",
   });
 }

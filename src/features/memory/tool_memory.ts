@@ -18,11 +18,11 @@ export function toolMemory(cortex: Cortex, find: (id: string) => Promise<Session
       const { entry_id, category, scope } = entry;
       return is_new
         ? `remembered as ${category} for ${scope}: ${entry_id}`
-        : `known already: ${entry_id}`;
+        : `already known: ${entry_id}`;
     },
     async recall(session_id, query, limit) {
       const entries = await cortex.recall(query, limit, await find(session_id));
-      if (entries.length === 0) return "nothing is remembered about that";
+      if (entries.length === 0) return "the memory has nothing about that";
       return entries.map(line).join("\n");
     },
   };

@@ -35,7 +35,7 @@ export async function accept(context: RunContext, options: AcceptanceOptions): P
   const unmet = descents.map(({ criterion }) => criterion.id)
     .filter((ac_id) => statuses.get(ac_id) === "failed");
   if (unmet.length === 0) {
-    await options.unit.integrate(`Mend what the criteria of mission ${mission.spec.name} ask for`);
+    await options.unit.integrate(`Fix what the criteria of mission ${mission.spec.name} require`);
   }
   for (const [ac_id, status] of statuses) {
     // One that held beside one that did not was checked on what is thrown away.

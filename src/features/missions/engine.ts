@@ -110,7 +110,8 @@ export class MissionEngine {
     if (branch === undefined) {
       report.note({
         event: "no_worktrees",
-        detail: "the workdir is not the top of a git repository with a commit: one task at a time",
+        detail:
+          "the workdir is not the top of a git repository with a commit, so tasks run one at a time",
       });
     }
     await report.emit(resumed ? "mission.resumed" : "mission.created", {
@@ -129,7 +130,7 @@ export class MissionEngine {
       const mission = this.#parts.store.get(id)!;
       if (mission.status !== "running") await this.#release(mission);
     } catch (error) {
-      log.error("the end of a mission is lost", { mission_id: id, error: messageOf(error) });
+      log.error("cannot record the end of a mission", { mission_id: id, error: messageOf(error) });
     } finally {
       this.#runs.delete(id);
     }
@@ -155,7 +156,7 @@ export class MissionEngine {
       try {
         await (status === "running" ? this.#resume(mission) : this.#releaseLeft(mission));
       } catch (error) {
-        this.#parts.log.error("a mission cannot be taken up again", {
+        this.#parts.log.error("cannot resume a mission", {
           mission_id: id,
           error: messageOf(error),
         });
@@ -233,7 +234,7 @@ export class MissionEngine {
     }
     const view = this.get(id);
     if (view.mission.status === "cancelled") return view;
-    throw new SvcError("conflict", `mission ${id} is ${view.mission.status} already`);
+    throw new SvcError("conflict", `mission ${id} is already ${view.mission.status}`);
   }
 
   /** Parks the missions for a stop of the daemon and closes the database. */
@@ -243,7 +244,7 @@ export class MissionEngine {
 
   async #close(): Promise<void> {
     const ids = [...this.#runs.keys()];
-    await Promise.all(ids.map((id) => this.#stop(id, "parked", "the daemon stops")));
+    await Promise.all(ids.map((id) => this.#stop(id, "parked", "the daemon is stopping")));
     this.#parts.store.close();
   }
 
@@ -255,7 +256,7 @@ export class MissionEngine {
 
   #requireOpen(): void {
     if (this.#closing !== undefined) {
-      throw new SvcError("shutting_down", "the daemon is stopping; no mission is taken");
+      throw new SvcError("shutting_down", "the daemon is stopping and accepts no missions");
     }
   }
 }

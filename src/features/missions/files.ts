@@ -63,7 +63,7 @@ export class MissionFiles {
       Deno.writeFileSync(path, bytes, { append: true, create: false });
       this.#sizes.set(path, size);
     } catch (error) {
-      this.#log.warn("the log of a mission cannot be written", { path, error: messageOf(error) });
+      this.#log.warn("cannot write the log of a mission", { path, error: messageOf(error) });
     }
   }
 }

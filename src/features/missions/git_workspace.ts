@@ -142,7 +142,7 @@ export class GitWorkspace implements Workspace {
     const name = path.slice(path.lastIndexOf("/") + 1);
     const tree = await openWorktree({ ...this.#call(signal), name });
     const head = await headOf(tree.repo, signal);
-    return await merge(tree, head, "Merge what was committed meanwhile", signal);
+    return await merge(tree, head, "Merge newer commits", signal);
   }
 
   async close(): Promise<string | undefined> {
@@ -157,7 +157,7 @@ export class GitWorkspace implements Workspace {
         await deleteRef(repo, ref, { signal });
       }
     } catch (error) {
-      this.#options.log.warn("the branch of a mission cannot be removed", {
+      this.#options.log.warn("cannot remove the branch of a mission", {
         mission_id: this.#options.mission_id,
         error: messageOf(error),
       });
@@ -191,7 +191,7 @@ export class GitWorkspace implements Workspace {
       const conflicts = await merge(tree, result, `Merge ${this.#branch}`, signal);
       if (conflicts.length > 0) return { merged: false, conflicts };
     }
-    throw new SvcError("conflict", `the branch ${this.#branch} keeps moving; try again later`);
+    throw new SvcError("conflict", `the branch ${this.#branch} keeps changing; try again later`);
   }
 
   async #isBase({ repo }: OpenWorktree, tip: string, signal: AbortSignal): Promise<boolean> {
@@ -252,7 +252,7 @@ export class GitWorkspace implements Workspace {
     try {
       await cleanWorktree({ ...this.#call(new AbortController().signal), name, force: true });
     } catch (error) {
-      this.#options.log.warn("the worktree of a mission cannot be removed", {
+      this.#options.log.warn("cannot remove the worktree of a mission", {
         worktree: name,
         error: messageOf(error),
       });

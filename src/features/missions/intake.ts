@@ -100,7 +100,7 @@ async function makeWorkdir(path: string): Promise<void> {
   try {
     await Deno.mkdir(path, { recursive: true });
   } catch (cause) {
-    throw new SvcError("validation", `workdir ${path} cannot be made: ${messageOf(cause)}`);
+    throw new SvcError("validation", `cannot create workdir ${path}: ${messageOf(cause)}`);
   }
 }
 
@@ -108,9 +108,13 @@ async function givenParent(parts: MissionParts, session_id: string): Promise<Ses
   const session = await parts.session(session_id);
   if (session.final) throw new SvcError("ended", `session ${session_id} has ended`);
   if (session.state.approval === "read_only") {
-    throw new SvcError("conflict", `session ${session_id} is read_only, a mission writes`, {
-      hint: "give a workdir instead, or a session of another approval",
-    });
+    throw new SvcError(
+      "conflict",
+      `session ${session_id} is read_only, but a mission writes files`,
+      {
+        hint: "use a workdir instead, or a session with another approval mode",
+      },
+    );
   }
   return session;
 }
@@ -176,10 +180,10 @@ export async function record(
 }
 
 function requireSame({ id, status, spec: before }: Mission, spec: MissionSpec): void {
-  if (status === "running") throw new SvcError("conflict", `mission ${id} is running already`);
+  if (status === "running") throw new SvcError("conflict", `mission ${id} is already running`);
   if (JSON.stringify(before) === JSON.stringify(spec)) return;
   throw new SvcError("conflict", `mission ${id} cannot be resumed with another spec`, {
-    hint: "give the spec that it began with, or begin a new mission without resume",
+    hint: "pass the original spec, or start a new mission without resume",
   });
 }
 
@@ -187,7 +191,8 @@ function requireSame({ id, status, spec: before }: Mission, spec: MissionSpec): 
 function requireFree(workdir: string, running: readonly (Mission | undefined)[]): void {
   const other = running.find((mission) => mission?.workdir === workdir);
   if (other === undefined) return;
-  throw new SvcError("conflict", `mission ${other.id} is at work in ${workdir}`, {
-    hint: "wait for its end or cancel it; in a git repository several can run at once",
+  throw new SvcError("conflict", `mission ${other.id} is already running in ${workdir}`, {
+    hint:
+      "wait until it has finished, or cancel it; several missions can run at once only in a git repository",
   });
 }

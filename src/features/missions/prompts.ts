@@ -14,7 +14,7 @@ export function taskPrompt(mission: MissionSpec, task: TaskSpec): string {
   const files = task.files.length > 0 ? [`Files: ${task.files.join(", ")}`] : [];
   return [
     framed(
-      `Task ${task.id} of the mission "${mission.name}". Do it in the working directory.`,
+      `Task ${task.id} of the mission "${mission.name}". Work in the working directory.`,
       "Changes are committed when you are done; do not commit, push or change branches.",
       ...files,
     ),
@@ -25,9 +25,9 @@ export function taskPrompt(mission: MissionSpec, task: TaskSpec): string {
 /** Asks to resolve a merge that stopped. */
 export function conflictPrompt(files: readonly string[]): string {
   return framed(
-    "What was done meanwhile in other tasks has been merged in, and these files conflict:",
+    "Changes from other tasks have been merged, and these files conflict:",
     ...files.map((file) => `  ${file}`),
-    "Edit them so that both sides' intent is kept and no conflict marker is left.",
+    "Edit them so that the intent of both sides is kept and no conflict marker remains.",
     "The merge is committed when you are done; do not commit it yourself.",
   );
 }
@@ -37,8 +37,8 @@ export function repairPrompt(criterion: CriterionSpec, check: Check, output: str
   return framed(
     `The acceptance criterion ${criterion.id} fails: ${criterion.description}`,
     checkLine(check),
-    "Mend the code so that it holds. Do not change the check, and do not make it pass without meaning.",
-    "What it printed:",
+    "Fix the code so that the criterion is met. Do not change the check, and do not make it pass without fixing the cause.",
+    "Its output:",
     quoted(output),
   );
 }
@@ -48,8 +48,8 @@ export function environmentPrompt(criterion: CriterionSpec, check: Check, output
   return framed(
     `The acceptance criterion ${criterion.id} cannot be checked here: ${criterion.description}`,
     checkLine(check),
-    "Something in its environment is missing. Bring it about within the working directory.",
-    "What it printed:",
+    "Something is missing in its environment. Provide it within the working directory.",
+    "Its output:",
     quoted(output),
   );
 }
@@ -57,11 +57,11 @@ export function environmentPrompt(criterion: CriterionSpec, check: Check, output
 /** Asks to change the code so that a criterion can be checked at all. */
 export function refactorPrompt(criterion: CriterionSpec, check: Check, output: string): string {
   return framed(
-    `The acceptance criterion ${criterion.id} cannot be checked as the code is: ` +
+    `The acceptance criterion ${criterion.id} cannot be checked with the current code: ` +
       criterion.description,
     checkLine(check),
-    "Change the code's structure, not what it does, so that the check can be carried out.",
-    "What it printed:",
+    "Change the structure of the code, not its behaviour, so that the check can run.",
+    "Its output:",
     quoted(output),
   );
 }
@@ -71,10 +71,10 @@ export function rewritePrompt(criterion: CriterionSpec, check: Check, output: st
   return framed(
     `The check of the acceptance criterion ${criterion.id} is itself wrong: ${criterion.description}`,
     checkLine(check),
-    "What it printed:",
+    "Its output:",
     quoted(output),
-    "Change no file. Answer with nothing but a JSON object that has one of these members and checks",
-    "the same thing, no more leniently:",
+    "Change no file. Answer only with a JSON object that has one of these members and checks",
+    "the same thing at least as strictly:",
     '  {"command": "…"}',
     '  {"file_exists": "path"}',
     '  {"content_match": {"file": "path", "pattern": "regular expression"}}',
@@ -86,11 +86,11 @@ export function classifyPrompt(criterion: CriterionSpec, check: Check, output: s
   return framed(
     `The acceptance criterion ${criterion.id} fails: ${criterion.description}`,
     checkLine(check),
-    "What it printed:",
+    "Its output:",
     quoted(output),
-    "Change no file. Answer with one word, where the fault lies:",
+    "Change no file. Answer with one word that says where the fault is:",
     "  code_bug     the code does not do what the criterion asks for",
-    "  ac_bug       the check is wrong, the code may be right",
+    "  ac_bug       the check is wrong; the code may be right",
     "  environment  a program, a network or a permission is missing here",
   );
 }
@@ -99,9 +99,9 @@ export function classifyPrompt(criterion: CriterionSpec, check: Check, output: s
 export function judgePrompt(criterion: CriterionSpec): string {
   return [
     framed(
-      `Judge whether the acceptance criterion ${criterion.id} holds in the working directory.`,
-      "Look at the files and run what shows it. Change no file. The last line of your answer is",
-      "PASS or FAIL, and after it on the same line why. The criterion:",
+      `Judge whether the acceptance criterion ${criterion.id} is met in the working directory.`,
+      "Read the files and run commands that show it. Change no file. The last line of your answer is",
+      "PASS or FAIL, followed by the reason on the same line. The criterion:",
     ),
     criterion.description,
   ].join("\n");
@@ -124,7 +124,7 @@ export function readClass(answer: string): FailureClass | undefined {
 export function checkLine({ command, file_exists, content_match }: Check): string {
   if (command !== undefined) return `Its check is the command: ${command}`;
   if (file_exists !== undefined) return `Its check: the file ${file_exists} exists`;
-  if (content_match === undefined) return "It has no check of its own and is judged.";
+  if (content_match === undefined) return "It has no check and is judged by a model.";
   return `Its check: a line of ${content_match.file} matches /${content_match.pattern}/`;
 }
 

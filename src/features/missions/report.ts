@@ -124,7 +124,7 @@ export class MissionLane {
       }
       case "approval.requested":
         unawaited(
-          this.move("blocked", `session ${event.session_id} waits for an approval`, "approval"),
+          this.move("blocked", `session ${event.session_id} is waiting for approval`, "approval"),
         );
         break;
       case "approval.resolved":
@@ -144,7 +144,7 @@ export class LaneKilled extends Error {
   override name = "LaneKilled";
 
   constructor() {
-    super("its lane was killed");
+    super("its lane was stopped");
   }
 }
 

@@ -42,14 +42,14 @@ export class MissionRun {
     let main: MissionLane | undefined;
     try {
       main = await report.openLane(`mission ${mission.spec.name}`);
-      const killed = () => this.stop("cancelled", "its lane was killed");
+      const killed = () => this.stop("cancelled", "its lane was stopped");
       main.signal.addEventListener("abort", killed, { once: true });
-      await main.move("running", "the mission began", "mission_started");
+      await main.move("running", "the mission has started", "mission_started");
       const end = await this.#work(main);
       await this.#finish(main, end);
     } catch (error) {
-      report.warn("a mission broke off; it goes on when the daemon is started again", error);
-      await main?.end("errored", "the mission broke off").catch(() => {});
+      report.warn("a mission was interrupted; it continues when the daemon starts again", error);
+      await main?.end("errored", "the mission was interrupted").catch(() => {});
     }
   }
 
@@ -83,18 +83,18 @@ export class MissionRun {
   async #finish(main: MissionLane, end: End | undefined): Promise<void> {
     const { mission, store, report } = this.#context;
     if (end === undefined) {
-      await this.#tasks.endLanes("the daemon stops");
-      return await main.end("cancelled", "the daemon stops");
+      await this.#tasks.endLanes("the daemon is stopping");
+      return await main.end("cancelled", "the daemon is stopping");
     }
     const { status, branch } = end;
-    const kept = branch === undefined ? "" : `; what was done is on the branch ${branch}`;
+    const kept = branch === undefined ? "" : `; the work so far is on the branch ${branch}`;
     const error = end.error === undefined ? undefined : `${end.error}${kept}`;
     this.#tasks.skipPending(`the mission is ${status}`);
     report.note({ event: status, detail: error }, { failure: status !== "completed" });
     store.finish(mission.id, status, error, new Date().toISOString());
     await this.#tasks.endLanes(`the mission is ${status}`);
     const lane_end = status === "completed" ? "done" : status === "failed" ? "errored" : status;
-    await main.end(lane_end, error ?? "every criterion holds");
+    await main.end(lane_end, error ?? "every criterion is met");
     await report.emit("mission.completed", { mission_id: mission.id, status, error });
   }
 
@@ -145,7 +145,7 @@ export class MissionRun {
   ): Promise<boolean> {
     const lane = await this.#context.report.openLane(`criteria of ${label}`, main.id);
     const signal = AbortSignal.any([this.#signal, lane.signal]);
-    await lane.move("running", "the criteria are checked", "acceptance_started");
+    await lane.move("running", "checking the criteria", "acceptance_started");
     try {
       await using unit = await Unit.open(this.#context, { name, about: {}, lane, signal });
       await this.#update(unit);
@@ -178,9 +178,9 @@ export class MissionRun {
       }
       const criteria = mission.spec.sessions.flatMap((session) => session.acceptance_criteria);
       const met = await this.#accept(`d${round}`, "the whole mission", criteria, main);
-      if (!met) return this.#fail("a criterion does not hold with what was committed meanwhile");
+      if (!met) return this.#fail("a criterion is not met together with newer commits");
     }
-    throw new SvcError("conflict", `the branch checked out in ${mission.workdir} keeps moving`);
+    throw new SvcError("conflict", `the branch checked out in ${mission.workdir} keeps changing`);
   }
 
   /** Has a unit see what was committed in the workdir meanwhile: criteria hold with that or not. */
@@ -189,6 +189,6 @@ export class MissionRun {
     const conflicts = await workspace.update(unit.place, this.#signal);
     if (conflicts.length === 0) return;
     await unit.resolve(conflicts, 0);
-    await unit.integrate("Merge what was committed meanwhile");
+    await unit.integrate("Merge newer commits");
   }
 }

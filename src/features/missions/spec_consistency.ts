@@ -43,7 +43,7 @@ function duplicates(what: string, items: readonly { id: string; path: string }[]
     if (before === undefined) first.set(id, path);
     return before === undefined
       ? []
-      : [{ path: `${path}.id`, message: `the ${what} "${id}" is at ${before} already` }];
+      : [{ path: `${path}.id`, message: `the ${what} "${id}" already exists at ${before}` }];
   });
 }
 
@@ -83,7 +83,7 @@ function cycles(tasks: readonly Placed[]): SpecIssue[] {
     if (found === undefined) continue;
     const { path, dependencies } = byId.get(found[0])!;
     const n = dependencies.indexOf(found[1]);
-    const message = `the tasks wait for each other: ${found.join(" → ")}`;
+    const message = `the tasks depend on each other in a circle: ${found.join(" → ")}`;
     return [{ path: `${path}.dependencies[${n}]`, message }];
   }
   return [];

@@ -64,7 +64,7 @@ Deno.test("every place that is wrong is named by its path", () => {
     'sessions[0].tasks[1].dependencies[0]: no task "x"',
   ]);
   assertEquals(wrong(spec([task("a"), task("a")])), [
-    'sessions[0].tasks[1].id: the task "a" is at sessions[0].tasks[0] already',
+    'sessions[0].tasks[1].id: the task "a" already exists at sessions[0].tasks[0]',
   ]);
   assertEquals(wrong(spec([task("a", "a")])), [
     'sessions[0].tasks[0].dependencies[0]: the task "a" depends on itself',
@@ -73,7 +73,7 @@ Deno.test("every place that is wrong is named by its path", () => {
 
 Deno.test("a cycle is named task by task", () => {
   assertEquals(wrong(spec([task("z"), task("a", "z", "b"), task("b", "c"), task("c", "a")])), [
-    "sessions[0].tasks[1].dependencies[1]: the tasks wait for each other: a → b → c → a",
+    "sessions[0].tasks[1].dependencies[1]: the tasks depend on each other in a circle: a → b → c → a",
   ]);
 });
 

@@ -48,7 +48,7 @@ export class TaskRunner {
       if (merged) {
         await this.#completed(task_id, commit);
       } else {
-        report.note({ task_id, event: "cut_off", detail: "it begins again" });
+        report.note({ task_id, event: "cut_off", detail: "it starts again" });
         store.setTask(mission.id, { task_id, status: "pending", commit: undefined });
       }
     }
@@ -171,9 +171,9 @@ export class TaskRunner {
     const lane = this.#lanes.get(task.id)!;
     const signal = AbortSignal.any([this.#options.signal, lane.signal]);
     try {
-      await lane.move("running", "the task began", "task_started");
+      await lane.move("running", "the task has started", "task_started");
       await this.#completed(task.id, await this.#attempt(task, lane, signal));
-      await lane.end("done", "the task is done");
+      await lane.end("done", "the task is complete");
     } catch (error) {
       if (this.#options.signal.aborted) return await this.#cutOff(task.id, lane);
       await this.#failed(task.id, lane, error);

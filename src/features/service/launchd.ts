@@ -79,8 +79,8 @@ export class LaunchdService implements Service {
   async install(): Promise<InstalledService> {
     const { paths, env } = this.#options;
     if (!(await this.#launchctl(["print", this.#domain]))?.success) {
-      throw new SvcError("not_found", "no launchd of a login at the screen answers", {
-        hint: "log in at the screen of this machine once, then try again",
+      throw new SvcError("not_found", "cannot reach launchd of a graphical login", {
+        hint: "log in once at the screen of this machine, then try again",
       });
     }
     const before = await readTextIfAny(this.#path);
@@ -133,8 +133,8 @@ export class LaunchdService implements Service {
     const until = Date.now() + STOP_MS;
     while (await this.#loaded() !== undefined) {
       if (Date.now() > until) {
-        throw new SvcError("internal", `launchd does not end ${LABEL}`, {
-          hint: `launchctl print ${this.#target} shows how it stands`,
+        throw new SvcError("internal", `launchd did not stop ${LABEL}`, {
+          hint: `\`launchctl print ${this.#target}\` shows its state`,
         });
       }
       await delay(POLL_MS);
@@ -145,9 +145,9 @@ export class LaunchdService implements Service {
   async #manage(args: string[]): Promise<void> {
     const done = await this.#launchctl(args);
     if (done?.success) return;
-    const said = done === undefined ? "there is no launchctl" : done.stderr.split("\n")[0];
+    const said = done === undefined ? "launchctl is not available" : done.stderr.split("\n")[0];
     throw new SvcError("internal", `launchctl ${args.join(" ")} failed: ${said}`, {
-      hint: `launchctl print ${this.#target} shows how it stands`,
+      hint: `\`launchctl print ${this.#target}\` shows its state`,
     });
   }
 }

@@ -109,9 +109,9 @@ Deno.test({
       const options = { paths: homePaths(env, 501), env, uid: 501 };
       const other = new LaunchdService(options, home, refusing);
       const error = await assertRejects(() => other.start(), SvcError, "Bootstrap failed: 5");
-      assertEquals(error.hint, `launchctl print ${TARGET} shows how it stands`);
+      assertEquals(error.hint, `\`launchctl print ${TARGET}\` shows its state`);
       await Deno.remove(join(home, "Library"), { recursive: true });
-      await assertRejects(() => other.install(), SvcError, "no launchd");
+      await assertRejects(() => other.install(), SvcError, "cannot reach launchd");
       assertEquals(await service.isInstalled(), false);
     }, launchd);
   },

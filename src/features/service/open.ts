@@ -31,16 +31,16 @@ export async function daemonService(options: DaemonServiceOptions): Promise<Daem
       const installed = await service.install();
       const status = await service.status();
       if (status.pid === Deno.pid) {
-        const hint = "`svc serve restart` has the daemon run as the unit says now";
+        const hint = "`svc serve restart` applies the changed unit";
         return { ...status, ...installed, ...(installed.changed ? { hint } : {}) };
       }
       if (options.hires()) {
         const hint =
-          "this daemon takes tasks for hire and goes on; the unit starts at the next login";
+          "this daemon accepts tasks for hire and keeps running; the unit starts at the next login";
         return { ...status, ...installed, hint };
       }
       handOver(status.program!);
-      const hint = "this daemon stops, and the unit's takes its place";
+      const hint = "this daemon stops and the unit's daemon replaces it";
       return { ...status, ...installed, hint };
     },
     async uninstall() {

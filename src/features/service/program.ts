@@ -35,8 +35,8 @@ export function unitBinary(paths: HomePaths): string {
   if (binary !== undefined) return binary;
   throw new SvcError(
     "conflict",
-    `svc runs from its sources, and there is no binary at ${paths.binary}`,
-    { hint: "a background unit runs the one binary: install it, or use a compiled one" },
+    `svc runs from source, and there is no binary at ${paths.binary}`,
+    { hint: "a background unit needs a binary: install one, or run a compiled svc" },
   );
 }
 
@@ -65,8 +65,8 @@ export function isForHome({ environment }: UnitProgram, env: Env): boolean {
  */
 export function requireForHome(unit: UnitProgram, env: Env): void {
   if (isForHome(unit, env)) return;
-  throw new SvcError("conflict", `the unit that is installed is for ${homeOf(unit)}`, {
-    hint: "`svc serve --uninstall` with SVC_HOME and SVC_RUNTIME_DIR as they were then removes it",
+  throw new SvcError("conflict", `the installed unit belongs to ${homeOf(unit)}`, {
+    hint: "run `svc serve --uninstall` with the SVC_HOME and SVC_RUNTIME_DIR of that installation",
   });
 }
 
@@ -81,13 +81,13 @@ export function isCurrent(unit: UnitProgram, env: Env, paths: HomePaths): boolea
 /** What to tell of a unit that does not run the binary that asks, for the home that asks. */
 export function staleHint(unit: UnitProgram, env: Env): string {
   return isForHome(unit, env)
-    ? "the unit runs another binary; `svc serve --install` makes it run this one"
-    : `the unit is for ${homeOf(unit)}`;
+    ? "the unit runs another binary; `svc serve --install` switches it to this one"
+    : `the unit belongs to ${homeOf(unit)}`;
 }
 
 function homeOf({ environment }: UnitProgram): string {
   const set = HOME_VARIABLES.filter((name) => environment.has(name));
-  if (set.length === 0) return "the home directory's own ~/.svc";
+  if (set.length === 0) return "the default home, ~/.svc";
   return set.map((name) => `${name}=${environment.get(name)}`).join(" ");
 }
 

@@ -114,8 +114,8 @@ class NoService implements Service {
 
   install(): Promise<InstalledService> {
     return Promise.reject(
-      new SvcError("not_found", "svc finds no service manager of this user", {
-        hint: "have `svc serve` started by what starts programs here",
+      new SvcError("not_found", "found no service manager for this user", {
+        hint: "start `svc serve` with the tool that starts programs on this system",
       }),
     );
   }
@@ -125,6 +125,6 @@ class NoService implements Service {
   }
 
   start(): Promise<void> {
-    return Promise.reject(new SvcError("internal", "there is no unit to start"));
+    return Promise.reject(new SvcError("internal", "no unit is installed"));
   }
 }

@@ -44,7 +44,7 @@ export class SystemdService implements Service {
           installed: false,
           kind: "none",
           current: false,
-          hint: "no systemd of this user answers",
+          hint: "cannot reach the systemd of this user",
         }
         : { installed: false, kind: this.kind, current: false };
     }
@@ -69,9 +69,9 @@ export class SystemdService implements Service {
   async install(): Promise<InstalledService> {
     const { paths, env } = this.#options;
     if (await this.#show() === undefined) {
-      throw new SvcError("not_found", "no systemd of this user answers", {
-        hint: "log in as this user, not through su or sudo; where there is no systemd, as in a " +
-          "container, have `svc serve` started by what starts programs there",
+      throw new SvcError("not_found", "cannot reach the systemd of this user", {
+        hint: "log in as this user, not through su or sudo; without systemd, as in a " +
+          "container, start `svc serve` with the tool that starts programs there",
       });
     }
     const before = await readTextIfAny(this.#path);
@@ -130,9 +130,9 @@ export class SystemdService implements Service {
   async #manage(args: string[], timeout_ms?: number): Promise<void> {
     const done = await this.#systemctl(args, timeout_ms);
     if (done?.success) return;
-    const said = done === undefined ? "there is no systemctl" : done.stderr.split("\n")[0];
+    const said = done === undefined ? "systemctl is not available" : done.stderr.split("\n")[0];
     throw new SvcError("internal", `systemctl --user ${args.join(" ")} failed: ${said}`, {
-      hint: `journalctl --user -u ${UNIT} shows what the unit said`,
+      hint: `\`journalctl --user -u ${UNIT}\` shows its log`,
     });
   }
 
@@ -161,9 +161,9 @@ function requireRunnable(program: string): void {
   if (!UNSAFE.test(program)) return;
   throw new SvcError(
     "conflict",
-    `systemd runs no program whose path has quotes in it: ${program}`,
+    `systemd cannot run a program with quotes in its path: ${program}`,
     {
-      hint: "put the binary into another directory",
+      hint: "move the binary to another directory",
     },
   );
 }

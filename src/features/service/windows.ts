@@ -40,7 +40,7 @@ export class WindowsService implements Service {
     const service = query();
     if (service === undefined) return Promise.resolve(this.#absent());
     if (!this.#isOwn(service)) {
-      const hint = `the service ${SERVICE_NAME} of this machine is one of ${service.account}`;
+      const hint = `the service ${SERVICE_NAME} on this machine belongs to ${service.account}`;
       return Promise.resolve({ ...this.#absent(), hint });
     }
     const unit = programOf(service);
@@ -70,8 +70,8 @@ export class WindowsService implements Service {
   async install(): Promise<InstalledService> {
     const { env, paths } = this.#options;
     if (!isForHome({ environment: new Map() }, env)) {
-      throw new SvcError("conflict", "a service of Windows has the environment of its account", {
-        hint: "unset SVC_HOME and SVC_RUNTIME_DIR: it serves the home directory's own .svc",
+      throw new SvcError("conflict", "a Windows service uses the environment of its account", {
+        hint: "unset SVC_HOME and SVC_RUNTIME_DIR; the service uses .svc in the home directory",
       });
     }
     const before = query();
@@ -94,8 +94,8 @@ export class WindowsService implements Service {
       manage("be stopped", (scm) => scm.stop());
       for (const until = Date.now() + STOP_MS; query()?.running; await delay(POLL_MS)) {
         if (Date.now() > until) {
-          throw new SvcError("internal", `the service ${SERVICE_NAME} does not stop`, {
-            hint: `sc.exe queryex ${SERVICE_NAME} tells its process`,
+          throw new SvcError("internal", `the service ${SERVICE_NAME} did not stop`, {
+            hint: `\`sc.exe queryex ${SERVICE_NAME}\` shows its process`,
           });
         }
       }
@@ -113,8 +113,8 @@ export class WindowsService implements Service {
     const account = this.#account();
     const password = askPassword?.(account);
     if (!password) {
-      throw new SvcError("permission_denied", `Windows wants the password of ${account}`, {
-        hint: "run `svc serve --install` in a terminal that was started as administrator",
+      throw new SvcError("permission_denied", `Windows needs the password of ${account}`, {
+        hint: "run `svc serve --install` in a terminal with administrator rights",
       });
     }
     const sid = ownSid();
@@ -144,8 +144,9 @@ export class WindowsService implements Service {
 
   #requireOwn(service: ScmService): void {
     if (this.#isOwn(service)) return;
-    throw new SvcError("conflict", `the service ${SERVICE_NAME} is one of ${service.account}`, {
-      hint: "a machine has one service of that name; start the daemon on demand instead",
+    throw new SvcError("conflict", `the service ${SERVICE_NAME} belongs to ${service.account}`, {
+      hint:
+        "a machine can have only one service with that name; start the daemon on demand instead",
     });
   }
 
@@ -182,9 +183,8 @@ function query(): ScmService | undefined {
 /** @throws {SvcError} internal when Windows refuses. */
 function manage(what: string, action: (scm: Scm) => boolean): void {
   if (withScm(action)) return;
-  throw new SvcError("internal", `the service ${SERVICE_NAME} cannot ${what}`, {
-    hint:
-      "use a terminal that was started as administrator; where it does not start, the password " +
+  throw new SvcError("internal", `the service ${SERVICE_NAME} could not ${what}`, {
+    hint: "use a terminal with administrator rights; if the service does not start, the password " +
       "may have changed: `svc serve --uninstall`, then `svc serve --install`",
   });
 }

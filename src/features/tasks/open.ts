@@ -194,8 +194,8 @@ async function requireOffered(path: string, offered: readonly string[]): Promise
     const real_dir = await Deno.realPath(dir).catch(() => undefined);
     if (real !== undefined && real_dir !== undefined && isWithin(real, real_dir)) return;
   }
-  throw new SvcError("permission_denied", `${path} is not offered for hire`, {
-    hint: "the operator lists directories under [tasks] workdirs in daemon.toml",
+  throw new SvcError("permission_denied", `${path} is not available for hire`, {
+    hint: "the operator can add directories to [tasks] workdirs in daemon.toml",
   });
 }
 
@@ -214,7 +214,7 @@ class TaskPlaces {
     const name = `svc-tasks-${new Uint8Array(digest).slice(0, 6).toHex()}`;
     const dir = join(env("TMPDIR") ?? "/tmp", name);
     await removeTree(dir).catch((error) =>
-      log.warn("what tasks have left cannot be removed", { path: dir, error: messageOf(error) })
+      log.warn("cannot remove the files of old tasks", { path: dir, error: messageOf(error) })
     );
     return new TaskPlaces(dir, paths.artifacts);
   }

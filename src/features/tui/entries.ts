@@ -7,7 +7,7 @@ export const ENTRY_MAX = 256 * 1024;
 export const ENTRIES_MAX = 512 * 1024;
 /** Entries kept. */
 const ENTRIES_COUNT = 5_000;
-const CUT = "[… what came before is in the journal]";
+const CUT = "[… earlier text is in the journal]";
 
 /** Adds an entry at the end. @param text clean. */
 export function addEntry(

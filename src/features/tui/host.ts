@@ -74,7 +74,7 @@ export class TuiHost {
       else waiting.reject(answer.error);
       return;
     }
-    throw new SvcError("not_found", `no request ${request_id} waits for an answer`);
+    throw new SvcError("not_found", `no request ${request_id} is waiting for an answer`);
   }
 
   /**
@@ -94,7 +94,7 @@ export class TuiHost {
       if (answer !== GONE) return answer;
       if (READS.includes(request.method)) continue;
       throw new SvcError("conflict", "the terminal was closed before it answered", {
-        hint: "look at tui.snapshot before you do it again",
+        hint: "check tui.snapshot before you repeat the request",
       });
     }
     const client = await this.#instance(session_id);
@@ -118,7 +118,7 @@ export class TuiHost {
     } catch (error) {
       if (!(error instanceof DOMException)) throw error;
       throw new SvcError("timeout", `the terminal did not answer in ${ANSWER_MS / 1000} s`, {
-        hint: "it may be suspended: bring it to the foreground or end it",
+        hint: "it may be suspended; bring it to the foreground or close it",
       });
     } finally {
       terminal.pending.delete(request_id);

@@ -9,7 +9,7 @@ const TOOLBELT = "builtin/toolbelt";
  * @param model id of the session's model.
  */
 export function introduction(model: string): string {
-  if (model !== TOOLBELT) return "Say what is to be done. ? shows the keys.";
+  if (model !== TOOLBELT) return "Describe what to do. ? shows the keys.";
   // Its paragraphs are broken for a wider screen than this may be.
   return clean(HELP).replace(/(\S)\n(?=\S)/g, "$1 ");
 }

@@ -69,7 +69,7 @@ export function press(model: Model, key: Key, context: PressContext): Effect[] {
 function interrupt(model: Model, leaving: boolean): Effect[] {
   if (leaving) return [{ type: "quit" }];
   model.leaving = true;
-  model.notice = "Ctrl-C again leaves; the session goes on";
+  model.notice = "Ctrl-C again leaves; the session continues";
   if (model.session.turn) return [{ type: "cancel" }];
   clear(model.input);
   return [];
@@ -161,7 +161,7 @@ function answer(model: Model, char: string | undefined): Effect[] | undefined {
 /** What was not shown cannot be allowed: it is opened instead. */
 function mayAllow(model: Model, { about, left_out, read }: ApprovalView): boolean {
   if (left_out > 0) {
-    model.notice = "too long to be shown here: decide in the web app, or deny it";
+    model.notice = "too long to show here: decide in the web app, or deny it";
     return false;
   }
   if (read) return true;
@@ -169,7 +169,7 @@ function mayAllow(model: Model, { about, left_out, read }: ApprovalView): boolea
     model.approval_shown = true;
     model.scroll = { entry: about.id, row: 0 };
   }
-  model.notice = "read it to its end before you allow it";
+  model.notice = "scroll to the end before you allow it";
   return false;
 }
 
@@ -217,7 +217,7 @@ function inLanes(model: Model, key: Key, context: PressContext): Effect[] {
 function inInput(model: Model, key: Key, context: PressContext): Effect[] {
   const { input } = model;
   if (key.type !== "named") {
-    if (!insert(input, key.text)) model.notice = "the message is too long; the rest was left out";
+    if (!insert(input, key.text)) model.notice = "the message is too long and was cut off";
     return [];
   }
   switch (key.name) {

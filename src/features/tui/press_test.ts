@@ -143,7 +143,7 @@ Deno.test("a question too long for the terminal can only be denied there", () =>
   });
   bench.tui.arm();
   bench.keys("v", "end");
-  assert(bench.tui.snapshot().view.includes("characters do not fit here"));
+  assert(bench.tui.snapshot().view.includes("more characters: open the web app"));
   assertEquals(bench.keys("y", "a"), []);
   assertEquals(bench.keys("n").map(({ type }) => type), ["approve"]);
 });

@@ -57,9 +57,9 @@ function titleLines(model: Model, parts: Arrangement): Line[] {
   if (parts.title === 0) return [];
   const lane = shownLane(model);
   const text = model.help
-    ? "help · any key closes it"
+    ? "help · press any key to close"
     : model.approval_shown
-    ? "what is asked, in full · v closes it"
+    ? "full request · v closes it"
     : `Esc goes back · lane ${lane?.status} · ${lane?.label}`;
   return [heading(text, parts.size.cols)];
 }
@@ -100,7 +100,7 @@ function answersLine(model: Model): Line {
   const style: Style = armed ? "bold" : "dim";
   const deny: Line = [{ text: armed ? "  n" : "  …", style }, { text: " deny  ", style: "plain" }];
   if (left_out > 0) {
-    return [...deny, { text: `${left_out} characters do not fit here: open the web app`, style }];
+    return [...deny, { text: `${left_out} more characters: open the web app`, style }];
   }
   if (!read) {
     const how = model.approval_shown ? "PgDn to its end" : "v";

@@ -38,7 +38,10 @@ export async function answerRequest(client: TuiClient, request: TuiRequest): Pro
       return { matches: select(jsonpath, tui.model) };
     }
     default:
-      throw new SvcError("not_implemented", "this version of the terminal UI cannot do that");
+      throw new SvcError(
+        "not_implemented",
+        "this version of the terminal UI does not support that",
+      );
   }
 }
 

@@ -8,12 +8,12 @@ export function activity(model: Model): { text: string; style: Style } {
   if (link === "connecting") return { text: "connecting", style: "yellow" };
   if (link === "reconnecting") {
     const text = session.paused_by_stop
-      ? "the daemon was stopped; a message starts it"
+      ? "the daemon has stopped; sending a message starts it"
       : "reconnecting";
     return { text, style: "red" };
   }
   if (session.state !== "running") return { text: session.state, style: "yellow" };
-  if (model.approvals.length > 0) return { text: "waits for you", style: "yellow" };
+  if (model.approvals.length > 0) return { text: "waiting for you", style: "yellow" };
   return session.turn ? { text: "working", style: "green" } : { text: "ready", style: "dim" };
 }
 

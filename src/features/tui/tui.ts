@@ -127,8 +127,8 @@ export class Tui {
   /** Shows a lane. @throws {SvcError} not_found when there is none of that id. */
   focusLane(lane_id: string): Effect[] {
     if (!this.model.lanes.some((lane) => lane.lane_id === lane_id)) {
-      throw new SvcError("not_found", `lane ${lane_id} is not on the screen`, {
-        hint: "lanes.list tells which there are",
+      throw new SvcError("not_found", `lane ${lane_id} is not shown`, {
+        hint: "lanes.list shows the lanes",
       });
     }
     if (this.model.lanes.length > 1) this.model.focus = "lanes";

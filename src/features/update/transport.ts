@@ -16,7 +16,7 @@ export function parseReleaseUrl(address: string): URL {
   const problem = url === null ? "is not a URL" : insecurity(url);
   if (url === null || problem !== undefined) {
     throw new SvcError("validation", `${address} ${problem}`, {
-      hint: "a release is fetched from an https address, or from http on 127.0.0.1",
+      hint: "releases must come from an https address, or from http on 127.0.0.1",
     });
   }
   return url;
@@ -48,7 +48,7 @@ export async function* fetchFile(
   const silence = new AbortController();
   let heard = true;
   const timer = setInterval(() => {
-    if (!heard) silence.abort(new SvcError("timeout", `${url.host} sends nothing any more`));
+    if (!heard) silence.abort(new SvcError("timeout", `${url.host} stopped sending data`));
     heard = false;
   }, SILENCE_MS);
   const either = AbortSignal.any([signal, silence.signal]);
@@ -76,7 +76,7 @@ async function* bodyOf(url: URL, signal: AbortSignal): AsyncGenerator<Uint8Array
   } catch (error) {
     signal.throwIfAborted();
     if (error instanceof SvcError) throw error;
-    throw new SvcError("internal", `${url} was not fetched: ${explainFetch(error)}`, {
+    throw new SvcError("internal", `${url} could not be fetched: ${explainFetch(error)}`, {
       hint: "nothing was changed; try again",
       cause: error,
     });
@@ -99,7 +99,7 @@ async function ask(
   await response.body?.cancel();
   const code = response.status === 404 ? "not_found" : "internal";
   throw new SvcError(code, `${url} answers ${response.status}`, {
-    hint: "see whether the address is right ([update] manifest_url in daemon.toml)",
+    hint: "check the address ([update] manifest_url in daemon.toml)",
   });
 }
 

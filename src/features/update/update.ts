@@ -60,17 +60,17 @@ export async function findRelease(
   if (await signerOf(bytes, signature, keys) === undefined) {
     throw new SvcError(
       "permission_denied",
-      `the signature of ${manifest_url} is not from a key that this svc trusts ` +
+      `the signature of ${manifest_url} was not made with a trusted key ` +
         `(${keys.map(({ id }) => id).join(", ")})`,
-      { hint: "nothing was changed; do not install it by other means before you know why" },
+      { hint: "nothing was changed; do not install this release until you know why" },
     );
   }
   const manifest = parseManifest(bytes);
   if (manifest.channel !== channel) {
     throw new SvcError(
       "conflict",
-      `${manifest_url} is of channel ${manifest.channel}, not ${channel}`,
-      { hint: "give the address of the channel's manifest by --manifest-url" },
+      `${manifest_url} is for channel ${manifest.channel}, not ${channel}`,
+      { hint: "pass the address of that channel's manifest with --manifest-url" },
     );
   }
   return { manifest, manifest_url };
@@ -104,16 +104,16 @@ export async function isWanted(
     if (order < 0) {
       throw new SvcError(
         "conflict",
-        `svc ${installed} is installed; the newest of channel ${channel} is older, ${version}`,
-        { hint: "--allow-downgrade installs the older one all the same" },
+        `svc ${installed} is installed; the newest release of channel ${channel} is older: ${version}`,
+        { hint: "use --allow-downgrade to install it anyway" },
       );
     }
   }
   if (order > 0 && min_version !== undefined && compareVersions(installed, min_version) < 0) {
     throw new SvcError(
       "conflict",
-      `svc ${version} cannot be updated to from ${installed}, only from ${min_version} or later`,
-      { hint: "install it anew with its install script; sessions and settings stay" },
+      `cannot update from ${installed} to svc ${version}; it needs ${min_version} or later`,
+      { hint: "reinstall with the install script; sessions and settings are kept" },
     );
   }
   return order !== 0;
@@ -132,7 +132,7 @@ export interface InstallOptions {
  * Downloads a release, checks it, tries it, and puts it in the binary's place. The one that was there
  * is kept as `svc.previous`.
  *
- * @throws {SvcError} conflict while another update runs; not_found when there is none for this
+ * @throws {SvcError} conflict while another update is running; not_found when there is none for this
  * system; validation when what came is not what the manifest says, or does not run; permission_denied
  * when others could change the directory; as {@linkcode fetchFile}; the signal's reason. Nothing is
  * replaced then.
@@ -143,8 +143,8 @@ export async function installRelease(
 ): Promise<void> {
   const asset = manifest.assets.find((it) => it.target === target);
   if (asset === undefined) {
-    throw new SvcError("not_found", `svc ${manifest.version} has no archive for ${target}`, {
-      hint: `it has: ${manifest.assets.map((it) => it.target).join(", ")}`,
+    throw new SvcError("not_found", `svc ${manifest.version} is not available for ${target}`, {
+      hint: `available: ${manifest.assets.map((it) => it.target).join(", ")}`,
     });
   }
   const { binary, update_state } = paths;
@@ -179,7 +179,7 @@ export async function rollBack(paths: HomePaths): Promise<string> {
   return await exclusively(paths, async () => {
     if (!exists(previous)) {
       throw new SvcError("not_found", `there is no ${previous} to go back to`, {
-        hint: "`svc update` keeps the binary that it replaces",
+        hint: "`svc update` keeps the replaced binary there",
       });
     }
     const version = await versionOf(previous);
@@ -204,7 +204,9 @@ async function exclusively<T>(paths: HomePaths, work: () => Promise<T>): Promise
   ensureBinDir(paths.binary);
   const lock = await takeLock(paths.update_lock);
   if (lock === undefined) {
-    throw new SvcError("conflict", "another update runs", { hint: "wait until it has ended" });
+    throw new SvcError("conflict", "another update is running", {
+      hint: "wait until it has finished",
+    });
   }
   try {
     removeTemporaries(paths.binary);
@@ -243,9 +245,9 @@ async function download(
   if (done === asset.size && hash.digest("hex") === asset.sha256) return;
   const problem = done < asset.size
     ? `ended after ${done} of ${asset.size} bytes`
-    : "is not what its manifest says";
+    : "does not match its manifest";
   throw new SvcError("validation", `${url} ${problem}`, {
-    hint: "nothing was changed; a release may be coming up just now: try again",
+    hint: "nothing was changed; a release may be in progress, so try again later",
   });
 }
 
@@ -260,8 +262,8 @@ async function requireVersion(path: string, expected: string, signal: AbortSigna
   signal.throwIfAborted();
   if (version === undefined) throw unusable(path);
   if (compareVersions(version, expected) === 0) return;
-  throw new SvcError("validation", `the binary of svc ${expected} says that it is ${version}`, {
-    hint: "nothing was changed; the release is wrong",
+  throw new SvcError("validation", `the binary of svc ${expected} reports version ${version}`, {
+    hint: "nothing was changed; the release is faulty",
   });
 }
 

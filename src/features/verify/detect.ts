@@ -45,7 +45,7 @@ const LOOKED_FOR = "deno.json, deno.jsonc, package.json (scripts), Cargo.toml, g
 export function detect(workdir: string, kind: Kind, packages: readonly string[] = []): Detected {
   const wrong = packages.find((name) => name.startsWith("-") || name.includes("\0"));
   if (wrong !== undefined) {
-    throw new SvcError("validation", `${JSON.stringify(wrong)} is not a package`);
+    throw new SvcError("validation", `${JSON.stringify(wrong)} is not a valid package`);
   }
   const found = readUntrusted(workdir, (files) => {
     const project = projectIn(files);
@@ -55,9 +55,13 @@ export function detect(workdir: string, kind: Kind, packages: readonly string[] 
     }
   });
   if (found !== undefined) return found;
-  throw new SvcError("not_found", `nothing in ${workdir} says how to ${kind} it`, {
-    hint: `looked for, in this order: ${LOOKED_FOR}`,
-  });
+  throw new SvcError(
+    "not_found",
+    `found no file in ${workdir} that defines how to ${kind} the project`,
+    {
+      hint: `supported files, in this order: ${LOOKED_FOR}`,
+    },
+  );
 }
 
 const FILE_MAX = 1024 * 1024;
@@ -127,8 +131,8 @@ function scriptOf(scripts: Record<string, unknown>, kind: Kind): string {
 
 function yarnWorkspace(packages: readonly string[]): string[] {
   if (packages.length > 1) {
-    throw new SvcError("validation", "yarn runs one workspace at a time", {
-      hint: "give one package",
+    throw new SvcError("validation", "yarn can run only one workspace at a time", {
+      hint: "pass one package",
     });
   }
   return packages.flatMap((name) => ["workspace", name]);

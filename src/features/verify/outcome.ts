@@ -16,7 +16,7 @@ export function outcomeText(kind: Kind, result: VerifyResult): string {
 }
 
 function verdict({ exit_code, timed_out }: VerifyResult): string {
-  if (timed_out) return "ran out of time";
-  if (exit_code === null) return "was ended by a signal";
+  if (timed_out) return "timed out";
+  if (exit_code === null) return "was stopped by a signal";
   return exit_code === 0 ? "succeeded" : `failed with exit code ${exit_code}`;
 }

@@ -78,7 +78,7 @@ export async function verify(options: VerifyOptions): Promise<VerifyResult> {
   const { kind, packages, agreed, scope, sandbox, timeout_ms, signal, onOutput } = options;
   const detected = detect(scope.workdir, kind, packages);
   if (agreed !== undefined && !sameRun(agreed, detected)) {
-    throw new SvcError("conflict", `${detected.detected_by} has changed since this was allowed`, {
+    throw new SvcError("conflict", `${detected.detected_by} has changed since this was approved`, {
       hint: "verify again",
     });
   }

@@ -52,7 +52,7 @@ export async function openWorktree(
 /** The error for a worktree that is not there. */
 export function noWorktree(name: string, root: string): SvcError {
   return new SvcError("not_found", `there is no worktree ${name} in ${root}`, {
-    hint: "worktree.list shows them",
+    hint: "worktree.list shows the worktrees",
   });
 }
 
@@ -108,7 +108,7 @@ export async function commitOf(
 export async function headOf(repo: Repo, signal: AbortSignal): Promise<string> {
   const head = await commitOf(repo, "HEAD", signal);
   if (head !== undefined) return head;
-  throw new SvcError("conflict", `${repo.root} has no commit yet`, { hint: "make one first" });
+  throw new SvcError("conflict", `${repo.root} has no commit yet`, { hint: "create one first" });
 }
 
 /** The commit of a worktree's branch. @throws {SvcError} not_found when the branch is gone. */

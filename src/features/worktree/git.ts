@@ -114,7 +114,10 @@ async function included(
   for (let path = waiting.pop(); path !== undefined; path = waiting.pop()) {
     if (seen.has(path)) continue;
     if (seen.add(path).size > INCLUDES_MAX) {
-      throw new SvcError("validation", `the git configuration of ${repo.root} includes too much`);
+      throw new SvcError(
+        "validation",
+        `the git configuration of ${repo.root} includes too many files`,
+      );
     }
     if (!isFile(path)) continue;
     const args = ["config", "--file", path, "--includes", "--list", "-z"];
@@ -143,11 +146,11 @@ function requireGitDir({ root, git_dir }: Repo): void {
   if (info?.isDirectory) return;
   if (info === undefined) {
     throw new SvcError("validation", `${root} is not the top directory of a git repository`, {
-      hint: "give the directory that holds .git, or make a repository with git init",
+      hint: "pass the directory that contains .git, or create a repository with git init",
     });
   }
   throw new SvcError("validation", `${root} is not a repository's main checkout`, {
-    hint: "it is itself a worktree or a submodule; give the repository that it belongs to",
+    hint: "it is a worktree or a submodule; pass the repository that it belongs to",
   });
 }
 
@@ -193,8 +196,9 @@ async function trusted(repo: Repo, args: string[], signal: AbortSignal): Promise
 function ownGit({ root, sandbox }: Repo): { cmd: string; path: string } {
   const found = sandbox.outside("git", root);
   if (found !== undefined) return found;
-  throw new SvcError("internal", "there is no git that svc can trust on the daemon's PATH", {
-    hint: "install git where neither other users nor sessions can write, such as /usr/bin",
+  throw new SvcError("internal", "found no trustworthy git on the daemon's PATH", {
+    hint:
+      "install git in a directory that neither other users nor sessions can write to, such as /usr/bin",
   });
 }
 
@@ -294,7 +298,7 @@ class Beginning {
 
 function failed(command: string, said: string): SvcError {
   const hint = /not found|No such file or directory \(os error 2\)/.test(said)
-    ? "git 2.38 or newer must be installed"
+    ? "install git 2.38 or later"
     : undefined;
   return new SvcError("internal", `git ${command} failed: ${said}`, { hint });
 }

@@ -71,8 +71,8 @@ async function targetOf(repo: Repo, sides: Sides, signal: AbortSignal): Promise<
   const { head, tip, strategy, message } = sides;
   if (strategy === "ff-only") {
     if (await isAncestor(repo, head, tip, signal)) return { commit: tip };
-    const reason = `the repository has commits that ${sides.branch} lacks, so it cannot be moved ` +
-      "forward; use squash";
+    const reason = `the repository has commits that are not in ${sides.branch}, so it cannot be ` +
+      "fast-forwarded; use squash";
     return { reason, conflicts: [] };
   }
   if (strategy === "ours") {
@@ -94,13 +94,13 @@ async function mergeTrees(
   const args = ["merge-tree", "--write-tree", "--name-only", "--no-messages", "-z", head, tip];
   const { code, stdout } = await git(repo, args, { signal, answers: [0, 1, USAGE] });
   if (code === USAGE) {
-    throw new SvcError("not_implemented", "this git cannot merge without a checkout", {
-      hint: "install git 2.38 or newer",
+    throw new SvcError("not_implemented", "the installed git cannot merge without a checkout", {
+      hint: "install git 2.38 or later",
     });
   }
   const [tree, ...files] = stdout.split("\0").map((part) => part.trim()).filter((it) => it !== "");
   if (code === 0) return { tree };
-  return { reason: "both sides changed the same places", conflicts: [...new Set(files)] };
+  return { reason: "both sides changed the same lines", conflicts: [...new Set(files)] };
 }
 
 async function commitTree(
@@ -131,7 +131,7 @@ async function moveForward(repo: Repo, commit: string): Promise<MergeResult> {
   // Git lists the files in the way one a line, after a tab.
   const conflicts = [...stderr.matchAll(/^\t(.+)$/gm)].map(([, file]) => file);
   if (conflicts.length === 0) throw new SvcError("conflict", `git merge failed: ${stderr}`);
-  return { merged: false, conflicts, reason: "files that are not committed are in the way" };
+  return { merged: false, conflicts, reason: "uncommitted files are in the way" };
 }
 
 async function record(repo: Repo, name: string, tip: string): Promise<void> {

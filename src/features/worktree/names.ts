@@ -11,7 +11,7 @@ const NAME = /^[A-Za-z0-9](?:[A-Za-z0-9._-]{0,62}[A-Za-z0-9_-])?$/;
  */
 export function checkName(name: string): void {
   if (NAME.test(name) && !name.includes("..") && !name.endsWith(".lock")) return;
-  throw new SvcError("validation", `${JSON.stringify(name)} is not a name for a worktree`, {
+  throw new SvcError("validation", `${JSON.stringify(name)} is not a valid name for a worktree`, {
     hint: "use 1 to 64 letters, digits, '-', '_' and '.', beginning with a letter or digit",
   });
 }
@@ -24,8 +24,8 @@ export function branchOf(name: string): string {
 /** The worktree that a branch belongs to. @throws {SvcError} validation for any other branch. */
 export function nameOfBranch(branch: string): string {
   if (!branch.startsWith(BRANCH_PREFIX)) {
-    throw new SvcError("validation", `${JSON.stringify(branch)} is not a worktree's branch`, {
-      hint: `these begin with ${BRANCH_PREFIX}`,
+    throw new SvcError("validation", `${JSON.stringify(branch)} is not the branch of a worktree`, {
+      hint: `branches of worktrees start with ${BRANCH_PREFIX}`,
     });
   }
   const name = branch.slice(BRANCH_PREFIX.length);

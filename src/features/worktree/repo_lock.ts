@@ -26,8 +26,8 @@ export async function withRepoLock<T>(
     const lock = await takeLock(path);
     if (lock === undefined) {
       if (performance.now() > until) {
-        throw new SvcError("timeout", `another operation holds the worktrees of ${root}`, {
-          hint: "try again when it is done",
+        throw new SvcError("timeout", `another operation is using the worktrees of ${root}`, {
+          hint: "try again when it has finished",
         });
       }
       await delay(RETRY_MS, { signal });

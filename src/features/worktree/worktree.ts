@@ -53,7 +53,7 @@ export interface WorktreeItem {
   merged: boolean;
   /** Number of paths that differ from the commit. */
   uncommitted: number;
-  /** Why it cannot be used, for instance because its directory is gone. */
+  /** Why it cannot be used, for instance because its directory no longer exists. */
   problem?: string;
 }
 
@@ -79,7 +79,7 @@ export async function createWorktree(
       ? await headOf(repo, signal)
       : await requireCommit(repo, base, signal);
     if (exists(path) || await commitOf(repo, `refs/heads/${branch}`, signal) !== undefined) {
-      throw new SvcError("conflict", `worktree ${name} or its branch ${branch} is there already`, {
+      throw new SvcError("conflict", `worktree ${name} or its branch ${branch} already exists`, {
         hint: "choose another name, or remove it with worktree.clean",
       });
     }
@@ -103,7 +103,7 @@ async function requireCommit(repo: Repo, base: string, signal: AbortSignal): Pro
   const commit = await commitOf(repo, base, signal);
   if (commit !== undefined) return commit;
   throw new SvcError("validation", `base ${JSON.stringify(base)} is not a commit`, {
-    hint: "give a branch, a tag or a commit of the repository",
+    hint: "pass a branch, a tag or a commit of the repository",
   });
 }
 
@@ -122,7 +122,9 @@ export async function commitAll(
   },
 ): Promise<string | undefined> {
   const place = worktreeAt(path);
-  if (place === undefined) throw new SvcError("validation", `${path} is not a worktree of svc`);
+  if (place === undefined) {
+    throw new SvcError("validation", `${path} is not a worktree that svc created`);
+  }
   const call = { repo: place.repo, name: place.name, sandbox, signal };
   const tree = await openWorktree(call);
   return await withRepoLock(place.repo, signal, async () => {
@@ -182,11 +184,13 @@ async function itemOf(
   const branch = branchOf(name);
   const item: WorktreeItem = { name, path, branch, merged: false, uncommitted: 0 };
   const git_dir = git_dirs.get(path);
-  if (git_dir === undefined) return { ...item, problem: "git does not know it as a worktree" };
+  if (git_dir === undefined) return { ...item, problem: "git does not list it as a worktree" };
   item.commit = await commitOf(repo, `refs/heads/${branch}`, signal);
-  if (item.commit === undefined) return { ...item, problem: `its branch ${branch} is gone` };
+  if (item.commit === undefined) {
+    return { ...item, problem: `its branch ${branch} no longer exists` };
+  }
   item.merged = await isMerged(repo, name, item.commit, signal);
-  if (!exists(path)) return { ...item, problem: "its directory is gone" };
+  if (!exists(path)) return { ...item, problem: "its directory no longer exists" };
   const changed = await changedPaths({ repo, name, branch, path, git_dir }, signal);
   return { ...item, uncommitted: changed.length };
 }
@@ -250,11 +254,11 @@ async function requireNothingToLose(
 ): Promise<void> {
   const refuse = (what: string, details: Record<string, unknown> = {}) =>
     new SvcError("conflict", `worktree ${name} ${what}`, {
-      hint: "merge it first, or set force to lose that",
+      hint: "merge it first, or set force to discard this",
       details,
     });
   if (exists(path)) {
-    if (git_dir === undefined) throw refuse("has files, and git does not know it");
+    if (git_dir === undefined) throw refuse("has files, and git does not list it as a worktree");
     const tree = { repo, name, branch: branchOf(name), path, git_dir };
     const changed = await changedPaths(tree, signal);
     if (changed.length > 0) {

@@ -204,9 +204,9 @@ each("a worktree whose directory or branch is gone is listed and can be removed"
   const headless = await trees.create("headless");
   trees.repo.git("update-ref", "-d", "refs/heads/svc/headless");
   const problems = (await trees.list()).map(({ name, problem }) => [name, problem]);
-  assertEquals(problems, [["gone", "its directory is gone"], [
+  assertEquals(problems, [["gone", "its directory no longer exists"], [
     "headless",
-    "its branch svc/headless is gone",
+    "its branch svc/headless no longer exists",
   ]]);
   await trees.clean("gone");
   await refusal(trees.clean("headless"), "conflict");
@@ -225,7 +225,7 @@ each("what a daemon that was killed left of a worktree can be removed", async (t
   await refusal(trees.create("half"), "conflict");
   await trees.clean("half");
   repo.write({ "x.txt": "x\n" }, path);
-  assertEquals((await trees.list())[0].problem, "git does not know it as a worktree");
+  assertEquals((await trees.list())[0].problem, "git does not list it as a worktree");
   await refusal(trees.create("half"), "conflict");
   await refusal(trees.clean("half"), "conflict");
   await trees.clean("half", true);

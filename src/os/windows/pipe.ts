@@ -64,8 +64,8 @@ export function listenPipe(name: string, onForeign: (sid?: string) => void): Loc
     library.close();
     security.free();
     port.release();
-    throw new SvcError("conflict", `another program has the pipe ${name}`, {
-      hint: "end it, or set SVC_HOME to a directory of this daemon's own",
+    throw new SvcError("conflict", `another program uses the pipe ${name}`, {
+      hint: "stop it, or set SVC_HOME to a separate directory",
     });
   }
   let waiting: Pipe | undefined = new Pipe(handle, port);
@@ -131,8 +131,8 @@ export async function connectPipe(name: string): Promise<LocalConn | undefined> 
     }
     if (peerSid(kernel.GetNamedPipeServerProcessId, handle) !== ownSid()) {
       kernel.CloseHandle(handle);
-      throw new SvcError("permission_denied", `another user listens at ${name}`, {
-        hint: "it is not your daemon; find out who has that pipe before you go on",
+      throw new SvcError("permission_denied", `another user is listening at ${name}`, {
+        hint: "it is not your daemon; find out who created that pipe before you continue",
       });
     }
     return new Pipe(handle, new CompletionPort());

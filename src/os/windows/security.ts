@@ -64,7 +64,7 @@ export function processSid(pid: number): string | undefined {
 /** The user of this process. @throws {Error} when Windows does not tell. */
 export function ownSid(): string {
   const sid = processSid(Deno.pid);
-  if (sid === undefined) throw new Error("Windows does not tell who this process runs as.");
+  if (sid === undefined) throw new Error("Windows does not report the user of this process.");
   return sid;
 }
 

@@ -39,7 +39,7 @@ export async function askFor(
   { asker, toCallback }: Asker,
 ): Promise<TaskRecord> {
   const { message, configuration, metadata = {} } = params;
-  if (!message?.messageId) throw new RequestMalformedError("message.messageId is needed");
+  if (!message?.messageId) throw new RequestMalformedError("message.messageId is required");
   if (message.contextId.length > CONTEXT_ID_MAX) {
     throw new RequestMalformedError(`message.contextId has more than ${CONTEXT_ID_MAX} characters`);
   }
@@ -61,7 +61,7 @@ export async function askFor(
 async function refuseFollowUp(hiring: Hiring, id: string, asker: Hirer): Promise<never> {
   await hiring.get(id, asker);
   throw new UnsupportedOperationError(
-    `task ${id} takes no further messages: send one without taskId for a new task`,
+    `task ${id} accepts no further messages; send a message without taskId to start a new task`,
   );
 }
 

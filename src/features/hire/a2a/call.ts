@@ -32,7 +32,10 @@ const Call = z.object({
 });
 
 const part = z.looseObject({ kind: z.string().optional(), file: z.looseObject({}).optional() })
-  .refine(({ kind, file }) => kind !== "file" || file !== undefined, "a file part has a file");
+  .refine(
+    ({ kind, file }) => kind !== "file" || file !== undefined,
+    "a file part must have a file",
+  );
 const push = z.looseObject({ authentication: z.looseObject({}).nullish() });
 
 /** Members that the SDK would stumble over; what they mean, and all others, it looks at itself. */
@@ -72,13 +75,13 @@ export function readCall(text: string, header: string | undefined): A2aCall {
   const body = parseJson(text);
   const call = Call.safeParse(body);
   if (!call.success) {
-    const problem = Array.isArray(body) ? "batches are not taken" : firstIssue(call.error);
+    const problem = Array.isArray(body) ? "batches are not supported" : firstIssue(call.error);
     throw new CallRefused(null, A2A_ERROR_CODE.INVALID_REQUEST, problem);
   }
   const { id, method } = call.data;
   const version = versionOf(header, method);
   if (version === undefined) {
-    const problem = `A2A ${header} is not spoken here, but ${A2A_VERSIONS.join(" and ")}`;
+    const problem = `A2A ${header} is not supported; use ${A2A_VERSIONS.join(" or ")}`;
     throw new CallRefused(id, A2A_ERROR_CODE.VERSION_NOT_SUPPORTED, problem);
   }
   const params = Params.safeParse(call.data.params ?? {});
@@ -88,7 +91,7 @@ export function readCall(text: string, header: string | undefined): A2aCall {
   }
   const missing = NEEDED[method]?.find((name) => (params.data[name] ?? null) === null);
   if (missing !== undefined) {
-    throw new CallRefused(id, A2A_ERROR_CODE.INVALID_PARAMS, `params.${missing} is needed`);
+    throw new CallRefused(id, A2A_ERROR_CODE.INVALID_PARAMS, `params.${missing} is required`);
   }
   return { ...call.data, params: params.data, version };
 }

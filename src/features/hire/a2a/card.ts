@@ -41,15 +41,15 @@ const SKILLS: Record<string, Skill> = {
   research: {
     name: "Research",
     description:
-      "Answers a question from web pages (extra.urls) or a web search. Every claim has " +
-      "its source and a verbatim quote, which is looked up in the source again.",
+      "Answers a question from web pages (extra.urls) or a web search. Every claim quotes " +
+      "its source verbatim, and each quote is checked against the source.",
     tags: ["research", "web", "citations"],
     example: { query: "What does a heron eat?", extra: { urls: ["https://example.org/heron"] } },
     outputModes: ["text/markdown"],
   },
   browser: {
     name: "Browser",
-    description: "Looks at a web page (extra.url), if asked for after clicks and input " +
+    description: "Opens a web page (extra.url), optionally after clicks and input " +
       "(extra.actions): its text, links, a screenshot, a PDF. Checks extra.expected_text and " +
       "extra.expected_regex.",
     tags: ["browser", "web", "screenshot"],
@@ -62,7 +62,7 @@ const SKILLS: Record<string, Skill> = {
   deploy: {
     name: "Deploy",
     description:
-      "Deploys a target that the operator has set up (extra.target), and verifies it by " +
+      "Deploys a target that the operator has configured (extra.target), and verifies it with " +
       "its health check and its commit.",
     tags: ["deploy", "operations"],
     example: { description: "Ship it", extra: { target: "site" } },
@@ -71,7 +71,7 @@ const SKILLS: Record<string, Skill> = {
   code: {
     name: "Code",
     description: "Changes a project (extra.repo or extra.workdir) as described and checks the " +
-      "acceptance criteria; the change comes as a diff.",
+      "acceptance criteria; returns the change as a diff.",
     tags: ["code", "git"],
     example: {
       description: "Fix the failing test",
@@ -82,14 +82,15 @@ const SKILLS: Record<string, Skill> = {
 };
 
 const NAME = "svc";
-const DESCRIPTION = "Does tasks for hire and verifies the results: a task is completed only when " +
-  "every criterion of it was checked and met. Say what is to be done as text, and the skill and " +
+const DESCRIPTION =
+  "Carries out hired tasks and verifies the results: a task is completed only if " +
+  "every criterion was checked and met. Send the request as text, and the skill and " +
   "its options as a data part.";
 const API_KEY = {
   name: "X-Svc-Bearer",
   description: "One of the tokens that the operator listed in SVC_SERVE_TOKENS",
 };
-const BEARER = { scheme: "Bearer", description: "The same token, as HTTP has it" };
+const BEARER = { scheme: "Bearer", description: "The same token, as an HTTP bearer token" };
 
 /** Makes the card of version 1.0. */
 export function agentCard(offer: Offer) {

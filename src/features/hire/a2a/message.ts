@@ -24,7 +24,7 @@ export function readMessage(
   task_types: readonly string[],
 ): Record<string, unknown> {
   if (message.role !== Role.ROLE_USER) {
-    throw new RequestMalformedError("message.role must be that of the user");
+    throw new RequestMalformedError("message.role must be ROLE_USER");
   }
   const texts: string[] = [];
   let data: Record<string, unknown> = {};
@@ -51,7 +51,7 @@ function notSupported(content: Part["content"]): Error {
     return new RequestMalformedError("a part must have text or data");
   }
   return new ContentTypeNotSupportedError(
-    "messages with files are not taken: send text, and addresses in a data part, " +
+    "messages with files are not supported: send text, and addresses in a data part, " +
       'such as {"extra": {"urls": ["https://example.org/"]}}',
   );
 }
@@ -63,7 +63,7 @@ function skillOf(metadata: Record<string, unknown> | undefined): unknown {
 function onlyOne(task_types: readonly string[]): string {
   if (task_types.length === 1) return task_types[0];
   throw new RequestMalformedError(
-    `which skill is wanted? Name one of ${
+    `the message names no skill. Name one of ${
       task_types.join(", ")
     }: as task_type in a data part, or ` +
       "as skill_id in the metadata of the message",

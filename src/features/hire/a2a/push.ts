@@ -31,7 +31,10 @@ const Config = z.object({
   url: z.string(),
   token: header_value,
   authentication: z.object({
-    scheme: z.string().regex(/^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,64}$/, "must be the name of a scheme"),
+    scheme: z.string().regex(
+      /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,64}$/,
+      "must be the name of an authentication scheme",
+    ),
     credentials: header_value,
   }).optional(),
 });

@@ -58,7 +58,7 @@ export interface A2aCaller {
   version: A2aVersion;
   /** How the client reaches surface B, without a slash at the end. */
   base_url: string;
-  /** Fires when the client has gone: nobody waits any more, and the task goes on. */
+  /** Fires when the client has disconnected: nobody waits any more, and the task goes on. */
   signal: AbortSignal;
 }
 
@@ -95,7 +95,7 @@ export class A2aRequests implements A2ARequestHandler {
   }
 
   getAuthenticatedExtendedAgentCard(): Promise<AgentCard> {
-    return Promise.reject(new UnsupportedOperationError("there is no other card than the public"));
+    return Promise.reject(new UnsupportedOperationError("there is only the public card"));
   }
 
   // ── tasks ────────────────────────────────────────────────────────────────────────────────────
@@ -121,7 +121,7 @@ export class A2aRequests implements A2ARequestHandler {
   async *resubscribe({ id }: SubscribeToTaskRequest): AsyncGenerator<StreamResponse> {
     try {
       if (hasEnded(await this.#hiring.get(id, this.#caller.asker))) {
-        throw new UnsupportedOperationError(`task ${id} has ended: ask for the task itself`);
+        throw new UnsupportedOperationError(`task ${id} has ended; get the task instead`);
       }
       yield* this.#stream(id, undefined);
     } catch (error) {
@@ -280,7 +280,7 @@ export class A2aRequests implements A2ARequestHandler {
     const engine = await this.#hiring.engineOf(taskId, this.#caller.asker);
     const client = await engine.client(taskId);
     if (client?.key_id === keyOf(this.#caller.asker)) return { engine, client };
-    throw new TaskNotFoundError(`there is no task "${taskId}" of yours`);
+    throw new TaskNotFoundError(`you have no task "${taskId}"`);
   }
 
   /** Does some work whose errors the client is to see. @throws {Error} one of A2A. */

@@ -79,7 +79,7 @@ Deno.test({
     await page.getByRole("heading", { name: lane.label }).waitFor();
     await app.accessibleEverywhere("a lane");
     await app.go("/nowhere");
-    await page.getByText("There is nothing here").waitFor();
+    await page.getByText("Page not found").waitFor();
     await app.accessibleEverywhere("no page");
     app.clean("all of it");
   },
@@ -94,7 +94,7 @@ Deno.test({
     await using browser = await Browser.launch();
     const app = await AppPage.open(browser, it.daemon, `/sessions/${it.session_id}`);
     // What was said before a page was there is not announced.
-    await app.page.getByText("Nothing has been said yet").waitFor();
+    await app.page.getByText("No messages yet").waitFor();
     await it.send("go");
     await app.page.getByRole("log").getByText("The first sentence.").waitFor();
     await app.accessibleEverywhere("a streaming turn");

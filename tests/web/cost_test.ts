@@ -19,7 +19,7 @@ Deno.test({
     await using browser = await Browser.launch();
     const app = await AppPage.open(browser, it.daemon, "/cost");
     const { page } = app;
-    await page.getByText("Nothing was spent in this time").waitFor();
+    await page.getByText("No costs in this period").waitFor();
     await app.accessible("no costs");
 
     // What is spent shows up by itself.

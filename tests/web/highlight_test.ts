@@ -61,8 +61,8 @@ Deno.test({
     await app.accessibleEverywhere("coloured code");
 
     // A search finds what is more than one token.
-    await page.getByRole("button", { name: "Search in the conversation" }).click();
-    await page.getByRole("textbox", { name: "Search in the conversation" }).fill("function add(a");
+    await page.getByRole("button", { name: "Search the conversation" }).click();
+    await page.getByRole("textbox", { name: "Search the conversation" }).fill("function add(a");
     await page.getByRole("status").filter({ hasText: "2" }).waitFor();
     const marked = () => page.evaluate("[...CSS.highlights.get('found') ?? []].map(String)");
     await until(async () => (await marked() as string[]).length === 2, "the marks");

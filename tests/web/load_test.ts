@@ -23,7 +23,7 @@ Deno.test({
     await using it = await Scenario.begin([{ text, pace_ms: 2 }]);
     await using browser = await Browser.launch();
     const app = await AppPage.open(browser, it.daemon, `/sessions/${it.session_id}`);
-    await app.page.getByText("Nothing has been said yet").waitFor();
+    await app.page.getByText("No messages yet").waitFor();
     await watchRepaints(app.page, "[role=log]");
     await it.turn("go");
     await app.page.getByRole("log").getByText(`word${DELTAS - 1}`).waitFor();

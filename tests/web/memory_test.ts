@@ -18,8 +18,8 @@ Deno.test({
     await using browser = await Browser.launch();
     const app = await AppPage.open(browser, daemon, "/memory");
     const { page } = app;
-    await page.getByText("Nothing is remembered yet").waitFor();
-    await page.getByText("Nothing was written by itself so far").waitFor();
+    await page.getByText("No entries yet").waitFor();
+    await page.getByText("No automatic writes or edits yet").waitFor();
     await app.accessible("an empty memory");
 
     const dialog = page.getByRole("dialog");
@@ -56,7 +56,7 @@ Deno.test({
       recalled.map(({ content }: { content: string }) => content),
     );
     await page.getByLabel("Search the memory").fill("nothing of that kind");
-    await page.getByText("Nothing that is remembered fits").waitFor();
+    await page.getByText("No entries match").waitFor();
     await page.getByLabel("Search the memory").fill("");
     await page.getByLabel("Category").selectOption("fact");
     await entries.getByText("Answers are to be short").waitFor({ state: "detached" });
@@ -121,7 +121,7 @@ Deno.test({
     await app.accessibleEverywhere("the memory");
 
     await page.getByRole("button", { name: "Forget: Answers are to be short" }).click();
-    await dialog.getByText("gone for good").waitFor();
+    await dialog.getByText("will be deleted permanently").waitFor();
     await app.accessible("forgetting");
     await page.keyboard.press("Escape");
     assertEquals((await list()).length, 2);

@@ -49,7 +49,7 @@ Deno.test({
     await page.getByRole("button", { name: "New mission" }).first().click();
     const dialog = page.getByRole("dialog");
     const spec = dialog.getByLabel("Statement of work");
-    const begin = dialog.getByRole("button", { name: "Begin mission" });
+    const begin = dialog.getByRole("button", { name: "Start mission" });
     assert((await spec.inputValue()).includes("acceptance_criteria"), "there is an example");
     await dialog.getByLabel("Directory", { exact: true }).fill(`${repo.root}/none`);
     await begin.click();
@@ -105,7 +105,7 @@ Deno.test({
     }
 
     await page.getByRole("button", { name: "History of adds" }).click();
-    await page.getByText("1 round of repair").waitFor();
+    await page.getByText("1 repair attempt").waitFor();
     const { attempts } = await call("descent.tier_history", { session_id, ac_id: "adds" });
     assertEquals(
       await page.locator(".tier").allTextContents(),

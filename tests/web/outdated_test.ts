@@ -8,9 +8,9 @@ const VIEWS = [
   ["/", "session.list", "No sessions yet"],
   ["/missions", "mission.list", "No missions yet"],
   ["/tools", "mcp.list_servers", "No tool servers"],
-  ["/memory", "cortex.list", "Nothing is remembered yet"],
+  ["/memory", "cortex.list", "No entries yet"],
   ["/tasks", "task.list", "No tasks yet"],
-  ["/cost", "cost.breakdown", "Nothing was spent in this time"],
+  ["/cost", "cost.breakdown", "No costs in this period"],
   ["/settings", "daemon.get_config", "Default directory"],
 ];
 const MESSAGE = "the disk cannot be read";

@@ -149,7 +149,7 @@ function views(it: Scenario, mission_id: string): Record<string, (app: AppPage) 
     "sessions-none": async (app) => {
       await app.go("/");
       await app.page.getByLabel("Filter sessions").fill("nothing is called so");
-      await app.page.getByText("No session fits").waitFor();
+      await app.page.getByText("No sessions match").waitFor();
     },
     create: async (app) => {
       await app.go("/");
@@ -230,7 +230,7 @@ function views(it: Scenario, mission_id: string): Record<string, (app: AppPage) 
     },
     "not-found": async (app) => {
       await app.go("/nowhere");
-      await app.page.getByText("There is nothing here").waitFor();
+      await app.page.getByText("Page not found").waitFor();
     },
   };
 }

@@ -74,7 +74,7 @@ export async function recordViews(
     "memory-none": async (app) => {
       await app.go("/memory");
       await app.page.getByLabel("Search the memory").fill("nothing is called so");
-      await app.page.getByText("Nothing that is remembered fits").waitFor();
+      await app.page.getByText("No entries match").waitFor();
     },
     "memory-edit": async (app) => {
       await app.go("/memory");

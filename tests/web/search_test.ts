@@ -20,7 +20,7 @@ Deno.test({
     const log = page.getByRole("log");
     const last = log.getByText(`number ${PARAGRAPHS - 1}.`);
     await last.waitFor();
-    const box = page.getByRole("textbox", { name: "Search in the conversation" });
+    const box = page.getByRole("textbox", { name: "Search the conversation" });
     await page.keyboard.press("ControlOrMeta+f");
     await box.fill("needle");
     await page.getByRole("status").filter({ hasText: String(PARAGRAPHS) }).waitFor();

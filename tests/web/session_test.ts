@@ -137,7 +137,7 @@ Deno.test({
       await row.getByText(text).first().waitFor();
     }
     await page.getByLabel("Filter sessions").fill("no such session");
-    await page.getByText("No session fits").waitFor();
+    await page.getByText("No sessions match").waitFor();
     await page.getByLabel("Filter sessions").fill("verbs");
 
     // The directory picker walks what daemon.list_dirs lists.
@@ -150,7 +150,7 @@ Deno.test({
       await picker.getByRole("button", { name, exact: true }).waitFor();
     }
     await picker.getByRole("button", { name: "project", exact: true }).click();
-    await page.getByText("No directories in here").waitFor();
+    await page.getByText("No directories").waitFor();
     assertEquals(await page.getByLabel("Directory", { exact: true }).inputValue(), it.workdir);
     await page.getByLabel("Title").fill("made here");
     await page.getByLabel("Approvals").selectOption("read_only");
@@ -176,8 +176,8 @@ Deno.test({
     await shows(page, it);
 
     // Search finds what is there, and goes round.
-    await page.getByRole("button", { name: "Search in the conversation" }).click();
-    await page.getByLabel("Search in the conversation").last().fill("mend");
+    await page.getByRole("button", { name: "Search the conversation" }).click();
+    await page.getByLabel("Search the conversation").last().fill("mend");
     await page.getByText("3", { exact: true }).waitFor();
     await page.keyboard.press("Enter");
     await page.getByText("1 of 3").waitFor();
@@ -201,7 +201,7 @@ Deno.test({
     await page.getByRole("button", { name: /^Kill lane/ }).click();
     await page.getByText("cancelled").waitFor();
     assertEquals((await it.call("lanes.get", { lane_id: lane.lane_id })).status, "cancelled");
-    await page.getByRole("link", { name: "To the session" }).click();
+    await page.getByRole("link", { name: "Go to the session" }).click();
     await page.getByRole("log").getByText("Killed.").waitFor();
 
     // A turn is cancelled, the session paused, resumed, killed.

@@ -33,7 +33,10 @@ Deno.test({
     const { page } = app;
     const budget = page.getByLabel("Budget of a session");
     assertEquals(await budget.inputValue(), "5");
-    assertEquals(await page.getByLabel("Model calls in a turn").getAttribute("placeholder"), "50");
+    assertEquals(
+      await page.getByLabel("Maximum model calls per turn").getAttribute("placeholder"),
+      "50",
+    );
     assertEquals(
       await page.getByLabel("Default model").getAttribute("placeholder"),
       "builtin/toolbelt",
@@ -42,9 +45,9 @@ Deno.test({
 
     await budget.fill("7.5");
     await page.getByLabel("Approvals").selectOption("read_only");
-    await page.getByLabel("Tool units at once").fill("4");
+    await page.getByLabel("Concurrent tool units").fill("4");
     await page.getByRole("button", { name: "Save 3 changes" }).click();
-    await page.getByText("In use: 16, until the daemon is restarted.").waitFor();
+    await page.getByText("In use: 16, until the daemon restarts.").waitFor();
     await page.getByRole("button", { name: "Save", exact: true }).waitFor();
     const text = Deno.readTextFileSync(path);
     assertStringIncludes(text, "# Mine, with reasons.\n[agent]\nbudget_usd = 7.5 # a session\n");
@@ -58,7 +61,7 @@ Deno.test({
     });
 
     // What is wrong is said at its field, which gets the focus; nothing is written.
-    await page.getByLabel("Kept in full for").fill("0");
+    await page.getByLabel("Keep in full for").fill("0");
     await page.getByLabel("Default model").fill("nonsense");
     await page.getByRole("button", { name: "Save 2 changes" }).click();
     await page.getByText("Too small").waitFor();
@@ -67,18 +70,18 @@ Deno.test({
       "the focus at what is wrong",
     );
     await app.accessible("a setting that will not do");
-    await page.getByLabel("Kept in full for").fill("48");
+    await page.getByLabel("Keep in full for").fill("48");
     await page.getByRole("button", { name: "Save 2 changes" }).click();
     await page.getByText("is not a model id").first().waitFor();
     assertEquals(Deno.readTextFileSync(path), text);
     await page.getByRole("button", { name: "Discard" }).click();
-    assertEquals(await page.getByLabel("Kept in full for").inputValue(), "");
+    assertEquals(await page.getByLabel("Keep in full for").inputValue(), "");
     await page.locator("[aria-invalid]").waitFor({ state: "detached" });
 
     // Emptied, a key leaves the file, and its default holds; what is typed meanwhile stays.
     await budget.fill("");
     // deno-lint-ignore no-explicit-any -- the page's element
-    await page.getByLabel("Kept in full for").evaluate((input: any) => {
+    await page.getByLabel("Keep in full for").evaluate((input: any) => {
       input.form.requestSubmit();
       input.value = "60";
       input.dispatchEvent(new Event("input", { bubbles: true }));
@@ -88,7 +91,7 @@ Deno.test({
       "the default",
     );
     await page.getByRole("button", { name: "Save 1 change" }).waitFor();
-    assertEquals(await page.getByLabel("Kept in full for").inputValue(), "60");
+    assertEquals(await page.getByLabel("Keep in full for").inputValue(), "60");
     await page.getByRole("button", { name: "Discard" }).click();
 
     // The directory picker, and a file that is changed by hand.
@@ -97,15 +100,15 @@ Deno.test({
     await page.getByRole("button", { name: "Browse" }).click();
     await page.getByRole("list", { name: "Directories" }).getByRole("button", { name: "work" })
       .click();
-    await page.getByText("No directories in here").waitFor();
+    await page.getByText("No directories").waitFor();
     assertEquals(await page.getByLabel("Default directory").inputValue(), workdir);
     await page.getByRole("button", { name: "Save 1 change" }).click();
     await page.getByRole("button", { name: "Save", exact: true }).waitFor();
     assertEquals((await setting("default_workdir")).value, workdir);
     Deno.writeTextFileSync(path, "[journal]\nretention_mb = 20\n");
     await app.look();
-    await page.getByText("In use: 100, until the file is read again.").waitFor();
-    await page.getByRole("button", { name: "Read configuration again" }).click();
+    await page.getByText("In use: 100, until the configuration is reloaded.").waitFor();
+    await page.getByRole("button", { name: "Reload configuration" }).click();
     await page.getByText("In use: 100").waitFor({ state: "detached" });
     assertEquals((await setting("journal.retention_mb")).in_use, undefined);
 

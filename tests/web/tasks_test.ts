@@ -25,24 +25,24 @@ Deno.test({
     await app.accessible("no tasks");
 
     await page.getByRole("button", { name: "Pause queue" }).click();
-    await page.getByText("The queue is paused").first().waitFor();
+    await page.getByText("Queue paused").first().waitFor();
     assertEquals((await queue()).paused, true);
-    await page.getByRole("button", { name: "One worker more" }).click();
+    await page.getByRole("button", { name: "Add a worker" }).click();
     await page.getByText("0 of 3").waitFor();
     assertEquals((await queue()).workers, 3);
-    await page.getByRole("button", { name: "One worker less" }).click();
+    await page.getByRole("button", { name: "Remove a worker" }).click();
     await page.getByText("0 of 2").waitFor();
 
     // The form has what the executor takes; what the daemon refuses is said in it.
     await page.getByRole("button", { name: "New task" }).first().click();
-    await page.getByLabel("What is to be done").fill("When was the bridge built?");
+    await page.getByLabel("What to do").fill("When was the bridge built?");
     await page.getByLabel("Effort").selectOption("minimal");
-    await page.getByRole("button", { name: "Put in the queue" }).click();
+    await page.getByRole("button", { name: "Add to queue" }).click();
     await dialog.getByRole("alert").getByText("must name what to read").waitFor();
     await page.getByLabel("workdir").fill(workdir);
     await page.getByLabel("files").fill("notes.txt\n");
     await app.accessibleEverywhere("a new task");
-    await page.getByRole("button", { name: "Put in the queue" }).click();
+    await page.getByRole("button", { name: "Add to queue" }).click();
     await dialog.waitFor({ state: "detached" });
     const row = page.getByRole("row", { name: /When was the bridge built/ });
     for (const text of ["Queued", "research", "minimal"]) await row.getByText(text).waitFor();
@@ -61,7 +61,7 @@ Deno.test({
     await page.getByRole("button", { name: "Show older" }).click();
     await until(async () => await page.getByRole("row").count() === 53, "all of the tasks");
     await page.getByLabel("State").selectOption("failed");
-    await page.getByText("No task is in that state").waitFor();
+    await page.getByText("No tasks in this state").waitFor();
     await page.getByLabel("State").selectOption("");
     await row.waitFor({ state: "detached" });
     await page.getByRole("button", { name: "Cancel help" }).first().click();
@@ -108,9 +108,9 @@ Deno.test({
     await page.getByRole("link", { name: "All tasks" }).click();
     await page.getByRole("button", { name: "New task" }).click();
     await page.getByLabel("Type").selectOption("code");
-    await page.getByLabel("What is to be done").fill("help");
+    await page.getByLabel("What to do").fill("help");
     await page.getByLabel("workdir").fill(workdir);
-    await page.getByLabel("Run it at once").check();
+    await page.getByLabel("Run immediately").check();
     await page.getByRole("button", { name: "Run task" }).click();
     await page.getByRole("heading", { level: 1, name: "help" }).waitFor();
     await page.getByText("Completed").first().waitFor();

@@ -6,7 +6,7 @@ export default function NotFound() {
   const { router } = useApp();
   return (
     <Page title="Not found">
-      <Empty icon="search" title="There is nothing here">
+      <Empty icon="search" title="Page not found">
         <p>
           <code>{router.path.value}</code> is not a page of this app.
         </p>

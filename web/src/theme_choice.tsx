@@ -2,7 +2,7 @@ import { useApp } from "./app.ts";
 import { chooseTheme, type Theme, THEMES } from "./theme.ts";
 
 const LABELS: Record<Theme, string> = {
-  system: "As the system",
+  system: "System default",
   light: "Light",
   dark: "Dark",
   contrast: "High contrast",

@@ -9,7 +9,7 @@ export function GroupTable({ breakdown: { groups, other } }: { breakdown: Breakd
     <section class="panel" aria-labelledby="groups-heading">
       <h2 id="groups-heading">{of_sessions ? "Sessions" : "Models"}</h2>
       <table class="data-table group-table">
-        <caption class="visually-hidden">What each cost, the dearest first</caption>
+        <caption class="visually-hidden">Cost of each, most expensive first</caption>
         <thead>
           <tr>
             <th scope="col">{of_sessions ? "Session" : "Model"}</th>

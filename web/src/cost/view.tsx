@@ -76,8 +76,8 @@ export default function Cost() {
         ? <Pending of={live} lines={6} label="Loading costs" />
         : found.breakdown.groups.length === 0
         ? (
-          <Empty icon="cost" title="Nothing was spent in this time">
-            <p>What calls of models cost shows up here as they are made.</p>
+          <Empty icon="cost" title="No costs in this period">
+            <p>Costs appear here as soon as models are called.</p>
           </Empty>
         )
         : (
@@ -95,7 +95,7 @@ function Totals({ total }: { total: Breakdown["total"] }) {
   const figures = [
     ["Cost", usd(total.usd)],
     ["Tokens in", count(total.tokens_in)],
-    ["of them cached", count(total.tokens_cached)],
+    ["cached", count(total.tokens_cached)],
     ["Tokens out", count(total.tokens_out)],
   ];
   return (

@@ -44,7 +44,7 @@ async function nextMessage<T>(worker: Worker, timeout_ms: number): Promise<T> {
   const { promise, resolve, reject } = Promise.withResolvers<T>();
   const late = setTimeout(() => reject(new Error("it took too long")), timeout_ms);
   worker.onmessage = ({ data }) => resolve(data);
-  worker.onerror = () => reject(new Error("the worker does not work"));
+  worker.onerror = () => reject(new Error("the worker failed"));
   try {
     return await promise;
   } finally {

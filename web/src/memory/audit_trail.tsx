@@ -42,7 +42,7 @@ export function AuditTrail() {
       {page === undefined
         ? <Pending of={live} lines={2} label="Loading the audit trail" />
         : records.length === 0
-        ? <p class="hint">Nothing was written by itself so far, and nothing was edited.</p>
+        ? <p class="hint">No automatic writes or edits yet.</p>
         : (
           <div class="audit-box" tabIndex={0} role="group" aria-label="Records">
             <table class="data-table">
@@ -56,7 +56,7 @@ export function AuditTrail() {
                   <th scope="col">Category</th>
                   <th scope="col">Message</th>
                   <th scope="col">Entry</th>
-                  <th scope="col">SHA-256 of its content</th>
+                  <th scope="col">SHA-256 of the content</th>
                 </tr>
               </thead>
               <tbody>

@@ -15,11 +15,11 @@ export const CATEGORIES: Record<Category, string> = {
 
 /** The scopes, and who sees what is in them. */
 export const SCOPES: Record<Scope, string> = {
-  Session: "One session alone",
+  Session: "One session",
   Worker: "The sessions of one directory",
-  AllSessions: "All of your sessions that are trusted",
-  Global: "All sessions, those of hired work too",
-  Always: "As Global, and every conversation is told it",
+  AllSessions: "All of your trusted sessions",
+  Global: "All sessions, including hired work",
+  Always: "Like Global, and included in every conversation",
 };
 
 /** Whether an entry of a scope belongs to somebody. */

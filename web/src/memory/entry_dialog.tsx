@@ -34,7 +34,7 @@ export function EntryDialog({ entry, onSaved, onClose }: EntryDialogProps) {
     };
     if (entry === undefined) {
       const { is_new } = await client.call("cortex.remember", written);
-      announcer.say(is_new ? "Remembered" : "That was remembered already");
+      announcer.say(is_new ? "Remembered" : "Already in the memory");
     } else {
       await client.call("cortex.update", { entry_id: entry.entry_id, ...written });
       announcer.say("Changed");
@@ -46,7 +46,7 @@ export function EntryDialog({ entry, onSaved, onClose }: EntryDialogProps) {
   return (
     <Dialog title={entry === undefined ? "Remember something" : "Edit entry"} onClose={onClose}>
       <form class="form" onSubmit={submit}>
-        <Field label="What" hint="A sentence that can be understood alone.">
+        <Field label="What" hint="A sentence that makes sense on its own.">
           {(control) => (
             <textarea
               {...control}
@@ -86,7 +86,7 @@ export function EntryDialog({ entry, onSaved, onClose }: EntryDialogProps) {
           </Field>
         </div>
         {asks_owner && (
-          <Field label="Session" hint="Whose entry it is, or whose directory's.">
+          <Field label="Session" hint="The session that owns the entry, or whose directory does.">
             {(control) => (
               <select
                 {...control}
@@ -102,7 +102,7 @@ export function EntryDialog({ entry, onSaved, onClose }: EntryDialogProps) {
             )}
           </Field>
         )}
-        <Field label="Tags" optional hint="With commas between them.">
+        <Field label="Tags" optional hint="Separate tags with commas.">
           {(control) => (
             <input
               {...control}

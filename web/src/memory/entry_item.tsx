@@ -48,5 +48,5 @@ function Owner({ entry: { scope, owner } }: { entry: Entry }) {
 
 /** Who wrote it, for which message; what has no audit record was written by a client. */
 export function sourceText(source: string): string {
-  return source === "edited" ? "edited" : "remembered by itself";
+  return source === "edited" ? "edited" : "saved automatically";
 }

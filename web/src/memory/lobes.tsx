@@ -54,7 +54,7 @@ function LobeItem({ lobe, summary, status, onChanged }: Lobe & { onChanged(): Pr
   const change = async () => {
     await client.call(paused ? "cortex.lobe_resume" : "cortex.lobe_pause", { lobe });
     await onChanged();
-    announcer.say(`${lobe} ${paused ? "goes on" : "is paused"}`);
+    announcer.say(`${lobe} ${paused ? "resumed" : "paused"}`);
   };
   return (
     <li class="lobe">

@@ -113,9 +113,9 @@ export default function Memory() {
         ? <Pending of={live} lines={6} label="Loading the memory" />
         : found.entries.length === 0
         ? filtered
-          ? <Empty icon="search" title="Nothing that is remembered fits" />
+          ? <Empty icon="search" title="No entries match" />
           : (
-            <Empty icon="memory" title="Nothing is remembered yet">
+            <Empty icon="memory" title="No entries yet">
               <p>
                 What sessions learn is kept here, and what you tell them: a preference, a fact about
                 a project, something to beware of.
@@ -156,7 +156,7 @@ export default function Memory() {
       {forgotten && (
         <ConfirmDialog
           title="Forget this?"
-          text={`“${forgotten.content}” is gone for good, from the index and the log of the database too. Conversations that were told it keep it.`}
+          text={`“${forgotten.content}” will be deleted permanently, including from the database index and log. Conversations that already contain it keep it.`}
           action="Forget it"
           onConfirm={async () => {
             await client.call("cortex.forget", { entry_id: forgotten.entry_id });

@@ -10,14 +10,14 @@ type Attempt = Result<"descent.tier_history">["attempts"][number];
 
 /** What happens at each tier. */
 const TIERS: Record<Tier, string> = {
-  T1: "the check is looked at",
-  T2: "the check is run",
-  T3: "the failure is classified",
-  T4: "the code is repaired",
-  T5: "the environment is mended",
-  T6: "the check is rewritten",
-  T7: "the code is made checkable",
-  T8: "it is let pass",
+  T1: "reviewing the check",
+  T2: "running the check",
+  T3: "classifying the failure",
+  T4: "repairing the code",
+  T5: "repairing the environment",
+  T6: "rewriting the check",
+  T7: "making the code checkable",
+  T8: "passing without a check",
 };
 const CLASSES: Record<string, string> = {
   code_bug: "a fault of the code",
@@ -48,7 +48,7 @@ export function CriterionItem({ mission, criterion }: CriterionProps) {
       <Check check={criterion} />
       {rewritten !== undefined && (
         <>
-          <p class="step-note">This check took its place:</p>
+          <p class="step-note">It was replaced by this check:</p>
           <Check check={rewritten} />
         </>
       )}
@@ -78,7 +78,7 @@ export function CriterionItem({ mission, criterion }: CriterionProps) {
         >
           {({ entries }) => (
             <pre class="evidence" tabIndex={0} role="group" aria-label={`Evidence for ${id}`}>
-              {entries[0]?.detail || "It printed nothing."}
+              {entries[0]?.detail || "No output."}
             </pre>
           )}
         </Disclosure>
@@ -116,8 +116,8 @@ function History({ attempts }: { attempts: readonly Attempt[] }) {
         {rounds === 0
           ? "No repair"
           : rounds === 1
-          ? "1 round of repair"
-          : `${rounds} rounds of repair`}
+          ? "1 repair attempt"
+          : `${rounds} repair attempts`}
       </p>
       <ol class="tiers">
         {attempts.map(({ tier, status, at, failure_class }, n) => (

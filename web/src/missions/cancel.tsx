@@ -16,11 +16,11 @@ export function CancelMission({ mission: { mission_id, name }, onDone, onClose }
   return (
     <ConfirmDialog
       title="Cancel this mission?"
-      text={`“${name}” stops for good. What it has done so far stays on a branch of its own in a git repository, else in the directory as it is.`}
+      text={`“${name}” will be stopped permanently. In a git repository, its work so far stays on a separate branch; otherwise, in the directory.`}
       action="Cancel mission"
       onConfirm={async () => {
         await client.call("mission.cancel", { mission_id }, { timeout_ms: CANCEL_DEADLINE_MS });
-        announcer.say(`Mission ${name} is cancelled`);
+        announcer.say(`Cancelled mission ${name}`);
         await onDone();
       }}
       onClose={onClose}

@@ -41,12 +41,12 @@ export function CreateMission({ onClose }: { onClose(): void }) {
       <form class="form" onSubmit={submit} onKeyDown={submitOnCtrlEnter}>
         <WorkdirField
           value={workdir}
-          hint="In a git repository tasks run side by side, and the result is merged into its branch."
+          hint="In a git repository, tasks run in parallel, and the result is merged into its branch."
           error={fault.value.workdir}
         />
         <Field
           label="Statement of work"
-          hint="YAML or JSON. A criterion is checked by a command, by a file that must exist, by a pattern in a file, or judged by its description alone."
+          hint="YAML or JSON. A criterion is checked with a command, a file that must exist or a pattern in a file; without these, a model judges its description."
           error={fault.value.spec}
         >
           {(control) => (
@@ -68,12 +68,12 @@ export function CreateMission({ onClose }: { onClose(): void }) {
             checked={unattended}
             onChange={({ currentTarget }) => unattended.value = currentTarget.checked}
           />
-          <span>Let it write, run commands and change its checks without asking</span>
+          <span>Allow writing files, running commands and changing checks without asking</span>
         </label>
         {fault.value.form && <p class="form-error" role="alert">{fault.value.form}</p>}
         <footer class="dialog-foot">
           <Button onClick={onClose}>Cancel</Button>
-          <Button type="submit" tone="primary" aria-busy={busy.value}>Begin mission</Button>
+          <Button type="submit" tone="primary" aria-busy={busy.value}>Start mission</Button>
         </footer>
       </form>
     </Dialog>

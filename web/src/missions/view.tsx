@@ -108,7 +108,7 @@ function MissionTable({ items, filtered, onCreate, onChanged }: TableProps) {
   const cancelling = useSignal<MissionItem | undefined>(undefined);
   if (items.length === 0) {
     return filtered
-      ? <Empty icon="search" title="No mission fits the filter" />
+      ? <Empty icon="search" title="No missions match the filter" />
       : (
         <Empty icon="missions" title="No missions yet">
           <p>
@@ -123,7 +123,7 @@ function MissionTable({ items, filtered, onCreate, onChanged }: TableProps) {
     <>
       <ListTable
         class="mission-table"
-        caption="Missions, the newest first"
+        caption="Missions, newest first"
         columns={["Mission", "State", "Progress", { number: "Cost" }, { number: "Started" }]}
         actions
       >

@@ -279,7 +279,7 @@ export class Client {
 }
 
 function disconnected(): RpcError {
-  return new RpcError("disconnected", "the connection to the daemon was lost");
+  return new RpcError("disconnected", "lost the connection to the daemon");
 }
 
 function toRpcError({ message, data }: NonNullable<Message["error"]>): RpcError {

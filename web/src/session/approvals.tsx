@@ -91,7 +91,7 @@ function Approval({ approval, store, armed, onDecide }: ApprovalProps) {
         <Button disabled={!allowable} onClick={() => decide("allow_always")}>Always</Button>
         <Button tone="danger" disabled={!armed} onClick={() => decide("deny")}>Deny</Button>
         <span class="approval-rule">
-          {read.value ? `Always means: ${always}` : "Read it to its end to allow it"}
+          {read.value ? `Always allow: ${always}` : "Scroll to the end to allow it"}
         </span>
       </div>
     </div>

@@ -62,7 +62,7 @@ export function Composer({ store, input }: ComposerProps) {
   };
   if (state === "ended") return <p class="composer-closed">This session has ended.</p>;
   if (state === "paused") {
-    return <p class="composer-closed">This session is paused. Resume it to go on.</p>;
+    return <p class="composer-closed">This session is paused. Resume it to continue.</p>;
   }
   return (
     <div class="composer">
@@ -71,7 +71,7 @@ export function Composer({ store, input }: ComposerProps) {
         ref={input}
         id="message"
         rows={Math.min(12, Math.max(2, text.value.split("\n").length))}
-        placeholder={turn ? "Steer what it does" : "What is to be done?"}
+        placeholder={turn ? "Steer the agent" : "What should the agent do?"}
         aria-keyshortcuts={APPLE ? "Meta+Enter" : "Control+Enter"}
         value={text}
         onInput={({ currentTarget }) => {

@@ -241,7 +241,7 @@ export class Conversation {
   #restore({ items, waiting, shortened }: Kept, at: string): void {
     let count = 0;
     const key = () => `kept-${count++}`;
-    if (shortened) this.#note(key(), at, "plain", "What was said before is no longer kept");
+    if (shortened) this.#note(key(), at, "plain", "Earlier messages are no longer stored");
     for (const item of [...items, ...waiting]) {
       if ("user" in item) {
         this.#add({ kind: "user", key: key(), at, revision: 0, text: item.user });

@@ -117,7 +117,7 @@ Deno.test("what retention has rewritten is shown from the checkpoint", () => {
     chain: "",
   }]);
   assertEquals(shown(conversation), [
-    "note What was said before is no longer kept",
+    "note Earlier messages are no longer stored",
     "user old",
     "text said",
     "run_command out",

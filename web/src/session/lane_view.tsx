@@ -12,7 +12,7 @@ import { useSessionStore } from "./use_store.ts";
 export default function LaneView({ params: { id, lane_id } }: { params: RouteParams }) {
   const store = useSessionStore(id);
   const lane = findLane(store.state, lane_id);
-  const back = <a class="button" href={`/sessions/${id}`}>To the session</a>;
+  const back = <a class="button" href={`/sessions/${id}`}>Go to the session</a>;
   if (store.error.value !== undefined) {
     return (
       <Page title="Lane" actions={back}>
@@ -30,8 +30,8 @@ export default function LaneView({ params: { id, lane_id } }: { params: RoutePar
   if (lane === undefined) {
     return (
       <Page title="Lane" actions={back}>
-        <Empty icon="lanes" title="The session has no such lane">
-          <p>Lanes that ended long ago are no longer listed; a pinned one stays.</p>
+        <Empty icon="lanes" title="Lane not found">
+          <p>Old lanes are no longer listed unless they are pinned.</p>
         </Empty>
       </Page>
     );
@@ -66,7 +66,7 @@ export default function LaneView({ params: { id, lane_id } }: { params: RoutePar
 function LaneOutput({ store, lane_id }: { store: SessionStore; lane_id: string }) {
   const text = outputOf(store, lane_id);
   const at_end = useAtEnd<HTMLPreElement>(text);
-  if (text === "") return <Empty icon="lanes" title="It has said nothing so far" />;
+  if (text === "") return <Empty icon="lanes" title="No output yet" />;
   return (
     <pre {...at_end} class="lane-output" tabIndex={0} role="group" aria-label="Output">{text}</pre>
   );

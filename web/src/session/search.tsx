@@ -70,8 +70,8 @@ export function TranscriptSearch({ search, onGo }: { search: Search; onGo(row: n
       <input
         ref={input}
         type="text"
-        aria-label="Search in the conversation"
-        placeholder="Search in the conversation"
+        aria-label="Search the conversation"
+        placeholder="Search the conversation"
         value={search.query}
         onInput={({ currentTarget }) => {
           search.query.value = currentTarget.value;

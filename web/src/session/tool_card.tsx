@@ -59,7 +59,7 @@ function outcomeText(
   decision: string | undefined,
   waits: boolean,
 ): string {
-  if (outcome === undefined) return waits ? "waits for you" : "running";
+  if (outcome === undefined) return waits ? "waiting for you" : "running";
   const { ok, duration_ms, exit_code } = outcome;
   const said = [
     decision === "deny" ? "denied" : undefined,
@@ -117,7 +117,7 @@ function Output({ tool, args, outcome, live }: OutputProps) {
       <pre class="tool-output" tabIndex={0} role="group" aria-label={`Output of ${tool}`}>
         <Code code={text} language={outcome?.ok ? fileLanguage(tool, args) : undefined} />
       </pre>
-      {outcome?.truncated && <p class="tool-none">Some of the output was left out</p>}
+      {outcome?.truncated && <p class="tool-none">Part of the output was left out</p>}
     </>
   );
 }

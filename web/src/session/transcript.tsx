@@ -74,8 +74,8 @@ export function Transcript({ store, search }: { store: SessionStore; search: Sea
         onScroll={onScroll}
       >
         {rows.length === 0 && store.loaded.value && (
-          <Empty icon="sessions" title="Nothing has been said yet">
-            <p>Write what is to be done.</p>
+          <Empty icon="sessions" title="No messages yet">
+            <p>Describe what to do.</p>
           </Empty>
         )}
         <div class="transcript-all" style={{ height: `${height}px` }}>

@@ -50,7 +50,7 @@ export default function SessionView({ params: { id } }: { params: RouteParams })
       actions={
         <>
           <Button
-            label="Search in the conversation"
+            label="Search the conversation"
             icon="search"
             tone="quiet"
             onClick={() => search.show()}
@@ -119,7 +119,7 @@ function Life({ store }: { store: SessionStore }) {
       {killing.value && (
         <ConfirmDialog
           title="Kill this session?"
-          text={`“${title}” ends for good: what it does is stopped, and nothing more can be sent to it. Its history stays.`}
+          text={`“${title}” will end permanently. Running work is stopped, and you cannot send more messages. Its history is kept.`}
           action="Kill session"
           onConfirm={async () => {
             await client.call("session.kill", { session_id });

@@ -5,7 +5,7 @@ export type Approval = NonNullable<Params<"session.start">["approval"]>;
 
 /** The words for each. */
 export const APPROVALS: Record<Approval, string> = {
-  ask: "Ask before it writes or runs anything",
-  auto: "Let it do everything",
-  read_only: "Let it only read",
+  ask: "Ask before writing files or running commands",
+  auto: "Allow everything",
+  read_only: "Allow reading only",
 };

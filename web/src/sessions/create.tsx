@@ -33,13 +33,13 @@ export function CreateSession({ onClose }: { onClose(): void }) {
   return (
     <Dialog title="New session" onClose={onClose}>
       <form class="form" onSubmit={submit} onKeyDown={submitOnCtrlEnter}>
-        <WorkdirField value={workdir} hint="All its work happens in here." />
+        <WorkdirField value={workdir} hint="The agent works only in this directory." />
         <Field label="First message" optional>
           {(control) => (
             <textarea
               {...control}
               rows={3}
-              placeholder="What is to be done?"
+              placeholder="What should the agent do?"
               value={prompt}
               onInput={({ currentTarget }) => prompt.value = currentTarget.value}
             />

@@ -85,8 +85,8 @@ export function DirectoryPicker({ path, onPick }: PickerProps) {
             </button>
           </li>
         ))}
-        {shown?.directories.length === 0 && <li class="picker-empty">No directories in here</li>}
-        {shown?.truncated && <li class="picker-empty">There are more; type the path</li>}
+        {shown?.directories.length === 0 && <li class="picker-empty">No directories</li>}
+        {shown?.truncated && <li class="picker-empty">More directories exist; type the path</li>}
       </ul>
     </div>
   );

@@ -68,7 +68,7 @@ interface TableProps {
 function SessionTable({ items, filtered, onCreate }: TableProps) {
   if (items.length === 0) {
     return filtered
-      ? <Empty icon="search" title="No session fits the filter" />
+      ? <Empty icon="search" title="No sessions match the filter" />
       : (
         <Empty icon="sessions" title="No sessions yet">
           <p>A session is an agent that works in one of your directories.</p>
@@ -79,7 +79,7 @@ function SessionTable({ items, filtered, onCreate }: TableProps) {
   return (
     <ListTable
       class="session-table"
-      caption="Sessions, the one that changed last first"
+      caption="Sessions, most recently changed first"
       columns={["Session", "State", "Model", { number: "Cost" }, { number: "Last event" }]}
     >
       {items.map((item) => <Row key={item.id} item={item} />)}

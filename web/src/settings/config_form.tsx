@@ -27,12 +27,14 @@ export function ConfigForm({ config, info, onSaved }: ConfigFormProps) {
   const changed = Object.keys(changes).length;
 
   const { busy, error, submit } = useSubmit(async () => {
-    if (changed === 0) return announcer.say("Nothing was changed");
+    if (changed === 0) return announcer.say("No changes");
     faults.value = {};
     try {
       const { revision } = config;
       const { restart } = await client.call("daemon.set_config", { changes, revision });
-      announcer.say(restart.length > 0 ? "Saved; some of it holds after a restart" : "Saved");
+      announcer.say(
+        restart.length > 0 ? "Saved; some changes take effect after a restart" : "Saved",
+      );
     } catch (thrown) {
       faults.value = faultsOf(thrown);
       if (Object.keys(faults.value).length === 0) throw thrown;

@@ -24,13 +24,13 @@ export function DaemonPanel({ info, onReloaded }: DaemonPanelProps) {
   const reload = async () => {
     await client.call("daemon.reload_config", {});
     await onReloaded();
-    announcer.say("The configuration was read again");
+    announcer.say("Configuration reloaded");
   };
   return (
     <section class="panel" aria-labelledby="daemon-heading">
       <header class="panel-head">
         <h2 id="daemon-heading">Daemon</h2>
-        <Button onClick={reload}>Read configuration again</Button>
+        <Button onClick={reload}>Reload configuration</Button>
       </header>
       <dl class="daemon-facts">
         {facts.map(([name, value]) => (

@@ -36,6 +36,6 @@ Deno.test("a value is told in words", () => {
     GROUPS.flatMap(({ fields }) => fields).find((it) => it.key === key)!;
   assertEquals(wordOf(field("cortex.curator"), false), "Off");
   assertEquals(wordOf(field("agent.budget_usd"), undefined), "No limit");
-  assertEquals(wordOf(field("agent.approval"), "read_only"), "Let it only read");
+  assertEquals(wordOf(field("agent.approval"), "read_only"), "Allow reading only");
   assertEquals(wordOf(field("agent.max_steps"), 50), "50");
 });

@@ -32,11 +32,11 @@ export function ServicePanel() {
   // Either may have this daemon stop: what is so now came with the answer.
   const install = async () => {
     live.take(await client.call("service.install", {}, { timeout_ms: SERVICE_DEADLINE_MS }));
-    announcer.say("The background service is installed");
+    announcer.say("Background service installed");
   };
   const uninstall = async () => {
     live.take(await client.call("service.uninstall", {}, { timeout_ms: SERVICE_DEADLINE_MS }));
-    announcer.say("The background service is uninstalled");
+    announcer.say("Background service uninstalled");
   };
   return (
     <section class="panel" aria-labelledby="service-heading">
@@ -47,12 +47,12 @@ export function ServicePanel() {
           : <Button onClick={install}>Install</Button>)}
       </header>
       {status === undefined
-        ? <Pending of={live} lines={1} label="Loading the service's state" />
+        ? <Pending of={live} lines={1} label="Loading the service status" />
         : <Facts status={status} />}
       {removing.value && (
         <ConfirmDialog
           title="Uninstall the background service?"
-          text="The daemon no longer starts by itself, and stops if it runs as the service. Sessions, memory and settings stay."
+          text="The daemon will no longer start automatically, and it stops if it runs as the service. Sessions, memory and settings are kept."
           action="Uninstall"
           onConfirm={uninstall}
           onClose={() => removing.value = false}

@@ -76,6 +76,6 @@ export function SettingInput({ field, state, info, text, error, onChange }: Sett
 
 function hintOf(field: SettingField, { in_use, restart }: SettingState): string | undefined {
   if (in_use === undefined) return field.hint;
-  const until = restart ? "until the daemon is restarted" : "until the file is read again";
+  const until = restart ? "until the daemon restarts" : "until the configuration is reloaded";
   return `In use: ${wordOf(field, in_use)}, ${until}.`;
 }

@@ -28,7 +28,7 @@ export function ArtifactItem({ task_id, artifact }: { task_id: string; artifact:
     link.download = name;
     link.click();
     URL.revokeObjectURL(url);
-    announcer.say(`${name} is downloaded`);
+    announcer.say(`Downloaded ${name}`);
   };
   return (
     <li class="artifact">

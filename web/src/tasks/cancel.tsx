@@ -14,12 +14,12 @@ export function CancelTask({ task, onDone, onClose }: CancelProps) {
   return (
     <ConfirmDialog
       title="Cancel this task?"
-      text={`“${nameOf(task)}” stops for good. What it has made so far stays with its record.`}
+      text={`“${nameOf(task)}” will be stopped permanently. Artifacts made so far are kept.`}
       action="Cancel task"
       onConfirm={async () => {
         await client.call("task.cancel", { task_id: task.id });
         await onDone();
-        announcer.say("The task is cancelled");
+        announcer.say("Task cancelled");
       }}
       onClose={onClose}
     />

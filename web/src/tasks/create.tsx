@@ -43,7 +43,7 @@ export function CreateTask({ onQueued, onClose }: CreateProps) {
     await onQueued();
     onClose();
     if (at_once.value) app.router.go(`/tasks/${id}`);
-    else app.announcer.say("The task is in the queue");
+    else app.announcer.say("Task added to the queue");
   });
   useEffect(() => {
     app.client.ask("task.options", {}).then(
@@ -83,7 +83,7 @@ export function CreateTask({ onQueued, onClose }: CreateProps) {
             )}
           </Field>
         </div>
-        <Field label="What is to be done">
+        <Field label="What to do">
           {(control) => (
             <textarea
               {...control}
@@ -101,13 +101,13 @@ export function CreateTask({ onQueued, onClose }: CreateProps) {
             checked={at_once}
             onChange={({ currentTarget }) => at_once.value = currentTarget.checked}
           />
-          <span>Run it at once, beside the queue, and wait for its end</span>
+          <span>Run immediately, outside the queue, and wait for the result</span>
         </label>
         {error.value && <p class="form-error" role="alert">{error}</p>}
         <footer class="dialog-foot">
           <Button onClick={onClose}>Close</Button>
           <Button type="submit" tone="primary" aria-busy={busy.value}>
-            {at_once.value ? "Run task" : "Put in the queue"}
+            {at_once.value ? "Run task" : "Add to queue"}
           </Button>
         </footer>
       </form>

@@ -20,7 +20,7 @@ export function QueueBar({ status, onChanged }: QueueBarProps) {
   const pauseOrResume = async () => {
     await client.call(paused ? "queue.resume" : "queue.pause", {});
     await onChanged();
-    announcer.say(paused ? "The queue goes on" : "The queue is paused");
+    announcer.say(paused ? "Queue resumed" : "Queue paused");
   };
   return (
     <section class="queue-bar" aria-label="Queue">
@@ -39,13 +39,13 @@ export function QueueBar({ status, onChanged }: QueueBarProps) {
       <div class="queue-switches">
         <span aria-hidden="true">Workers</span>
         <Button
-          label="One worker less"
+          label="Remove a worker"
           icon="minus"
           disabled={workers === 0}
           onClick={() => setWorkers(workers - 1)}
         />
         <Button
-          label="One worker more"
+          label="Add a worker"
           icon="plus"
           disabled={workers >= WORKERS_MAX}
           onClick={() => setWorkers(workers + 1)}
@@ -54,7 +54,7 @@ export function QueueBar({ status, onChanged }: QueueBarProps) {
           {paused ? "Resume queue" : "Pause queue"}
         </Button>
       </div>
-      {paused && <p class="hint">The queue is paused: no more tasks are begun.</p>}
+      {paused && <p class="hint">The queue is paused; no new tasks are started.</p>}
     </section>
   );
 }

@@ -98,7 +98,7 @@ export default function Tasks() {
 }
 
 function NoTasks({ filtered, onCreate }: { filtered: boolean; onCreate(): void }) {
-  if (filtered) return <Empty icon="search" title="No task is in that state" />;
+  if (filtered) return <Empty icon="search" title="No tasks in this state" />;
   return (
     <Empty icon="tasks" title="No tasks yet">
       <p>
@@ -119,7 +119,7 @@ function TaskTable({ tasks, onCancel }: TableProps) {
   return (
     <ListTable
       class="task-table"
-      caption="Tasks, the newest first"
+      caption="Tasks, newest first"
       columns={["Task", "State", "Type", "Effort", { number: "Attempts" }, { number: "Age" }]}
       actions
     >
@@ -134,7 +134,7 @@ function TaskTable({ tasks, onCancel }: TableProps) {
           </td>
           <td class="type-cell">
             {task.task_type}
-            {task.hired && <span class="badge" title="Another agent asked for it">hired</span>}
+            {task.hired && <span class="badge" title="Requested by another agent">hired</span>}
           </td>
           <td class="effort-cell">{task.effort}</td>
           <td class="number attempts-cell">{task.attempts}</td>

@@ -18,7 +18,7 @@ const ANYTHING: FormField = {
   name: "arguments",
   kind: "json",
   required: false,
-  description: "The schema names no arguments; give a JSON object",
+  description: "The schema defines no arguments; enter a JSON object",
   choices: [],
 };
 
@@ -78,7 +78,7 @@ function Outcome({ ok, output, duration_ms }: Result<"mcp.call_tool">) {
   return (
     <>
       <p class="step-note">
-        {ok ? "It answered" : "It says that it failed,"} after {duration(duration_ms)}:
+        {ok ? "It answered" : "The tool reported a failure,"} after {duration(duration_ms)}:
       </p>
       <ResultText ok={ok} text={output} />
     </>

@@ -95,16 +95,16 @@ function State({ server }: { server: Server }) {
   if (problem !== undefined) return <Chip tone="errored">Refused</Chip>;
   if (breaker_until !== undefined) {
     const until = new Date(breaker_until).toLocaleTimeString();
-    return <Chip tone="errored" title="It failed 5 times in a row">Left alone until {until}</Chip>;
+    return <Chip tone="errored" title="Failed 5 times in a row">Left alone until {until}</Chip>;
   }
-  if (breaker !== "closed") return <Chip tone="blocked">To be tried again</Chip>;
+  if (breaker !== "closed") return <Chip tone="blocked">Waiting to retry</Chip>;
   return connected > 0 ? <Chip tone="done">Ready</Chip> : <Chip tone="pending">Not started</Chip>;
 }
 
 function testText({ ok, reason, server, latency_ms, tools }: Tested): string {
-  if (!ok) return reason ?? "it does not work";
+  if (!ok) return reason ?? "not working";
   const who = `${server?.name} ${server?.version}`.trim();
-  return `it works: ${who}, ${tools} tools, ${latency_ms} ms`;
+  return `working: ${who}, ${tools} tools, ${latency_ms} ms`;
 }
 
 interface ToolsProps extends Result<"mcp.list_tools"> {
@@ -115,7 +115,9 @@ function Tools({ tools, problems, onTry }: ToolsProps) {
   return (
     <>
       {problems.map(({ message }) => <p key={message} class="step-error">{message}</p>)}
-      {tools.length === 0 && problems.length === 0 && <p class="step-note">It offers no tools.</p>}
+      {tools.length === 0 && problems.length === 0 && (
+        <p class="step-note">This server has no tools.</p>
+      )}
       <ul class="server-tools">
         {tools.map((tool) => (
           <li key={tool.name}>

@@ -34,7 +34,7 @@ export default function Tools() {
           onClick={async () => {
             await client.call("daemon.reload_config", {});
             await live.refresh();
-            announcer.say("policy.yaml was read again");
+            announcer.say("policy.yaml reloaded");
           }}
         >
           Read policy again

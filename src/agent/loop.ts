@@ -1,12 +1,14 @@
 /** One turn: the model is asked, its tools run, it is asked again, until it has nothing to call. */
-import pRetry from "p-retry";
-import { delay } from "@std/async";
-import { MAIN_LANE, MODEL_RETRY, MODEL_SKIPPED } from "../protocol/events.ts";
+import { type Compacted, MAIN_LANE, MODEL_RETRY, MODEL_SKIPPED } from "../protocol/events.ts";
 import type { Session, Turn, TurnEnd } from "../session/session.ts";
+import type { Limits } from "../models/limits.ts";
 import { type Model, ModelError, type ToolCall, type Usage } from "../models/model.ts";
 import { spentBudget } from "./budget.ts";
+import type { Cause } from "./compaction.ts";
+import { limitsFor, prefixTokens, requestTokens, roomOf } from "./context.ts";
 import { SYSTEM_PROMPT } from "./prefix.ts";
 import { type CallParts, runCall } from "./calls.ts";
+import { withRetries } from "./retries.ts";
 import type { Access, Tool } from "./tools.ts";
 
 /** What a turn needs, whoever thinks in it. */
@@ -32,6 +34,8 @@ export interface LoopParts extends TurnParts {
   tell(session: Session, turn: Turn): Promise<void>;
   /** Records what it is told of the places that a step's calls were about, before the next call. */
   touched(session: Session, turn: Turn, calls: readonly ToolCall[]): Promise<void>;
+  /** How much a model takes and gives. */
+  limits(model_id: string): Limits;
   /** Model calls a turn may make. */
   max_steps(): number;
   /** What a model call cost, in USD. */
@@ -40,11 +44,8 @@ export interface LoopParts extends TurnParts {
 
 /** Between the texts of two steps, which would run together else. */
 const STEP_SEPARATOR = "\n\n";
-const RETRIES = 4;
-const RETRY_MIN_MS = 500;
-const RETRY_MAX_MS = 30_000;
-/** A provider that asks for a longer wait is not waited for. */
-const RETRY_AFTER_MAX_MS = 60_000;
+/** How often a conversation that the provider finds too long is made shorter for one request. */
+const REFUSALS_MAX = 3;
 
 /** One step of a turn: one model call and the calls it asks for. */
 interface Step {
@@ -67,6 +68,7 @@ export function turnRunner(parts: LoopParts): (session: Session, turn: Turn) => 
       if (spent !== undefined) return { stop_reason: "budget", error: spent };
       const tools = await parts.tools(session, turn.soft);
       const current = { parts, model, tools, session, turn };
+      await makeRoom(current);
       const calls = await askModel(current);
       if (calls.length > 0) {
         await runCalls(current, calls);
@@ -94,7 +96,63 @@ export async function criticised(
   return { stop_reason: "critic", error: `rule ${finding.rule}: ${finding.evidence}` };
 }
 
-async function askModel({ parts, model, tools, session, turn }: Step): Promise<ToolCall[]> {
+/**
+ * Makes the conversation of a session shorter between its turns.
+ *
+ * @returns what was recorded; undefined when there is nothing worth leaving out.
+ */
+export async function compactNow(
+  session: Session,
+  turn: Turn,
+  parts: LoopParts,
+): Promise<Compacted | undefined> {
+  const model = await parts.model(session.state.model);
+  const tools = await parts.tools(session, turn.soft);
+  return await shorten({ parts, model, tools, session, turn }, { reason: "asked" });
+}
+
+/** Makes the conversation shorter where the next request comes near the limit, or somebody asked. */
+async function makeRoom(step: Step): Promise<void> {
+  const { parts, model, tools, session } = step;
+  await session.compactIfAsked(() => shorten(step, { reason: "asked" }));
+  step.turn.soft.throwIfAborted();
+  const transcript = await session.transcript();
+  const limits = limitsFor(parts.limits(model.id), transcript.learnedLimit(model.id));
+  if (requestTokens(transcript, () => prefixTokens(tools)) <= roomOf(limits)) return;
+  await shorten(step, { reason: "limit" });
+}
+
+async function shorten(step: Step, cause: Cause): Promise<Compacted | undefined> {
+  const { parts, model } = step;
+  const { compact } = await import("./compaction.ts");
+  return await compact({
+    ...step,
+    limits: parts.limits(model.id),
+    cost: (usage) => parts.cost(model.id, usage),
+    new_lane_id: parts.new_lane_id,
+  }, cause);
+}
+
+/** Asks the model; where its provider finds the conversation too long, again with a shorter one. */
+async function askModel(step: Step): Promise<ToolCall[]> {
+  for (let refusals = 1;; refusals++) {
+    try {
+      return await askOnce(step);
+    } catch (error) {
+      if (!(error instanceof ModelError) || error.too_long === undefined) throw error;
+      if (refusals > REFUSALS_MAX) throw error;
+      await step.session.emit("lane.note", {
+        lane_id: MAIN_LANE,
+        text: `${error.message}; the conversation is made shorter`,
+        reason_code: MODEL_RETRY,
+      });
+      const done = await shorten(step, { reason: "too_long", refused: error.too_long });
+      if (done === undefined) throw error;
+    }
+  }
+}
+
+async function askOnce({ parts, model, tools, session, turn }: Step): Promise<ToolCall[]> {
   const transcript = await session.transcript();
   const seen_seq = session.published_seq;
   session.takeFresh();
@@ -123,50 +181,22 @@ async function askModel({ parts, model, tools, session, turn }: Step): Promise<T
     }
     throw new ModelError("the model's answer ended early", { retryable: true });
   };
-  const { calls, usage } = await pRetry(attempt, {
-    retries: RETRIES,
-    minTimeout: RETRY_MIN_MS,
-    maxTimeout: RETRY_MAX_MS,
-    randomize: true,
-    signal: turn.signal,
-    shouldRetry: ({ error, attemptNumber, retryDelay }) =>
-      noteRetry(session, turn, error, attemptNumber, retryDelay),
-  });
+  const { calls, usage } = await withRetries(session, turn, attempt);
   const cost = {
     usd_delta: parts.cost(model.id, usage),
     tokens_in: usage.tokens_in,
     tokens_out: usage.tokens_out,
     tokens_cached: usage.tokens_cached,
   };
+  const learned = transcript.learnedLimit(model.id);
+  const { context_tokens } = limitsFor(parts.limits(model.id), learned);
+  // Some servers count nothing.
+  const context_limit = usage.tokens_in > 0 ? context_tokens : undefined;
   await Promise.all([
-    session.emit("cost.tick", { ...cost, seen_seq }),
+    session.emit("cost.tick", { ...cost, seen_seq, context_limit }),
     session.emit("lane.cost", { lane_id: MAIN_LANE, ...cost }),
   ]);
   return calls;
-}
-
-/** Decides about another attempt, and makes it visible before it is waited for. */
-async function noteRetry(
-  session: Session,
-  turn: Turn,
-  error: Error,
-  attempt: number,
-  backoff_ms: number,
-): Promise<boolean> {
-  if (!(error instanceof ModelError) || !error.retryable) return false;
-  const attempts = Math.min(error.attempts ?? Infinity, RETRIES + 1);
-  if (attempt >= attempts) return false;
-  const asked_ms = error.retry_after_ms ?? 0;
-  if (asked_ms > RETRY_AFTER_MAX_MS) return false;
-  const wait_ms = Math.max(backoff_ms, asked_ms);
-  await session.emit("lane.note", {
-    lane_id: MAIN_LANE,
-    text: `${error.message}; trying again in ${(wait_ms / 1000).toFixed(1)} s ` +
-      `(attempt ${attempt + 1} of ${attempts})`,
-    reason_code: MODEL_RETRY,
-  });
-  await delay(wait_ms - backoff_ms, { signal: turn.signal });
-  return true;
 }
 
 // ── tool calls ─────────────────────────────────────────────────────────────────────────────────

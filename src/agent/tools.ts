@@ -5,6 +5,8 @@ import type { ToolSpec } from "../models/model.ts";
 import type { Egress } from "../net/egress.ts";
 import { parsePatch, pathsOf } from "../base/edits/patch.ts";
 import { stripWorkdir } from "../jail/beneath_path.ts";
+import { READ_EARLIER } from "../protocol/events.ts";
+import type { Journal } from "../session/journal.ts";
 import { runCommand } from "../jail/command.ts";
 import { runsAtHome, runsLater, watchLater } from "../jail/later_files.ts";
 import type { Sandbox, SandboxScope } from "../jail/sandbox.ts";
@@ -66,6 +68,8 @@ export interface ToolParts {
   own_port(): number;
   /** Opens the way out of an untrusted session; undefined for one that may go everywhere. */
   egress(session_id: string): Promise<Egress | undefined>;
+  /** The journal of a session. */
+  journal(session_id: string): Promise<Journal>;
 }
 
 /** Output handed to the model and kept in the journal, in characters. */
@@ -202,6 +206,22 @@ export function builtinTools(parts: ToolParts, more: readonly Tool[]): Tool[] {
       input: z.strictObject({ path: path().optional() }),
       describe: ({ path }) => `list ${path ?? "."}`,
       run: inUnit("list_dir"),
+    }),
+    defineTool({
+      name: READ_EARLIER,
+      description: "Reads again what was left out of this conversation to save room: " +
+        "an output or a message, by the seq that its note gives. Long ones come in pieces.",
+      access: "read",
+      input: z.strictObject({
+        seq: z.int().min(1).describe("The number in the note"),
+        offset: z.int().min(0).optional().describe("First character to read, from 0"),
+        limit: z.int().min(1).optional().describe("Number of characters"),
+      }),
+      describe: ({ seq }) => `read record ${seq} of this session again`,
+      run: async ({ seq, ...piece }, { session_id }) => {
+        const { readEarlier } = await import("./earlier.ts");
+        return await readEarlier(await parts.journal(session_id), seq, piece);
+      },
     }),
     defineTool({
       name: "read_file",

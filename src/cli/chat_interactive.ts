@@ -3,6 +3,7 @@ import process from "node:process";
 import type { RpcClient } from "../client/rpc.ts";
 import { messageOf } from "../protocol/errors.ts";
 import { writeAllSync } from "../base/write_all.ts";
+import { contextText } from "../protocol/compacted_text.ts";
 import type { SessionEvent } from "../protocol/events.ts";
 import { stillPending } from "../session/state.ts";
 import { exactLine, visible, visibleJson } from "../base/visible.ts";
@@ -22,6 +23,9 @@ interface Approval extends Question {
 /** What is typed sooner after a question was typed before it was there. */
 const READ_MS = 400;
 
+/** The part of the context from which on its use is told after a turn. */
+const NEAR_FULL = 0.6;
+
 const ANSWERS: Record<string, "allow" | "allow_always" | "deny"> = {
   y: "allow",
   yes: "allow",
@@ -33,6 +37,7 @@ const ANSWERS: Record<string, "allow" | "allow_always" | "deny"> = {
 
 const COMMANDS = `  /help     show this
   /cancel   cancel the turn (so does Ctrl-C)
+  /compact  shorten the conversation that the model is given
   /kill     end the session permanently
   /quit     leave; the session continues in the daemon`;
 
@@ -53,6 +58,8 @@ export async function converse(rpc: RpcClient, options: ConverseOptions): Promis
   let at_line_start = true;
   let interrupted = false;
   let asked_at = 0;
+  /** How full the context is, once it is worth a word. */
+  let full: string | undefined;
   const answer = new ModelText(Deno.stdout.isTerminal());
 
   const say = (line: string) => {
@@ -76,6 +83,11 @@ export async function converse(rpc: RpcClient, options: ConverseOptions): Promis
   const act = (call: Promise<unknown>) =>
     call.catch((error) => say(paint.red(visible(messageOf(error)))));
 
+  const compact = async () => {
+    const { compacted } = await rpc.call("session.compact", { session_id });
+    if (!compacted) say(paint.dim("there is nothing worth leaving out of the conversation"));
+  };
+
   rpc.onEvent = (event) => {
     if (json) return console.log(visibleJson(JSON.stringify(event)));
     const { type, data } = event;
@@ -85,6 +97,11 @@ export async function converse(rpc: RpcClient, options: ConverseOptions): Promis
       return;
     }
     for (const line of eventLines(event, paint)) say(line);
+    if (type === "cost.tick" && data.context_limit !== undefined) {
+      const used = data.tokens_in + data.tokens_out;
+      const near = used > NEAR_FULL * data.context_limit;
+      full = near ? contextText({ used, limit: data.context_limit }) : undefined;
+    }
     if (type === "turn.started") busy = true;
     else if (type === "approval.requested") {
       approvals.push(data);
@@ -96,6 +113,8 @@ export async function converse(rpc: RpcClient, options: ConverseOptions): Promis
       else if (type === "turn.completed") {
         busy = interrupted = false;
         if (!at_line_start) say("");
+        if (full !== undefined) say(paint.dim(`${full}; /compact shortens the conversation`));
+        full = undefined;
         ask();
       } else if (asked !== approvals[0]) ask();
     }
@@ -107,6 +126,7 @@ export async function converse(rpc: RpcClient, options: ConverseOptions): Promis
     if (line === "/quit" || line === "/exit") return left.resolve(0);
     if (line === "/kill") return act(rpc.call("session.kill", { session_id }));
     if (line === "/cancel") return act(rpc.call("session.cancel", { session_id }));
+    if (line === "/compact") return act(compact().finally(() => busy || ask()));
     if (line === "/help") say(COMMANDS);
     else if (first) {
       const decision = ANSWERS[line.toLowerCase()];
@@ -133,7 +153,9 @@ export async function converse(rpc: RpcClient, options: ConverseOptions): Promis
     left.resolve(1);
   });
 
-  say(paint.dim(visible(`${session.model} in ${session.workdir} · ${session_id} · /help`)));
+  const context = session.context ? ` · ${contextText(session.context)}` : "";
+  const about = `${session.model} in ${session.workdir} · ${session_id}${context} · /help`;
+  say(paint.dim(visible(about)));
   await rpc.call("session.subscribe", { session_id, deltas: "session" });
   ask();
   const code = await left.promise;

@@ -1,5 +1,6 @@
 /** How a conversation looks on a terminal or in a pipe. */
 import { bold, cyan, dim, green, red, yellow } from "@std/fmt/colors";
+import { compactedText } from "../protocol/compacted_text.ts";
 import type { EventParams } from "../client/rpc.ts";
 import { callLine } from "../base/call_line.ts";
 import { rulesLine } from "../base/rules_line.ts";
@@ -42,6 +43,8 @@ export function eventLines(event: EventParams, paint: Paint): string[] {
       return [paint.yellow(visible(data.text))];
     case "rules.loaded":
       return [paint.dim(visibleLine(rulesLine(data)))];
+    case "session.compacted":
+      return [paint.yellow(visible(compactedText(data)))];
     case "session.paused":
       return [paint.yellow(`the session was paused (${data.reason})`)];
     case "session.ended":

@@ -135,6 +135,8 @@ const ConfigSchema = z.strictObject({
       kind: z.enum(["anthropic", "openai", "google", "openai-compatible"]),
       base_url: z.string().refine(isHttpUrl, "must be an http:// or https:// address").optional(),
       api_key_env: z.string().optional(),
+      context_tokens: z.int().min(4_000).max(100_000_000).optional(),
+      output_tokens: z.int().min(256).max(10_000_000).optional(),
     }).superRefine(({ kind, base_url }, context) => {
       if (kind !== "openai-compatible" || base_url !== undefined) return;
       const message = `is missing: kind "openai-compatible" needs an address, ` +

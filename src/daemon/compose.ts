@@ -203,6 +203,7 @@ async function compose(
             remember: async (...call) => (await cortex.get()).tools.remember(...call),
             recall: async (...call) => (await cortex.get()).tools.recall(...call),
           },
+          journal: async (session_id) => (await hub.get(session_id)).journal,
         },
         context: {
           isBuiltin: (model) => models.isBuiltin(model),
@@ -218,6 +219,7 @@ async function compose(
           const { policy: { servers }, allow_project } = external();
           return servers.length > 0 || allow_project ? tool_servers.get() : undefined;
         },
+        entries: () => config.models,
         model: (id) => models.resolve(id),
         max_steps: () => config.agent.max_steps,
         cost: (id, usage) => costUsd(id, usage, config.prices).usd,
@@ -259,6 +261,13 @@ async function compose(
       await jailing.get();
       const runner = acpName(session.state.model) === undefined ? turns.get() : minds.get();
       return await (await runner).runTurn(session, turn);
+    },
+    async compact(session, turn) {
+      const { model } = session.state;
+      if (acpName(model) !== undefined) {
+        throw new SvcError("validation", `${model} is an agent that keeps its own conversation`);
+      }
+      return await (await turns.get()).compact(session, turn);
     },
     retention: () => ({
       age_ms: config.journal.retention_hours * 3_600_000,

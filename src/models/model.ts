@@ -30,8 +30,11 @@ export interface ToolResult {
 
 /** One message of a conversation, oldest first. */
 export type Message =
-  /** `memory`: a block of text, what is remembered about the message. */
-  | { role: "user"; text: string; memory?: string }
+  /**
+   * `memory`: a block of text, what is remembered about the message. `notice`: it comes from this
+   * program, not from the person.
+   */
+  | { role: "user"; text: string; memory?: string; notice?: true }
   | { role: "assistant"; text: string; calls: ToolCall[] }
   | { role: "tool"; results: ToolResult[] };
 
@@ -39,6 +42,8 @@ export type Message =
 export interface Told {
   role: "context";
   text: string;
+  /** It stands for an earlier part of the conversation. */
+  summary?: true;
 }
 
 /** One request to a model. */
@@ -83,6 +88,12 @@ export interface Model {
   stream(request: ModelRequest): AsyncIterable<ModelPart>;
 }
 
+/** A provider's word that a conversation is too long. */
+export interface TooLong {
+  /** Tokens that it takes, where it says so. */
+  limit?: number;
+}
+
 /** A failed model call. */
 export class ModelError extends Error {
   override name = "ModelError";
@@ -94,6 +105,8 @@ export class ModelError extends Error {
   readonly retry_after_ms?: number;
   /** Attempts that are worth making in all; default: as many as for any failure. */
   readonly attempts?: number;
+  /** The conversation is longer than the model takes: a shorter one may succeed. */
+  readonly too_long?: TooLong;
 
   constructor(
     message: string,
@@ -102,6 +115,7 @@ export class ModelError extends Error {
       status?: number;
       retry_after_ms?: number;
       attempts?: number;
+      too_long?: TooLong;
       cause?: unknown;
     },
   ) {
@@ -110,5 +124,6 @@ export class ModelError extends Error {
     this.status = options.status;
     this.retry_after_ms = options.retry_after_ms;
     this.attempts = options.attempts;
+    this.too_long = options.too_long;
   }
 }

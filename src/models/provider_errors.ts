@@ -1,6 +1,6 @@
 /** What went wrong between us and a provider, told to the person who has to mend it. */
 
-import { ModelError } from "./model.ts";
+import { ModelError, type TooLong } from "./model.ts";
 
 /** What the messages may name, and what they must not. */
 export interface ProviderContext {
@@ -100,11 +100,13 @@ function ofResponse(error: Record<string, unknown>, context: ProviderContext): M
   } else if (status === 404 && sent === undefined) {
     hint = `. Check that base_url (${context.base_url}) is right`;
   }
+  const too_long = tooLong(status, `${body} ${message}`);
   return new ModelError(
     clean(`${context.name} answered ${status}: ${message}`, context, hint),
     {
-      retryable: isRetryable(status) && !outOfQuota(sent),
+      retryable: isRetryable(status) && !outOfQuota(sent) && too_long === undefined,
       status,
+      too_long,
       retry_after_ms: retryAfter(headers) ?? retryDelay(body),
     },
   );
@@ -129,11 +131,53 @@ function failed(
   context: ProviderContext,
   sent?: unknown,
 ): ModelError {
-  const retryable = status !== undefined && isRetryable(status) && !outOfQuota(sent);
+  const too_long = tooLong(status, message);
+  const retryable = status !== undefined && isRetryable(status) && !outOfQuota(sent) &&
+    too_long === undefined;
   return new ModelError(clean(`${context.name} failed: ${message}`, context), {
     retryable,
     status,
+    too_long,
   });
+}
+
+/** Statuses with which providers and local servers refuse a conversation that is too long. */
+const TOO_LONG_STATUS: ReadonlySet<number | undefined> = new Set([undefined, 400, 413, 422, 500]);
+/** How they say it: OpenAI and those that follow it, Anthropic, Google, Bedrock, local servers. */
+const TOO_LONG = new RegExp(
+  [
+    "context_length_exceeded|exceed_context_size|request_too_large|string_above_max_length",
+    "(?:maximum|max) (?:context|prompt|input|model) length",
+    "(?:prompt|input|conversation|request|messages?) (?:is|are) too (?:long|large)",
+    "exceeds? (?:the )?(?:model's |available |maximum )*context",
+    "exceed context limit",
+    "context (?:window|length|size) (?:of |was |is )?(?:exceeded|overflow)",
+    "token count[^.]{0,40} exceeds",
+    "greater than the context length",
+    "too many (?:input )?tokens",
+    "request too large",
+  ].join("|"),
+  "i",
+);
+/** Where they name the limit. */
+const LIMITS = [
+  /(?:maximum|max) (?:context|prompt|input|model) length (?:is|of) ([\d,]+)/i,
+  /> ([\d,]+) maximum/i,
+  /context limit: [\d,]+ \+ [\d,]+ > ([\d,]+)/i,
+  /tokens allowed \(([\d,]+)\)/i,
+  /context size \(([\d,]+)/i,
+  /"n_ctx":\s*(\d+)/,
+  /([\d,]+) maximum context length/i,
+];
+
+/** Whether a conversation was refused because of its length. */
+function tooLong(status: number | undefined, text: string): TooLong | undefined {
+  if (!TOO_LONG_STATUS.has(status) || status !== 413 && !TOO_LONG.test(text)) return undefined;
+  for (const pattern of LIMITS) {
+    const limit = Number(pattern.exec(text)?.[1].replaceAll(",", ""));
+    if (limit > 0) return { limit };
+  }
+  return {};
 }
 
 function isRetryable(status: number): boolean {

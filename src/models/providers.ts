@@ -9,6 +9,7 @@ import {
   type ToolCall,
 } from "./model.ts";
 import { ANSWER_LIMITS, type AnswerLimits } from "./answer_limits.ts";
+import { type LimitOverrides, limitsOf, OUTPUT_MAX } from "./limits.ts";
 import {
   damagedCalls,
   endedEarly,
@@ -36,6 +37,8 @@ export interface ProviderConfig {
   headers?: Record<string, string>;
   /** Default: {@linkcode ANSWER_LIMITS}. */
   limits?: AnswerLimits;
+  /** What daemon.toml says of the model's limits. */
+  tokens?: LimitOverrides;
 }
 
 type CallOptions = Parameters<LanguageModelV4["doStream"]>[0];
@@ -59,6 +62,7 @@ const LINGER_MS = 250;
  */
 export async function providerModel(config: ProviderConfig, model: string): Promise<Model> {
   const base_url = baseUrl(config);
+  const max_output_tokens = outputLimit(`${config.name}/${model}`, config.tokens);
   const context: ProviderContext = {
     name: config.name,
     base_url,
@@ -73,8 +77,15 @@ export async function providerModel(config: ProviderConfig, model: string): Prom
   );
   return {
     id: `${config.name}/${model}`,
-    stream: (request) => stream(provider, request, context),
+    stream: (request) => stream(provider, { max_output_tokens, ...request }, context),
   };
+}
+
+/** Tokens that an answer is asked to have at most, where daemon.toml says how much a model takes. */
+function outputLimit(id: string, tokens: LimitOverrides = {}): number | undefined {
+  const { context_tokens, output_tokens } = tokens;
+  if (context_tokens === undefined && output_tokens === undefined) return undefined;
+  return limitsOf(id, tokens).output_tokens;
 }
 
 async function load(
@@ -107,7 +118,7 @@ async function load(
         settings: {
           // Required by the API. The package knows the limit of the models it knows and stays
           // under it; for the others it would ask for 4096, too few to write a file.
-          maxOutputTokens: 32_000,
+          maxOutputTokens: OUTPUT_MAX,
           // Arguments are used whole, so the API had better check that they are JSON.
           providerOptions: { anthropic: { toolStreaming: false } },
         },

@@ -14,6 +14,9 @@ export interface ModelEntry {
   base_url?: string;
   /** The environment variable that holds the key. */
   api_key_env?: string;
+  /** Tokens of a conversation with its answer, and of an answer. */
+  context_tokens?: number;
+  output_tokens?: number;
 }
 
 /** What a {@linkcode ModelRegistry} is made of. */
@@ -168,6 +171,7 @@ export class ModelRegistry {
     const name = id.slice(0, slash);
     const model = id.slice(slash + 1);
     const provider = this.#provider(name);
+    const { models } = this.#options;
     if (provider === undefined) {
       const nearest = closestString(name, this.#names());
       const hint = isNear(name, nearest) ? ` (did you mean "${nearest}/${model}"?)` : "";
@@ -186,6 +190,7 @@ export class ModelRegistry {
       api_key: provider.api_key,
       key_source: provider.key_source,
       limits: this.#options.limits,
+      tokens: Object.hasOwn(models, name) ? models[name] : undefined,
     };
     return { config, model };
   }

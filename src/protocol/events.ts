@@ -62,6 +62,32 @@ interface MissionBegin {
   criteria: number;
 }
 
+/** How a conversation was made shorter. What the model is given from then on follows from it alone. */
+export interface Compacted {
+  /** Its limit was near, the provider refused it as too long, or somebody asked. */
+  reason: "limit" | "too_long" | "asked";
+  /** Tokens before and after, by estimate. */
+  tokens_before: number;
+  tokens_after: number;
+  /** The last seq that the estimates take in. */
+  seen_seq: number;
+  /** Outputs of calls up to this seq are left out; a note says how to read them again. */
+  outputs_seq?: number;
+  /** Items up to the one of this seq are left out, and the summary stands for them. */
+  until_seq?: number;
+  /** Empty when none could be made; `problem` says why. */
+  summary?: string;
+  problem?: string;
+  /** Files that were changed in what is left out. */
+  files?: string[];
+  /** Messages in what is left out that are kept word for word. */
+  kept_seqs?: number[];
+  /** Longer messages and outputs among the rest are cut to so many characters. */
+  text_max?: number;
+  /** The limit that the provider named when it refused. */
+  learned?: { model: string; tokens: number };
+}
+
 /** The fields of each event type. */
 export interface EventData {
   /** The session begins. */
@@ -135,6 +161,8 @@ export interface EventData {
     tokens_cached: number;
     /** The last seq that the model call behind these figures was built from. */
     seen_seq: number;
+    /** Tokens that the conversation may have; of the main lane's calls. */
+    context_limit?: number;
     /** The lane whose call it was, when it was not the main one's. */
     lane_id?: string;
   };
@@ -144,6 +172,8 @@ export interface EventData {
   "session.resumed": { reason: "operator" | "daemon_started" };
   /** The session has ended for good. */
   "session.ended": { reason: "killed" | "completed" | "error" };
+  /** The conversation that the model is given was made shorter; the journal keeps all of it. */
+  "session.compacted": Compacted;
   /** Stands for the events before it, which retention has rewritten. */
   "session.checkpoint": {
     state: CheckpointState;
@@ -275,6 +305,9 @@ export const MAIN_LANE = "main";
 
 /** The `reason_code` of the note before a model call is tried again: what it said so far is void. */
 export const MODEL_RETRY = "model_retry";
+
+/** The tool that reads again what a compaction left out. */
+export const READ_EARLIER = "read_earlier";
 
 /** The `reason_code` of the note that an event of a model's answer could not be read. */
 export const MODEL_SKIPPED = "model_event_skipped";

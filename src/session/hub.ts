@@ -66,6 +66,7 @@ export interface HubParts {
    */
   isShown?(path: string): boolean | undefined;
   runTurn: SessionParts["runTurn"];
+  compact?: SessionParts["compact"];
   retention(): Retention;
   /** Told what was committed, once it is in the session's journal; must neither wait nor throw. */
   onEvents?(session: Session, events: readonly Published[]): void;
@@ -131,6 +132,7 @@ export class Hub {
       ids: parts.ids,
       log: parts.log,
       runTurn: parts.runTurn,
+      compact: parts.compact,
       onCommit: (session, events, durable) => this.#onCommit(session, events, durable),
     };
   }

@@ -7,6 +7,7 @@ import type { Log } from "../os/log.ts";
 import { within } from "../base/within.ts";
 import { Approvals } from "./approvals.ts";
 import {
+  type Compacted,
   type EventData,
   type EventType,
   MAIN_LANE,
@@ -35,6 +36,8 @@ export interface SessionParts {
   log: Log;
   /** Carries out one turn: calls the model, runs tools, emits what happens. */
   runTurn(session: Session, turn: Turn): Promise<TurnEnd>;
+  /** Makes the conversation shorter between two turns; undefined when nothing is worth leaving out. */
+  compact?(session: Session, turn: Turn): Promise<Compacted | undefined>;
   /** Keeps what sessions have come to, so that none has to be read from its beginning. */
   snapshots?: Snapshots;
   /** Called after each commit with its events; `durable` when the journal was flushed. */
@@ -93,6 +96,8 @@ export class Session {
   /** session.paused is on its way: no turn begins before it. */
   #pausing: Promise<string> | undefined;
   #resuming: Promise<string> | undefined;
+  /** A compaction that was asked for and has not been done. */
+  #compaction: PromiseWithResolvers<Compacted | undefined> | undefined;
   /** What tries again to record the end of a turn; nothing begins before it is recorded. */
   #mending: number | undefined;
 
@@ -295,6 +300,11 @@ export class Session {
     if (this.#turn !== undefined || !this.fresh || this.#closing) return;
     if (this.#pausing !== undefined || this.#mending !== undefined) return;
     if (this.state.state !== "running") return;
+    this.#begin((turn) => this.#runTurn(turn));
+  }
+
+  /** Has the session at work: no turn begins before it is over. */
+  #begin(work: (turn: RunningTurn) => Promise<void>): void {
     const hard_stop = new AbortController();
     const soft_stop = new AbortController();
     const turn: RunningTurn = {
@@ -306,13 +316,59 @@ export class Session {
       ended: Promise.resolve(),
     };
     this.#turn = turn;
-    turn.ended = this.#runTurn(turn).finally(() => {
+    turn.ended = work(turn).finally(() => {
       this.#turn = undefined;
       // Its end is not in the journal, so no commit tells of it.
       if (this.#mending !== undefined) this.#parts.onCommit(this, [], false);
+      this.#startCompaction();
       this.#startTurn();
     });
   }
+
+  // ── compaction ───────────────────────────────────────────────────────────────────────────────
+
+  /**
+   * Makes the conversation that the model is given shorter: at once, or before the next model call of
+   * the turn in flight.
+   *
+   * @returns what was recorded; undefined when there is nothing worth leaving out.
+   * @throws {SvcError} `ended`, or `conflict` when the session is paused, or stopped before it is done.
+   */
+  compact(): Promise<Compacted | undefined> {
+    this.#requireRunning();
+    this.#compaction ??= Promise.withResolvers();
+    const { promise } = this.#compaction;
+    this.#startCompaction();
+    return promise;
+  }
+
+  /** Does the compaction that was asked for, if one was. */
+  async compactIfAsked(run: () => Promise<Compacted | undefined>): Promise<void> {
+    const asked = this.#compaction;
+    if (asked === undefined) return;
+    this.#compaction = undefined;
+    try {
+      asked.resolve(await run());
+    } catch (error) {
+      asked.reject(this.#turn?.soft.aborted ? this.#stoppedError() : error);
+    }
+  }
+
+  #startCompaction(): void {
+    if (this.#compaction === undefined || this.#turn !== undefined) return;
+    if (this.#closing || this.#pausing !== undefined || this.state.state !== "running") {
+      this.#compaction.reject(this.#stoppedError());
+      this.#compaction = undefined;
+      return;
+    }
+    this.#begin((turn) => this.compactIfAsked(async () => await this.#parts.compact?.(this, turn)));
+  }
+
+  #stoppedError(): SvcError {
+    return new SvcError("conflict", `session ${this.id} was stopped before it was compacted`);
+  }
+
+  // ── the turn's end ───────────────────────────────────────────────────────────────────────────
 
   async #runTurn(turn: RunningTurn): Promise<void> {
     let end: TurnEnd;

@@ -25,7 +25,7 @@ export interface Kept {
 }
 
 /** The form of the files; one of another form is as good as none. */
-const FORM = 1;
+const FORM = 2;
 /**
  * Bytes by which a journal must have grown before it is worth another snapshot: a part of what the
  * snapshot takes, so that little is written anew for each byte of the journal, and little is read.
@@ -80,8 +80,7 @@ export class Snapshots {
     const { Transcript } = await import("./transcript.ts");
     try {
       const { seq, ...kept } = JSON.parse(text) as CheckpointTranscript & { seq: number };
-      const transcript = Transcript.from(kept);
-      return { transcript, seq };
+      return { transcript: Transcript.from(kept), seq };
     } catch {
       return undefined;
     }

@@ -111,7 +111,7 @@ Deno.test({
       "garbage\n{}\n",
       text.slice(0, 20),
       text.replace('"id":"sess_1"', '"id":"sess_2"'),
-      text.replace('{"form":1', '{"form":2'),
+      text.replace('{"form":2', '{"form":3'),
     ];
     for (const damaged of damages) {
       Deno.writeTextFileSync(path, damaged);

@@ -103,6 +103,8 @@ export interface SessionState {
   paused_by?: "operator" | "daemon_shutdown";
   last_stop?: StopReason;
   turn?: OpenTurn;
+  /** Tokens of the conversation and how many it may have; unknown before the first answer. */
+  context?: { used: number; limit: number };
   lanes: Lane[];
   pending_approvals: PendingApproval[];
   /** What the criteria of missions went through, the one that changed last at the end. */
@@ -275,11 +277,18 @@ export function applyToState(state: SessionState, event: SessionEvent): void {
       }
       state.cost_usd += usd_delta;
       addHourCost(state.cost_hours, event.at, event.data);
+      const { context_limit: limit } = event.data;
+      if (limit !== undefined) state.context = { used: tokens_in + tokens_out, limit };
       if (turn) {
         takeMessages(state, event.data.seen_seq);
         turn.usage.usd += usd_delta;
         turn.step_start = turn.text.length;
       }
+      break;
+    }
+    case "session.compacted": {
+      const { tokens_after: used, learned } = event.data;
+      if (state.context) state.context = { used, limit: learned?.tokens ?? state.context.limit };
       break;
     }
     case "approval.requested": {

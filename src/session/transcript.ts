@@ -6,56 +6,80 @@
 import type { Message, Told, ToolCall, ToolResult } from "../models/model.ts";
 import {
   type CheckpointTranscript,
+  type EventData,
   MAIN_LANE,
   MODEL_RETRY,
+  READ_EARLIER,
   type SessionEvent,
 } from "../protocol/events.ts";
 
-interface Step {
+/** The result of a call. */
+interface Result extends ToolResult {
+  /** seq of the record that has its output; absent in checkpoints from before it was kept. */
+  seq?: number;
+}
+
+export interface Step {
   /** seq of its first event: what was sent later, the model had not seen. */
   first_seq: number;
   text: string;
   calls: ToolCall[];
-  results: ToolResult[];
+  results: Result[];
 }
 
 /** A message of the person, and what the memory had about it. */
-interface Said {
+export interface Said {
   user: string;
   seq: number;
   memory?: string;
 }
 
 /** What svc told the model: of the session, or rules. Never left out, however long it gets. */
-interface Context {
+export interface Context {
   told: string;
   seq: number;
 }
 
-type Item = Said | Context | { step: Step };
+/** What stands for the conversation before it. */
+export interface Summary {
+  /** Empty when none could be made. */
+  summary: string;
+  /** Files that were changed there. */
+  files: string[];
+  seq: number;
+}
+
+export type Item = Said | Context | { step: Step } | Summary;
+
+/** What a model call measured: the tokens of the first items. */
+interface Measured {
+  tokens: number;
+  items: number;
+}
 
 interface Checkpointed {
   items: Item[];
   waiting: (Said | Context)[];
   /** Whether there were items before these. */
   shortened?: boolean;
-  /** How many of the last outputs had not been elided. */
-  full_outputs: number;
   recalled?: string[];
+  measured?: Measured;
+  learned?: LearnedLimit;
   /** The step that is being written, or whether the last item is the one whose calls run. */
   writing?: Step;
   running?: boolean;
 }
 
-/**
- * Tool output kept in full, in characters. Past it the older half is replaced by a note at once, and
- * not call by call: the prompt's cached prefix breaks seldom.
- */
-const OUTPUT_KEPT = 512 * 1024;
-const ELIDED = "[output of an earlier call, no longer shown]";
+/** A limit that a provider named when it refused a conversation. */
+export interface LearnedLimit {
+  model: string;
+  tokens: number;
+}
+
 /**
  * Characters of a conversation that are kept, more than any model takes: past it the older half is
- * left out, so that neither a checkpoint nor a session in memory grows without end.
+ * left out, so that neither a checkpoint nor a session in memory grows without end. Compaction keeps
+ * the conversation of a model far below it.
  */
 const CONVERSATION_KEPT = 16 * 1024 * 1024;
 const SHORTENED = "[the conversation before this is no longer kept]";
@@ -68,8 +92,8 @@ export class Transcript {
   #waiting: (Said | Context)[] = [];
   /** Whether the current step's text is complete (its cost.tick came). */
   #written = false;
-  #outputs: ToolResult[] = [];
-  #output_length = 0;
+  #measured: Measured | undefined;
+  #learned: LearnedLimit | undefined;
   /** Characters of items and waiting messages. */
   #length = 0;
   #shortened = false;
@@ -87,8 +111,9 @@ export class Transcript {
       items: this.#items,
       waiting: this.#waiting,
       shortened: this.#shortened,
-      full_outputs: this.#outputs.length,
       recalled: [...this.#recalled],
+      measured: this.#measured,
+      learned: this.#learned,
     };
   }
 
@@ -100,18 +125,21 @@ export class Transcript {
   }
 
   #restore(kept: Checkpointed): void {
-    const { items, waiting, shortened = false, full_outputs, recalled, writing, running } = kept;
+    const { items, waiting, shortened = false, recalled, measured, writing, running } = kept;
     const last = items.at(-1);
     this.#step = running && last !== undefined && "step" in last ? last.step : writing;
     this.#written = this.#step !== undefined && this.#step !== writing;
     this.#items = items;
     this.#waiting = waiting;
     this.#shortened = shortened;
-    this.#length = [...items, ...waiting].reduce((sum, it) => sum + lengthOf(it), 0);
     this.#recalled = new Set(recalled);
-    const results = items.flatMap((item) => "step" in item ? item.step.results : []);
-    this.#outputs = results.slice(results.length - full_outputs);
-    this.#output_length = this.#outputs.reduce((sum, it) => sum + it.output.length, 0);
+    this.#measured = measured;
+    this.#learned = kept.learned;
+    this.#measureLength();
+  }
+
+  #measureLength(): void {
+    this.#length = [...this.#items, ...this.#waiting].reduce((sum, it) => sum + lengthOf(it), 0);
   }
 
   /** Applies one event, in seq order. */
@@ -152,6 +180,9 @@ export class Transcript {
         if ((event.data.lane_id ?? MAIN_LANE) !== MAIN_LANE) break;
         const step = this.#openStep(event.seq);
         this.#place(event.data.seen_seq);
+        // Some servers count nothing.
+        const { tokens_in: tokens } = event.data;
+        this.#measured = tokens > 0 ? { tokens, items: this.#items.length } : undefined;
         this.#items.push({ step });
         this.#written = true;
         this.#grow(step.text.length);
@@ -167,9 +198,12 @@ export class Transcript {
       }
       case "session.tool_completed": {
         const { call_id, tool, ok, output } = event.data;
-        this.#addResult({ call_id, tool, ok, output });
+        this.#addResult({ call_id, tool, ok, output, seq: event.seq });
         break;
       }
+      case "session.compacted":
+        this.#compact(event.data, event.seq);
+        break;
       case "turn.completed": {
         const step = this.#step;
         if (step !== undefined && !this.#written && step.text !== "") {
@@ -192,13 +226,22 @@ export class Transcript {
 
   /** The conversation, without what svc told the model. */
   messages(): Message[] {
-    return this.prompt().filter((it) => it.role !== "context");
+    return this.prompt().flatMap((it): Message[] => {
+      if (it.role !== "context") return [it];
+      return it.summary ? [{ role: "user", text: it.text, notice: true }] : [];
+    });
   }
 
   /** What the next model call is given. */
   prompt(): (Message | Told)[] {
-    const out: (Message | Told)[] = this.#shortened ? [{ role: "user", text: SHORTENED }] : [];
+    const out: (Message | Told)[] = [];
+    const tellSummary = (text: string) => out.push({ role: "context", text, summary: true });
+    if (this.#shortened) tellSummary(SHORTENED);
     for (const item of [...this.#items, ...this.#waiting]) {
+      if ("summary" in item) {
+        tellSummary(summaryText(item));
+        continue;
+      }
       if ("told" in item) {
         out.push({ role: "context", text: item.told });
         continue;
@@ -213,9 +256,28 @@ export class Transcript {
       const text = item.step.text.replace(/^\n+/, "");
       if (text === "" && calls.length === 0) continue;
       out.push({ role: "assistant", text, calls });
-      if (results.length > 0) out.push({ role: "tool", results });
+      if (results.length === 0) continue;
+      out.push({
+        role: "tool",
+        results: results.map(({ call_id, tool, ok, output }) => ({ call_id, tool, ok, output })),
+      });
     }
     return out;
+  }
+
+  /** The parts of the conversation, oldest first, with the messages that wait at its end. */
+  get items(): readonly Item[] {
+    return [...this.#items, ...this.#waiting];
+  }
+
+  /** What the provider counted last, or a compaction estimated; undefined before both. */
+  get measured(): Readonly<Measured> | undefined {
+    return this.#measured;
+  }
+
+  /** The limit that a provider named for a model when it refused the conversation. */
+  learnedLimit(model: string): number | undefined {
+    return this.#learned?.model === model ? this.#learned.tokens : undefined;
   }
 
   /** The messages that no model call has seen. */
@@ -252,19 +314,58 @@ export class Transcript {
     this.#waiting = this.#waiting.filter((it) => !seen(it));
   }
 
-  #addResult(result: ToolResult): void {
+  #addResult(result: Result): void {
     if (this.#step === undefined) return;
     this.#step.results.push(result);
-    this.#outputs.push(result);
-    this.#output_length += result.output.length;
     this.#grow(result.output.length);
-    if (this.#output_length <= OUTPUT_KEPT) return;
-    while (this.#output_length > OUTPUT_KEPT / 2 && this.#outputs.length > 1) {
-      const oldest = this.#outputs.shift()!;
-      this.#output_length -= oldest.output.length;
-      if (oldest.output.length <= ELIDED.length) continue;
-      this.#length -= oldest.output.length - ELIDED.length;
-      oldest.output = ELIDED;
+  }
+
+  /** Makes room as a compaction decided; what is still written down follows from its event alone. */
+  #compact(data: EventData["session.compacted"], seq: number): void {
+    const { outputs_seq = 0, until_seq, text_max, learned } = data;
+    // It is between two steps.
+    this.#step = undefined;
+    this.#written = false;
+    this.#learned = learned ?? this.#learned;
+    const last = until_seq === undefined
+      ? -1
+      : this.#items.findIndex((item) => itemSeq(item) === until_seq);
+    if (last >= 0) {
+      const { summary = "", files = [], kept_seqs = [] } = data;
+      const gone = this.#items.slice(0, last + 1);
+      const told = gone.filter((item) => "told" in item);
+      const kept = gone.filter((item) => "user" in item && kept_seqs.includes(item.seq));
+      this.#items.splice(0, last + 1, ...told, { summary, files, seq }, ...kept);
+      // The memory may be asked for them again.
+      this.#recalled.clear();
+      this.#shortened = false;
+    }
+    for (const item of this.#items) {
+      for (const result of "step" in item ? item.step.results : []) {
+        if (result.seq === undefined || result.seq > outputs_seq) continue;
+        const note = leftOut(result.output.length, result.seq);
+        // A short output, or the note of an earlier time, is not worth another one.
+        if (result.output.length > 2 * note.length) result.output = note;
+      }
+    }
+    if (text_max !== undefined) this.#cutTexts(text_max);
+    this.#measureLength();
+    const waiting = this.#waiting.filter((it) => it.seq <= data.seen_seq);
+    this.#measured = {
+      tokens: data.tokens_after,
+      items: this.#items.length + waiting.length,
+    };
+  }
+
+  /** Cuts the messages and outputs that are longer. */
+  #cutTexts(max: number): void {
+    for (const item of this.items) {
+      if ("user" in item) item.user = cutText(item.user, max, item.seq);
+      else if ("step" in item) {
+        for (const result of item.step.results) {
+          if (result.seq !== undefined) result.output = cutText(result.output, max, result.seq);
+        }
+      }
     }
   }
 
@@ -283,11 +384,7 @@ export class Transcript {
       from.splice((from as Item[]).indexOf(oldest), 1);
       this.#length -= lengthOf(oldest);
       this.#shortened = true;
-      for (const result of "step" in oldest ? oldest.step.results : []) {
-        if (this.#outputs[0] !== result) continue;
-        this.#outputs.shift();
-        this.#output_length -= result.output.length;
-      }
+      this.#measured = undefined;
     }
   }
 }
@@ -296,9 +393,38 @@ function mayGo(item: Item): item is Exclude<Item, Context> {
   return !("told" in item);
 }
 
+/** The seq by which an item is known in its conversation. */
+export function itemSeq(item: Item): number {
+  return "step" in item ? item.step.first_seq : item.seq;
+}
+
+/** What stands in the place of an output that can be read again. */
+function leftOut(length: number, seq: number): string {
+  return `[output of ${length} characters left out to save room; ` +
+    `${READ_EARLIER} with seq ${seq} reads it again]`;
+}
+
+function cutText(text: string, max: number, seq: number): string {
+  const note =
+    `\n[the rest is left out to save room; ${READ_EARLIER} with seq ${seq} reads all of it]`;
+  if (text.length <= max + note.length) return text;
+  const body = text.endsWith(note) ? text.slice(0, -note.length) : text;
+  // No half of a surrogate pair.
+  return body.slice(0, max).replace(/[\uD800-\uDBFF]$/, "") + note;
+}
+
+function summaryText({ summary, files }: Summary): string {
+  const changed = files.length === 0 ? "" : `\n\nFiles changed so far: ${files.join(", ")}`;
+  const said = summary === ""
+    ? "[The conversation before this was left out to save room, without a summary.]"
+    : `[The conversation before this was left out to save room. Its summary:]\n\n${summary}`;
+  return said + changed;
+}
+
 /** Characters of an item. */
 function lengthOf(item: Item): number {
   if ("told" in item) return item.told.length;
+  if ("summary" in item) return summaryText(item).length;
   if ("user" in item) return item.user.length + (item.memory?.length ?? 0);
   const { text, calls, results } = item.step;
   return text.length + calls.reduce((sum, it) => sum + callLength(it), 0) +

@@ -2,9 +2,9 @@ import { assert, assertEquals } from "@std/assert";
 import type { Message } from "../models/model.ts";
 import { Random } from "../../tests/support/random.ts";
 import { recordOf } from "../../tests/support/sessions.ts";
-import type { EventData, EventType, SessionEvent } from "../protocol/events.ts";
+import type { Compacted, EventData, EventType, SessionEvent } from "../protocol/events.ts";
 import { decodeRecord } from "./record.ts";
-import { Transcript } from "./transcript.ts";
+import { itemSeq, Transcript } from "./transcript.ts";
 
 const at = "2026-01-02T03:04:05.678Z";
 const usage = { tokens_in: 0, tokens_out: 0, tokens_cached: 0, usd: 0 };
@@ -212,34 +212,139 @@ Deno.test("a call without a result gets one that says so when its turn ends", ()
   });
 });
 
-Deno.test("old outputs are elided past 512 Ki characters, the newest ones never", () => {
-  const it = new Conversation();
-  const size = 40_000;
-  const kept = () =>
-    it.live.messages().flatMap((message) => message.role === "tool" ? message.results : []);
-  it.user("go");
-  let elisions = 0;
-  for (let n = 1; n <= 60; n++) {
-    const before = kept().filter((result) => result.output.length < size).length;
-    it.tick(it.events.length);
-    it.start(`call_${n}`);
-    it.result(`call_${n}`, "x".repeat(size));
-    const results = kept();
-    const elided = results.filter((result) => result.output.length < size);
-    if (elided.length > before) elisions++;
-    assertEquals(results.length, n);
-    const total = results.reduce((sum, result) => sum + result.output.length, 0);
-    assert(total <= 512 * 1024 + n * 100, `${total} characters after ${n} calls`);
-    assertEquals(results.slice(0, elided.length), elided, "the oldest first");
-    assertEquals(results.at(-1)!.output.length, size);
-    for (const { output } of elided) {
-      assertEquals(output, "[output of an earlier call, no longer shown]");
+/** A compaction that leaves out some of what is there, in any of its ways. */
+function randomCompaction(random: Random, of: Transcript, seen_seq: number): Compacted {
+  const { items } = of;
+  const data: Compacted = {
+    reason: "limit",
+    tokens_before: 100,
+    tokens_after: 50,
+    seen_seq,
+  };
+  if (random.chance(0.5)) data.outputs_seq = random.below(seen_seq + 2);
+  if (random.chance(0.3)) data.text_max = random.below(200);
+  if (random.chance(0.7) && items.length > 0) {
+    const until = random.below(items.length);
+    data.until_seq = itemSeq(items[until]);
+    data.summary = random.chance(0.8) ? `summary ${seen_seq}` : "";
+    data.files = random.chance(0.3) ? ["a.ts"] : [];
+    data.kept_seqs = items.slice(0, until).flatMap((item) =>
+      "user" in item && random.chance(0.3) ? [item.seq] : []
+    );
+  }
+  return data;
+}
+
+Deno.test("a compaction is the same live, rebuilt and beyond a checkpoint, and stays well-formed (100 seeds)", () => {
+  for (let seed = 1; seed <= 100; seed++) {
+    const random = new Random(seed);
+    const it = new Conversation();
+    let restored = new Transcript();
+    const told: string[] = [];
+    const check = (note: string) => {
+      for (const event of it.events.slice(from)) restored.apply(event);
+      from = it.events.length;
+      const prompt = it.live.prompt();
+      // As it is sent: what is undefined in it is not there.
+      const sent = JSON.stringify(prompt);
+      assertEquals(JSON.stringify(it.rebuilt().prompt()), sent, `seed ${seed}, ${note}`);
+      assertEquals(JSON.stringify(restored.prompt()), sent, `seed ${seed}, ${note}, kept`);
+      assertEquals(restored.measured, it.live.measured, `seed ${seed}, ${note}`);
+      checkWellFormed(it.live.messages(), `seed ${seed}, ${note}`);
+      const context = prompt.flatMap((it) => it.role === "context" && !it.summary ? [it.text] : []);
+      assertEquals(context, told, `seed ${seed}, ${note}: what svc told is kept`);
+      if (random.chance(0.3)) {
+        restored = Transcript.from(JSON.parse(JSON.stringify(restored.toCheckpoint())));
+      }
+    };
+    let from = 0;
+    for (let turns = 1 + random.below(8), count = 0; turns > 0; turns--) {
+      it.user(`user ${++count} ${"long ".repeat(random.below(100))}`);
+      if (random.chance(0.2)) {
+        told.push(`told ${++count}`);
+        it.told(told.at(-1)!);
+      }
+      for (let steps = 1 + random.below(4); steps > 0; steps--) {
+        if (random.chance(0.3)) {
+          it.add("session.compacted", randomCompaction(random, it.live, it.events.length));
+        }
+        if (random.chance(0.2)) it.user(`steering ${++count}`);
+        check("before a model call");
+        const seen_seq = it.events.length;
+        if (random.chance(0.7)) it.text(`answer ${++count}`);
+        if (random.chance(0.3)) it.user(`steering ${++count}`);
+        it.tick(seen_seq);
+        for (let calls = random.below(3); calls > 0; calls--) {
+          it.start(`call_${++count}`);
+          it.result(`call_${count}`, "out ".repeat(random.below(200)));
+        }
+      }
+      it.end("ok");
+      if (random.chance(0.2)) {
+        it.add("session.compacted", randomCompaction(random, it.live, it.events.length));
+      }
+      check("after a turn");
     }
   }
-  assert(elisions >= 2 && elisions <= 10, `the prefix changed ${elisions} times`);
-  assertEquals(it.live.messages(), it.rebuilt().messages());
-  const events = it.events.filter((event) => event.type === "session.tool_completed");
-  assert(events.every(({ data }) => data.output.length === size), "events keep their output");
+});
+
+Deno.test("outputs that are left out say how to read them again; the summary stands for the rest", () => {
+  const it = new Conversation();
+  it.told("the session");
+  it.user("first");
+  it.tick(it.events.length);
+  it.start("call_1");
+  it.result("call_1", "x".repeat(1_000));
+  const output_seq = it.events.length;
+  it.tick(it.events.length);
+  it.start("call_2");
+  it.result("call_2", "y".repeat(1_000));
+  it.text("done");
+  it.tick(it.events.length);
+  const last_seq = it.events.length - 2;
+  it.end("ok");
+  const compacted = (data: Partial<Compacted>) =>
+    it.add("session.compacted", {
+      reason: "limit",
+      tokens_before: 9,
+      tokens_after: 5,
+      seen_seq: it.events.length,
+      ...data,
+    });
+  const texts = () =>
+    it.live.prompt().map((it) => it.role === "tool" ? it.results[0].output : it.text);
+
+  compacted({ outputs_seq: output_seq });
+  const note = `[output of 1000 characters left out to save room; ` +
+    `read_earlier with seq ${output_seq} reads it again]`;
+  assertEquals(texts(), ["the session", "first", "", note, "", "y".repeat(1_000), "done"]);
+  assertEquals(it.live.measured, { tokens: 5, items: it.live.items.length });
+
+  const first_seq = 2;
+  compacted({ until_seq: last_seq, summary: "SUMMED", kept_seqs: [first_seq], files: ["a", "b"] });
+  const summary = "[The conversation before this was left out to save room. Its summary:]\n\n" +
+    "SUMMED\n\nFiles changed so far: a, b";
+  assertEquals(texts(), ["the session", summary, "first"]);
+  assertEquals(it.live.messages()[0], { role: "user", text: summary, notice: true });
+
+  it.user("long ".repeat(100));
+  const long_seq = it.events.length;
+  compacted({ text_max: 10 });
+  const cut = "long long \n[the rest is left out to save room; " +
+    `read_earlier with seq ${long_seq} reads all of it]`;
+  assertEquals(texts(), ["the session", summary, "first", cut]);
+  compacted({ text_max: 10 });
+  assertEquals(texts().at(-1), cut, "what was cut already stays");
+});
+
+Deno.test("an event that names what is not there leaves nothing out", () => {
+  const it = new Conversation();
+  it.user("first");
+  it.tick(it.events.length);
+  const before = it.live.prompt();
+  const tokens = { tokens_before: 2, tokens_after: 1, seen_seq: 1 };
+  it.add("session.compacted", { reason: "asked", ...tokens, until_seq: 77, summary: "nothing" });
+  assertEquals(it.live.prompt(), before);
 });
 
 Deno.test("what was recalled belongs to the message that it is about, beyond a checkpoint too", () => {
@@ -316,7 +421,7 @@ Deno.test("what svc told outlives the older half of a conversation, and a checkp
     if (n === 5) it.told("rules");
   }
   const context = (of: Transcript) =>
-    of.prompt().flatMap((it) => it.role === "context" ? [it.text] : []);
+    of.prompt().flatMap((it) => it.role === "context" && !it.summary ? [it.text] : []);
   assert(it.live.messages().length < 15);
   assertEquals(context(it.live), ["the session", "rules"]);
   const kept = Transcript.from(JSON.parse(JSON.stringify(it.live.toCheckpoint())));
@@ -343,7 +448,8 @@ Deno.test("a conversation past 16 Mi characters loses its older half, and says s
   }
   assert(losses === 3 || losses === 4, `${losses} losses`);
   const [first, ...others] = it.live.messages();
-  assertEquals(first, { role: "user", text: "[the conversation before this is no longer kept]" });
+  const text = "[the conversation before this is no longer kept]";
+  assertEquals(first, { role: "user", text, notice: true });
   assert(JSON.stringify(others.at(-1)).includes("call_60"));
   const restored = new Transcript();
   const transcript = JSON.parse(JSON.stringify(it.live.toCheckpoint()));

@@ -23,6 +23,8 @@ export interface ScenarioOptions {
   toml?: string;
   /** Whether turns are read when they are over; default: not, as it is one more request each. */
   curator?: boolean;
+  /** Whether the conversations that the server is sent are kept; default: they are. */
+  record?: boolean;
   /** What stands in policy.yaml. */
   policy?: string;
   /** More variables of the daemon's environment. */
@@ -51,12 +53,12 @@ export class Scenario implements AsyncDisposable {
     const { curator = false } = options;
     this.asked = [];
     const recorded: Scripted = (request) => {
-      this.asked.push(structuredClone(request.messages));
+      if (options.record ?? true) this.asked.push(structuredClone(request.messages));
       return script(request);
     };
     this.server = provider === "anthropic"
-      ? startAnthropicServer(recorded, { api_key: KEY })
-      : startOpenAiServer(recorded, { api_key: KEY });
+      ? startAnthropicServer(recorded, { api_key: KEY, capture: options.record })
+      : startOpenAiServer(recorded, { api_key: KEY, capture: options.record });
     const name = provider === "anthropic" ? "claude" : "local";
     this.model = `${name}/model-1`;
     this.place = new Place({ MODEL_KEY: key, ...options.env });

@@ -143,6 +143,7 @@ export const SAMPLES: Readonly<Record<string, VerbSample>> = {
   "session.get": of_session,
   "session.send": { params: async (it) => ({ session_id: await it.session(), text: "help" }) },
   "session.cancel": of_session,
+  "session.compact": of_session,
   "session.pause": of_session,
   "session.resume": {
     async params(it) {

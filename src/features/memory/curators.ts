@@ -90,8 +90,11 @@ export class Curators {
 
   /** What was said and not read yet, and the length of the whole conversation in messages. */
   async #unreadOf(session: Session): Promise<{ excerpt: string; length: number }> {
-    const messages = (await session.transcript()).messages();
-    const from = this.#unread.get(session.id) ?? lastTurnIn(messages);
+    const messages = (await session.transcript()).messages()
+      .filter((message) => message.role !== "user" || !message.notice);
+    const unread = this.#unread.get(session.id) ?? Infinity;
+    // A compaction makes it shorter.
+    const from = unread <= messages.length ? unread : lastTurnIn(messages);
     this.#unread.set(session.id, from);
     return { excerpt: excerptOf(messages.slice(from)), length: messages.length };
   }

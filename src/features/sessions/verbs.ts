@@ -175,19 +175,23 @@ export const sessionVerbs = [
         tokens_out: z.int(),
         tokens_cached: z.int(),
         messages_count: z.int(),
+        context: z.object({ used: z.int(), limit: z.int() }).optional()
+          .describe("Tokens of the conversation and their limit, after the first answer"),
         pending_approvals: z.array(pending()),
         rules: rules(),
       }),
     async handle({ services }, { session_id }) {
       const session = await services.hub.get(session_id);
+      const { state } = session;
       const { tokens_in, tokens_out, tokens_cached, messages_count, pending_approvals, rules } =
-        session.state;
+        state;
       return {
         ...services.hub.item(session),
         tokens_in,
         tokens_out,
         tokens_cached,
         messages_count,
+        context: state.context,
         pending_approvals,
         rules,
       };
@@ -228,6 +232,28 @@ export const sessionVerbs = [
     output: () => z.object({ cancelled: z.boolean() }),
     async handle({ services }, { session_id }) {
       return { cancelled: await (await services.hub.get(session_id)).cancel() };
+    },
+  }),
+  defineVerb({
+    name: "session.compact",
+    summary: "Shortens the conversation that the model is given. The journal keeps all of it.",
+    access: "write",
+    rest: { method: "POST", path: "/v1/sessions/:session_id/compact", status: 200 },
+    input: () => z.object({ session_id: session_id() }),
+    output: () =>
+      z.object({
+        compacted: z.boolean().describe("False when there was nothing worth leaving out"),
+        tokens_before: z.int().optional(),
+        tokens_after: z.int().optional(),
+      }),
+    async handle({ services }, { session_id }) {
+      const session = await services.hub.get(session_id);
+      const spent = spentBudget(session.state, services.config().agent.budget_usd);
+      if (spent !== undefined) throw new SvcError("budget_exceeded", spent);
+      const done = await session.compact();
+      if (done === undefined) return { compacted: false };
+      const { tokens_before, tokens_after } = done;
+      return { compacted: true, tokens_before, tokens_after };
     },
   }),
   defineVerb({

@@ -151,6 +151,11 @@ export class TuiClient {
       case "resume":
       case "kill":
         return await this.#call(`session.${effect.type}`);
+      case "compact": {
+        const { compacted } = await this.#call("session.compact");
+        if (!compacted) this.tui.notice("there is nothing worth leaving out of the conversation");
+        return this.#events.onChange();
+      }
       case "kill_lane":
         return await this.#call("lanes.kill", { lane_id: effect.lane_id });
       case "pin_lane": {

@@ -7,6 +7,7 @@ import {
   MODEL_SKIPPED,
   type SessionEvent,
 } from "../../protocol/events.ts";
+import { compactedText } from "../../protocol/compacted_text.ts";
 import { applyToApprovals } from "./approvals.ts";
 import { callLine } from "../../base/call_line.ts";
 import { addEntry, growEntry, removeEntry } from "./entries.ts";
@@ -44,8 +45,17 @@ function applyToSession({ session, cost_seq }: Model, event: SessionEvent): void
     case "turn.completed":
       session.turn = false;
       break;
-    case "cost.tick":
-      if (event.seq > cost_seq) session.cost_usd += event.data.usd_delta;
+    case "cost.tick": {
+      if (event.seq <= cost_seq) break;
+      const { usd_delta, tokens_in, tokens_out, context_limit: limit } = event.data;
+      session.cost_usd += usd_delta;
+      if (limit !== undefined) session.context = { used: tokens_in + tokens_out, limit };
+      break;
+    }
+    case "session.compacted":
+      if (event.seq > cost_seq && session.context) {
+        session.context = { ...session.context, used: event.data.tokens_after };
+      }
       break;
     case "session.paused":
       session.state = "paused";
@@ -101,6 +111,9 @@ function applyToTranscript(model: Model, event: SessionEvent): void {
       addEntry(model, stop_reason === "cancelled" ? "note" : "problem", text);
       break;
     }
+    case "session.compacted":
+      addEntry(model, "note", clean(compactedText(event.data)));
+      break;
     case "session.paused":
       addEntry(model, "note", `the session was paused (${event.data.reason})`);
       break;
@@ -167,7 +180,9 @@ function endCall(
 /** The conversation so far, as session.transcript gives it. */
 export function addConversation(model: Model, messages: readonly Message[]): void {
   for (const message of messages) {
-    if (message.role === "user") addMessage(model, message.text);
+    if (message.role === "user" && message.notice) {
+      addEntry(model, "note", clean(message.text));
+    } else if (message.role === "user") addMessage(model, message.text);
     else if (message.role === "tool") {
       for (const result of message.results) endCall(model, result);
     } else {

@@ -13,6 +13,6 @@ export const HELP: readonly string[] = [
   "A lane         Enter show    k kill    p pin or unpin",
   "The transcript Up Down scroll by line",
   "",
-  "/pause /resume /cancel   the session, the turn",
+  "/pause /resume /cancel   the session, the turn   /compact  the conversation",
   "/kill  end the session permanently       /quit  leave",
 ];

@@ -83,6 +83,8 @@ export interface SessionView {
   paused_by_stop: boolean;
   turn: boolean;
   cost_usd: number;
+  /** Tokens of the conversation and their limit. */
+  context?: { used: number; limit: number };
 }
 
 export interface Model {

@@ -11,7 +11,7 @@ import { scrollBy, scrollToStart, type View } from "./scroll.ts";
 export type Effect =
   | { type: "send"; text: string; client_message_id: string }
   | { type: "approve"; approval_id: string; decision: Decision; question: Question }
-  | { type: "cancel" | "pause" | "resume" | "kill" }
+  | { type: "cancel" | "compact" | "pause" | "resume" | "kill" }
   | { type: "kill_lane"; lane_id: string }
   | { type: "pin_lane"; lane_id: string; pinned: boolean }
   /** Its output from before this model knew it is wanted. */
@@ -272,6 +272,7 @@ const COMMANDS: ReadonlyMap<string, Effect> = new Map<string, Effect>([
   ["/quit", { type: "quit" }],
   ["/exit", { type: "quit" }],
   ["/cancel", { type: "cancel" }],
+  ["/compact", { type: "compact" }],
   ["/pause", { type: "pause" }],
   ["/resume", { type: "resume" }],
   ["/kill", { type: "kill" }],

@@ -1,4 +1,5 @@
 /** The status line. */
+import { contextText } from "../../protocol/compacted_text.ts";
 import type { Model } from "./model.ts";
 import { type Line, type Span, type Style, width } from "./text.ts";
 
@@ -34,6 +35,7 @@ export function statusLine(model: Model, cols: number): Line {
     HINTS[model.focus],
     session.model,
     `approval ${session.approval}`,
+    session.context ? contextText(session.context) : "",
     session.cost_usd > 0 ? `$${session.cost_usd.toFixed(4)}` : "",
     workdir,
     session.id,

@@ -26,6 +26,7 @@ export interface SessionDetail {
   state: "running" | "paused" | "ended";
   activity: "idle" | "working" | "awaiting_approval";
   cost_usd: number;
+  context?: { used: number; limit: number };
   last_seq: number;
   lanes: Lane[];
   pending_approvals: PendingApproval[];
@@ -96,6 +97,7 @@ export class Tui {
       state: detail.state,
       turn: detail.activity !== "idle",
       cost_usd: detail.cost_usd,
+      context: detail.context,
     });
     if (model.cut) addEntry(model, "note", "older messages are in the journal");
     addConversation(model, conversation.messages);
@@ -176,6 +178,11 @@ export class Tui {
   reopen(approval_id: string): void {
     const approval = this.model.approvals.find((it) => it.approval_id === approval_id);
     if (approval !== undefined) approval.answered = false;
+  }
+
+  /** Says something in the status line. */
+  notice(text: string): void {
+    this.model.notice = text;
   }
 
   /** Tells of something that went wrong. */

@@ -5,6 +5,9 @@ import { useApp } from "../app.ts";
 import { Button } from "../ui/button.tsx";
 import type { SessionStore } from "./store.ts";
 
+/** Shortens the conversation that the model is given. */
+const COMPACT = "/compact";
+
 const APPLE = /Mac|iPhone|iPad/.test(navigator.userAgent);
 
 interface ComposerProps {
@@ -31,8 +34,11 @@ export function Composer({ store, input }: ComposerProps) {
     const { activeElement } = document;
     // The same id if it has to be asked again: it is sent once.
     const client_message_id = crypto.randomUUID();
+    const session_id = store.id;
     const sent = await app.attempt(() =>
-      app.client.ask("session.send", { session_id: store.id, text: message, client_message_id })
+      message.trim() === COMPACT
+        ? app.client.ask("session.compact", { session_id })
+        : app.client.ask("session.send", { session_id, text: message, client_message_id })
     );
     sending.value = false;
     if (!sent) return;

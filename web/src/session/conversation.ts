@@ -2,6 +2,7 @@
  * What a person sees of a session: a fold over its events. It holds what is shown and nothing else;
  * what the session is in, its lanes and approvals are in the daemon's own fold, `state.ts`.
  */
+import { compactedText } from "../../../src/protocol/compacted_text.ts";
 import {
   MAIN_LANE,
   MODEL_RETRY,
@@ -64,12 +65,12 @@ export type Item = UserItem | TextItem | ToolItem | NoteItem;
 /** What a checkpoint keeps of the conversation (src/session/transcript.ts). */
 interface Kept {
   items: KeptItem[];
-  waiting: { user: string }[];
+  waiting: KeptItem[];
   /** Whether there were items before these. */
   shortened?: boolean;
 }
 
-type KeptItem = { user: string } | {
+type KeptItem = { user: string } | { told: string } | { summary: string } | {
   step: {
     text: string;
     calls: { call_id: string; tool: string; args: unknown }[];
@@ -153,6 +154,9 @@ export class Conversation {
         break;
       case "rules.loaded":
         this.#note(key, at, "plain", rulesLine(event.data));
+        break;
+      case "session.compacted":
+        this.#note(key, at, "plain", `Context: ${compactedText(event.data)}`);
         break;
       case "session.paused":
         this.#note(
@@ -247,6 +251,11 @@ export class Conversation {
         this.#add({ kind: "user", key: key(), at, revision: 0, text: item.user });
         continue;
       }
+      if ("summary" in item) {
+        this.#note(key(), at, "plain", `What was said before, in short: ${item.summary}`);
+        continue;
+      }
+      if (!("step" in item)) continue;
       const { text, calls, results } = item.step;
       if (text !== "") this.#add({ kind: "text", key: key(), at, revision: 0, text });
       for (const call of calls) {

@@ -1,5 +1,6 @@
 import { useSignal } from "@preact/signals";
 import { useEffect, useMemo, useRef } from "preact/hooks";
+import { contextText } from "../../../src/protocol/compacted_text.ts";
 import { useApp } from "../app.ts";
 import { count, usd } from "../format.ts";
 import type { RouteParams } from "../router.ts";
@@ -81,7 +82,7 @@ export default function SessionView({ params: { id } }: { params: RouteParams })
 }
 
 function Facts({ store }: { store: SessionStore }) {
-  const { workdir, model, cost_usd, tokens_in, tokens_out, state, activity } = store.state;
+  const { workdir, model, cost_usd, tokens_in, tokens_out, state, activity, context } = store.state;
   if (workdir === "") return null;
   return (
     <p class="facts">
@@ -91,6 +92,9 @@ function Facts({ store }: { store: SessionStore }) {
       <span title={`${tokens_in} tokens in, ${tokens_out} out`}>
         {usd(cost_usd)} · {count(tokens_in + tokens_out)} tokens
       </span>
+      {context && (
+        <span title={`${context.used} of ${context.limit} tokens`}>{contextText(context)}</span>
+      )}
     </p>
   );
 }

@@ -1,0 +1,433 @@
+/**
+ * Makes a conversation shorter. Old outputs of tools go first; where that is not enough, the model
+ * sums up what is older than the newest messages. Nothing changes before the one event that says
+ * what is left out, so a compaction that is cut off has no effect.
+ */
+import { messageOf } from "../protocol/errors.ts";
+import { type Compacted, MAIN_LANE, type SessionEvent } from "../protocol/events.ts";
+import type { Session, Turn } from "../session/session.ts";
+import { type Item, itemSeq, Transcript } from "../session/transcript.ts";
+import { itemTokens, limitsFor, prefixTokens, requestTokens, roomOf, tokensOf } from "./context.ts";
+import type { Limits } from "../models/limits.ts";
+import {
+  type Model,
+  ModelError,
+  type ModelRequest,
+  type TooLong,
+  type Usage,
+} from "../models/model.ts";
+import { SYSTEM_PROMPT } from "./prefix.ts";
+import { withRetries } from "./retries.ts";
+import type { Tool } from "./tools.ts";
+
+export interface CompactionParts {
+  session: Session;
+  turn: Turn;
+  model: Model;
+  limits: Limits;
+  tools: readonly Tool[];
+  /** What a model call cost, in USD. */
+  cost(usage: Usage): number;
+  new_lane_id(): string;
+}
+
+/** Why a conversation is made shorter, and what the provider said if it refused it. */
+export interface Cause {
+  reason: Compacted["reason"];
+  refused?: TooLong;
+}
+
+/** What is decided; the estimates are added when it is recorded. */
+type Plan = Omit<Compacted, "reason" | "tokens_before" | "tokens_after" | "seen_seq" | "learned">;
+
+/** Parts of the room that the newest outputs, the newest messages and the summary may take. */
+const OUTPUTS_PART = 1 / 6;
+const TAIL_PART = 1 / 4;
+const SUMMARY_PART = 1 / 8;
+const SAID_PART = 1 / 16;
+/** Messages of the person before the newest ones that are kept word for word. */
+const SAID_MAX = 3;
+/** What is left out must be this part of the conversation to be worth a model call. */
+const WORTH_PART = 1 / 10;
+/** What would leave more than this part of the conversation is not done. */
+const WORTH_LEFT = 0.95;
+/** How often a summary is asked for of a shorter conversation, where the provider refuses it. */
+const SUMMARY_TRIES = 4;
+/** By what part a conversation is made shorter that a provider refused without a figure. */
+const REFUSED_PART = 0.8;
+/** Characters of a text that a summary is made from in parts, and how many parts there are at most. */
+const PART_TEXT_MAX = 4_096;
+const PARTS_MAX = 16;
+/** Characters to which single texts are cut where all else was not enough. */
+const TEXT_MAX = [32_768, 8_192, 2_048, 512];
+/** Tokens of the question for a summary. */
+const QUESTION_TOKENS = 500;
+const FILES_MAX = 200;
+const LABEL = "compaction";
+
+/**
+ * Makes the conversation shorter, if that is possible.
+ *
+ * @returns what was recorded; undefined when there is nothing worth leaving out.
+ * @throws the turn's reason when it is stopped meanwhile; nothing has changed then.
+ */
+export async function compact(
+  parts: CompactionParts,
+  cause: Cause,
+): Promise<Compacted | undefined> {
+  const { reason, refused } = cause;
+  const { session, turn, model } = parts;
+  const transcript = await session.transcript();
+  const learned = refused?.limit;
+  const limits = limitsFor(parts.limits, learned ?? transcript.learnedLimit(model.id));
+  const sizes = new Sizes(transcript, parts.tools, learned);
+  const plan = await decide({ ...parts, limits, transcript, sizes, cause });
+  if (plan === undefined) return undefined;
+  turn.soft.throwIfAborted();
+  const data: Compacted = {
+    reason,
+    tokens_before: Math.round(sizes.before),
+    tokens_after: Math.round(sizes.after(plan)),
+    seen_seq: session.published_seq,
+    ...plan,
+    ...(learned === undefined ? {} : { learned: { model: model.id, tokens: learned } }),
+  };
+  await session.emit("session.compacted", data);
+  return data;
+}
+
+interface Context extends CompactionParts {
+  transcript: Transcript;
+  sizes: Sizes;
+  cause: Cause;
+}
+
+async function decide(context: Context): Promise<Plan | undefined> {
+  const { limits, transcript, sizes, cause: { reason } } = context;
+  const room = roomOf(limits);
+  const least = Math.min(room, sizes.before);
+  const outputs_seq = oldOutputs(transcript.items, least * OUTPUTS_PART, sizes);
+  if (reason !== "asked" && outputs_seq !== undefined) {
+    const plan = { outputs_seq };
+    if (sizes.after(plan) <= least / 2) return plan;
+  }
+  const begin = tailOf(transcript.items, least * TAIL_PART, sizes);
+  const older = transcript.items.slice(0, begin);
+  // What svc told stays, and a summary alone is not summed up again.
+  const goes = older.filter((item) => !("told" in item));
+  const worth = sizes.of(goes) > sizes.before * WORTH_PART &&
+    !goes.every((item) => "summary" in item);
+  const plan = worth ? await leaveOut(context, goes, least) : {};
+  // Where the newest messages alone are too much, they are cut too.
+  const enough = reason === "too_long" ? least * 0.75 : room;
+  const tries: Plan[] = [plan, { ...plan, outputs_seq }];
+  for (const text_max of TEXT_MAX) tries.push({ ...plan, outputs_seq, text_max });
+  const fits = tries.find((it) => sizes.after(it) <= enough) ?? tries.at(-1)!;
+  return sizes.after(fits) < sizes.before * WORTH_LEFT ? fits : undefined;
+}
+
+/** Up to which seq outputs are old: the newest that were seen are kept, as far as they fit. */
+function oldOutputs(items: readonly Item[], keep: number, sizes: Sizes): number | undefined {
+  const steps = items.flatMap((item) => "step" in item ? [item.step] : []);
+  // The model has not seen those of the last step.
+  const seen = steps.slice(0, -1).flatMap(({ results }) => results);
+  let tokens = 0;
+  for (const { seq, output } of seen.toReversed()) {
+    tokens += sizes.ofText(output);
+    if (tokens > keep && seq !== undefined) return seq;
+  }
+  return undefined;
+}
+
+/** Where the newest items begin, which are kept word for word. */
+function tailOf(items: readonly Item[], keep: number, sizes: Sizes): number {
+  const last = items.findLastIndex((item) => "step" in item);
+  const step = items[last];
+  // Results that the model has not seen, and what was said after them, are kept in any case.
+  const unseen = step !== undefined && "step" in step && step.step.calls.length > 0;
+  let begin = unseen ? last : last + 1;
+  let tokens = sizes.of(items.slice(begin));
+  while (begin > 0) {
+    tokens += sizes.of([items[begin - 1]]);
+    if (tokens > keep) break;
+    begin--;
+  }
+  return begin;
+}
+
+/** Leaves out the older items for a summary. */
+async function leaveOut(context: Context, older: readonly Item[], room: number): Promise<Plan> {
+  const { sizes } = context;
+  const said: number[] = [];
+  let tokens = 0;
+  for (const item of older.toReversed()) {
+    if (!("user" in item)) continue;
+    tokens += sizes.of([item]);
+    if (tokens > room * SAID_PART || said.length === SAID_MAX) break;
+    said.unshift(item.seq);
+  }
+  const before = older.findLast((item) => "summary" in item);
+  const plan = {
+    until_seq: itemSeq(older.at(-1)!),
+    kept_seqs: said,
+    files: filesOf(older, context.tools),
+  };
+  const max = Math.floor(room * SUMMARY_PART);
+  try {
+    const summary = context.limits.summarises ? await summarise(context, older, max) : undefined;
+    if (summary !== undefined && sizes.ofText(summary) >= sizes.of(older)) {
+      throw new Error("the summary is longer than what it stands for");
+    }
+    return { ...plan, summary: summary ?? before?.summary ?? "" };
+  } catch (error) {
+    context.turn.soft.throwIfAborted();
+    // The one from before has the oldest facts.
+    return { ...plan, summary: before?.summary ?? "", problem: messageOf(error) };
+  }
+}
+
+/** Files that calls changed, the newest last. */
+function filesOf(items: readonly Item[], tools: readonly Tool[]): string[] {
+  const files = new Set<string>();
+  const add = (path: unknown) => {
+    if (typeof path !== "string") return;
+    files.delete(path);
+    files.add(path);
+  };
+  for (const item of items) {
+    if ("summary" in item) item.files.forEach(add);
+    if (!("step" in item)) continue;
+    for (const { call_id, tool, args } of item.step.calls) {
+      const done = item.step.results.some((it) => it.call_id === call_id && it.ok);
+      const writes = tools.find(({ spec }) => spec.name === tool)?.access === "write";
+      if (done && writes) add((args as { path?: unknown } | null)?.path);
+    }
+  }
+  return [...files].slice(-FILES_MAX);
+}
+
+// ── the summary ────────────────────────────────────────────────────────────────────────────────
+
+/** Asks the model for a summary, in a lane of its own. @throws when it gives none. */
+async function summarise(
+  context: Context,
+  older: readonly Item[],
+  max: number,
+): Promise<string> {
+  const { session, turn, new_lane_id } = context;
+  const lane_id = new_lane_id();
+  const killed = new AbortController();
+  const signal = AbortSignal.any([turn.soft, killed.signal]);
+  const forget = session.lanes.onKilled(lane_id, () => killed.abort());
+  const end = async (status: "done" | "errored" | "cancelled", reason: string) => {
+    // A killed lane has its end already.
+    if (!killed.signal.aborted) await session.lanes.move(lane_id, status, reason, status);
+  };
+  try {
+    await session.lanes.open({
+      lane_id,
+      kind: "lobe",
+      parent_lane_id: MAIN_LANE,
+      label: LABEL,
+      started_at: new Date().toISOString(),
+    });
+    await session.lanes.move(lane_id, "running", "the conversation is summed up", LABEL);
+    const summary = await askShorter(context, older, max, { lane_id, signal });
+    await end("done", "the conversation is summed up");
+    return summary;
+  } catch (error) {
+    // The session may have ended meanwhile, and its lanes with it.
+    await end(turn.soft.aborted ? "cancelled" : "errored", messageOf(error)).catch(() => {});
+    throw killed.signal.aborted ? new Error("the lane of the summary was killed") : error;
+  } finally {
+    forget();
+  }
+}
+
+interface Asking {
+  lane_id: string;
+  signal: AbortSignal;
+}
+
+/** Asks about less at a time as long as the provider finds it too long. */
+async function askShorter(
+  context: Context,
+  older: readonly Item[],
+  max: number,
+  asking: Asking,
+): Promise<string> {
+  const { transcript, limits, sizes, cause } = context;
+  const refused = cause.reason === "too_long" && cause.refused?.limit === undefined;
+  const part = (of: number) => REFUSED_PART * Math.min(of, sizes.before);
+  let most = refused ? part(limits.context_tokens) : limits.context_tokens;
+  for (let tries = 1;; tries++) {
+    const room = most - max - QUESTION_TOKENS;
+    try {
+      // All of it where it fits: the provider has that in its cache.
+      if (sizes.before <= room) return await askAbout(context, transcript, max, asking);
+      return await askInParts(context, older, max, { ...asking, room });
+    } catch (error) {
+      const too_long = error instanceof ModelError && error.too_long !== undefined;
+      if (!too_long || tries === SUMMARY_TRIES) throw error;
+      most = part(most);
+    }
+  }
+}
+
+/** Sums up part after part, each with the summary of those before it. */
+async function askInParts(
+  context: Context,
+  older: readonly Item[],
+  max: number,
+  { room, ...asking }: Asking & { room: number },
+): Promise<string> {
+  const { sizes } = context;
+  const told = context.transcript.items.filter((item) => "told" in item);
+  const left = room - sizes.of(told) - sizes.prefix - max;
+  const cut = sizes.applied({ outputs_seq: Number.MAX_SAFE_INTEGER, text_max: PART_TEXT_MAX });
+  const wanted = new Set(older.map(itemSeq));
+  const parts: Item[][] = [];
+  let free = 0;
+  for (const item of cut.items) {
+    const tokens = sizes.of([item]);
+    // What is too long alone cannot be shown.
+    if ("told" in item || !wanted.has(itemSeq(item)) || tokens > left) continue;
+    if (tokens > free || parts.length === 0) {
+      parts.push([]);
+      free = left;
+    }
+    parts.at(-1)!.push(item);
+    free -= tokens;
+  }
+  if (parts.length === 0) throw new Error("there is no room for a summary");
+  if (parts.length > PARTS_MAX) parts.splice(1, parts.length - PARTS_MAX);
+  let summary = "";
+  for (const part of parts) {
+    const before = summary === "" ? [] : [{ summary, files: [], seq: 0 }];
+    const about = Transcript.from({ items: [...told, ...before, ...part], waiting: [] });
+    summary = await askAbout(context, about, max, asking);
+  }
+  return summary;
+}
+
+function askAbout(
+  context: Context,
+  about: Transcript,
+  max: number,
+  asking: Asking,
+): Promise<string> {
+  return withRetries(context.session, context.turn, () => ask(context, about, max, asking));
+}
+
+async function ask(
+  { session, model, tools, cost }: Context,
+  about: Transcript,
+  max: number,
+  { lane_id, signal }: Asking,
+): Promise<string> {
+  const text = question(max);
+  const request: ModelRequest = {
+    // The same beginning as a turn's: the provider has it in its cache.
+    system: SYSTEM_PROMPT,
+    tools: tools.map(({ spec }) => spec),
+    messages: [...about.prompt(), { role: "user", text }],
+    signal,
+  };
+  let answer = "";
+  for await (const part of model.stream(request)) {
+    if (part.type === "text") {
+      answer += part.text;
+      session.emitLaneText(lane_id, part.text);
+    }
+    // Words are counted differently by each model; far more is no summary.
+    if (tokensOf(answer) > 3 * max) throw new Error("the summary is far too long");
+    if (part.type !== "finish") continue;
+    const { tokens_in, tokens_out, tokens_cached } = part.usage;
+    const spent = { usd_delta: cost(part.usage), tokens_in, tokens_out, tokens_cached };
+    await Promise.all([
+      session.emit("cost.tick", { lane_id, ...spent, seen_seq: session.published_seq }),
+      session.emit("lane.cost", { lane_id, ...spent }),
+    ]);
+  }
+  const summary = answer.trim();
+  if (summary === "") throw new Error("the model wrote no summary");
+  return summary;
+}
+
+function question(max: number): string {
+  // Words and punctuation take more tokens than there are words.
+  const words = Math.max(50, Math.floor(max / 2));
+  return `This conversation is about to be shortened. What you write now stands for everything above;
+only the newest messages stay beside it. Write down what you need in order to go on without it:
+
+- Task: what the person wants, in their own words where the wording matters.
+- Told: every fact, name, number, wish and limit that the person gave, however long ago, and all that
+  an earlier summary says of this.
+- Decided: what was decided, and why; what was tried and did not work.
+- Plan: the steps, which are done and which are left.
+- Files: what was read or changed, and what in it matters.
+- Now: where the work stands, and the next step.
+
+Leave out a heading that has nothing. Keep every fact and spend few words: ${words} at most. Call no
+tool. Answer with the summary alone.`;
+}
+
+// ── sizes ──────────────────────────────────────────────────────────────────────────────────────
+
+/** Tokens of a conversation and of what would become of it, in the provider's measure. */
+class Sizes {
+  /** Of the next request as it is. */
+  readonly before: number;
+  readonly #transcript: Transcript;
+  /** Of what every request begins with. */
+  readonly prefix: number;
+  /** Tokens of the provider for each that is estimated. */
+  readonly #scale: number;
+
+  /** @param refused the limit that the conversation exceeds, where the provider named it. */
+  constructor(transcript: Transcript, tools: readonly Tool[], refused = 0) {
+    this.#transcript = transcript;
+    const prefix = prefixTokens(tools);
+    const estimated = prefix + sum(transcript.items);
+    this.before = Math.max(requestTokens(transcript, () => prefix), refused);
+    this.#scale = this.before / estimated;
+    this.prefix = this.#scale * prefix;
+  }
+
+  of(items: readonly Item[]): number {
+    return this.#scale * sum(items);
+  }
+
+  ofText(text: string): number {
+    return this.#scale * tokensOf(text);
+  }
+
+  /** What the conversation would be. */
+  applied(plan: Plan): Transcript {
+    const copy = Transcript.from(structuredClone(this.#transcript.toCheckpoint()));
+    const data = {
+      reason: "asked",
+      tokens_before: 0,
+      tokens_after: 0,
+      seen_seq: 0,
+      ...plan,
+    } as const;
+    const event = {
+      seq: Number.MAX_SAFE_INTEGER,
+      at: "",
+      type: "session.compacted",
+      data,
+    } as const;
+    copy.apply(event satisfies SessionEvent);
+    return copy;
+  }
+
+  /** Tokens that would be left. */
+  after(plan: Plan): number {
+    return this.prefix + this.of(this.applied(plan).items);
+  }
+}
+
+function sum(items: readonly Item[]): number {
+  return items.reduce((tokens, item) => tokens + itemTokens(item), 0);
+}

@@ -1,0 +1,63 @@
+/** Reads again what a compaction left out of a conversation. */
+import type { SessionEvent } from "../protocol/events.ts";
+import type { Journal } from "../session/journal.ts";
+import { Transcript } from "../session/transcript.ts";
+import type { ToolOutcome } from "./tools.ts";
+
+/** Characters of a piece, where nothing else is asked for, and at most. */
+const PIECE = 8 * 1024;
+const PIECE_MAX = 32 * 1024;
+
+/**
+ * A piece of the output or message that a record has.
+ *
+ * @param seq of the record.
+ */
+export async function readEarlier(
+  journal: Journal,
+  seq: number,
+  { offset = 0, limit = PIECE }: { offset?: number; limit?: number },
+): Promise<ToolOutcome> {
+  const text = await textOf(journal, seq);
+  if (typeof text !== "string") return { ok: false, output: text.problem };
+  const end = Math.min(offset + Math.min(limit, PIECE_MAX), text.length);
+  const piece = text.slice(offset, end);
+  if (end >= text.length) return { ok: true, output: piece };
+  const note = `[characters ${offset} to ${end} of ${text.length}; go on with offset ${end}]`;
+  return { ok: true, output: `${piece}\n${note}`, truncated: true };
+}
+
+async function textOf(journal: Journal, seq: number): Promise<string | { problem: string }> {
+  for await (const event of journal.read(Math.max(seq - 1, 0))) {
+    const text = event.type === "session.checkpoint"
+      ? inCheckpoint(event, seq)
+      : inEvent(event, seq);
+    if (text !== undefined) return text;
+    if (event.seq < journal.trimmed_seq) continue;
+    break;
+  }
+  const kept = seq > journal.trimmed_seq;
+  return {
+    problem: kept
+      ? `record ${seq} of this session has neither an output nor a message`
+      : `record ${seq} of this session is no longer kept`,
+  };
+}
+
+function inEvent(event: SessionEvent, seq: number): string | undefined {
+  if (event.seq !== seq) return undefined;
+  if (event.type === "session.tool_completed") return event.data.output;
+  return event.type === "user.message" ? event.data.text : undefined;
+}
+
+/** What a checkpoint has, unless it was left out before it was made. */
+function inCheckpoint(
+  { data }: Extract<SessionEvent, { type: "session.checkpoint" }>,
+  seq: number,
+): string | undefined {
+  for (const item of Transcript.from(data.transcript).items) {
+    if ("user" in item && item.seq === seq) return item.user;
+    const result = "step" in item && item.step.results.find((it) => it.seq === seq);
+    if (result) return result.output;
+  }
+}

@@ -1,0 +1,16 @@
+/** What a person is told of a compaction. */
+import type { Compacted } from "./events.ts";
+
+/** The line for a compaction. */
+export function compactedText({ tokens_before, tokens_after, problem }: Compacted): string {
+  const amount = (tokens: number) =>
+    tokens < 1000 ? String(tokens) : `${Math.round(tokens / 1000)}k`;
+  const text = `the conversation was shortened from about ${amount(tokens_before)} to ` +
+    `${amount(tokens_after)} tokens`;
+  return problem === undefined ? text : `${text}, without a summary: ${problem}`;
+}
+
+/** How much of its limit a conversation takes. */
+export function contextText({ used, limit }: { used: number; limit: number }): string {
+  return `context ${Math.round(100 * used / limit)}%`;
+}

@@ -40,14 +40,16 @@ export interface Root {
 /** Directories of `/` that hold the system and nothing of people's. */
 const SYSTEM = new Set([
   ...["bin", "sbin", "lib", "lib32", "lib64", "libx32", "usr", "etc", "opt"],
-  ...["nix", "gnu", "snap", "sys", "dev", "proc"],
+  ...["nix", "gnu", "snap", "dev", "proc"],
 ]);
 
 /** What programs of the system work with, in directories that are otherwise out of sight. */
 const SYSTEM_PARTS = [
   ...["dpkg", "apt", "rpm", "pacman", "alternatives", "ca-certificates", "ghc", "gems", "texmf"]
     .map((name) => `/var/lib/${name}`),
-  ...["/var/lib/xkb", "/var/cache/fontconfig", "/var/cache/man"],
+  "/var/cache/fontconfig",
+  // How many processors there are. The rest of /sys is a dozen mounts, each of which takes time.
+  "/sys/devices",
   // NixOS keeps its programs under the first, Homebrew under the second.
   ...["/run/current-system", "/home/linuxbrew/.linuxbrew"],
 ];

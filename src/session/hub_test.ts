@@ -235,8 +235,8 @@ Deno.test({
       ["is missing", ({ index }) => Deno.removeSync(index)],
       ["is not valid JSON", ({ index }) => Deno.writeTextFileSync(index, "\0\0\0")],
       ["is not valid JSON", ({ index }) => Deno.writeTextFileSync(index, "")],
-      ["does not have the shape", ({ index }) => Deno.writeTextFileSync(index, '{"a":1}')],
-      ["does not have the shape", ({ index }) => Deno.writeTextFileSync(index, "[]")],
+      ["is not a valid index", ({ index }) => Deno.writeTextFileSync(index, '{"a":1}')],
+      ["is not a valid index", ({ index }) => Deno.writeTextFileSync(index, "[]")],
       // A link is lost too: its journal lies beside another one's.
       ["is missing", ({ index, links }, first) => {
         Deno.removeSync(index);

@@ -254,6 +254,14 @@ export class Dispatcher {
 
 function explain(error: z.ZodError): string {
   return error.issues
-    .map(({ path, message }) => path.length > 0 ? `${path.join(".")}: ${message}` : message)
+    .map(({ path, message }) => path.length > 0 ? `${path.join(".")}: ${plain(message)}` : message)
     .join("; ");
+}
+
+/** What zod says of a parameter, in the words of our other errors. */
+function plain(message: string): string {
+  const [, expected, received] = message.match(/^Invalid input: (expected .+), (received .+)$/) ??
+    [];
+  if (expected === undefined) return message;
+  return received === "received undefined" ? "is required" : `${expected}, ${received}`;
 }

@@ -197,7 +197,7 @@ Deno.test({
       Deno.chmodSync(path, 0o600);
       const { code, stderr } = await person.list();
       assertEquals(code, 1);
-      assertStringIncludes(stderr, `uid ${NOBODY} listens at ${path}`);
+      assertStringIncludes(stderr, `uid ${NOBODY} is listening at ${path}`);
       assertEquals(await firstLine(child), "heard ");
     } finally {
       child.kill("SIGKILL");

@@ -211,7 +211,7 @@ byModel("has a question shown otherwise than it is, in a terminal", {
       await terminal.line("go");
       await terminal.shows("n deny");
       await terminal.type("v");
-      await terminal.shows("what is asked, in full");
+      await terminal.shows("full request");
       await terminal.press("End");
       await delay(600);
       await terminal.type("n");

@@ -232,6 +232,6 @@ Deno.test({
     assertEquals(await status(), { enabled: false, place: entry });
     const wrong = await place.svc(["desktop", "--start-at-login", "maybe"]);
     assertEquals(wrong.code, 2);
-    assertStringIncludes(wrong.stderr, "on, off or status");
+    assertStringIncludes(wrong.stderr, "expected on, off or status");
   },
 });

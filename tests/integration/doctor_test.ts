@@ -81,7 +81,7 @@ Deno.test({
     assertStringIncludes(of("config").hint!, "agent.max_steps");
     assertStringIncludes(of("journals").message, `1 of 1 cannot be read: ${id}`);
     assertEquals(of("token").status, "warn");
-    assertStringIncludes(of("token").message, "is gone");
+    assertStringIncludes(of("token").message, "has stopped");
   },
 });
 

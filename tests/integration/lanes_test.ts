@@ -58,7 +58,7 @@ Deno.test({
     await assertRejects(
       () => rpc.call("lanes.kill", { session_id: id, lane_id }),
       SvcError,
-      "is cancelled already",
+      "is already cancelled",
     );
     await assertRejects(
       () => rpc.call("lanes.kill", { session_id: id, lane_id: "main" }),

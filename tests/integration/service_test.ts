@@ -238,7 +238,7 @@ Deno.test({
     takeServiceManager(place);
     const { code, stderr } = await place.svc(["serve", "--install"]);
     assertEquals(code, 1);
-    assertMatch(stderr, /^svc: no .* answers\n +\S/);
+    assertMatch(stderr, /^svc: cannot reach .*\n +\S/);
     assertEquals(filesBelow(place.env.HOME), []);
     assertEquals((await place.svc(["serve", "--status"])).code, 4);
     assertEquals((await place.svc(["serve", "--install", "--port=1"])).code, 2);

@@ -107,7 +107,7 @@ Deno.test({
     await refused("tui.get_model", { jsonpath: "$.lanes[" }, "jsonpath:");
     await refused("tui.focus_lane", { lane_id: "lane_x" }, "is not shown");
     await refused("tui.snapshot", { session_id: "sess_00000000000000000000000000" }, "no session");
-    await refused("tui.answer", { request_id: "x" }, "waits for an answer");
+    await refused("tui.answer", { request_id: "x" }, "is waiting for an answer");
   },
 });
 

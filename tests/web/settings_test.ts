@@ -31,7 +31,7 @@ Deno.test({
     await using browser = await Browser.launch();
     const app = await AppPage.open(browser, daemon, "/settings");
     const { page } = app;
-    const budget = page.getByLabel("Budget of a session");
+    const budget = page.getByLabel("Session budget in dollars");
     assertEquals(await budget.inputValue(), "5");
     assertEquals(
       await page.getByLabel("Maximum model calls per turn").getAttribute("placeholder"),

@@ -274,7 +274,7 @@ section7("daemon.set_config leaves a file with a key that is set twice as it is"
     assertRpcError(error, -32001, "validation");
     assertStringIncludes(
       error.message,
-      `${path}:3: agent.max_steps: is set twice, first in line 2`,
+      `${path}:3: agent.max_steps: is set twice, first on line 2`,
     );
   }
   assertEquals(Deno.readTextFileSync(path), toml);

@@ -40,7 +40,7 @@ Deno.test({
         assertEquals((await stray.ended()).code, 0);
         const path = join(place.env.XDG_CONFIG_HOME, "systemd", "user", "svc.service");
         assertStringIncludes(stdout, Deno.readTextFileSync(path));
-        assertStringIncludes(stdout, "starts at login, runs");
+        assertStringIncludes(stdout, "starts at login, running");
         assertStringIncludes(stdout, `ExecStart="${join(place.home, "bin", "svc")}" serve`);
         const { pid } = place.discovery();
         assertEquals(await systemd.show("MainPID"), `${pid}`);

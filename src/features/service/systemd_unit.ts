@@ -17,13 +17,13 @@ export function systemdUnit(
   const variables = [...environment].map(([name, value]) =>
     `Environment=${quoted(`${name}=${value}`)}\n`
   );
-  return `# Written by svc serve --install, which writes it anew. For settings of your own:
+  return `# Written by svc serve --install, which overwrites it. To add your own settings:
 # systemctl --user edit svc.service
-# Keys of model providers and other variables stand in the file "env" of svc's home, NAME=value a
-# line, mode 0600.
+# Put keys of model providers and other variables in the file "env" of svc's home: one NAME=value per
+# line, with mode 0600.
 [Unit]
 Description=svc, the daemon that hosts this user's agent sessions
-# A daemon that cannot start is tried five times, not forever.
+# Give up after five failed starts.
 StartLimitIntervalSec=60
 StartLimitBurst=5
 
@@ -33,22 +33,22 @@ ExecStart=${quoted(program)} serve --unit
 ExecReload=${quoted(program)} ctl call daemon.reload_config
 ${variables.join("")}Restart=on-failure
 RestartSec=1
-# Wrong usage does not mend itself.
+# A restart does not fix wrong usage.
 RestartPreventExitStatus=2
 TimeoutStartSec=${START_TIMEOUT_S}
-# The daemon is asked alone: it brings its turns to a safe point and ends its commands itself. What
-# is left after that is killed.
+# Only the daemon gets the signal: it brings its turns to a safe point and stops its commands. What
+# remains after that is killed.
 KillMode=mixed
 TimeoutStopSec=${STOP_GRACE_S + STOP_MARGIN_S}
-# A command that takes too much memory is killed by the kernel; the sessions beside it go on.
+# The kernel kills a command that uses too much memory; other sessions continue.
 OOMPolicy=continue
-# The daemon raises its soft limit itself, as far as this.
+# The daemon raises its own soft limit up to this.
 LimitNOFILE=1024:524288
-# No core files: they would hold keys and conversations. A command may raise its limit again.
+# No core files: they would contain keys and conversations. A command can raise its limit again.
 LimitCORE=0:infinity
-# Whatever needs NoNewPrivileges or a user namespace (ProtectSystem, PrivateTmp, SystemCallFilter and
-# their like, in a user unit) is left out: it would break sudo and rootless containers in sessions.
-# A umask is too: it would go to every file that a session makes. The daemon sets the modes of its own.
+# Options that need NoNewPrivileges or a user namespace (ProtectSystem, PrivateTmp, SystemCallFilter and
+# others, in a user unit) are left out: they would break sudo and rootless containers in sessions.
+# So is a umask, which would apply to every file of a session. The daemon sets the modes of its files.
 
 [Install]
 WantedBy=default.target

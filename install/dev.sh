@@ -3,7 +3,7 @@
 #
 #   sh install/dev.sh chat -p "ls"     any svc command, in the directory you stand in
 #   sh install/dev.sh test             a task: test, check, compile, release, bench, contract, attack,
-#                                      soak, web, screenshots, docs, cache-check
+#                                      soak, web, screenshots, docs, edits
 #
 # It uses the deno on PATH when its version will do, else fetches the right one through npx.
 set -eu
@@ -34,7 +34,7 @@ deno cache --config="$root/deno.json" "$root/main.ts" >&2
 deno task --quiet --config="$root/deno.json" web --if-stale >&2
 
 case "${1-}" in
-  test | check | compile | release | bench | contract | attack | soak | web | screenshots | docs | edits | cache-check)
+  test | check | compile | release | bench | contract | attack | soak | web | screenshots | docs | edits)
     deno task --quiet --config="$root/deno.json" "$@"
     ;;
   *)

@@ -85,12 +85,14 @@ const TRICKS: Record<string, Hostile> = {
 };
 for (const [what, trick] of Object.entries(TRICKS)) {
   attack(`has a release installed ${what}`, {
+    needs: ["binary"],
     control: genuine,
     attempt: () => updated(trick),
   });
 }
 
 attack("has a release installed that another key signed", {
+  needs: ["binary"],
   control: genuine,
   attempt: async () => updated({ signer: await testSigner() }),
 });

@@ -13,7 +13,7 @@ import { endProcess, firstLine } from "../support/processes.ts";
 import { programPath } from "../support/programs.ts";
 import { chromiumPath } from "../support/browser.ts";
 import type { Answer } from "../support/model_servers.ts";
-import { can_run_svc, Daemon, svcCommand } from "../support/svc.ts";
+import { can_run_svc, Daemon, svcCommand, tests_binary } from "../support/svc.ts";
 import { has_tmux } from "../support/tmux.ts";
 import { has_two_users, killLater, people, type Ran, type RunOptions, type User } from "./users.ts";
 
@@ -24,10 +24,11 @@ export type Json = any;
 export type Loot = string | undefined;
 
 /** What only some machines have. */
-export type Need = "second user" | "sandbox" | "browser" | "git" | "python" | "tmux";
+export type Need = "binary" | "second user" | "sandbox" | "browser" | "git" | "python" | "tmux";
 
 /** Why an attack with a need is left out on this machine; undefined where it is not. */
 export const MISSING: Readonly<Record<Need, string | undefined>> = {
+  binary: tests_binary ? undefined : "svc runs from source",
   "second user": has_two_users ? undefined : "only root on Linux can be two other users",
   sandbox: programPath("bwrap") ? undefined : "no bubblewrap",
   browser: can_run_svc && chromiumPath() !== undefined ? undefined : "no Chromium",

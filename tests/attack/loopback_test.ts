@@ -53,7 +53,7 @@ Deno.test({
     await using place = new Place();
     using taken = Deno.listen({ hostname: "::1", port: 0 });
     const { port } = taken.addr as Deno.NetAddr;
-    const said = `port ${port} of 127.0.0.1 is in use by another program`;
+    const said = `port ${port} on 127.0.0.1 is in use by another program`;
     await assertRejects(() => place.serve("--port", String(port)), Error, said);
     const hire = ["--enable-agent-routes", "--addr", `:${port}`];
     await assertRejects(() => place.serve(...hire), Error, said);

@@ -117,7 +117,7 @@ Deno.test({
   ignore,
   fn() {
     using dir = new TempDir();
-    const error = assertThrows(() => detect(dir.path, "test"), SvcError, "how to test it");
+    const error = assertThrows(() => detect(dir.path, "test"), SvcError, "defines how to test");
     for (const name of ["deno.json", "package.json", "Cargo.toml", "go.mod", "Makefile"]) {
       assertStringIncludes(error.hint!, name);
     }
@@ -132,13 +132,13 @@ Deno.test({
     using dir = new TempDir();
     const path = dir.join("package.json");
     Deno.symlinkSync(outside.join("secret.json"), path);
-    assertThrows(() => detect(dir.path, "test"), SvcError, "nothing in");
+    assertThrows(() => detect(dir.path, "test"), SvcError, "found no file");
     Deno.removeSync(path);
     Deno.mkdirSync(path);
-    assertThrows(() => detect(dir.path, "test"), SvcError, "nothing in");
+    assertThrows(() => detect(dir.path, "test"), SvcError, "found no file");
     Deno.removeSync(path);
     Deno.writeTextFileSync(path, `{"a":"${"x".repeat(2 ** 20)}"}`);
-    assertThrows(() => detect(dir.path, "test"), SvcError, "nothing in");
+    assertThrows(() => detect(dir.path, "test"), SvcError, "found no file");
     Deno.writeTextFileSync(path, "not JSON: 4711");
     const error = assertThrows(() => detect(dir.path, "test"), SvcError, "not valid JSON");
     assertEquals(error.message.includes("4711"), false);

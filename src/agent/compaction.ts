@@ -77,6 +77,7 @@ export async function compact(
 ): Promise<Compacted | undefined> {
   const { reason, refused } = cause;
   const { session, turn, model } = parts;
+  if (!parts.limits.compacts) return undefined;
   const transcript = await session.transcript();
   const learned = refused?.limit;
   const limits = limitsFor(parts.limits, learned ?? transcript.learnedLimit(model.id));
@@ -174,11 +175,11 @@ async function leaveOut(context: Context, older: readonly Item[], room: number):
   };
   const max = Math.floor(room * SUMMARY_PART);
   try {
-    const summary = context.limits.summarises ? await summarise(context, older, max) : undefined;
-    if (summary !== undefined && sizes.ofText(summary) >= sizes.of(older)) {
+    const summary = await summarise(context, older, max);
+    if (sizes.ofText(summary) >= sizes.of(older)) {
       throw new Error("the summary is longer than what it stands for");
     }
-    return { ...plan, summary: summary ?? before?.summary ?? "" };
+    return { ...plan, summary };
   } catch (error) {
     context.turn.soft.throwIfAborted();
     // The one from before has the oldest facts.

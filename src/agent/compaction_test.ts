@@ -62,7 +62,7 @@ Deno.test({
     told.journal.release();
 
     const { model, asked } = parrot("what was said");
-    const limits = { context_tokens: 1_050_000, output_tokens: 32_000, summarises: true };
+    const limits = { context_tokens: 1_050_000, output_tokens: 32_000, compacts: true };
     const session = await reopened(path, compacting(model, limits));
     let reads = 0;
     const { journal } = session;
@@ -93,5 +93,5 @@ Deno.test("limits: the longest name that fits, resellers' names, daemon.toml, an
   assertEquals(limits("local/anything"), [128_000, 16_384]);
   assertEquals(limits("local/anything", { context_tokens: 32_000 }), [32_000, 8_000]);
   assertEquals(limits("local/anything", { output_tokens: 1_000 }), [128_000, 1_000]);
-  assert(!limitsOf("builtin/toolbelt").summarises);
+  assert(!limitsOf("builtin/toolbelt").compacts);
 });

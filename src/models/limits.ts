@@ -6,8 +6,11 @@ export interface Limits {
   context_tokens: number;
   /** Of an answer, thinking included. */
   output_tokens: number;
-  /** Whether it can sum up a conversation. */
-  summarises: boolean;
+  /**
+   * Whether its conversations are made shorter. The embedded instruction language carries out what
+   * was said since it last answered, so it must never be given earlier messages again.
+   */
+  compacts: boolean;
 }
 
 /** Limits that daemon.toml gives, which beat the table. */
@@ -73,5 +76,5 @@ export function limitsOf(id: string, overrides: LimitOverrides = {}): Limits {
   const { context_tokens = known[0] } = overrides;
   const most = Math.min(known[1], OUTPUT_MAX, Math.floor(context_tokens / 4));
   const { output_tokens = most } = overrides;
-  return { context_tokens, output_tokens, summarises: provider !== "builtin" };
+  return { context_tokens, output_tokens, compacts: provider !== "builtin" };
 }

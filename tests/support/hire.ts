@@ -72,7 +72,8 @@ export class Hire implements AsyncDisposable {
     const { args = [], tokens = TOKENS, env = {}, descriptors } = options;
     const limit = descriptors === undefined ? "" : `ulimit -n ${descriptors}; `;
     const [program, first] = svcCommand();
-    const routes = ["--enable-agent-routes", "--addr", "127.0.0.1:0", ...args];
+    const address = args.includes("--addr") ? [] : ["--addr", "127.0.0.1:0"];
+    const routes = ["--enable-agent-routes", ...address, ...args];
     const child = new Deno.Command("/bin/sh", {
       args: [
         "-c",

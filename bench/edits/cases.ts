@@ -2,7 +2,7 @@
  * Edits as models ask for them, with what they get wrong when they copy a text: each with the file
  * that is wanted, or with nothing where no edit can be meant for certain.
  */
-import type { Edit } from "../../src/base/edits/edit_text.ts";
+import type { Edit } from "../../src/base/edits/edit.ts";
 
 export interface EditCase {
   name: string;

@@ -1,6 +1,7 @@
 /** Runs the edits of cases.ts through the tool's own code, without files. */
 import { decodeText } from "../../src/base/edits/encoding.ts";
-import { EditProblem, editText } from "../../src/base/edits/edit_text.ts";
+import { EditProblem } from "../../src/base/edits/edit.ts";
+import { editText } from "../../src/base/edits/edit_text.ts";
 import { bytesOf, EDIT_CASES, type EditCase } from "./cases.ts";
 
 /** `right`: the file is as wanted; `refused`: nothing was changed; `wrong`: it is another file. */

@@ -133,7 +133,7 @@ Deno.test({
     const verify = (verb: string, params = {}) =>
       client.rpc.call(`verify.${verb}`, { workdir, ...params });
 
-    const missing = await assertRejects(() => verify("build"), Error, "how to build it");
+    const missing = await assertRejects(() => verify("build"), Error, "how to build the project");
     assertStringIncludes(JSON.stringify(missing), "Cargo.toml");
     makefile(`@cat '${place.home}/daemon.json'; exit 3`);
     const jailed = await verify("build");

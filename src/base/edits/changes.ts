@@ -1,6 +1,4 @@
-/** What the file tools change, for people. It imports nothing heavy: the web app uses it too. */
-import { EditProblem } from "./edit_text.ts";
-import { parsePatch, type PatchStep } from "./patch.ts";
+/** What the file tools change, for people. It imports nothing: the web app uses it too. */
 
 /** A part of a file, before and after a call; or the whole of it. */
 export interface FileChange {
@@ -31,22 +29,15 @@ export function changesOf(tool: string, args: unknown): FileChange[] {
   });
 }
 
+const FILE = /^\*\*\* (?:Add|Update) File: (.+)(?:\n\*\*\* Move to: (.+))?$/gm;
+
+/** What a patch changes, as far as it can be shown; the unit reads it with care. */
 function patchChanges(patch: string): FileChange[] {
-  let steps: PatchStep[];
-  try {
-    steps = parsePatch(patch);
-  } catch (error) {
-    if (error instanceof EditProblem) return [];
-    throw error;
-  }
-  return steps.flatMap((step): FileChange[] => {
-    if (step.kind === "delete") return [];
-    if (step.kind === "add") return [{ path: step.path, before: "", after: step.text }];
-    const path = step.move_to ?? step.path;
-    return step.hunks.map(({ old_text, new_text }) => ({
-      path,
-      before: old_text,
-      after: new_text,
-    }));
+  const files = [...patch.matchAll(FILE)];
+  return files.map(({ 0: header, 1: from, 2: to, index }, n) => {
+    const lines = patch.slice(index + header.length, files[n + 1]?.index).split("\n");
+    const text = (...signs: string[]) =>
+      lines.filter((line) => signs.includes(line[0])).map((line) => line.slice(1)).join("\n");
+    return { path: to ?? from, before: text(" ", "-"), after: text(" ", "+") };
   });
 }

@@ -1,21 +1,8 @@
 /** Edits of a text: finding the place, and putting the new text there in the file's own form. */
 import { findText, type Found, indentPairs, lineNumber, nearestLines, type Range } from "./find.ts";
+import { type Edit, EditProblem } from "./edit.ts";
 import { reindenting } from "./indent.ts";
 import { indentOf, lineOf, type Step } from "./views.ts";
-
-/** One replacement, as a model asks for it. */
-export interface Edit {
-  old_text: string;
-  new_text: string;
-  /** Replaces every place; else there must be one. */
-  replace_all?: boolean;
-  /** Takes whole lines only. */
-  whole_lines?: boolean;
-  /** Takes the first place of several. */
-  first?: boolean;
-  /** Takes a place at the end of the text only. */
-  at_end?: boolean;
-}
 
 /** What an edit came to. */
 export interface Applied {
@@ -26,14 +13,6 @@ export interface Applied {
   end: number;
   times: number;
   step: Step;
-}
-
-/** Why an edit is not made; its message is for the model. */
-export class EditProblem extends Error {
-  constructor(message: string) {
-    super(message);
-    this.name = "EditProblem";
-  }
 }
 
 const LISTED_MAX = 5;

@@ -2,8 +2,10 @@ import { assert, assertEquals, assertStringIncludes, assertThrows } from "@std/a
 import { EDIT_CASES } from "../../../bench/edits/cases.ts";
 import { runEditCase } from "../../../bench/edits/run.ts";
 import { decodeText } from "./encoding.ts";
-import { EditProblem, editText } from "./edit_text.ts";
-import { parsePatch, patchedText } from "./patch.ts";
+import { patchedText } from "./apply_patch.ts";
+import { EditProblem } from "./edit.ts";
+import { editText } from "./edit_text.ts";
+import { parsePatch } from "./patch.ts";
 
 for (const edit of EDIT_CASES) {
   Deno.test(`edit: ${edit.name}`, () => {

@@ -1,7 +1,9 @@
 /** The operations of a unit that change files. */
 import { decodeText } from "../../base/edits/encoding.ts";
-import { type Applied, type Edit, EditProblem, editText } from "../../base/edits/edit_text.ts";
-import { parsePatch, patchedText, type PatchStep, pathsOf } from "../../base/edits/patch.ts";
+import { patchedText } from "../../base/edits/apply_patch.ts";
+import { type Edit, EditProblem } from "../../base/edits/edit.ts";
+import { type Applied, editText } from "../../base/edits/edit_text.ts";
+import { parsePatch, type PatchStep, pathsOf } from "../../base/edits/patch.ts";
 import type { BeneathFs } from "../beneath.ts";
 import { runsLater } from "../later_files.ts";
 import { looksBinary, type OpContext } from "./files.ts";

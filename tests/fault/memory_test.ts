@@ -48,7 +48,8 @@ Deno.test({
     const daemon = await place.serve();
     await using client = await daemon.rpc();
     const session_id = await client.session({ workdir: place.mkdir("busy"), approval: "auto" });
-    await flood(client, session_id, 5);
+    // What only a long conversation needs is loaded too.
+    await flood(client, session_id, 2 * A_TURN);
     const before = await settle(daemon, 0, 8_000);
 
     let peak = before;

@@ -335,7 +335,8 @@ export class Transcript {
       const gone = this.#items.slice(0, last + 1);
       const told = gone.filter((item) => "told" in item);
       const kept = gone.filter((item) => "user" in item && kept_seqs.includes(item.seq));
-      this.#items.splice(0, last + 1, ...told, { summary, files, seq }, ...kept);
+      // What was said comes first: after the summary it would look as if it were still to be done.
+      this.#items.splice(0, last + 1, ...told, ...kept, { summary, files, seq });
       // The memory may be asked for them again.
       this.#recalled.clear();
       this.#shortened = false;

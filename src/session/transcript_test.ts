@@ -324,15 +324,15 @@ Deno.test("outputs that are left out say how to read them again; the summary sta
   compacted({ until_seq: last_seq, summary: "SUMMED", kept_seqs: [first_seq], files: ["a", "b"] });
   const summary = "[The conversation before this was left out to save room. Its summary:]\n\n" +
     "SUMMED\n\nFiles changed so far: a, b";
-  assertEquals(texts(), ["the session", summary, "first"]);
-  assertEquals(it.live.messages()[0], { role: "user", text: summary, notice: true });
+  assertEquals(texts(), ["the session", "first", summary]);
+  assertEquals(it.live.messages()[1], { role: "user", text: summary, notice: true });
 
   it.user("long ".repeat(100));
   const long_seq = it.events.length;
   compacted({ text_max: 10 });
   const cut = "long long \n[the rest is left out to save room; " +
     `read_earlier with seq ${long_seq} reads all of it]`;
-  assertEquals(texts(), ["the session", summary, "first", cut]);
+  assertEquals(texts(), ["the session", "first", summary, cut]);
   compacted({ text_max: 10 });
   assertEquals(texts().at(-1), cut, "what was cut already stays");
 });

@@ -284,8 +284,10 @@ export class Bus implements Source<BusRecord> {
   }
 
   async #forgetGone(): Promise<void> {
+    // Where no session did anything, asking for all of them would be most of a stop.
+    if (!this.#reach?.moved) return;
     const paths = await this.#options.journals?.().catch(() => undefined);
-    if (paths !== undefined) this.#reach?.keep(paths);
+    if (paths !== undefined) this.#reach.keep(paths);
   }
 
   /** Opens the files at the first need; a failure is tried again at the next. */
@@ -299,13 +301,19 @@ export class Bus implements Source<BusRecord> {
   async #openNow(): Promise<Segments> {
     const { dir, log } = this.#options;
     // Not needed before the daemon listens.
-    const [{ Segments }, { Reach }] = await Promise.all([
+    const [{ Segments }, { endOf, Reach, readPositions }] = await Promise.all([
       import("./segments.ts"),
       import("./reach.ts"),
     ]);
-    const positions = () => this.#reach?.text(this.#segments!.last_seq);
-    const segments = await Segments.open({ ...this.#limits, dir, log, positions });
-    this.#reach = await Reach.of(segments, dir);
+    const known = await readPositions(dir);
+    const segments = await Segments.open({
+      ...this.#limits,
+      dir,
+      log,
+      end: endOf(known),
+      positions: (end) => this.#reach?.text(end),
+    });
+    this.#reach = await Reach.of(segments, known);
     return this.#segments = segments;
   }
 }

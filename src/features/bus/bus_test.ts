@@ -402,6 +402,57 @@ Deno.test({
 });
 
 Deno.test({
+  name: "after a clean stop no record is read to go on; without its positions all of a segment is",
+  ignore,
+  async fn() {
+    for (const kept of [true, false]) {
+      using dir = new Dir();
+      const journals = () => Promise.resolve(new Map<string, string>());
+      const first = dir.bus({ journals });
+      await fill(first, 30);
+      await first.close();
+      const path = join(dir.path, "0000000000000001.ndjson");
+      const text = Deno.readTextFileSync(path);
+      Deno.writeTextFileSync(path, text.replace('"bus_seq":2,', '"bus_seq":x,'));
+      if (!kept) Deno.removeSync(join(dir.path, "positions.json"));
+
+      const second = dir.bus({ journals });
+      assertEquals(await second.lastSeq(), 30);
+      assertEquals(dir.names().includes("0000000000000001.ndjson.bad"), !kept);
+      second.record("sess_1", [entry(31)]);
+      while (await second.lastSeq() < 31) await setImmediate();
+      assertEquals((await all(second, 30)).map(({ session_seq }) => session_seq), [31]);
+      await second.close();
+    }
+  },
+});
+
+Deno.test({
+  name: "positions of another segment, or of another end, are not gone by",
+  ignore,
+  async fn() {
+    using dir = new Dir();
+    const journals = () => Promise.resolve(new Map<string, string>());
+    const path = join(dir.path, "0000000000000001.ndjson");
+    const first = dir.bus({ journals });
+    await fill(first, 30);
+    await first.close();
+    const positions = JSON.parse(Deno.readTextFileSync(join(dir.path, "positions.json")));
+    assertEquals(positions, { v: 1, bus_seq: 30, first: 1, size: positions.size, sessions: {} });
+    assertEquals(positions.size, Deno.statSync(path).size);
+    const good = Deno.readTextFileSync(path);
+    for (const wrong of [{ first: 7 }, { size: positions.size - 1 }, { bus_seq: 90 }]) {
+      const text = JSON.stringify({ ...positions, ...wrong });
+      Deno.writeTextFileSync(join(dir.path, "positions.json"), text, { mode: 0o600 });
+      Deno.writeTextFileSync(path, good);
+      const again = dir.bus({ journals });
+      assertEquals(await again.lastSeq(), 30, JSON.stringify(wrong));
+      await again.close();
+    }
+  },
+});
+
+Deno.test({
   name: "what did not fit into memory follows from the journals, in order",
   ignore,
   async fn() {

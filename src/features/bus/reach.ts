@@ -1,12 +1,16 @@
 /** How far the bus reaches into the journal of each session. */
 import { readTextIfAny } from "../../os/files.ts";
 import type { BusRecord } from "./record.ts";
-import { positionsPath, type Segments } from "./segments.ts";
+import { positionsPath, type Segments, type SegmentsEnd } from "./segments.ts";
 
-interface Positions {
+/** What the positions file has. */
+export interface Positions {
   v: 1;
   /** The last record when this was written. */
   bus_seq: number;
+  /** The segment that it is in, and where it ends there; not in files of earlier builds. */
+  first?: number;
+  size?: number;
   /** By session, the seq of its last event on the bus. */
   sessions: Record<string, number>;
 }
@@ -19,6 +23,7 @@ export class Reach {
   readonly #since_at: string;
   /** Sessions of which the bus may lack events. */
   #lacking: "all" | Set<string>;
+  #moved = false;
 
   private constructor(sessions: Map<string, number>, complete: boolean, since_at: string) {
     this.#sessions = sessions;
@@ -27,9 +32,8 @@ export class Reach {
   }
 
   /** Finds it in the positions file, and in the records that are newer than that. */
-  static async of(segments: Segments, dir: string): Promise<Reach> {
+  static async of(segments: Segments, positions: Positions | undefined): Promise<Reach> {
     const { last_seq, oldest_seq } = segments;
-    const positions = await readPositions(dir);
     const known = positions !== undefined && positions.bus_seq <= last_seq ? positions : undefined;
     const sessions = new Map(Object.entries(known?.sessions ?? {}));
     if (known?.bus_seq === last_seq) return new Reach(sessions, true, "");
@@ -40,6 +44,11 @@ export class Reach {
     }
     const trimmed = known === undefined && oldest_seq > 1;
     return new Reach(sessions, false, trimmed ? oldest_at ?? "" : "");
+  }
+
+  /** Whether events of sessions came in this process. */
+  get moved(): boolean {
+    return this.#moved;
   }
 
   /** Whether the bus may lack events. */
@@ -70,6 +79,7 @@ export class Reach {
   appended(records: readonly BusRecord[], from_journal: boolean): void {
     for (const { scope, session_seq } of records) {
       if (session_seq === undefined) continue;
+      this.#moved = true;
       this.#sessions.set(scope, session_seq);
       if (from_journal) this.#from_journal.set(scope, session_seq);
     }
@@ -88,21 +98,31 @@ export class Reach {
   }
 
   /** What the positions file is to hold; undefined while events are lacking. */
-  text(bus_seq: number): string | undefined {
+  text(end: SegmentsEnd): string | undefined {
     if (this.incomplete) return undefined;
-    const positions: Positions = { v: 1, bus_seq, sessions: Object.fromEntries(this.#sessions) };
+    const positions: Positions = { v: 1, ...end, sessions: Object.fromEntries(this.#sessions) };
     return `${JSON.stringify(positions)}\n`;
   }
 }
 
-async function readPositions(dir: string): Promise<Positions | undefined> {
+/** Reads the positions file; undefined when there is none that can be used. */
+export async function readPositions(dir: string): Promise<Positions | undefined> {
   try {
-    const { v, bus_seq, sessions } = JSON.parse(await readTextIfAny(positionsPath(dir)) ?? "{}");
+    const { v, bus_seq, first, size, sessions } = JSON.parse(
+      await readTextIfAny(positionsPath(dir)) ?? "{}",
+    );
     const good = v === 1 && Number.isSafeInteger(bus_seq) && typeof sessions === "object" &&
       sessions !== null && Object.values(sessions).every(Number.isSafeInteger);
-    return good ? { v, bus_seq, sessions } : undefined;
+    return good ? { v, bus_seq, first, size, sessions } : undefined;
   } catch {
     // The records have it all; reading them takes longer.
     return undefined;
   }
+}
+
+/** Where the records of the bus ended when the positions were written, as far as they say it. */
+export function endOf(positions: Positions | undefined): SegmentsEnd | undefined {
+  const { bus_seq, first, size } = positions ?? {};
+  const known = [bus_seq, first, size].every(Number.isSafeInteger);
+  return known ? { bus_seq, first, size } as SegmentsEnd : undefined;
 }

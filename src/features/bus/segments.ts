@@ -9,6 +9,7 @@ import {
   atomicWrite,
   checkPrivate,
   ensurePrivateDir,
+  openOwnFile,
   removeTemporaries,
   syncDir,
 } from "../../os/files.ts";
@@ -25,14 +26,26 @@ export interface SegmentLimits {
   total_bytes: number;
 }
 
+/** Where the records of the newest segment ended at some time. */
+export interface SegmentsEnd {
+  /** The last record. */
+  bus_seq: number;
+  /** bus_seq of the segment's first record. */
+  first: number;
+  /** Bytes of the segment. */
+  size: number;
+}
+
 export interface SegmentsOptions extends SegmentLimits {
   dir: string;
   log: Log;
+  /** Where they are known to have ended: what is before that is not read again. */
+  end?: SegmentsEnd;
   /**
-   * What {@linkcode positionsPath} is to hold once the records so far are on the disk; asked when a
-   * segment is left. Undefined: the file stays as it is.
+   * What {@linkcode positionsPath} is to hold once the records up to `end` are on the disk; asked
+   * when a segment is left. Undefined: the file stays as it is.
    */
-  positions(): string | undefined;
+  positions(end: SegmentsEnd): string | undefined;
 }
 
 /** The file beside the segments that tells how far they reach, so that not all are read for that. */
@@ -48,6 +61,8 @@ interface Segment {
   size: number;
 }
 
+/** Bytes before an end that are read to know it again; a longer record is not known again. */
+const KNOWN_BY = 4096;
 const NAME = /^(\d{16})\.ndjson(\.bad)?$/;
 const encoder = new TextEncoder();
 
@@ -62,7 +77,7 @@ export class Segments {
   #last_seq = 0;
   /** Segments that were left and are on their way to the disk. */
   #leaving = new Set<Promise<void>>();
-  readonly #positions: () => string | undefined;
+  readonly #positions: SegmentsOptions["positions"];
 
   private constructor({ dir, log, positions, ...limits }: SegmentsOptions) {
     this.#dir = dir;
@@ -91,7 +106,11 @@ export class Segments {
     segments.#segments = found.filter(({ bad }) => bad === undefined);
     // One that was moved aside counts too: no bus_seq is given twice.
     const newest = found.at(-1);
-    if (newest !== undefined) await segments.#mend(newest, newest.bad !== undefined);
+    if (newest !== undefined) {
+      const { end } = options;
+      const known = end !== undefined && endsAt(newest, end) ? end : undefined;
+      await segments.#mend(newest, newest.bad !== undefined, known);
+    }
     return segments;
   }
 
@@ -186,9 +205,9 @@ export class Segments {
   /** Lets the current segment go, flushed in the background. */
   #leave(): void {
     if (this.#current === undefined) return;
-    const { file, segment: { path } } = this.#current;
+    const { file, segment: { first, path, size } } = this.#current;
     this.#current = undefined;
-    const positions = this.#positions();
+    const positions = this.#positions({ bus_seq: this.#last_seq, first, size });
     const leaving = file.sync()
       .then(() => syncDir(this.#dir))
       .then(async () => {
@@ -265,14 +284,18 @@ export class Segments {
   }
 
   /** Finds the last bus_seq in the newest segment, mends it and has it written on. */
-  async #mend(segment: Segment, moved_aside: boolean): Promise<void> {
+  async #mend(
+    segment: Segment,
+    moved_aside: boolean,
+    known: SegmentsEnd | undefined,
+  ): Promise<void> {
     const { path } = segment;
     checkPrivate(path, 0o600, "file");
-    let next = segment.first;
-    let good_end = 0;
+    let next = known === undefined ? segment.first : known.bus_seq + 1;
+    let good_end = known?.size ?? 0;
     let good_next = next;
     let bad_lines = 0;
-    for await (const { line, end, whole } of readLines(path, 0, segment.size)) {
+    for await (const { line, end, whole } of readLines(path, good_end, segment.size)) {
       if (!whole) break;
       const seq = decodeBusRecord(line)?.seq;
       if (seq === next && bad_lines === 0) {
@@ -299,4 +322,18 @@ export class Segments {
     file.seekSync(good_end, Deno.SeekMode.Start);
     this.#current = { segment, file };
   }
+}
+
+/** Whether a segment has the record that ended there: otherwise all of it is read. */
+function endsAt({ first, path, size }: Segment, end: SegmentsEnd): boolean {
+  if (end.first !== first || end.size > size) return false;
+  const bytes = new Uint8Array(Math.min(end.size, KNOWN_BY));
+  using file = openOwnFile(path);
+  file.seekSync(end.size - bytes.length, Deno.SeekMode.Start);
+  for (let done = 0, read; done < bytes.length; done += read) {
+    read = file.readSync(bytes.subarray(done)) ?? 0;
+    if (read === 0) return false;
+  }
+  const lines = new TextDecoder().decode(bytes).split("\n");
+  return lines.pop() === "" && decodeBusRecord(lines.at(-1) ?? "")?.seq === end.bus_seq;
 }

@@ -4,7 +4,7 @@
  * what is left out, so a compaction that is cut off has no effect.
  */
 import { messageOf } from "../protocol/errors.ts";
-import { type Compacted, MAIN_LANE, type SessionEvent } from "../protocol/events.ts";
+import type { Compacted, SessionEvent } from "../protocol/events.ts";
 import type { Session, Turn } from "../session/session.ts";
 import { type Item, itemSeq, Transcript } from "../session/transcript.ts";
 import { itemTokens, limitsFor, prefixTokens, requestTokens, roomOf, tokensOf } from "./context.ts";
@@ -215,34 +215,15 @@ async function summarise(
   older: readonly Item[],
   max: number,
 ): Promise<string> {
-  const { session, turn, new_lane_id } = context;
-  const lane_id = new_lane_id();
-  const killed = new AbortController();
-  const signal = AbortSignal.any([turn.soft, killed.signal]);
-  const forget = session.lanes.onKilled(lane_id, () => killed.abort());
-  const end = async (status: "done" | "errored" | "cancelled", reason: string) => {
-    // A killed lane has its end already.
-    if (!killed.signal.aborted) await session.lanes.move(lane_id, status, reason, status);
+  const lobe = {
+    lane_id: context.new_lane_id(),
+    label: LABEL,
+    cause: { reason: "summarizing the conversation", reason_code: LABEL },
+    done: "the conversation was summarized",
   };
-  try {
-    await session.lanes.open({
-      lane_id,
-      kind: "lobe",
-      parent_lane_id: MAIN_LANE,
-      label: LABEL,
-      started_at: new Date().toISOString(),
-    });
-    await session.lanes.move(lane_id, "running", "the conversation is summed up", LABEL);
-    const summary = await askShorter(context, older, max, { lane_id, signal });
-    await end("done", "the conversation is summed up");
-    return summary;
-  } catch (error) {
-    // The session may have ended meanwhile, and its lanes with it.
-    await end(turn.soft.aborted ? "cancelled" : "errored", messageOf(error)).catch(() => {});
-    throw killed.signal.aborted ? new Error("the lane of the summary was killed") : error;
-  } finally {
-    forget();
-  }
+  return await context.session.lanes.runLobe(lobe, context.turn.soft, (signal) => {
+    return askShorter(context, older, max, { lane_id: lobe.lane_id, signal });
+  });
 }
 
 interface Asking {

@@ -7,6 +7,7 @@ import {
   Kept,
   MemoryLog,
   newSession,
+  note,
   range,
   recordOf,
   reopened,
@@ -19,8 +20,51 @@ import type { Session } from "./session.ts";
 
 const ignore = !canMount();
 
-function note(session: Session, text: string) {
-  return session.emit("lane.note", { lane_id: "main", text, reason_code: "test" });
+/** A session on a small disk whose turns write until the disk is full. */
+class Flooded implements Disposable {
+  readonly log = new MemoryLog();
+  readonly path: string;
+  readonly #dir = new TempDir();
+  readonly #disk = new SmallDisk(this.#dir.mkdir("disk"), 256);
+  #floods = true;
+
+  constructor() {
+    this.path = join(this.#disk.path, "journal.ndjson");
+    this.#disk.fill(64);
+  }
+
+  /** The session; its turns begin with `begin`. */
+  session(begin = (_: Session): Promise<unknown> => Promise.resolve()): Promise<Session> {
+    return newSession(this.path, {
+      log: this.log,
+      runTurn: async (it, turn) => {
+        it.takeFresh();
+        if (this.#floods) await begin(it);
+        while (this.#floods && !turn.signal.aborted) {
+          it.emitText(turn.turn_id, "word ".repeat(100));
+          await setImmediate();
+        }
+        turn.signal.throwIfAborted();
+        return { stop_reason: "ok" };
+      },
+    });
+  }
+
+  /** Waits until a turn could not record its end. */
+  async full(): Promise<void> {
+    while (!this.log.of("warn").includes("could not record turn.completed")) await setImmediate();
+  }
+
+  /** Frees space; later turns end at once. */
+  free(): void {
+    this.#floods = false;
+    this.#disk.free();
+  }
+
+  [Symbol.dispose](): void {
+    this.#disk[Symbol.dispose]();
+    this.#dir[Symbol.dispose]();
+  }
 }
 
 Deno.test({
@@ -57,31 +101,13 @@ Deno.test({
   name: "with room again, the end of a turn is recorded and what waits is answered by itself",
   ignore,
   async fn() {
-    using dir = new TempDir();
-    using disk = new SmallDisk(dir.mkdir("disk"), 256);
-    const path = join(disk.path, "journal.ndjson");
-    disk.fill(64);
-    const log = new MemoryLog();
-    let floods = true;
-    const session = await newSession(path, {
-      log,
-      async runTurn(it, turn) {
-        it.takeFresh();
-        if (floods) await it.send("during the turn");
-        while (floods && !turn.signal.aborted) {
-          it.emitText(turn.turn_id, "word ".repeat(100));
-          await setImmediate();
-        }
-        turn.signal.throwIfAborted();
-        return { stop_reason: "ok" };
-      },
-    });
+    using disk = new Flooded();
+    const session = await disk.session((it) => it.send("during the turn"));
     await session.send("flood");
-    while (!log.of("warn").includes("could not record turn.completed")) await setImmediate();
-    floods = false;
+    await disk.full();
     disk.free();
     while (session.state.last_stop !== "ok") await setImmediate();
-    const ends = (await journaled(path)).flatMap((it) =>
+    const ends = (await journaled(disk.path)).flatMap((it) =>
       it.type === "turn.completed" ? [it.data.stop_reason] : []
     );
     assertEquals(ends, ["error", "ok"]);
@@ -93,28 +119,13 @@ Deno.test({
   name: "a full disk ends the turn and refuses messages clearly; with room again it all goes on",
   ignore,
   async fn() {
-    using dir = new TempDir();
-    using disk = new SmallDisk(dir.mkdir("disk"), 256);
-    const path = join(disk.path, "journal.ndjson");
-    disk.fill(64);
-    const log = new MemoryLog();
-    let floods = true;
-    const session = await newSession(path, {
-      log,
-      async runTurn(it, turn) {
-        it.takeFresh();
-        while (floods && !turn.signal.aborted) {
-          it.emitText(turn.turn_id, "word ".repeat(100));
-          await setImmediate();
-        }
-        turn.signal.throwIfAborted();
-        return { stop_reason: "ok" };
-      },
-    });
+    using disk = new Flooded();
+    const { path, log } = disk;
+    const session = await disk.session();
     const sink = new Kept();
     await session.subscribe(sink, { since_seq: 0 }).start();
     await session.send("flood");
-    while (!log.of("warn").includes("could not record turn.completed")) await setImmediate();
+    await disk.full();
     assertStringIncludes(log.of("error")[0], "No space left");
     assertEquals([session.state.activity, session.activity], ["working", "idle"]);
     const full = Deno.readTextFileSync(path);
@@ -126,7 +137,6 @@ Deno.test({
     await assertRejects(() => session.kill(), SvcError, "No space left");
     assertEquals(Deno.readTextFileSync(path), full);
 
-    floods = false;
     disk.free();
     await Promise.all([session.send("and on"), session.send("and on")]);
     await note(session, "written");

@@ -5,15 +5,19 @@ import {
   assertRejects,
   assertStringIncludes,
 } from "@std/assert";
-import { delay } from "@std/async";
 import { dirname, join } from "@std/path";
 import { granted } from "../../tests/support/permissions.ts";
-import { journaled, MemoryLog, TempDir } from "../../tests/support/sessions.ts";
+import {
+  journaled,
+  laterFileTime,
+  MemoryLog,
+  newHub,
+  TempDir,
+} from "../../tests/support/sessions.ts";
 import { ensurePrivateDir } from "../os/files.ts";
 import { SvcError } from "../protocol/errors.ts";
 import type { SessionEvent } from "../protocol/events.ts";
-import { Hub } from "./hub.ts";
-import { ulidIds } from "./ids.ts";
+import type { Hub } from "./hub.ts";
 
 const ignore = !granted("read", "write") || Deno.build.os === "windows";
 
@@ -34,22 +38,7 @@ class Home implements AsyncDisposable {
   async next(index_path = this.index): Promise<Hub> {
     await this.forget();
     this.log = new MemoryLog();
-    this.#hub = new Hub({
-      home: this.home,
-      index_path,
-      anchors: join(this.home, "anchors"),
-      journal_links: this.links,
-      version: "1.0.0",
-      ids: ulidIds(),
-      log: this.log,
-      runTurn: (session) => {
-        session.takeFresh();
-        return Promise.resolve({ stop_reason: "ok" });
-      },
-      retention: () => ({ age_ms: Infinity, bytes: Infinity }),
-      onEnded: () => {},
-      onRest: () => {},
-    });
+    this.#hub = newHub(this.home, { index_path, log: this.log });
     await this.#hub.restore();
     return this.#hub;
   }
@@ -70,8 +59,7 @@ class Home implements AsyncDisposable {
       made.push({ id, path: journal.path, workdir });
     }
     await this.forget();
-    // The file system's clock ticks so coarsely: what is changed later has another time.
-    await delay(20);
+    await laterFileTime();
     return made;
   }
 

@@ -8,6 +8,7 @@ import {
   Kept,
   MemoryLog,
   newSession,
+  note,
   range,
   reopened,
   TempDir,
@@ -16,10 +17,6 @@ import { SvcError } from "../protocol/errors.ts";
 import type { Session } from "./session.ts";
 
 const ignore = !granted("read", "write");
-
-function note(session: Session, text: string) {
-  return session.emit("lane.note", { lane_id: "main", text, reason_code: "test" });
-}
 
 Deno.test({
   name:

@@ -6,6 +6,7 @@ import {
   journaled,
   Kept,
   newSession,
+  note,
   range,
   reopened,
   TempDir,
@@ -13,10 +14,16 @@ import {
 import { SvcError } from "../protocol/errors.ts";
 import type { Session, Turn, TurnEnd } from "./session.ts";
 
-const ignore = !granted("read", "write");
-
-function note(session: Session, text: string) {
-  return session.emit("lane.note", { lane_id: "main", text, reason_code: "test" });
+/** Declares a test with a directory and the path of a session's journal in it. */
+function test(name: string, run: (place: { dir: TempDir; path: string }) => Promise<void>): void {
+  Deno.test({
+    name,
+    ignore: !granted("read", "write"),
+    async fn() {
+      using dir = new TempDir();
+      await run({ dir, path: dir.join("journal.ndjson") });
+    },
+  });
 }
 
 /** Waits for what has to come, but not for ever. */
@@ -40,132 +47,102 @@ async function streams(session: Session, turn: Turn): Promise<TurnEnd> {
   return { stop_reason: "interrupted" };
 }
 
-Deno.test({
-  name: "nothing follows the end: not what is emitted with it, nor later, nor a message",
-  ignore,
-  async fn() {
-    using dir = new TempDir();
-    const path = dir.join("journal.ndjson");
-    const session = await newSession(path, { runTurn: streams });
-    const sink = new Kept();
-    await session.subscribe(sink, { since_seq: 0 }).start();
-    await session.send("go");
-    await delay(5);
-    const killed = session.kill();
-    await refused(() => session.send("more"), "ended");
-    await killed;
-    const events = await journaled(path);
-    assertEquals(events.slice(-3).map((it) => it.type), [
-      "turn.completed",
-      "lane.status",
-      "session.ended",
-    ]);
-    session.emitText("turn_1", "late");
-    session.emitLaneText("main", "late");
-    await refused(() => note(session, "late"), "ended");
-    await refused(() => session.kill(), "ended");
-    await refused(() => session.pause("operator"), "ended");
-    await refused(() => session.resume("operator"), "ended");
-    await setImmediate();
-    assertEquals(await journaled(path), events);
-    assertEquals([sink.seqs, sink.end], [range(1, events.length), { error: undefined }]);
-  },
+test("nothing follows the end: not what is emitted with it, nor later, nor a message", async ({ path }) => {
+  const session = await newSession(path, { runTurn: streams });
+  const sink = new Kept();
+  await session.subscribe(sink, { since_seq: 0 }).start();
+  await session.send("go");
+  await delay(5);
+  const killed = session.kill();
+  await refused(() => session.send("more"), "ended");
+  await killed;
+  const events = await journaled(path);
+  assertEquals(events.slice(-3).map((it) => it.type), [
+    "turn.completed",
+    "lane.status",
+    "session.ended",
+  ]);
+  session.emitText("turn_1", "late");
+  session.emitLaneText("main", "late");
+  await refused(() => note(session, "late"), "ended");
+  await refused(() => session.kill(), "ended");
+  await refused(() => session.pause("operator"), "ended");
+  await refused(() => session.resume("operator"), "ended");
+  await setImmediate();
+  assertEquals(await journaled(path), events);
+  assertEquals([sink.seqs, sink.end], [range(1, events.length), { error: undefined }]);
 });
 
-Deno.test({
-  name: "the same client_message_id sends once: at the same time, later, after a restart",
-  ignore,
-  async fn() {
-    using dir = new TempDir();
-    const path = dir.join("journal.ndjson");
-    const session = await newSession(path);
-    const [a, b] = await Promise.all([session.send("hi", "c1"), session.send("hi", "c1")]);
-    assertEquals([a, await session.send("hi", "c1")], [b, a]);
-    await until(() => session.state.last_stop !== undefined);
-    session.journal.release();
-    const again = await reopened(path);
-    assertEquals(await again.send("hi", "c1"), a);
-    const messages = (await journaled(path)).filter((it) => it.type === "user.message");
-    assertEquals(messages.length, 1);
-    again.journal.release();
-  },
+test("the same client_message_id sends once: at the same time, later, after a restart", async ({ path }) => {
+  const session = await newSession(path);
+  const [a, b] = await Promise.all([session.send("hi", "c1"), session.send("hi", "c1")]);
+  assertEquals([a, await session.send("hi", "c1")], [b, a]);
+  await until(() => session.state.last_stop !== undefined);
+  session.journal.release();
+  const again = await reopened(path);
+  assertEquals(await again.send("hi", "c1"), a);
+  const messages = (await journaled(path)).filter((it) => it.type === "user.message");
+  assertEquals(messages.length, 1);
+  again.journal.release();
 });
 
-Deno.test({
-  name: "pause interrupts the turn and holds messages off until resume; a failed turn says why",
-  ignore,
-  async fn() {
-    using dir = new TempDir();
-    const path = dir.join("journal.ndjson");
-    let runTurn = streams;
-    const session = await newSession(path, { runTurn: (it, turn) => runTurn(it, turn) });
-    await session.send("go");
-    await delay(5);
-    await session.pause("operator");
-    assertEquals([session.state.state, session.state.last_stop], ["paused", "interrupted"]);
-    const paused = await journaled(path);
-    assertEquals(paused.slice(-2).map((it) => it.type), ["turn.completed", "session.paused"]);
-    await refused(() => session.send("more"), "conflict");
-    await refused(() => session.pause("operator"), "conflict");
-    await session.resume("operator");
-    await refused(() => session.resume("operator"), "conflict");
-    runTurn = (it) => {
-      it.takeFresh();
-      return Promise.reject(new Error("no such model"));
-    };
-    await session.send("again");
-    await until(() => session.state.last_stop === "error");
-    const last = (await journaled(path)).at(-1)!;
-    assert(last.type === "turn.completed");
-    assertEquals([last.data.stop_reason, last.data.error], ["error", "no such model"]);
-    session.journal.release();
-  },
+test("pause interrupts the turn and holds messages off until resume; a failed turn says why", async ({ path }) => {
+  let runTurn = streams;
+  const session = await newSession(path, { runTurn: (it, turn) => runTurn(it, turn) });
+  await session.send("go");
+  await delay(5);
+  await session.pause("operator");
+  assertEquals([session.state.state, session.state.last_stop], ["paused", "interrupted"]);
+  const paused = await journaled(path);
+  assertEquals(paused.slice(-2).map((it) => it.type), ["turn.completed", "session.paused"]);
+  await refused(() => session.send("more"), "conflict");
+  await refused(() => session.pause("operator"), "conflict");
+  await session.resume("operator");
+  await refused(() => session.resume("operator"), "conflict");
+  runTurn = (it) => {
+    it.takeFresh();
+    return Promise.reject(new Error("no such model"));
+  };
+  await session.send("again");
+  await until(() => session.state.last_stop === "error");
+  const last = (await journaled(path)).at(-1)!;
+  assert(last.type === "turn.completed");
+  assertEquals([last.data.stop_reason, last.data.error], ["error", "no such model"]);
+  session.journal.release();
 });
 
-Deno.test({
-  name: "a turn that fails before it takes up its message is not tried again by itself",
-  ignore,
-  async fn() {
-    using dir = new TempDir();
-    const path = dir.join("journal.ndjson");
-    let turns = 0;
-    const session = await newSession(path, {
-      runTurn: () => Promise.reject(new Error(`there is no model, try ${++turns}`)),
-    });
-    const sink = new Kept();
-    await session.subscribe(sink, { since_seq: 0 }).start();
-    const ended = async (count: number) => {
-      while ((await journaled(path)).filter((it) => it.type === "turn.completed").length < count) {
-        await delay(1);
-      }
-      for (let n = 0; n < 10; n++) await setImmediate();
-    };
-    await session.send("one");
-    await ended(1);
-    assertEquals(turns, 1);
-    await session.send("two");
-    await ended(2);
-    assertEquals(turns, 2);
-    await session.kill();
-  },
+test("a turn that fails before it takes up its message is not tried again by itself", async ({ path }) => {
+  let turns = 0;
+  const session = await newSession(path, {
+    runTurn: () => Promise.reject(new Error(`there is no model, try ${++turns}`)),
+  });
+  const sink = new Kept();
+  await session.subscribe(sink, { since_seq: 0 }).start();
+  const ended = async (count: number) => {
+    while ((await journaled(path)).filter((it) => it.type === "turn.completed").length < count) {
+      await delay(1);
+    }
+    for (let n = 0; n < 10; n++) await setImmediate();
+  };
+  await session.send("one");
+  await ended(1);
+  assertEquals(turns, 1);
+  await session.send("two");
+  await ended(2);
+  assertEquals(turns, 2);
+  await session.kill();
 });
 
-Deno.test({
-  name: "asked to pause or to resume twice at once, a session does it once",
-  ignore,
-  async fn() {
-    using dir = new TempDir();
-    const path = dir.join("journal.ndjson");
-    const session = await newSession(path, { runTurn: streams });
-    await session.send("go");
-    const [one, two] = await Promise.all([session.pause("operator"), session.pause("operator")]);
-    assertEquals(one, two);
-    await Promise.all([session.resume("operator"), session.resume("operator")]);
-    const types = (await journaled(path)).map((it) => it.type);
-    assertEquals(types.filter((it) => it === "session.paused").length, 1);
-    assertEquals(types.filter((it) => it === "session.resumed").length, 1);
-    await session.kill();
-  },
+test("asked to pause or to resume twice at once, a session does it once", async ({ path }) => {
+  const session = await newSession(path, { runTurn: streams });
+  await session.send("go");
+  const [one, two] = await Promise.all([session.pause("operator"), session.pause("operator")]);
+  assertEquals(one, two);
+  await Promise.all([session.resume("operator"), session.resume("operator")]);
+  const types = (await journaled(path)).map((it) => it.type);
+  assertEquals(types.filter((it) => it === "session.paused").length, 1);
+  assertEquals(types.filter((it) => it === "session.resumed").length, 1);
+  await session.kill();
 });
 
 /** What the turns of a session were given, and how many there were. */
@@ -187,158 +164,118 @@ class Answered {
   }
 }
 
-Deno.test({
-  name: "a message that came during a turn is answered after the turn was cancelled",
-  ignore,
-  async fn() {
-    using dir = new TempDir();
-    const answered = new Answered();
-    const runTurn = answered.turn(() => answered.seen.length === 1);
-    const session = await newSession(dir.join("journal.ndjson"), { runTurn });
-    await session.send("go");
-    await until(() => answered.seen.length === 1);
-    await session.send("steer");
-    assertEquals(await session.cancel(), true);
-    await until(() => session.state.last_stop === "ok");
-    assertEquals(answered.seen.length, 2);
-    assert(answered.seen[1].includes("steer"));
-    assertEquals([session.fresh, await session.cancel()], [false, false]);
-    await session.kill();
-  },
+test("a message that came during a turn is answered after the turn was cancelled", async ({ path }) => {
+  const answered = new Answered();
+  const runTurn = answered.turn(() => answered.seen.length === 1);
+  const session = await newSession(path, { runTurn });
+  await session.send("go");
+  await until(() => answered.seen.length === 1);
+  await session.send("steer");
+  assertEquals(await session.cancel(), true);
+  await until(() => session.state.last_stop === "ok");
+  assertEquals(answered.seen.length, 2);
+  assert(answered.seen[1].includes("steer"));
+  assertEquals([session.fresh, await session.cancel()], [false, false]);
+  await session.kill();
 });
 
-Deno.test({
-  name: "a message that came during a turn is answered after a crash, and only that one",
-  ignore,
-  async fn() {
-    using dir = new TempDir();
-    const path = dir.join("journal.ndjson");
-    const before = new Answered();
-    const cut = await newSession(path, { runTurn: before.turn(() => true) });
-    await cut.send("go");
-    await until(() => before.seen.length === 1);
-    await cut.send("steer");
-    const crashed = dir.join("crashed.ndjson");
-    Deno.copyFileSync(path, crashed);
-    const after = new Answered();
-    const again = await reopened(crashed, { runTurn: after.turn(() => false) });
-    await again.recover();
-    again.takeUp();
-    await until(() => again.state.last_stop === "ok");
-    assertEquals(after.seen.map((it) => it.at(-1)), ["steer"]);
-    assertEquals(again.fresh, false);
-    again.journal.release();
-    const whole = await reopened(crashed, { runTurn: after.turn(() => false) });
-    assertEquals([whole.fresh, whole.state], [false, again.state]);
-    await cut.kill();
-    whole.journal.release();
-  },
+test("a message that came during a turn is answered after a crash, and only that one", async ({ dir, path }) => {
+  const before = new Answered();
+  const cut = await newSession(path, { runTurn: before.turn(() => true) });
+  await cut.send("go");
+  await until(() => before.seen.length === 1);
+  await cut.send("steer");
+  const crashed = dir.join("crashed.ndjson");
+  Deno.copyFileSync(path, crashed);
+  const after = new Answered();
+  const again = await reopened(crashed, { runTurn: after.turn(() => false) });
+  await again.recover();
+  again.takeUp();
+  await until(() => again.state.last_stop === "ok");
+  assertEquals(after.seen.map((it) => it.at(-1)), ["steer"]);
+  assertEquals(again.fresh, false);
+  again.journal.release();
+  const whole = await reopened(crashed, { runTurn: after.turn(() => false) });
+  assertEquals([whole.fresh, whole.state], [false, again.state]);
+  await cut.kill();
+  whole.journal.release();
 });
 
-Deno.test({
-  name: "a message whose turn had not begun when the daemon was killed gets one after the restart",
-  ignore,
-  async fn() {
-    using dir = new TempDir();
-    const path = dir.join("journal.ndjson");
-    const session = await newSession(path);
-    await session.emit("user.message", { message_id: "msg_1", text: "hi" });
-    session.journal.release();
-    const answered = new Answered();
-    const again = await reopened(path, { runTurn: answered.turn(() => false) });
-    await again.recover();
-    again.takeUp();
-    await until(() => again.state.last_stop === "ok");
-    assertEquals(answered.seen, [["hi"]]);
-    again.journal.release();
-  },
+test("a message whose turn had not begun when the daemon was killed gets one after the restart", async ({ path }) => {
+  const session = await newSession(path);
+  await session.emit("user.message", { message_id: "msg_1", text: "hi" });
+  session.journal.release();
+  const answered = new Answered();
+  const again = await reopened(path, { runTurn: answered.turn(() => false) });
+  await again.recover();
+  again.takeUp();
+  await until(() => again.state.last_stop === "ok");
+  assertEquals(answered.seen, [["hi"]]);
+  again.journal.release();
 });
 
-Deno.test({
-  name: "no turn begins while a session pauses, though a message waits; resume begins it",
-  ignore,
-  async fn() {
-    using dir = new TempDir();
-    const path = dir.join("journal.ndjson");
-    const session = await newSession(path, { runTurn: streams });
-    await session.send("go");
-    await delay(5);
-    await session.send("steering");
-    const pausing = session.pause("operator");
-    await session.send("while it pauses");
-    await pausing;
-    await delay(10);
-    const paused = await journaled(path);
-    assertEquals(paused.at(-1)?.type, "session.paused");
-    assertEquals(paused.filter((it) => it.type === "turn.started").length, 1);
-    await session.resume("operator");
-    await until(() => session.state.activity === "working");
-    await session.kill();
-  },
+test("no turn begins while a session pauses, though a message waits; resume begins it", async ({ path }) => {
+  const session = await newSession(path, { runTurn: streams });
+  await session.send("go");
+  await delay(5);
+  await session.send("steering");
+  const pausing = session.pause("operator");
+  await session.send("while it pauses");
+  await pausing;
+  await delay(10);
+  const paused = await journaled(path);
+  assertEquals(paused.at(-1)?.type, "session.paused");
+  assertEquals(paused.filter((it) => it.type === "turn.started").length, 1);
+  await session.resume("operator");
+  await until(() => session.state.activity === "working");
+  await session.kill();
 });
 
-Deno.test({
-  name: "what a turn says after it was cut off is not recorded",
-  ignore,
-  async fn() {
-    using dir = new TempDir();
-    const path = dir.join("journal.ndjson");
-    const session = await newSession(path, {
-      async runTurn(it, turn) {
-        it.takeFresh();
-        it.emitText(turn.turn_id, "before");
-        while (!turn.signal.aborted) await delay(1);
-        for (let n = 0; n < 5; n++) {
-          it.emitText(turn.turn_id, "late");
-          await delay(1);
-        }
-        return { stop_reason: "ok" };
-      },
-    });
-    await session.send("go");
-    await until(() => session.state.turn?.text === "before");
-    await session.cancel();
-    const last = (await journaled(path)).at(-1)!;
-    assert(last.type === "turn.completed");
-    assertEquals([last.data.message, last.data.stop_reason], ["before", "cancelled"]);
-    session.journal.release();
-  },
+test("what a turn says after it was cut off is not recorded", async ({ path }) => {
+  const session = await newSession(path, {
+    async runTurn(it, turn) {
+      it.takeFresh();
+      it.emitText(turn.turn_id, "before");
+      while (!turn.signal.aborted) await delay(1);
+      for (let n = 0; n < 5; n++) {
+        it.emitText(turn.turn_id, "late");
+        await delay(1);
+      }
+      return { stop_reason: "ok" };
+    },
+  });
+  await session.send("go");
+  await until(() => session.state.turn?.text === "before");
+  await session.cancel();
+  const last = (await journaled(path)).at(-1)!;
+  assert(last.type === "turn.completed");
+  assertEquals([last.data.message, last.data.stop_reason], ["before", "cancelled"]);
+  session.journal.release();
 });
 
-Deno.test({
-  name: "two messages at once close a turn that a crash left open once",
-  ignore,
-  async fn() {
-    using dir = new TempDir();
-    const path = dir.join("journal.ndjson");
-    const session = await newSession(path);
-    await session.emit("turn.started", { turn_id: "turn_lost", model: "m/m" });
-    session.emitText("turn_lost", "so far");
-    await note(session, "crash");
-    session.journal.release();
-    const again = await reopened(path);
-    await Promise.all([again.send("one"), again.send("two")]);
-    await until(() => !again.fresh && again.state.turn === undefined);
-    const closed = (await journaled(path)).filter((it) =>
-      it.type === "turn.completed" && it.data.turn_id === "turn_lost"
-    );
-    assertEquals(closed.length, 1);
-    assert(closed[0].type === "turn.completed" && closed[0].data.message === "so far");
-    again.journal.release();
-  },
+test("two messages at once close a turn that a crash left open once", async ({ path }) => {
+  const session = await newSession(path);
+  await session.emit("turn.started", { turn_id: "turn_lost", model: "m/m" });
+  session.emitText("turn_lost", "so far");
+  await note(session, "crash");
+  session.journal.release();
+  const again = await reopened(path);
+  await Promise.all([again.send("one"), again.send("two")]);
+  await until(() => !again.fresh && again.state.turn === undefined);
+  const closed = (await journaled(path)).filter((it) =>
+    it.type === "turn.completed" && it.data.turn_id === "turn_lost"
+  );
+  assertEquals(closed.length, 1);
+  assert(closed[0].type === "turn.completed" && closed[0].data.message === "so far");
+  again.journal.release();
 });
 
-Deno.test({
-  name: "the conversation of an idle session is read when asked for, and not kept",
-  ignore,
-  async fn() {
-    using dir = new TempDir();
-    const session = await newSession(dir.join("journal.ndjson"));
-    await session.send("hi");
-    await until(() => session.state.turn === undefined && session.state.last_stop !== undefined);
-    const [one, two] = [await session.transcript(), await session.transcript()];
-    assertEquals(one.messages(), [{ role: "user", text: "hi" }]);
-    assert(one !== two);
-    session.journal.release();
-  },
+test("the conversation of an idle session is read when asked for, and not kept", async ({ path }) => {
+  const session = await newSession(path);
+  await session.send("hi");
+  await until(() => session.state.turn === undefined && session.state.last_stop !== undefined);
+  const [one, two] = [await session.transcript(), await session.transcript()];
+  assertEquals(one.messages(), [{ role: "user", text: "hi" }]);
+  assert(one !== two);
+  session.journal.release();
 });

@@ -1,12 +1,17 @@
-/** Journals that were changed while no daemon looked: what they say is not believed. */
+/** Journals that were changed while no daemon ran: the daemon does not trust them. */
 import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
 import { join } from "@std/path";
-import { delay } from "@std/async";
 import { granted } from "../../tests/support/permissions.ts";
-import { MemoryLog, recordOf, TempDir } from "../../tests/support/sessions.ts";
-import { ensurePrivateDir } from "../os/files.ts";
+import {
+  laterFileTime,
+  MemoryLog,
+  newHub,
+  note,
+  recordOf,
+  TempDir,
+} from "../../tests/support/sessions.ts";
 import { SvcError } from "../protocol/errors.ts";
-import { Hub } from "./hub.ts";
+import type { Hub } from "./hub.ts";
 import { ulidIds } from "./ids.ts";
 
 const ignore = !granted("read", "write") || Deno.build.os === "windows";
@@ -23,23 +28,7 @@ class Home implements Disposable {
 
   /** Calls a function with the hub of the next daemon, and stops it. */
   async with<T>(use: (hub: Hub) => Promise<T>): Promise<T> {
-    ensurePrivateDir(this.home);
-    const hub = new Hub({
-      home: this.home,
-      index_path: this.index,
-      anchors: this.anchors,
-      journal_links: join(this.home, "journals"),
-      version: "1.0.0",
-      ids: ulidIds(),
-      log: this.log,
-      runTurn: (session) => {
-        session.takeFresh();
-        return Promise.resolve({ stop_reason: "ok" });
-      },
-      retention: () => ({ age_ms: Infinity, bytes: Infinity }),
-      onEnded: () => {},
-      onRest: () => {},
-    });
+    const hub = newHub(this.home, { log: this.log });
     await hub.restore();
     try {
       return await use(hub);
@@ -57,12 +46,9 @@ class Home implements Disposable {
       home.id = session.id;
       home.path = session.journal.path;
       const text = "x".repeat(1000);
-      while (session.journal.size < bytes) {
-        await session.emit("lane.note", { lane_id: "main", text, reason_code: "test" });
-      }
+      while (session.journal.size < bytes) await note(session, text);
     });
-    // The file system's clock ticks coarsely: what is changed later has another time.
-    await delay(20);
+    await laterFileTime();
     return home;
   }
 

@@ -299,10 +299,8 @@ Deno.test({
     const lane_id = it.client.of("lane.created").at(-1)!.data.lane_id;
     await it.call("lanes.kill", { lane_id });
     assertEquals((await compacting).compacted, true);
-    assertEquals(
-      it.client.of("session.compacted")[0].data.problem,
-      "the lane of the summary was killed",
-    );
+    const { problem } = it.client.of("session.compacted")[0].data;
+    assertEquals(problem, 'the lane "compaction" was killed');
     hold = false;
   },
 });

@@ -1,11 +1,14 @@
 /** Sessions with real journals in a temporary directory, without a daemon. */
+import { delay } from "@std/async";
 import { join } from "@std/path";
+import { ensurePrivateDir } from "../../src/os/files.ts";
 import type { Log } from "../../src/os/log.ts";
 import type { SessionEvent } from "../../src/protocol/events.ts";
-import type { Ids } from "../../src/session/ids.ts";
+import { Hub, type HubParts } from "../../src/session/hub.ts";
+import { type Ids, ulidIds } from "../../src/session/ids.ts";
 import { Journal } from "../../src/session/journal.ts";
 import { encodeRecord } from "../../src/session/record.ts";
-import { Session, type SessionParts } from "../../src/session/session.ts";
+import { Session, type SessionParts, type TurnEnd } from "../../src/session/session.ts";
 import { applyToState, emptyState } from "../../src/session/state.ts";
 import type { Published, Sink } from "../../src/session/subscription.ts";
 
@@ -28,7 +31,7 @@ export class TempDir implements Disposable {
   }
 }
 
-/** A log that keeps what it is told. */
+/** A log that keeps its lines. */
 export class MemoryLog implements Log {
   lines: { level: string; message: string; fields: Record<string, unknown> }[] = [];
   debug = this.#taker("debug");
@@ -74,6 +77,11 @@ export async function newSession(
   return session;
 }
 
+/** Records a note in the main lane of a session. */
+export function note(session: Session, text: string): Promise<SessionEvent> {
+  return session.emit("lane.note", { lane_id: "main", text, reason_code: "test" });
+}
+
 /** The session of an existing journal. */
 export async function reopened(path: string, parts: Partial<SessionParts> = {}): Promise<Session> {
   const state = emptyState("sess_1");
@@ -83,17 +91,43 @@ export async function reopened(path: string, parts: Partial<SessionParts> = {}):
   return new Session(state, journal, allParts(parts));
 }
 
+/** A turn that takes up what waits and ends. */
+function takeUp(session: Session): Promise<TurnEnd> {
+  session.takeFresh();
+  return Promise.resolve({ stop_reason: "ok" });
+}
+
 function allParts(parts: Partial<SessionParts>): SessionParts {
   return {
     ids: countingIds(),
     log: new MemoryLog(),
-    runTurn: (session) => {
-      session.takeFresh();
-      return Promise.resolve({ stop_reason: "ok" });
-    },
+    runTurn: takeUp,
     onCommit: () => {},
     ...parts,
   };
+}
+
+/** A hub as a daemon with its files in `home` has it; its turns take up what waits and end. */
+export function newHub(home: string, parts: Pick<HubParts, "log"> & Partial<HubParts>): Hub {
+  ensurePrivateDir(home);
+  return new Hub({
+    home,
+    index_path: join(home, "sessions-index.json"),
+    anchors: join(home, "anchors"),
+    journal_links: join(home, "journals"),
+    version: "1.0.0",
+    ids: ulidIds(),
+    runTurn: takeUp,
+    retention: () => ({ age_ms: Infinity, bytes: Infinity }),
+    onEnded: () => {},
+    onRest: () => {},
+    ...parts,
+  });
+}
+
+/** Waits for a later tick of the file system's clock, so that a change shows in a file's times. */
+export function laterFileTime(): Promise<void> {
+  return delay(20);
 }
 
 /** The events of a journal, read as a restart would. */
@@ -104,7 +138,7 @@ export async function journaled(path: string): Promise<SessionEvent[]> {
   return events;
 }
 
-/** A sink that keeps what it is delivered. */
+/** A sink that keeps what is delivered to it. */
 export class Kept implements Sink {
   events: Published[] = [];
   /** Set when the subscription ended. */

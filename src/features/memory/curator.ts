@@ -2,9 +2,8 @@
  * The curator: a lobe that reads a turn when it is over and remembers what is worth it. Facts it
  * writes by itself; about anything else it asks.
  */
-import { messageOf, SvcError } from "../../protocol/errors.ts";
+import { SvcError } from "../../protocol/errors.ts";
 import type { Model, Usage } from "../../models/model.ts";
-import { MAIN_LANE } from "../../protocol/events.ts";
 import type { Session } from "../../session/session.ts";
 import { CURATOR_PROMPT, curatorQuestion, proposalsIn } from "./curator_answer.ts";
 import {
@@ -52,36 +51,20 @@ export async function curate(
   signal: AbortSignal,
 ): Promise<void> {
   const lane_id = parts.newId("lane");
-  const killed = new AbortController();
-  const stop = AbortSignal.any([signal, killed.signal]);
-  const end = async (status: "done" | "errored" | "cancelled", reason: string) => {
-    // A killed lane has its end already.
-    if (!killed.signal.aborted) await session.lanes.move(lane_id, status, reason, status);
+  const lobe = {
+    lane_id,
+    label: CURATOR,
+    cause: { reason: "a turn has ended", reason_code: "turn_completed" },
+    done: "the turn has been read",
   };
-  const forget = session.lanes.onKilled(lane_id, () => killed.abort());
-  try {
-    await session.lanes.open({
-      lane_id,
-      kind: "lobe",
-      parent_lane_id: MAIN_LANE,
-      label: CURATOR,
-      started_at: new Date().toISOString(),
-    });
-    await session.lanes.move(lane_id, "running", "a turn has ended", "turn_completed");
+  const work = async (stop: AbortSignal) => {
     const answer = await ask(session, lane_id, excerpt, parts, stop);
     parts.onRead();
     for (const proposal of proposalsIn(answer)) {
       await consider(session, lane_id, proposal, parts, stop);
     }
-    await end("done", "the turn has been read");
-  } catch (error) {
-    // Out of time or called off; anything else went wrong.
-    const status = error instanceof DOMException ? "cancelled" : "errored";
-    // The session may have ended meanwhile, and its lanes with it.
-    await end(status, messageOf(error)).catch(() => {});
-  } finally {
-    forget();
-  }
+  };
+  await session.lanes.runLobe(lobe, signal, work).catch(() => {});
 }
 
 async function ask(

@@ -4,15 +4,16 @@ import { patchedText } from "../../base/edits/apply_patch.ts";
 import { type Edit, EditProblem } from "../../base/edits/edit.ts";
 import { type Applied, editText } from "../../base/edits/edit_text.ts";
 import { parsePatch, type PatchStep, pathsOf } from "../../base/edits/patch.ts";
+import type { FileStat } from "../../os/beneath_kernel.ts";
 import type { BeneathFs } from "../beneath.ts";
 import { runsLater } from "../later_files.ts";
 import { looksBinary, type OpContext } from "./files.ts";
 import { type FileSeen, type OpOutcome, type UnitArgs, UnitError } from "./protocol.ts";
 
-/** What an edit may take into memory. */
+/** The largest file that is edited. */
 const MAX_BYTES = 64 * 1024 * 1024;
-/** A text of at most so many characters is remembered, to show what changed in it. */
-export const REMEMBERED_CHARS = 256 * 1024;
+/** The longest text that is kept, in characters, to show later what changed in it. */
+const REMEMBERED_CHARS = 256 * 1024;
 
 /** Refuses a file that runs later under another name: nobody was asked about it. */
 function byItsName(fs: BeneathFs, path: string): (place: string) => void {
@@ -28,11 +29,9 @@ export function writeFile({ fs }: OpContext, args: UnitArgs): OpOutcome {
   const path = args.string("path");
   const content = args.string("content");
   const seen = args.seen().get(path);
-  if (seen !== undefined && exists(fs, path)) {
-    const { size } = fs.stat(path);
-    if (fs.stat(path).version !== seen.version) {
-      requireUnchanged(path, seen, size <= MAX_BYTES ? tryText(fs, path) : undefined);
-    }
+  const before = seen && existing(fs, path);
+  if (seen !== undefined && before !== undefined && before.version !== seen.version) {
+    requireUnchanged(path, seen, before.size <= MAX_BYTES ? tryText(fs, path) : undefined);
   }
   const data = new TextEncoder().encode(content);
   const done = fs.write(path, data, byItsName(fs, path));
@@ -48,16 +47,17 @@ export function writeFile({ fs }: OpContext, args: UnitArgs): OpOutcome {
  *
  * @throws {UnitError} when one of them has no certain place, or the file is not as it was last read
  */
-export function editFile({ fs }: OpContext, args: UnitArgs): OpOutcome {
+export function editFile(context: OpContext, args: UnitArgs): OpOutcome {
+  const { fs } = context;
   const path = args.string("path");
   const edits = editsOf(args);
   const [first] = edits;
   if (first.old_text === "") {
     if (edits.length > 1) throw new UnitError(`an empty "old_text" makes a file: one edit only`);
-    if (exists(fs, path) && fs.stat(path).size > 0) {
+    if ((existing(fs, path)?.size ?? 0) > 0) {
       throw new UnitError(`${path}: is there already; "old_text" must say what is replaced`);
     }
-    return writeFile({ fs } as OpContext, args.with({ content: first.new_text }));
+    return writeFile(context, args.with({ content: first.new_text }));
   }
   const file = readText(fs, path, args.seen().get(path));
   const applied: Applied[] = [];
@@ -119,13 +119,15 @@ function prepared(
 ): Write | undefined {
   const { path } = step;
   if (step.kind === "add") {
-    if (exists(fs, path)) throw new UnitError(`${path}: is there already; update it instead`);
+    if (existing(fs, path) !== undefined) {
+      throw new UnitError(`${path}: is there already; update it instead`);
+    }
     return { path, text: step.text, data: new TextEncoder().encode(step.text) };
   }
   const file = readText(fs, path, seen.get(path));
   if (step.kind === "delete") return undefined;
   const to = step.move_to ?? path;
-  if (to !== path && exists(fs, to)) {
+  if (to !== path && existing(fs, to) !== undefined) {
     throw new UnitError(`${to}: is there already; nothing is moved over it`);
   }
   const text = attempt(path, () => patchedText(file.text, step.hunks));
@@ -191,11 +193,13 @@ function requireUnchanged(
   });
 }
 
-function exists(fs: BeneathFs, path: string): boolean {
+/** The state of a file; `undefined` when there is no regular file at the path. */
+function existing(fs: BeneathFs, path: string): FileStat | undefined {
   try {
-    return fs.stat(path).kind === "file";
+    const stat = fs.stat(path);
+    return stat.kind === "file" ? stat : undefined;
   } catch {
-    return false;
+    return undefined;
   }
 }
 

@@ -1,41 +1,20 @@
 import { assert, assertEquals, assertStringIncludes, assertThrows } from "@std/assert";
-import { granted } from "../../../tests/support/permissions.ts";
-import { chooseBeneath } from "../beneath.ts";
+import { testUnit } from "../../../tests/support/beneath.ts";
 import { describeChange, SeenFiles } from "./seen_files.ts";
 import { applyPatch, editFile, readWholeText, writeFile } from "./edits.ts";
-import { type OpContext, readFile } from "./files.ts";
-import { Pace } from "./pace.ts";
+import { readFile } from "./files.ts";
 import { type OpOutcome, UnitArgs, UnitError } from "./protocol.ts";
-
-const ignore = !granted("read", "write");
-
-function test(name: string, run: (context: OpContext, workdir: string) => unknown): void {
-  Deno.test({
-    name,
-    ignore,
-    async fn() {
-      const workdir = await Deno.realPath(await Deno.makeTempDir({ prefix: "unit-" }));
-      using beneath = chooseBeneath(workdir);
-      try {
-        const pace = new Pace(new AbortController().signal);
-        await run({ fs: beneath.view([]), pace }, workdir);
-      } finally {
-        await Deno.remove(workdir, { recursive: true });
-      }
-    },
-  });
-}
 
 const args = (values: object) => new UnitArgs(values);
 const failure = (run: () => unknown) => assertThrows(run, UnitError);
 
-test("write_file says what it did", (c) => {
+testUnit("write_file says what it did", (c) => {
   const values = { path: "a/b.txt", content: "ü" };
   assertEquals(writeFile(c, args(values)).output, "created a/b.txt (2 bytes)");
   assertEquals(writeFile(c, args(values)).output, "replaced a/b.txt (2 bytes)");
 });
 
-test("edit_file replaces, in the file's own encoding and mode", async (c, workdir) => {
+testUnit("edit_file replaces, in the file's own encoding and mode", async (c, workdir) => {
   await Deno.writeTextFile(`${workdir}/f`, "one\r\ntwo\r\ntwo\r\n");
   await Deno.chmod(`${workdir}/f`, 0o750);
   const edit = (values: object) => editFile(c, args({ path: "f", ...values })).output;
@@ -59,7 +38,7 @@ test("edit_file replaces, in the file's own encoding and mode", async (c, workdi
   assertStringIncludes(refused.message, "Latin-1");
 });
 
-test("several edits of a file are all made or none", (c, workdir) => {
+testUnit("several edits of a file are all made or none", (c, workdir) => {
   Deno.writeTextFileSync(`${workdir}/f`, "a\nb\nc\n");
   const edits = [{ old_text: "a", new_text: "1" }, { old_text: "z", new_text: "2" }];
   const refused = failure(() => editFile(c, args({ path: "f", edits })));
@@ -70,7 +49,7 @@ test("several edits of a file are all made or none", (c, workdir) => {
   assertEquals(Deno.readTextFileSync(`${workdir}/f`), "1\nb\n3\n");
 });
 
-test("an empty old_text makes a file, and replaces none", (c, workdir) => {
+testUnit("an empty old_text makes a file, and replaces none", (c, workdir) => {
   const values = { path: "new/f", old_text: "", new_text: "text\n" };
   assertEquals(editFile(c, args(values)).output, "created new/f (5 bytes)");
   assertStringIncludes(failure(() => editFile(c, args(values))).message, "is there already");
@@ -79,7 +58,7 @@ test("an empty old_text makes a file, and replaces none", (c, workdir) => {
   assertEquals(Deno.readTextFileSync(`${workdir}/empty`), "text\n");
 });
 
-test("a file above 10 MiB is edited, a binary one is not", (c, workdir) => {
+testUnit("a file above 10 MiB is edited, a binary one is not", (c, workdir) => {
   Deno.writeTextFileSync(`${workdir}/big`, `${"x".repeat(99)}\n`.repeat(120_000) + "last\n");
   editFile(c, args({ path: "big", old_text: "last", new_text: "LAST" }));
   assert(readWholeText(c, args({ path: "big" })).output.endsWith("x\nLAST\n"));
@@ -88,7 +67,7 @@ test("a file above 10 MiB is edited, a binary one is not", (c, workdir) => {
   assertStringIncludes(failure(() => editFile(c, args(binary))).message, "binary");
 });
 
-test(
+testUnit(
   "what changed since it was read is not written over, and the change is shown",
   async (c, workdir) => {
     const seen_files = new SeenFiles();
@@ -141,7 +120,7 @@ test(
   },
 );
 
-test("a patch changes all of its files or none", (c, workdir) => {
+testUnit("a patch changes all of its files or none", (c, workdir) => {
   Deno.writeTextFileSync(`${workdir}/a`, "one\ntwo\n");
   Deno.writeTextFileSync(`${workdir}/b`, "b\n");
   const lines = (...parts: string[]) =>

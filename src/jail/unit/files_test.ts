@@ -5,43 +5,26 @@ import {
   assertStringIncludes,
   assertThrows,
 } from "@std/assert";
-import { granted } from "../../../tests/support/permissions.ts";
-import { BeneathError, chooseBeneath } from "../beneath.ts";
+import { testUnit } from "../../../tests/support/beneath.ts";
+import { BeneathError } from "../beneath.ts";
 import { writeFile } from "./edits.ts";
 import { listDir, type OpContext, readFile, stat } from "./files.ts";
-import { Pace } from "./pace.ts";
 import { UnitArgs, UnitError } from "./protocol.ts";
-
-const ignore = !granted("read", "write");
-
-function test(name: string, run: (context: OpContext, workdir: string) => unknown): void {
-  Deno.test({
-    name,
-    ignore,
-    async fn() {
-      const workdir = await Deno.realPath(await Deno.makeTempDir({ prefix: "unit-" }));
-      using beneath = chooseBeneath(workdir);
-      try {
-        const pace = new Pace(new AbortController().signal);
-        await run({ fs: beneath.view([]), pace }, workdir);
-      } finally {
-        await Deno.remove(workdir, { recursive: true });
-      }
-    },
-  });
-}
 
 const args = (values: unknown) => new UnitArgs(values);
 const read = async (context: OpContext, values: object) =>
   (await readFile(context, args(values))).output;
 
-test("read_file gives the text as it is, with its line ends and its byte order mark", async (c) => {
-  const content = "\uFEFFone\r\ntwo\n\nlast ünïcödé 😀";
-  writeFile(c, args({ path: "f", content }));
-  assertEquals(await read(c, { path: "f" }), content);
-});
+testUnit(
+  "read_file gives the text as it is, with its line ends and its byte order mark",
+  async (c) => {
+    const content = "\uFEFFone\r\ntwo\n\nlast ünïcödé 😀";
+    writeFile(c, args({ path: "f", content }));
+    assertEquals(await read(c, { path: "f" }), content);
+  },
+);
 
-test("read_file tells how to read on when it cut", async (c) => {
+testUnit("read_file tells how to read on when it cut", async (c) => {
   const lines = Array.from({ length: 5210 }, (_, index) => `line ${index + 1}`);
   writeFile(c, args({ path: "f", content: lines.join("\n") + "\n" }));
   const first = await read(c, { path: "f" });
@@ -54,7 +37,7 @@ test("read_file tells how to read on when it cut", async (c) => {
   assertStringIncludes(past.message, "has 5210 lines");
 });
 
-test("read_file caps the whole and each line, without splitting a character", async (c) => {
+testUnit("read_file caps the whole and each line, without splitting a character", async (c) => {
   writeFile(c, args({ path: "wide", content: "😀".repeat(5000) + "\nnext\n" }));
   const [line, next] = (await read(c, { path: "wide" })).split("\n");
   assertEquals(line, "😀".repeat(1000) + " [line cut: it has 20001 bytes]");
@@ -65,7 +48,7 @@ test("read_file caps the whole and each line, without splitting a character", as
   assertStringIncludes(text, "of 1500; read on with offset");
 });
 
-test("read_file gives UTF-16 and Latin-1 as text", async (c, workdir) => {
+testUnit("read_file gives UTF-16 and Latin-1 as text", async (c, workdir) => {
   const units = Uint16Array.from("\ufeffgrün\r\n", (char) => char.charCodeAt(0));
   const both = new Uint8Array(units.buffer);
   await Deno.writeFile(`${workdir}/utf16`, both);
@@ -76,7 +59,7 @@ test("read_file gives UTF-16 and Latin-1 as text", async (c, workdir) => {
   await assertRejects(() => read(c, { path: "damaged" }), UnitError, "damaged");
 });
 
-test("read_file stops early in a file of many gigabytes", async (c, workdir) => {
+testUnit("read_file stops early in a file of many gigabytes", async (c, workdir) => {
   const path = `${workdir}/huge`;
   await Deno.writeTextFile(path, "a\n".repeat(10_000));
   await Deno.truncate(path, 8 * 1024 ** 3);
@@ -84,7 +67,7 @@ test("read_file stops early in a file of many gigabytes", async (c, workdir) => 
   assertEquals(text, "a\n[lines 1–1; read on with offset 2]");
 });
 
-test("read_file refuses binary files, directories and bad arguments", async (c, workdir) => {
+testUnit("read_file refuses binary files, directories and bad arguments", async (c, workdir) => {
   await Deno.writeFile(`${workdir}/b`, new Uint8Array([65, 0, 66]));
   const binary = await assertRejects(() => read(c, { path: "b" }), UnitError);
   assertEquals(binary.message, "b: is a binary file (3 bytes)");
@@ -96,7 +79,7 @@ test("read_file refuses binary files, directories and bad arguments", async (c, 
   assertEquals(await read(c, { path: "e" }), "[the file is empty]");
 });
 
-test("stat says what a path stands for, and fails where there is nothing", (c, workdir) => {
+testUnit("stat says what a path stands for, and fails where there is nothing", (c, workdir) => {
   writeFile(c, args({ path: "d/f", content: "12345" }));
   Deno.symlinkSync("d", `${workdir}/link`);
   assertEquals(stat(c, args({ path: "d/f" })), "d/f: a file of 5 bytes");
@@ -104,7 +87,7 @@ test("stat says what a path stands for, and fails where there is nothing", (c, w
   assertThrows(() => stat(c, args({ path: "none" })), BeneathError, "no such file");
 });
 
-test("list_dir sorts, marks directories and cuts at a thousand", async (c, workdir) => {
+testUnit("list_dir sorts, marks directories and cuts at a thousand", async (c, workdir) => {
   await Deno.mkdir(`${workdir}/d/sub`, { recursive: true });
   await Deno.writeTextFile(`${workdir}/d/f`, "12345");
   assertEquals(listDir(c, args({ path: "d" })), "f  5 bytes\nsub/");

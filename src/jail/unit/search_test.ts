@@ -1,38 +1,17 @@
 import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
-import { granted } from "../../../tests/support/permissions.ts";
-import { chooseBeneath } from "../beneath.ts";
+import { testUnit } from "../../../tests/support/beneath.ts";
 import type { OpContext } from "./files.ts";
 import { Pace, within } from "./pace.ts";
 import { UnitArgs, UnitError } from "./protocol.ts";
 import { glob, grep } from "./search.ts";
 
-const ignore = !granted("read", "write");
-
-/** Runs a test in a workdir with these files; `.svc` and `other` are hidden. */
+/** Declares a test in a workdir with these files; `.svc` and `other` are hidden. */
 function test(
   name: string,
   files: Record<string, string>,
   run: (context: OpContext, workdir: string) => unknown,
 ): void {
-  Deno.test({
-    name,
-    ignore,
-    async fn() {
-      const workdir = await Deno.realPath(await Deno.makeTempDir({ prefix: "unit-" }));
-      using beneath = chooseBeneath(workdir);
-      try {
-        for (const [path, content] of Object.entries(files)) {
-          const directory = path.includes("/") ? path.slice(0, path.lastIndexOf("/")) : "";
-          await Deno.mkdir(`${workdir}/${directory}`, { recursive: true });
-          await Deno.writeTextFile(`${workdir}/${path}`, content);
-        }
-        const fs = beneath.view([`${workdir}/.svc`, `${workdir}/other`]);
-        await run({ fs, pace: new Pace(new AbortController().signal) }, workdir);
-      } finally {
-        await Deno.remove(workdir, { recursive: true });
-      }
-    },
-  });
+  testUnit(name, run, { files, hidden: [".svc", "other"] });
 }
 
 const args = (values: unknown) => new UnitArgs(values);

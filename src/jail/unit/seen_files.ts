@@ -1,23 +1,23 @@
 /**
- * What each session last saw of the files it works on, so that nothing is written over what a person,
- * a command or another session changed meanwhile.
+ * Remembers what each session last saw of its files. A write is refused when a person, a command or
+ * another session has changed the file since.
  */
 import { isAbsolute, join, normalize } from "@std/path";
 import type { FileChanged, FileSeen, UnitResult } from "./protocol.ts";
 
-/** Files remembered, of all sessions together; the one used longest ago is forgotten. */
+/** The most files remembered, over all sessions; the one noted longest ago is forgotten first. */
 const FILES_MAX = 5_000;
-/** Of their texts, in characters. */
+/** The most characters of their texts. */
 const CHARS_MAX = 8 * 1024 * 1024;
-/** Of a difference, which is for a model to read. */
+/** The longest difference that a model is shown, in characters. */
 const SHOWN_MAX = 8 * 1024;
 
 export class SeenFiles {
-  /** The one used longest ago first. */
+  /** In the order in which they were noted, the oldest first. */
   readonly #files = new Map<string, FileSeen>();
   #chars = 0;
 
-  /** What a session saw of files, by paths as its call names them. */
+  /** Returns what a session last saw of these files; the paths are as its call names them. */
   of(session_id: string, workdir: string, paths: readonly string[]): FileSeen[] {
     return paths.flatMap((path) => {
       const seen = this.#files.get(keyOf(session_id, workdir, path));
@@ -50,9 +50,9 @@ function keyOf(session_id: string, workdir: string, path: string): string {
 }
 
 /**
- * What a model is told of a file that has changed since it was last read.
+ * Describes to a model how a file has changed since it was last read.
  *
- * @returns the text, and whether it shows the whole change: then the file counts as read
+ * @returns the text, and whether it shows the whole change: if so, the file counts as read
  */
 export async function describeChange(
   { path, before, now }: FileChanged,
@@ -61,7 +61,7 @@ export async function describeChange(
   const again = `${refused} Read it again.`;
   if (before === undefined || now?.text === undefined) return { text: again, whole: false };
   const { createPatch } = await import("diff");
-  const patch = createPatch(path, before, now.text, "as it was read", "as it is now");
+  const patch = createPatch(path, before, now.text, "when you read it", "now");
   if (patch.length > SHOWN_MAX) return { text: again, whole: false };
   return { text: `${refused} This changed:\n${patch}`, whole: true };
 }

@@ -1,11 +1,12 @@
 /**
- * Runs every attack of this directory and prints what became of them, attacker by attacker. It fails when an
- * attack succeeds, when its control brings nothing home, or when nothing ran.
+ * Runs every attack of this directory and prints the results by attacker. Fails when an attack
+ * succeeds, when its control does not work, or when nothing ran.
  *
- * With SVC_BIN the attacks are on that binary, else on the sources. Arguments go to `deno test`:
- * `--filter`, or the files to run.
+ * With SVC_BIN the attacks run against that binary, otherwise against the sources. Arguments go to
+ * `deno test`: `--filter`, or the files to run.
  */
-import { fromFileUrl } from "@std/path";
+import { basename, fromFileUrl } from "@std/path";
+import { runTests } from "../support/junit.ts";
 import { MISSING, SEPARATOR } from "./kit.ts";
 
 interface Row {
@@ -18,39 +19,18 @@ interface Row {
 
 const DIR = fromFileUrl(new URL(".", import.meta.url));
 
-/** Runs the attacks; their output goes to stderr. @returns a row for each attacker. */
+/** Runs the attacks. @returns a row for each attacker, or for each file whose tests name none. */
 async function runAttacks(args: readonly string[]): Promise<Map<string, Row>> {
-  const report = await Deno.makeTempFile({ prefix: "svc-attack-", suffix: ".xml" });
   const files = args.some((arg) => arg.endsWith("_test.ts")) ? [] : [DIR];
-  const child = new Deno.Command(Deno.execPath(), {
-    args: ["test", "--quiet", "--allow-all", "--parallel", `--junit-path=${report}`]
-      .concat(args, files),
-    stdin: "null",
-    stdout: "piped",
-    stderr: "inherit",
-  }).spawn();
-  await child.stdout.pipeTo(Deno.stderr.writable, { preventClose: true });
-  await child.status;
-  const rows = readReport(await Deno.readTextFile(report));
-  await Deno.remove(report);
-  return rows;
-}
-
-/** Reads a JUnit report: its test cases by attacker, or by file where none is named. Steps do not count. */
-function readReport(xml: string): Map<string, Row> {
   const rows = new Map<string, Row>();
-  for (const [, head, rest] of xml.matchAll(/<testcase ([^>]*)>([^]*?)(?=<testcase|$)/g)) {
-    const of = (name: string) => head.match(new RegExp(`\\b${name}="([^"]*)"`))?.[1] ?? "";
-    if (of("name").includes(" &gt; ")) continue;
-    const [attacker, more] = of("name").split(SEPARATOR);
-    const file = of("classname").split("/").at(-1)!.replace("_test.ts", "");
-    const from = more === undefined ? `numbered: ${file}` : attacker;
+  for (const { name, file, outcome, seconds } of await runTests([...args, ...files])) {
+    const [attacker, attack] = name.split(SEPARATOR);
+    const numbered = `numbered: ${basename(file).replace("_test.ts", "")}`;
+    const from = attack === undefined ? numbered : attacker;
     const row = rows.get(from) ?? { attacks: 0, held: 0, failed: 0, skipped: 0, seconds: 0 };
     row.attacks++;
-    row.seconds += Number(of("time"));
-    if (/<(failure|error)\b/.test(rest)) row.failed++;
-    else if (/<skipped\b/.test(rest)) row.skipped++;
-    else row.held++;
+    row.seconds += seconds;
+    row[({ ok: "held", FAILED: "failed", ignored: "skipped" } as const)[outcome]]++;
     rows.set(from, row);
   }
   return rows;
@@ -76,7 +56,7 @@ async function main(): Promise<number> {
   );
   if (sum.skipped > 0) {
     for (const [need, why] of Object.entries(MISSING)) {
-      if (why !== undefined) console.log(`skipped for want of a ${need}: ${why}`);
+      if (why !== undefined) console.log(`skipped, no ${need}: ${why}`);
     }
   }
   return sum.failed === 0 && sum.held > 0 ? 0 : 1;

@@ -3,55 +3,24 @@
  * rows. Exit code 1 when a row fails or nothing ran.
  */
 import { fromFileUrl } from "@std/path";
+import { type Outcome, runTests } from "../support/junit.ts";
 import { ROW_SEPARATOR } from "./row.ts";
 
-type Outcome = "ok" | "FAILED" | "ignored";
 /** Outcomes by the row's name, in the order of the run. */
 type Outcomes = Map<string, Outcome>;
 
 const DIR = fromFileUrl(new URL(".", import.meta.url));
-const ENTITIES: Record<string, string> = { lt: "<", gt: ">", quot: '"', apos: "'", amp: "&" };
 
-/** Runs the suite; its output goes to stderr. */
+/** Runs the suite from source, or against a binary. */
 async function runSuite(binary: string | undefined): Promise<Outcomes> {
-  const report = await Deno.makeTempFile({ prefix: "svc-contract-", suffix: ".xml" });
   const env = Deno.env.toObject();
   delete env.SVC_BIN;
   if (binary !== undefined) env.SVC_BIN = binary;
-  const child = new Deno.Command(Deno.execPath(), {
-    args: ["test", "--quiet", "--allow-all", "--parallel", `--junit-path=${report}`, DIR],
-    env,
-    clearEnv: true,
-    stdin: "null",
-    stdout: "piped",
-    stderr: "inherit",
-  }).spawn();
-  await child.stdout.pipeTo(Deno.stderr.writable, { preventClose: true });
-  await child.status;
-  const outcomes = readReport(await Deno.readTextFile(report));
-  await Deno.remove(report);
-  return outcomes;
-}
-
-/** Reads a JUnit report. */
-function readReport(xml: string): Outcomes {
   const outcomes: Outcomes = new Map();
-  for (const [, name, rest] of xml.matchAll(/<testcase name="([^"]*)"([^]*?)(?=<testcase|$)/g)) {
-    const plain = name.replaceAll(
-      /&(#\d+|\w+);/g,
-      (_, entity) =>
-        entity.startsWith("#")
-          ? String.fromCodePoint(Number(entity.slice(1)))
-          : ENTITIES[entity] ?? `&${entity};`,
-    );
-    if (!plain.includes(ROW_SEPARATOR)) continue;
-    const outcome = /<(failure|error)\b/.test(rest)
-      ? "FAILED"
-      : /<skipped\b/.test(rest)
-      ? "ignored"
-      : "ok";
-    // Two rows of one name: the worse counts.
-    if (outcomes.get(plain) !== "FAILED") outcomes.set(plain, outcome);
+  for (const { name, outcome } of await runTests([DIR], env)) {
+    if (!name.includes(ROW_SEPARATOR)) continue;
+    // If two rows have the same name, the worse one counts.
+    if (outcomes.get(name) !== "FAILED") outcomes.set(name, outcome);
   }
   return outcomes;
 }

@@ -34,6 +34,23 @@ const entry = () =>
     detail: z.string().optional(),
   });
 
+/** Defines a verb that pauses or resumes the queue. */
+function switchVerb<const N extends "queue.pause" | "queue.resume">(name: N, summary: string) {
+  return defineVerb({
+    name,
+    summary,
+    access: "write",
+    idempotent: true,
+    input: () => z.object({}),
+    output: status,
+    async handle({ services }) {
+      const engine = await services.tasks();
+      await (name === "queue.pause" ? engine.pause() : engine.resume());
+      return engine.status();
+    },
+  });
+}
+
 export const queueVerbs = [
   defineVerb({
     name: "queue.enqueue",
@@ -74,32 +91,8 @@ export const queueVerbs = [
       return { workers, busy };
     },
   }),
-  defineVerb({
-    name: "queue.pause",
-    summary: "Stops taking tasks from the queue; running tasks continue.",
-    access: "write",
-    idempotent: true,
-    input: () => z.object({}),
-    output: status,
-    async handle({ services }) {
-      const engine = await services.tasks();
-      await engine.pause();
-      return engine.status();
-    },
-  }),
-  defineVerb({
-    name: "queue.resume",
-    summary: "Starts taking tasks from the queue again.",
-    access: "write",
-    idempotent: true,
-    input: () => z.object({}),
-    output: status,
-    async handle({ services }) {
-      const engine = await services.tasks();
-      await engine.resume();
-      return engine.status();
-    },
-  }),
+  switchVerb("queue.pause", "Stops taking tasks from the queue; running tasks continue."),
+  switchVerb("queue.resume", "Starts taking tasks from the queue again."),
   listVerb("queue.tasks"),
   cancelVerb("queue.cancel"),
   defineVerb({

@@ -4,12 +4,13 @@
  *   deno task bench [--source] [--only <name>,…] [--json] [--out bench/report.md]
  *   deno task bench --beside <binary> [--rounds 3] [--only <name>,…] [--json]
  *
- * With `--beside` each measure runs on both binaries in turn, so that a machine whose speed drifts
- * slows both, and the table shows the ratio of their medians.
- * `--sessions 5000` says how many idle sessions the measure `idle` has; 1,000 by default.
+ * With `--beside` each measure alternates between both binaries, so that a change in the machine's
+ * speed affects both, and the table shows the ratio of their medians. `--sessions` sets the number of
+ * idle sessions for the measure `idle` (default: 1,000).
  *
- * SVC_BIN names the binary, else dist/svc is taken; `--source` measures the source instead. A missed
- * aim is shown, it is no failure. Everything stays on loopback; the whole takes some two minutes.
+ * SVC_BIN names the binary (default: dist/svc); `--source` measures the source instead. A missed
+ * target is shown but is not a failure. Everything stays on loopback. A full run takes about two
+ * minutes.
  */
 import { cpus } from "node:os";
 import { fromFileUrl, join } from "@std/path";

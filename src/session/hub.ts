@@ -17,6 +17,7 @@ import type { Ids } from "./ids.ts";
 import { type IndexEntries, type IndexEntry, type Known, MISSING } from "./index_file.ts";
 import { Journal } from "./journal.ts";
 import { findJournals, linkedEntry } from "./journal_links.ts";
+import type { RestNote } from "./rest_note.ts";
 import { isPast, type Retention } from "./retention.ts";
 import { Session, type SessionParts } from "./session.ts";
 import { isAsKnown, itemOf, SessionIndex } from "./session_index.ts";
@@ -94,8 +95,8 @@ export class Hub {
   readonly #snapshots: Snapshots;
   /** Sessions that were opened: made, or used since the start. */
   #sessions = new Map<string, Session>();
-  /** Sessions of the index that nobody has used since the start: neither read nor written. */
-  #dormant = new Map<string, IndexEntry>();
+  /** What {@linkcode Hub.#dormant} has, once it was asked for. */
+  #in_index: Map<string, IndexEntry> | undefined;
   #unreadable = new Map<string, Unreadable>();
   /** Sessions that are being opened. */
   #arrivals = new Map<string, Promise<Session>>();
@@ -108,6 +109,12 @@ export class Hub {
   readonly #listed = Promise.withResolvers<void>();
   readonly #ready = Promise.withResolvers<void>();
   #restored = false;
+  /** What the last stop noted, if it was a clean one. */
+  #noted: RestNote | undefined;
+  /** Whether the index was lost. */
+  #rebuilt = false;
+  /** Holds the sessions of the index against their journals, once a start. */
+  #checking: Promise<void> | undefined;
   #resumed: Promise<void> = Promise.resolve();
   #stopping = false;
   #retried = 0;
@@ -119,7 +126,10 @@ export class Hub {
     this.#index = new SessionIndex({
       path: parts.index_path,
       known_path: join(parts.anchors, "sessions.json"),
+      note_path: join(parts.anchors, "at-rest.json"),
       log: parts.log,
+      complete: ({ entries, problem }) =>
+        entries === undefined ? this.#rebuiltIndex(problem!) : this.#completed(entries),
     });
     this.#snapshots = new Snapshots(parts.anchors);
     this.#housekeeping = new Housekeeping({
@@ -138,6 +148,20 @@ export class Hub {
   }
 
   // ── finding ──────────────────────────────────────────────────────────────────────────────────
+
+  /**
+   * Sessions of the index that nobody has used since the start: neither read nor written. The index
+   * itself is read when they are first asked for.
+   */
+  get #dormant(): Map<string, IndexEntry> {
+    if (this.#in_index === undefined) {
+      const entries = Object.entries(this.#index.entries);
+      this.#in_index = new Map(
+        entries.filter(([id]) => !this.#sessions.has(id) && !this.#unreadable.has(id)),
+      );
+    }
+    return this.#in_index;
+  }
 
   /** Whether no session has done anything for a while. */
   get at_rest(): boolean {
@@ -231,6 +255,7 @@ export class Hub {
 
   async #listWhenReady(include_ended: boolean): Promise<readonly SessionItem[]> {
     await this.ready;
+    await this.#checked();
     await this.#retryUnreadable();
     if (include_ended) return this.#allItems();
     return this.#list ??= this.#allItems().filter((item) => item.state !== "ended");
@@ -348,6 +373,7 @@ export class Hub {
     const journal_path = join(dir, "journal.ndjson");
     const link = join(journal_links, id);
     try {
+      await this.#index.leaveNote();
       const journal = Journal.create(journal_path);
       const session = new Session(emptyState(id), journal, this.#session_parts);
       const title = options.title ?? (basename(workdir) || workdir);
@@ -468,6 +494,7 @@ export class Hub {
       await this.#housekeeping.anchorAwake(session);
     }));
     await this.#index.saveChanged();
+    await this.#index.writeNote(() => this.size());
   }
 
   /** Finds the sessions of the index again; {@linkcode Hub.ready} resolves when they are there. */
@@ -483,30 +510,49 @@ export class Hub {
   async #restore(): Promise<void> {
     ensurePrivateDir(this.#parts.journal_links);
     ensurePrivateDir(this.#parts.anchors);
-    for (const dir of [this.#parts.home, this.#parts.anchors]) removeTemporaries(dir);
-    const { entries, problem } = await this.#index.read();
-    const found = entries === undefined ? this.#rebuiltIndex(problem!) : this.#completed(entries);
-    this.#index.begin(found, entries !== undefined);
-    for (const id in found) this.#dormant.set(id, found[id]);
-    this.#forgetDerived();
-    this.#listed.resolve();
-    await this.#arriveAll(await this.#changedSince());
+    removeTemporaries(this.#parts.home);
+    const note = this.#index.readNote();
+    const stopped = note === undefined ? await this.#restoreAll() : await this.#restoreNoted(note);
     this.#restored = true;
     for (const session of this.#sessions.values()) session.takeUp();
     // The sessions are there without it: nobody is kept from them.
-    if (entries === undefined) await this.#index.trySave();
+    if (this.#rebuilt) await this.#index.trySave();
     this.#housekeeping.start();
-    this.#resumed = this.#resumeStopped();
+    this.#resumed = this.#resumeStopped(stopped);
+  }
+
+  /**
+   * After a clean stop: not even the index is read before a session is asked for.
+   *
+   * @returns the sessions that the stop has paused.
+   */
+  async #restoreNoted(note: RestNote): Promise<[string, IndexEntry][]> {
+    this.#size = note.open;
+    this.#noted = note;
+    this.#listed.resolve();
+    const wake = Object.entries(note.wake);
+    await this.#arriveAll(await changedSince(wake));
+    return wake.filter(([id, { known }]) => known?.stopped && !this.#sessions.has(id));
+  }
+
+  /** After a crash: a session's journal may have more than the index knows. As `#restoreNoted`. */
+  async #restoreAll(): Promise<[string, IndexEntry][]> {
+    removeTemporaries(this.#parts.anchors);
+    await this.#index.leaveNote();
+    this.#forgetDerived();
+    this.#listed.resolve();
+    await this.#checked();
+    return [...this.#dormant].filter(([, { known }]) => known?.stopped);
   }
 
   /**
    * Has the sessions go on that a daemon paused for its stop; nobody waits for it. They rest at once:
    * nothing else happened in them.
    */
-  async #resumeStopped(): Promise<void> {
-    const stopped = [...this.#dormant].filter(([, { known }]) => known?.stopped);
+  async #resumeStopped(stopped: readonly [string, IndexEntry][]): Promise<void> {
     for (let at = 0; at < stopped.length && !this.#stopping; at += OPENED_AT_ONCE) {
-      const some = stopped.slice(at, at + OPENED_AT_ONCE).filter(([id]) => this.#dormant.has(id));
+      const some = stopped.slice(at, at + OPENED_AT_ONCE)
+        .filter(([id]) => !this.#sessions.has(id) && !this.#unreadable.has(id));
       await Promise.allSettled(some.map(async ([id, entry]) => {
         const session = await this.#arrive(id, entry);
         if (!session.watched) this.#housekeeping.forget(session);
@@ -516,19 +562,10 @@ export class Hub {
     if (stopped.length > 0) this.#index.saveFlushed(this.#count);
   }
 
-  /** The sessions that are not as the index knows them: a daemon was cut off, or a file was changed. */
-  async #changedSince(): Promise<[string, IndexEntry][]> {
-    const changed: [string, IndexEntry][] = [];
-    let looked = 0;
-    for (const [id, entry] of this.#dormant) {
-      const { known, journal_path } = entry;
-      const gone = known?.state === "ended" && !exists(journal_path);
-      if (known === undefined || known.busy || !gone && !isAsKnown(journal_path, known)) {
-        changed.push([id, entry]);
-      }
-      if (++looked % LOOKED_AT_ONCE === 0) await setImmediate();
-    }
-    return changed;
+  /** Opens the sessions that are not as the index knows them. */
+  #checked(): Promise<void> {
+    return this.#checking ??= changedSince(this.#dormant)
+      .then((entries) => this.#arriveAll(entries));
   }
 
   /** Opens sessions, some at a time. Why one cannot be opened is in the log and in the list. */
@@ -553,6 +590,7 @@ export class Hub {
     const { log, version, journal_links } = this.#parts;
     const { journal_path, known } = entry;
     try {
+      await this.#index.leaveNote();
       const { restoreSession } = await import("./restore.ts");
       const session = await restoreSession(id, entry, {
         session: this.#session_parts,
@@ -563,7 +601,7 @@ export class Hub {
       });
       const link = join(journal_links, id);
       if (!exists(link)) linkIfAllowed(journal_path, link);
-      this.#dormant.delete(id);
+      this.#in_index?.delete(id);
       this.#unreadable.delete(id);
       this.#add(session);
       if (this.#restored) session.takeUp();
@@ -580,7 +618,7 @@ export class Hub {
       if (reason !== this.#unreadable.get(id)?.item.reason) {
         log.error("a session is unreadable", { session_id: id, path: journal_path, reason });
       }
-      this.#dormant.delete(id);
+      this.#in_index?.delete(id);
       this.#unreadable.set(id, kept);
       this.#index.put(id, entry);
       this.#forgetDerived();
@@ -599,9 +637,12 @@ export class Hub {
   /** The sessions whose journals are past their limits, as far as is known. */
   async *#pastLimits(): AsyncGenerator<Session> {
     const limits = this.#parts.retention();
-    await this.#arriveAll(
-      [...this.#dormant].filter(([, { known }]) => known && isPast(known.journal, limits)),
-    );
+    // As long as nobody has asked for the index, the note knows the largest and the oldest.
+    if (this.#in_index !== undefined || this.#noted === undefined || isPast(this.#noted, limits)) {
+      await this.#arriveAll(
+        [...this.#dormant].filter(([, { known }]) => known && isPast(known.journal, limits)),
+      );
+    }
     yield* this.#oldestFirst();
   }
 
@@ -629,6 +670,7 @@ export class Hub {
   /** The index as the journals that are found make it. */
   #rebuiltIndex(problem: string): IndexEntries {
     const { journal_links, index_path, log } = this.#parts;
+    this.#rebuilt = true;
     const entries = findJournals(journal_links);
     const sessions = Object.keys(entries).length;
     if (sessions > 0 || problem !== MISSING) {
@@ -654,6 +696,23 @@ export class Hub {
     if (ruled) void this.#index.trySave();
     else if (durable) this.#index.saveFlushed(this.#count);
   }
+}
+
+/** The sessions that are not as the index knows them: a daemon was cut off, or a file was changed. */
+async function changedSince(
+  entries: Iterable<[string, IndexEntry]>,
+): Promise<[string, IndexEntry][]> {
+  const changed: [string, IndexEntry][] = [];
+  let looked = 0;
+  for (const [id, entry] of entries) {
+    const { known, journal_path } = entry;
+    const gone = known?.state === "ended" && !exists(journal_path);
+    if (known === undefined || known.busy || !gone && !isAsKnown(journal_path, known)) {
+      changed.push([id, entry]);
+    }
+    if (++looked % LOOKED_AT_ONCE === 0) await setImmediate();
+  }
+  return changed;
 }
 
 /** The `.svc` that a session's journal is in. */

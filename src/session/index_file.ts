@@ -100,10 +100,10 @@ export class IndexFile<E extends object = IndexEntry> {
    *
    * @returns undefined when there is none, or none that can be used; `problem` says what is wrong.
    */
-  async read<T>(): Promise<{ entries?: Record<string, T>; problem?: string }> {
+  read<T>(): { entries?: Record<string, T>; problem?: string } {
     let text: string;
     try {
-      text = await Deno.readTextFile(this.#path);
+      text = Deno.readTextFileSync(this.#path);
     } catch (error) {
       if (error instanceof Deno.errors.NotFound) return { problem: MISSING };
       throw error;

@@ -1,5 +1,7 @@
 /** What the sessions index says of the sessions, and when it is written. */
+import { dirname } from "@std/path";
 import { messageOf } from "../protocol/errors.ts";
+import { flushDir } from "../os/files.ts";
 import type { Log } from "../os/log.ts";
 import {
   INDEX,
@@ -9,6 +11,7 @@ import {
   KNOWN,
   type Known,
 } from "./index_file.ts";
+import { noteOf, readNote, type RestNote, versionOf, writeNote } from "./rest_note.ts";
 import type { Session } from "./session.ts";
 import type { SessionItem } from "./session_item.ts";
 import { MAIN_LANE } from "../protocol/events.ts";
@@ -24,45 +27,124 @@ const SAVE_MS_EACH = 0.25;
  */
 const KNOWN_MS = 200;
 
+export interface SessionIndexParts {
+  path: string;
+  /** The file of what product.md does not have in the index. */
+  known_path: string;
+  /** What a clean stop leaves for the next start. */
+  note_path: string;
+  log: Log;
+  /** The sessions there are by what the index has of them, if it can be used. */
+  complete(read: { entries?: IndexEntries; problem?: string }): IndexEntries;
+}
+
 export class SessionIndex {
+  readonly #parts: SessionIndexParts;
   readonly #file: IndexFile;
   readonly #known: IndexFile;
   readonly #log: Log;
-  /** What the file is to hold; the entries of {@linkcode SessionIndex.#changed} are out of date. */
-  #entries: IndexEntries = {};
+  /**
+   * What the file is to hold, once it was asked for; the entries of
+   * {@linkcode SessionIndex.#changed} are out of date.
+   */
+  #entries: IndexEntries | undefined;
   #changed = new Set<Session>();
   /** Whether the file does not have what it is to hold. */
   #dirty = false;
+  /** Whether the sessions are as a note says that is on the disk. */
+  #noted = false;
+  #leaving: Promise<void> | undefined;
   #saving: number | undefined;
   #saving_known: number | undefined;
 
-  /** @param known_path the file of what product.md does not have in the index. */
-  constructor({ path, known_path, log }: { path: string; known_path: string; log: Log }) {
-    this.#file = new IndexFile(path, INDEX, () => this.#current());
-    this.#known = new IndexFile(known_path, KNOWN, () => this.#current());
-    this.#log = log;
+  constructor(parts: SessionIndexParts) {
+    this.#parts = parts;
+    this.#file = new IndexFile(parts.path, INDEX, () => this.#current());
+    this.#known = new IndexFile(parts.known_path, KNOWN, () => this.#current());
+    this.#log = parts.log;
   }
 
-  /** Reads the files; see {@linkcode IndexFile.read}. */
-  async read(): Promise<{ entries?: IndexEntries; problem?: string }> {
-    const [index, known] = await Promise.all([
-      this.#file.read<IndexEntry>(),
-      this.#known.read<Known | null>(),
-    ]);
-    const { entries = {} } = index;
-    for (const id in entries) entries[id].known = known.entries?.[id] ?? undefined;
-    return index;
+  /**
+   * What is known of the sessions; read when it is first asked for.
+   *
+   * @throws what the system says.
+   */
+  get entries(): IndexEntries {
+    return this.#entries ??= this.#read();
   }
 
-  /** Begins with these entries: what the file has, or what was found without it. */
-  begin(entries: IndexEntries, in_file: boolean): void {
-    this.#entries = entries;
-    this.#dirty = !in_file;
+  #read(): IndexEntries {
+    const index = this.#file.read<IndexEntry>();
+    const known = this.#known.read<Known | null>();
+    const in_file = index.entries ?? {};
+    for (const id in in_file) in_file[id].known = known.entries?.[id] ?? undefined;
+    this.#dirty ||= index.entries === undefined;
+    const found = this.#parts.complete(index);
+    for (const id in found) {
+      const lost = Object.hasOwn(in_file, id) ? undefined : known.entries?.[id];
+      // The other file still knows it. What the index had of it, its journal is read for.
+      if (lost) found[id].known = { ...lost, busy: true };
+    }
+    return found;
   }
+
+  // ── the note of a clean stop ─────────────────────────────────────────────────────────────────
+
+  /** What the last stop noted of the sessions; undefined when they may have changed since. */
+  readNote(): RestNote | undefined {
+    const { note_path } = this.#parts;
+    // One that does not hold is taken away like another.
+    this.#noted = true;
+    return readNote(note_path, this.#versions());
+  }
+
+  /**
+   * Takes the note away: for whoever is about to write to a journal. A crash then finds none, and a
+   * power cut neither.
+   */
+  async leaveNote(): Promise<void> {
+    if (this.#noted && this.#dropNote()) {
+      this.#leaving = flushDir(dirname(this.#parts.note_path));
+    }
+    await this.#leaving;
+  }
+
+  /**
+   * Notes what there is for the next start, if nothing waits to be saved.
+   *
+   * @param size number of sessions that have not ended.
+   */
+  async writeNote(size: () => number | Promise<number>): Promise<void> {
+    if (this.#noted || this.#dirty) return;
+    this.#noted = true;
+    const open = await size();
+    await writeNote(this.#parts.note_path, noteOf(this.entries, open, this.#versions()));
+    // Something has happened since.
+    if (!this.#noted) this.#dropNote();
+  }
+
+  /** @returns whether there was one. */
+  #dropNote(): boolean {
+    try {
+      Deno.removeSync(this.#parts.note_path);
+    } catch (error) {
+      if (!(error instanceof Deno.errors.NotFound)) throw error;
+      this.#noted = false;
+      return false;
+    }
+    this.#noted = false;
+    return true;
+  }
+
+  #versions(): string[] {
+    return [versionOf(this.#parts.path), versionOf(this.#parts.known_path)];
+  }
+
+  // ── changes ──────────────────────────────────────────────────────────────────────────────────
 
   /** Keeps the entry of a session that cannot be read. */
   put(id: string, entry: IndexEntry): void {
-    this.#entries[id] = entry;
+    this.entries[id] = entry;
     this.#dirty = true;
   }
 
@@ -70,12 +152,14 @@ export class SessionIndex {
   changed(session: Session): void {
     this.#changed.add(session);
     this.#dirty = true;
+    // Of a turn that went on after the note of the stop.
+    if (this.#noted) this.#dropNote();
   }
 
   /** Takes a session out. */
   remove(id: string, session: Session | undefined): void {
     if (session !== undefined) this.#changed.delete(session);
-    delete this.#entries[id];
+    delete this.entries[id];
     this.#dirty = true;
   }
 
@@ -130,16 +214,17 @@ export class SessionIndex {
   }
 
   #current(): IndexEntries {
+    const { entries } = this;
     this.#dirty = false;
     for (const { id, state, journal } of this.#changed) {
       const { workdir, started_at, last_seq } = state;
       const { path: journal_path, size, oldest_at } = journal;
       const changed = changeOf(journal_path) ?? "";
       const known = knownOf(state, { size, changed, oldest_at });
-      this.#entries[id] = { workdir, started_at, journal_path, last_seq, known };
+      entries[id] = { workdir, started_at, journal_path, last_seq, known };
     }
     this.#changed.clear();
-    return this.#entries;
+    return entries;
   }
 }
 

@@ -61,8 +61,7 @@ async function gather(paths: HomePaths, env: Env): Promise<Patient> {
     if (error instanceof SvcError) patient.config_hint = error.hint;
   }
   try {
-    const { entries, problem } = await new IndexFile(paths.index, INDEX, () => ({}))
-      .read<IndexEntry>();
+    const { entries, problem } = new IndexFile(paths.index, INDEX, () => ({})).read<IndexEntry>();
     patient.index = entries ?? {};
     if (problem !== MISSING) patient.index_problem = problem;
   } catch (error) {

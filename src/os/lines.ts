@@ -22,24 +22,26 @@ export async function* readLines(path: string, from: number, to: number): AsyncG
   using file = openOwnFile(path);
   file.seekSync(from, Deno.SeekMode.Start);
   const decoder = new TextDecoder();
-  const chunk = new Uint8Array(CHUNK);
+  // No larger than what is read: most journals are small, and many are read at once.
+  const chunk = new Uint8Array(Math.min(CHUNK, Math.max(0, to - from)));
   let rest: Uint8Array[] = [];
   let offset = from;
   let position = from;
   while (position < to) {
-    const read = await file.read(chunk.subarray(0, Math.min(CHUNK, to - position)));
+    const read = await file.read(chunk.subarray(0, Math.min(chunk.length, to - position)));
     if (read === null) break;
     position += read;
+    const bytes = chunk.subarray(0, read);
     let start = 0;
-    for (let at; (at = chunk.indexOf(NEWLINE, start)) >= 0 && at < read; start = at + 1) {
-      const piece = chunk.subarray(start, at);
+    for (let at; (at = bytes.indexOf(NEWLINE, start)) >= 0; start = at + 1) {
+      const piece = bytes.subarray(start, at);
       const line = rest.length === 0 ? decoder.decode(piece) : decoder.decode(joined(rest, piece));
       rest = [];
       const end = position - read + at + 1;
       yield { line, offset, end, whole: true };
       offset = end;
     }
-    if (start < read) rest.push(chunk.slice(start, read));
+    if (start < read) rest.push(bytes.slice(start));
   }
   if (rest.length > 0) {
     yield { line: decoder.decode(joined(rest)), offset, end: position, whole: false };

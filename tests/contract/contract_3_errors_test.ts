@@ -159,8 +159,9 @@ section3("410 ended: steering a session that has ended", async () => {
     410,
     "ended",
   );
-  assertHttpError(await http(it, "POST", `${path}/pause`), 410, "ended");
-  assertHttpError(await http(it, "POST", `${path}/resume`), 410, "ended");
+  for (const call of ["cancel", "pause", "resume"]) {
+    assertHttpError(await http(it, "POST", `${path}/${call}`), 410, "ended");
+  }
 });
 
 section3("429 budget_exceeded: a message to a session whose budget is used up", async () => {

@@ -1,4 +1,4 @@
-import { assert, assertEquals } from "@std/assert";
+import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import { delay } from "@std/async";
 import { Place } from "../support/svc.ts";
 import { assertRpcError, connect, event, follow, http, of, Shared } from "./contract_kit.ts";
@@ -42,6 +42,15 @@ for (const [space, names] of Object.entries(VERBS)) {
     }
   });
 }
+
+section4("task.run, queue.enqueue: a missing task_type names the allowed values", async () => {
+  await using client = await connect(it);
+  for (const verb of ["task.run", "queue.enqueue"]) {
+    const error = await client.fails(verb, { query: "x" });
+    assertRpcError(error, -32602, "validation");
+    assertStringIncludes(error.message, "task_type: is required: one of research, browser, ");
+  }
+});
 
 section4("session.list, get, transcript", async () => {
   const { session_id, workdir } = await it.session();

@@ -35,7 +35,7 @@ const sick = { task_type: "deploy", query: "x", extra: { target: "sick" }, effor
 
 row("contract", REQUEST, "unknown task_type or effort, a missing field: 400 names it", async () => {
   const cases: [Json, string[]][] = [
-    [{ query: "x" }, ["task_type"]],
+    [{ query: "x" }, ["task_type", "research, browser, deploy, code", "got none"]],
     [{ task_type: "fly", query: "x" }, ["task_type", "research, browser, deploy, code"]],
     [{ task_type: "research" }, ["description", "query"]],
     [{ task_type: "research", query: "x", effort: "some" }, ["effort", "minimal", "critical"]],

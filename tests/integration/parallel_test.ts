@@ -5,6 +5,7 @@ import { can_run_svc, Place } from "../support/svc.ts";
 
 const ignore = !can_run_svc || Deno.build.os === "windows";
 const SESSIONS = 50;
+const MANY = 200;
 
 Deno.test({
   name: `${SESSIONS} sessions run pwd at the same time: each in its own directory`,
@@ -95,5 +96,46 @@ Deno.test({
     assertEquals(done.length, 4);
     assert(done.every(({ data }) => data.ok && data.truncated && data.output.length < 64 * 1024));
     await server.close();
+  },
+});
+
+Deno.test({
+  name: `commands of ${MANY} sessions start at once: others are answered between their starts`,
+  ignore,
+  async fn() {
+    await using place = new Place();
+    const daemon = await place.serve();
+    await using client = await daemon.rpc();
+    const sessions: string[] = [];
+    for (let n = 0; n < MANY; n++) {
+      const workdir = place.mkdir(`project-${n}`);
+      sessions.push(await client.session({ workdir, approval: "auto" }));
+    }
+    // An answer takes its place among the events that the same connection is sent.
+    let started = 0;
+    const between: number[] = [];
+    const take = client.rpc.onEvent;
+    client.rpc.onEvent = (event) => {
+      if (event.type === "session.tool_started") started++;
+      take(event);
+    };
+    let over = false;
+    const asking = (async () => {
+      while (!over) {
+        started = 0;
+        await client.rpc.call("daemon.health");
+        between.push(started);
+      }
+    })();
+    const turns = await Promise.all(
+      sessions.map((session_id) => client.turn(session_id, "run echo x", 300_000)),
+    );
+    over = true;
+    await asking;
+    for (const { data } of turns) assertEquals(data.stop_reason, "ok");
+    assertEquals(between.reduce((sum, it) => sum + it), MANY);
+    const most = Math.max(...between);
+    console.log(`at most ${most} starts between two of ${between.length} answers`);
+    assert(most <= MANY / 2, `${most} commands started between two answers`);
   },
 });

@@ -1,7 +1,13 @@
-import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
+import {
+  assert,
+  assertEquals,
+  assertNotEquals,
+  assertRejects,
+  assertStringIncludes,
+} from "@std/assert";
 import { join } from "@std/path";
 import { delay } from "@std/async";
-import { can_run_svc } from "../support/svc.ts";
+import { can_run_svc, Place, type TestClient } from "../support/svc.ts";
 import { processesWith, PROVIDERS, Scenario, until } from "../support/scripted.ts";
 import type { Message } from "../../src/models/model.ts";
 import type { SvcError } from "../../src/protocol/errors.ts";
@@ -224,6 +230,41 @@ Deno.test({
     const daemon = await it.place.serve();
     const again = await daemon.http("POST", path, params);
     assertEquals([again.status, again.json], [202, answers[0]]);
+  },
+});
+
+Deno.test({
+  name: "a client_message_id is known after a thousand others, and after a crash",
+  ignore,
+  async fn() {
+    await using place = new Place();
+    let daemon = await place.serve();
+    const workdir = place.mkdir("project");
+    let session_id: string;
+    const send = async (client: TestClient, n: number) =>
+      await client.rpc.call("session.send", {
+        session_id,
+        text: "x",
+        client_message_id: `id-${n}`,
+      });
+    let first: unknown;
+    {
+      await using client = await daemon.rpc();
+      session_id = await client.session({ workdir, model: "builtin/toolbelt" });
+      first = await send(client, 0);
+      for (let n = 1; n <= 1000; n += 50) {
+        await Promise.all(Array.from({ length: 50 }, (_, k) => send(client, n + k)));
+      }
+      assertEquals(await send(client, 0), first);
+      assertNotEquals(await send(client, 1001), first);
+    }
+    await daemon.kill();
+    daemon = await place.serve();
+    await using client = await daemon.rpc();
+    assertEquals(await send(client, 0), first);
+    const { messages } = await client.rpc.call("session.transcript", { session_id });
+    const asked = messages.filter((it: { role: string }) => it.role === "user");
+    assertEquals(asked.length, 1002);
   },
 });
 

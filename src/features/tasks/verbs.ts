@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { VERSION } from "../../protocol/version.ts";
-import { EFFORTS, TASK_ID, TIMEOUT_MS } from "./task.ts";
+import { EFFORTS, TASK_ID, TASK_TYPES, TIMEOUT_MS } from "./task.ts";
 import { pushChannel, verbsOf } from "../../verbs/define.ts";
 import { pushTaskLog } from "./log_push.ts";
 import type { TaskServices } from "./open.ts";
@@ -14,9 +14,12 @@ export const task_status = () => z.enum(["queued", "running", "completed", "fail
 const TIMEOUT_MAX_MS = 2 ** 31 - 1;
 export const timeout_ms = () => z.int().min(1).max(TIMEOUT_MAX_MS);
 
+const missingType = ({ input }: { input?: unknown }) =>
+  input === undefined ? `is required: one of ${TASK_TYPES.join(", ")}` : undefined;
+
 /** Product.md, Task request; contract.md section 9. */
 export const request_fields = () => ({
-  task_type: z.string().min(1),
+  task_type: z.string({ error: missingType }).min(1).describe(`One of ${TASK_TYPES.join(", ")}`),
   description: z.string().min(1).optional(),
   query: z.string().min(1).optional(),
   effort: z.enum(EFFORTS).default("standard"),

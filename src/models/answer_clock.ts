@@ -1,10 +1,10 @@
-/** Gives up an answer that does not come, or does not end. */
+/** Gives up on an answer that does not start, stalls or does not end. */
 import { formatDuration } from "../base/duration.ts";
 import type { AnswerLimits } from "./answer_limits.ts";
 import type { TextJoiner } from "./joined_text.ts";
 import { ModelError } from "./model.ts";
 
-/** A silent provider may be stuck for good; each attempt takes the whole limit. */
+/** A provider may stay silent forever, and each attempt waits for the whole limit. */
 const SILENT_ATTEMPTS = 3;
 const ENDLESS_ATTEMPTS = 2;
 
@@ -42,10 +42,10 @@ export class AnswerClock {
   }
 
   /**
-   * A body whose reads have the limits. Nothing runs while nobody reads.
+   * Applies the limits to the reads of a body. No timer runs while nobody reads.
    *
-   * @param signal ends the body too: a fetch forgets its own once its response was collected.
-   * @param joiner makes fewer events of what comes at once.
+   * @param signal ends the body too: a fetch forgets its own signal once its response is collected
+   * @param joiner merges events that arrive together
    */
   limited(
     body: ReadableStream<Uint8Array<ArrayBuffer>>,

@@ -1,23 +1,23 @@
 /**
- * Joins the pieces of text in a model's answer that came from the network at once. A provider that is
- * faster than its reader sends dozens in one packet, and each would pass the package's streams and
- * schemas alone, which takes longer than all that is done with its text.
+ * Joins the pieces of text in a model's answer that arrived in one network read. A provider that is
+ * faster than its reader sends dozens in one packet. The provider package would parse and validate
+ * each one separately, which takes longer than everything svc does with the text.
  */
 
 const NEWLINE = 0x0a;
-/** What two events must have in common is all but the text: its place in them, in either format. */
+/** Two events can be joined when everything but their text is the same, in either format. */
 const PIECE =
   /^((?:event: ?content_block_delta\n)?data: ?\{[^\n]*?"delta": ?\{(?:"type": ?"(?:text|thinking|input_json)_delta", ?)?"(?:content|text|thinking|partial_json)": ?")((?:[^"\\\n]|\\.)*)("\}[^\n]*)$/;
 const LITERAL = /^(?:[^"\\\n]|\\.)*$/;
 const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 const encoder = new TextEncoder();
 
-/** Joins within each chunk of one event stream; what is not whole in it passes as it came. */
+/** Joins events within each chunk of an event stream; incomplete events pass unchanged. */
 export class TextJoiner {
   /** Whether the next chunk begins with an event. */
   #at_event = true;
 
-  /** The chunk with fewer events, or itself. */
+  /** Returns the chunk with fewer events, or the chunk itself. */
   join(chunk: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> {
     const begin = this.#at_event ? 0 : afterEvent(chunk);
     const end = afterLastEvent(chunk);
@@ -36,7 +36,7 @@ export class TextJoiner {
   }
 }
 
-/** The offset behind the first end of an event. */
+/** The offset after the first end of an event. */
 function afterEvent(chunk: Uint8Array): number | undefined {
   for (let at = 0; (at = chunk.indexOf(NEWLINE, at)) >= 0; at++) {
     if (chunk[at + 1] === NEWLINE) return at + 2;
@@ -44,7 +44,7 @@ function afterEvent(chunk: Uint8Array): number | undefined {
   return undefined;
 }
 
-/** The offset behind the last end of an event; 0 when there is none. */
+/** The offset after the last end of an event; 0 when there is none. */
 function afterLastEvent(chunk: Uint8Array): number {
   for (let at = chunk.length; (at = chunk.lastIndexOf(NEWLINE, at - 1)) > 0;) {
     if (chunk[at - 1] === NEWLINE) return at + 1;
@@ -52,7 +52,9 @@ function afterLastEvent(chunk: Uint8Array): number {
   return 0;
 }
 
-/** The events of whole ones; undefined where there is nothing to join, or in another notation. */
+/**
+ * Splits complete events; undefined when there is nothing to join or the notation is another one.
+ */
 function eventsOf(bytes: Uint8Array): string[] | undefined {
   try {
     const text = decoder.decode(bytes);
@@ -65,7 +67,10 @@ function eventsOf(bytes: Uint8Array): string[] | undefined {
   }
 }
 
-/** Neighbours that differ in their text alone become one; JSON strings can be put end to end as they are. */
+/**
+ * Neighbours that differ only in their text become one event; JSON strings can be concatenated as
+ * they are.
+ */
 function joinEvents(events: readonly string[]): string[] {
   const joined: string[] = [];
   let run: { before: string; text: string; after: string } | undefined;

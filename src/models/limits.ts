@@ -1,32 +1,32 @@
-/** How much a model takes and gives, in tokens. */
+/** How many tokens a model accepts and writes. */
 
 /** The limits of a model. */
 export interface Limits {
-  /** Of a conversation with its answer. */
+  /** A conversation with its answer. */
   context_tokens: number;
-  /** Of an answer, thinking included. */
+  /** An answer, thinking included. */
   output_tokens: number;
   /**
-   * Whether its conversations are made shorter. The embedded instruction language carries out what
-   * was said since it last answered, so it must never be given earlier messages again.
+   * Whether its conversations are compacted. The embedded instruction language executes everything
+   * since its last answer, so it must never receive earlier messages again.
    */
   compacts: boolean;
 }
 
-/** Limits that daemon.toml gives, which beat the table. */
+/** Limits from daemon.toml; they override the table. */
 export interface LimitOverrides {
   context_tokens?: number;
   output_tokens?: number;
 }
 
-/** For a model that is not in the table. One that takes less says so when it refuses. */
+/** For models that are not in the table. A model with a lower limit says so when it refuses. */
 const UNKNOWN: Known = [128_000, 16_384];
-/** An answer is not asked to be longer, whatever the model could. */
+/** The longest answer that svc asks for, even if the model could write more. */
 export const OUTPUT_MAX = 32_000;
 
 type Known = readonly [context_tokens: number, output_tokens: number];
 
-/** By the beginning of the model's name, the longest that fits. */
+/** By the beginning of the model's name; the longest match wins. */
 const KNOWN: Readonly<Record<string, Known>> = {
   "claude-": [200_000, 64_000],
   "claude-opus-4": [200_000, 32_000],
@@ -50,17 +50,17 @@ const KNOWN: Readonly<Record<string, Known>> = {
   "kimi-k2": [262_144, 32_000],
 };
 
-/** Providers that run models with less context than these could have. */
+/** Providers that run models with less context than the models support. */
 const PROVIDERS: Readonly<Record<string, Known>> = {
-  // It cuts a longer conversation without a word, and its default depends on the machine.
+  // Ollama cuts a longer conversation silently, and its default depends on the machine.
   "ollama": [32_768, 8_192],
   "builtin": [128_000, 16_384],
 };
 
-/** The limits of a model by its id, `<provider>/<model>`. */
+/** Returns the limits of a model by its id, `<provider>/<model>`. */
 export function limitsOf(id: string, overrides: LimitOverrides = {}): Limits {
   const [provider, ...names] = id.split("/");
-  // Resellers put the maker before the name, and a dot where the maker has a dash.
+  // Resellers put the maker before the name, and write dots where the maker writes dashes.
   const name = names.at(-1) ?? "";
   let known: Known | undefined = Object.hasOwn(PROVIDERS, provider)
     ? PROVIDERS[provider]

@@ -1,5 +1,5 @@
 /**
- * What the turn loop needs of a model: one streamed answer to a conversation. Providers
+ * The interface between the turn loop and a model: one streamed answer to a conversation. Providers
  * (`providers.ts`) and the embedded instruction language (`toolbelt.ts`) implement it.
  */
 
@@ -11,12 +11,15 @@ export interface ToolSpec {
   input_schema: Record<string, unknown>;
 }
 
-/** A call that a model asks for. */
+/** A tool call in a model's answer. */
 export interface ToolCall {
   call_id: string;
   tool: string;
   args: unknown;
-  /** What the provider must get back with the call (a Gemini thought signature), opaque here. */
+  /**
+   * What the provider must get back with the call (a Gemini thought signature); svc does not read
+   * it.
+   */
   echo?: Record<string, unknown>;
 }
 
@@ -31,18 +34,18 @@ export interface ToolResult {
 /** One message of a conversation, oldest first. */
 export type Message =
   /**
-   * `memory`: a block of text, what is remembered about the message. `notice`: it comes from this
-   * program, not from the person.
+   * `memory`: what is remembered about the message, as one text. `notice`: the message comes from
+   * svc, not from the person.
    */
   | { role: "user"; text: string; memory?: string; notice?: true }
   | { role: "assistant"; text: string; calls: ToolCall[] }
   | { role: "tool"; results: ToolResult[] };
 
-/** What svc itself tells a model between the messages of a conversation. */
+/** A message from svc to the model, between the messages of a conversation. */
 export interface Told {
   role: "context";
   text: string;
-  /** It stands for an earlier part of the conversation. */
+  /** It replaces an earlier part of the conversation. */
   summary?: true;
 }
 
@@ -52,7 +55,9 @@ export interface ModelRequest {
   messages: readonly (Message | Told)[];
   /** Sorted by name, so that the prefix stays byte-identical and providers can cache it. */
   tools: readonly ToolSpec[];
-  /** Tokens that the answer may have, thinking included; the model's own limit by default. */
+  /**
+   * The most tokens that the answer may have, thinking included; default: the model's own limit.
+   */
   max_output_tokens?: number;
   signal: AbortSignal;
 }
@@ -67,10 +72,10 @@ export interface Usage {
   tokens_cache_write: number;
 }
 
-/** A piece of a streamed answer. `finish` comes last, exactly once, in an answer that is whole. */
+/** A piece of a streamed answer. A complete answer ends with exactly one `finish`. */
 export type ModelPart =
   | { type: "text"; text: string }
-  /** An event that could not be read was left out; the reason is for the person. */
+  /** An unreadable event was skipped; the reason is shown to the person. */
   | { type: "skipped"; reason: string }
   | { type: "call"; call: ToolCall }
   | { type: "finish"; usage: Usage; reason: "stop" | "calls" | "length" | "filtered" };
@@ -88,9 +93,9 @@ export interface Model {
   stream(request: ModelRequest): AsyncIterable<ModelPart>;
 }
 
-/** A provider's word that a conversation is too long. */
+/** A provider's report that a conversation is too long. */
 export interface TooLong {
-  /** Tokens that it takes, where it says so. */
+  /** The most tokens that it accepts, if it says so. */
   limit?: number;
 }
 
@@ -99,13 +104,15 @@ export class ModelError extends Error {
   override name = "ModelError";
   /** Whether the same request may succeed later: 408, 409, 429, 5xx, a cut stream, no connection. */
   readonly retryable: boolean;
-  /** HTTP status, where there was one. */
+  /** The HTTP status, if there was one. */
   readonly status?: number;
-  /** What the provider asked for in `Retry-After` or `retry-after-ms`, in milliseconds. */
+  /**
+   * The delay that the provider requested in `Retry-After` or `retry-after-ms`, in milliseconds.
+   */
   readonly retry_after_ms?: number;
-  /** Attempts that are worth making in all; default: as many as for any failure. */
+  /** The total number of attempts worth making; default: as for any other failure. */
   readonly attempts?: number;
-  /** The conversation is longer than the model takes: a shorter one may succeed. */
+  /** The conversation is too long for the model; a shorter one may succeed. */
   readonly too_long?: TooLong;
 
   constructor(

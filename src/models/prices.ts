@@ -1,4 +1,4 @@
-/** What a model call costs at list price. */
+/** The list price of model calls. */
 
 import type { Usage } from "./model.ts";
 
@@ -10,21 +10,21 @@ export interface Price {
   cache_read: number;
   /** Input written to the provider's cache. */
   cache_write: number;
-  /** The price of a whole call whose input is longer than `over` tokens. */
+  /** The price of the whole call when its input is longer than `over` tokens. */
   long?: { over: number } & Omit<Price, "long">;
 }
 
-/** A call's price, and whether the model is in the table; if not, `usd` is 0. */
+/** The price of a call, and whether the model is in the table; if not, `usd` is 0. */
 export interface Cost {
   usd: number;
   known: boolean;
 }
 
 /**
- * The cost of one model call. Dated ids (`anthropic/claude-sonnet-4-5-20250929`) count as the
- * model they are a date of; other variants (`openai/gpt-5-pro`) are models of their own.
+ * Returns the cost of one model call. An id with a date (`anthropic/claude-sonnet-4-5-20250929`)
+ * has the price of the id without it; other variants (`openai/gpt-5-pro`) have their own.
  *
- * @param overrides Prices by model id, looked up before the table.
+ * @param overrides prices by model id; they take precedence over the table
  */
 export function costUsd(
   model_id: string,
@@ -44,12 +44,12 @@ export function costUsd(
   return { usd: millionths / 1e6, known: true };
 }
 
-/** The ids that have a price, for suggestions. */
+/** Returns the ids that have a price, for suggestions. */
 export function pricedModels(): string[] {
   return Object.keys(PRICES);
 }
 
-/** What may follow a model's name without making it another model. */
+/** Suffixes that do not make a name another model's. */
 const SAME_MODEL = /^([-@](\d{8}|\d{4}-\d{2}-\d{2}|latest|00\d))?$/;
 
 function priceOf(id: string, table: Readonly<Record<string, Price>>): Price | undefined {
@@ -66,7 +66,7 @@ function claude(input: number, output: number): Price {
   return { input, output, cache_read: input / 10, cache_write: input * 1.25 };
 }
 
-/** OpenAI and Google do not charge for writing to the cache more than for reading the input. */
+/** OpenAI and Google charge the same for writing to the cache as for reading input. */
 function plain(input: number, output: number, cache_read: number): Price {
   return { input, output, cache_read, cache_write: input };
 }

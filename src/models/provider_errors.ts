@@ -1,52 +1,52 @@
-/** What went wrong between us and a provider, told to the person who has to mend it. */
+/** Turns failures of a provider into errors that tell people what to fix. */
 
 import { ModelError, type TooLong } from "./model.ts";
 
-/** What the messages may name, and what they must not. */
+/** What messages may mention, and what they must not contain. */
 export interface ProviderContext {
   /** The provider's name, the part before the slash. */
   name: string;
   base_url: string;
-  /** Where the key comes from: a variable's name, or a line of daemon.toml. */
+  /** Where the key comes from: a variable's name or a line of daemon.toml. */
   key_source: string;
-  /** Values that must not show up in any message. */
+  /** Values that must not appear in any message. */
   secrets: readonly string[];
 }
 
-/** The stream stopped before the provider said that its answer is whole. */
+/** The stream stopped before the provider reported its end. */
 export function endedEarly(context: ProviderContext): ModelError {
   return new ModelError(`${context.name}: the stream ended early`, { retryable: true });
 }
 
-/** The calls of an answer of which an event was skipped: nobody can say what they lack. */
+/** An event was skipped in an answer with tool calls, so their arguments may be incomplete. */
 export function damagedCalls(context: ProviderContext): ModelError {
-  return new ModelError(`${context.name} sent tool calls with an event that cannot be read`, {
+  return new ModelError(`${context.name} sent tool calls with an unreadable event`, {
     retryable: true,
   });
 }
 
 /**
- * An event of a stream that is not in the provider's format; undefined when the error is another
- * one, or the event carries an error of the provider.
+ * Recognizes an event that is not in the provider's format; undefined for any other error, and for
+ * an event that carries an error of the provider.
  */
 export function unreadable(error: unknown): { may_hold_content: boolean } | undefined {
   if (!isRecord(error)) return undefined;
   if (error.name === "AI_JSONParseError") {
-    // Proxies put in lines of their own; what begins like an event was one.
+    // Proxies insert lines of their own; a text that begins like JSON was an event.
     return { may_hold_content: String(error.text).trimStart().startsWith("{") };
   }
   if (error.name !== "AI_TypeValidationError") return undefined;
   const { value } = error;
   if (isRecord(value) && value.error !== undefined) return undefined;
-  // Providers add events with names of their own; those of the answer have these.
+  // Providers add events with new names; the events of an answer have these names.
   const type = isRecord(value) ? value.type : undefined;
   return { may_hold_content: typeof type !== "string" || /^(content_block|message)/.test(type) };
 }
 
 /**
- * Turns whatever the provider's package threw, or sent as an error part, into a
- * {@linkcode ModelError}. It gets no `cause`: the package's errors hold the whole request
- * and the provider's raw answer, which may repeat the key.
+ * Converts anything that the provider's package threw, or sent as an error part, into a {@linkcode
+ * ModelError}. The result has no `cause`: the package's errors contain the whole request and the
+ * provider's raw answer, which may repeat the key.
  */
 export function toModelError(error: unknown, context: ProviderContext): ModelError {
   for (let at = error, depth = 0; at instanceof Error && depth < 8; at = at.cause, depth++) {
@@ -64,7 +64,7 @@ export function toModelError(error: unknown, context: ProviderContext): ModelErr
       return failed("an event of the stream is not in the expected format", undefined, context);
     }
     case "AI_InvalidResponseDataError":
-      // A cut in the middle of a tool call shows up as a call that makes no sense.
+      // A stream that is cut inside a tool call looks like an invalid call.
       return endedEarly(context);
   }
   return inStream(error, context);
@@ -75,14 +75,14 @@ export function unreachable(error: unknown, context: ProviderContext): ModelErro
   const message = error instanceof Error ? error.message : String(error);
   const reason = /client error \([^)]*\): (.*)$/s.exec(message)?.[1] ?? message;
   return new ModelError(clean(`cannot reach ${context.base_url}: ${reason}`, context), {
-    // A certificate that is refused now is refused again; everything else may pass.
+    // A rejected certificate will be rejected again; anything else may be temporary.
     retryable: !/certificate/i.test(reason),
   });
 }
 
 function ofResponse(error: Record<string, unknown>, context: ProviderContext): ModelError {
   const status = typeof error.statusCode === "number" ? error.statusCode : undefined;
-  // The status was fine and the body broke: the connection was cut in mid-stream.
+  // The status was fine and the body was cut: the connection broke in mid-stream.
   if (status === undefined || status < 300) return endedEarly(context);
 
   const body = typeof error.responseBody === "string" ? error.responseBody : "";
@@ -92,7 +92,7 @@ function ofResponse(error: Record<string, unknown>, context: ProviderContext): M
 
   let hint = "";
   if (status < 400) {
-    hint = `. It redirects to ${headers.location ?? "another address"}; put that into base_url`;
+    hint = `. It redirects to ${headers.location ?? "another address"}; set base_url to it`;
   } else if (refusesKey(status, message)) {
     hint = context.secrets.length > 0
       ? `. Check ${context.key_source}`
@@ -118,7 +118,7 @@ function inStream(error: Record<string, unknown>, context: ProviderContext): Mod
   const status = typeof error.statusCode === "number"
     ? error.statusCode
     : statusOf(error.code) ?? statusOf(error.status) ?? statusNamed(String(kind ?? ""));
-  // An error of our own making (a bug, a refused permission) is no event of the stream.
+  // An error in our own code (a bug, a denied permission) is not an event of the stream.
   if (error instanceof Error && status === undefined) {
     return failed(message, undefined, context);
   }
@@ -143,7 +143,7 @@ function failed(
 
 /** Statuses with which providers and local servers refuse a conversation that is too long. */
 const TOO_LONG_STATUS: ReadonlySet<number | undefined> = new Set([undefined, 400, 413, 422, 500]);
-/** How they say it: OpenAI and those that follow it, Anthropic, Google, Bedrock, local servers. */
+/** Wordings of OpenAI and compatible servers, Anthropic, Google, Bedrock and local servers. */
 const TOO_LONG = new RegExp(
   [
     "context_length_exceeded|exceed_context_size|request_too_large|string_above_max_length",
@@ -159,7 +159,7 @@ const TOO_LONG = new RegExp(
   ].join("|"),
   "i",
 );
-/** Where they name the limit. */
+/** Wordings that state the limit. */
 const LIMITS = [
   /(?:maximum|max) (?:context|prompt|input|model) length (?:is|of) ([\d,]+)/i,
   /> ([\d,]+) maximum/i,
@@ -170,7 +170,7 @@ const LIMITS = [
   /([\d,]+) maximum context length/i,
 ];
 
-/** Whether a conversation was refused because of its length. */
+/** Detects whether a conversation was refused because of its length. */
 function tooLong(status: number | undefined, text: string): TooLong | undefined {
   if (!TOO_LONG_STATUS.has(status) || status !== 413 && !TOO_LONG.test(text)) return undefined;
   for (const pattern of LIMITS) {
@@ -184,14 +184,14 @@ function isRetryable(status: number): boolean {
   return status === 408 || status === 409 || status === 429 || status >= 500;
 }
 
-/** OpenAI's 429 for an account without credit: no later attempt of ours succeeds. */
+/** OpenAI answers 429 when an account has no credit; retrying does not help. */
 function outOfQuota(sent: unknown): boolean {
   if (!isRecord(sent)) return false;
   return sent.code === "insufficient_quota" || sent.type === "insufficient_quota" ||
     outOfQuota(sent.error);
 }
 
-/** Google answers a wrong key with 400. */
+/** Google answers an invalid key with 400. */
 function refusesKey(status: number, message: string): boolean {
   return status === 401 || status === 403 ||
     (status === 400 && /api.?key not valid/i.test(message));
@@ -202,7 +202,7 @@ function statusOf(value: unknown): number | undefined {
   return typeof number === "number" && number >= 400 && number <= 599 ? number : undefined;
 }
 
-/** The status that an error's name stands for; in mid-stream there is no other. */
+/** The status that corresponds to an error's name; an error in mid-stream has no other. */
 function statusNamed(name: string): number | undefined {
   if (/overloaded/.test(name)) return 529;
   if (/rate_limit|insufficient_quota/.test(name)) return 429;
@@ -224,7 +224,7 @@ function retryAfter(headers: Record<string, unknown>): number | undefined {
   return Number.isNaN(wait) ? undefined : Math.max(0, Math.round(wait));
 }
 
-/** Google has no header for it but a RetryInfo in the error's details. */
+/** Google sends the delay as RetryInfo in the error's details, not as a header. */
 function retryDelay(body: string): number | undefined {
   const seconds = /"retryDelay":\s*"([\d.]+)s"/.exec(body)?.[1];
   return seconds === undefined ? undefined : Math.round(Number(seconds) * 1000);
@@ -237,7 +237,7 @@ function messageIn(sent: unknown): string | undefined {
   return messageIn(sent.error) ?? messageIn(sent.message) ?? messageIn(sent.detail);
 }
 
-/** A body that is no JSON, unless it is a web page. */
+/** A body that is not JSON, unless it is a web page. */
 function textOf(body: string): string | undefined {
   const text = body.trim();
   return text === "" || text.startsWith("<") || text.startsWith("{") ? undefined : text;

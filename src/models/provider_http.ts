@@ -1,4 +1,4 @@
-/** How a provider is reached: its address, what it knows us by, the `fetch` for it. */
+/** How to reach a provider: its address, our credentials, and the `fetch` to use. */
 
 import { AnswerClock } from "./answer_clock.ts";
 import { TextJoiner } from "./joined_text.ts";
@@ -7,7 +7,7 @@ import { ModelError } from "./model.ts";
 import { type ProviderContext, unreachable } from "./provider_errors.ts";
 import type { ProviderConfig, ProviderKind } from "./providers.ts";
 
-/** The key where the provider expects it; none at all if there is none. */
+/** Returns the key in the header that the provider expects; no header when there is no key. */
 export function headersOf(config: ProviderConfig): Record<string, string> {
   const headers: Record<string, string> = {};
   if (config.kind === "anthropic") headers["anthropic-version"] = "2023-06-01";
@@ -29,7 +29,7 @@ export function headersOf(config: ProviderConfig): Record<string, string> {
   return headers;
 }
 
-/** A `fetch` that reports where it could not get to, and gives up what takes too long. */
+/** Returns a `fetch` that reports connection failures and enforces the time limits. */
 export function fetchFor(context: ProviderContext, limits: AnswerLimits): typeof fetch {
   return async (input, given) => {
     const init = given as globalThis.RequestInit | undefined;
@@ -37,7 +37,7 @@ export function fetchFor(context: ProviderContext, limits: AnswerLimits): typeof
     const stop = new AbortController();
     const signal = init?.signal ? AbortSignal.any([init.signal, stop.signal]) : stop.signal;
     try {
-      // A redirect would carry the key to a host that nobody configured.
+      // Following a redirect would send the key to a host that nobody configured.
       const asked = fetch(input, { ...init, signal, redirect: "manual" });
       const response = await clock.within(asked, init?.signal);
       if (response.body === null) return response;
@@ -53,14 +53,14 @@ export function fetchFor(context: ProviderContext, limits: AnswerLimits): typeof
 }
 
 /**
- * Where the provider is, without a slash at the end.
+ * Returns the provider's address, without a slash at the end.
  *
- * @throws {ModelError} when there is no address, or one that is not HTTP.
+ * @throws {ModelError} when there is no address, or it is not HTTP
  */
 export function baseUrl(config: ProviderConfig): string {
   const given = config.base_url ?? DEFAULT_URLS[config.kind];
   if (given === undefined) {
-    throw new ModelError(`${config.name} has no address: set base_url in [models.${config.name}]`, {
+    throw new ModelError(`${config.name} has no address; set base_url in [models.${config.name}]`, {
       retryable: false,
     });
   }
@@ -91,7 +91,7 @@ const VERSIONS: Partial<Record<ProviderKind, string>> = {
   google: "/v1beta",
 };
 
-/** The key, and every header's value that looks like one. */
+/** Returns the key and the values of headers that look like one. */
 export function secretsOf(config: ProviderConfig): string[] {
   const values = Object.values(config.headers ?? {})
     .map((value) => value.replace(/^(Bearer|Basic) /i, ""))

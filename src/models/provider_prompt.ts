@@ -1,4 +1,4 @@
-/** Our conversation in the form that the provider packages take. */
+/** Converts our conversation into the form that the provider packages expect. */
 
 import type {
   LanguageModelV4CallOptions,
@@ -9,13 +9,13 @@ import type {
 } from "@ai-sdk/provider";
 import type { Message, ModelRequest, ToolCall } from "./model.ts";
 
-/** What differs between the providers. */
+/** The differences between providers. */
 export interface Dialect {
-  /** Under which key the package reads and writes a tool call's metadata. */
+  /** The key under which the package reads and writes a tool call's metadata. */
   echo_key: string;
-  /** Whether the prefix is marked for the provider's cache (the others cache unasked). */
+  /** Whether svc marks the prefix for the provider's cache; the others cache without marks. */
   cache_marks: boolean;
-  /** Call ids as the provider accepts them. */
+  /** Converts a call id into one that the provider accepts. */
   call_id: (id: string) => string;
 }
 
@@ -24,9 +24,9 @@ const CACHE: SharedV4ProviderOptions = {
 };
 
 /**
- * The prompt and the tools of a request. The same conversation always becomes the same bytes,
- * and a longer one only appends: the providers' caches live on that. Three marks (tools,
- * system, the newest message) keep what rarely changes cached when the rest does.
+ * Returns the prompt and the tools of a request. The same conversation always produces the same
+ * bytes, and a longer one only appends, because the providers' caches depend on that. Three marks
+ * (tools, system, the newest message) keep the stable parts cached when the rest changes.
  */
 export function toCallOptions(
   request: ModelRequest,
@@ -55,8 +55,8 @@ export function toCallOptions(
 }
 
 /**
- * Puts what svc tells in front of the person's next words: some servers want the roles to alternate.
- * Where the person says nothing after it, it is a message of its own.
+ * Puts svc's own messages in front of the person's next message, because some servers require the
+ * roles to alternate. If no message of the person follows, they become a message of their own.
  */
 function* joinTold(messages: ModelRequest["messages"]): Generator<Message> {
   let told = "";
@@ -108,20 +108,20 @@ function toMessage(message: Message, dialect: Dialect): LanguageModelV4Message |
   }
 }
 
-/** One text, what is remembered before what was said: some servers take no list of texts. */
+/** One text, with what is remembered first: some servers do not accept a list of texts. */
 function toUserText({ text, memory }: Extract<Message, { role: "user" }>): string {
   // Providers refuse a blank text, and with it every later turn of the conversation.
   const said = isBlank(text) ? "(empty)" : text;
   return memory === undefined ? said : `${memory}\n\n${said}`;
 }
 
-/** Arguments that were no JSON object are kept for the model to see, in the one that is due. */
+/** Arguments that are not a JSON object stay visible to the model, wrapped in an object. */
 function toInput(args: unknown): unknown {
   const isObject = typeof args === "object" && args !== null && !Array.isArray(args);
   return isObject ? args : { unparsed: args };
 }
 
-/** Only what this provider gave: another one's signature means nothing to it, or is refused. */
+/** Only the metadata that this provider wrote: another provider ignores or refuses it. */
 function toEcho(call: ToolCall, key: string): SharedV4ProviderOptions | undefined {
   const value = call.echo?.[key];
   return value === undefined ? undefined : { [key]: value } as SharedV4ProviderOptions;

@@ -1,4 +1,4 @@
-/** Models behind an HTTP API, over the `@ai-sdk` provider packages. */
+/** Models behind an HTTP API, through the `@ai-sdk` provider packages. */
 
 import type { LanguageModelV4, LanguageModelV4StreamPart } from "@ai-sdk/provider";
 import {
@@ -20,10 +20,10 @@ import {
 import { baseUrl, fetchFor, headersOf, secretsOf } from "./provider_http.ts";
 import { type Dialect, toCallOptions } from "./provider_prompt.ts";
 
-/** The wire formats that are spoken. */
+/** The supported wire formats. */
 export type ProviderKind = "anthropic" | "openai" | "google" | "openai-compatible";
 
-/** Where a provider is and how it knows us. */
+/** The address of a provider and our credentials there. */
 export interface ProviderConfig {
   /** The name before the slash, e.g. "local". */
   name: string;
@@ -31,13 +31,13 @@ export interface ProviderConfig {
   /** Default: the provider's own address; "openai-compatible" has none. */
   base_url?: string;
   api_key?: string;
-  /** What to look at when the key is refused: a variable's name. Only for messages. */
+  /** Where the key comes from, such as a variable's name; used in messages when it is refused. */
   key_source?: string;
   /** Sent with every request. */
   headers?: Record<string, string>;
   /** Default: {@linkcode ANSWER_LIMITS}. */
   limits?: AnswerLimits;
-  /** What daemon.toml says of the model's limits. */
+  /** The model's limits in daemon.toml. */
   tokens?: LimitOverrides;
 }
 
@@ -49,16 +49,16 @@ interface Provider {
   settings?: Pick<CallOptions, "maxOutputTokens" | "providerOptions">;
 }
 
-/** Unreadable events that an answer may have. */
+/** The most unreadable events that one answer may contain. */
 const SKIPPED_MAX = 100;
-/** How long the end of the HTTP answer is waited for once the model's answer is whole. */
+/** How long to wait for the end of the HTTP response once the model's answer is complete. */
 const LINGER_MS = 250;
 
 /**
- * A model of a provider. The provider's package is loaded here, not at start, and neither it
- * nor this reads an environment variable.
+ * Creates a model of a provider. Loads the provider's package only now, not at start; neither reads
+ * an environment variable.
  *
- * @throws {ModelError} when `base_url` is missing or not an HTTP address.
+ * @throws {ModelError} when `base_url` is missing or not an HTTP address
  */
 export async function providerModel(config: ProviderConfig, model: string): Promise<Model> {
   const base_url = baseUrl(config);
@@ -81,7 +81,7 @@ export async function providerModel(config: ProviderConfig, model: string): Prom
   };
 }
 
-/** Tokens that an answer is asked to have at most, where daemon.toml says how much a model takes. */
+/** The token limit of an answer, if daemon.toml states how much the model accepts. */
 function outputLimit(id: string, tokens: LimitOverrides = {}): number | undefined {
   const { context_tokens, output_tokens } = tokens;
   if (context_tokens === undefined && output_tokens === undefined) return undefined;
@@ -94,8 +94,8 @@ async function load(
   baseURL: string,
   fetch: typeof globalThis.fetch,
 ): Promise<Provider> {
-  // The model classes of "/internal", not the packages' create functions: loading those reads
-  // the environment, and an empty OPENAI_BASE_URL in it is enough to make it fail.
+  // Uses the model classes of "/internal" instead of the packages' create functions: loading those
+  // reads the environment, and even an empty OPENAI_BASE_URL makes that fail.
   const headers = headersOf(config);
   const call_id = (id: string) => id;
 
@@ -112,14 +112,14 @@ async function load(
         dialect: {
           echo_key: "anthropic",
           cache_marks: true,
-          // A conversation may have begun with a provider whose ids are freer.
+          // The conversation may have begun with a provider that allows other ids.
           call_id: (id) => id.replace(/[^a-zA-Z0-9_-]/g, "_"),
         },
         settings: {
-          // Required by the API. The package knows the limit of the models it knows and stays
-          // under it; for the others it would ask for 4096, too few to write a file.
+          // The API requires it. The package knows the limits of some models and stays below them;
+          // for the others it would ask for 4096 tokens, too few to write a file.
           maxOutputTokens: OUTPUT_MAX,
-          // Arguments are used whole, so the API had better check that they are JSON.
+          // Arguments are used only when complete, so the API should check that they are JSON.
           providerOptions: { anthropic: { toolStreaming: false } },
         },
       };
@@ -127,9 +127,9 @@ async function load(
     case "openai": {
       const { OpenAIChatLanguageModel } = await import("../sdk/openai.ts");
       return {
-        // Chat completions, not responses: each request carries the whole conversation, so
-        // nothing refers to items that the server would have to keep, a conversation moves
-        // between providers, and every gateway in front of OpenAI speaks it.
+        // Uses chat completions, not responses: each request carries the whole conversation, so the
+        // server keeps nothing, a conversation can move between providers, and every gateway for
+        // OpenAI supports it.
         language: new OpenAIChatLanguageModel(model, {
           provider: "openai.chat",
           url: ({ path }) => baseURL + path,
@@ -148,7 +148,7 @@ async function load(
           baseURL,
           headers,
           fetch,
-          // Gemini may leave a call's id out. At most 40 characters, or OpenAI refuses it.
+          // Gemini may omit a call's id. OpenAI refuses ids of more than 40 characters.
           generateId: () => `call_${crypto.randomUUID().replaceAll("-", "")}`,
         }),
         dialect: { echo_key: "google", cache_marks: false, call_id },
@@ -156,8 +156,8 @@ async function load(
     }
     case "openai-compatible": {
       const { OpenAICompatibleChatLanguageModel } = await import("../sdk/openai_compatible.ts");
-      // The package's name for itself is the key of its metadata, hence not the configured
-      // name; and not "openaiCompatible", whose metadata it would copy into the request.
+      // The key of the package's metadata is the package's own name, so it cannot be the configured
+      // name; nor "openaiCompatible", because the package copies that metadata into the request.
       const name = "compatible";
       return {
         language: new OpenAICompatibleChatLanguageModel(model, {
@@ -183,7 +183,7 @@ async function* stream(
   let reader: ReadableStreamDefaultReader<LanguageModelV4StreamPart> | undefined;
   const abort = () => {
     connection.abort();
-    // A fetch forgets its signal once its response was collected as garbage; its body does not.
+    // A fetch forgets its signal once its response is garbage collected, and the body then goes on.
     reader?.cancel().catch(() => {});
   };
   request.signal.addEventListener("abort", abort, { once: true });
@@ -196,8 +196,8 @@ async function* stream(
     });
     reader = answer.stream.getReader();
 
-    // The packages also pass on the calls of an answer that was cut, with half their
-    // arguments. Calls wait for the end, which nobody could act before anyway.
+    // The packages also pass on the calls of an answer that was cut, with half of their arguments.
+    // So calls wait for the end; nobody could run them earlier anyway.
     const calls: ToolCall[] = [];
     let skipped = 0;
     let damaged = false;
@@ -213,15 +213,15 @@ async function* stream(
         if (event === undefined) throw toModelError(part.error, context);
         damaged ||= event.may_hold_content;
         if (skipped === 0) {
-          const lost = event.may_hold_content ? "; the answer may lack a piece" : "";
+          const lost = event.may_hold_content ? "; a part of the answer may be missing" : "";
           yield {
             type: "skipped",
-            reason: `${context.name} sent an event that cannot be read. It was skipped${lost}`,
+            reason: `${context.name} sent an unreadable event, which was skipped${lost}`,
           };
         }
         if (++skipped > SKIPPED_MAX) throw toModelError(part.error, context);
       } else if (part.type === "finish") {
-        // Arguments that lack a piece may still be valid JSON.
+        // Arguments with a missing piece can still be valid JSON.
         const has_calls = calls.length > 0 || part.finishReason.unified === "tool-calls";
         if (damaged && has_calls) throw damagedCalls(context);
         const finish = toFinish(part, calls.length > 0, context);
@@ -236,7 +236,7 @@ async function* stream(
     throw toModelError(error, context);
   } finally {
     request.signal.removeEventListener("abort", abort);
-    // Closes the connection of an answer that was left in the middle; a whole one is done.
+    // Closes the connection of an unfinished answer; a finished one has no connection to close.
     connection.abort();
     reader?.cancel().catch(() => {});
   }
@@ -246,14 +246,14 @@ function limitOf({ max_output_tokens: maxOutputTokens }: ModelRequest) {
   return maxOutputTokens === undefined ? {} : { maxOutputTokens };
 }
 
-/** Reads to the end of the HTTP answer, so that its connection can be used again. */
+/** Reads to the end of the HTTP response, so that its connection can be reused. */
 async function drain(reader: ReadableStreamDefaultReader<unknown>): Promise<void> {
   let timer: number | undefined;
   const waited = new Promise<boolean>((resolve) => {
     timer = setTimeout(() => resolve(true), LINGER_MS);
   });
   try {
-    // The answer is whole: what happens to the connection now changes nothing.
+    // The answer is complete, so errors of the connection no longer matter.
     while (!(await Promise.race([reader.read().then((read) => read.done, () => true), waited])));
   } finally {
     clearTimeout(timer);
@@ -273,7 +273,7 @@ function toCall(
   };
 }
 
-/** What is no JSON stays a string: the tool's validation then answers the model. */
+/** Text that is not JSON stays a string; the tool's validation then reports it to the model. */
 function toArgs(input: string): unknown {
   if (input.trim() === "") return {};
   try {
@@ -299,13 +299,13 @@ function toFinish(
   return {
     type: "finish",
     usage: {
-      // The packages count the cached tokens into the total, also where the API does not.
+      // The packages count cached tokens as part of the total, even where the API does not.
       tokens_in: inputTokens.total ?? 0,
       tokens_out: outputTokens.total ?? 0,
       tokens_cached: inputTokens.cacheRead ?? 0,
       tokens_cache_write: inputTokens.cacheWrite ?? 0,
     },
-    // Some servers say "stop" and ask for calls.
+    // Some servers report "stop" for an answer with calls.
     reason: unified === "length"
       ? "length"
       : unified === "content-filter"

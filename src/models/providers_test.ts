@@ -361,8 +361,8 @@ for (const kind of KINDS) {
         const told = parts.flatMap((part) => part.type === "skipped" ? [part.reason] : []);
         // Gemini's format has no field that must be there: an unknown object is an empty event.
         if (kind === "google" && data.endsWith("}")) return assertEquals(told, []);
-        const lost = data.startsWith("{") ? "; the answer may lack a piece" : "";
-        assertEquals(told, [`work sent an event that cannot be read. It was skipped${lost}`]);
+        const lost = data.startsWith("{") ? "; a part of the answer may be missing" : "";
+        assertEquals(told, [`work sent an unreadable event, which was skipped${lost}`]);
         assertEquals(finishOf(parts).reason, "stop");
       },
     );
@@ -384,7 +384,7 @@ for (const kind of KINDS) {
         }
         const error = await failure(model, request([user("x")]));
         assertEquals(error.retryable, true);
-        assertEquals(error.message, "work sent tool calls with an event that cannot be read");
+        assertEquals(error.message, "work sent tool calls with an unreadable event");
       },
     );
   }
@@ -788,7 +788,7 @@ Deno.test({
       const base_url = `http://127.0.0.1:${server.addr.port}`;
       const model = await providerModel({ name: "work", kind: "anthropic", base_url }, "m");
       const error = await failure(model, request([user("x")]));
-      assertStringIncludes(error.message, "It redirects to /elsewhere; put that into base_url");
+      assertStringIncludes(error.message, "It redirects to /elsewhere; set base_url to it");
       assertEquals(asked, 1);
     } finally {
       await server.shutdown();

@@ -1,4 +1,4 @@
-/** Which models there are on this machine: the known providers and those of daemon.toml. */
+/** The models available on this machine: the known providers and those in daemon.toml. */
 
 import { closestString, levenshteinDistance } from "@std/text";
 import { acpName } from "./acp_entry.ts";
@@ -8,41 +8,43 @@ import { pricedModels } from "./prices.ts";
 import type { AnswerLimits } from "./answer_limits.ts";
 import type { ProviderConfig, ProviderKind } from "./providers.ts";
 
-/** `[models.<name>]` of daemon.toml. */
+/** `[models.<name>]` in daemon.toml. */
 export interface ModelEntry {
   kind: ProviderKind;
   base_url?: string;
   /** The environment variable that holds the key. */
   api_key_env?: string;
-  /** Tokens of a conversation with its answer, and of an answer. */
+  /** Token limits: a conversation with its answer, and an answer. */
   context_tokens?: number;
   output_tokens?: number;
 }
 
-/** What a {@linkcode ModelRegistry} is made of. */
+/** The inputs of a {@linkcode ModelRegistry}. */
 export interface ModelRegistryOptions {
-  /** By name; one that bears a known provider's name takes its place. */
+  /** By name; an entry with the name of a known provider replaces it. */
   models: Readonly<Record<string, ModelEntry>>;
   env: (name: string) => string | undefined;
-  /** `default_model` of daemon.toml. */
+  /** `default_model` in daemon.toml. */
   default_model?: string;
-  /** How long an answer may take. */
+  /** Time limits of an answer. */
   limits?: AnswerLimits;
-  /** What answers `builtin/toolbelt`. */
+  /** Creates the model for `builtin/toolbelt`. */
   builtin(): Model | Promise<Model>;
-  /** Why an agent `acp/<name>` cannot be started; undefined when it can. */
+  /** Returns why the agent `acp/<name>` cannot be started; undefined when it can. */
   agentProblem(name: string): string | undefined;
 }
 
-/** One provider, as `list` shows it. */
+/** A provider as `list` shows it. */
 export interface ProviderInfo {
   provider: string;
   kind: ProviderKind | "builtin";
-  /** Whether nothing is missing to call it. That a local server runs is not checked. */
+  /**
+   * Whether everything needed to call it is configured. Does not check that a local server runs.
+   */
   configured: boolean;
 }
 
-/** An id that leads to no model; the message says which would and how to configure more. */
+/** A model id that cannot be used; the message says which can and how to configure more. */
 export class UnknownModel extends SvcError {
   constructor(message: string) {
     super("validation", message);
@@ -51,24 +53,24 @@ export class UnknownModel extends SvcError {
 
 interface KnownProvider {
   kind: ProviderKind;
-  /** The first that is set counts; none: no key is needed. */
+  /** The first variable that is set is used; an empty list: the provider needs no key. */
   key_env: readonly string[];
   base_url_env?: string;
   base_url?: string;
-  /** What is taken when this provider is the default. */
+  /** The model to use when this provider is the default. */
   model?: string;
 }
 
 interface Resolved {
   kind: ProviderKind;
   base_url?: string;
-  /** Variables of which one must be set. */
+  /** At least one of these variables must be set. */
   key_env: readonly string[];
   api_key?: string;
   key_source?: string;
 }
 
-/** In the order in which a default is looked for. */
+/** In the order of preference for the default model. */
 const KNOWN: Readonly<Record<string, KnownProvider>> = {
   anthropic: {
     kind: "anthropic",
@@ -97,16 +99,16 @@ const KNOWN: Readonly<Record<string, KnownProvider>> = {
 };
 
 const BUILTIN = "builtin/toolbelt";
-/** Models that are kept for the next turn. */
+/** The most models kept for later turns. */
 const MODELS_KEPT = 32;
 
 /**
- * Finds models by their id, `<provider>/<model>`. Variables are read when they are needed, so a
- * key that appears in the environment counts from then on.
+ * Finds models by their id, `<provider>/<model>`. Reads environment variables only when needed, so
+ * a key that is set later takes effect.
  */
 export class ModelRegistry {
   readonly #options: ModelRegistryOptions;
-  /** Models by what they are made from: the packages make all their schemas anew for each. */
+  /** Models by their settings; kept because the packages build all their schemas for each model. */
   readonly #made = new Map<string, Promise<Model>>();
 
   constructor(options: ModelRegistryOptions) {
@@ -114,10 +116,10 @@ export class ModelRegistry {
   }
 
   /**
-   * The model of an id.
+   * Returns the model with that id.
    *
-   * @throws {UnknownModel} when the id names no provider, or one that lacks its key.
-   * @throws {ModelError} when the provider's configured address is unusable.
+   * @throws {UnknownModel} when the provider is unknown or lacks its key
+   * @throws {ModelError} when the provider's configured address is invalid
    */
   async resolve(id: string): Promise<Model> {
     if (id === BUILTIN) return await this.#options.builtin();
@@ -135,17 +137,20 @@ export class ModelRegistry {
     return await made;
   }
 
-  /** Whether an id is that of the embedded instruction language, which does not think. */
+  /** Reports whether an id is that of the embedded instruction language, which cannot reason. */
   isBuiltin(id: string): boolean {
     return id === BUILTIN;
   }
 
-  /** Whether something can be asked of it beside a session: not of the two that are no models. */
+  /**
+   * Reports whether the model answers single requests outside of a session; the embedded language
+   * and agents over ACP do not.
+   */
   answersRequests(id: string): boolean {
     return !this.isBuiltin(id) && acpName(id) === undefined;
   }
 
-  /** Says whether an id leads to a model, without loading anything. @throws {UnknownModel} */
+  /** Checks that an id leads to a model, without loading anything. @throws {UnknownModel} */
   check(id: string): void {
     if (id === BUILTIN) return;
     const agent = acpName(id);
@@ -154,7 +159,7 @@ export class ModelRegistry {
     if (agent === undefined) this.#locate(id);
   }
 
-  /** As {@linkcode check}, for what is asked without a session. @throws {UnknownModel} */
+  /** Like {@linkcode check}, for single requests outside of a session. @throws {UnknownModel} */
   checkForRequests(id: string): void {
     requireNoAgent(id);
     this.check(id);
@@ -175,7 +180,7 @@ export class ModelRegistry {
     if (provider === undefined) {
       const nearest = closestString(name, this.#names());
       const hint = isNear(name, nearest) ? ` (did you mean "${nearest}/${model}"?)` : "";
-      throw new UnknownModel(`There is no model provider "${name}"${hint}. ${this.#advice()}`);
+      throw new UnknownModel(`unknown model provider "${name}"${hint}. ${this.#advice()}`);
     }
     if (provider.key_env.length > 0 && provider.api_key === undefined) {
       throw new UnknownModel(
@@ -195,7 +200,10 @@ export class ModelRegistry {
     return { config, model };
   }
 
-  /** `default_model`, else one of the first provider with a credential, else the embedded one. */
+  /**
+   * Returns `default_model`, otherwise a model of the first provider with a credential, otherwise
+   * the embedded one.
+   */
   defaultId(): string {
     if (this.#options.default_model !== undefined) return this.#options.default_model;
     for (const [name, known] of Object.entries(KNOWN)) {
@@ -207,10 +215,10 @@ export class ModelRegistry {
   }
 
   /**
-   * The model that stands for a provider: its own of the default ones, else `default_model` where
-   * that is one of it.
+   * Returns the default model of a provider: `default_model` if it is one of this provider,
+   * otherwise the provider's own default.
    *
-   * @throws {UnknownModel} when there is no such provider, or none of its models is the default one.
+   * @throws {UnknownModel} when there is no such provider, or it has no default model
    */
   defaultIdOf(provider: string): string {
     const { default_model } = this.#options;
@@ -221,12 +229,12 @@ export class ModelRegistry {
     if (known !== undefined) return `${provider}/${known}`;
     if (!this.#names().includes(provider)) this.check(`${provider}/?`);
     throw new UnknownModel(
-      `${provider} has no default model: give model too, or set default_model = "${provider}/…" ` +
+      `${provider} has no default model; name a model, or set default_model = "${provider}/…" ` +
         "in daemon.toml",
     );
   }
 
-  /** Every provider that an id can name. */
+  /** Lists every provider that an id can name. */
   list(): ProviderInfo[] {
     return this.#names().map((name) => {
       const provider = this.#provider(name);
@@ -258,7 +266,7 @@ export class ModelRegistry {
     const { kind, base_url, api_key_env } = this.#options.models[name];
     const key_env = api_key_env !== undefined
       ? [api_key_env]
-      // Only the provider's own address gets the provider's own key unasked.
+      // A provider's key goes to another address only if daemon.toml says so.
       : base_url === undefined && kind !== "openai-compatible"
       ? KNOWN[kind].key_env
       : [];
@@ -273,7 +281,10 @@ export class ModelRegistry {
     return names.length > 0 ? { key_source: names.join(" or ") } : {};
   }
 
-  /** An empty variable counts as unset; a key that ends in a newline is no header's value. */
+  /**
+   * Reads a variable. An empty one counts as unset; a trailing newline is removed, because a header
+   * cannot contain it.
+   */
   #env(name: string): string | undefined {
     return this.#options.env(name)?.trim() || undefined;
   }
@@ -284,7 +295,7 @@ export class ModelRegistry {
     );
     const ids = [BUILTIN, ...pricedModels()];
     const usable = ids.filter((id) => configured.has(id.slice(0, id.indexOf("/"))));
-    // A model's name alone is worth an answer also when its provider lacks a key.
+    // A matching model name is worth suggesting even if its provider lacks a key.
     return [...usable, ...ids.filter((id) => !usable.includes(id))];
   }
 
@@ -299,22 +310,24 @@ export class ModelRegistry {
 /** @throws {UnknownModel} */
 function requireNoAgent(id: string): void {
   if (acpName(id) === undefined) return;
-  throw new UnknownModel(`${id} is an agent: it has sessions, and answers no single requests`);
+  throw new UnknownModel(
+    `${id} is an agent over ACP, which answers only in sessions; choose another model`,
+  );
 }
 
-/** The address that Ollama's own client would use for a value of OLLAMA_HOST. */
+/** The address that Ollama's own client would use for this value of OLLAMA_HOST. */
 function ollamaUrl(host: string | undefined): string {
   const [, scheme = "http", rest = ""] = /^(?:(\w+):\/\/)?(.*)$/s.exec(host ?? "") ?? [];
   const [authority] = rest.split("/", 1);
   const match = /^(\[[^\]]*\]|[^:]*)(?::(\d+))?$/.exec(authority);
   const name = match?.[1] || "127.0.0.1";
   const default_port = host?.includes("://") ? (scheme === "https" ? "443" : "80") : "11434";
-  // What a server listens on everywhere is no address to call.
+  // The wildcard address of a server is not an address to call.
   const callable = name === "0.0.0.0" ? "127.0.0.1" : name === "[::]" ? "[::1]" : name;
   return `${scheme}://${callable}:${match?.[2] ?? default_port}/v1`;
 }
 
-/** The nearest of the ids, by the whole of it or by the model's name alone. */
+/** Suggests the nearest id, compared as a whole or by the model's name alone. */
 function didYouMean(given: string, ids: readonly string[]): string {
   const word = given.replaceAll("/", "");
   const near = ids

@@ -114,7 +114,7 @@ Deno.test("an id that leads nowhere is answered with the nearest and the way on"
   assertMatch(await refusal(one, "opnai/gpt-5"), /mean "openai\/gpt-5"\?/);
   assertMatch(
     await refusal(one, "zzz/x"),
-    /^There is no model provider "zzz"\. Configured: openai/,
+    /^unknown model provider "zzz"\. Configured: openai/,
   );
   assertMatch(await refusal(one, "google/gemini-2.5-pro"), /set GEMINI_API_KEY or GOOGLE_GEN/);
   for (const id of ["", "/", "x/", "/x", "constructor/x", "builtin/other", "__proto__/x"]) {

@@ -1,40 +1,41 @@
 /**
  * `builtin/toolbelt`, the embedded default (contract.md section 8): no key, no network,
- * deterministic. It reads a plain line-by-line instruction language and carries each instruction
- * out with the same tools, approvals and journal as any model.
+ * deterministic. It reads a line-by-line instruction language and runs each instruction with the
+ * same tools, approvals and journal as any model.
  */
 import { CATEGORIES } from "../protocol/memory.ts";
 import type { Message, Model, ModelPart, ModelRequest, ToolCall, ToolResult } from "./model.ts";
 
-/** What it says when it is asked for help, or does not understand. */
-export const HELP = `I am builtin/toolbelt: no model, just instructions, one a line:
+/** The answer to `help` and to instructions that it does not understand. */
+export const HELP =
+  `This is builtin/toolbelt. It is not a model: it runs instructions, one per line:
 
   ls [PATH]               list a directory
-  read PATH               show a file
+  read PATH               read a file
   grep PATTERN [PATH]     search for a regular expression
   glob PATTERN            find files, such as src/**/*.ts
-  write PATH "TEXT"       write a file; \\n in the text is a new line
-  write PATH              the same, its text follows between two lines of \`\`\`
-  edit PATH "OLD" "NEW"   replace text; both can follow between \`\`\` lines too
+  write PATH "TEXT"       write a file; \\n in the text starts a new line
+  write PATH              the same, with the text below, between two lines of \`\`\`
+  edit PATH "OLD" "NEW"   replace text; both can also follow between \`\`\` lines
   run COMMAND             run a shell command
   verify test             run the project's tests; also: verify build, verify lint
   fetch URL               fetch a web page
   remember [CATEGORY:] TEXT
-                          keep it for later sessions; categories: fact, if none is named,
+                          save it for later sessions; categories: fact (the default),
                           ${CATEGORIES.filter((it) => it !== "fact").join(", ")}
-  recall WORDS            find what is remembered
-  help                    show this
+  recall WORDS            search the memory
+  help                    show this help
 
-For a model that thinks, set ANTHROPIC_API_KEY, OPENAI_API_KEY or GEMINI_API_KEY before the daemon
-starts, or describe one under [models.<name>] in daemon.toml, and choose it with
+To use a model, set ANTHROPIC_API_KEY, OPENAI_API_KEY or GEMINI_API_KEY before the daemon
+starts, or add [models.<name>] to daemon.toml, and select the model with
 \`svc chat -m <provider>/<model>\`.`;
 
 const FENCE = /^\s*```/;
 const STRING = String.raw`\s+("(?:[^"\\]|\\.)*")`;
-/** A path and the strings behind it. */
+/** A path, followed by JSON strings. */
 const PATH_AND_TEXT = new RegExp(`^(\\S+)${STRING}$`);
 const PATH_AND_TEXTS = new RegExp(`^(\\S+)${STRING}${STRING}$`);
-/** A category, if one is named, and what is to be remembered. */
+/** An optional category, and the text to remember. */
 const REMEMBERED = new RegExp(`^(?:(${CATEGORIES.join("|")}):\\s*)?(.*)$`);
 
 /** An instruction read from a message. */
@@ -125,7 +126,7 @@ function instruction(
   return undefined;
 }
 
-/** Takes apart a path and the JSON strings behind it; no texts where it has none. */
+/** Splits a path from the JSON strings after it; no `texts` when there are none. */
 function quoted(rest: string, form: RegExp): { path: string; texts?: string[] } {
   const match = rest.match(form);
   if (match === null) return { path: rest };
@@ -138,9 +139,9 @@ function quoted(rest: string, form: RegExp): { path: string; texts?: string[] } 
 }
 
 /**
- * Makes the embedded model.
+ * Creates the embedded model.
  *
- * @param newCallId gives each call an id of its own.
+ * @param newCallId returns a new id for each call
  */
 export function toolbelt(newCallId: () => string): Model {
   return {
@@ -171,7 +172,7 @@ function follow(text: string, texts: string[], calls: ToolCall[], newCallId: () 
   const instructions = parseInstructions(text);
   const problems = instructions.flatMap((it) => "problem" in it ? [it.problem] : []);
   if (problems.length > 0) {
-    // Nothing is carried out of a message that is only partly understood.
+    // A message is run only if every line of it is understood.
     texts.push([...problems, "", HELP].join("\n"));
     return;
   }

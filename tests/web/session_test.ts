@@ -56,7 +56,7 @@ Deno.test({
       button.click();
     });
     await page.getByRole("heading", { level: 1, name: "project" }).waitFor();
-    await page.getByRole("log").getByText("I am builtin/toolbelt").waitFor();
+    await page.getByRole("log").getByText("This is builtin/toolbelt").waitFor();
     await app.focusKept();
 
     await tabTo(/^Message$/);

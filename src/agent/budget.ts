@@ -1,10 +1,10 @@
 import type { SessionState } from "../session/state.ts";
 
 /**
- * Says that a session's budget is used up.
+ * Returns a message when a session's budget is used up.
  *
- * @param fallback_usd the budget of sessions that have none of their own.
- * @returns undefined while something is left.
+ * @param fallback_usd the budget of sessions that have none of their own
+ * @returns undefined while some of it is left
  */
 export function spentBudget(state: SessionState, fallback_usd?: number): string | undefined {
   const budget = state.budget_usd ?? fallback_usd;

@@ -1,4 +1,4 @@
-/** The calls of a turn: recorded, approved, run, each in a lane of its own once it takes long. */
+/** Records, approves and runs the calls of a turn; a call that takes long gets its own lane. */
 import { messageOf } from "../protocol/errors.ts";
 import { MAIN_LANE } from "../protocol/events.ts";
 import type { Session, Turn } from "../session/session.ts";
@@ -7,7 +7,7 @@ import { watchLane } from "./tool_lane.ts";
 import type { Tool, ToolOutcome } from "./tools.ts";
 
 export interface CallParts {
-  /** Paths that the session's tools must not see. */
+  /** Returns the paths that the session's tools must not see. */
   hidden(session: Session): string[];
   new_lane_id(): string;
 }
@@ -15,17 +15,17 @@ export interface CallParts {
 /** Where a call is made. */
 export interface CallContext {
   parts: CallParts;
-  /** The tools that there are. */
+  /** The available tools. */
   tools: readonly Tool[];
   session: Session;
   turn: Turn;
 }
 
 /**
- * Runs one call: records it, asks for an approval where one is needed, and records what came of it.
+ * Runs one call: records it, asks for approval if needed, and records the result.
  *
- * @returns what came of it; a tool that fails does not throw.
- * @throws the turn's reason when the turn is stopped at once.
+ * @returns the result; a tool that fails does not throw
+ * @throws the turn's reason when the turn is stopped immediately
  */
 export async function runCall(step: CallContext, call: ToolCall): Promise<ToolOutcome> {
   const { session, turn } = step;
@@ -61,7 +61,7 @@ async function perform(
   const tool = tools.find((it) => it.spec.name === call.tool);
   if (tool === undefined) {
     const names = tools.map((it) => it.spec.name).join(", ");
-    return { ok: false, output: `there is no tool ${call.tool}; the tools are ${names}` };
+    return { ok: false, output: `unknown tool ${call.tool}; available tools: ${names}` };
   }
   const { args: parsed, problem } = tool.parse(call.args);
   if (problem !== undefined) return { ok: false, output: `invalid arguments:\n${problem}` };
@@ -88,7 +88,10 @@ async function perform(
   }
 }
 
-/** Asks for an approval where one is needed (contract.md section 5). Returns why not, if not. */
+/**
+ * Asks for approval if one is needed (contract.md section 5). @returns why the call must not run,
+ * if so.
+ */
 async function approve(
   tool: Tool,
   args: unknown,
@@ -101,13 +104,13 @@ async function approve(
   const risk = tool.risk?.(args, workdir);
   if (approval === "auto") {
     if (trust === "untrusted" && risk !== undefined) {
-      return `refused: work for others does not ${tool.describe(args)}: ${risk}`;
+      return `refused: work for others must not ${tool.describe(args)}: ${risk}`;
     }
-    // What work for others may not remember is refused by the memory, and nobody waits.
+    // The memory itself refuses what work for others must not save, so nobody needs to approve it.
     if (trust === "untrusted" || !tool.asks_in_auto(args, workdir)) return undefined;
   }
   if (approval === "read_only") {
-    return `refused: this session is read_only and ${tool.spec.name} does more than read`;
+    return `refused: this session is read_only and ${tool.spec.name} changes something`;
   }
   if (!tool.asks(args)) return undefined;
   const decision = await session.approvals.ask({
@@ -115,7 +118,7 @@ async function approve(
     tool: tool.spec.name,
     args,
     reason: risk === undefined ? tool.describe(args) : `${tool.describe(args)} (${risk})`,
-    // What always allows the others does not allow this one.
+    // "Always" for other calls of this tool does not cover this call.
     rule: risk === undefined ? tool.rule(args) : `${tool.rule(args)} ${JSON.stringify(args)}`,
   }, { signal: turn.soft });
   return decision === "deny" ? "denied: the person did not allow this call" : undefined;

@@ -1,7 +1,7 @@
 /**
- * Makes a conversation shorter. Old outputs of tools go first; where that is not enough, the model
- * sums up what is older than the newest messages. Nothing changes before the one event that says
- * what is left out, so a compaction that is cut off has no effect.
+ * Shortens a conversation. Old outputs of tools are removed first; if that is not enough, the model
+ * summarizes everything older than the newest messages. Only one event, at the end, makes the
+ * change, so an interrupted compaction has no effect.
  */
 import { messageOf } from "../protocol/errors.ts";
 import type { Compacted, SessionEvent } from "../protocol/events.ts";
@@ -26,50 +26,56 @@ export interface CompactionParts {
   model: Model;
   limits: Limits;
   tools: readonly Tool[];
-  /** What a model call cost, in USD. */
+  /** Returns the cost of a model call, in USD. */
   cost(usage: Usage): number;
   new_lane_id(): string;
 }
 
-/** Why a conversation is made shorter, and what the provider said if it refused it. */
+/** Why a conversation is shortened, and what the provider reported if it refused it. */
 export interface Cause {
   reason: Compacted["reason"];
   refused?: TooLong;
 }
 
-/** What is decided; the estimates are added when it is recorded. */
+/** The decision; the estimates are added when it is recorded. */
 type Plan = Omit<Compacted, "reason" | "tokens_before" | "tokens_after" | "seen_seq" | "learned">;
 
-/** Parts of the room that the newest outputs, the newest messages and the summary may take. */
+/**
+ * The shares of the context that the newest outputs, the newest messages and the summary may use.
+ */
 const OUTPUTS_PART = 1 / 6;
 const TAIL_PART = 1 / 4;
 const SUMMARY_PART = 1 / 8;
 const SAID_PART = 1 / 16;
-/** Messages of the person before the newest ones that are kept word for word. */
+/** How many of the person's older messages are kept word for word. */
 const SAID_MAX = 3;
-/** What is left out must be this part of the conversation to be worth a model call. */
+/** The share of the conversation that must be removed to justify a model call. */
 const WORTH_PART = 1 / 10;
-/** What would leave more than this part of the conversation is not done. */
+/** A plan that leaves more than this share of the conversation is not used. */
 const WORTH_LEFT = 0.95;
-/** How often a summary is asked for of a shorter conversation, where the provider refuses it. */
+/**
+ * How often to ask for a summary of a shorter conversation when the provider refuses the request.
+ */
 const SUMMARY_TRIES = 4;
-/** By what part a conversation is made shorter that a provider refused without a figure. */
+/**
+ * The factor by which a conversation shrinks when a provider refused it without naming its limit.
+ */
 const REFUSED_PART = 0.8;
-/** Characters of a text that a summary is made from in parts, and how many parts there are at most. */
+/** The longest text in a part that is summarized, in characters, and the most parts. */
 const PART_TEXT_MAX = 4_096;
 const PARTS_MAX = 16;
-/** Characters to which single texts are cut where all else was not enough. */
+/** The lengths, in characters, to which single texts are cut when nothing else is enough. */
 const TEXT_MAX = [32_768, 8_192, 2_048, 512];
-/** Tokens of the question for a summary. */
+/** Tokens of the request for a summary. */
 const QUESTION_TOKENS = 500;
 const FILES_MAX = 200;
 const LABEL = "compaction";
 
 /**
- * Makes the conversation shorter, if that is possible.
+ * Shortens the conversation, if possible.
  *
- * @returns what was recorded; undefined when there is nothing worth leaving out.
- * @throws the turn's reason when it is stopped meanwhile; nothing has changed then.
+ * @returns the recorded event data; undefined when nothing is worth removing
+ * @throws the turn's reason when it is stopped meanwhile; nothing has changed then
  */
 export async function compact(
   parts: CompactionParts,
@@ -114,12 +120,12 @@ async function decide(context: Context): Promise<Plan | undefined> {
   }
   const begin = tailOf(transcript.items, least * TAIL_PART, sizes);
   const older = transcript.items.slice(0, begin);
-  // What svc told stays, and a summary alone is not summed up again.
+  // Messages of svc stay, and a summary alone is not summarized again.
   const goes = older.filter((item) => !("told" in item));
   const worth = sizes.of(goes) > sizes.before * WORTH_PART &&
     !goes.every((item) => "summary" in item);
   const plan = worth ? await leaveOut(context, goes, least) : {};
-  // Where the newest messages alone are too much, they are cut too.
+  // If the newest messages alone are too long, they are cut too.
   const enough = reason === "too_long" ? least * 0.75 : room;
   const tries: Plan[] = [plan, { ...plan, outputs_seq }];
   for (const text_max of TEXT_MAX) tries.push({ ...plan, outputs_seq, text_max });
@@ -127,10 +133,10 @@ async function decide(context: Context): Promise<Plan | undefined> {
   return sizes.after(fits) < sizes.before * WORTH_LEFT ? fits : undefined;
 }
 
-/** Up to which seq outputs are old: the newest that were seen are kept, as far as they fit. */
+/** Returns the seq up to which outputs are old; the newest seen outputs that fit are kept. */
 function oldOutputs(items: readonly Item[], keep: number, sizes: Sizes): number | undefined {
   const steps = items.flatMap((item) => "step" in item ? [item.step] : []);
-  // The model has not seen those of the last step.
+  // The model has not yet seen the results of the last step.
   const seen = steps.slice(0, -1).flatMap(({ results }) => results);
   let tokens = 0;
   for (const { seq, output } of seen.toReversed()) {
@@ -140,11 +146,11 @@ function oldOutputs(items: readonly Item[], keep: number, sizes: Sizes): number 
   return undefined;
 }
 
-/** Where the newest items begin, which are kept word for word. */
+/** Returns the index where the newest items begin, which are kept word for word. */
 function tailOf(items: readonly Item[], keep: number, sizes: Sizes): number {
   const last = items.findLastIndex((item) => "step" in item);
   const step = items[last];
-  // Results that the model has not seen, and what was said after them, are kept in any case.
+  // Results that the model has not seen, and the messages after them, are always kept.
   const unseen = step !== undefined && "step" in step && step.step.calls.length > 0;
   let begin = unseen ? last : last + 1;
   let tokens = sizes.of(items.slice(begin));
@@ -156,7 +162,7 @@ function tailOf(items: readonly Item[], keep: number, sizes: Sizes): number {
   return begin;
 }
 
-/** Leaves out the older items for a summary. */
+/** Replaces the older items by a summary. */
 async function leaveOut(context: Context, older: readonly Item[], room: number): Promise<Plan> {
   const { sizes } = context;
   const said: number[] = [];
@@ -177,17 +183,17 @@ async function leaveOut(context: Context, older: readonly Item[], room: number):
   try {
     const summary = await summarise(context, older, max);
     if (sizes.ofText(summary) >= sizes.of(older)) {
-      throw new Error("the summary is longer than what it stands for");
+      throw new Error("the summary is longer than what it replaces");
     }
     return { ...plan, summary };
   } catch (error) {
     context.turn.soft.throwIfAborted();
-    // The one from before has the oldest facts.
+    // The previous summary has the oldest facts.
     return { ...plan, summary: before?.summary ?? "", problem: messageOf(error) };
   }
 }
 
-/** Files that calls changed, the newest last. */
+/** Files that calls changed, newest last. */
 function filesOf(items: readonly Item[], tools: readonly Tool[]): string[] {
   const files = new Set<string>();
   const add = (path: unknown) => {
@@ -209,7 +215,7 @@ function filesOf(items: readonly Item[], tools: readonly Tool[]): string[] {
 
 // ── the summary ────────────────────────────────────────────────────────────────────────────────
 
-/** Asks the model for a summary, in a lane of its own. @throws when it gives none. */
+/** Asks the model for a summary, in a separate lane. @throws when there is no usable summary. */
 async function summarise(
   context: Context,
   older: readonly Item[],
@@ -231,7 +237,7 @@ interface Asking {
   signal: AbortSignal;
 }
 
-/** Asks about less at a time as long as the provider finds it too long. */
+/** Asks for a summary of less and less text while the provider finds it too long. */
 async function askShorter(
   context: Context,
   older: readonly Item[],
@@ -245,7 +251,7 @@ async function askShorter(
   for (let tries = 1;; tries++) {
     const room = most - max - QUESTION_TOKENS;
     try {
-      // All of it where it fits: the provider has that in its cache.
+      // Sends all of it if it fits, because the provider has it in its cache.
       if (sizes.before <= room) return await askAbout(context, transcript, max, asking);
       return await askInParts(context, older, max, { ...asking, room });
     } catch (error) {
@@ -256,7 +262,7 @@ async function askShorter(
   }
 }
 
-/** Sums up part after part, each with the summary of those before it. */
+/** Summarizes one part after the other, each together with the summary so far. */
 async function askInParts(
   context: Context,
   older: readonly Item[],
@@ -272,7 +278,7 @@ async function askInParts(
   let free = 0;
   for (const item of cut.items) {
     const tokens = sizes.of([item]);
-    // What is too long alone cannot be shown.
+    // An item that is too long on its own cannot be included.
     if ("told" in item || !wanted.has(itemSeq(item)) || tokens > left) continue;
     if (tokens > free || parts.length === 0) {
       parts.push([]);
@@ -281,7 +287,7 @@ async function askInParts(
     parts.at(-1)!.push(item);
     free -= tokens;
   }
-  if (parts.length === 0) throw new Error("there is no room for a summary");
+  if (parts.length === 0) throw new Error("no space is left for a summary");
   if (parts.length > PARTS_MAX) parts.splice(1, parts.length - PARTS_MAX);
   let summary = "";
   for (const part of parts) {
@@ -309,7 +315,7 @@ async function ask(
 ): Promise<string> {
   const text = question(max);
   const request: ModelRequest = {
-    // The same beginning as a turn's: the provider has it in its cache.
+    // The same prefix as a turn's, which the provider has in its cache.
     system: SYSTEM_PROMPT,
     tools: tools.map(({ spec }) => spec),
     messages: [...about.prompt(), { role: "user", text }],
@@ -321,7 +327,7 @@ async function ask(
       answer += part.text;
       session.emitLaneText(lane_id, part.text);
     }
-    // Words are counted differently by each model; far more is no summary.
+    // Models count words differently; an answer this long is not a summary.
     if (tokensOf(answer) > 3 * max) throw new Error("the summary is far too long");
     if (part.type !== "finish") continue;
     const { tokens_in, tokens_out, tokens_cached } = part.usage;
@@ -337,7 +343,7 @@ async function ask(
 }
 
 function question(max: number): string {
-  // Words and punctuation take more tokens than there are words.
+  // A word takes more than one token on average, with punctuation.
   const words = Math.max(50, Math.floor(max / 2));
   return `This conversation is about to be shortened. What you write now stands for everything above;
 only the newest messages stay beside it. Write down what you need in order to go on without it:
@@ -356,17 +362,17 @@ tool. Answer with the summary alone.`;
 
 // ── sizes ──────────────────────────────────────────────────────────────────────────────────────
 
-/** Tokens of a conversation and of what would become of it, in the provider's measure. */
+/** Token counts of a conversation and of its shortened forms, as the provider counts. */
 class Sizes {
-  /** Of the next request as it is. */
+  /** The next request, unchanged. */
   readonly before: number;
   readonly #transcript: Transcript;
-  /** Of what every request begins with. */
+  /** The prefix of every request. */
   readonly prefix: number;
-  /** Tokens of the provider for each that is estimated. */
+  /** The provider's tokens per estimated token. */
   readonly #scale: number;
 
-  /** @param refused the limit that the conversation exceeds, where the provider named it. */
+  /** @param refused the limit that the conversation exceeds, if the provider named it */
   constructor(transcript: Transcript, tools: readonly Tool[], refused = 0) {
     this.#transcript = transcript;
     const prefix = prefixTokens(tools);
@@ -384,7 +390,7 @@ class Sizes {
     return this.#scale * tokensOf(text);
   }
 
-  /** What the conversation would be. */
+  /** Returns the conversation after a plan is applied. */
   applied(plan: Plan): Transcript {
     const copy = Transcript.from(structuredClone(this.#transcript.toCheckpoint()));
     const data = {
@@ -404,7 +410,7 @@ class Sizes {
     return copy;
   }
 
-  /** Tokens that would be left. */
+  /** Returns the tokens that a plan leaves. */
   after(plan: Plan): number {
     return this.prefix + this.of(this.applied(plan).items);
   }

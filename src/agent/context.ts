@@ -1,22 +1,22 @@
-/** How long a conversation is, as the model counts it. */
+/** Estimates the length of a conversation in the model's tokens. */
 import type { Item, Transcript } from "../session/transcript.ts";
 import type { Limits } from "../models/limits.ts";
 import { SYSTEM_PROMPT } from "./prefix.ts";
 import type { Tool } from "./tools.ts";
 
-/** Characters of English text or code that make a token, at least. */
+/** The fewest characters of English text or code in a token. */
 const CHARACTERS_A_TOKEN = 3;
-/** What surrounds a message, a call or a result, in tokens. */
+/** Tokens around a message, a call or a result. */
 const FRAME = 8;
 
-/** Tokens of a text by estimate: rather too many. */
+/** Estimates the tokens of a text, rather too high. */
 export function tokensOf(text: string): number {
   let other = 0;
   for (let at = 0; at < text.length; at++) if (text.charCodeAt(at) > 0x7f) other++;
   return Math.ceil((text.length - other) / CHARACTERS_A_TOKEN + other);
 }
 
-/** Tokens of an item of a conversation, by estimate. */
+/** Estimates the tokens of an item of a conversation. */
 export function itemTokens(item: Item): number {
   if ("told" in item) return FRAME + tokensOf(item.told);
   if ("user" in item) return FRAME + tokensOf(item.user) + tokensOf(item.memory ?? "");
@@ -33,9 +33,10 @@ export function itemTokens(item: Item): number {
 }
 
 /**
- * Tokens of the next request: what the provider counted last, and an estimate of what came since.
+ * Returns the tokens of the next request: the provider's last count plus an estimate for everything
+ * since.
  *
- * @param prefix tokens of system prompt and tools, for a conversation that was not measured.
+ * @param prefix tokens of the system prompt and the tools, for a conversation without a count
  */
 export function requestTokens(transcript: Transcript, prefix: () => number): number {
   const { measured, items } = transcript;
@@ -44,19 +45,19 @@ export function requestTokens(transcript: Transcript, prefix: () => number): num
   return tokens;
 }
 
-/** Tokens that a request may have, with room left for the answer. */
+/** Returns the most tokens that a request may have, leaving space for the answer. */
 export function roomOf({ context_tokens, output_tokens }: Limits): number {
   return Math.max(context_tokens - output_tokens, Math.floor(context_tokens / 4));
 }
 
-/** The limits of a model, by what is known of it and what a provider said when it refused. */
+/** Returns the limits of a model, lowered to what a provider reported when it refused. */
 export function limitsFor(limits: Limits, learned: number | undefined): Limits {
   if (learned === undefined || learned >= limits.context_tokens) return limits;
   const output_tokens = Math.min(limits.output_tokens, Math.floor(learned / 4));
   return { ...limits, context_tokens: learned, output_tokens };
 }
 
-/** Tokens of what every request begins with, by estimate. */
+/** Estimates the tokens of the prefix of every request. */
 export function prefixTokens(tools: readonly Tool[]): number {
   return tokensOf(SYSTEM_PROMPT + JSON.stringify(tools.map(({ spec }) => spec)));
 }

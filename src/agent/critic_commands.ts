@@ -1,6 +1,6 @@
-/** Finds commands whose run would be the loss of everything. */
+/** Finds commands that would destroy everything. */
 
-/** A place whose loss is the loss of everything: the root, a home, a whole system directory. */
+/** A place whose loss is fatal: the root, a home, a whole system directory. */
 const PLACE = String
   .raw`(?:\/|~\w{0,32}|\$\{?HOME(?::\?)?\}?|\/(?:bin|boot|dev|etc|home|lib|lib64|opt|root|sbin|srv|sys|usr|var|Users|System|Library|Applications))(?:\/|\/\.|\/\*|\/\.\*|\*)?`;
 const EVERYTHING = String.raw`["']?${PLACE}["']?(?=\s|$|[;&|)\`,])`;
@@ -25,7 +25,7 @@ const DESTRUCTIVE: readonly RegExp[] = [
   new RegExp(String.raw`\b(?:rmtree|rmSync|rm_rf|removeSync|rimraf)\(?\s{0,4}["'\`]${PLACE}["'\`]`),
   // A function that calls itself twice, in the background.
   /([\w:.]{1,40})\s{0,4}\(\)\s{0,4}\{\s{0,4}\1\s{0,4}\|\s{0,4}\1\s{0,4}&\s{0,4}\}\s{0,4};\s{0,4}\1/,
-  // What a stranger's server says is run: by a pipe, a substitution or an evaluation.
+  // Runs the response of a remote server: through a pipe, a substitution or an evaluation.
   /\b(?:curl|wget)\b[^\n|;.$]{0,200}[.$][^\n|;]{0,500}\|[ \t]{0,10}(?:sudo[ \t]+(?:-\S{1,20}[ \t]+)?)?(?:\/(?:usr\/)?bin\/)?(?:env[ \t]+)?(?:(?:ba|z|da|k|fi)?sh|(?:python3?|perl|ruby|node)(?=[ \t]*(?:-[ \t]*)?(?:$|[\n;&|`"'])))\b/m,
   /\b(?:(?:ba|z|da|k)?sh\s+-c|eval|source|\.)\s{1,4}["']?(?:\$\(|`|<\()\s{0,4}(?:curl|wget)\b/,
   /\b(?:ba|z|da|k)?sh\s{1,4}<\(\s{0,4}(?:curl|wget)\b/,
@@ -40,14 +40,14 @@ const DESTRUCTIVE: readonly RegExp[] = [
   /\b(?:Format-Volume|Clear-Disk)\s+-\w+|\bvssadmin\s+delete\s+shadows\b/i,
 ];
 
-/** `rm`, `chmod` or `chown` with all that stands after it on the line. */
+/** `rm`, `chmod` or `chown` with the rest of the line. */
 const FILE_COMMAND = /\b(rm|chmod|chown)[ \t]+([^\n;|&`)]{1,500})/g;
 const WORDS_MAX = 24;
 const IS_EVERYTHING = new RegExp(String.raw`^${PLACE}$`);
-/** With one of these begins prose: what follows is no operand. */
+/** Words with which prose begins, so what follows is not an operand. */
 const PROSE = /^(?:to|from|in|on|under|of|and|or|is|was|will|would|for|with|at|as|by|that|which)$/i;
 
-/** Finds a command that destroys. @returns it. */
+/** Finds a destructive command. @returns the command. */
 export function destructiveCommand(text: string): string | undefined {
   const plain = asShellReads(text);
   for (const found of plain.matchAll(FILE_COMMAND)) {
@@ -61,7 +61,7 @@ export function destructiveCommand(text: string): string | undefined {
   return undefined;
 }
 
-/** Lines that go on joined, and what breaks up a word for a reader but not for a shell left out. */
+/** Joins continued lines and removes what splits a word for a reader but not for a shell. */
 function asShellReads(text: string): string {
   return text.replace(/\\\r?\n[ \t]*/g, " ")
     .replace(/\\(?=[a-z-])/g, "")
@@ -70,7 +70,7 @@ function asShellReads(text: string): string {
     .replace(/\$\{?IFS\}?/g, " ");
 }
 
-/** Whether a command takes a whole place with all that is below it. */
+/** Reports whether a command affects a whole place and everything below it. */
 function isWholesale(command: string, rest: string): boolean {
   const words = rest.trim().split(/\s+/).slice(0, WORDS_MAX);
   const end = words.findIndex((word) => PROSE.test(word));
@@ -81,7 +81,7 @@ function isWholesale(command: string, rest: string): boolean {
   if (!recursive) return false;
   const operands = used.filter((word) => !word.startsWith("-"))
     .map((word) => word.replace(/["',]/g, ""));
-  // The first of the others is a mode or an owner.
+  // For chmod and chown, the first operand is a mode or an owner.
   return operands.slice(command === "rm" ? 0 : 1).some((it) => IS_EVERYTHING.test(resolved(it)));
 }
 
@@ -97,7 +97,7 @@ function resolved(path: string): string {
   return parts.length === 0 ? "/" : `/${parts.join("/")}${slash}`;
 }
 
-/** What makes of a command an example of what not to do. */
+/** Words that mark a command as an example of what not to do. */
 const WARNED =
   /\b(?:(?:never|don['’]?t|do not|must not|should not|shouldn['’]?t|cannot|can['’]?t|avoid)(?:\s+(?:ever|try to|attempt to))?\s+(?:run|us|execut|typ|enter|call|past|copy|do)(?:e|ing|ning)?\b|avoid\s*[`"']?$|refus\w+|would have|prevent\w*|block(?:s|ed)\b|reject\w*|(?<!\b(?:not|n['’]t|isn['’]t|never)\s)dangerous\b)/i;
 const WARNING_REACH = 80;

@@ -1,21 +1,21 @@
-/** Finds what a viewer would load by itself from an address that carries data out. */
+/** Finds addresses that a viewer loads automatically and that carry data out. */
 import { decodeReferences } from "./critic_text.ts";
 
-/** Attributes of HTML whose address is loaded without a click. */
+/** HTML attributes whose address is loaded without a click. */
 const LOADED = [
   /\b(?:src|srcset|poster|background|lowsrc)\s{0,10}=\s{0,10}(?:"([^"]{1,8000})"|'([^']{1,8000})'|([^\s"'>]+))/gi,
   /<(?:image|use|link)\b[^>]{0,600}?\bhref\s{0,10}=\s{0,10}(?:"([^"]{1,8000})"|'([^']{1,8000})'|([^\s"'>]+))/gi,
-  // url(…) and @import of a style
+  // url(…) and @import in CSS
   /(?:\burl\(|@import)\s{0,10}["']?((?:https?:|[\\/]{2})[^\s"')]+)/gi,
 ];
-/** `[label]: address` of Markdown. */
+/** `[label]: address` in Markdown. */
 const REFERENCE = /^ {0,3}\[([^\]]{1,500})\]:\s{0,10}(?:<([^>\n]{1,8000})>|(\S+))/gm;
 
 /**
  * Finds an image whose address carries data out.
  *
- * @param known_hosts that may be asked for images whatever their address.
- * @returns its address.
+ * @param known_hosts hosts whose images are allowed with any address
+ * @returns its address
  */
 export function leakingImage(
   text: string,
@@ -25,14 +25,17 @@ export function leakingImage(
   for (const pattern of LOADED) {
     for (const found of text.matchAll(pattern)) {
       const value = found.slice(1).find((it) => it !== undefined) ?? "";
-      // A srcset has several; in others a line break does not count.
+      // A srcset has several addresses; in other attributes line breaks do not count.
       addresses.push(value, ...value.split(/,?\s+/));
     }
   }
   return addresses.map(decodeReferences).find((address) => carriesData(address, known_hosts));
 }
 
-/** The addresses of `![alt](address)`, `![alt][label]` and `![label]`, in one pass over the text. */
+/**
+ * Returns the addresses of `![alt](address)`, `![alt][label]` and `![label]`, in one pass over the
+ * text.
+ */
 function markdownImages(text: string): string[] {
   const references = new Map(
     [...text.matchAll(REFERENCE)].map(([, label, quoted, plain]) => [
@@ -41,7 +44,7 @@ function markdownImages(text: string): string[] {
     ]),
   );
   const addresses: string[] = [];
-  /** Where the brackets that are open begin. */
+  /** The positions of open brackets. */
   const open: { at: number; image: boolean }[] = [];
   const bracket = /\\.|[[\]]/gs;
   for (let found; (found = bracket.exec(text)) !== null;) {
@@ -71,21 +74,21 @@ function labelKey(label: string): string {
 const IMAGE_PARAMETER =
   /^(?:w|h|width|height|size|s|q|quality|dpr|fit|crop|format|fm|auto|v|ver|version|rev|t|ts|lang|logo|logocolor|color|label|labelcolor|style|branch|raw|cb|cachebust|d|default|r|rating|event|icon|theme|maxage|cacheseconds|colora|colorb)$/i;
 const IMAGE_VALUE_MAX = 32;
-/** Characters that all parameters of an image server take together. */
+/** The most characters in all parameters of an image server together. */
 const IMAGE_VALUES_MAX = 48;
 /** A value that is more than a number of pixels, a quality or a word. */
 const CODED_VALUE = /^(?=.*\d).{5,}$/;
 /** A part of a path or a name that looks encoded. */
 const ENCODED = /^(?=.*\d)(?=.*[a-z])[A-Za-z0-9_%+=-]{12,}$/i;
-/** Characters that look encoded: of one part, and of all parts together. */
+/** The most encoded-looking characters: in one part, and in all parts together. */
 const PART_MAX = 48;
 const PARTS_MAX = 128;
 
-/** Whether an image's address takes more out than it takes to name an image. */
+/** Reports whether an image's address contains more than is needed to name an image. */
 function carriesData(address: string, known_hosts: ReadonlySet<string>): boolean {
   const url = URL.parse(address, "relative:");
   if (url === null || !/^(?:https?|wss?|ftp):$/.test(url.protocol)) {
-    // `//host/…` takes the page's protocol; other relative addresses and data: stay here.
+    // `//host/…` uses the page's protocol; other relative addresses and data: stay local.
     return /^\s*[\\/]{2}/.test(address) && carriesData(`https:${address.trim()}`, known_hosts);
   }
   if (known_hosts.has(url.hostname)) return false;
@@ -95,12 +98,12 @@ function carriesData(address: string, known_hosts: ReadonlySet<string>): boolean
     (!/^(?:|true|false)$/.test(value) && !IMAGE_PARAMETER.test(name))
   );
   if (suspicious || (url.search.length > 1 && url.search.length > 4 * IMAGE_VALUE_MAX)) return true;
-  // What one parameter may not carry, several may not carry between them.
+  // The limit for one parameter also holds for all of them together.
   const values = [...url.searchParams.values()];
   const coded = values.filter((value) => CODED_VALUE.test(value));
   if (sumOf(coded) > IMAGE_VALUE_MAX || sumOf(values) > IMAGE_VALUES_MAX) return true;
   if (values.length > new Set(url.searchParams.keys()).size) return true;
-  // A bare query (`?secret`) is no parameter of an image server either.
+  // A bare query (`?secret`) is not a parameter of an image server either.
   if (url.search.length > 1 && !url.search.includes("=") && url.search.length > 12) return true;
   const encoded = [...url.hostname.split("."), ...url.pathname.split("/")]
     .map((part) => part.replace(/\.\w{2,5}$/, ""))
@@ -113,7 +116,7 @@ function sumOf(texts: readonly string[]): number {
   return texts.reduce((sum, { length }) => sum + length, 0);
 }
 
-/** Hexadecimal of a digest's length names content, as image servers do. */
+/** Image servers name content by a hexadecimal digest of this length. */
 function isDigest(part: string): boolean {
   return /^(?:[0-9a-f]{64}|[0-9a-f]{96}|[0-9a-f]{128})$/i.test(part);
 }

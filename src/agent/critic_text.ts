@@ -1,6 +1,6 @@
-/** Text as whoever reads it next may see it, whatever was put in to hide it from a check. */
+/** Converts text into what its next reader may see, even if parts were hidden from a check. */
 
-/** Named references that can hide a mark; the numeric ones are decoded all. */
+/** Named references that can hide a marker; numeric references are all decoded. */
 const NAMED: Record<string, string> = {
   amp: "&",
   apos: "'",
@@ -24,14 +24,14 @@ const NAMED: Record<string, string> = {
 };
 
 /**
- * Undoes what leaves a text reading the same: characters without a width, compatibility forms
- * (NFKC), character references of HTML.
+ * Removes what does not change how a text reads: zero-width characters, compatibility forms (NFKC),
+ * HTML character references.
  */
 export function unhidden(text: string): string {
   return decodeReferences(text).normalize("NFKC").replace(/[\p{Cf}\p{Variation_Selector}]/gu, "");
 }
 
-/** Decodes the character references of HTML that can hide a mark. */
+/** Decodes the HTML character references that can hide a marker. */
 export function decodeReferences(text: string): string {
   return text.replace(
     /&(?:#(\d{1,7});?|#x([0-9a-f]{1,6});?|([a-z]{2,7});)/gi,

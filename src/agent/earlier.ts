@@ -1,17 +1,17 @@
-/** Reads again what a compaction left out of a conversation. */
+/** Reads messages and outputs that a compaction removed from a conversation. */
 import type { SessionEvent } from "../protocol/events.ts";
 import type { Journal } from "../session/journal.ts";
 import { Transcript } from "../session/transcript.ts";
 import type { ToolOutcome } from "./tools.ts";
 
-/** Characters of a piece, where nothing else is asked for, and at most. */
+/** Characters of a piece: the default and the maximum. */
 const PIECE = 8 * 1024;
 const PIECE_MAX = 32 * 1024;
 
 /**
- * A piece of the output or message that a record has.
+ * Returns a piece of the output or message in a record.
  *
- * @param seq of the record.
+ * @param seq the record's number
  */
 export async function readEarlier(
   journal: Journal,
@@ -23,7 +23,7 @@ export async function readEarlier(
   const end = Math.min(offset + Math.min(limit, PIECE_MAX), text.length);
   const piece = text.slice(offset, end);
   if (end >= text.length) return { ok: true, output: piece };
-  const note = `[characters ${offset} to ${end} of ${text.length}; go on with offset ${end}]`;
+  const note = `[characters ${offset} to ${end} of ${text.length}; continue with offset ${end}]`;
   return { ok: true, output: `${piece}\n${note}`, truncated: true };
 }
 
@@ -50,7 +50,7 @@ function inEvent(event: SessionEvent, seq: number): string | undefined {
   return event.type === "user.message" ? event.data.text : undefined;
 }
 
-/** What a checkpoint has, unless it was left out before it was made. */
+/** Looks in the checkpoint, which lacks whatever was removed before it was made. */
 function inCheckpoint(
   { data }: Extract<SessionEvent, { type: "session.checkpoint" }>,
   seq: number,

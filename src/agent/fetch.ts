@@ -1,4 +1,6 @@
-/** Fetches a web page for the model: bounded in size and time, and never from the daemon itself. */
+/**
+ * Fetches a web page for the model, with limits on size and time, and never from the daemon itself.
+ */
 
 import { lookup } from "node:dns/promises";
 import { isMetadataHost, METADATA_REFUSED } from "../net/address.ts";
@@ -18,27 +20,32 @@ import {
 } from "../net/http_get.ts";
 import { grouped } from "../jail/output.ts";
 
-/** What {@linkcode fetchUrl} fetches and how far it goes. */
+/** What {@linkcode fetchUrl} fetches, and its limits. */
 export interface FetchOptions {
   /** An http or https address. */
   url: string;
-  /** Ends it. */
+  /** Aborts the fetch. */
   signal: AbortSignal;
-  /** The daemon's own port: a loopback address with it is refused, it would hand out the token. */
+  /**
+   * The daemon's own port. Loopback addresses with it are refused, because they would reveal the
+   * token.
+   */
   own_port?: number;
-  /** The way out of one who may not go everywhere; Deno's own way by default. */
+  /** The route for a caller that may not reach every address; default: Deno's own network. */
   egress?: Egress;
-  /** The most of the body that is read, 1 MiB by default. */
+  /** The most bytes of the body to read; default: 1 MiB. */
   max_bytes?: number;
-  /** The most time that it all takes, 30 s by default. */
+  /** The most time for everything; default: 30 s. */
   timeout_ms?: number;
 }
 
-/** What the model is told. */
+/** The result for the model. */
 export interface FetchResult {
-  /** Whether a 2xx answer came. */
+  /** Whether the status was 2xx. */
   ok: boolean;
-  /** A line with status, type, size and final address, then the text; or why there is none. */
+  /**
+   * A line with status, type, size and final address, then the text; or the reason for a failure.
+   */
   output: string;
 }
 
@@ -49,9 +56,10 @@ const ERROR_BODY_CHARACTERS = 2_000;
 const LOOKUP_MS = 2_000;
 
 /**
- * Fetches a URL and gives its text; HTML is reduced to what a reader would see.
+ * Fetches a URL and returns its text; HTML is reduced to readable text.
  *
- * @returns also for addresses that are refused and servers that fail: the output then says why
+ * @returns a result also for refused addresses and failing servers; its output then gives the
+ * reason
  * @throws the signal's reason when it was aborted
  *
  * @example
@@ -85,14 +93,14 @@ export async function fetchUrl(options: FetchOptions): Promise<FetchResult> {
   } finally {
     clearTimeout(timer);
     options.signal.removeEventListener("abort", onAbort);
-    // Ends a body that was not read to its end.
+    // Cancels a body that was not read to its end.
     stop.abort();
   }
 }
 
 /**
- * Refuses the daemon's own address, and those at which a cloud hands out credentials. A way out looks
- * at what it connects to itself, so a name need not be resolved for it.
+ * Refuses the daemon's own address and those at which a cloud hands out credentials. An egress
+ * checks each connection itself, so with one the name is not resolved here.
  */
 async function check(
   url: URL,
@@ -111,15 +119,15 @@ async function check(
   }
 }
 
-const OWN_ADDRESS = "that is an address of this program";
+const OWN_ADDRESS = "that is an address of svc itself";
 
 function isLocalName(host: string): boolean {
   return host === "localhost" || host.endsWith(".localhost") || isLoopback(host);
 }
 
 /**
- * The addresses of a name as the system resolves it. One that resolves otherwise a moment later still
- * meets the daemon's own check of the Host header.
+ * Returns the addresses of a name as the system resolves it. If it resolves differently a moment
+ * later, the daemon's check of the Host header still refuses the request.
  */
 async function resolved(host: string): Promise<string[] | "late"> {
   const late = Promise.withResolvers<"late">();
@@ -134,7 +142,7 @@ async function resolved(host: string): Promise<string[] | "late"> {
   }
 }
 
-/** Spellings are those of the URL parser: dotted decimal IPv4, compressed IPv6. */
+/** Spellings as the URL parser writes them: dotted decimal IPv4, compressed IPv6. */
 function isLoopback(address: string): boolean {
   // 0.0.0.0 and :: reach this machine; ::ffff:7f00:1 and ::7f00:1 are 127.0.0.1 in IPv6.
   return /^(?:127\.|0\.|::1?$|::(?:ffff:)?(?:7f[0-9a-f]{2}:|0:|(?:127|0)\.))/i.test(address);
@@ -179,7 +187,7 @@ function sizeOf({ bytes, size, cut }: Body): string {
 async function toText(bytes: Uint8Array, headers: Headers, url: URL): Promise<string> {
   const text = decodeBody(bytes, headers);
   if (!isHtml(mediaType(headers))) return text.trimEnd();
-  // Most sessions never fetch a page: the parser is loaded by the first.
+  // Most sessions never fetch a page, so the parser is loaded at the first fetch.
   const { htmlToText } = await import("../net/html_text.ts");
   return await htmlToText(text, url.href);
 }

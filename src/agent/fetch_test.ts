@@ -119,7 +119,7 @@ served(
     assertStringIncludes(await to("file:///etc/passwd"), "only http and https");
     assertStringIncludes(
       await to("http://localhost:1234/v1/discover"),
-      "an address of this program",
+      "an address of svc itself",
     );
     assertStringIncludes(await to(`http://a:b@127.0.0.1:${port}/`), "credentials");
     assertStringIncludes(await to("http://["), "not a valid URL");
@@ -156,7 +156,7 @@ served(
     for (const host of hosts) {
       const { ok, output } = await get("", { url: `http://${host}:${port}/`, own_port: port });
       assertEquals(ok, false, host);
-      assertStringIncludes(output, "an address of this program", host);
+      assertStringIncludes(output, "an address of svc itself", host);
     }
     assertEquals(asked, []);
     assertEquals((await get("/", { own_port: port + 1 })).ok, true);
@@ -172,7 +172,7 @@ Deno.test({
     if (name === undefined) return;
     const { signal } = new AbortController();
     const { output } = await fetchUrl({ url: `http://${name}:1234/`, signal, own_port: 1234 });
-    assertStringIncludes(output, "an address of this program");
+    assertStringIncludes(output, "an address of svc itself");
   },
 });
 

@@ -1,4 +1,4 @@
-/** One turn: the model is asked, its tools run, it is asked again, until it has nothing to call. */
+/** One turn: asks the model and runs its calls, until it makes no more calls. */
 import { type Compacted, MAIN_LANE, MODEL_RETRY, MODEL_SKIPPED } from "../protocol/events.ts";
 import type { Session, Turn, TurnEnd } from "../session/session.ts";
 import type { Limits } from "../models/limits.ts";
@@ -11,43 +11,46 @@ import { type CallParts, runCall } from "./calls.ts";
 import { withRetries } from "./retries.ts";
 import type { Access, Tool } from "./tools.ts";
 
-/** What a turn needs, whoever thinks in it. */
+/** What a turn needs, whether a model or an agent over ACP answers it. */
 export interface TurnParts extends CallParts {
-  /** Records what the memory has for a turn, before its first model call. */
+  /** Records what the memory knows about a turn, before its first model call. */
   recall(session: Session, turn: Turn): Promise<void>;
-  /** Budget of a session that has none of its own, in USD. */
+  /** Returns the budget of a session without its own, in USD. */
   budget_usd(): number | undefined;
-  /** Whether the critic reads what a trusted session is about to say, too. */
+  /** Whether the critic also checks the answers of trusted sessions. */
   critic(): boolean;
 }
 
 export interface LoopParts extends TurnParts {
-  /** Finds a model by its id; throws with a message for the person when there is none. */
+  /** Finds a model by its id; throws an error with a message for the person when there is none. */
   model(id: string): Promise<Model>;
   /**
-   * The tools of a session for one step: those of this program first, always in the same order.
+   * Returns the tools of a session for one step: built-in tools first, always in the same order.
    *
-   * @throws the signal's reason.
+   * @throws the signal's reason
    */
   tools(session: Session, signal: AbortSignal): Promise<readonly Tool[]>;
-  /** Records what a turn's model is told of where it works, before its first call. */
+  /** Records the context message about the working place, before the turn's first model call. */
   tell(session: Session, turn: Turn): Promise<void>;
-  /** Records what it is told of the places that a step's calls were about, before the next call. */
+  /**
+   * Records the context messages about the places that a step's calls touched, before the next
+   * call.
+   */
   touched(session: Session, turn: Turn, calls: readonly ToolCall[]): Promise<void>;
-  /** How much a model takes and gives. */
+  /** Returns how many tokens a model accepts and writes. */
   limits(model_id: string): Limits;
-  /** Model calls a turn may make. */
+  /** Returns the most model calls in a turn. */
   max_steps(): number;
-  /** What a model call cost, in USD. */
+  /** Returns the cost of a model call, in USD. */
   cost(model_id: string, usage: Usage): number;
 }
 
-/** Between the texts of two steps, which would run together else. */
+/** Separates the texts of two steps. */
 const STEP_SEPARATOR = "\n\n";
-/** How often a conversation that the provider finds too long is made shorter for one request. */
+/** How often a conversation is shortened for one request that the provider finds too long. */
 const REFUSALS_MAX = 3;
 
-/** One step of a turn: one model call and the calls it asks for. */
+/** One step of a turn: a model call and the tool calls in its answer. */
 interface Step {
   parts: LoopParts;
   model: Model;
@@ -56,7 +59,7 @@ interface Step {
   turn: Turn;
 }
 
-/** Makes the function that runs a session's turns. */
+/** Returns the function that runs a session's turns. */
 export function turnRunner(parts: LoopParts): (session: Session, turn: Turn) => Promise<TurnEnd> {
   return async (session, turn) => {
     const model = await parts.model(session.state.model);
@@ -75,15 +78,15 @@ export function turnRunner(parts: LoopParts): (session: Session, turn: Turn) => 
         await parts.touched(session, turn, calls);
       } else if (!session.fresh) return await criticised(session, parts);
     }
-    return { stop_reason: "budget", error: `the limit of ${max_steps} steps a turn is reached` };
+    return { stop_reason: "budget", error: `the limit of ${max_steps} steps per turn is reached` };
   };
 }
 
 /**
- * Has the critic read what a turn said. What an untrusted session says is for someone else than the
- * person, so it always does; a person's own sessions it reads where that is asked for.
+ * Runs the critic on what a turn said. Output of an untrusted session goes to somebody else, so it
+ * is always checked; a person's own sessions are checked only if configured.
  *
- * @returns how the turn ends.
+ * @returns how the turn ends
  */
 export async function criticised(
   { state }: Session,
@@ -97,9 +100,9 @@ export async function criticised(
 }
 
 /**
- * Makes the conversation of a session shorter between its turns.
+ * Shortens the conversation of a session between its turns.
  *
- * @returns what was recorded; undefined when there is nothing worth leaving out.
+ * @returns the recorded event data; undefined when nothing is worth removing
  */
 export async function compactNow(
   session: Session,
@@ -111,7 +114,7 @@ export async function compactNow(
   return await shorten({ parts, model, tools, session, turn }, { reason: "asked" });
 }
 
-/** Makes the conversation shorter where the next request comes near the limit, or somebody asked. */
+/** Shortens the conversation if the next request comes near the limit, or if requested. */
 async function makeRoom(step: Step): Promise<void> {
   const { parts, model, tools, session } = step;
   await session.compactIfAsked(() => shorten(step, { reason: "asked" }));
@@ -133,7 +136,7 @@ async function shorten(step: Step, cause: Cause): Promise<Compacted | undefined>
   }, cause);
 }
 
-/** Asks the model; where its provider finds the conversation too long, again with a shorter one. */
+/** Asks the model; if its provider finds the conversation too long, shortens it and asks again. */
 async function askModel(step: Step): Promise<ToolCall[]> {
   for (let refusals = 1;; refusals++) {
     try {
@@ -143,7 +146,7 @@ async function askModel(step: Step): Promise<ToolCall[]> {
       if (refusals > REFUSALS_MAX) throw error;
       await step.session.emit("lane.note", {
         lane_id: MAIN_LANE,
-        text: `${error.message}; the conversation is made shorter`,
+        text: `${error.message}; shortening the conversation`,
         reason_code: MODEL_RETRY,
       });
       const done = await shorten(step, { reason: "too_long", refused: error.too_long });
@@ -190,7 +193,7 @@ async function askOnce({ parts, model, tools, session, turn }: Step): Promise<To
   };
   const learned = transcript.learnedLimit(model.id);
   const { context_tokens } = limitsFor(parts.limits(model.id), learned);
-  // Some servers count nothing.
+  // Some servers do not count tokens.
   const context_limit = usage.tokens_in > 0 ? context_tokens : undefined;
   await Promise.all([
     session.emit("cost.tick", { ...cost, seen_seq, context_limit }),
@@ -201,7 +204,7 @@ async function askOnce({ parts, model, tools, session, turn }: Step): Promise<To
 
 // ── tool calls ─────────────────────────────────────────────────────────────────────────────────
 
-/** Runs the calls of one answer in order; neighbours that only read run at the same time. */
+/** Runs the calls of one answer in order; adjacent calls that only read run concurrently. */
 async function runCalls(step: Step, calls: readonly ToolCall[]): Promise<void> {
   const accessOf = (call: ToolCall): Access | undefined =>
     step.tools.find((tool) => tool.spec.name === call.tool)?.access;

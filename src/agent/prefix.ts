@@ -1,7 +1,7 @@
 /**
- * What every model call of every session begins with, byte for byte: the system prompt and the
- * tools sorted by name. Providers cache it, so a session's first call is cheap once another's warmed
- * it. Nothing of a session may stand in it, not even its directory.
+ * The prefix of every model call in every session, byte for byte: the system prompt and the tools
+ * sorted by name. Providers cache it, so a session's first call is cheap once another session has
+ * warmed it. It must contain nothing about a session, not even its directory.
  */
 import type { Model, ToolSpec, Usage } from "../models/model.ts";
 
@@ -52,21 +52,21 @@ export const SYSTEM_PROMPT =
 - Name places as path:line, and quote only the lines that matter.
 - Write in the person's language, in Markdown that reads well as plain text, without emoji.`;
 
-/** How far the provider served a warmed prefix from its cache. */
+/** How much of a warmed prefix the provider served from its cache. */
 export interface CacheMeasure {
   warm: Usage;
   workers: Usage[];
-  /** Share of the workers' input tokens that came from the cache, 0 to 1. */
+  /** The share of the workers' input tokens that came from the cache, 0 to 1. */
   hit_rate: number;
 }
 
-/** Share of the workers' input that comes from the cache where it works as it should. */
+/** The share of the workers' input that a working cache provides. */
 export const HIT_RATE_MIN = 0.8;
 
 /**
- * Has a provider put the shared prefix into its cache, with one short call.
+ * Puts the shared prefix into the provider's cache with one short call.
  *
- * @throws {ModelError} when the call fails.
+ * @throws {ModelError} when the call fails
  */
 export function warmPrefix(
   model: Model,
@@ -86,14 +86,14 @@ async function ask(
   for await (const part of model.stream({ system: SYSTEM_PROMPT, messages, tools, signal })) {
     if (part.type === "finish") return part.usage;
   }
-  throw new Error("the answer had no end");
+  throw new Error("the answer ended early");
 }
 
 /**
  * Warms the shared prefix with one call, then has several workers use it at once.
  *
- * @param count number of concurrent workers.
- * @throws {ModelError} when a call fails.
+ * @param count number of concurrent workers
+ * @throws {ModelError} when a call fails
  */
 export async function measureCache(
   model: Model,

@@ -1,4 +1,4 @@
-/** How a model call that failed is tried again. */
+/** Retries failed model calls. */
 import pRetry from "p-retry";
 import { delay } from "@std/async";
 import { MAIN_LANE, MODEL_RETRY } from "../protocol/events.ts";
@@ -8,13 +8,13 @@ import { ModelError } from "../models/model.ts";
 const RETRIES = 4;
 const RETRY_MIN_MS = 500;
 const RETRY_MAX_MS = 30_000;
-/** A provider that asks for a longer wait is not waited for. */
+/** The longest wait that a provider may request; otherwise the call fails. */
 const RETRY_AFTER_MAX_MS = 60_000;
 
 /**
- * Makes a model call, again where it fails in a way that may pass; each wait is visible.
+ * Makes a model call and retries temporary failures; each wait is visible.
  *
- * @throws the last failure, or the signal's reason.
+ * @throws the last failure, or the signal's reason
  */
 export function withRetries<T>(
   session: Session,
@@ -32,7 +32,7 @@ export function withRetries<T>(
   });
 }
 
-/** Decides about another attempt, and makes it visible before it is waited for. */
+/** Decides whether to try again, and shows that before the wait. */
 async function noteRetry(
   session: Session,
   turn: Turn,

@@ -1,21 +1,21 @@
 import { MAIN_LANE } from "../protocol/events.ts";
 import type { Session, Turn } from "../session/session.ts";
 
-/** A tool call becomes a lane of its own when it runs longer than this (contract.md section 5). */
+/** A tool call that runs longer than this gets its own lane (contract.md section 5). */
 const LANE_AFTER_MS = 2_000;
-/** Output from before the lane that its first delta carries, in characters. */
+/** The most output from before the lane that its first delta contains, in characters. */
 const EARLY_KEPT = 16 * 1024;
 
 export interface ToolLane {
-  /** Fires when the call must stop: its turn is stopped, or its lane is killed. */
+  /** Fires when the call must stop, because its turn was stopped or its lane was killed. */
   readonly signal: AbortSignal;
-  /** Takes output of the call as it comes. */
+  /** Receives output of the call as it arrives. */
   output(text: string): void;
-  /** Ends the watch and, if there is a lane by then, the lane. */
+  /** Ends the watch and the lane, if one was opened. */
   end(status: "done" | "errored" | "cancelled"): Promise<void>;
 }
 
-/** Watches a running call: nothing at first, a lane with live output once it takes long. */
+/** Watches a running call and opens a lane with live output once it takes long. */
 export function watchLane(
   session: Session,
   turn: Turn,
@@ -37,14 +37,14 @@ export function watchLane(
       started_at,
       call_id,
     });
-    await session.lanes.move(id, "running", "the call takes long", "tool_running");
+    await session.lanes.move(id, "running", "the call is taking long", "tool_running");
     forget = session.lanes.onKilled(id, () => killed.abort(new Error("its lane was stopped")));
     lane_id = id;
     if (early !== "") session.emitLaneText(id, early);
     early = "";
   };
   const timer = setTimeout(() => {
-    // A session that ends meanwhile refuses the lane; the call's own end reports that.
+    // If the session ends meanwhile, it refuses the lane; the call's own end reports that.
     opened = open(newId()).catch(() => {});
   }, LANE_AFTER_MS);
   return {

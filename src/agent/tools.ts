@@ -1,4 +1,6 @@
-/** The tools a model may call, each with its arguments' schema, in the order models are shown them. */
+/**
+ * The built-in tools, each with the schema of its arguments, in the order in which models see them.
+ */
 import { isAbsolute, join } from "@std/path";
 import * as z from "zod";
 import type { ToolSpec } from "../models/model.ts";
@@ -13,18 +15,18 @@ import type { Sandbox, SandboxScope } from "../jail/sandbox.ts";
 import type { UnitOp, UnitPool } from "../jail/unit/pool.ts";
 import { describeChange, SeenFiles } from "../jail/unit/seen_files.ts";
 
-/** What a call does to the world; decides which calls may run at once and which need an approval. */
+/** The effect of a call; decides which calls may run concurrently and which need approval. */
 export type Access = "read" | "write" | "execute" | "network";
 
-/** Where and for whom a call runs. */
+/** Where, and for which session, a call runs. */
 export interface ToolScope {
   session_id: string;
-  /** Absolute real path; everything happens in it. */
+  /** Absolute real path; the call is confined to it. */
   workdir: string;
   /** Absolute real paths that no tool may see. */
   hidden: readonly string[];
   signal: AbortSignal;
-  /** Takes output while the call still runs. */
+  /** Receives output while the call is still running. */
   onOutput(text: string): void;
 }
 
@@ -32,52 +34,54 @@ export interface ToolOutcome {
   ok: boolean;
   output: string;
   truncated?: boolean;
-  /** Of a command that ran to its end. */
+  /** Set for a command that ran to its end. */
   exit_code?: number;
 }
 
 export interface Tool {
   spec: ToolSpec;
   access: Access;
-  /** Checks what a model sent. */
+  /** Validates a model's arguments. */
   parse(args: unknown): { args?: unknown; problem?: string };
-  /** Why the person is asked for each such call: what it writes is run later, outside of any sandbox. */
+  /** Why each such call needs approval: a file it writes runs later, outside of any sandbox. */
   risk?(args: unknown, workdir: string): string | undefined;
-  /** Finds out what a call comes to; that is what is asked, and what is run. */
+  /** Resolves what a call would do; the result is shown for approval and then run. */
   prepare(args: unknown, workdir: string): Promise<unknown>;
-  /** What a call is about, in a line for a person who is to approve it. */
+  /** Describes a call in one line, for the person who approves it. */
   describe(args: unknown): string;
-  /** What `allow_always` lets through: this tool, or for a command exactly this command line. */
+  /** What `allow_always` covers: this tool, or for a command exactly this command line. */
   rule(args: unknown): string;
-  /** Whether this call, which does more than read, needs an approval in a session that asks. */
+  /** Whether a call that changes something needs approval in a session with `approval: ask`. */
   asks(args: unknown): boolean;
-  /** Whether it needs one in a trusted session that needs none otherwise. */
+  /** Whether it needs approval even in a trusted session with `approval: auto`. */
   asks_in_auto(args: unknown, workdir: string): boolean;
   run(args: unknown, scope: ToolScope): Promise<ToolOutcome>;
 }
 
 export interface ToolParts {
   units: UnitPool;
-  /** Found out at the first command. */
+  /** Chosen at the first command. */
   sandbox(): Promise<Sandbox>;
-  /** Whether commands reach the network now. */
+  /** Whether commands currently have network access. */
   network(): boolean;
   /** The person's home directory. */
   home?: string;
-  /** Port of the daemon itself, which no tool may fetch from. */
+  /** The daemon's own port, which no tool may fetch from. */
   own_port(): number;
-  /** Opens the way out of an untrusted session; undefined for one that may go everywhere. */
+  /**
+   * Opens the egress of an untrusted session; undefined for a session that may reach any address.
+   */
   egress(session_id: string): Promise<Egress | undefined>;
-  /** The journal of a session. */
+  /** Returns the journal of a session. */
   journal(session_id: string): Promise<Journal>;
 }
 
-/** Output handed to the model and kept in the journal, in characters. */
+/** The most characters of an output that go to the model and into the journal. */
 const OUTPUT_MAX = 48 * 1024;
 const COMMAND_TIMEOUT_S = 120;
-/** The longest time limit of a command that a model may ask for, in seconds. */
+/** The longest time limit that a model may set for a command, in seconds. */
 export const COMMAND_TIMEOUT_MAX_S = 3_600;
-/** Of one file in one call. */
+/** The most edits of one file in one call. */
 const EDITS_MAX = 100;
 
 const path = () => z.string().min(1).describe("Path inside the working directory");
@@ -87,7 +91,10 @@ export function builtinTools(parts: ToolParts, more: readonly Tool[]): Tool[] {
   const inUnit = (op: UnitOp) => (args: unknown, { signal, ...scope }: ToolScope) =>
     parts.units.call(op, args, scope, signal);
   const seen_files = new SeenFiles();
-  /** As inUnit, for what reads or writes whole files: they must be as the session last saw them. */
+  /**
+   * Like inUnit, for calls that read or write whole files: the files must be as the session last
+   * saw them.
+   */
   const onFiles = <A extends object>(op: UnitOp, pathsIn: (args: A) => string[]) =>
   async (
     args: A,
@@ -108,11 +115,11 @@ export function builtinTools(parts: ToolParts, more: readonly Tool[]): Tool[] {
     defineTool({
       name: "apply_patch",
       description:
-        "Adds, changes, moves and deletes files by one patch; nothing is changed unless all of it " +
+        "Adds, changes, moves and deletes files with one patch; nothing changes unless the whole patch " +
         "fits. Between *** Begin Patch and *** End Patch: *** Add File: path (each line with +), " +
-        "*** Delete File: path, *** Update File: path, perhaps *** Move to: path, then hunks that " +
-        "begin with @@ and hold lines with a blank (stays), - (goes) or + (comes). edit_file is " +
-        "the simpler way for one file.",
+        "*** Delete File: path, *** Update File: path, optionally *** Move to: path, then hunks that " +
+        "begin with @@ and contain lines prefixed with a space (unchanged), - (removed) or + (added). " +
+        "For one file, edit_file is simpler.",
       access: "write",
       input: z.strictObject({ patch: z.string().min(1) }),
       prepare({ patch }) {
@@ -130,9 +137,9 @@ export function builtinTools(parts: ToolParts, more: readonly Tool[]): Tool[] {
     defineTool({
       name: "edit_file",
       description:
-        "Replaces text in a file. old_text must say which place is meant: it occurs once, unless " +
-        "replace_all is set. Several edits of one file go into edits; all are made or none. An " +
-        "empty old_text makes a new file.",
+        "Replaces text in a file. old_text must identify one place: it occurs once, unless " +
+        "replace_all is set. Put several edits of one file into edits; either all are made or none. An " +
+        "empty old_text creates a new file.",
       access: "write",
       input: z.strictObject({
         path: path(),
@@ -143,13 +150,13 @@ export function builtinTools(parts: ToolParts, more: readonly Tool[]): Tool[] {
           old_text: z.string().min(1),
           new_text: z.string(),
           replace_all: z.boolean().optional(),
-        })).min(1).max(EDITS_MAX).optional().describe("In place of old_text and new_text"),
+        })).min(1).max(EDITS_MAX).optional().describe("Instead of old_text and new_text"),
       }).refine(
         ({ old_text, new_text, edits }) =>
           edits === undefined
             ? old_text !== undefined && new_text !== undefined
             : old_text === undefined && new_text === undefined,
-        { error: "give old_text and new_text, or edits" },
+        { error: "either old_text and new_text, or edits is required" },
       ),
       describe: ({ path, edits }) =>
         edits === undefined || edits.length === 1
@@ -163,7 +170,7 @@ export function builtinTools(parts: ToolParts, more: readonly Tool[]): Tool[] {
     defineTool({
       name: "fetch_url",
       description:
-        "Fetches an http(s) address and gives its text; HTML is reduced to readable text.",
+        "Fetches an http(s) address and returns its text; HTML is reduced to readable text.",
       access: "network",
       input: z.strictObject({ url: z.string().min(1) }),
       describe: ({ url }) => `fetch ${url}`,
@@ -187,7 +194,7 @@ export function builtinTools(parts: ToolParts, more: readonly Tool[]): Tool[] {
     }),
     defineTool({
       name: "grep",
-      description: "Searches files for a regular expression; gives path:line: text.",
+      description: "Searches files for a regular expression; returns path:line: text.",
       access: "read",
       input: z.strictObject({
         pattern: z.string().min(1).describe("JavaScript regular expression"),
@@ -209,8 +216,9 @@ export function builtinTools(parts: ToolParts, more: readonly Tool[]): Tool[] {
     }),
     defineTool({
       name: READ_EARLIER,
-      description: "Reads again what was left out of this conversation to save room: " +
-        "an output or a message, by the seq that its note gives. Long ones come in pieces.",
+      description:
+        "Reads an output or a message that was removed from this conversation to save space, " +
+        "by the seq in its note. Long texts are returned in pieces.",
       access: "read",
       input: z.strictObject({
         seq: z.int().min(1).describe("The number in the note"),
@@ -225,7 +233,7 @@ export function builtinTools(parts: ToolParts, more: readonly Tool[]): Tool[] {
     }),
     defineTool({
       name: "read_file",
-      description: "Reads a text file, or some of its lines.",
+      description: "Reads a text file, or a range of its lines.",
       access: "read",
       input: z.strictObject({
         path: path(),
@@ -237,13 +245,13 @@ export function builtinTools(parts: ToolParts, more: readonly Tool[]): Tool[] {
     }),
     defineTool({
       name: "run_command",
-      description: "Runs a shell command in the working directory and gives its output. " +
+      description: "Runs a shell command in the working directory and returns its output. " +
         "It has no terminal and no input. .git/config and .git/hooks are read-only.",
       access: "execute",
       input: z.strictObject({
         command: z.string().min(1),
         timeout_s: z.int().min(1).max(COMMAND_TIMEOUT_MAX_S).optional()
-          .describe(`Time limit in seconds, ${COMMAND_TIMEOUT_S} by default`),
+          .describe(`Time limit in seconds (default: ${COMMAND_TIMEOUT_S})`),
       }),
       describe: ({ command }) => `run ${command}`,
       rule: ({ command }) => `run_command ${command}`,
@@ -252,7 +260,7 @@ export function builtinTools(parts: ToolParts, more: readonly Tool[]): Tool[] {
     }),
     defineTool({
       name: "write_file",
-      description: "Writes a file, making its directories; replaces what was there.",
+      description: "Writes a file and creates its directories; replaces an existing file.",
       access: "write",
       input: z.strictObject({ path: path(), content: z.string() }),
       describe: ({ path, content }) => `write ${path} (${content.length} characters)`,
@@ -265,7 +273,7 @@ export function builtinTools(parts: ToolParts, more: readonly Tool[]): Tool[] {
   return [...own, ...more].sort((a, b) => a.spec.name < b.spec.name ? -1 : 1);
 }
 
-/** What is said of a path that will not do is for the unit to say. */
+/** The unit itself reports an invalid path. */
 function riskOf(
   path: string,
   workdir: string,
@@ -289,7 +297,7 @@ async function execute(
   const timeout_ms = timeout_s * 1000;
   const result = await runCommand({ command, scope, sandbox, timeout_ms, signal, onOutput });
   const notes: string[] = [];
-  if (result.timed_out) notes.push(`[stopped after the time limit of ${timeout_s} s]`);
+  if (result.timed_out) notes.push(`[stopped at the time limit of ${timeout_s} s]`);
   else if (result.signal !== null) notes.push(`[ended by ${result.signal}]`);
   else if (result.exit_code !== 0) notes.push(`[exit code ${result.exit_code}]`);
   const ok = notes.length === 0;
@@ -303,10 +311,10 @@ async function execute(
   };
 }
 
-/** A shell's exit code for a program that it does not find. */
+/** The exit code of a shell that does not find a program. */
 const NOT_FOUND = 127;
 
-/** Notes on programs that were not found although the machine has them. */
+/** Returns notes on programs that a command did not find although the machine has them. */
 export function unseenPrograms(
   { exit_code, output }: { exit_code: number | null; output: string },
   sandbox: Sandbox,
@@ -316,7 +324,7 @@ export function unseenPrograms(
   const named = output.matchAll(/(?:^|[\s'"])([\w.+-]+)['"]?: (?:command )?not found/gm);
   return [...new Set([...named].map(([, name]) => name))].flatMap((name) => {
     const path = sandbox.unseen(name, scope);
-    return path === undefined ? [] : [`[${path} is there, but commands do not see its directory]`];
+    return path === undefined ? [] : [`[${path} exists, but commands cannot see its directory]`];
   });
 }
 
@@ -360,10 +368,10 @@ export function defineTool<I extends z.ZodType, P = z.output<I>>(
   };
 }
 
-/** An outcome whose output is no longer than a model is given. */
+/** Cuts the output of an outcome to the limit. */
 export function capped(outcome: ToolOutcome): ToolOutcome {
   if (outcome.output.length <= OUTPUT_MAX) return outcome;
   const left_out = outcome.output.length - OUTPUT_MAX;
-  const output = `${outcome.output.slice(0, OUTPUT_MAX)}\n[… ${left_out} more characters left out]`;
+  const output = `${outcome.output.slice(0, OUTPUT_MAX)}\n[… ${left_out} more characters omitted]`;
   return { ...outcome, output, truncated: true };
 }

@@ -91,7 +91,7 @@ export class Egress implements AsyncDisposable {
     for (const address of found) {
       const shown = address === hostname ? hostname : `${hostname} (${address})`;
       if (isOwnAddress(address) && this.#options.own_ports().includes(port)) {
-        throw new EgressRefused(`${shown} port ${port} is an address of this program`);
+        throw new EgressRefused(`${shown} port ${port} is an address of svc itself`);
       }
       if (!allow_private && !isPublicAddress(address)) {
         throw new EgressRefused(`${shown} is not a public address`);

@@ -53,7 +53,7 @@ Deno.test({ name: "a redirect is checked like the first address", ignore }, asyn
   await using egress = new Egress({ allow_private: true, own_ports: () => [port] });
   assertStringIncludes(
     await fetched(egress, `http://127.0.0.1:${redirecting.addr.port}/`),
-    `127.0.0.1 port ${port} is an address of this program`,
+    `127.0.0.1 port ${port} is an address of svc itself`,
   );
   assertEquals(asked, []);
   await redirecting.shutdown();
@@ -156,7 +156,7 @@ Deno.test({
     await using egress = new Egress({ allow_private: true, own_ports: () => [port] });
     for (const host of ["127.0.0.1", "localhost", "[::1]", "0.0.0.0", "[::ffff:127.0.0.1]"]) {
       const said = await fetched(egress, `http://${host}:${port}/`);
-      assertStringIncludes(said, "an address of this program", host);
+      assertStringIncludes(said, "an address of svc itself", host);
     }
     assertEquals(asked, []);
     const other = forbidden();

@@ -96,7 +96,7 @@ Deno.test({
     const output = first.data.output as string;
     const piece = await read({ seq, offset: 100, limit: 50 });
     assertEquals(piece.output.split("\n[characters")[0], output.slice(100, 150));
-    assert(piece.output.endsWith(`100 to 150 of ${output.length}; go on with offset 150]`));
+    assert(piece.output.endsWith(`100 to 150 of ${output.length}; continue with offset 150]`));
     assertEquals((await read({ seq, offset: output.length - 5 })).output, output.slice(-5));
     const message = it.client.of("user.message")[0];
     assertEquals((await read({ seq: message.seq })).output, message.data.text);

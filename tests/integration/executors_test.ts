@@ -262,7 +262,7 @@ test(
       look("/missing"),
     ]);
     assertStringIncludes(absent.error, 'not met: the page has the text "Something"');
-    assertStringIncludes(own.error, "an address of this program");
+    assertStringIncludes(own.error, "an address of svc itself");
     assertStringIncludes(missing.error, "loads: HTTP 404");
     await nothingLeft();
   },

@@ -54,7 +54,7 @@ test("a model is offered tools of servers after the own ones, and is given resul
   assert(results.role === "tool" && results.results[0].output.includes("the tool itself failed"));
   assertStringIncludes(
     (await called(it, "mcp_prog_none")).output,
-    "there is no tool mcp_prog_none",
+    "unknown tool mcp_prog_none",
   );
 
   const own = offered[0].filter((name) => !name.startsWith("mcp_"));
@@ -119,7 +119,7 @@ test("a session that is not trusted has no tool of a trusted server, also after 
   const check = async () => {
     offered.length = 0;
     const { output } = await called(it, "mcp_inner_echo", { text: "x" });
-    assertStringIncludes(output, "there is no tool mcp_inner_echo");
+    assertStringIncludes(output, "unknown tool mcp_inner_echo");
     const servers = offered.flat().flatMap((name) => name.match(/^mcp_([a-z]+)_/)?.[1] ?? []);
     assertEquals([...new Set(servers)], ["outer"]);
     assertEquals((await it.call("session.get")).trust, "untrusted");
@@ -259,7 +259,7 @@ done
   // Also a session that asks nothing asks for this; a turn that needs no such tool does not wait.
   assertStringIncludes(
     (await called(on, "mcp_mine_look")).output,
-    "there is no tool mcp_mine_look",
+    "unknown tool mcp_mine_look",
   );
   const notes = on.client.of("lane.note").filter(({ data }) =>
     data.reason_code === "tools_missing"
@@ -277,7 +277,7 @@ done
   const { args, reason } = await ask("deny");
   assertEquals(args["server mine"], { command: "./server.sh", args: [], env: {} });
   assertEquals(reason, `let the tool servers of ${on.workdir}/svc.policy.yaml start`);
-  assertStringIncludes((await called(on, "mcp_mine_look")).output, "there is no tool");
+  assertStringIncludes((await called(on, "mcp_mine_look")).output, "unknown tool");
   await ask("allow");
   const kept = join(on.place.home, "project-servers.json");
   assertEquals(Deno.statSync(kept).mode! & 0o777, 0o600);

@@ -113,7 +113,7 @@ for (const provider of PROVIDERS) {
       const byId = new Map(lastResults(it.asked[1]).map((result) => [result.call_id, result]));
       assertStringIncludes(byId.get("bad")!.output, "invalid arguments");
       assertStringIncludes(byId.get("odd")!.output, "path");
-      assertStringIncludes(byId.get("none")!.output, "there is no tool launch_rocket");
+      assertStringIncludes(byId.get("none")!.output, "unknown tool launch_rocket");
       assertStringIncludes(byId.get("none")!.output, "read_file");
       assert(it.client.of("session.tool_completed").every(({ data }) => data.ok === false));
       // A conversation with such calls in it can go on.
@@ -228,7 +228,7 @@ Deno.test({
       ]);
       assertMatch(notes[0][1], /sent nothing for 900ms .*first_byte_timeout.*attempt 2 of 3/);
       assertMatch(notes[1][1], /sent nothing more for 900ms .*idle_timeout.*attempt 3 of 3/);
-      assertMatch(notes[2][1], /an event that cannot be read/);
+      assertMatch(notes[2][1], /an unreadable event/);
     }
   },
 });

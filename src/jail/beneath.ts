@@ -1,6 +1,6 @@
 /**
- * Files beneath one directory, opened so that no path leads out of it: not by `..`, not by a
- * symlink, and on Linux not by a symlink that another process swaps in at the wrong moment.
+ * Access to the files beneath one directory. No path leads out of it: not with `..`, not through a
+ * symlink, and on Linux not through a symlink that another process swaps in at the wrong moment.
  */
 import type { FileKind, FileStat } from "../os/beneath_kernel.ts";
 import { kernelOpener, openLinux } from "./beneath_linux.ts";
@@ -14,7 +14,7 @@ export interface FileEntry {
   kind: FileKind;
   /** Bytes; only with `details`. */
   size?: number;
-  /** What a symlink says; only with `details`. */
+  /** The target of a symlink; only with `details`. */
   target?: string;
 }
 
@@ -22,36 +22,39 @@ export interface FileEntry {
  * Operations on the files beneath a working directory.
  *
  * Paths are relative to it, or absolute and inside it. Symlinks are followed as long as they stay
- * beneath it. Every method is synchronous and holds no descriptor when it returns: a worker that is
- * terminated closes nothing that was opened through the C library.
+ * beneath it. Every method is synchronous and holds no descriptor when it returns, because a
+ * terminated worker does not close what was opened through the C library.
  *
- * All methods throw {@linkcode BeneathError} for what can be expected to fail.
+ * All methods throw {@linkcode BeneathError} for expected failures.
  */
 export interface BeneathFs {
-  /** How paths are kept beneath the directory. */
+  /** The mechanism that keeps paths beneath the directory. */
   readonly mechanism: "openat2" | "realpath";
-  /** The path relative to the working directory (`""` is itself), as text, without touching it. */
+  /**
+   * Converts a path to one relative to the working directory (`""` is the directory itself), as
+   * text, without file access.
+   */
   relative(path: string): string;
-  /** Follows symlinks. */
+  /** Returns the state of a file or directory; symlinks are followed. */
   stat(path: string): FileStat;
   /**
    * Reads a part of a regular file.
    *
-   * @param position the byte to begin at
-   * @param into is filled as far as the file goes
+   * @param position the offset of the first byte
+   * @param into is filled up to the end of the file
    */
   read(path: string, position: number, into: Uint8Array<ArrayBuffer>): {
     bytes: number;
     stat: FileStat;
   };
-  /** The names in a directory, in no order, without hidden ones. */
+  /** Returns the names in a directory, unordered, without hidden ones. */
   list(path: string, options?: { details?: boolean }): FileEntry[];
   /**
-   * Writes a file whole or not at all: a temporary file beside it is renamed over it. Missing
-   * directories are made, a replaced file's permission bits are kept, and a symlink's target is
-   * written, not the symlink. Nothing is written into `.git`.
+   * Writes a whole file or nothing: a temporary file beside it is renamed over it. Missing
+   * directories are created, a replaced file keeps its permission bits, and a symlink's target is
+   * written, not the symlink. Refuses to write into `.git`.
    *
-   * @param check is given where the file really is, relative to the working directory; it may throw.
+   * @param check receives the file's real path, relative to the working directory; it may throw
    */
   write(
     path: string,
@@ -59,22 +62,26 @@ export interface BeneathFs {
     check?: (place: string) => void,
   ): "created" | "replaced";
   /**
-   * Removes a file; of a symlink the link, not its target. Nothing is removed from `.git`.
+   * Removes a file; for a symlink, the link and not its target. Refuses to remove anything from
+   * `.git`.
    *
-   * @param check is given where the file really is, relative to the working directory; it may throw.
+   * @param check receives the file's real path, relative to the working directory; it may throw
    */
   remove(path: string, check?: (place: string) => void): void;
 }
 
-/** A working directory, and how paths are kept beneath it; disposing of it closes the C library. */
+/**
+ * A working directory and the mechanism that keeps paths beneath it; disposing of it closes the C
+ * library.
+ */
 export interface Beneath extends Disposable {
-  /** Its files, seen without the hidden paths (absolute real ones). */
+  /** Returns its files without the hidden paths, which are absolute and real. */
   view(hidden: readonly string[]): BeneathFs;
 }
 
 /**
- * Chooses how to keep paths beneath a directory. To be called while the `ffi` permission is there;
- * it is not needed afterwards.
+ * Chooses the mechanism for a directory. Call it while the `ffi` permission is granted; it is not
+ * needed afterwards.
  *
  * @param workdir an absolute real path
  */
@@ -83,10 +90,10 @@ export function chooseBeneath(workdir: string): Beneath {
 }
 
 /**
- * Opens the C library once for any number of directories, in a place that has no permission for
- * their files. To be called while the `ffi` permission is there.
+ * Opens the C library once for any number of directories, for a process without permission for
+ * their files. Call it while the `ffi` permission is granted.
  *
- * @returns `undefined` where the kernel cannot keep paths beneath a directory
+ * @returns `undefined` when the kernel cannot keep paths beneath a directory
  */
 export function kernelBeneath(): ((workdir: string) => Beneath) | undefined {
   return Deno.build.os === "linux" ? kernelOpener() : undefined;

@@ -16,16 +16,16 @@ import {
   unsteady,
 } from "./beneath_path.ts";
 
-/** As many as the kernel follows. */
+/** The same limit as the kernel's. */
 const MAX_LINKS = 40;
-/** The kernel answers EAGAIN when something was renamed while it resolved `..`. */
+/** The kernel returns EAGAIN when something was renamed while it resolved `..`. */
 const MAX_RACES = 16;
 
 /**
- * Opens the C library and makes sure that this kernel, its `/proc` and any system call filter allow
- * what {@linkcode LinuxBeneath} needs.
+ * Opens the C library and checks that this kernel, its `/proc` and any system call filter support
+ * everything that {@linkcode LinuxBeneath} needs.
  *
- * @returns `undefined` where something is missing, for the caller to take another implementation
+ * @returns `undefined` when something is missing, so that the caller uses another implementation
  */
 export function openLinux(workdir: string): Beneath | undefined {
   const kernel = openKernel();
@@ -37,7 +37,7 @@ export function openLinux(workdir: string): Beneath | undefined {
   return beneath(kernel, workdir);
 }
 
-/** As {@linkcode openLinux}, for any number of directories, which then share the C library. */
+/** Like {@linkcode openLinux}, for any number of directories that share the C library. */
 export function kernelOpener(): ((workdir: string) => Beneath) | undefined {
   const kernel = openKernel();
   if (kernel === undefined) return undefined;
@@ -58,26 +58,26 @@ function works(kernel: Kernel, workdir: string): boolean {
     new LinuxBeneath(kernel, workdir, () => false).stat(".");
     return true;
   } catch (error) {
-    // ENOSYS before Linux 5.6, EPERM under an old container runtime's filter. That the directory is
-    // missing is for the operations to tell.
+    // ENOSYS before Linux 5.6, EPERM under an old container runtime's filter. A missing directory
+    // is not an error here; the operations report it.
     return error instanceof BeneathError && error.reason === "not_found";
   }
 }
 
-/** An open path and where it really is. */
+/** An open path and its real location. */
 interface Opened extends Disposable {
   fd: Descriptor;
   real: string;
 }
 
 /**
- * {@linkcode BeneathFs} on `openat2`: the kernel itself refuses to resolve a path out of the
- * directory, and everything that is checked (where it really is, what it is) is asked of the very
- * descriptor that is then used. So nothing that another process renames or links meanwhile leads
- * outside or to a hidden path.
+ * {@linkcode BeneathFs} with `openat2`: the kernel itself refuses to resolve a path out of the
+ * directory. All checks (the real location, the kind of file) use the descriptor that is then read
+ * or written, so nothing that another process renames or links meanwhile leads outside or to a
+ * hidden path.
  *
- * Deno refuses what lies under `/proc` without all permissions and knows no descriptors, hence the C
- * library for all of it.
+ * Deno refuses paths under `/proc` without all permissions and has no file descriptors, so
+ * everything goes through the C library.
  */
 class LinuxBeneath implements BeneathFs {
   readonly mechanism = "openat2";
@@ -170,20 +170,20 @@ class LinuxBeneath implements BeneathFs {
     });
   }
 
-  /** A rename would replace a file that may not be written, so that is asked first. */
+  /** A rename would also replace a read-only file, so this checks for write permission first. */
   #mayReplace(path: string, existing: Descriptor, stat: FileStat): void {
     regular(path, stat);
     try {
       this.#kernel.reopen(existing, O.WRONLY | O.NONBLOCK)[Symbol.dispose]();
     } catch (error) {
-      // A program that is running may be replaced, only not written.
+      // A program that is running can be replaced, but not opened for writing.
       if (!(error instanceof SystemError && error.code === "ETXTBSY")) throw error;
     }
   }
 
   #replace(parent: Descriptor, name: string, data: Uint8Array<ArrayBuffer>, mode?: number): void {
     const temporary = `.svc-${crypto.randomUUID()}.tmp`;
-    // A file that replaces another one shows its content to nobody before it has the other's mode.
+    // Until a replacement has the old file's mode, nobody else can read it.
     using file = this.#kernel.createIn(parent, temporary, mode === undefined ? 0o666 : 0o600);
     try {
       this.#kernel.write(file, data);
@@ -195,7 +195,7 @@ class LinuxBeneath implements BeneathFs {
     }
   }
 
-  /** Opens a directory; it is made, with those above it, when it is missing. */
+  /** Opens a directory; creates it and its parents when missing. */
   #openDirectory(path: string, relative: string): Opened {
     try {
       return this.#open(path, relative, O.DIRECTORY);
@@ -215,7 +215,7 @@ class LinuxBeneath implements BeneathFs {
     return this.#open(path, relative, O.DIRECTORY);
   }
 
-  /** Opens a path beneath the working directory without reading from it, and finds where it is. */
+  /** Opens a path beneath the working directory without reading it, and finds its real location. */
   #open(path: string, relative: string, flags = 0): Opened {
     using root = this.#openRoot();
     let current = relative;
@@ -226,7 +226,7 @@ class LinuxBeneath implements BeneathFs {
         races++;
         continue;
       }
-      // It led out, or an absolute symlink did although its target may well be inside.
+      // The path leads out, or goes through an absolute symlink whose target may well be inside.
       const expanded = this.#expandLink(path, root, current);
       if (expanded === undefined) throw outside(path);
       current = expanded;
@@ -247,8 +247,8 @@ class LinuxBeneath implements BeneathFs {
   }
 
   /**
-   * Opened anew for each operation: a worker that is terminated could not close it. That the path
-   * still is its own real path shows that no symlink took the place of a directory on the way.
+   * Opened for each operation, because a terminated worker could not close it. Comparing the real
+   * path shows that no symlink replaced a directory on the way.
    */
   #openRoot(): Descriptor {
     const root = this.#kernel.openDirectory(this.#workdir);
@@ -258,10 +258,10 @@ class LinuxBeneath implements BeneathFs {
   }
 
   /**
-   * Puts the target of the first symlink on the way in its place, as text. The result is opened with
-   * the kernel's checks again, so a race here can only make it fail.
+   * Replaces the first symlink in a path by its target, as text. The result is opened with the
+   * kernel's checks again, so a race here can only make the operation fail.
    *
-   * @returns `undefined` when there is no symlink on the way
+   * @returns `undefined` when the path contains no symlink
    */
   #expandLink(path: string, root: Descriptor, relative: string): string | undefined {
     const parts = relative.split("/");
@@ -277,7 +277,7 @@ class LinuxBeneath implements BeneathFs {
     return undefined;
   }
 
-  /** Where a symlink in the real directory `parent` points to, relative to the working directory. */
+  /** The target of a symlink in the real directory `parent`, relative to the working directory. */
   #linkTarget(path: string, parent: string, link: string): string {
     const base = stripWorkdir(parent, this.#workdir) ?? "";
     const target = link.startsWith("/")
@@ -295,7 +295,7 @@ class LinuxBeneath implements BeneathFs {
   ): FileEntry | undefined {
     if (known !== undefined && !details) return { name, kind: known };
     using fd = this.#kernel.openIn(directory, name);
-    // It was removed since the names were read.
+    // It was removed after the names were read.
     if (fd === undefined) return undefined;
     const { kind, size } = this.#kernel.stat(fd);
     if (!details) return { name, kind };
@@ -320,7 +320,7 @@ function regular(path: string, stat: FileStat): FileStat {
   return stat;
 }
 
-/** Runs an operation and says its expected failures as sentences. */
+/** Runs an operation and describes its expected failures in a sentence. */
 function guard<T>(path: string, operation: () => T): T {
   try {
     return operation();

@@ -1,11 +1,11 @@
 /**
- * What every implementation of {@linkcode BeneathFs} shares: the errors, the reading of a path as
- * text, and the rule for what is hidden.
+ * The common parts of all implementations of {@linkcode BeneathFs}: the errors, parsing of paths,
+ * and the rule for hidden paths.
  */
 
 import { isWithin } from "../os/paths.ts";
 
-/** Why a path was refused or an operation on it failed. */
+/** Why a path was refused, or why an operation on it failed. */
 export type BeneathReason =
   | "invalid"
   | "outside"
@@ -18,7 +18,7 @@ export type BeneathReason =
   | "denied"
   | "other";
 
-/** An expected failure; its message is one sentence that begins with the path as it was given. */
+/** An expected failure; its message is one sentence that begins with the path as given. */
 export class BeneathError extends Error {
   constructor(readonly reason: BeneathReason, message: string) {
     super(message);
@@ -32,39 +32,42 @@ export function outside(path: string, how?: string): BeneathError {
   return new BeneathError("outside", `${path}: leads outside the working directory${detail}`);
 }
 
-/** The error for a path that is kept from the tools. */
+/** The error for a path that is hidden from the tools. */
 export function hiddenError(path: string): BeneathError {
   return new BeneathError("hidden", `${path}: is not accessible to tools`);
 }
 
 /**
- * Lets no file tool write into `.git`: what stands there is run by the person's git. Its own work goes
- * through commands.
+ * Refuses file tools that write into `.git`, because the person's git runs what is in there. Git
+ * itself works through commands.
  *
- * @param real where the file is, or will be.
- * @throws {BeneathError} denied.
+ * @param real where the file is, or will be
+ * @throws {BeneathError} denied
  */
 export function requireNoGit(path: string, real: string, workdir: string): void {
   const inner = stripWorkdir(real, workdir) ?? "";
   if (!fold(inner).split("/").includes(".git")) return;
-  throw new BeneathError("denied", `${path}: file tools do not write into .git; use git commands`);
+  throw new BeneathError("denied", `${path}: file tools cannot write into .git; use git commands`);
 }
 
 /** The error for a path that keeps changing while it is resolved. */
 export function unsteady(path: string): BeneathError {
-  return new BeneathError("other", `${path}: is changing too fast to be opened safely; try again`);
+  return new BeneathError(
+    "other",
+    `${path}: keeps changing and cannot be opened safely; try again`,
+  );
 }
 
-/** The error for a symlink chain without an end. */
+/** The error for an endless chain of symlinks. */
 export function linkLoop(path: string): BeneathError {
-  return new BeneathError("invalid", `${path}: goes through too many symlinks`);
+  return new BeneathError("invalid", `${path}: contains too many symlinks`);
 }
 
 /**
- * Joins a path to a directory as text, both with `/`.
+ * Joins a path to a directory as text; both use `/`.
  *
  * @param directory a path relative to the working directory, `""` for the working directory itself
- * @returns the result without `.`, `..` and doubled separators, or `undefined` when it leaves the
+ * @returns the result without `.`, `..` and doubled separators; `undefined` when it leaves the
  * working directory
  */
 export function joinBeneath(directory: string, path: string): string | undefined {
@@ -77,14 +80,14 @@ export function joinBeneath(directory: string, path: string): string | undefined
   return parts.join("/");
 }
 
-/** Splits a relative path into its directory (`""` for the working directory) and its last name. */
+/** Splits a relative path into its directory (`""` for the working directory) and last name. */
 export function splitLast(path: string): { directory: string; name: string } {
   const cut = path.lastIndexOf("/");
   return { directory: cut < 0 ? "" : path.slice(0, cut), name: path.slice(cut + 1) };
 }
 
 /**
- * Turns a path as the model gave it into one relative to the working directory, as text alone.
+ * Converts a path from a model into one relative to the working directory, as text alone.
  *
  * @param path relative, or absolute and inside the working directory
  * @param workdir the working directory's real path
@@ -100,13 +103,13 @@ export function relativePath(path: string, workdir: string, windows = WINDOWS): 
   if (path === "~" || path.startsWith("~/")) {
     throw new BeneathError(
       "outside",
-      `${path}: "~" is not expanded here; give a path inside the working directory`,
+      `${path}: "~" is not expanded; use a path inside the working directory`,
     );
   }
   const slashed = windows ? path.replaceAll("\\", "/") : path;
   const absolute = slashed.startsWith("/") || (windows && /^[A-Za-z]:/.test(slashed));
   const inner = absolute ? stripWorkdir(slashed, workdir, windows) : slashed;
-  // A ":" past the drive would name another data stream of a file.
+  // A ":" after the drive would name an alternate data stream of a file.
   if (windows && inner?.includes(":")) {
     throw new BeneathError("invalid", `${path}: a path must not contain ":"`);
   }
@@ -116,9 +119,9 @@ export function relativePath(path: string, workdir: string, windows = WINDOWS): 
 }
 
 /**
- * The part of an absolute path below the working directory.
+ * Returns the part of an absolute path below the working directory.
  *
- * @returns the rest, `""` for the working directory itself, `undefined` for a path elsewhere
+ * @returns the rest; `""` for the working directory itself; `undefined` for a path elsewhere
  */
 export function stripWorkdir(
   path: string,
@@ -130,7 +133,7 @@ export function stripWorkdir(
   const normal = joinBeneath("", slashed(path));
   if (normal === undefined) return undefined;
   const full = `/${normal}`;
-  // Windows paths begin with a drive, so the slash put in front is put in front of both.
+  // Windows paths begin with a drive, so both sides get a leading slash.
   const base = windows && !root.startsWith("/") ? `/${root}` : root;
   const same = windows ? full.toLowerCase() : full;
   const prefix = windows ? base.toLowerCase() : base;
@@ -138,15 +141,16 @@ export function stripWorkdir(
   return same.startsWith(`${prefix}/`) ? full.slice(base.length + 1) : undefined;
 }
 
-/** Says which real paths are hidden. */
+/** Reports whether a real path is hidden. */
 export type HiddenRule = (realPath: string) => boolean;
 
 /**
- * Makes the rule for hidden paths: one is hidden when it equals an entry or lies inside one. Where
- * the directory's own `.svc` is hidden each one below is: sessions may begin there at any time.
+ * Returns the rule for hidden paths: a path is hidden when it equals an entry or lies inside one.
+ * If the directory's own `.svc` is hidden, so is every `.svc` below it, because a session may start
+ * there at any time.
  *
  * Entries that are the working directory or contain it do not count: another session may have a
- * directory above this one, and what is outside is unreachable anyway.
+ * directory above this one, and paths outside are unreachable anyway.
  */
 export function hiddenRule(hidden: readonly string[], workdir: string): HiddenRule {
   const inside = hidden
@@ -164,7 +168,7 @@ export function hiddenRule(hidden: readonly string[], workdir: string): HiddenRu
 
 const WINDOWS = Deno.build.os === "windows";
 
-/** On systems whose file names ignore case, `.SVC` is `.svc`. */
+/** On systems with case-insensitive file names, `.SVC` is `.svc`. */
 function fold(path: string): string {
   if (Deno.build.os === "linux") return path;
   return (WINDOWS ? path.replaceAll("\\", "/") : path).toLowerCase();

@@ -17,7 +17,7 @@ import {
 
 const MAX_LINKS = 40;
 
-/** Needs nothing but permission to read and write the directory. */
+/** Needs only permission to read and write the directory. */
 export function openPortable(workdir: string): Beneath {
   return {
     view: (hidden) => new PortableBeneath(workdir, hiddenRule(hidden, workdir)),
@@ -26,12 +26,12 @@ export function openPortable(workdir: string): Beneath {
 }
 
 /**
- * {@linkcode BeneathFs} through Deno's own API: the real path is asked for and checked before each
- * use, and the real path is what is then used.
+ * {@linkcode BeneathFs} through Deno's own API: resolves and checks the real path before each use,
+ * and then uses the real path.
  *
- * A race remains: between the check and the use another process can put a symlink in place of a
- * directory on the way. Deno's permissions hold the worker to the working directory by the path's
- * text only, so they do not close it; `openat2` does, where there is one.
+ * A race remains: between check and use, another process can replace a directory on the way by a
+ * symlink. Deno's permissions compare paths as text, so they do not prevent that; `openat2` does,
+ * where it exists.
  */
 class PortableBeneath implements BeneathFs {
   readonly mechanism = "realpath";
@@ -89,14 +89,14 @@ class PortableBeneath implements BeneathFs {
       const temporary = `${target}.${crypto.randomUUID().slice(0, 8)}.tmp`;
       try {
         Deno.writeFileSync(temporary, data, { createNew: true });
-        // Windows has no mode to keep.
+        // Windows has no mode to preserve.
         if (typeof existing?.mode === "number") Deno.chmodSync(temporary, existing.mode & 0o777);
         Deno.renameSync(temporary, target);
       } catch (error) {
         try {
           Deno.removeSync(temporary);
         } catch {
-          // It was not made, or renamed already: the first error is the one to tell.
+          // The temporary file was not created, or is already renamed: report the first error.
         }
         throw error;
       }
@@ -119,7 +119,7 @@ class PortableBeneath implements BeneathFs {
     });
   }
 
-  /** Resolves the file to write: makes its directories and follows it where it is a symlink. */
+  /** Resolves the file to write: creates its directories and follows symlinks. */
   #writeTarget(path: string): { target: string; existing?: Deno.FileInfo } {
     let relative = this.relative(path);
     for (let links = 0; links < MAX_LINKS; links++) {
@@ -133,7 +133,7 @@ class PortableBeneath implements BeneathFs {
       if (existing === undefined) return { target };
       if (!existing.isSymlink) {
         regular(path, toStat(existing));
-        // A rename would replace a file that may not be written, so that is asked first.
+        // A rename would also replace a read-only file, so this checks for write permission first.
         Deno.openSync(target, { write: true }).close();
         return { target, existing };
       }
@@ -154,7 +154,7 @@ class PortableBeneath implements BeneathFs {
     return target;
   }
 
-  /** The real path of a directory, made with those above it when it is missing. */
+  /** Returns the real path of a directory; creates it and its parents when missing. */
   #directory(path: string, relative: string): string {
     let real = this.#workdir;
     let walked = "";
@@ -182,12 +182,12 @@ class PortableBeneath implements BeneathFs {
   }
 }
 
-/** Only Node's API takes the flags that keep an open from waiting for a pipe's writer. */
+/** Only Node's API accepts the flags that keep open() from waiting for a pipe's writer. */
 const { O_RDONLY, O_NONBLOCK = 0, O_NOFOLLOW = 0 } = constants;
 
 /**
- * Reads a file that was found to be regular a moment ago: a pipe or a link that took its place
- * meanwhile is neither waited for nor followed.
+ * Reads a file that was just found to be regular. If a pipe or a link has replaced it meanwhile,
+ * this neither waits nor follows it.
  */
 function readRegular(
   path: string,
@@ -250,7 +250,7 @@ function toStat(info: Deno.FileInfo): FileStat {
   };
 }
 
-/** Runs an operation and says its expected failures as sentences. */
+/** Runs an operation and describes its expected failures in a sentence. */
 function guard<T>(path: string, operation: () => T): T {
   try {
     return operation();

@@ -1,29 +1,33 @@
 /**
- * How directories and files are bound into a sandbox: by the descriptor of what was checked. A path
- * may stand for something else by the time bwrap follows it: a command that still runs puts a link in
- * the place of a directory, and the next command would have the link's target.
+ * Binds directories and files into a sandbox by the descriptor of what was checked. A path may name
+ * something else by the time bwrap follows it: a command that is still running could replace the
+ * directory by a link, and the next command would get the link's target.
  */
 import { type Kernel, openKernel, SystemError } from "../os/beneath_kernel.ts";
 import type { Argument } from "../os/passing.ts";
 
 /** Binds paths to themselves. */
 export interface Binder extends Disposable {
-  /** What is at an absolute path; undefined when nothing is, or a part of it is a symlink. */
+  /**
+   * Returns what is at an absolute path; undefined when it does not exist or contains a symlink.
+   */
   kind(path: string): "file" | "directory" | undefined;
   /**
-   * Whether something is at a path that is bound where it is. Of what was missing that is asked once a
-   * second: most of the toolchains that there are, a machine lacks.
+   * Reports whether a path exists. For a missing path, checks at most once a second, because a
+   * machine lacks most of the known toolchains.
    */
   isThere(path: string): boolean;
-  /** Arguments of bwrap that bind a path, writable unless it is to be read only. */
+  /** Returns arguments for bwrap that bind a path, writable unless `mode` is "ro". */
   bind(path: string, mode?: "ro"): Argument[];
-  /** Device and inode of a directory, for a check inside; undefined where none is needed. */
+  /**
+   * Returns device and inode of a directory, for a check inside; undefined if no check is needed.
+   */
   identity(path: string): string | undefined;
-  /** Paths that programs gave to their sockets, as far as they can be known. */
+  /** Returns the known paths of programs' sockets. */
   sockets(): string[];
 }
 
-/** @returns undefined where the C library cannot be opened or the kernel is too old. */
+/** @returns undefined when the C library cannot be opened or the kernel is too old */
 export function bindByDescriptor(): Binder | undefined {
   const kernel = openKernel();
   if (kernel === undefined) return undefined;
@@ -36,7 +40,7 @@ export function bindByDescriptor(): Binder | undefined {
   }
 }
 
-/** How long a path that was not there is taken to be missing. */
+/** How long a path counts as missing after a check. */
 const MISSING_MS = 1_000;
 
 class DescriptorBinder implements Binder {
@@ -90,7 +94,7 @@ class DescriptorBinder implements Binder {
   }
 }
 
-/** For a bwrap that knows no descriptors: the paths are checked, and the workdir again inside. */
+/** For a bwrap without support for descriptors: checks the paths, and the workdir again inside. */
 export const bindByPath: Binder = {
   kind(path) {
     try {
@@ -106,7 +110,7 @@ export const bindByPath: Binder = {
     const { dev, ino } = Deno.lstatSync(path);
     return `${dev}:${ino}`;
   },
-  // Deno reads nothing below /proc without all permissions.
+  // Without all permissions, Deno cannot read below /proc.
   sockets: () => [],
   [Symbol.dispose]() {},
 };
@@ -114,18 +118,18 @@ export const bindByPath: Binder = {
 function movedError(path: string, cause: SystemError): Error {
   switch (cause.code) {
     case "ELOOP":
-      return new Error(`${path} is reached through a symlink now; put the directory back`, {
+      return new Error(`${path} now leads through a symlink; restore the directory`, {
         cause,
       });
     case "ENOENT":
     case "ENOTDIR":
-      return new Error(`${path} is gone; put it back`, { cause });
+      return new Error(`${path} no longer exists; restore it`, { cause });
     default:
       return new Error(`${path} cannot be opened (${cause.code})`, { cause });
   }
 }
 
-/** The paths in `/proc/net/unix`; names that begin with `@` are in no directory. */
+/** Returns the paths in `/proc/net/unix`; names that begin with `@` are not in any directory. */
 export function socketsOf(table: string): string[] {
   const found = new Set<string>();
   for (const line of table.split("\n")) {

@@ -1,13 +1,13 @@
-/** Runs one command line of the model and keeps what is shown of its output. */
+/** Runs one shell command for a model and keeps a bounded part of its output. */
 import { BoundedOutput, LiveOutput } from "./output.ts";
 import { type ProcessEnd, runMerged } from "./process.ts";
 import type { Sandbox, SandboxScope } from "./sandbox.ts";
 
 /** How a command ended and what it wrote. */
 export interface CommandResult extends ProcessEnd {
-  /** stdout and stderr as they were written; the middle of a long one is left out. */
+  /** stdout and stderr in the order of writing; the middle of a long output is omitted. */
   output: string;
-  /** Whether something of the output was left out. */
+  /** Whether a part of the output was omitted. */
   truncated: boolean;
 }
 
@@ -15,15 +15,15 @@ export interface CommandResult extends ProcessEnd {
 export interface CommandOptions {
   /** The command line, for the shell. */
   command: string;
-  /** What it may see. */
+  /** What it may see of the file system and the network. */
   scope: SandboxScope;
   /** Where it runs. */
   sandbox: Sandbox;
-  /** How long it may run. */
+  /** The time limit. */
   timeout_ms: number;
-  /** Ends it. */
+  /** Aborts it. */
   signal: AbortSignal;
-  /** Is passed the output as it comes, paced and shortened as {@linkcode LiveOutput} does. */
+  /** Receives the output as it arrives, paced and shortened by {@linkcode LiveOutput}. */
   onOutput?: (text: string) => void;
 }
 
@@ -31,7 +31,7 @@ export interface CommandOptions {
  * Runs a command line to its end, its timeout or its abort, whichever comes first. Nothing that it
  * started in its process group outlives the call; under bubblewrap nothing at all does.
  *
- * @throws {Error} when it cannot be started, for instance because the workdir is gone
+ * @throws {Error} when it cannot be started, for instance because the workdir is missing
  * @throws the signal's reason when it was aborted, once the processes are dead
  */
 export async function runCommand(options: CommandOptions): Promise<CommandResult> {

@@ -1,25 +1,27 @@
 /**
- * What one command may take of the machine: the limits that the kernel keeps for each process, set by
- * the shell that starts the command anyway. No process raises them again: a command has no
- * capabilities that let it.
+ * Limits on the resources of one command. The kernel enforces them for each process; the shell that
+ * starts the command sets them. No process can raise them again, because commands lack the
+ * capability for it.
  */
 
-/** As `daemon.toml` has them under `[sandbox]`; 0 sets none. */
+/** The limits under `[sandbox]` in `daemon.toml`; 0 sets none. */
 export interface CommandLimits {
-  /** Processes and threads of one command at once. */
+  /** Concurrent processes and threads of one command. */
   max_processes: number;
   /** Memory of each process, in MiB. */
   max_memory_mb: number;
-  /** Open files of each process. */
+  /** Open files of one process. */
   max_open_files: number;
-  /** Size of each file that is written, in MiB. */
+  /** Size of each written file, in MiB. */
   max_file_mb: number;
 }
 
-/** Since then the kernel counts the processes of a user namespace apart from all others of its user. */
+/**
+ * The first kernel that counts the processes of a user namespace separately from the user's others.
+ */
 const COUNTS_NAMESPACES = [5, 14];
 
-/** Whether a kernel counts the processes of each user namespace apart. */
+/** Reports whether a kernel counts the processes of each user namespace separately. */
 export function countsProcesses(release: string): boolean {
   const [major, minor] = release.split(/[^0-9]/, 2).map(Number);
   const [since, and] = COUNTS_NAMESPACES;
@@ -27,11 +29,12 @@ export function countsProcesses(release: string): boolean {
 }
 
 /**
- * The line of shell that sets limits for what follows it. One that is lower already stays.
+ * Returns the line of shell code that sets limits for everything after it. A limit that is already
+ * lower stays.
  *
  * @param shell the program that reads the line
- * @param counted whether the command's processes are counted apart; else they stay unbounded, for
- *   what else the person runs would count, too
+ * @param counted whether the command's processes are counted separately; otherwise their number is
+ * not limited, because the person's other processes would count too
  */
 export function limitLine(
   { max_processes, max_memory_mb, max_open_files, max_file_mb }: CommandLimits,
@@ -42,7 +45,7 @@ export function limitLine(
   const limits: [string, number][] = [
     ["d", max_memory_mb * kib],
     ["n", max_open_files],
-    // The standard's shell counts in blocks of 512 bytes.
+    // The standard shell counts in blocks of 512 bytes.
     ["f", max_file_mb * kib * (bash ? 1 : 2)],
     [bash ? "u" : "p", counted ? max_processes : 0],
   ];

@@ -230,7 +230,7 @@ each("output is passed on while the command runs", async ({ run, workdir }) => {
 
 each("a workdir that is gone is an error that names it", async ({ run, workdir }) => {
   const scope = { workdir: `${workdir}/gone`, hidden: [], network: false };
-  await assertRejects(() => run("true", { scope }), Error, `${workdir}/gone: it is gone`);
+  await assertRejects(() => run("true", { scope }), Error, `${workdir}/gone: it does not exist`);
 });
 
 each("a command line too long for the system is an error", async ({ run }) => {

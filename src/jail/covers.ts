@@ -1,4 +1,4 @@
-/** How many covers a command's file system may need. */
+/** Limits the number of covers in a command's file system. */
 import { SvcError } from "../protocol/errors.ts";
 import { isWithin } from "../os/paths.ts";
 
@@ -8,15 +8,15 @@ export interface Cover {
   is_directory: boolean;
 }
 
-/** bwrap takes 9,000 arguments, two for a cover, two more for a directory above it. */
+/** bwrap accepts 9,000 arguments: two for each cover, two more for a directory above it. */
 const MAX = 1_500;
 
 /**
- * The covers, or, where they are too many, fewer that hide more: instead of what lies in a directory
- * the directory itself, those with the most in them first.
+ * Returns the covers or, if there are too many, fewer that hide more: a directory is hidden instead
+ * of the paths in it, starting with the directories that contain the most.
  *
- * @param root is not hidden itself.
- * @throws {SvcError} conflict when too many lie in the root itself.
+ * @param root is never hidden itself
+ * @throws {SvcError} conflict when too many are directly in the root
  */
 export function fewer(covers: readonly Cover[], root: string, max = MAX): Cover[] {
   let left = [...covers];
@@ -29,7 +29,7 @@ export function fewer(covers: readonly Cover[], root: string, max = MAX): Cover[
     const [most] = [...above].sort(([a, n], [b, m]) => m - n || b.length - a.length);
     if (most === undefined) {
       throw new SvcError("conflict", `${left.length} directories in ${root} belong to sessions`, {
-        hint: `end some of them, or work in a directory below; a command hides ${max} at most`,
+        hint: `end some of them, or work in a subdirectory; a command can hide at most ${max}`,
       });
     }
     const [directory] = most;

@@ -1,6 +1,7 @@
 /**
- * Files of a project that other programs run later, with all that the person may do: what writes one
- * acts outside of every sandbox. Commands do not write those that exist, and file tools ask for each.
+ * Files of a project that other programs run later with all of the person's rights, so writing one
+ * has effects outside of every sandbox. Commands cannot write existing ones, and file tools ask
+ * before each write.
  */
 import { join } from "@std/path";
 import { readDirIfAny } from "../os/files.ts";
@@ -9,17 +10,17 @@ import type { Argument } from "../os/passing.ts";
 import type { Binder } from "./binder.ts";
 import { TOOLCHAINS } from "./toolchains.ts";
 
-/** What runs a file of a project, by the path of the file or of a directory that it is in. */
+/** Which program runs a project's file, by the path of the file or of a directory above it. */
 const IN_PROJECTS: Readonly<Record<string, string>> = {
   ".vscode": "the editor runs its tasks and settings",
   ".idea": "the editor runs its configurations",
   ".devcontainer": "the editor builds and runs it",
-  ".envrc": "direnv runs it in the person's shell",
+  ".envrc": "direnv runs it in your shell",
   ".husky": "git runs it at each commit",
   "svc.policy.yaml": "svc starts the tool servers in it",
 };
 
-/** What runs a file that lies in a home directory. */
+/** Which program runs a file in a home directory. */
 const IN_HOMES: Readonly<Record<string, string>> = {
   ...Object.fromEntries(
     [
@@ -27,50 +28,53 @@ const IN_HOMES: Readonly<Record<string, string>> = {
       ...[".zshrc", ".zshenv", ".zprofile", ".zlogin", ".zlogout", ".kshrc", ".cshrc", ".tcshrc"],
       ...[".xprofile", ".xinitrc", ".xsession", ".xsessionrc", ".pam_environment"],
       ...[".config/fish", ".config/environment.d"],
-    ].map((path) => [path, "the person's shell runs it"]),
+    ].map((path) => [path, "your shell runs it"]),
   ),
   ".config/autostart": "the desktop runs it at login",
   ".config/systemd": "the service manager runs it",
   ".local/share/systemd": "the service manager runs it",
-  ".ssh": "ssh obeys it",
-  ".gitconfig": "git runs what it names",
-  ".config/git": "git runs what it names",
+  ".ssh": "ssh reads it",
+  ".gitconfig": "git runs the commands in it",
+  ".config/git": "git runs the commands in it",
   ".vimrc": "the editor runs it",
   ".config/nvim": "the editor runs it",
   ".emacs": "the editor runs it",
   ".emacs.d": "the editor runs it",
-  ".npmrc": "npm obeys it",
+  ".npmrc": "npm reads it",
   ...Object.fromEntries(
-    ["bin", ".local/bin", ...TOOLCHAINS].map((path) => [path, "the person runs its programs"]),
+    ["bin", ".local/bin", ...TOOLCHAINS].map((path) => [path, "you run the programs in it"]),
   ),
 };
 
-/** Files whose commands people allowed once by a name that stays the same. */
+/** Files with commands that people may have allowed by a name that stays the same. */
 const ASKED_ONLY: Readonly<Record<string, string>> = {
-  "package.json": "npm runs its scripts, also those that were always allowed",
+  "package.json": "npm runs its scripts, including those that you always allow",
 };
 
 /**
- * Who runs a file later.
+ * Returns which program runs a file later.
  *
- * @param path relative to the workdir, normal, `/` between its parts.
- * @param home the home directory as such a path; undefined where it is not in the workdir.
- * @returns a clause for people; undefined for a file that nothing runs by itself.
+ * @param path relative to the workdir, normalized, with `/` between its parts
+ * @param home the home directory as such a path; undefined when it is not in the workdir
+ * @returns a clause for people; undefined for a file that nothing runs by itself
  */
 export function runsLater(path: string, home: string | undefined): string | undefined {
   const folded = fold(path);
-  // Each part of a project may have an editor's and a package's files of its own.
+  // Each part of a project may have its own files for editors and packages.
   const part = folded.split("/").find((name) => name in IN_PROJECTS || name in ASKED_ONLY);
   if (part !== undefined) return IN_PROJECTS[part] ?? ASKED_ONLY[part];
   return runsAtHome(folded, home);
 }
 
-/** Where the system takes names for the same in any case. */
+/** For systems with case-insensitive file names. */
 function fold(path: string): string {
   return Deno.build.os === "linux" ? path : path.toLowerCase();
 }
 
-/** As {@linkcode runsLater}, of what runs with the home directory whatever the project. */
+/**
+ * Like {@linkcode runsLater}, only for files in the home directory that run regardless of the
+ * project.
+ */
 export function runsAtHome(path: string, home: string | undefined): string | undefined {
   const folded = fold(path);
   if (home === undefined || (home !== "" && !isWithin(folded, fold(home)))) return undefined;
@@ -78,16 +82,18 @@ export function runsAtHome(path: string, home: string | undefined): string | und
   return Object.entries(IN_HOMES).find(([name]) => isWithin(at_home, name))?.[1];
 }
 
-/** Where the files lie that a command must not write. */
+/** Where the files are that a command must not write. */
 interface Places {
   /** Real path of the home directory. */
   home: string;
-  /** Directories of the person's programs. */
+  /** Directories with the person's programs. */
   programs: readonly string[];
   binder: Binder;
 }
 
-/** Arguments of bwrap that make what runs later read-only where it exists in a workdir. */
+/**
+ * Returns arguments for bwrap that make the existing files that run later read-only in a workdir.
+ */
 export function readOnlyIn(workdir: string, { home, programs, binder }: Places): Argument[] {
   const files = Object.keys(IN_PROJECTS).map((name) => join(workdir, name));
   if (isWithin(home, workdir)) {
@@ -102,9 +108,10 @@ export function readOnlyIn(workdir: string, { home, programs, binder }: Places):
 }
 
 /**
- * Looks at a directory before a command.
+ * Records the state of a directory before a command.
  *
- * @returns what tells, after the command, which files that run later it made, for people and the model.
+ * @returns a function that, after the command, lists the new files that run later, for people and
+ * the model
  */
 export function watchLater(workdir: string): () => string[] {
   const started = Date.now();
@@ -117,7 +124,7 @@ export function watchLater(workdir: string): () => string[] {
   };
 }
 
-/** When names in a directory changed last. */
+/** When a name in a directory last changed. */
 function changedAt(directory: string): number | undefined {
   try {
     return Deno.statSync(directory).mtime?.getTime();
@@ -126,7 +133,7 @@ function changedAt(directory: string): number | undefined {
   }
 }
 
-/** When a file was made; before all time where there is none. */
+/** When a file was created; 0 when it does not exist. */
 function madeAt(path: string): number {
   try {
     const { birthtime, ctime } = Deno.lstatSync(path);
@@ -136,9 +143,9 @@ function madeAt(path: string): number {
   }
 }
 
-const COMMON_DIR_NOTE = "[.git/commondir was removed: it leads git to another configuration]";
+const COMMON_DIR_NOTE = "[.git/commondir was removed: it points git to another configuration]";
 
-/** A checkout of its own has no such file; one would put another configuration in place of its own. */
+/** An ordinary checkout has no such file; one would replace its configuration by another. */
 function withoutCommonDir(workdir: string): boolean {
   try {
     if (!Deno.lstatSync(join(workdir, ".git")).isDirectory) return false;
@@ -158,17 +165,18 @@ function exists(path: string): boolean {
   }
 }
 
-/** More submodules than this are read-only whole. */
+/** With more submodules than this, all of them are read-only as a whole. */
 const MODULES_MAX = 50;
-/** Directories that are looked into for them: a hostile one could go on for ever. */
+/** The most directories searched for submodules; a hostile tree could be endless. */
 const VISITS_MAX = 1_000;
 
-/** What names programs for git to run, in a git directory. */
+/** The files in a git directory that can name programs for git to run. */
 const NAMING = ["config", "config.worktree", "commondir", "info/attributes"];
 
 /**
- * Git's own work goes on: objects, refs, index and HEAD stay writable. What names programs for git to
- * run does not. `.git` itself is a mount point, for that cannot be renamed and made anew.
+ * Git can do its own work: objects, refs, index and HEAD stay writable. Files that name programs
+ * for git to run do not. `.git` itself is a mount point, so that it cannot be renamed and created
+ * anew.
  */
 export function gitParts(workdir: string, binder: Binder): Argument[] {
   const git = join(workdir, ".git");
@@ -184,7 +192,7 @@ export function gitParts(workdir: string, binder: Binder): Argument[] {
   return [...binder.bind(git), ...read_only.flatMap((path) => binder.bind(path, "ro"))];
 }
 
-/** Undefined where one of them is a link, which a command could replace. */
+/** Undefined when one of them is a link, which a command could replace. */
 function namingParts(dir: string, binder: Binder): string[] | undefined {
   const hooks = join(dir, "hooks");
   if (!exists(hooks)) makeDirectory(hooks);
@@ -192,7 +200,7 @@ function namingParts(dir: string, binder: Binder): string[] | undefined {
   return there.every((path) => binder.kind(path) !== undefined) ? there : undefined;
 }
 
-/** The git directories of submodules, whose names may have slashes in them. */
+/** Returns the git directories of submodules, whose names may contain slashes. */
 function modulesIn(dir: string): string[] {
   const found: string[] = [];
   const waiting = [dir];
@@ -213,6 +221,6 @@ function makeDirectory(path: string): void {
   try {
     Deno.mkdirSync(path);
   } catch {
-    // A directory that svc may not write is one that commands may not write either.
+    // If svc cannot write a directory, commands cannot either.
   }
 }

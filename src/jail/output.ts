@@ -1,11 +1,11 @@
 /**
- * The output of a command, of whatever length, in a memory of fixed size: {@linkcode BoundedOutput}
- * keeps what the result shows, {@linkcode LiveOutput} passes on a preview while it is written.
+ * Keeps the output of a command, of any length, in fixed memory: {@linkcode BoundedOutput} keeps
+ * what the result shows, {@linkcode LiveOutput} passes on a preview while it is written.
  */
 
-/** What {@linkcode BoundedOutput} keeps of the beginning, unless told otherwise. */
+/** How much {@linkcode BoundedOutput} keeps of the beginning by default. */
 export const HEAD_BYTES = 8 * 1024;
-/** What {@linkcode BoundedOutput} keeps of the end, unless told otherwise. */
+/** How much {@linkcode BoundedOutput} keeps of the end by default. */
 export const TAIL_BYTES = 24 * 1024;
 
 const FIRST_CAPACITY = 512;
@@ -28,7 +28,7 @@ export class BoundedOutput {
   readonly #tail_max: number;
   #head = new Uint8Array(0);
   #head_length = 0;
-  // A ring, but only once it has grown to #tail_max: until then #tail_start stays 0.
+  // A ring buffer, but only once it has grown to #tail_max: until then #tail_start stays 0.
   #tail = new Uint8Array(0);
   #tail_start = 0;
   #tail_length = 0;
@@ -38,12 +38,12 @@ export class BoundedOutput {
     this.#tail_max = tail_bytes;
   }
 
-  /** Whether bytes between the beginning and the end were left out. */
+  /** Whether bytes between the beginning and the end were omitted. */
   get truncated(): boolean {
     return this.total > this.#head_length + this.#tail_length;
   }
 
-  /** Takes the next bytes; the chunk may be reused afterwards. */
+  /** Adds bytes; the chunk may be reused afterwards. */
   push(chunk: Uint8Array): void {
     this.total += chunk.length;
     const room = this.#head_max - this.#head_length;
@@ -70,7 +70,10 @@ export class BoundedOutput {
     this.#tail_length = Math.min(length, max);
   }
 
-  /** What was kept as text, without terminal escape sequences, with a line where bytes are missing. */
+  /**
+   * Returns the kept output as text, without terminal escape sequences, with a line in place of
+   * missing bytes.
+   */
   text(): string {
     const head = this.#head.subarray(0, this.#head_length);
     const tail = this.#linearTail();
@@ -92,17 +95,17 @@ export class BoundedOutput {
   }
 }
 
-/** How {@linkcode LiveOutput} paces what it passes on. */
+/** Options of {@linkcode LiveOutput}. */
 export interface LiveOutputOptions {
-  /** The least time between two calls, 100 ms by default. */
+  /** The shortest time between two calls; default: 100 ms. */
   interval_ms?: number;
-  /** The most that one call passes on, 16 KiB by default; at least 1 KiB. */
+  /** The most bytes in one call; default: 16 KiB, at least 1 KiB. */
   max_bytes?: number;
 }
 
 /**
- * Passes text on while it is written, at a rate that any consumer keeps up with: of what arrives
- * between two calls, only the beginning is passed on, with a note of how much is missing.
+ * Passes text on while it is written, at a rate that any consumer can handle: of the text that
+ * arrives between two calls, only the beginning is passed on, with a note of how much is missing.
  */
 export class LiveOutput {
   readonly #deliver: (text: string) => void;
@@ -121,11 +124,11 @@ export class LiveOutput {
   constructor(deliver: (text: string) => void, options: LiveOutputOptions = {}) {
     this.#deliver = deliver;
     this.#interval_ms = options.interval_ms ?? 100;
-    // Leaves room for the note and for an escape sequence held back from the call before.
+    // Leaves space for the note and for an escape sequence held back from the previous call.
     this.#room = (options.max_bytes ?? 16 * 1024) - 512;
   }
 
-  /** Takes the next bytes; the chunk may be reused afterwards. */
+  /** Adds bytes; the chunk may be reused afterwards. */
   push(chunk: Uint8Array): void {
     if (this.#resync) {
       chunk = chunk.subarray(continuationLength(chunk));
@@ -143,7 +146,7 @@ export class LiveOutput {
     else this.#timer = setTimeout(() => this.#flush(false), wait);
   }
 
-  /** Passes on what is left and stops the timer. */
+  /** Passes on the rest and stops the timer. */
   close(): void {
     this.#flush(true);
   }
@@ -176,7 +179,7 @@ export class LiveOutput {
   }
 }
 
-/** A number with its thousands set apart: `4,935,712`. */
+/** Formats a number with thousands separators: `4,935,712`. */
 export function grouped(count: number): string {
   return String(count).replace(/\B(?=(?:\d{3})+$)/g, ",");
 }
@@ -185,8 +188,7 @@ function leftOut(bytes: number): string {
   return `[… ${grouped(bytes)} bytes left out …]`;
 }
 
-// Written out rather than node:util's stripVTControlCharacters, which leaves window titles with a
-// space in them standing.
+// Not node:util's stripVTControlCharacters, which keeps window titles that contain a space.
 const ESCAPES =
   // deno-lint-ignore no-control-regex
   /\x1b\[[0-?]*[ -/]*[@-~]|\x1b[\]PX^_][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b[ -/]*[0-Z\\^-~]/g;
@@ -195,7 +197,7 @@ const CONTROLS = /[\0-\x08\x0b\x0c\x0e-\x1f\x7f]/g;
 // deno-lint-ignore no-control-regex
 const OPEN_ESCAPE = /\x1b(?:\[[0-?]{0,64}[ -/]{0,8}|[\]PX^_][^\x07\x1b]{0,256}|[ -/]{0,8})$/;
 
-/** A text without terminal escape sequences and control characters. */
+/** Returns a text without terminal escape sequences and control characters. */
 export function plainText(text: string): string {
   return text.replace(ESCAPES, "").replace(CONTROLS, "");
 }
@@ -204,7 +206,7 @@ function decode(bytes: Uint8Array): string {
   return new TextDecoder().decode(bytes);
 }
 
-/** The length without a character that is cut off at the end. */
+/** Returns the length without a character that is cut off at the end. */
 function completeLength(bytes: Uint8Array): number {
   for (let back = 1; back <= Math.min(3, bytes.length); back++) {
     const byte = bytes[bytes.length - back];
@@ -216,7 +218,7 @@ function completeLength(bytes: Uint8Array): number {
   return bytes.length;
 }
 
-/** How many bytes at the start belong to a character that began before them. */
+/** Returns how many bytes at the start belong to a character that began before them. */
 function continuationLength(bytes: Uint8Array): number {
   let length = 0;
   while (length < Math.min(3, bytes.length) && (bytes[length] & 0xc0) === 0x80) length++;

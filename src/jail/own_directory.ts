@@ -1,14 +1,15 @@
-/** The `.svc` of a directory that commands work in: it is there before the first of them. */
+/** Creates the `.svc` of a directory before the first command works in it. */
 import { join } from "@std/path";
 import { messageOf, SvcError } from "../protocol/errors.ts";
 import type { Binder } from "./binder.ts";
 import type { SandboxScope } from "./sandbox.ts";
 
 /**
- * Makes the `.svc` of a workdir where it is hidden from commands: a command that began before it was
- * there would see a session's journal in it that is made later.
+ * Creates the `.svc` of a workdir in which it is hidden from commands. Otherwise a command that
+ * started before it existed could see the journal of a session that starts later.
  *
- * @throws {SvcError} conflict when something else has its name, which a command could replace.
+ * @throws {SvcError} conflict when something else has its name, because a command could replace
+ * that
  */
 export function prepareOwn({ workdir, hidden }: SandboxScope, binder: Binder): void {
   const own = join(workdir, ".svc");
@@ -18,10 +19,10 @@ export function prepareOwn({ workdir, hidden }: SandboxScope, binder: Binder): v
     Deno.mkdirSync(own, { mode: 0o700 });
     Deno.writeTextFileSync(join(own, ".gitignore"), "*\n", { createNew: true, mode: 0o600 });
   } catch (error) {
-    // A directory that svc may not write is one in which nothing is made later either.
+    // If svc cannot write the directory, nothing is created there later either.
     if (isReadOnly(error)) return;
     throw new SvcError("conflict", `svc cannot keep its files in ${own}: ${messageOf(error)}`, {
-      hint: `remove ${own}, which is not a directory of svc`,
+      hint: `remove ${own}, which svc did not create`,
     });
   }
 }

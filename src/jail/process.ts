@@ -1,4 +1,4 @@
-/** Runs one program, and ends it with all that it started. */
+/** Runs one program, and ends it together with everything that it started. */
 import { requireDescriptors } from "../os/descriptors.ts";
 import { messageOf } from "../protocol/errors.ts";
 import { Pipe } from "../base/pipe.ts";
@@ -17,26 +17,29 @@ import { spawnArgv } from "./spawn.ts";
 export interface ProcessOptions {
   argv: SandboxArgv;
   cwd: string;
-  /** What `argv` was made by: how the program is ended depends on it. */
+  /** The kind of sandbox that built `argv`; it determines how to end the program. */
   sandbox: Sandbox["kind"];
   timeout_ms: number;
-  /** Ends it. */
+  /** Aborts it. */
   signal: AbortSignal;
-  /** Takes standard output as it comes; the chunk is valid during the call only. */
+  /** Receives standard output as it arrives; the chunk is valid only during the call. */
   onStdout(chunk: Uint8Array): void;
-  /** Takes standard error; without it that is thrown away. */
+  /** Receives standard error, which is discarded otherwise. */
   onStderr?(chunk: Uint8Array): void;
-  /** Whether what it started may go on when it ends by itself: a deployment's server. */
+  /** Whether its own child processes may continue when it exits, such as a deployed server. */
   may_leave?: boolean;
-  /** Whether it goes on when this process dies: what cut off would leave something half done. */
+  /**
+   * Whether it continues when this process dies, because an interruption would leave work half
+   * done.
+   */
   lasting?: boolean;
-  /** Whether its standard error goes to its standard output. */
+  /** Whether its standard error is merged into its standard output. */
   merged?: boolean;
 }
 
 /** How a program ended. */
 export interface ProcessEnd {
-  /** `null` when a signal ended it or it timed out. */
+  /** `null` when it was ended by a signal or timed out. */
   exit_code: number | null;
   /** The signal that ended it. Under bubblewrap it shows as an exit code of 128 + signal. */
   signal: string | null;
@@ -44,22 +47,23 @@ export interface ProcessEnd {
   duration_ms: number;
 }
 
-/** What a program gets to clean up between SIGTERM and SIGKILL. */
+/** The time that a program has to clean up between SIGTERM and SIGKILL. */
 export const TERM_GRACE_MS = 5_000;
-/** How long output is waited for after the program is gone: a leftover child may hold the pipe. */
+/** How long to wait for output after the program has ended; a leftover child may hold the pipe. */
 const OUTPUT_GRACE_MS = 200;
-/** How long finding a program's processes may take, on a machine that is busy. */
+/** How long the search for a program's processes may take on a busy machine. */
 const LOOKUP_MS = 5_000;
-/** How long the kernel may take to end what was killed. */
+/** How long the kernel may take to end killed processes. */
 const KILL_GRACE_MS = 100;
 
 /**
  * Runs a program to its end, its timeout or its abort, whichever comes first. Nothing that it
- * started in its process group outlives the call or this process, unless it may; under bubblewrap
- * nothing at all does, and aborted or out of time nothing whose parents still lived.
+ * started in its process group outlives the call or this process, unless `may_leave` is set; under
+ * bubblewrap nothing at all does. After an abort or a timeout, neither does any process that left
+ * the group while its parents were alive.
  *
  * @throws {SvcError} unavailable when there are too few file descriptors
- * @throws {Error} when it cannot be started, for instance because `cwd` is gone
+ * @throws {Error} when it cannot be started, for instance because `cwd` is missing
  * @throws the signal's reason when it was aborted, once the processes are dead
  */
 export async function runProcess(options: ProcessOptions): Promise<ProcessEnd> {
@@ -77,10 +81,11 @@ export async function runProcess(options: ProcessOptions): Promise<ProcessEnd> {
     if (end === "exit") {
       await within(drained, OUTPUT_GRACE_MS);
     } else {
-      // What has left the group is found as long as its parents live; a jail has no way out.
+      // Processes that left the group can be found only while their parents live; nothing leaves a
+      // jail.
       if (!jailed) outside = await within(descendantsOf(child.pid).catch(none), LOOKUP_MS) ?? [];
       const levels = isGuarded(options) ? 2 : 1;
-      // The time to clean up begins when the command has been told.
+      // The time to clean up starts once the command has received SIGTERM.
       if (jailed) await within(signalInside(child.pid, "TERM", levels).catch(() => {}), LOOKUP_MS);
       else await within(askTree(child.pid, outside).catch(() => {}), LOOKUP_MS);
       const stopped = await within(Promise.all([child.status, drained]), TERM_GRACE_MS);
@@ -107,16 +112,17 @@ export async function runProcess(options: ProcessOptions): Promise<ProcessEnd> {
   }
 }
 
-/** A machine that can start no process to look for others. */
+/** For a machine that cannot start the process that looks for others. */
 const none = (): Descendants => [];
 
-/** With a shell both streams can share a pipe, which keeps their order, and a guard be started. */
+/** A shell can merge both streams into one pipe, which keeps their order, and start a guard. */
 const POSIX = Deno.build.os !== "windows";
 
 /**
- * Runs a program as {@linkcode runProcess} does, with its standard error among its standard output.
+ * Runs a program like {@linkcode runProcess}, with its standard error merged into its standard
+ * output.
  *
- * @param options.onOutput takes both as they come; the chunk is valid during the call only.
+ * @param options.onOutput receives both as they arrive; the chunk is valid only during the call
  */
 export function runMerged(
   { onOutput, ...options }: Omit<ProcessOptions, "onStdout" | "onStderr" | "merged"> & {
@@ -135,7 +141,7 @@ function isGuarded({ may_leave, lasting }: ProcessOptions): boolean {
   return POSIX && !may_leave && !lasting;
 }
 
-/** The program, started by a shell where something has to be done first. */
+/** Wraps the program in a shell if something must be set up first. */
 function wrapped(options: ProcessOptions): SandboxArgv {
   const { argv, merged = false, sandbox } = options;
   if (!isGuarded(options) && !merged) return argv;
@@ -166,19 +172,19 @@ function explain(cwd: string, cause: unknown): string {
   try {
     if (!Deno.statSync(cwd).isDirectory) return "it is no longer a directory";
   } catch {
-    return "it is gone or may not be entered";
+    return "it does not exist or cannot be entered";
   }
   return messageOf(cause);
 }
 
-/** Which comes first; leaves no timer and no listener behind. */
+/** Waits for the first of several events; leaves no timer and no listener behind. */
 async function firstOf(
   exit: Promise<unknown>,
   { signal, timeout_ms }: ProcessOptions,
 ): Promise<"exit" | "timeout" | "abort"> {
   const end = Promise.withResolvers<"timeout" | "abort">();
   const onAbort = () => end.resolve("abort");
-  // A delay that does not fit 31 bits would fire at once.
+  // A timer with a delay over 31 bits would fire immediately.
   const timer = setTimeout(() => end.resolve("timeout"), Math.min(timeout_ms, 2 ** 31 - 1));
   signal.addEventListener("abort", onAbort, { once: true });
   try {
@@ -190,14 +196,14 @@ async function firstOf(
 }
 
 /**
- * Signals what runs under a bwrap, past bwrap itself. SIGTERM would end that at once, and the kernel
- * the command with it before it could clean up: it goes to the group of bwrap's one child, which as
- * the first process of its namespace ignores it. SIGKILL goes to that child, with which the whole
- * namespace ends. It must come before bwrap's own end: until the command begins, the child does not
- * notice that its parent is gone and would live on without it. A bwrap that has no child yet needs
- * nothing, for a child begins in its group and dies with that. The child is one level below `pid`, or
- * two where a guarded shell stands above bwrap. A shell looks it up, for Deno reads nothing under
- * /proc without all permissions.
+ * Signals the processes under a bwrap, but not bwrap itself. SIGTERM would end bwrap immediately,
+ * and the kernel would then kill the command before it could clean up. So SIGTERM goes to the
+ * process group of bwrap's only child, which ignores it because it is the first process of its
+ * namespace. SIGKILL goes to that child, and the whole namespace ends with it. SIGKILL must come
+ * before bwrap's own end: until the command starts, the child does not notice that its parent has
+ * died and would live on. A bwrap without a child needs nothing, because a child starts in its
+ * group and dies with it. The child is one level below `pid`, or two if a guarded shell is above
+ * bwrap. A shell finds it, because Deno cannot read /proc without all permissions.
  */
 async function signalInside(pid: number, signal: "TERM" | "KILL", levels: number): Promise<void> {
   const script = `for level in ${"below ".repeat(levels)}; do
@@ -217,7 +223,7 @@ async function signalInside(pid: number, signal: "TERM" | "KILL", levels: number
   }).output();
 }
 
-/** The promise's value if it comes in time. */
+/** Returns the promise's value if it arrives in time. */
 async function within<T>(promise: Promise<T>, ms: number): Promise<T | undefined> {
   const late = Promise.withResolvers<undefined>();
   const timer = setTimeout(late.resolve, ms);

@@ -1,6 +1,6 @@
 /**
- * Where the model's commands run: under bubblewrap, which shows them the system read-only, the
- * workdir and nothing else of the person's, or as a plain child where there is no bubblewrap.
+ * Runs commands under bubblewrap, which shows them the system read-only, the workdir and nothing
+ * else of the person's files; or as a plain child process when bubblewrap is not available.
  */
 import { MemoryFiles } from "../os/memory_file.ts";
 import { isWithin } from "../os/paths.ts";
@@ -24,62 +24,70 @@ import { spawnArgv } from "./spawn.ts";
 import { syscallFilter } from "./syscall_filter.ts";
 import { type Programs, programsOf, realDirectory } from "./toolchains.ts";
 
-/** What `daemon.toml` says under `[sandbox] shell`. */
+/** `[sandbox] shell` in `daemon.toml`. */
 export type ShellSandbox = "auto" | "bubblewrap" | "none";
 
 /** What one command may see. */
 export interface SandboxScope {
-  /** The absolute real path of the one directory that may be written to. */
+  /** The absolute real path of the only writable directory. */
   workdir: string;
-  /** Absolute real paths that no tool may see; the workdir itself is never one of them. */
+  /** Absolute real paths that no tool may see; never the workdir itself. */
   hidden: readonly string[];
-  /** Variables set beside those that every command has. */
+  /** Variables in addition to those that every command has. */
   env?: Readonly<Record<string, string>>;
-  /** Whether the command reaches the network. */
+  /** Whether the command has network access. */
   network: boolean;
-  /** The workdir can only be read. */
+  /** Makes the workdir read-only. */
   read_only?: boolean;
-  /** Goes on when the daemon dies: what cut off would leave something half done. */
+  /**
+   * Whether it continues when the daemon dies, because an interruption would leave work half done.
+   */
   lasting?: boolean;
-  /** A git that svc itself runs, which runs nothing of the repository's: it may configure it. */
+  /**
+   * For a git that svc itself runs, and that runs nothing from the repository: it may change the
+   * repository's configuration.
+   */
   git?: boolean;
   /**
-   * A git that svc itself runs in a working tree below the workdir, where it may start another one in
-   * a repository that lies there, and that one's programs: only this tree and git's own are written,
-   * without what names programs.
+   * For a git that svc itself runs in a working tree below the workdir. It may start another git
+   * for a nested repository, and with it that repository's programs. So only this tree and git's
+   * own files are writable, except files that name programs.
    */
   git_tree?: string;
 }
 
-/** What to spawn for a command line, with the whole of its environment. */
+/** A command line to spawn, with its whole environment. */
 export interface SandboxArgv {
   /** The program. */
   cmd: string;
-  /** Its arguments; {@linkcode spawnArgv} opens what is passed by descriptor. */
+  /** Its arguments; {@linkcode spawnArgv} opens those that are passed by descriptor. */
   args: Argument[];
-  /** Its environment: nothing else is inherited. */
+  /** Its environment; nothing else is inherited. */
   env: Record<string, string>;
-  /** Windows: the arguments are a command line already, not to be quoted. */
+  /** Windows: the arguments form a complete command line and must not be quoted. */
   raw?: boolean;
-  /** Called with what was started. */
+  /** Called with the child process. */
   started?(child: Deno.ChildProcess): void;
 }
 
-/** Turns a shell command line into what to spawn; disposing of it closes the C library. */
+/** Turns a shell command line into a program to spawn; disposing of it closes the C library. */
 export interface Sandbox extends Disposable {
-  /** Whether {@linkcode SandboxScope} is enforced or, with `none`, only asked for. */
+  /** Whether {@linkcode SandboxScope} is enforced (`bubblewrap`) or not (`none`). */
   readonly kind: "bubblewrap" | "none";
-  /** Why not bubblewrap, for `svc doctor`. */
+  /** Why bubblewrap is not used, for `svc doctor`. */
   readonly note?: string;
-  /** Whether a filter says which system calls commands may make. */
+  /** Whether a filter restricts the system calls of commands. */
   readonly filtered: boolean;
-  /** Whether the number of a command's processes can be bounded. */
+  /** Whether the number of a command's processes can be limited. */
   readonly bounded: boolean;
-  /** What to spawn for a command line. It looks at the file system, so it is for one spawn only. */
+  /**
+   * Returns what to spawn for a command line. It depends on the current file system, so use it for
+   * one spawn only.
+   */
   argv(command: string, scope: SandboxScope): SandboxArgv;
   /**
-   * What to spawn for a program that sees the system's programs and these directories alone, and no
-   * network; undefined where nothing can be enforced.
+   * Returns what to spawn for a program that sees only the system's programs and these directories,
+   * and has no network; undefined when nothing can be enforced.
    */
   alone(
     argv: readonly string[],
@@ -87,33 +95,36 @@ export interface Sandbox extends Disposable {
     env: Readonly<Record<string, string>>,
   ): SandboxArgv | undefined;
   /**
-   * The outermost of the directories around another one in which something runs now: that sees what
-   * is made below its directory from now on.
+   * Returns the outermost directory above this one in which something is running; such a command
+   * sees everything that is created below its directory.
    */
   runsAbove(directory: string): string | undefined;
-  /** Directories of the PATH whose programs commands do not see. */
+  /** Directories on the PATH that commands cannot see. */
   readonly hidden_path: readonly string[];
-  /** Whose turn it is to start a command: many at once would keep the daemon from all else. */
+  /** Queues the starts of commands, because many at once would block the daemon. */
   readonly starts: Turns;
-  /** Where a program is that a command does not see; undefined for one that it sees, or none. */
+  /**
+   * Returns where a program is that commands cannot see; undefined when they see it or it does not
+   * exist.
+   */
   unseen(program: string, scope: SandboxScope): string | undefined;
   /**
-   * A program that svc itself runs outside of the sandbox, and the PATH for it: from where neither
-   * another user nor a session can write. Undefined where there is none.
+   * Finds a program that svc itself runs outside of the sandbox, and the PATH for it, in
+   * directories that neither another user nor a session can write. Undefined if there is none.
    *
-   * @param writable one more directory that sessions can write.
+   * @param writable another directory that sessions can write
    */
   outside(program: string, writable?: string): FoundProgram | undefined;
 }
 
 /**
- * Finds out which sandbox works here, by really starting it once.
+ * Detects which sandbox works on this machine, by running a command in it.
  *
- * @param shell what the operator asked for
+ * @param shell the configured sandbox
  * @param environment the variables that the commands' own are chosen from
- * @param limits what one command may take of the machine, asked for each; without it there are none
- * @param writable the directories that sessions can write now
- * @throws {Error} when bubblewrap is asked for and does not work; the message says what to mend
+ * @param limits returns the resource limits of a command; without it there are none
+ * @param writable returns the directories that sessions can currently write
+ * @throws {Error} when bubblewrap is configured and does not work; the message says what to fix
  *
  * @example
  * ```ts
@@ -129,12 +140,12 @@ export async function detectSandbox(
 ): Promise<Sandbox> {
   const outside = outsideOf(environment, writable);
   const plainly = (note: string) => plain(environment, outside, note, limits);
-  if (shell === "none") return plainly('daemon.toml says [sandbox] shell = "none"');
+  if (shell === "none") return plainly('daemon.toml sets [sandbox] shell = "none"');
   const found = await findBubblewrap(environment, outside, writable(), limits);
   if (typeof found !== "string") return found;
   if (shell === "auto") return plainly(found);
   throw new Error(
-    `[sandbox] shell = "bubblewrap", but ${found}; mend that or set shell = "auto" in daemon.toml`,
+    `[sandbox] shell = "bubblewrap", but ${found}; fix that, or set shell = "auto" in daemon.toml`,
   );
 }
 
@@ -150,7 +161,7 @@ function outsideOf(
 }
 
 /**
- * What to spawn for a program and its arguments, which no shell looks at.
+ * Returns what to spawn for a program and its arguments, which no shell interprets.
  *
  * @param sandbox where it runs
  * @param argv the program, found on the PATH, and its arguments
@@ -166,18 +177,18 @@ export function programArgv(
   return { ...made, args: [...made.args, ...argv] };
 }
 
-/** The sandbox, or a clause that says why there is none. */
+/** Returns the sandbox, or a clause that says why there is none. */
 async function findBubblewrap(
   environment: Record<string, string>,
   outside: Sandbox["outside"],
   writable: readonly string[],
   limits?: () => CommandLimits,
 ): Promise<Sandbox | string> {
-  if (Deno.build.os !== "linux") return "bubblewrap exists on Linux only";
+  if (Deno.build.os !== "linux") return "bubblewrap is only available on Linux";
   const program = ["/usr/bin", "/usr/local/bin", ...pathDirs(environment.PATH)]
     .map((dir) => `${dir}/bwrap`).find((path) => isOwn(path, writable));
   if (program === undefined) {
-    return "bwrap is not installed (the package is called bubblewrap)";
+    return "bwrap is not installed (install the package bubblewrap)";
   }
   let complaint = "";
   const memory = MemoryFiles.open();
@@ -198,12 +209,12 @@ async function findBubblewrap(
         );
         if (probe === undefined) return sandbox;
         complaint = probe;
-        // A kernel or a bwrap may lack these; what else is missing, is missing without them too.
+        // A kernel or a bwrap may lack these features. Any other problem remains without them too.
         if (!/seccomp|userns|user namespace/.test(complaint)) break;
       }
     }
     binder[Symbol.dispose]();
-    // One from before there were such arguments.
+    // An older bwrap without these arguments.
     if (!complaint.includes("bind-fd")) break;
   }
   memory?.[Symbol.dispose]();
@@ -211,9 +222,10 @@ async function findBubblewrap(
 }
 
 /**
- * bwrap leaves root all its capabilities, with which a command would simply unmount what hides
- * things. Root keeps those that let it work in a workdir of other owners, where that is possible;
- * in a container without CAP_SYS_ADMIN only a user namespace is, and there none are left.
+ * bwrap lets root keep all its capabilities, with which a command could simply unmount the covers.
+ * So root keeps only those that it needs to work in other owners' workdirs, if possible. In a
+ * container without CAP_SYS_ADMIN only a user namespace is possible, where no capabilities are
+ * left.
  */
 function privilegeChoices(): string[][] {
   const none = ["--unshare-user-try", "--cap-drop", "ALL"];
@@ -222,15 +234,15 @@ function privilegeChoices(): string[][] {
   return [["--cap-drop", "ALL", ...kept.flatMap((name) => ["--cap-add", name])], none];
 }
 
-/** Which system calls commands may make, where that can be said. */
+/** Returns the system call filters to try. */
 function filterChoices(memory: MemoryFiles | undefined): Argument[][] {
   const filter = memory && syscallFilter();
   return filter === undefined ? [] : [["--seccomp", memory!.passed(filter)]];
 }
 
 /**
- * Without a filter: no user namespaces inside, where commands are in one. It costs another namespace
- * for each command, and the filter refuses them as well.
+ * Without a filter: no nested user namespaces, if commands are in one. This costs another namespace
+ * for each command; the filter refuses nested namespaces as well.
  */
 function namespaceChoices(): string[][] {
   return Deno.uid() === 0 ? [[]] : [["--unshare-user", "--disable-userns"], []];
@@ -259,7 +271,7 @@ function bubblewrap(
     "--unshare-cgroup-try",
     ...privileges,
   ];
-  // $HOME stays its own name: programs that ask the user database find the same place.
+  // $HOME keeps its name, so that programs that ask the user database find the same place.
   const commandHome = home === undefined || home === "/" ? "/tmp" : home;
   const { directories } = programs;
   const surroundings = {
@@ -273,7 +285,7 @@ function bubblewrap(
   return {
     kind: "bubblewrap",
     filtered,
-    // The kernel bounds nobody who is root outside of all namespaces.
+    // The kernel does not limit processes of root outside of a user namespace.
     bounded: counted && Deno.uid() !== 0,
     hidden_path: programs.hidden,
     starts: new Turns(),
@@ -326,7 +338,7 @@ function bubblewrap(
   };
 }
 
-/** What of a machine commands see. */
+/** Determines what commands can see of a machine. */
 function surveyed(environment: Record<string, string>) {
   const personal = personalDirectories(environment);
   const home = realDirectory(environment.HOME);
@@ -337,8 +349,8 @@ function surveyed(environment: Record<string, string>) {
 }
 
 /**
- * Tells of real paths whether a command may see something of them, wherever it works: what lies there
- * needs a cover.
+ * Returns a function that reports whether a command could see something at a real path, wherever it
+ * works; such a path needs a cover.
  */
 export function shownTo(environment: Record<string, string>): (path: string) => boolean {
   const { isSeen, programs: { directories } } = surveyed(environment);
@@ -346,14 +358,14 @@ export function shownTo(environment: Record<string, string>): (path: string) => 
     isSeen(path) || directories.some((each) => isWithin(path, each) || isWithin(each, path));
 }
 
-/** The beginning of a command that refuses another directory than the one that was checked. */
+/** The start of a command line, which fails unless the directory is the one that was checked. */
 function sameDirectory(identity: string | undefined): string {
   if (identity === undefined) return "";
   const words = "svc: the working directory was replaced while the command started";
   return `[ "$(stat -c %d:%i .)" = ${identity} ] || { echo "${words}" >&2; exit 126; }\n`;
 }
 
-/** The directories in which something runs. */
+/** The directories in which commands are running. */
 class RunningIn {
   readonly #counts = new Map<string, number>();
 
@@ -407,7 +419,7 @@ function plain(
   };
 }
 
-/** Variables that say how to behave and nothing about who is asking. */
+/** Returns variables that control behaviour and reveal nothing about the person. */
 function commandEnvironment(
   environment: Record<string, string>,
   { shell, home, scope: { workdir, env }, programs }: {
@@ -434,7 +446,7 @@ function commandEnvironment(
     PAGER: "cat",
     GIT_PAGER: "cat",
     GIT_TERMINAL_PROMPT: "0",
-    // The configuration of a repository is not for commands to write; a new branch would want to.
+    // Commands cannot write a repository's configuration, but creating a branch would try to.
     GIT_CONFIG_COUNT: "1",
     GIT_CONFIG_KEY_0: "branch.autoSetupMerge",
     GIT_CONFIG_VALUE_0: "false",
@@ -448,13 +460,13 @@ const PASSED = new Set([
   "TZ",
   "USER",
   "LOGNAME",
-  // Windows finds neither programs nor its own libraries without these.
+  // Without these, Windows finds neither programs nor its own libraries.
   ...(Deno.build.os === "windows"
     ? ["Path", "PATHEXT", "SystemRoot", "SystemDrive", "ComSpec", "TEMP", "TMP", "USERPROFILE"]
     : []),
 ]);
 
-/** Runs a probe; `undefined` when it worked, else what went wrong. */
+/** Runs a probe. @returns `undefined` when it worked, otherwise the problem. */
 async function run(argv: SandboxArgv): Promise<string | undefined> {
   const stop = new AbortController();
   const timer = setTimeout(() => stop.abort(), 5_000);
@@ -466,7 +478,7 @@ async function run(argv: SandboxArgv): Promise<string | undefined> {
       signal: stop.signal,
     }).output();
     if (probe.success) return undefined;
-    if (stop.signal.aborted) return "it hangs";
+    if (stop.signal.aborted) return "it does not finish";
     const [complaint] = new TextDecoder().decode(probe.stderr).trim().split("\n");
     return complaint || `it exits with ${probe.code}`;
   } catch (error) {

@@ -1,26 +1,34 @@
-/** A sandbox in which a program sees the system's programs and a few directories, nothing else. */
+/**
+ * A sandbox in which a program sees the system's programs and a few directories, and nothing else.
+ */
 
-/** A directory that is seen at its own path. */
+/** A directory that is visible at its own path. */
 export interface SeenDirectory {
   /** Absolute real path. */
   path: string;
   writable?: boolean;
-  /** Absolute real paths inside of it that are covered. */
+  /** Absolute real paths inside it that are covered. */
   hidden?: readonly string[];
-  /** What `stat -c %d:%i` must print of it, where it may have been exchanged since it was checked. */
+  /**
+   * The expected output of `stat -c %d:%i`, if the directory could have been replaced since it was
+   * checked.
+   */
   identity?: string;
 }
 
-/** Where programs and their libraries are on any Linux; what is missing is left out. */
+/** The usual directories of programs and libraries on Linux; missing ones are skipped. */
 const SYSTEM = [
   ...["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/nix/store", "/run/current-system"],
   ...["/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/alternatives"],
 ];
 
-/** The exit code where a directory is not the one that was checked. */
+/** The exit code when a directory is not the one that was checked. */
 export const EXCHANGED = 97;
 
-/** Arguments of bwrap for the file system. They say what exists now, so they are for one spawn. */
+/**
+ * Returns arguments for bwrap for the file system. They describe what exists now, so use them for
+ * one spawn only.
+ */
 export function aloneMounts(directories: readonly SeenDirectory[]): string[] {
   return [
     ...SYSTEM.flatMap((path) => ["--ro-bind-try", path, path]),
@@ -32,7 +40,7 @@ export function aloneMounts(directories: readonly SeenDirectory[]): string[] {
   ];
 }
 
-/** One that does not exist needs no cover. */
+/** A missing path needs no cover. */
 function cover(path: string): string[] {
   try {
     return Deno.statSync(path).isDirectory ? ["--tmpfs", path] : ["--ro-bind", "/dev/null", path];
@@ -41,7 +49,10 @@ function cover(path: string): string[] {
   }
 }
 
-/** Words that a shell runs: the program, if the directories are the ones that were checked. */
+/**
+ * Returns a shell command that runs the program only if the directories are the ones that were
+ * checked.
+ */
 export function checkedFirst(
   directories: readonly SeenDirectory[],
   argv: readonly string[],

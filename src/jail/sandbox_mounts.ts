@@ -1,7 +1,7 @@
 /**
- * What a command under bubblewrap sees of the file system: the system's own directories to read, the
- * workdir, and nothing else. What belongs to people is out of sight by where it lies, so that it costs
- * nothing how much there is of it; only what lies inside of what is seen needs a cover of its own.
+ * Builds the file system of a command under bubblewrap: the system's directories read-only, the
+ * workdir, and nothing else. People's own files lie outside of these directories, so hiding them
+ * costs nothing, however many there are; only hidden paths inside visible directories need covers.
  */
 import { join } from "@std/path";
 import { isWithin } from "../os/paths.ts";
@@ -13,76 +13,78 @@ import { gitParts, readOnlyIn } from "./later_files.ts";
 import type { SandboxScope } from "./sandbox.ts";
 import { realDirectory } from "./toolchains.ts";
 
-/** What of a machine commands see and do not see. All paths are absolute real ones. */
+/** What commands can and cannot see of a machine. All paths are absolute and real. */
 export interface Surroundings {
-  /** Where people keep their own files, whatever is seen around it. */
+  /** Directories of people's own files, hidden even inside visible directories. */
   personal: readonly string[];
-  /** What `/` is made of. */
+  /** Returns the entries of `/`. */
   root(): Root;
-  /** Parts of the system in directories that are otherwise out of sight. */
+  /** Parts of the system in otherwise hidden directories. */
   parts: readonly string[];
-  /** Programs and libraries of people's, which are seen although they lie out of sight. */
+  /**
+   * People's own programs and libraries, which are visible although they lie in hidden directories.
+   */
   programs: readonly string[];
   /** The home directory of commands. */
   home: string;
 }
 
-/** What is in `/`, by what a command gets for it. */
+/** The entries of `/`, by how a command sees them. */
 export interface Root {
-  /** Directories of the system, to read. `/dev` and `/proc` are not among them. */
+  /** Directories of the system, read-only. Without `/dev` and `/proc`. */
   system: readonly string[];
-  /** Other directories, which are empty for a command. */
+  /** Other directories, which a command sees empty. */
   others: readonly string[];
-  /** Symlinks and what they say. */
+  /** Symlinks and their targets. */
   links: readonly (readonly [name: string, target: string])[];
 }
 
-/** Directories of `/` that hold the system and nothing of people's. */
+/** Directories of `/` that contain the system and no files of people. */
 const SYSTEM = new Set([
   ...["bin", "sbin", "lib", "lib32", "lib64", "libx32", "usr", "etc", "opt"],
   ...["nix", "gnu", "snap", "dev", "proc"],
 ]);
 
-/** What programs of the system work with, in directories that are otherwise out of sight. */
+/** Files that the system's programs need, in otherwise hidden directories. */
 const SYSTEM_PARTS = [
   ...["dpkg", "apt", "rpm", "pacman", "alternatives", "ca-certificates", "ghc", "gems", "texmf"]
     .map((name) => `/var/lib/${name}`),
   "/var/cache/fontconfig",
-  // How many processors there are. The rest of /sys is a dozen mounts, each of which takes time.
+  // The number of processors. The rest of /sys is a dozen mounts, and each one takes time.
   "/sys/devices",
-  // NixOS keeps its programs under the first, Homebrew under the second.
+  // The program directories of NixOS and of Homebrew.
   ...["/run/current-system", "/home/linuxbrew/.linuxbrew"],
 ];
 
-/** Directories of the system that a command has its own of. */
+/** Directories that each command gets newly made. */
 const MADE_ANEW = new Set(["dev", "proc"]);
 
-/** Directories that commands have to themselves, empty, for as long as they run. */
+/** Directories that each command gets empty and for itself, while it runs. */
 const SCRATCH = ["/tmp", "/var/tmp", "/run"];
 
 /**
- * Covers that are sealed, so that a write to what is hidden fails rather than vanishes: the first
- * ones. To seal one costs time that grows with the number of all mounts.
+ * How many covers are sealed, so that a write to a hidden path fails rather than vanishes. Sealing
+ * one takes time proportional to the number of all mounts.
  */
 const SEALED = 64;
 
-/** The {@linkcode Surroundings.parts} of this machine. */
+/** Returns the {@linkcode Surroundings.parts} of this machine. */
 export function systemParts(): string[] {
   return SYSTEM_PARTS.filter((path) => realDirectory(path) !== undefined);
 }
 
-/** Whether commands see a real path because it is a part of the system. */
+/** Reports whether commands can see a real path because it is a part of the system. */
 export function isSystem(path: string): boolean {
   return SYSTEM.has(path.split("/", 2)[1]) || SYSTEM_PARTS.some((part) => isWithin(path, part));
 }
 
 /**
- * Lays the command's file system: an empty root with the system's directories in it, read-only, covers
- * over what is not the system's there, over that the workdir, over that what hides things inside it.
- * A cover costs time that grows with all mounts, so what need not be there is not bound at all.
+ * Builds the command's file system: an empty root with the system's directories, read-only; covers
+ * over people's files in them; over that the workdir; over that the covers inside it. A cover takes
+ * time proportional to the number of all mounts, so only what is needed is bound.
  *
- * @returns arguments of bwrap. They fit what exists now, so they are for one command only.
- * @throws {Error} when too much would have to be hidden inside the workdir.
+ * @returns arguments for bwrap. They describe what exists now, so use them for one command only.
+ * @throws {Error} when too much would have to be hidden inside the workdir
  */
 export function mounts(
   scope: SandboxScope,
@@ -99,7 +101,7 @@ export function mounts(
     });
   const isInside = (path: string) =>
     isWithin(path, workdir) &&
-    // All of a session at "/" is inside; what is personal is covered whole.
+    // For a session at "/", everything is inside; directories of people are covered as a whole.
     !(workdir === "/" && personal.some((each) => isWithin(path, each)));
   const inside = fewer(existing(hidden.filter(isInside)), workdir);
   const shown = shownPrograms(scope, programs).filter((path) => binder.isThere(path));
@@ -120,13 +122,13 @@ export function mounts(
   );
   const sealed = [...beside, ...inside].filter((each) => each.is_directory).slice(0, SEALED);
   return [
-    // A session at "/" is possible for root; bound later, it would cover /dev and /proc again.
+    // Root can have a session at "/"; bound later, it would cover /dev and /proc again.
     ...(whole ? [scope.read_only ? "--ro-bind" : "--bind", "/", "/"] : []),
     ...system.flatMap((path) => ["--ro-bind", path, path]),
     ...links.flatMap(([name, target]) => ["--symlink", target, name]),
     ...others.flatMap((path) => ["--dir", path]),
     ...["--dev", "/dev", "--proc", "/proc"],
-    // For root without a user namespace these stay writable, whatever its capabilities.
+    // For root without a user namespace these would stay writable, regardless of capabilities.
     ...["/proc/sys", "/proc/sysrq-trigger"].flatMap((path) => ["--ro-bind-try", path, path]),
     ...beside.flatMap(cover),
     ...scratch.flatMap((path) => ["--tmpfs", path]),
@@ -141,7 +143,7 @@ export function mounts(
     ...treeOf(scope, binder),
     ...(scope.git || mode === "ro" ? [] : readOnlyIn(workdir, { home, programs, binder })),
     ...inside.flatMap(cover),
-    // Last: mount points are made.
+    // Last, because creating mount points writes into them.
     ...sealed.flatMap(({ path }) => ["--remount-ro", path]),
     ...(whole ? [] : ["--remount-ro", "/"]),
   ];
@@ -160,9 +162,9 @@ function cover({ path, is_directory }: Cover): string[] {
 }
 
 /**
- * Looks at `/`.
+ * Reads the entries of `/`.
  *
- * @returns what lists it, anew when it has changed.
+ * @returns a function that returns them, and reads them again when `/` has changed
  */
 export function rootOf(): () => Root {
   let seen: { changed: number | undefined; found: Root } | undefined;
@@ -188,7 +190,7 @@ function inRoot(name: string): string {
   return `/${name}`;
 }
 
-/** The programs that a command sees: none that lie in what is hidden from it, or around that. */
+/** Returns the programs that a command sees, except those in or around its hidden paths. */
 export function shownPrograms(
   { workdir, hidden }: SandboxScope,
   programs: readonly string[],
@@ -200,9 +202,9 @@ export function shownPrograms(
 }
 
 /**
- * The directories between the workdir and what is hidden in it. A mount point cannot be renamed,
- * but the directories above it can: a command that moved one of them would find the hidden path in
- * sight the next time. Bound to itself, each is a mount point too.
+ * Returns the directories between the workdir and a hidden path in it. A mount point cannot be
+ * renamed, but the directories above it can: a command that moved one could see the hidden path the
+ * next time. Each one bound to itself is a mount point too.
  */
 function directoriesAbove(hidden: readonly Cover[], workdir: string): string[] {
   const above = new Set<string>();
@@ -213,9 +215,10 @@ function directoriesAbove(hidden: readonly Cover[], workdir: string): string[] {
 }
 
 /**
- * What git reads of the repository that a worktree belongs to, outside of the workdir. Only to read:
- * its hooks and its configuration are run by whoever works in it next, its branches are others'. It
- * is found by where the worktree lies, never by the `.git` file in it, which a command may rewrite.
+ * Returns what git reads from the repository of a worktree outside of the workdir. It is read-only:
+ * the next person who works in that repository runs its hooks and configuration, and its branches
+ * belong to others. It is found by the worktree's location, never by the `.git` file in it, which a
+ * command may rewrite.
  */
 function repositoryOf(workdir: string, binder: Binder): string[] {
   const at = worktreeAt(workdir);
@@ -224,13 +227,13 @@ function repositoryOf(workdir: string, binder: Binder): string[] {
   return binder.kind(git_dir) === "directory" ? [git_dir] : [];
 }
 
-/** What a git may write that looks at a working tree. */
+/** Returns what a git that inspects a working tree may write. */
 function treeOf({ workdir, git_tree }: SandboxScope, binder: Binder): Argument[] {
   if (git_tree === undefined) return [];
   return [...gitParts(workdir, binder), ...(git_tree === workdir ? [] : binder.bind(git_tree))];
 }
 
-/** Where names of machines are looked up, where that is kept among the sockets of programs. */
+/** Returns the files for name resolution, if they are kept among the sockets of programs. */
 function resolver({ network }: SandboxScope): string[] {
   if (!network) return [];
   try {
@@ -240,7 +243,7 @@ function resolver({ network }: SandboxScope): string[] {
   }
 }
 
-/** Directories that hold people's files and the sockets of running programs. */
+/** Returns directories with people's files and the sockets of running programs. */
 export function personalDirectories(environment: Record<string, string>): string[] {
   const { HOME, TMPDIR, XDG_RUNTIME_DIR } = environment;
   const found = ["/tmp", "/var/tmp", "/run", "/home", "/root", HOME, TMPDIR, XDG_RUNTIME_DIR]
@@ -249,12 +252,12 @@ export function personalDirectories(environment: Record<string, string>): string
   return outermost(found as string[]);
 }
 
-/** A directory that no command works without is not hidden, even if a session has it as workdir. */
+/** A directory that every command needs is not hidden, even if a session uses it as workdir. */
 function carriesSystem(path: string): boolean {
   return ["/usr", "/etc", "/bin", "/lib", "/dev", "/proc"].some((needed) => isWithin(needed, path));
 }
 
-/** The paths that lie in no other of them, each once. */
+/** Returns the paths that lie in no other of them, without duplicates. */
 function outermost(paths: readonly string[]): string[] {
   const kept: string[] = [];
   const seen = new Set<string>();

@@ -1,7 +1,7 @@
 import { spawnPassing } from "../os/passing.ts";
 import type { SandboxArgv } from "./sandbox.ts";
 
-/** Starts what {@linkcode Sandbox.argv} made. */
+/** Starts the program that {@linkcode Sandbox.argv} returned. */
 export function spawnArgv(
   { cmd, args, env, raw, started }: SandboxArgv,
   options: Omit<Deno.CommandOptions, "args" | "env" | "clearEnv">,

@@ -1,33 +1,36 @@
 /**
- * The system calls that a command under bubblewrap may make, as a program for the kernel: seccomp(2),
- * "Filters". It is the second wall: what a flaw in the kernel would need to get past the first.
+ * The system calls that a command under bubblewrap may make, as a program for the kernel:
+ * seccomp(2), "Filters". It is a second line of defence that reduces what an exploit of the kernel
+ * could use.
  *
- * Refused are other address families than the usual (AF_VSOCK reaches the host past the network
- * namespace), io_uring, namespaces and mounts of its own, the memory of other processes, the kernel's
- * keyrings, and what only root could do. Programs find these calls missing or not permitted and go on.
+ * It refuses unusual address families (AF_VSOCK reaches the host past the network namespace),
+ * io_uring, nested namespaces and mounts, the memory of other processes, the kernel's keyrings, and
+ * everything that only root could do. To programs these calls are missing or not permitted.
  */
 
-/** What a machine calls itself and its system calls by: the kernel's `unistd.h` of each. */
+/** The names of a machine and the numbers of its system calls, from the kernel's `unistd.h`. */
 interface Machine {
-  /** AUDIT_ARCH_*: what is compiled for another one, such as i386, has other numbers. */
+  /** AUDIT_ARCH_*: programs compiled for another architecture, such as i386, use other numbers. */
   audit_arch: number;
-  /** From here on the numbers are those of the x32 ABI. */
+  /** Numbers from here on belong to the x32 ABI. */
   foreign_from?: number;
   socket: number;
   ioctl: number;
   clone: number;
   unshare: number;
-  /** Not permitted. */
+  /** Answered with "not permitted". */
   refused: readonly number[];
 }
 
-/** Those that have the same number everywhere: all since Linux 5.1. */
+/** Those with the same number everywhere: all since Linux 5.1. */
 const REFUSED_SINCE_5_1 = [
   ...[428, 429, 430, 431, 432, 433, 442, 467], // open_tree, move_mount, fs*, mount_setattr
   438, // pidfd_getfd
   443, // quotactl_fd
 ];
-/** io_uring_setup, io_uring_enter, io_uring_register; clone3, whose flags a filter cannot read. */
+/**
+ * io_uring_setup, io_uring_enter, io_uring_register; and clone3, whose flags a filter cannot read.
+ */
 const MISSING = [425, 426, 427, 435];
 
 const MACHINES: Partial<Record<typeof Deno.build.arch, Machine>> = {
@@ -69,11 +72,11 @@ const MACHINES: Partial<Record<typeof Deno.build.arch, Machine>> = {
 
 /** AF_UNIX, AF_INET, AF_INET6, AF_NETLINK. */
 const FAMILIES = [1, 2, 10, 16];
-/** TIOCSTI types for the person at a terminal, TIOCLINUX pastes into one. */
+/** TIOCSTI types into the person's terminal, TIOCLINUX pastes into it. */
 const TERMINAL_TRICKS = [0x5412, 0x541c];
-/** CLONE_NEW*: namespaces of its own, in which a command would be root. */
+/** CLONE_NEW*: new namespaces, in which a command would be root. */
 const NEW_NAMESPACES = 0x7e020000;
-/** CLONE_NEWTIME, for `unshare` only: to `clone` it is a part of a signal's number. */
+/** CLONE_NEWTIME, for `unshare` only: in `clone` these bits are part of a signal number. */
 const NEW_TIME = 0x80;
 
 const EPERM = 1;
@@ -84,18 +87,18 @@ const ALLOW = 0x7fff0000;
 const KILL_PROCESS = 0x80000000;
 const errno = (number: number) => 0x00050000 | number;
 
-/** Instructions of the classic BPF machine. */
+/** Instructions of classic BPF. */
 const LOAD = 0x20;
 const RETURN = 0x06;
 const JUMP = { equal: 0x15, at_least: 0x35, any_bit: 0x45 } as const;
-/** Where `struct seccomp_data` has the call's number, the machine, and the low half of arguments. */
+/** Offsets in `struct seccomp_data`: the call's number, the machine, the low half of arguments. */
 const NUMBER_AT = 0;
 const MACHINE_AT = 4;
 const argumentAt = (index: number) => 16 + 8 * index;
 
 type Test = keyof typeof JUMP;
 
-/** A program that is written from the top: each step returns or falls through to the next one. */
+/** A program, written from top to bottom: each step returns or falls through to the next one. */
 class Filter {
   readonly #steps: [code: number, if_true: number, if_false: number, value: number][] = [];
 
@@ -107,12 +110,12 @@ class Filter {
     return this.#add(RETURN, 0, 0, verdict);
   }
 
-  /** Returns when the test holds of what was loaded last. */
+  /** Returns the verdict when the test holds for the last loaded value. */
   returnIf(test: Test, value: number, verdict: number): this {
     return this.#add(JUMP[test], 0, 1, value).returns(verdict);
   }
 
-  /** Goes through what `write` adds for one system call only; that must end with a return. */
+  /** Runs the steps that `write` adds for one system call only; they must end with a return. */
   forCall(number: number, write: (inner: Filter) => void): this {
     const inner = new Filter();
     write(inner);
@@ -121,7 +124,7 @@ class Filter {
     return this;
   }
 
-  /** As an array of `struct sock_filter`. Both machines are little-endian. */
+  /** Encodes it as an array of `struct sock_filter`. Both machines are little-endian. */
   bytes(): Uint8Array<ArrayBuffer> {
     const view = new DataView(new ArrayBuffer(this.#steps.length * 8));
     this.#steps.forEach(([code, if_true, if_false, value], n) => {
@@ -140,16 +143,16 @@ class Filter {
 }
 
 /**
- * Makes the filter for bwrap's `--seccomp`.
+ * Builds the filter for bwrap's `--seccomp`.
  *
- * @returns `undefined` for a machine whose numbers are not known
+ * @returns `undefined` for an unknown machine
  */
 export function syscallFilter(arch = Deno.build.arch): Uint8Array<ArrayBuffer> | undefined {
   const machine = MACHINES[arch];
   if (machine === undefined) return undefined;
   const { audit_arch, foreign_from, socket, ioctl, clone, unshare, refused } = machine;
   const filter = new Filter().load(MACHINE_AT);
-  // Falls through for the machine's own calls.
+  // Falls through for calls of the machine's own ABI.
   filter.forCall(audit_arch, (own) => {
     own.load(NUMBER_AT);
     if (foreign_from !== undefined) own.returnIf("at_least", foreign_from, KILL_PROCESS);

@@ -1,12 +1,14 @@
 /**
- * What a command needs of the programs that people install outside of the system's directories, where
- * otherwise nothing of theirs is seen: programs and packages, nothing that holds credentials.
+ * Finds programs that people installed outside of the system's directories, so that commands can
+ * use them: programs and packages, but nothing that contains credentials.
  */
 import { basename, dirname, join } from "@std/path";
 import { isWithin } from "../os/paths.ts";
 import { pathDirs } from "../os/which.ts";
 
-/** Below the home directory. Of cargo only parts: beside them lies the token of its registry. */
+/**
+ * Paths below the home directory. Only parts of cargo, because its registry token is beside them.
+ */
 export const TOOLCHAINS = [
   ...[".cargo/bin", ".cargo/git", ".cargo/registry", ".rustup"],
   ...["go/bin", "go/pkg/mod"],
@@ -15,35 +17,35 @@ export const TOOLCHAINS = [
   ...[".rbenv", ".asdf", ".local/share/mise", ".sdkman/candidates", ".m2/repository"],
 ];
 
-/** Directories of programs that may be seen wherever the PATH finds them. */
+/** Names of program directories that may be visible wherever the PATH finds them. */
 const PROGRAM_DIRECTORIES = new Set(["bin", "sbin", "shims"]);
 
-/** What programs in `<prefix>/bin` load from beside it. */
+/** Directories beside `<prefix>/bin` from which its programs load files. */
 const LIBRARIES = ["lib", "lib64", "libexec"];
 
 /** Programs outside of the system's directories. */
 export interface Programs {
-  /** Real paths of directories that commands see, to read; some may not exist. */
+  /** Real paths of directories that commands see read-only; some may not exist. */
   directories: readonly string[];
-  /** The PATH of commands: directories that they see, by names that they see them by. */
+  /** The PATH for commands: directories by the names under which commands see them. */
   path: string;
-  /** Directories of the PATH that they do not see. */
+  /** Directories on the PATH that they cannot see. */
   hidden: readonly string[];
-  /** Where rustup keeps its toolchains, where that is not below the home directory. */
+  /** Where rustup keeps its toolchains, if not below the home directory. */
   rustup_home?: string;
 }
 
-/** What {@linkcode programsOf} goes by. */
+/** Options of {@linkcode programsOf}. */
 export interface ProgramsOptions {
   /** Real path of the home directory. */
   home?: string;
-  /** Where people keep their own files; all are real paths. */
+  /** Directories of people's own files; real paths. */
   personal: readonly string[];
-  /** Whether commands see a real path anyway. */
+  /** Reports whether commands see a real path anyway. */
   isSeen(path: string): boolean;
 }
 
-/** Finds the programs of an environment: well-known toolchains and what its PATH names. */
+/** Finds the programs of an environment: well-known toolchains and the directories on its PATH. */
 export function programsOf(
   environment: Record<string, string>,
   { home, personal, isSeen }: ProgramsOptions,
@@ -64,7 +66,7 @@ export function programsOf(
       for (const each of found) directories.add(each);
       if (real.endsWith("/.cargo/bin")) rustup_home ??= realDirectory(join(real, "../../.rustup"));
     }
-    // A name that leads through a link may lead nowhere in the sandbox.
+    // A path that contains a link may lead nowhere in the sandbox.
     const name = isSeen(real) && isSeen(dir) ? dir : real;
     if (!path.includes(name)) path.push(name);
   }
@@ -72,11 +74,11 @@ export function programsOf(
   return { directories: outermost([...directories]), path: path.join(":"), hidden, rustup_home };
 }
 
-/** What is seen for a directory of the PATH; empty where it stays hidden. */
+/** Returns what is shown for a directory on the PATH; empty when it stays hidden. */
 function shownFor(real: string, home: string | undefined, personal: readonly string[]): string[] {
   const name = basename(real);
   const above = dirname(real);
-  // The programs in it are links to the packages beside it.
+  // The programs in it are links into the packages beside it.
   if (name === ".bin" && basename(above) === "node_modules") return [above];
   if (PROGRAM_DIRECTORIES.has(name)) {
     const libraries = above === home || personal.includes(above) ? [] : LIBRARIES;
@@ -86,12 +88,12 @@ function shownFor(real: string, home: string | undefined, personal: readonly str
   return holdsPersonal || dirname(above) === above ? [] : [real];
 }
 
-/** The paths that lie in no other of them. */
+/** Returns the paths that lie in no other of them. */
 function outermost(paths: readonly string[]): string[] {
   return paths.filter((path) => !paths.some((each) => each !== path && isWithin(path, each)));
 }
 
-/** The real path of a directory; undefined when it is none. */
+/** Returns the real path of a directory; undefined when it is not a directory. */
 export function realDirectory(path: string | undefined): string | undefined {
   if (path === undefined || !path.startsWith("/")) return undefined;
   try {

@@ -1,8 +1,8 @@
 /**
  * Reads files that somebody else can write: a command of a session, a repository, a hirer, a tool
- * server. Such a name may stand for a pipe that blocks its reader for good, a device without an end,
- * a link to a file of the person, or become one of these between a check and the use. Everything
- * outside of the jails that reads in a directory of others reads through this.
+ * server. Such a name may be a pipe that blocks its reader forever, an endless device, or a link to
+ * a file of the person, or become one of these between a check and its use. All code outside of the
+ * jails that reads in other people's directories uses this.
  */
 import {
   type Beneath,
@@ -13,19 +13,19 @@ import {
 } from "./beneath.ts";
 
 /**
- * Reads in a directory.
+ * Reads files in a directory.
  *
- * @param root absolute real path of the directory; nothing outside of it is read.
- * @param read looks at its files; they cannot be used after it has returned.
- * @param hidden absolute real paths below it that are not read either.
- * @returns what `read` returns.
+ * @param root absolute real path of the directory; nothing outside of it is read
+ * @param read reads its files; they cannot be used after it has returned
+ * @param hidden absolute real paths below it that are not read either
+ * @returns what `read` returns
  */
 export function readUntrusted<T>(
   root: string,
   read: (files: UntrustedFiles) => T,
   hidden: readonly string[] = [],
 ): T {
-  // Not `using`: the minifier of `deno bundle` loses the declaration of what is used once.
+  // Not `using`: the minifier of `deno bundle` drops declarations that are used once.
   const beneath = chooseBeneath(root);
   try {
     return read(new UntrustedFiles(beneath.view(hidden)));
@@ -35,19 +35,20 @@ export function readUntrusted<T>(
 }
 
 /**
- * Reads in many directories, as {@linkcode readUntrusted} does in one: it opens the C library at its
- * first use and keeps it, which for a few small files is most of the time. Disposing of it closes that.
+ * Reads in many directories, each like {@linkcode readUntrusted}. It opens the C library at its
+ * first use and keeps it, because opening it takes most of the time for a few small files.
+ * Disposing of it closes the library.
  */
 export class UntrustedReader implements Disposable {
   #open: ((root: string) => Beneath) | undefined;
-  /** Any of those that share the library. */
+  /** Any one of those that share the library. */
   #opened: Beneath | undefined;
 
   /**
-   * The files of a directory, to be used at once.
+   * Returns the files of a directory, for immediate use.
    *
-   * @param root absolute real path of the directory; nothing outside of it is read.
-   * @param hidden absolute real paths below it that are not read either.
+   * @param root absolute real path of the directory; nothing outside of it is read
+   * @param hidden absolute real paths below it that are not read either
    */
   files(root: string, hidden: readonly string[] = []): UntrustedFiles {
     this.#open ??= kernelBeneath() ?? chooseBeneath;
@@ -72,16 +73,16 @@ export class UntrustedFiles {
   /**
    * Reads a whole file.
    *
-   * @param path relative to the directory, or absolute and inside it.
-   * @param max_bytes the most that the file may have.
-   * @returns its content; `undefined` when there is nothing of that name.
-   * @throws {BeneathError} for anything but a regular file that lies beneath the directory and is no
-   * larger than that. It never waits for another process.
+   * @param path relative to the directory, or absolute and inside it
+   * @param max_bytes the largest size accepted
+   * @returns its content; `undefined` when it does not exist
+   * @throws {BeneathError} for anything but a regular file beneath the directory of at most that
+   * size. Never waits for another process.
    */
   read(path: string, max_bytes: number): Uint8Array<ArrayBuffer> | undefined {
     return ifAny(() => {
       const { kind, size } = this.#fs.stat(path);
-      // What is no file is refused by the read itself, in its own words.
+      // The read itself refuses anything that is not a file, with its own message.
       if (kind === "file" && size > max_bytes) {
         throw new BeneathError("too_large", `${path}: has more than ${max_bytes} bytes`);
       }
@@ -90,13 +91,13 @@ export class UntrustedFiles {
     });
   }
 
-  /** As {@linkcode UntrustedFiles.read}, for text. */
+  /** Like {@linkcode UntrustedFiles.read}, for text. */
   text(path: string, max_bytes: number): string | undefined {
     const bytes = this.read(path, max_bytes);
     return bytes && new TextDecoder().decode(bytes);
   }
 
-  /** Whether there is a regular file beneath the directory by that name. */
+  /** Reports whether there is a regular file with that name beneath the directory. */
   hasFile(path: string): boolean {
     try {
       return this.#fs.stat(path).kind === "file";
@@ -107,9 +108,9 @@ export class UntrustedFiles {
   }
 
   /**
-   * The names in a directory; none when it is not there.
+   * Returns the names in a directory; none when it does not exist.
    *
-   * @throws {BeneathError} when it is no directory, or not one beneath.
+   * @throws {BeneathError} when it is not a directory, or not beneath
    */
   names(path: string): string[] {
     return ifAny(() => this.#fs.list(path).map(({ name }) => name)) ?? [];

@@ -15,16 +15,19 @@ const MAX_BYTES = 64 * 1024 * 1024;
 /** The longest text that is kept, in characters, to show later what changed in it. */
 const REMEMBERED_CHARS = 256 * 1024;
 
-/** Refuses a file that runs later under another name: nobody was asked about it. */
+/**
+ * Refuses a path that is really a file that runs later, because the approval did not show that
+ * name.
+ */
 function byItsName(fs: BeneathFs, path: string): (place: string) => void {
   return (place) => {
     const runner = place === fs.relative(path) ? undefined : runsLater(place, undefined);
     if (runner === undefined) return;
-    throw new UnitError(`${path}: it is really ${place} (${runner}); write it by that name`);
+    throw new UnitError(`${path}: this is really ${place} (${runner}); use that path`);
   };
 }
 
-/** `write_file {path, content, seen?}`: the whole file, made or replaced. */
+/** `write_file {path, content, seen?}`: creates or replaces a whole file. */
 export function writeFile({ fs }: OpContext, args: UnitArgs): OpOutcome {
   const path = args.string("path");
   const content = args.string("content");
@@ -42,10 +45,11 @@ export function writeFile({ fs }: OpContext, args: UnitArgs): OpOutcome {
 }
 
 /**
- * `edit_file {path, old_text, new_text, replace_all?}` or `edit_file {path, edits: […]}`: replaces
- * texts, all of them or none; an empty `old_text` makes a new file.
+ * `edit_file {path, old_text, new_text, replace_all?}` or `edit_file {path, edits: […]}`: makes all
+ * replacements or none; an empty `old_text` creates a file.
  *
- * @throws {UnitError} when one of them has no certain place, or the file is not as it was last read
+ * @throws {UnitError} when the place of an edit is not certain, or the file has changed since it
+ * was last read
  */
 export function editFile(context: OpContext, args: UnitArgs): OpOutcome {
   const { fs } = context;
@@ -53,9 +57,11 @@ export function editFile(context: OpContext, args: UnitArgs): OpOutcome {
   const edits = editsOf(args);
   const [first] = edits;
   if (first.old_text === "") {
-    if (edits.length > 1) throw new UnitError(`an empty "old_text" makes a file: one edit only`);
+    if (edits.length > 1) {
+      throw new UnitError(`an empty "old_text" creates a file and must be the only edit`);
+    }
     if ((existing(fs, path)?.size ?? 0) > 0) {
-      throw new UnitError(`${path}: is there already; "old_text" must say what is replaced`);
+      throw new UnitError(`${path}: already exists; "old_text" must contain the text to replace`);
     }
     return writeFile(context, args.with({ content: first.new_text }));
   }
@@ -78,15 +84,16 @@ export function editFile(context: OpContext, args: UnitArgs): OpOutcome {
 }
 
 /**
- * `apply_patch {patch}`: adds, changes, moves and deletes files, after all of it was found to fit.
+ * `apply_patch {patch}`: adds, changes, moves and deletes files, once the whole patch is known to
+ * fit.
  *
- * @throws {UnitError} when a part of it does not fit; then no file was touched
+ * @throws {UnitError} when a part of it does not fit; no file has changed then
  */
 export function applyPatch({ fs }: OpContext, args: UnitArgs): OpOutcome {
   const steps = attempt("patch", () => parsePatch(args.string("patch")));
   const paths = steps.flatMap(pathsOf).map((path) => fs.relative(path));
   const twice = paths.find((path, n) => paths.indexOf(path) !== n);
-  if (twice !== undefined) throw new UnitError(`${twice}: the patch names it more than once`);
+  if (twice !== undefined) throw new UnitError(`${twice}: the patch contains it more than once`);
   const seen = args.seen();
   const changes = steps.map((step) => ({ step, write: prepared(fs, step, seen) }));
   const files: FileSeen[] = [];
@@ -111,7 +118,7 @@ interface Write {
   data: Uint8Array<ArrayBuffer>;
 }
 
-/** What a step writes; `undefined` when it only deletes. */
+/** Returns what a step writes; `undefined` when it only deletes. */
 function prepared(
   fs: BeneathFs,
   step: PatchStep,
@@ -120,7 +127,7 @@ function prepared(
   const { path } = step;
   if (step.kind === "add") {
     if (existing(fs, path) !== undefined) {
-      throw new UnitError(`${path}: is there already; update it instead`);
+      throw new UnitError(`${path}: already exists; update it instead`);
     }
     return { path, text: step.text, data: new TextEncoder().encode(step.text) };
   }
@@ -128,13 +135,13 @@ function prepared(
   if (step.kind === "delete") return undefined;
   const to = step.move_to ?? path;
   if (to !== path && existing(fs, to) !== undefined) {
-    throw new UnitError(`${to}: is there already; nothing is moved over it`);
+    throw new UnitError(`${to}: already exists; a move does not replace files`);
   }
   const text = attempt(path, () => patchedText(file.text, step.hunks));
   return { path: to, text, data: attempt(path, () => file.encode(text)) };
 }
 
-/** `read_text {path}`: the whole text as it is, for a program and not for a model. */
+/** `read_text {path}`: the whole text unchanged, for svc itself and not for a model. */
 export function readWholeText({ fs }: OpContext, args: UnitArgs): OpOutcome {
   return { output: decoded(fs, args.string("path")).text };
 }
@@ -144,7 +151,7 @@ interface OpenText {
   encode(text: string): Uint8Array<ArrayBuffer>;
 }
 
-/** The text of a file that is as the model last saw it. */
+/** Returns the text of a file, if it is still as the model last saw it. */
 function readText(fs: BeneathFs, path: string, seen: FileSeen | undefined): OpenText {
   const file = decoded(fs, path);
   if (seen !== undefined && file.version !== seen.version) {
@@ -158,14 +165,14 @@ function decoded(fs: BeneathFs, path: string): OpenText & { version: string } {
   if (size > MAX_BYTES) {
     throw new UnitError(`${path}: is too large (${size} bytes, at most ${MAX_BYTES})`);
   }
-  // One byte more than it had shows that it has grown since.
+  // One extra byte shows whether the file has grown since.
   const buffer = new Uint8Array(size + 1);
   const { bytes, stat } = fs.read(path, 0, buffer);
   if (bytes > size) throw new UnitError(`${path}: changed while it was being read; try again`);
   const data = buffer.subarray(0, bytes);
   if (looksBinary(data)) throw new UnitError(`${path}: is a binary file (${size} bytes)`);
   const file = decodeText(data);
-  if (file === undefined) throw new UnitError(`${path}: is UTF-16, but damaged`);
+  if (file === undefined) throw new UnitError(`${path}: is not valid UTF-16`);
   return { ...file, version: stat.version };
 }
 
@@ -178,7 +185,7 @@ function tryText(fs: BeneathFs, path: string): { text: string; version: string }
   }
 }
 
-/** @throws {UnitError} with the text as it is now, when that is another than was seen. */
+/** @throws {UnitError} with the current text, when it differs from the text that was seen */
 function requireUnchanged(
   path: string,
   seen: FileSeen,
@@ -203,7 +210,7 @@ function existing(fs: BeneathFs, path: string): FileStat | undefined {
   }
 }
 
-/** What is remembered of a file that was just written. */
+/** Returns what to remember about a file that was just written. */
 function seenAs(fs: BeneathFs, path: string, text: string): FileSeen {
   const { version } = fs.stat(path);
   return text.length <= REMEMBERED_CHARS ? { path, version, text } : { path, version };
@@ -219,12 +226,12 @@ function editsOf(args: UnitArgs): Edit[] {
   }));
 }
 
-/** What cannot be seen at the beginning of a file is not what a model wants to change. */
+/** A model does not see a byte order mark, so it does not mean to change it. */
 function noBom(text: string): string {
   return text.replace(/^\ufeff/, "");
 }
 
-/** Runs a step; what does not fit is told with the place. */
+/** Runs a step; adds the place to its expected failures. */
 function attempt<T>(where: string, step: () => T): T {
   try {
     return step();

@@ -52,7 +52,7 @@ testUnit("several edits of a file are all made or none", (c, workdir) => {
 testUnit("an empty old_text makes a file, and replaces none", (c, workdir) => {
   const values = { path: "new/f", old_text: "", new_text: "text\n" };
   assertEquals(editFile(c, args(values)).output, "created new/f (5 bytes)");
-  assertStringIncludes(failure(() => editFile(c, args(values))).message, "is there already");
+  assertStringIncludes(failure(() => editFile(c, args(values))).message, "already exists");
   Deno.writeTextFileSync(`${workdir}/empty`, "");
   editFile(c, args({ ...values, path: "empty" }));
   assertEquals(Deno.readTextFileSync(`${workdir}/empty`), "text\n");
@@ -140,7 +140,7 @@ testUnit("a patch changes all of its files or none", (c, workdir) => {
     const [bad, why] of [
       [["*** Update File: b", "@@", "-c", "+d"], "b: part 1 of the patch"],
       [["*** Delete File: none"], "none: no such file"],
-      [["*** Add File: b", "+c"], "b: is there already"],
+      [["*** Add File: b", "+c"], "b: already exists"],
       [["*** Delete File: ./a"], "more than once"],
       [["*** Update File: b", "*** Move to: .git/config"], "git"],
     ] as const

@@ -8,14 +8,14 @@ const CHUNK_BYTES = 256 * 1024;
 const MAX_OUTPUT_BYTES = 256 * 1024;
 const MAX_LINES = 2000;
 const MAX_LINE_CHARS = 2000;
-/** Whatever the characters, this many bytes hold `MAX_LINE_CHARS` of them. */
+/** `MAX_LINE_CHARS` characters take at most this many bytes. */
 const MAX_LINE_BYTES = MAX_LINE_CHARS * 4;
-/** How far past a cut lines are still counted, to say of how many the part is. */
+/** How far after a cut lines are still counted, to report the total. */
 const MAX_COUNT_BYTES = 16 * 1024 * 1024;
-/** Of UTF-16, which is read whole. */
+/** The largest UTF-16 file, which is read whole. */
 const MAX_WHOLE_BYTES = 64 * 1024 * 1024;
 const MAX_ENTRIES = 1000;
-/** A NUL this early makes a file binary. */
+/** A NUL in the first bytes marks a file as binary. */
 const BINARY_PROBE_BYTES = 8 * 1024;
 const NEWLINE = 10;
 
@@ -25,12 +25,12 @@ export interface OpContext {
   pace: Pace;
 }
 
-/** Whether the first bytes of a file are those of a binary one. */
+/** Reports whether a file is binary, by its first bytes. */
 export function looksBinary(start: Uint8Array): boolean {
   return !isUtf16(start) && start.subarray(0, BINARY_PROBE_BYTES).includes(0);
 }
 
-/** `stat {path}`: what a path stands for and how large it is; symlinks are followed. */
+/** `stat {path}`: the kind and size of what is at a path; symlinks are followed. */
 export function stat({ fs }: OpContext, args: UnitArgs): string {
   const path = args.string("path");
   const { kind, size } = fs.stat(path);
@@ -38,7 +38,7 @@ export function stat({ fs }: OpContext, args: UnitArgs): string {
 }
 
 /**
- * `read_file {path, offset?, limit?}`: the text as it is, from a line on, with a note after it when
+ * `read_file {path, offset?, limit?}`: the text unchanged, from a line on, followed by a note if
  * there is more.
  *
  * @throws {UnitError} for a binary file, an offset past the end, or a file that changes meanwhile
@@ -82,14 +82,14 @@ export async function readFile({ fs, pace }: OpContext, args: UnitArgs): Promise
     return { output: "[the file is empty]", files: [{ ...seen, text: "" }] };
   }
   if (lines.taken === 0) {
-    throw new UnitError(`${path}: has ${lines.total} lines, offset ${offset} is past its end`);
+    throw new UnitError(`${path}: has ${lines.total} lines; offset ${offset} is past its end`);
   }
   const output = lines.text();
   const whole = offset === 1 && lines.whole;
   return { output, files: [whole ? { ...seen, text: output.replace(/^\ufeff/, "") } : seen] };
 }
 
-/** A UTF-16 file as UTF-8. */
+/** Converts a UTF-16 file to UTF-8. */
 function utf8Of(fs: BeneathFs, path: string, size: number): Uint8Array<ArrayBuffer> {
   if (size > MAX_WHOLE_BYTES) {
     throw new UnitError(`${path}: is too large for UTF-16 (${size} bytes)`);
@@ -97,11 +97,11 @@ function utf8Of(fs: BeneathFs, path: string, size: number): Uint8Array<ArrayBuff
   const whole = new Uint8Array(size);
   const { bytes } = fs.read(path, 0, whole);
   const file = bytes === size ? decodeText(whole) : undefined;
-  if (file === undefined) throw new UnitError(`${path}: is UTF-16, but damaged`);
+  if (file === undefined) throw new UnitError(`${path}: is not valid UTF-16`);
   return new TextEncoder().encode(file.text);
 }
 
-/** Picks lines out of a stream of bytes, keeping no more of it than it gives back. */
+/** Picks lines out of a stream of bytes, in memory no larger than the result. */
 class LineWindow {
   /** Lines kept. */
   taken = 0;
@@ -118,7 +118,7 @@ class LineWindow {
 
   constructor(readonly offset: number, readonly limit: number) {}
 
-  /** Lines seen so far; after {@linkcode finish} the lines of the file. */
+  /** The lines seen so far; after {@linkcode finish} the lines of the file. */
   get total(): number {
     return this.#line - 1;
   }
@@ -139,17 +139,17 @@ class LineWindow {
     this.#finished = true;
   }
 
-  /** The lines kept, and a note when they are not the rest of the file. */
+  /** Returns the kept lines, and a note when the file has more. */
   text(): string {
     const text = this.#parts.join("");
     const last = this.offset + this.taken - 1;
     if (this.#finished && last === this.total) return text;
     const of = this.#finished ? ` of ${this.total}` : "";
     const gap = text.endsWith("\n") ? "" : "\n";
-    return `${text}${gap}[lines ${this.offset}–${last}${of}; read on with offset ${last + 1}]`;
+    return `${text}${gap}[lines ${this.offset}–${last}${of}; continue with offset ${last + 1}]`;
   }
 
-  /** Whether {@linkcode text} is all there is, each line as it is. */
+  /** Whether {@linkcode text} is the whole file, each line unchanged. */
   get whole(): boolean {
     return this.#finished && this.offset + this.taken - 1 === this.total && !this.#cut;
   }
@@ -167,7 +167,7 @@ class LineWindow {
     }
     const room = MAX_LINE_BYTES - this.#keptBytes;
     if (room <= 0) return;
-    // A copy: the chunk's buffer is used again.
+    // A copy, because the chunk's buffer is reused.
     this.#kept.push(bytes.slice(0, room));
     this.#keptBytes += Math.min(room, bytes.length);
   }
@@ -200,21 +200,21 @@ class LineWindow {
   }
 }
 
-/** The first characters of a text, never half of one. */
+/** Returns the first characters of a text without splitting one. */
 export function cutChars(text: string, max: number): string {
   if (text.length <= max) return text;
   const half = /[\uD800-\uDBFF]$/.test(text.slice(0, max));
   return text.slice(0, half ? max - 1 : max);
 }
 
-/** `list_dir {path?}`: one name a line, directories with a slash, files with their size. */
+/** `list_dir {path?}`: one name per line, directories with a slash, files with their size. */
 export function listDir({ fs }: OpContext, args: UnitArgs): string {
   const path = args.string("path", ".");
   const entries = fs.list(path, { details: true }).sort((a, b) => byText(a.name, b.name));
   if (entries.length === 0) return "[the directory is empty]";
   const lines = entries.slice(0, MAX_ENTRIES).map(entryLine);
   if (entries.length > MAX_ENTRIES) {
-    lines.push(`[${MAX_ENTRIES} of ${entries.length} entries; glob finds the others]`);
+    lines.push(`[${MAX_ENTRIES} of ${entries.length} entries; use glob to find the others]`);
   }
   return lines.join("\n");
 }

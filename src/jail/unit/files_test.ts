@@ -29,9 +29,9 @@ testUnit("read_file tells how to read on when it cut", async (c) => {
   writeFile(c, args({ path: "f", content: lines.join("\n") + "\n" }));
   const first = await read(c, { path: "f" });
   assert(first.startsWith("line 1\n"));
-  assert(first.endsWith("line 2000\n[lines 1–2000 of 5210; read on with offset 2001]"));
+  assert(first.endsWith("line 2000\n[lines 1–2000 of 5210; continue with offset 2001]"));
   const middle = await read(c, { path: "f", offset: 10, limit: 2 });
-  assertEquals(middle, "line 10\nline 11\n[lines 10–11 of 5210; read on with offset 12]");
+  assertEquals(middle, "line 10\nline 11\n[lines 10–11 of 5210; continue with offset 12]");
   assertEquals(await read(c, { path: "f", offset: 5209 }), "line 5209\nline 5210\n");
   const past = await assertRejects(() => read(c, { path: "f", offset: 6000 }), UnitError);
   assertStringIncludes(past.message, "has 5210 lines");
@@ -45,7 +45,7 @@ testUnit("read_file caps the whole and each line, without splitting a character"
   writeFile(c, args({ path: "long", content: `${"x".repeat(1000)}\n`.repeat(1500) }));
   const text = await read(c, { path: "long" });
   assert(text.length <= 256 * 1024 + 2000);
-  assertStringIncludes(text, "of 1500; read on with offset");
+  assertStringIncludes(text, "of 1500; continue with offset");
 });
 
 testUnit("read_file gives UTF-16 and Latin-1 as text", async (c, workdir) => {
@@ -64,7 +64,7 @@ testUnit("read_file stops early in a file of many gigabytes", async (c, workdir)
   await Deno.writeTextFile(path, "a\n".repeat(10_000));
   await Deno.truncate(path, 8 * 1024 ** 3);
   const text = await read(c, { path: "huge", limit: 1 });
-  assertEquals(text, "a\n[lines 1–1; read on with offset 2]");
+  assertEquals(text, "a\n[lines 1–1; continue with offset 2]");
 });
 
 testUnit("read_file refuses binary files, directories and bad arguments", async (c, workdir) => {
@@ -73,7 +73,7 @@ testUnit("read_file refuses binary files, directories and bad arguments", async 
   assertEquals(binary.message, "b: is a binary file (3 bytes)");
   await assertRejects(() => read(c, { path: "." }), Error, "is a directory");
   await assertRejects(() => read(c, {}), UnitError, `"path" must be a string`);
-  await assertRejects(() => read(c, { path: "b", limit: 0 }), UnitError, "from 1");
+  await assertRejects(() => read(c, { path: "b", limit: 0 }), UnitError, "at least 1");
   assertThrows(() => args("text"), UnitError);
   await Deno.writeTextFile(`${workdir}/e`, "");
   assertEquals(await read(c, { path: "e" }), "[the file is empty]");
@@ -95,5 +95,5 @@ testUnit("list_dir sorts, marks directories and cuts at a thousand", async (c, w
   for (let index = 0; index < 1001; index++) await Deno.writeTextFile(`${workdir}/f${index}`, "");
   const lines = listDir(c, args({})).split("\n");
   assertEquals(lines.length, 1001);
-  assertEquals(lines[1000], "[1000 of 1002 entries; glob finds the others]");
+  assertEquals(lines[1000], "[1000 of 1002 entries; use glob to find the others]");
 });

@@ -1,7 +1,8 @@
 /**
- * The entry of a jailed unit: a worker that runs the model's file tools. It has no permission for
- * any file and reaches them through the kernel, which keeps each call beneath its working directory;
- * where the kernel cannot, it may read and write one working directory and serves that alone.
+ * The entry point of a jailed unit: a worker that runs a model's file tools. It has no permission
+ * for any file; it accesses them through the kernel, which keeps each call beneath its working
+ * directory. If the kernel cannot do that, the unit may read and write one working directory and
+ * serves only that one.
  */
 import { type Beneath, BeneathError, chooseBeneath, kernelBeneath } from "../beneath.ts";
 import { collectGarbage } from "../../os/memory.ts";
@@ -19,7 +20,9 @@ import {
 } from "./protocol.ts";
 import { glob, grep } from "./search.ts";
 
-/** The part of a worker's global scope that is used; the library's types have the window's. */
+/**
+ * The parts of a worker's global scope that are used here; the library's types describe a window.
+ */
 interface UnitScope {
   onmessage: ((event: MessageEvent<UnitRequest>) => void) | null;
   postMessage(message: UnitResponse): void;
@@ -40,7 +43,7 @@ const OPERATIONS: Record<
   grep,
 };
 
-/** The files of a working directory, as far as this unit serves it. */
+/** Returns the files of a working directory, if this unit serves it. */
 type OpenBeneath = (workdir: string) => Beneath | undefined;
 
 function serve(scope: UnitScope): void {
@@ -59,7 +62,8 @@ function serve(scope: UnitScope): void {
     switch (data.type) {
       case "start":
         open = data.workdir === undefined ? kernelBeneath() : only(data.workdir);
-        // The C library is open, if it may be at all: nothing loads another one from here on.
+        // The C library is open now, if that was allowed; from here on nothing can load another
+        // one.
         Deno.permissions.revokeSync({ name: "ffi" });
         scope.postMessage({ type: "ready", roams: data.workdir === undefined && !!open });
         break;
@@ -87,7 +91,7 @@ async function run(
   signal: AbortSignal,
 ): Promise<UnitResult> {
   try {
-    if (beneath === undefined) throw new Error("the unit does not serve this directory");
+    if (beneath === undefined) throw new Error("this unit serves another directory");
     const context = { fs: beneath.view(hidden), pace: new Pace(signal) };
     const outcome = await OPERATIONS[op](context, new UnitArgs(args));
     return { ok: true, ...(typeof outcome === "string" ? { output: outcome } : outcome) };

@@ -1,11 +1,11 @@
-/** Keeps long operations from holding up a unit, and regular expressions from never ending. */
+/** Keeps long operations from blocking a unit, and limits the time of regular expressions. */
 import vm from "node:vm";
 import { UnitError } from "./protocol.ts";
 
-/** How long an operation may keep the unit's thread to itself, in ms. */
+/** How long an operation may block the unit's thread, in ms. */
 const SLICE_MS = 10;
 
-/** Lets other calls of the unit run now and then, and ends an operation that was cancelled. */
+/** Lets other calls of the unit run regularly, and ends an operation that was cancelled. */
 export class Pace {
   readonly #signal: AbortSignal;
   #since = performance.now();
@@ -15,7 +15,7 @@ export class Pace {
   }
 
   /**
-   * To be awaited in every round of a loop that may be long.
+   * Await this in every iteration of a loop that may be long.
    *
    * @throws {UnitError} when the call was cancelled
    */
@@ -32,9 +32,9 @@ const HOOK = Symbol.for("svc.unit.within");
 const script = new vm.Script(`globalThis[Symbol.for("svc.unit.within")]()`);
 
 /**
- * Runs something that may take forever, like a regular expression that backtracks, for a limited
- * time. `Worker.terminate` does not interrupt running code (as of Deno 2.7 its thread would spin
- * on), a script's timeout does.
+ * Runs something that may take forever, such as a regular expression that backtracks, for a limited
+ * time. `Worker.terminate` does not interrupt running code (in Deno 2.7 its thread would keep
+ * running), but the timeout of a script does.
  *
  * @returns what `work` returns, or `undefined` when it was interrupted
  */

@@ -1,10 +1,11 @@
 /**
- * The daemon's side of the jailed units: which one runs a call, who waits, and how many there are.
+ * The daemon's side of the jailed units: assigns calls to units and decides how many units there
+ * are.
  *
- * Units are kept: each Worker that ends leaves two descriptors and some memory behind (Deno 2.7.11,
- * also with `self.close()`). Where the kernel keeps paths beneath a directory, a unit has no
- * permission for any file and is told the directory with each call; elsewhere its permissions name
- * one directory, and it serves that one only.
+ * Units are reused, because each Worker that ends leaks two descriptors and some memory (Deno
+ * 2.7.11, also with `self.close()`). If the kernel keeps paths beneath a directory, a unit has no
+ * permission for any file and each call names its directory. Otherwise a unit's permissions name
+ * one directory, and it serves only that one.
  */
 import { requireDescriptors } from "../../os/descriptors.ts";
 import { LIBC_PATHS } from "../../os/libc.ts";
@@ -12,24 +13,27 @@ import type { UnitOp, UnitRequest, UnitResponse, UnitResult } from "./protocol.t
 
 export type { UnitOp, UnitResult } from "./protocol.ts";
 
-/** For whom an operation runs. */
+/** The directory of an operation. */
 export interface UnitScope {
   session_id: string;
   /** An absolute real path. */
   workdir: string;
-  /** Absolute real paths inside the workdir that tools do not get to see. */
+  /** Absolute real paths inside the workdir that tools cannot see. */
   hidden: readonly string[];
 }
 
 /** Options of a {@linkcode UnitPool}. */
 export interface UnitPoolOptions {
-  /** Units alive at once. */
+  /** The most units alive at once. */
   max: number;
-  /** After so long without a call a unit collects its garbage, or ends if others are left; ms. */
+  /** After this time without a call, in ms, a unit collects garbage, or ends if others are left. */
   idle_ms: number;
-  /** How long a running call may take; ms, default 60,000. */
+  /** The time limit of a call, in ms; default: 60,000. */
   deadline_ms?: number;
-  /** How long all units must have been at their calls for another to be started; ms, default 200. */
+  /**
+   * How long all units must have been busy with one call before another one is started, in ms;
+   * default: 200.
+   */
   patience_ms?: number;
   /** Called when no unit has had a call for `idle_ms`. */
   onRest?: () => void;
@@ -38,14 +42,14 @@ export interface UnitPoolOptions {
 }
 
 const DEADLINE_MS = 60_000;
-/** Longer than nearly all calls, and than a unit takes to start. */
+/** Longer than nearly all calls, and than the start of a unit. */
 const PATIENCE_MS = 200;
 /**
- * A call that was given up is asked to stop; a unit that has not stopped it by then is terminated.
- * Longer than a unit lets a regular expression run.
+ * A call that was given up is asked to stop; a unit that has not stopped by then is terminated.
+ * Longer than the time limit of a regular expression.
  */
 const STOP_MS = 3000;
-/** Units that may end for being idle; later ones are kept, so that descriptors do not run out. */
+/** How many idle units may end; later ones are kept, so that descriptors do not run out. */
 const ENDINGS_MAX = 64;
 
 interface Call {
@@ -57,27 +61,27 @@ interface Call {
   settle(outcome: UnitResult | Error): void;
 }
 
-/** One call at a time: a call that hangs or crashes takes no other with it. */
+/** Runs one call at a time, so that a call that hangs or crashes affects no other. */
 interface Unit {
   worker: Worker;
-  /** The one directory it may touch; `undefined` where each call names its own. */
+  /** The only directory that it can access; `undefined` when each call names its own. */
   workdir: string | undefined;
   running?: Call;
-  /** The call it was asked to stop, until it has. */
+  /** The call that it was asked to stop, until it has stopped. */
   stopping?: { id: number; timer: number };
-  /** When it got its call or, idle, answered it. */
+  /** When it received its current call or, if idle, finished the last one. */
   since: number;
-  /** Whether it has been asked to collect its garbage since its last call. */
+  /** Whether it has collected garbage since its last call. */
   rested: boolean;
 }
 
 /** Runs the file tools of all sessions in jailed units. */
 export class UnitPool {
   readonly #options: Required<UnitPoolOptions>;
-  /** The one used longest ago first. */
+  /** In order of use, least recent first. */
   #units: Unit[] = [];
   #waiting: Call[] = [];
-  /** Whether units are told the directory with each call. */
+  /** Whether each call names its directory. */
   #roaming: boolean;
   #lastId = 0;
   #lastStart = -Infinity;
@@ -96,23 +100,23 @@ export class UnitPool {
     this.#roaming = grantedLibc().length > 0;
   }
 
-  /** Units alive now. */
+  /** The number of units that are alive. */
   get size(): number {
     return this.#units.length;
   }
 
-  /** Whether no call runs or waits. */
+  /** Whether no call is running or waiting. */
   get at_rest(): boolean {
     return this.#waiting.length === 0 && this.#units.every(isIdle);
   }
 
   /**
-   * Runs an operation in a unit. Calls wait for one that is free; another is started when all have
+   * Runs an operation in a unit. Calls wait for a free unit; another unit is started when all have
    * been busy with one call for long and fewer than `max` are alive.
    *
-   * A unit that crashes or outlasts the deadline answers `ok: false`.
+   * If a unit crashes or exceeds the deadline, the result is `ok: false`.
    *
-   * @param args as the model gave them; the unit checks them
+   * @param args as the model sent them; the unit checks them
    * @throws {DOMException} `AbortError` when the signal is aborted
    */
   call(op: UnitOp, args: unknown, scope: UnitScope, signal: AbortSignal): Promise<UnitResult> {
@@ -135,7 +139,7 @@ export class UnitPool {
     });
   }
 
-  /** Gives up the calls of a session; they are answered with `ok: false`. */
+  /** Gives up the calls of a session; they return `ok: false`. */
   closeSession(session_id: string): void {
     const running = this.#units.map((unit) => unit.running).filter((call) => call !== undefined);
     for (const call of [...this.#waiting, ...running]) {
@@ -145,7 +149,7 @@ export class UnitPool {
     }
   }
 
-  /** Ends all units; their calls and those that wait are answered with `ok: false`. */
+  /** Ends all units; running and waiting calls return `ok: false`. */
   close(): void {
     this.#closed = true;
     const running = this.#units.map((unit) => unit.running).filter((call) => call !== undefined);
@@ -157,7 +161,7 @@ export class UnitPool {
     clearTimeout(this.#timer);
   }
 
-  /** Hands waiting calls to units, in order, as far as there is room. */
+  /** Assigns waiting calls to units, in order, while units are available. */
   #dispatch(): void {
     const waiting = this.#waiting;
     this.#waiting = [];
@@ -170,10 +174,10 @@ export class UnitPool {
     this.#schedule();
   }
 
-  /** @returns `undefined` when the call has to wait. */
+  /** @returns `undefined` when the call has to wait */
   #unitFor({ scope: { workdir } }: Call): Unit | Error | undefined {
     const fitting = this.#fitting(workdir);
-    // The one used last is the least likely to have been paged out, and lets the others rest.
+    // The most recently used one is the least likely to be paged out, and the others can rest.
     const free = fitting.findLast(isIdle);
     if (free !== undefined) return free;
     if (fitting.length > 0 && performance.now() < this.#growsAt(fitting)) return undefined;
@@ -194,14 +198,14 @@ export class UnitPool {
     return this.#units.filter((unit) => unit.workdir === undefined || unit.workdir === workdir);
   }
 
-  /** When a call that these units are too busy for has another one started for it. */
+  /** Returns when another unit is started for a call because these have been busy for too long. */
   #growsAt(fitting: Unit[]): number {
     return Math.max(this.#lastStart, ...fitting.map((unit) => unit.since)) +
       this.#options.patience_ms;
   }
 
   #start(workdir: string | undefined): Unit {
-    // A start that fails is not tried again with every call.
+    // Prevents a failing start from being repeated with every call.
     this.#lastStart = performance.now();
     requireDescriptors("the file tools");
     const worker = new Worker(this.#options.entry, {
@@ -212,7 +216,7 @@ export class UnitPool {
     const unit: Unit = { worker, workdir, since: performance.now(), rested: false };
     worker.onmessage = ({ data }: MessageEvent<UnitResponse>) => this.#receive(unit, data);
     worker.onerror = (event) => {
-      // Unhandled, it would end the daemon.
+      // If it were unhandled, it would end the daemon.
       event.preventDefault();
       this.#crashed(unit, event.message);
     };
@@ -223,7 +227,7 @@ export class UnitPool {
   }
 
   #send(unit: Unit, call: Call): void {
-    // The one used last goes to the end.
+    // The most recently used one is last.
     this.#units = [...this.#units.filter((other) => other !== unit), unit];
     unit.running = call;
     unit.since = performance.now();
@@ -236,7 +240,7 @@ export class UnitPool {
     try {
       post(unit, { type: "call", id, op, args, workdir, hidden });
     } catch (error) {
-      // Arguments that cannot be copied to another thread.
+      // The arguments cannot be copied to another thread.
       unit.running = undefined;
       call.settle(failure(`${op}: ${(error as Error).message}`));
     }
@@ -266,7 +270,10 @@ export class UnitPool {
     }
   }
 
-  /** This kernel keeps no paths beneath a directory: from here on permissions do, one unit each. */
+  /**
+   * This kernel cannot keep paths beneath a directory: from here on units are limited by
+   * permissions, one directory each.
+   */
   #settleDown(unit: Unit): void {
     this.#roaming = false;
     this.#end(unit);
@@ -274,7 +281,7 @@ export class UnitPool {
     this.#dispatch();
   }
 
-  /** Settles a call at once and has its unit stop it, or be stopped itself. */
+  /** Settles a call immediately; its unit stops the call or is terminated. */
   #giveUp(call: Call, outcome: UnitResult | Error): void {
     call.settle(outcome);
     this.#waiting = this.#waiting.filter((other) => other !== call);
@@ -303,7 +310,9 @@ export class UnitPool {
     this.#units = this.#units.filter((other) => other !== unit);
   }
 
-  /** Sets the pool's one timer to when a call has waited for long, or a unit been idle for long. */
+  /**
+   * Sets the pool's only timer to when a call has waited too long or a unit has been idle too long.
+   */
   #schedule(): void {
     clearTimeout(this.#timer);
     this.#timer = undefined;
@@ -323,9 +332,9 @@ export class UnitPool {
     Deno.unrefTimer(this.#timer);
   }
 
-  /** Ends the units that have been idle for long; one is kept, and collects its garbage. */
+  /** Ends the units that have been idle too long; one is kept and collects garbage. */
   #rest(): void {
-    // A timer may come a little early.
+    // A timer may fire a little early.
     const due = performance.now() - this.#options.idle_ms + 1;
     for (const unit of this.#units.filter((unit) => isIdle(unit) && unit.since <= due)) {
       if (this.#units.length > 1 && this.#endings < ENDINGS_MAX) {
@@ -340,9 +349,9 @@ export class UnitPool {
 }
 
 /**
- * Where the unit's module is. From source it is beside this one. Bundled, `deno bundle` keeps the
- * entry's path below the output folder and puts everything else, this module too, into `main.js`
- * and the chunks at its top.
+ * Returns where the unit's module is. From source it is beside this one. In a bundle, `deno bundle`
+ * keeps the entry's path below the output folder and puts everything else, including this module,
+ * into `main.js` and the chunks at its top.
  *
  * @param base the URL of this module as it runs
  */
@@ -351,7 +360,10 @@ export function unitEntry(base: string): URL {
   return new URL(source ? "./main.ts" : "./src/jail/unit/main.js", base);
 }
 
-/** The C library until the unit has opened it, and the directory if it serves only one. */
+/**
+ * Returns a unit's permissions: the C library until it has opened it, and its directory if it
+ * serves only one.
+ */
 function jail(workdir: string | undefined): Deno.PermissionOptions {
   const libc = grantedLibc();
   return {
@@ -366,7 +378,10 @@ function jail(workdir: string | undefined): Deno.PermissionOptions {
   };
 }
 
-/** Asking for more than the daemon has would fail; without it units fall back. */
+/**
+ * Requesting more than the daemon's own permissions would fail; without the library units fall
+ * back.
+ */
 function grantedLibc(): string[] {
   if (Deno.build.os !== "linux") return [];
   return LIBC_PATHS.filter((path) =>

@@ -1,6 +1,6 @@
-/** What the daemon and a jailed unit say to each other; both sides are of the same build. */
+/** The messages between the daemon and a jailed unit; both come from the same build. */
 
-/** The operations of a unit; those behind a tool are named as it is. */
+/** The operations of a unit; those of a tool have the tool's name. */
 export const UNIT_OPS = [
   "stat",
   "read_file",
@@ -16,42 +16,41 @@ export const UNIT_OPS = [
 /** One of the operations. */
 export type UnitOp = typeof UNIT_OPS[number];
 
-/** What an operation gives back; an expected failure is `ok: false` with a sentence in `output`. */
+/** The result of an operation; an expected failure is `ok: false` with a sentence in `output`. */
 export interface UnitResult {
   ok: boolean;
   output: string;
-  /** The files that were read whole or written, as they are now. */
+  /** The files that were read whole or written, in their current state. */
   files?: FileSeen[];
   /** Why nothing was written. */
   changed?: FileChanged;
 }
 
-/** What an operation that succeeds gives back. */
+/** The result of an operation that succeeded. */
 export type OpOutcome = Omit<UnitResult, "ok">;
 
-/** A file as it was when it was read or written. */
+/** The state of a file when it was read or written. */
 export interface FileSeen {
   /** As the call named it. */
   path: string;
-  /** Of the file's state. */
+  /** Identifies the file's state. */
   version: string;
   /** The whole text, unless it is long. */
   text?: string;
 }
 
-/** A file that is not as it was last seen. */
+/** A file that has changed since it was last seen. */
 export interface FileChanged {
   path: string;
   /** The text that was seen, if it was remembered. */
   before?: string;
-  /** What it is now, unless it is long. */
+  /** The current state, unless the text is long. */
   now?: FileSeen;
 }
 
 /**
- * Daemon to unit. `start` comes first and once: with the only directory of the unit, or without one
- * for a unit that takes the directory of each call. `rest` asks it to give back what it no longer
- * needs.
+ * Daemon to unit. `start` comes first and once: with the unit's only directory, or without one for
+ * a unit that gets the directory with each call. `rest` asks it to free memory.
  */
 export type UnitRequest =
   | { type: "start"; workdir: string | undefined }
@@ -67,8 +66,8 @@ export type UnitRequest =
   | { type: "rest" };
 
 /**
- * Unit to daemon. Every call gets one `result`, a cancelled one too. `roams` is whether the unit can
- * serve any directory.
+ * Unit to daemon. Every call gets one `result`, even a cancelled one. `roams` is whether the unit
+ * can serve any directory.
  */
 export type UnitResponse =
   | { type: "ready"; roams: boolean }
@@ -83,7 +82,7 @@ export class UnitError extends Error {
   }
 }
 
-/** The arguments of a call, read one by one; what does not fit is a {@linkcode UnitError}. */
+/** The arguments of a call, read one by one; an invalid one throws a {@linkcode UnitError}. */
 export class UnitArgs {
   readonly #values: Record<string, unknown>;
 
@@ -94,30 +93,30 @@ export class UnitArgs {
     this.#values = args as Record<string, unknown>;
   }
 
-  /** A string that must be there, or `fallback` where one is given. */
+  /** A required string, or `fallback` if one is given. */
   string(name: string, fallback?: string): string {
     const value = this.#values[name] ?? fallback;
     if (typeof value !== "string") throw new UnitError(`"${name}" must be a string`);
     return value;
   }
 
-  /** A string, or `undefined` where there is none. */
+  /** A string; `undefined` when it is missing. */
   optionalString(name: string): string | undefined {
     return this.#values[name] === undefined || this.#values[name] === null
       ? undefined
       : this.string(name);
   }
 
-  /** A whole number from 1 to `max`; a larger one counts as `max`. */
+  /** An integer from 1 to `max`; a larger one counts as `max`. */
   count(name: string, fallback: number, max: number): number {
     const value = this.#values[name] ?? fallback;
     if (typeof value !== "number" || !Number.isInteger(value) || value < 1) {
-      throw new UnitError(`"${name}" must be a whole number from 1`);
+      throw new UnitError(`"${name}" must be an integer of at least 1`);
     }
     return Math.min(value, max);
   }
 
-  /** A list of objects, each read like these arguments; `undefined` where there is none. */
+  /** A list of objects, each read like these arguments; `undefined` when it is missing. */
   list(name: string): UnitArgs[] | undefined {
     const value = this.#values[name];
     if (value === undefined || value === null) return undefined;
@@ -125,13 +124,13 @@ export class UnitArgs {
     return value.map((item) => new UnitArgs(item));
   }
 
-  /** The files as the model last saw them, by the paths of this call; from the daemon itself. */
+  /** The files as the model last saw them, by the paths in this call; set by the daemon itself. */
   seen(): Map<string, FileSeen> {
     const files = this.#values.seen as FileSeen[] | undefined;
     return new Map(files?.map((file) => [file.path, file]));
   }
 
-  /** These arguments and more. */
+  /** These arguments with more values. */
   with(values: Record<string, unknown>): UnitArgs {
     return new UnitArgs({ ...this.#values, ...values });
   }

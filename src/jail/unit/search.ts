@@ -1,4 +1,4 @@
-/** The operations of a unit that look through a tree: glob and grep. */
+/** The operations of a unit that search a tree: glob and grep. */
 import { globToRegExp } from "@std/path";
 import { BeneathError, type BeneathFs } from "../beneath.ts";
 import { cutChars, looksBinary, type OpContext } from "./files.ts";
@@ -12,12 +12,12 @@ const MAX_MATCHES = 2000;
 const MAX_LINE_CHARS = 500;
 const MAX_FILE_BYTES = 5 * 1024 * 1024;
 const PROBE_BYTES = 64 * 1024;
-/** How long a pattern may take on one file, or on one path. */
+/** How long a pattern may run on one file or one path. */
 const MATCH_MS = 2000;
 /** How many skipped files a note names. */
 const MAX_NAMED = 5;
 
-/** `glob {pattern, path?}`: the files whose path below `path` matches, ordered, one a line. */
+/** `glob {pattern, path?}`: the files below `path` whose path matches, sorted, one per line. */
 export async function glob({ fs, pace }: OpContext, args: UnitArgs): Promise<string> {
   const start = fs.relative(args.string("path", "."));
   const pattern = globPattern(fs, args.string("pattern"), start);
@@ -29,19 +29,19 @@ export async function glob({ fs, pace }: OpContext, args: UnitArgs): Promise<str
     if (kind === "directory" || !test(matcher, path.slice(skip), pattern)) continue;
     if (kind === "symlink" && !leadsToFile(fs, path)) continue;
     if (paths.length === MAX_PATHS) {
-      paths.push(`[stopped at ${MAX_PATHS} files; give a narrower pattern]`);
+      paths.push(`[stopped at ${MAX_PATHS} files; use a narrower pattern]`);
       break;
     }
     paths.push(path);
   }
   if (paths.length > 0) return paths.join("\n");
-  const hint = pattern.includes("/") ? "" : `; "**/${pattern}" looks in all directories`;
+  const hint = pattern.includes("/") ? "" : `; "**/${pattern}" searches all directories`;
   return `[no file matches${hint}]`;
 }
 
 function globPattern(fs: BeneathFs, given: string, start: string): string {
   if (given === "" || given.includes("\0")) throw new UnitError(`"pattern" is not a glob`);
-  // As a path it is held against the same rules: it may be absolute, and may not lead out.
+  // The same rules as for a path: it may be absolute, and must not lead out.
   const pattern = fs.relative(given);
   const absolute = given.startsWith("/");
   if (!absolute || start === "") return pattern;
@@ -69,7 +69,7 @@ function leadsToFile(fs: BeneathFs, path: string): boolean {
 /**
  * `grep {pattern, path?, include?, ignore_case?, limit?}`: matching lines as `path:line: text`.
  *
- * @throws {UnitError} for a pattern that is no regular expression, or backtracks without end
+ * @throws {UnitError} for an invalid regular expression, or one that backtracks without end
  */
 export async function grep({ fs, pace }: OpContext, args: UnitArgs): Promise<string> {
   const pattern = toRegExp(args.string("pattern"), args.flag("ignore_case"));
@@ -94,7 +94,7 @@ export async function grep({ fs, pace }: OpContext, args: UnitArgs): Promise<str
 function toRegExp(source: string, ignoreCase: boolean): RegExp {
   const flags = ignoreCase ? "i" : "";
   try {
-    // With "u" for \p{…}; without it for escapes of plain characters, which "u" refuses.
+    // With "u" for \p{…}; without it for escapes of ordinary characters, which "u" refuses.
     return new RegExp(source, `${flags}u`);
   } catch {
     try {
@@ -105,7 +105,7 @@ function toRegExp(source: string, ignoreCase: boolean): RegExp {
   }
 }
 
-/** A glob without a slash is about the file's name, as in other tools. */
+/** A glob without a slash matches the file's name, as in other tools. */
 function includeRule(include: string | undefined): (path: string) => boolean {
   if (include === undefined) return () => true;
   const matcher = globToRegExp(include, { extended: true, globstar: true });
@@ -116,7 +116,7 @@ function includeRule(include: string | undefined): (path: string) => boolean {
   };
 }
 
-/** The matches of one grep, file after file. */
+/** The matches of one grep over several files. */
 class Search {
   readonly #fs: BeneathFs;
   readonly #pattern: RegExp;
@@ -139,11 +139,11 @@ class Search {
   file(path: string): void {
     const text = this.#read(path);
     if (text === undefined) return;
-    // A fresh list: an interrupted run must leave nothing behind.
+    // A new list, because an interrupted run must leave nothing behind.
     const found = within(MATCH_MS, () => this.#lines(path, text));
     if (found === undefined) {
       throw new UnitError(
-        `the pattern takes too long on ${path} (it backtracks); make it simpler or more exact`,
+        `the pattern takes too long on ${path} (it backtracks); simplify it or make it more specific`,
       );
     }
     this.#matches.push(...found);
@@ -163,7 +163,7 @@ class Search {
     return lines.join("\n");
   }
 
-  /** The text of a file; `undefined` for one that is skipped. */
+  /** Returns the text of a file; `undefined` if it is skipped. */
   #read(path: string): string | undefined {
     try {
       const { bytes, stat } = this.#fs.read(path, 0, this.#probe);

@@ -1,19 +1,19 @@
-/** Walks a directory tree the way a person searches a project: without what `.gitignore` names. */
+/** Walks a directory tree without the files that `.gitignore` excludes. */
 import ignore, { type Ignore } from "ignore";
 import { BeneathError, type BeneathFs, type FileEntry } from "../beneath.ts";
 import { byText } from "./files.ts";
 
 const MAX_GITIGNORE_BYTES = 256 * 1024;
 
-/** The rules of one `.gitignore`, and those of the directories above it. */
+/** The rules of one `.gitignore` and of those in the directories above it. */
 interface Rules {
-  /** The directory it lies in, relative to the working directory, `""` or with a final slash. */
+  /** Its directory relative to the working directory, `""` or with a final slash. */
   base: string;
   matcher: Ignore;
   above: Rules | undefined;
 }
 
-/** What {@linkcode walk} comes by. */
+/** A file that {@linkcode walk} found. */
 export interface Found {
   /** Relative to the working directory. */
   path: string;
@@ -21,13 +21,14 @@ export interface Found {
 }
 
 /**
- * Everything below a directory, without `.git`, hidden paths and what a `.gitignore` on the way from
- * the working directory names. Files come ordered by path; symlinks are not followed.
+ * Yields everything below a directory except `.git`, hidden paths and files that a `.gitignore`
+ * between the working directory and them excludes. Files are sorted by path; symlinks are not
+ * followed.
  *
- * A directory that is ignored itself and asked for by name is searched all the same.
+ * A directory that is excluded itself but named as `start` is searched.
  *
  * @param start relative to the working directory, `""` for itself
- * @throws {BeneathError} when `start` cannot be listed; below it such directories are left out
+ * @throws {BeneathError} when `start` cannot be listed; such directories below it are skipped
  */
 export function walk(fs: BeneathFs, start: string): Generator<Found> {
   return walkEntries(fs, start, fs.list(start || "."), rulesAbove(fs, start));
@@ -41,7 +42,7 @@ function* walkEntries(
 ): Generator<Found> {
   const prefix = directory === "" ? "" : `${directory}/`;
   const rules = readRules(fs, prefix, entries, above);
-  // With the slash a directory sorts where the paths below it belong.
+  // With the slash, a directory sorts where the paths below it belong.
   const ordered = entries
     .map((entry) => ({ ...entry, key: entry.kind === "directory" ? `${entry.name}/` : entry.name }))
     .sort((a, b) => byText(a.key, b.key));
@@ -62,7 +63,7 @@ function tryList(fs: BeneathFs, path: string): FileEntry[] {
   }
 }
 
-/** The rules that the directories above `start` set for it. */
+/** Returns the rules from the directories above `start`. */
 function rulesAbove(fs: BeneathFs, start: string): Rules | undefined {
   let rules: Rules | undefined;
   let prefix = "";
@@ -92,7 +93,7 @@ function readRules(
   }
 }
 
-/** The nearest `.gitignore` with a word on a path decides, as in git. */
+/** The nearest `.gitignore` with a rule for a path decides, as in git. */
 function isIgnored(rules: Rules | undefined, path: string): boolean {
   for (let level = rules; level !== undefined; level = level.above) {
     const { ignored, unignored } = level.matcher.test(path.slice(level.base.length));

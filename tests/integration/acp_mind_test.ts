@@ -285,7 +285,10 @@ Deno.test({
     const daemon = await place.serve();
     const start = async (model: string) =>
       (await daemon.http("POST", "/v1/sessions", { workdir: place.mkdir("w"), model })).json.error;
-    assertStringIncludes((await start("acp/no-such-agent")).message, "program no-such-agent was not found");
+    assertStringIncludes(
+      (await start("acp/no-such-agent")).message,
+      "program no-such-agent was not found",
+    );
     assertStringIncludes(
       (await start("acp//bin/sh")).message,
       "expected the name of a program, without a path",

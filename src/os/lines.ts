@@ -19,6 +19,15 @@ export interface Line {
  * file is opened within the first `next()` itself, so a file put in its place later does not matter.
  */
 export async function* readLines(path: string, from: number, to: number): AsyncGenerator<Line> {
+  for await (const lines of readLineBatches(path, from, to)) yield* lines;
+}
+
+/** As {@linkcode readLines}, the lines of a chunk at once: a turn of a generator costs more than a line. */
+export async function* readLineBatches(
+  path: string,
+  from: number,
+  to: number,
+): AsyncGenerator<Line[]> {
   using file = openOwnFile(path);
   file.seekSync(from, Deno.SeekMode.Start);
   const decoder = new TextDecoder();
@@ -30,21 +39,43 @@ export async function* readLines(path: string, from: number, to: number): AsyncG
   while (position < to) {
     const read = await file.read(chunk.subarray(0, Math.min(chunk.length, to - position)));
     if (read === null) break;
-    position += read;
     const bytes = chunk.subarray(0, read);
+    const lines: Line[] = [];
     let start = 0;
-    for (let at; (at = bytes.indexOf(NEWLINE, start)) >= 0; start = at + 1) {
-      const piece = bytes.subarray(start, at);
-      const line = rest.length === 0 ? decoder.decode(piece) : decoder.decode(joined(rest, piece));
-      rest = [];
-      const end = position - read + at + 1;
-      yield { line, offset, end, whole: true };
-      offset = end;
+    if (rest.length > 0) {
+      start = bytes.indexOf(NEWLINE) + 1;
+      if (start > 0) {
+        const line = decoder.decode(joined(rest, bytes.subarray(0, start - 1)));
+        rest = [];
+        lines.push({ line, offset, end: position + start, whole: true });
+        offset = position + start;
+      }
     }
-    if (start < read) rest.push(bytes.slice(start));
+    const end = bytes.lastIndexOf(NEWLINE) + 1;
+    if (end > start) {
+      addLines(lines, bytes.subarray(start, end), position + start, decoder);
+      offset = position + end;
+    }
+    const left = Math.max(start, end);
+    if (left < read) rest.push(chunk.slice(left, read));
+    position += read;
+    if (lines.length > 0) yield lines;
   }
   if (rest.length > 0) {
-    yield { line: decoder.decode(joined(rest)), offset, end: position, whole: false };
+    yield [{ line: decoder.decode(joined(rest)), offset, end: position, whole: false }];
+  }
+}
+
+/** Adds the lines of bytes that end with a newline. */
+function addLines(lines: Line[], bytes: Uint8Array, offset: number, decoder: TextDecoder): void {
+  const text = decoder.decode(bytes);
+  // Where each character is one byte, a line is a part of the text: one call to decode for all.
+  const plain = text.length === bytes.length;
+  for (let start = 0; start < bytes.length;) {
+    const at = bytes.indexOf(NEWLINE, start);
+    const line = plain ? text.slice(start, at) : decoder.decode(bytes.subarray(start, at));
+    lines.push({ line, offset: offset + start, end: offset + at + 1, whole: true });
+    start = at + 1;
   }
 }
 

@@ -6,7 +6,7 @@ import { setImmediate } from "node:timers/promises";
 import { dirname } from "@std/path";
 import { SvcError } from "../protocol/errors.ts";
 import { flushDir, openOwnFile, syncDir } from "../os/files.ts";
-import { readLines } from "../os/lines.ts";
+import { type Line, readLineBatches } from "../os/lines.ts";
 import { writeAllSync } from "../base/write_all.ts";
 import type { EventType, SessionEvent } from "../protocol/events.ts";
 import { BadRecord, decodeRecord } from "./record.ts";
@@ -142,10 +142,10 @@ export class Journal {
     // The number of a line is known only where all lines before it were read.
     const nameOf = (at: number) =>
       from === undefined ? `line ${line_number}` : `the line at byte ${at}`;
-    for await (const { line, offset, end, whole } of readLines(path, start, info.size)) {
+    const take = ({ line, offset, end, whole }: Line) => {
       if (bad !== undefined) throw new UnreadableJournal(bad);
       line_number++;
-      if (!whole) break;
+      if (!whole) return;
       try {
         const event = decodeRecord(line);
         const expected = journal.#last_seq + 1;
@@ -168,6 +168,9 @@ export class Journal {
         bad = `${nameOf(offset)} ${error.message}`;
         if (error.message.includes("schema version")) throw new UnreadableJournal(bad);
       }
+    };
+    for await (const lines of readLineBatches(path, start, info.size)) {
+      for (const line of lines) take(line);
     }
     const torn_bytes = info.size - journal.#size;
     if (torn_bytes > 0) {
@@ -262,9 +265,11 @@ export class Journal {
   /** As {@linkcode Journal.read}, each event with its line and the byte offset behind it. */
   async *records(since_seq: number): AsyncGenerator<JournalRecord> {
     const mark = this.#marks.findLast((it) => it.seq <= since_seq + 1);
-    for await (const { line, end } of readLines(this.path, mark?.offset ?? 0, this.#size)) {
-      const event = decodeRecord(line);
-      if (event.seq > since_seq) yield { event, line, end };
+    for await (const lines of readLineBatches(this.path, mark?.offset ?? 0, this.#size)) {
+      for (const { line, end } of lines) {
+        const event = decodeRecord(line);
+        if (event.seq > since_seq) yield { event, line, end };
+      }
     }
   }
 

@@ -43,7 +43,7 @@ export async function hasher(): Promise<
   // Loaded at the first use: a daemon's start does without it.
   const { createHash } = await import("node:crypto");
   const add = (hash: string, text: string) =>
-    createHash("sha256").update(hash).update(text).digest("hex");
+    createHash("sha256").update(hash + text).digest("hex");
   return ({ hash, timeless }, { type, seq, data }, line) =>
     type === "session.checkpoint"
       ? { seq, hash: data.chain, timeless: data.chain }

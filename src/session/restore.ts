@@ -3,7 +3,7 @@ import { messageOf } from "../protocol/errors.ts";
 import type { Log } from "../os/log.ts";
 import { MAIN_LANE } from "../protocol/events.ts";
 import type { IndexEntry, Known } from "./index_file.ts";
-import { Journal, MovedJournal, UnreadableJournal } from "./journal.ts";
+import { Journal, MovedJournal, type OpenOptions, UnreadableJournal } from "./journal.ts";
 import { type Anchor, BEGINNING, hasher, readAnchor, saveAnchor } from "./ledger.ts";
 import { Session, type SessionParts } from "./session.ts";
 import { KEEP_MIN, type Kept, type Snapshots } from "./snapshots.ts";
@@ -88,26 +88,52 @@ async function readSession(id: string, path: string, parts: RestoreParts): Promi
   return await readWhole(id, path, parts);
 }
 
-/** Reads all of a journal, holds it against its anchor, and keeps what a long one has come to. */
-async function readWhole(id: string, path: string, parts: RestoreParts): Promise<Read> {
+/** The records are not the anchored ones, or their times alone are other ones. */
+class NotAsAnchored extends Error {
+  override name = "NotAsAnchored";
+}
+
+/**
+ * Reads all of a journal, holds it against its anchor, and keeps what a long one has come to.
+ *
+ * @param times whether other times than the anchored records have are refused; most journals have the
+ * same, and need one hash for a record.
+ */
+async function readWhole(
+  id: string,
+  path: string,
+  parts: RestoreParts,
+  times = true,
+): Promise<Read> {
   const { snapshots, log } = parts;
   const anchor = await readAnchor(parts.anchor);
   const accept = `; if you changed it yourself, remove ${parts.anchor} to accept the change`;
   const state = emptyState(id);
   const transcript = new Transcript();
   const hashOf = await hasher();
-  let head = BEGINNING;
-  const opened = await Journal.open(path, {
-    onRecord(event, line) {
-      applyToState(state, event);
-      transcript.apply(event);
-      head = hashOf(head, event, line);
-      if (anchor?.seq !== head.seq || isSame(anchor, head)) return;
-      throw new UnreadableJournal(
-        `the records up to seq ${anchor.seq} do not match the anchor` + accept,
-      );
-    },
-  });
+  // The anchor has the other hash of its record, so up to there it is not computed.
+  let one_hash = times && anchor?.timeless !== undefined;
+  let head: Anchor = one_hash ? { ...BEGINNING, timeless: undefined } : BEGINNING;
+  const onRecord: OpenOptions["onRecord"] = (event, line) => {
+    applyToState(state, event);
+    transcript.apply(event);
+    head = hashOf(head, event, line);
+    if (one_hash) head.timeless = undefined;
+    if (anchor?.seq !== head.seq) return;
+    if (!isSame(anchor, head)) throw new NotAsAnchored();
+    if (one_hash) head = anchor;
+    one_hash = false;
+  };
+  let opened: Awaited<ReturnType<typeof Journal.open>>;
+  try {
+    opened = await Journal.open(path, { onRecord });
+  } catch (error) {
+    if (!(error instanceof NotAsAnchored)) throw error;
+    if (one_hash) return await readWhole(id, path, parts, false);
+    throw new UnreadableJournal(
+      `the records up to seq ${anchor!.seq} do not match the anchor` + accept,
+    );
+  }
   const { journal } = opened;
   if (anchor !== undefined && anchor.seq > journal.last_seq) {
     throw new UnreadableJournal(

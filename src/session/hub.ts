@@ -102,7 +102,7 @@ export class Hub {
   #arrivals = new Map<string, Promise<Session>>();
   /** Directories of the sessions that are being made. */
   readonly #making = new Map<string, string>();
-  readonly #places = new WeakMap<Session, Place>();
+  readonly #places = new WeakMap<Session | IndexEntry, Place>();
   #list: SessionItem[] | undefined;
   #size: number | undefined;
   #items = new Map<Session, SessionItem>();
@@ -295,20 +295,20 @@ export class Hub {
     const hidden = new Set([this.#parts.home, join(workdir, ".svc")]);
     const below = workdir.endsWith("/") ? workdir : `${workdir}/`;
     const isNear = (path: string, shown: boolean) => shown || path.startsWith(below);
+    const add = ({ own, own_shown, theirs, shown }: Place, ended: boolean) => {
+      // An ended session's directory is free again, its journal is not.
+      if (isNear(own, own_shown)) hidden.add(own);
+      if (isNear(theirs, shown) && theirs !== workdir && !ended) hidden.add(theirs);
+    };
     for (const theirs of this.#making.values()) {
       if (theirs !== workdir && isNear(theirs, this.#isShown(theirs))) hidden.add(theirs);
     }
     for (const session of this.#sessions.values()) {
-      const { own, own_shown, theirs, shown } = this.#place(session);
-      // An ended session's directory is free again, its journal is not.
-      if (isNear(own, own_shown)) hidden.add(own);
-      if (isNear(theirs, shown) && theirs !== workdir && !session.final) hidden.add(theirs);
+      add(this.#place(session, session.journal.path, session.state.workdir), session.final);
     }
-    for (const { journal_path, workdir: theirs, known } of this.#dormant.values()) {
-      const own = ownDir(journal_path);
-      if (isNear(own, this.#isShown(own))) hidden.add(own);
-      if (known?.state === "ended" || theirs === workdir) continue;
-      if (isNear(theirs, this.#isShown(theirs))) hidden.add(theirs);
+    for (const entry of this.#dormant.values()) {
+      const place = this.#place(entry, entry.journal_path, entry.workdir);
+      add(place, entry.known?.state === "ended");
     }
     for (const { entry: { journal_path } } of this.#unreadable.values()) {
       const own = ownDir(journal_path);
@@ -331,13 +331,13 @@ export class Hub {
     return this.#parts.isShown?.(path) ?? true;
   }
 
-  #place(session: Session): Place {
-    let place = this.#places.get(session);
+  /** Where a session is. It is asked for all of them before each command, so it is remembered. */
+  #place(of: Session | IndexEntry, journal_path: string, theirs: string): Place {
+    let place = this.#places.get(of);
     if (place === undefined) {
-      const own = ownDir(session.journal.path);
-      const theirs = session.state.workdir;
+      const own = ownDir(journal_path);
       place = { own, theirs, own_shown: this.#isShown(own), shown: this.#isShown(theirs) };
-      if (this.#parts.isShown?.(own) !== undefined) this.#places.set(session, place);
+      if (this.#parts.isShown?.(own) !== undefined) this.#places.set(of, place);
     }
     return place;
   }

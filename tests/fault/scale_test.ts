@@ -5,6 +5,7 @@
 import { assert, assertEquals } from "@std/assert";
 import { join } from "@std/path";
 import { writeHistory, writeIndex, writeSession } from "../support/histories.ts";
+import { hasProgram } from "../support/programs.ts";
 import { SocketObserver } from "../support/observers.ts";
 import { until } from "../support/scripted.ts";
 import { can_run_svc, type Daemon, Place } from "../support/svc.ts";
@@ -157,5 +158,40 @@ Deno.test({
     assert(peak - before < 150 * MB, `it took ${((peak - before) / MB).toFixed(0)} MB`);
     await daemon.stop();
     await observer.gone();
+  },
+});
+
+Deno.test({
+  name: "what a command's sandbox costs does not grow with the sessions there are, or ever were",
+  ignore: ignore || !hasProgram("bwrap"),
+  async fn() {
+    await using place = new Place();
+    const [quiet, busy, above] = ["quiet", "busy", "above"].map((name) => place.mkdir(name));
+    writeIndex(place, [
+      // In the same project, elsewhere, and more below one project than a command covers one by one.
+      ...Array.from({ length: 200 }, () => writeSession(busy, "ended")),
+      ...Array.from({ length: 200 }, (_, n) => writeSession(place.mkdir(`else/${n}`), "paused")),
+      ...Array.from(
+        { length: 1_600 },
+        (_, n) => writeSession(place.mkdir(`above/below/${n}`), "paused"),
+      ),
+    ]);
+    const daemon = await place.serve();
+    await using client = await daemon.rpc();
+    const mountsIn = async (workdir: string) => {
+      const id = await client.session({ workdir, approval: "auto" });
+      const { data } = await client.turn(
+        id,
+        "run echo mounts=$(wc -l < /proc/self/mountinfo); ls -A below 2>&-; true",
+      );
+      const [, mounts, rest] = data.message.match(/^mounts=(\d+)([^]*)/) ?? [];
+      assert(mounts !== undefined, data.message);
+      return { mounts: Number(mounts), rest };
+    };
+    const { mounts } = await mountsIn(quiet);
+    assertEquals((await mountsIn(busy)).mounts, mounts);
+    const many = await mountsIn(above);
+    assert(many.mounts <= mounts + 2, `${mounts} mounts became ${many.mounts}`);
+    assertEquals(many.rest.trim(), "", "nothing of the other sessions is there");
   },
 });

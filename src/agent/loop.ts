@@ -119,8 +119,10 @@ async function makeRoom(step: Step): Promise<void> {
   const { parts, model, tools, session } = step;
   await session.compactIfAsked(() => shorten(step, { reason: "asked" }));
   step.turn.soft.throwIfAborted();
+  const known = parts.limits(model.id);
+  if (!known.compacts) return;
   const transcript = await session.transcript();
-  const limits = limitsFor(parts.limits(model.id), transcript.learnedLimit(model.id));
+  const limits = limitsFor(known, transcript.learnedLimit(model.id));
   if (requestTokens(transcript, () => prefixTokens(tools)) <= roomOf(limits)) return;
   await shorten(step, { reason: "limit" });
 }

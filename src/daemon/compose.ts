@@ -91,12 +91,12 @@ async function compose(
 ): Promise<Runtime & { doors?: Doors }> {
   const { paths, env, uid } = options;
   const started = performance.now();
-  prepareDescriptors();
+  using cleanup = new DisposableStack();
+  cleanup.use(prepareDescriptors());
   ensurePrivateDir(paths.home);
   const { state_db_there } = checkPrivateFiles(paths);
   const lock = await takeLock(paths.lock);
   if (lock === undefined) throw new AlreadyRunning(`${paths.lock} is held by another process`);
-  using cleanup = new DisposableStack();
   cleanup.defer(() => lock.release());
 
   let config = await readConfig(paths.config);

@@ -1,5 +1,6 @@
 /** Listening on the local socket, for connections of this user alone. */
 import { delay } from "@std/async";
+import { lazy } from "../base/lazy.ts";
 import { foreignPeerCheck } from "../doors/peer.ts";
 import { messageOf, SvcError } from "../protocol/errors.ts";
 import { checkPrivate, ensurePrivateDir } from "../os/files.ts";
@@ -32,16 +33,19 @@ export async function listenLocal(options: LocalSocketOptions): Promise<LocalLis
 }
 
 async function listenUnix({ paths, uid, log }: LocalSocketOptions): Promise<LocalListener> {
-  const expelForeign = foreignPeerCheck(paths.socket, uid, (peer) => {
-    const whose = peer.uid === uid ? "a sandbox or container" : "another user";
-    log.warn(`closed a connection from ${whose}`, { peer_uid: peer.uid, peer_pid: peer.pid });
+  const expelForeign = lazy(() => {
+    const check = foreignPeerCheck(paths.socket, uid, (peer) => {
+      const whose = peer.uid === uid ? "a sandbox or container" : "another user";
+      log.warn(`closed a connection from ${whose}`, { peer_uid: peer.uid, peer_pid: peer.pid });
+    });
+    if (check === undefined) {
+      log.warn("cannot read peer credentials; only the socket's mode protects it");
+    }
+    return check;
   });
-  if (expelForeign === undefined) {
-    log.warn("cannot read peer credentials; only the socket's mode protects it");
-  }
   const listener = await bindUnix(paths);
   return {
-    [Symbol.asyncIterator]: () => accepted(listener, log, () => expelForeign?.()),
+    [Symbol.asyncIterator]: () => accepted(listener, log, () => expelForeign()?.()),
     close: () => listener.close(),
   };
 }

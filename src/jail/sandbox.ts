@@ -17,6 +17,7 @@ import {
   mounts,
   personalDirectories,
   rootOf,
+  scratchOf,
   shownPrograms,
   systemParts,
 } from "./sandbox_mounts.ts";
@@ -280,6 +281,7 @@ function bubblewrap(
     parts: systemParts(),
     programs: directories,
     home: commandHome,
+    scratch: scratchOf(commandHome),
   };
   const running = new RunningIn();
   return {

@@ -6,6 +6,7 @@
 import { join } from "@std/path";
 import { isWithin } from "../os/paths.ts";
 import type { Argument } from "../os/passing.ts";
+import { recent } from "../base/recent.ts";
 import { worktreeAt } from "../base/worktree_path.ts";
 import type { Binder } from "./binder.ts";
 import { type Cover, fewer } from "./covers.ts";
@@ -27,6 +28,8 @@ export interface Surroundings {
   programs: readonly string[];
   /** The home directory of commands. */
   home: string;
+  /** Directories that each command gets empty and for itself. */
+  scratch(): readonly string[];
 }
 
 /** The entries of `/`, by how a command sees them. */
@@ -59,8 +62,10 @@ const SYSTEM_PARTS = [
 /** Directories that each command gets newly made. */
 const MADE_ANEW = new Set(["dev", "proc"]);
 
-/** Directories that each command gets empty and for itself, while it runs. */
+/** Directories that each command gets empty and for itself, beside its home directory. */
 const SCRATCH = ["/tmp", "/var/tmp", "/run"];
+/** How long directories that no session can write are not checked again. */
+const RECENT_MS = 1_000;
 
 /**
  * How many covers are sealed, so that a write to a hidden path fails rather than vanishes. Sealing
@@ -88,10 +93,11 @@ export function isSystem(path: string): boolean {
  */
 export function mounts(
   scope: SandboxScope,
-  { personal, parts, programs, home, root }: Surroundings,
+  { personal, parts, programs, home, root, scratch: scratchNow }: Surroundings,
   binder: Binder,
 ): Argument[] {
   const { workdir } = scope;
+  const scratch = scratchNow();
   const mode = scope.read_only || scope.git_tree !== undefined ? "ro" : undefined;
   const hidden = scope.hidden.filter((path) => path !== workdir && !carriesSystem(path));
   const existing = (paths: readonly string[]) =>
@@ -108,7 +114,6 @@ export function mounts(
   const whole = workdir === "/";
   const { system, others, links } = whole ? { system: [], others: [], links: [] } : root();
   const isCovered = (path: string) => others.some((each) => isWithin(path, each));
-  const scratch = [...SCRATCH, home].filter((path) => realDirectory(path) === path);
   const beside = fewer(
     existing([...hidden.filter((path) => !isWithin(path, workdir)), ...personal]
       .filter((path) => !isCovered(path) && !scratch.includes(path))),
@@ -173,6 +178,12 @@ export function rootOf(): () => Root {
     if (seen === undefined || seen.changed !== changed) seen = { changed, found: listRoot() };
     return seen.found;
   };
+}
+
+/** What tells the {@linkcode Surroundings.scratch} of commands with a home directory. */
+export function scratchOf(home: string): () => readonly string[] {
+  const all = [...SCRATCH, home];
+  return recent(RECENT_MS, () => all.filter((path) => realDirectory(path) === path));
 }
 
 function listRoot(): Root {

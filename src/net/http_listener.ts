@@ -66,6 +66,7 @@ export class HttpListener {
     this.#patience = options.patience ?? PATIENCE;
     this.#sockets = tcpSockets();
     this.#servers = this.#serveAll(options.port);
+    this.#sockets?.sendAtOnce();
     this.#timer = setInterval(() => {
       this.#endIdle();
       for (const hostname of this.#servers.keys()) {
@@ -109,7 +110,6 @@ export class HttpListener {
         error: messageOf(error),
       });
     });
-    this.#sockets?.sendAtOnce(server.addr.port);
     return server;
   }
 
@@ -147,6 +147,7 @@ export class HttpListener {
         .finally(() => this.#ending.delete(ending));
       this.#ending.add(ending);
       this.#servers.set(hostname, this.#serve(hostname, port));
+      this.#sockets?.sendAtOnce();
       log.warn("the listener had stopped; listening again", { hostname, port });
     } catch (error) {
       log.error("cannot listen on the port; retrying", { port, error: messageOf(error) });

@@ -2,6 +2,7 @@
  * The sockets behind a listener of this process. Deno shows no descriptor of them, so they are found
  * among all that the process has, by the port they are bound to.
  */
+import { lazy } from "../base/lazy.ts";
 import { openLibc } from "../os/libc.ts";
 
 /** A connection that a listener has accepted. */
@@ -17,10 +18,11 @@ export interface AcceptedSocket {
 
 export interface TcpSockets {
   /**
-   * Has every answer leave at once, on the connections that a listener is yet to accept: they inherit
-   * it. Without it a second small write waits for the client's delayed acknowledgement, 40 ms.
+   * Has every answer leave at once, on the connections that the process's listeners are yet to accept:
+   * they inherit it. Without it a second small write waits for the client's delayed acknowledgement,
+   * 40 ms.
    */
-  sendAtOnce(port: number): void;
+  sendAtOnce(): void;
   /** The connections accepted on a port; undefined where the system does not tell enough of them. */
   accepted?(port: number): AcceptedSocket[];
   /** Ends a connection; its owner reads the end of the stream. */
@@ -31,8 +33,6 @@ const linux = Deno.build.os === "linux";
 const DESCRIPTORS = linux ? "/proc/self/fd" : "/dev/fd";
 const AF_INET = 2;
 const AF_INET6 = linux ? 10 : 30;
-const SOL_SOCKET = linux ? 1 : 0xffff;
-const SO_ACCEPTCONN = linux ? 30 : 2;
 const IPPROTO_TCP = 6;
 const TCP_NODELAY = 1;
 const SHUT_RDWR = 2;
@@ -45,18 +45,22 @@ const TCP_INFO_BYTES = 256;
 const LAST_DATA_SENT = 44;
 const NOTSENT_BYTES = 144;
 
+/** Functions are opened when they are needed: each takes half a millisecond of the start. */
+const AT_START = {
+  setsockopt: { parameters: ["i32", "i32", "i32", "buffer", "u32"], result: "i32" },
+} as const;
 const SYMBOLS = {
   getsockname: { parameters: ["i32", "buffer", "buffer"], result: "i32" },
   getpeername: { parameters: ["i32", "buffer", "buffer"], result: "i32" },
   getsockopt: { parameters: ["i32", "i32", "i32", "buffer", "buffer"], result: "i32" },
-  setsockopt: { parameters: ["i32", "i32", "i32", "buffer", "u32"], result: "i32" },
   shutdown: { parameters: ["i32", "i32"], result: "i32" },
 } as const;
 
 /** @returns undefined where there is no C library to ask. */
 export function tcpSockets(): TcpSockets | undefined {
-  const libc = openLibc(SYMBOLS)?.symbols;
-  if (libc === undefined) return undefined;
+  const at_start = openLibc(AT_START)?.symbols;
+  if (at_start === undefined) return undefined;
+  const later = lazy(() => openLibc(SYMBOLS)!.symbols);
   const address = new Uint8Array(SOCKADDR_BYTES);
   const view = new DataView(address.buffer);
   const length = new Uint32Array(1);
@@ -65,27 +69,26 @@ export function tcpSockets(): TcpSockets | undefined {
   /** The port of one end of a TCP socket; undefined for another kind of descriptor. */
   const portOf = (name: "getsockname" | "getpeername", fd: number): number | undefined => {
     length[0] = SOCKADDR_BYTES;
-    if (libc[name](fd, address, length_bytes) !== 0) return undefined;
+    if (later()[name](fd, address, length_bytes) !== 0) return undefined;
     const family = linux ? address[0] : address[1];
     return family === AF_INET || family === AF_INET6 ? view.getUint16(PORT_OFFSET) : undefined;
   };
   const option = (fd: number, level: number, name: number, size: number): DataView => {
     const value = new Uint8Array(size);
     length[0] = size;
-    libc.getsockopt(fd, level, name, value, length_bytes);
+    later().getsockopt(fd, level, name, value, length_bytes);
     return new DataView(value.buffer);
   };
-  const isListener = (fd: number) =>
-    option(fd, SOL_SOCKET, SO_ACCEPTCONN, 4).getInt32(0, true) !== 0;
+  const descriptors = () => [...Deno.readDirSync(DESCRIPTORS)].map(({ name }) => Number(name));
   const boundTo = (port: number): number[] =>
-    [...Deno.readDirSync(DESCRIPTORS)].map(({ name }) => Number(name))
-      .filter((fd) => portOf("getsockname", fd) === port);
+    descriptors().filter((fd) => portOf("getsockname", fd) === port);
 
   return {
-    sendAtOnce(port) {
+    sendAtOnce() {
       const on = new Uint8Array(new Int32Array([1]).buffer);
-      for (const fd of boundTo(port).filter(isListener)) {
-        libc.setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, on, on.length);
+      // What is no TCP socket refuses, and the others may send at once as well.
+      for (const fd of descriptors()) {
+        at_start.setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, on, on.length);
       }
     },
     accepted: linux
@@ -98,6 +101,6 @@ export function tcpSockets(): TcpSockets | undefined {
           return [{ fd, peer_port, quiet_ms, blocked: info.getUint32(NOTSENT_BYTES, true) > 0 }];
         })
       : undefined,
-    shutdown: (fd) => void libc.shutdown(fd, SHUT_RDWR),
+    shutdown: (fd) => void later().shutdown(fd, SHUT_RDWR),
   };
 }

@@ -13,53 +13,85 @@ import { openLibc } from "./libc.ts";
 const WANTED = 65_536n;
 /** What a new process or Worker needs (8, measured), with room for what others open meanwhile. */
 const NEEDED = 24;
+const F_GETFD = 1;
 const F_SETFD = 2;
 const FD_CLOEXEC = 1;
-const RLIMIT_NOFILE = Deno.build.os === "darwin" ? 8 : 7;
+/** No descriptor has a higher number, also where the limit is infinite. */
+const MAX_NUMBER = 2n ** 31n - 1n;
+const RLIMIT_NOFILE = 7;
+const RLIMIT_NOFILE_DARWIN = 8;
 /** macOS refuses more than this whatever the hard limit says (OPEN_MAX). */
 const DARWIN_MAX = 10_240n;
 
-const SYMBOLS = {
-  getrlimit: { parameters: ["i32", "buffer"], result: "i32" },
-  setrlimit: { parameters: ["i32", "buffer"], result: "i32" },
+/** Few of them, for each takes half a millisecond of the start to open. */
+const LINUX = {
+  prlimit: { parameters: ["i32", "i32", "buffer", "buffer"], result: "i32" },
   fcntl: { parameters: ["i32", "i32", "i32"], result: "i32" },
 } as const satisfies Deno.ForeignLibraryInterface;
+const DARWIN = {
+  getrlimit: { parameters: ["i32", "buffer"], result: "i32" },
+  setrlimit: { parameters: ["i32", "buffer"], result: "i32" },
+} as const satisfies Deno.ForeignLibraryInterface;
 
-type Libc = Deno.DynamicLibrary<typeof SYMBOLS>;
+type LinuxLibc = Deno.DynamicLibrary<typeof LINUX>["symbols"];
+
+/** The C library of a process that prepared its descriptors. */
+let prepared: LinuxLibc | undefined;
 
 /**
  * Readies the descriptors of a process that starts others: keeps from them what it was started with
- * itself, and raises the number that may be open, as far as the system lets it.
+ * itself, and raises the number that may be open, as far as the system lets it. From then on
+ * {@linkcode requireDescriptors} costs next to nothing.
+ *
+ * @returns what closes the C library.
  */
-export function prepareDescriptors(): void {
-  const libc = openLibc(SYMBOLS);
+export function prepareDescriptors(): Disposable {
+  if (Deno.build.os === "darwin") raiseDarwinLimit();
+  const libc = Deno.build.os === "linux" ? openLibc(LINUX) : undefined;
+  if (libc === undefined) return { [Symbol.dispose]() {} };
+  keepInherited(libc.symbols);
+  raiseLimit(libc.symbols);
+  prepared = libc.symbols;
+  return {
+    [Symbol.dispose]() {
+      if (prepared === libc.symbols) prepared = undefined;
+      libc.close();
+    },
+  };
+}
+
+function raiseLimit({ prlimit }: LinuxLibc): void {
+  const limits = new BigUint64Array(2);
+  if (prlimit(0, RLIMIT_NOFILE, null, limits) !== 0) return;
+  if (raised(limits, WANTED)) prlimit(0, RLIMIT_NOFILE, limits, null);
+}
+
+function raiseDarwinLimit(): void {
+  const libc = openLibc(DARWIN);
   if (libc === undefined) return;
-  keepInherited(libc);
-  raiseLimit(libc);
+  const { getrlimit, setrlimit } = libc.symbols;
+  const limits = new BigUint64Array(2);
+  if (getrlimit(RLIMIT_NOFILE_DARWIN, limits) === 0 && raised(limits, DARWIN_MAX)) {
+    setrlimit(RLIMIT_NOFILE_DARWIN, limits);
+  }
   libc.close();
 }
 
-function raiseLimit(libc: Libc): void {
-  const limits = new BigUint64Array(2);
-  if (libc.symbols.getrlimit(RLIMIT_NOFILE, limits) === 0) {
-    const [soft, hard] = limits;
-    const wanted = Deno.build.os === "darwin" ? DARWIN_MAX : WANTED;
-    limits[0] = hard < wanted ? hard : wanted;
-    // One that is refused changes nothing.
-    if (limits[0] > soft) libc.symbols.setrlimit(RLIMIT_NOFILE, limits);
-  }
+/** Raises the soft limit, the first of the two, as far as the hard one allows; whether it did. */
+function raised(limits: BigUint64Array, wanted: bigint): boolean {
+  const [soft, hard] = limits;
+  limits[0] = hard < wanted ? hard : wanted;
+  return limits[0] > soft;
 }
 
 /**
  * A terminal or a service manager leaves files and sockets open beside the standard streams, and a
  * command in a sandbox could use them.
  */
-function keepInherited(libc: Libc): void {
-  // Elsewhere a call with a variable number of arguments cannot be made this way.
-  if (Deno.build.os !== "linux") return;
+function keepInherited({ fcntl }: LinuxLibc): void {
   for (const { name } of Deno.readDirSync("/proc/self/fd")) {
     // The one that lists them is gone by now, and is refused.
-    if (Number(name) > 2) libc.symbols.fcntl(Number(name), F_SETFD, FD_CLOEXEC);
+    if (Number(name) > 2) fcntl(Number(name), F_SETFD, FD_CLOEXEC);
   }
 }
 
@@ -70,7 +102,7 @@ function keepInherited(libc: Libc): void {
  * @throws {SvcError} unavailable when this process has too few descriptors left
  */
 export function requireDescriptors(what: string): void {
-  if (Deno.build.os === "windows") return;
+  if (Deno.build.os === "windows" || hasFreeTop()) return;
   const opened: Deno.FsFile[] = [];
   try {
     while (opened.length < NEEDED) opened.push(Deno.openSync("/dev/null"));
@@ -83,4 +115,20 @@ export function requireDescriptors(what: string): void {
   } finally {
     for (const file of opened) file.close();
   }
+}
+
+/**
+ * Whether the highest numbers are all free. The kernel gives the lowest free number first, so that is
+ * so as long as there are enough; where it is not, some below them may still be free.
+ */
+function hasFreeTop(): boolean {
+  if (prepared === undefined) return false;
+  const { prlimit, fcntl } = prepared;
+  const limits = new BigUint64Array(2);
+  if (prlimit(0, RLIMIT_NOFILE, null, limits) !== 0) return false;
+  const soft = Number(limits[0] < MAX_NUMBER ? limits[0] : MAX_NUMBER);
+  for (let number = soft - NEEDED; number < soft; number++) {
+    if (fcntl(number, F_GETFD, 0) !== -1) return false;
+  }
+  return true;
 }

@@ -3,6 +3,7 @@ import { assertEquals, assertNotEquals } from "@std/assert";
 import type { Page } from "playwright-core";
 import { Browser } from "../support/browser.ts";
 import { Scenario } from "../support/scripted.ts";
+import type { Daemon } from "../support/svc.ts";
 import { AppPage, no_browser } from "../support/web.ts";
 
 const PIECES = Array.from({ length: 400 }, (_, n) => `word${n} `);
@@ -12,49 +13,62 @@ function drawn(page: Page, role: string): Promise<string[]> {
   return page.locator(`[role=log] [data-role=${role}]`).allTextContents();
 }
 
-Deno.test({
-  name:
-    "a daemon killed while it streams: the page reconnects by itself, nothing is missing or twice",
-  ignore: no_browser,
-  async fn() {
-    await using it = await Scenario.begin([
-      // It never ends by itself: it is the kill that ends it.
-      { text: PIECES, pace_ms: 5, hang_after: PIECES.length },
-      { text: "after the restart" },
-    ]);
-    await using browser = await Browser.launch();
-    const app = await AppPage.open(browser, it.daemon, `/sessions/${it.session_id}`);
-    const { page } = app;
-    await it.send("go on");
-    await page.getByRole("log").getByText("word60 ").waitFor();
-    await page.getByLabel("Message", { exact: true }).fill("a draft");
-    await it.daemon.kill();
-    await page.getByText("Reconnecting…").waitFor();
-    it.daemon = await it.place.serve("--port", String(it.daemon.port));
-    await app.connected();
-    await page.getByRole("log").getByText("Interrupted").waitFor();
-    await page.getByRole("log").getByText("The daemon was restarted").waitFor();
-    assertEquals(await page.getByLabel("Message", { exact: true }).inputValue(), "a draft");
-    await page.getByRole("button", { name: "Send" }).click();
-    await page.getByRole("log").getByText("after the restart").waitFor();
-
-    await using client = await it.daemon.rpc();
-    const { messages } = await client.rpc.call("session.transcript", { session_id: it.session_id });
-    const texts = (role: string) =>
-      messages.filter((one: { role: string }) => one.role === role)
-        .map((one: { text: string }) => one.text.trim());
-    const asked = (await drawn(page, "user")).map((text) => text.replace(/^You:/, ""));
-    assertEquals(asked, texts("user"));
-    assertEquals((await drawn(page, "assistant")).map((text) => text.trim()), texts("assistant"));
-    // The same from the beginning is the same that was followed.
-    const followed = await page.getByRole("log").textContent();
-    await page.reload();
-    await page.getByRole("log").getByText("after the restart").waitFor();
-    assertEquals(await page.getByRole("log").textContent(), followed);
-    const refused = app.problems.filter((text) => !/ERR_CONNECTION_REFUSED|WebSocket/.test(text));
-    assertEquals(refused, []);
+const ENDS: Record<string, (daemon: Daemon) => Promise<unknown>> = {
+  killed: (daemon) => daemon.kill(),
+  async "restarted in order"(daemon) {
+    const stop = { jsonrpc: "2.0", id: 1, method: "daemon.shutdown", params: { grace_s: 1 } };
+    await daemon.http("POST", "/v1/rpc", stop);
+    assertEquals((await daemon.ended()).code, 0);
   },
-});
+};
+
+for (const [how, end] of Object.entries(ENDS)) {
+  Deno.test({
+    name:
+      `a daemon ${how} while it streams: the page reconnects by itself, nothing is missing or twice`,
+    ignore: no_browser,
+    async fn() {
+      await using it = await Scenario.begin([
+        // It never ends by itself: it is the daemon's end that ends it.
+        { text: PIECES, pace_ms: 5, hang_after: PIECES.length },
+        { text: "after the restart" },
+      ]);
+      await using browser = await Browser.launch();
+      const app = await AppPage.open(browser, it.daemon, `/sessions/${it.session_id}`);
+      const { page } = app;
+      await it.send("go on");
+      await page.getByRole("log").getByText("word60 ").waitFor();
+      await page.getByLabel("Message", { exact: true }).fill("a draft");
+      await end(it.daemon);
+      await page.getByText("Reconnecting…").waitFor();
+      it.daemon = await it.place.serve("--port", String(it.daemon.port));
+      await app.connected();
+      await page.getByRole("log").getByText("Interrupted").waitFor();
+      await page.getByRole("log").getByText("The daemon was restarted").waitFor();
+      assertEquals(await page.getByLabel("Message", { exact: true }).inputValue(), "a draft");
+      await page.getByRole("button", { name: "Send" }).click();
+      await page.getByRole("log").getByText("after the restart").waitFor();
+
+      await using client = await it.daemon.rpc();
+      const { messages } = await client.rpc.call("session.transcript", {
+        session_id: it.session_id,
+      });
+      const texts = (role: string) =>
+        messages.filter((one: { role: string }) => one.role === role)
+          .map((one: { text: string }) => one.text.trim());
+      const asked = (await drawn(page, "user")).map((text) => text.replace(/^You:/, ""));
+      assertEquals(asked, texts("user"));
+      assertEquals((await drawn(page, "assistant")).map((text) => text.trim()), texts("assistant"));
+      // The same from the beginning is the same that was followed.
+      const followed = await page.getByRole("log").textContent();
+      await page.reload();
+      await page.getByRole("log").getByText("after the restart").waitFor();
+      assertEquals(await page.getByRole("log").textContent(), followed);
+      const refused = app.problems.filter((text) => !/ERR_CONNECTION_REFUSED|WebSocket/.test(text));
+      assertEquals(refused, []);
+    },
+  });
+}
 
 Deno.test({
   name: "without a daemon the page says Offline, and comes back when it is asked to try again",

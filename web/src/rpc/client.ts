@@ -53,6 +53,8 @@ interface Message {
   params?: unknown;
 }
 
+/** What a daemon that is being stopped says; it closes the connection soon. */
+const STOPPING = "shutting_down";
 const BACKOFF_MIN_MS = 150;
 const BACKOFF_MAX_MS = 5_000;
 /** Tries in vain after which the person is told; it goes on trying. */
@@ -144,8 +146,8 @@ export class Client {
   }
 
   /**
-   * Subscribes, and again after each reconnection and whenever the daemon closed a subscriber that
-   * did not keep up.
+   * Subscribes, and again after each reconnection, after the daemon was stopped, and whenever it
+   * closed a subscriber that did not keep up.
    *
    * @returns what ends it.
    */
@@ -167,12 +169,14 @@ export class Client {
           event: subscriber.event.bind(subscriber),
           ended: (error) => {
             if (error?.code === "crash_recovery") return open();
+            // It follows again with the next connection.
+            if (error?.code === STOPPING) return void (sub = undefined);
             end();
             subscriber.ended(error);
           },
         });
       }).catch((error: RpcError) => {
-        if (error.code === "disconnected" || ended) return;
+        if (error.code === "disconnected" || error.code === STOPPING || ended) return;
         end();
         subscriber.ended(error);
       });

@@ -147,7 +147,7 @@ Deno.test({
 });
 
 Deno.test({
-  name: "a subscription goes on after a reconnection and after it was closed for being slow",
+  name: "a subscription goes on after a reconnection, a stop, and being closed for being slow",
   ignore,
   async fn() {
     await using daemon = new Daemon();
@@ -177,8 +177,13 @@ Deno.test({
     });
     await subscribed(3);
     assertEquals([since(), ended], [7, []]);
+    const stopping = { code: -32603, message: "stops", data: { svc_code: "shutting_down" } };
+    daemon.push("$/subscription_ended", { sub: 3, error: stopping });
+    await daemon.cut();
+    await subscribed(4);
+    assertEquals([since(), ended], [7, []]);
     daemon.push("$/subscription_ended", {
-      sub: 3,
+      sub: 4,
       error: { code: -32011, message: "trimmed", data: { svc_code: "journal_trimmed" } },
     });
     await until(() => ended.length === 1, "the end");

@@ -102,3 +102,28 @@ Deno.test({
     assertStringIncludes(of("versions").hint!, "svc serve restart");
   },
 });
+
+Deno.test({
+  name: "a socket path that is too long is named by serve, chat and doctor, with what to set",
+  ignore,
+  async fn() {
+    await using place = new Place();
+    const long = place.mkdir("x".repeat(120));
+    place.env.SVC_HOME = join(long, "home");
+    const said = "the path of the local socket is too long: ";
+    for (const args of [["serve"], ["chat", "-p", "ls"]]) {
+      const { code, stderr } = await place.svc(args);
+      assertEquals(code, 1);
+      assertStringIncludes(stderr, said);
+      assertStringIncludes(stderr, "set SVC_RUNTIME_DIR to a directory with a shorter path");
+    }
+    const { stdout } = await place.svc(["doctor", "--json"]);
+    const { checks } = JSON.parse(stdout) as { checks: Finding[] };
+    const socket = checks.find(({ name }) => name === "socket")!;
+    assertEquals(socket.status, "fail");
+    assertStringIncludes(socket.message, said);
+    // What the hint says is enough.
+    place.env.SVC_RUNTIME_DIR = join(place.dir, "run");
+    await place.serve();
+  },
+});

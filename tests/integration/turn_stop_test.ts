@@ -234,6 +234,57 @@ Deno.test({
 });
 
 Deno.test({
+  name: "paused or resumed by several at once, a session records it once",
+  ignore,
+  async fn() {
+    await using place = new Place();
+    const daemon = await place.serve();
+    await using client = await daemon.rpc();
+    await using other = await daemon.rpc();
+    const session_id = await client.session({ workdir: place.mkdir("project") });
+    const rounds = 10;
+    for (let n = 0; n < rounds; n++) {
+      for (const call of ["pause", "resume"]) {
+        const answers = await Promise.allSettled([
+          client.rpc.call(`session.${call}`, { session_id }),
+          client.rpc.call(`session.${call}`, { session_id }),
+          other.rpc.call(`session.${call}`, { session_id }),
+        ]);
+        // One that comes when it is done already is refused.
+        const done = answers.filter((it) => it.status === "fulfilled").map(({ value }) => value);
+        assert(done.length > 0);
+        for (const answer of done) assertEquals(answer, done[0]);
+      }
+    }
+    await client.turn(session_id, "help");
+    for (const type of ["session.paused", "session.resumed"]) {
+      assertEquals(client.of(type).length, rounds);
+    }
+  },
+});
+
+Deno.test({
+  name: "cancel says that it cancelled what ends cancelled, and nothing else",
+  ignore,
+  async fn() {
+    await using place = new Place();
+    const daemon = await place.serve();
+    await using client = await daemon.rpc();
+    const session_id = await client.session({ workdir: place.mkdir("project"), approval: "auto" });
+    const seen = new Set<boolean>();
+    for (let n = 0; n < 60; n++) {
+      const { seq } = await client.rpc.call("session.send", { session_id, text: "ls" });
+      await delay(n % 15);
+      const { cancelled } = await client.rpc.call("session.cancel", { session_id });
+      const { data } = await client.wait((it) => it.type === "turn.completed" && it.seq > seq);
+      assertEquals(data.stop_reason, cancelled ? "cancelled" : "ok");
+      seen.add(cancelled);
+    }
+    console.log(`cancelled: ${[...seen].join(" and ")}`);
+  },
+});
+
+Deno.test({
   name: "a client_message_id is known after a thousand others, and after a crash",
   ignore,
   async fn() {

@@ -2,6 +2,7 @@
 import { dirname } from "@std/path";
 import { checkPrivate } from "../../os/files.ts";
 import { messageOf, SvcError } from "../../protocol/errors.ts";
+import { requireSocketPath } from "../../os/local_socket.ts";
 import { isAlive } from "../../os/process.ts";
 import { PROTOCOL_VERSION, VERSION } from "../../protocol/version.ts";
 import { compareVersions, versionOf } from "../../features/update/version.ts";
@@ -72,7 +73,10 @@ export function socket({ paths, daemon, daemon_problem, discovery }: Patient): F
   // The daemon may have been started with another environment than this command.
   const path = discovery?.sock ?? paths.socket;
   try {
-    if (Deno.build.os !== "windows") checkPrivate(dirname(path), 0o700, "dir");
+    if (Deno.build.os !== "windows") {
+      requireSocketPath(path);
+      checkPrivate(dirname(path), 0o700, "dir");
+    }
     checkPrivate(path, 0o600, "socket");
   } catch (error) {
     const hint = error instanceof SvcError ? error.hint : undefined;

@@ -148,7 +148,7 @@ row(
   async () => {
     const { status, error, verification } = await shared.hire.task(sick);
     assertEquals(status, "failed");
-    assertStringIncludes(error, "not met: http://127.0.0.1:9/ is well");
+    assertStringIncludes(error, "not met: http://127.0.0.1:9/ is healthy");
     assertEquals(verification.map(({ passed }: Json) => passed), [true, false]);
   },
 );

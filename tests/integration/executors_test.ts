@@ -75,9 +75,9 @@ test("redirects are followed; robots.txt is obeyed; what cannot be read is named
   const one = async (path: string) => await shared.hire.task(research([`${site.origin}${path}`]));
   assertEquals((await one("/old")).status, "completed");
   const reasons: [string, string][] = [
-    ["/secret", "its robots.txt asks not to read it"],
+    ["/secret", "its robots.txt forbids it"],
     ["/loop", "more than 5 redirects"],
-    ["/image", "it is no text but image/png"],
+    ["/image", "it is not text but image/png"],
     ["/gone", "HTTP 404"],
   ];
   for (const [path, reason] of reasons) {
@@ -360,7 +360,7 @@ test("deploy: a server that is not well, or at another commit, fails the task", 
     extra: sick,
   });
   assertEquals(status, "failed");
-  assertMatch(error, /is well: HTTP 500 after 300ms/);
+  assertMatch(error, /is healthy: HTTP 500 after 300ms/);
 });
 
 test("deploy: a dry run runs nothing; secrets do not show", async () => {

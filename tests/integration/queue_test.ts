@@ -296,7 +296,7 @@ Deno.test({
       [["enqueue", "code", "--workdir", workdir], 2, "<description> is missing"],
       [["workers", "65"], 2, "from 0 to 64"],
       [["tasks", "--state", "complete"], 2, 'did you mean "completed"?'],
-      [["cancel", id], 1, "completed already"],
+      [["cancel", id], 1, "already completed"],
       [["cancel", "x"], 1, "t-<ULID>"],
       [["paus"], 2, 'did you mean "svc ctl pause"?'],
     ];
@@ -345,7 +345,7 @@ Deno.test({
     }
     const wrong = await place.svc(["task", "list", "--cursor", "x"]);
     assertEquals(wrong.code, 1);
-    assertStringIncludes(wrong.stderr, "cursor must be a next_cursor");
+    assertStringIncludes(wrong.stderr, "cursor must be the next_cursor");
   },
 });
 

@@ -48,9 +48,9 @@ test("the provider may be on this machine, what it finds may not be for a hired 
   await using hire = await serve(place, "brave", searched.origin);
   const errors = [
     "127.0.0.1 is not a public address; file:///etc/passwd: only http and https URLs can be fetched",
-    "not met: there is a source: the search found nothing",
+    "not met: a source was found: the search found nothing",
     "the search with brave answered HTTP 401: check its key and plan",
-    "the search with brave answered HTTP 429, to be tried again after 30",
+    "the search with brave answered HTTP 429, retry after 30",
   ];
   for (const said of errors) {
     const { status, error } = await hire.task(question);

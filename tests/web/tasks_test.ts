@@ -38,7 +38,7 @@ Deno.test({
     await page.getByLabel("What to do").fill("When was the bridge built?");
     await page.getByLabel("Effort").selectOption("minimal");
     await page.getByRole("button", { name: "Add to queue" }).click();
-    await dialog.getByRole("alert").getByText("must name what to read").waitFor();
+    await dialog.getByRole("alert").getByText("a research task needs sources").waitFor();
     await page.getByLabel("workdir").fill(workdir);
     await page.getByLabel("files").fill("notes.txt\n");
     await app.accessibleEverywhere("a new task");

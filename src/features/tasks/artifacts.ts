@@ -1,4 +1,6 @@
-/** What tasks made, kept as files: `<dir>/<task_id>/<name>`, for their owner alone. */
+/**
+ * Stores the files that tasks produced as `<dir>/<task_id>/<name>`, readable by their owner only.
+ */
 import { join } from "@std/path";
 import { BASE_HEADERS } from "../../net/answers.ts";
 import { ensurePrivateDir, syncDir } from "../../os/files.ts";
@@ -7,32 +9,34 @@ import { writeAll } from "../../base/write_all.ts";
 import type { TaskEngine } from "./engine.ts";
 import type { Artifact, NewArtifact } from "./task.ts";
 
-/** How the content of an artifact may be named. */
+/** What names the content of an artifact. */
 export type NamedContent = Pick<Artifact, "name" | "sha256">;
 
-/** What takes the artifacts of tasks. */
+/** Receives the artifacts of tasks. */
 export interface ArtifactSink {
-  /** Keeps an artifact; it is on the disk when this resolves. */
+  /** Stores an artifact; resolves once it is on disk. */
   put(task_id: string, named: NamedContent, bytes: Uint8Array<ArrayBuffer>): Promise<void>;
 }
 
-/** Where artifacts are kept; the engine has one. */
+/** Stores and opens artifacts; the engine has one. */
 export interface ArtifactStore extends ArtifactSink {
-  /** Opens an artifact for reading; undefined when there is none. The caller ends the stream. */
+  /**
+   * Opens an artifact for reading; undefined when it does not exist. The caller ends the stream.
+   */
   open(task_id: string, name: string): Promise<ReadableStream<Uint8Array> | undefined>;
-  /** Removes what is kept of a task, if anything is. */
+  /** Removes all artifacts of a task. */
   remove(task_id: string): Promise<void>;
 }
 
-/** Names that are one plain file name everywhere. */
+/** A plain file name on every system. */
 const NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$/;
-/** The most that one artifact may have, in bytes. */
+/** The largest artifact, in bytes. */
 const SIZE_MAX = 64 * 1024 * 1024;
 
 export class LocalArtifacts implements ArtifactStore {
   readonly #dir: string;
 
-  /** @param dir absolute; made, with mode 0700, when the first artifact comes. */
+  /** @param dir an absolute path; created with mode 0700 when the first artifact arrives */
   constructor(dir: string) {
     this.#dir = dir;
   }
@@ -65,7 +69,7 @@ export class LocalArtifacts implements ArtifactStore {
     }
   }
 
-  /** The tasks that something is kept of. */
+  /** Returns the tasks that have artifacts. */
   async tasks(): Promise<string[]> {
     try {
       return (await Array.fromAsync(Deno.readDir(this.#dir))).map(({ name }) => name);
@@ -85,17 +89,19 @@ export class LocalArtifacts implements ArtifactStore {
 }
 
 /**
- * Keeps an artifact of a task.
+ * Stores an artifact of a task.
  *
- * @returns how records show it.
- * @throws {SvcError} internal for a name that is no plain file name; payload_too_large.
+ * @returns the artifact as records show it
+ * @throws {SvcError} internal when the name is not a plain file name; payload_too_large
  */
 export async function keepArtifact(
   store: ArtifactSink,
   task_id: string,
   { name, media_type, content }: NewArtifact,
 ): Promise<Artifact> {
-  if (!NAME.test(name)) throw new SvcError("internal", `"${name}" is no name of an artifact`);
+  if (!NAME.test(name)) {
+    throw new SvcError("internal", `"${name}" is not a valid name of an artifact`);
+  }
   const bytes = typeof content === "string" ? new TextEncoder().encode(content) : content;
   if (bytes.length > SIZE_MAX) {
     throw new SvcError("payload_too_large", `artifact ${name} has more than ${SIZE_MAX} bytes`);
@@ -106,10 +112,10 @@ export async function keepArtifact(
   return { name, media_type, size: bytes.length, sha256, url };
 }
 
-/** An artifact as its task's record shows it, and what opens it. */
+/** An artifact in its task's record, with a function that opens it. */
 export interface FoundArtifact {
   artifact: Artifact;
-  /** The caller ends the stream. @throws {SvcError} not_found when its file is gone. */
+  /** The caller ends the stream. @throws {SvcError} not_found when the file is missing. */
   open(): Promise<ReadableStream<Uint8Array>>;
 }
 
@@ -133,9 +139,9 @@ export async function findArtifact(
 }
 
 /**
- * An artifact to download; HEAD opens none.
+ * Returns the response that downloads an artifact; HEAD does not open it.
  *
- * @throws {SvcError} not_found when its file is gone.
+ * @throws {SvcError} not_found when the file is missing
  */
 export async function artifactResponse(
   { artifact: { name, media_type, size, sha256 }, open }: FoundArtifact,
@@ -147,7 +153,7 @@ export async function artifactResponse(
       "accept-ranges": "none",
       "content-type": media_type,
       "content-length": String(size),
-      // What a task made is shown by nobody's browser as a page of this origin.
+      // No browser must show a task's output as a page of this origin.
       "content-disposition": `attachment; filename="${name}"`,
       "content-security-policy": "default-src 'none'; sandbox",
       "etag": `"${sha256}"`,

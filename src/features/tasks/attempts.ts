@@ -1,4 +1,4 @@
-/** Executors at work: started, told to stop, their outcome recorded. */
+/** Runs executors: starts them, stops them and records their outcomes. */
 import { TERM_GRACE_MS } from "../../jail/process.ts";
 import { setImmediate } from "node:timers";
 import { formatDuration } from "../../base/duration.ts";
@@ -12,14 +12,14 @@ import { type ArtifactSink, keepArtifact } from "./artifacts.ts";
 import { extrasJson, isCriticised, judge } from "./judge.ts";
 import { type Artifact, type NewArtifact, RetryableError } from "./task.ts";
 
-/** Where it is recorded what becomes of attempts. */
+/** Records the outcomes of attempts. */
 export interface AttemptRecords {
   /**
-   * Records how attempts ended; those whose tasks have been decided otherwise meanwhile are left out.
-   * Called again with the same when it throws.
+   * Records how attempts ended, except for tasks that were decided otherwise meanwhile. Called
+   * again with the same settlements if it throws.
    */
   settle(settlements: readonly Settlement[], now: number): void | Promise<void>;
-  /** Adds a line to the log of a task. */
+  /** Adds a line to a task's log. */
   log(at: string, task_id: string, event: string, detail: string): void | Promise<void>;
 }
 
@@ -30,22 +30,22 @@ export interface AttemptsParts {
   clock: Clock;
   random: () => number;
   artifacts: ArtifactSink;
-  /** Called when the worker of an attempt may take another task. */
+  /** Called when the worker of an attempt is free for another task. */
   onWorkerFree(attempt: Attempt): void;
-  /** Called when a task's log has a line more. */
+  /** Called when a task's log has a new line. */
   onNoted(task_id: string): void;
-  /** Called when an attempt's outcome was recorded. */
+  /** Called when an attempt's outcome has been recorded. */
   onSettled(task_id: string): void;
 }
 
 /** One executor at work on one task. */
 export interface Attempt {
   readonly task: StartedTask;
-  /** Whether it takes up a worker. */
+  /** Whether it occupies a worker. */
   readonly queued: boolean;
-  /** Told what its executor notes. */
+  /** Called with each note of its executor. */
   readonly onNote?: (text: string) => void;
-  /** What its executor has kept, and the text of what the critic is to read. */
+  /** The artifacts that its executor has stored, and the texts that the critic will read. */
   readonly kept: Artifact[];
   readonly texts: string[];
   readonly stop: AbortController;
@@ -53,12 +53,12 @@ export interface Attempt {
   readonly settled: PromiseWithResolvers<void>;
   /** Resolves when the executor has ended. */
   ended: Promise<void>;
-  /** What ended it from outside; counts more than what the executor says. */
+  /** An outcome from outside; it overrides the executor's result. */
   verdict?: Outcome;
   released: boolean;
 }
 
-/** An outcome that waits to be written. */
+/** An outcome that is still to be written. */
 interface Unrecorded {
   attempt: Attempt;
   outcome: Outcome;
@@ -68,11 +68,11 @@ interface Unrecorded {
 /** The longest wait between two attempts. */
 export const BACKOFF_MAX_MS = 60_000;
 const BACKOFF_MIN_MS = 1_000;
-/** How soon it is tried again to record what could not be. */
+/** The delay before a failed write is repeated. */
 export const WRITE_AGAIN_MS = 2_000;
 /**
- * How long an executor may take to stop before its worker is given to another task: longer than a
- * command that it runs.
+ * How long an executor may take to stop before its worker gets another task: longer than a command
+ * that it runs.
  */
 export const STOP_GRACE_MS = TERM_GRACE_MS + 3_000;
 
@@ -80,17 +80,17 @@ export class Attempts {
   readonly #parts: AttemptsParts;
   #running = new Map<string, Attempt>();
   #unrecorded: Unrecorded[] = [];
-  /** Writes that are under way. */
+  /** Writes in progress. */
   readonly #recording = new Set<Promise<void>>();
   #busy = 0;
-  /** Fires when nothing more can be recorded soon. */
+  /** Fires when no more outcomes can be recorded. */
   readonly #closed = new AbortController();
 
   constructor(parts: AttemptsParts) {
     this.#parts = parts;
   }
 
-  /** Number of workers that are at work. */
+  /** The number of busy workers. */
   get busy(): number {
     return this.#busy;
   }
@@ -118,14 +118,17 @@ export class Attempts {
     return attempt;
   }
 
-  /** Ends an attempt from outside; what its executor says from now on is not heard. */
+  /** Ends an attempt from outside; later results of its executor are ignored. */
   end(attempt: Attempt, outcome: Outcome): Promise<void> {
     attempt.verdict ??= outcome;
     this.#record(attempt, attempt.verdict);
     return this.#stop(attempt);
   }
 
-  /** Stops the executor of a task that is recorded as cancelled; waits at most {@linkcode STOP_GRACE_MS} for it. */
+  /**
+   * Stops the executor of a task that is recorded as cancelled; waits up to {@linkcode
+   * STOP_GRACE_MS} for it.
+   */
   async cancel(task_id: string): Promise<void> {
     const attempt = this.#running.get(task_id);
     if (attempt === undefined) return;
@@ -133,10 +136,11 @@ export class Attempts {
   }
 
   /**
-   * Lets executors finish, then cuts them off: tasks of the queue go back to it, others fail. Nothing
-   * is recorded any more when this resolves.
+   * Lets executors finish, then aborts them: queued tasks go back to the queue, others fail. Once
+   * this resolves, nothing more is recorded.
    *
-   * @param grace_ms time to finish; cut off, an executor has {@linkcode STOP_GRACE_MS} to end.
+   * @param grace_ms time to finish; an aborted executor has another {@linkcode STOP_GRACE_MS} to
+   * end
    */
   async close(grace_ms: number): Promise<void> {
     const running = [...this.#running.values()];
@@ -149,7 +153,7 @@ export class Attempts {
           : { kind: "failed", error: LOST },
       )
     ));
-    // Its first try is made at once.
+    // The first attempt to write is immediate.
     this.#writeRecords();
     this.#closed.abort();
     await Promise.all(this.#recording);
@@ -169,7 +173,7 @@ export class Attempts {
     const canary = newCanary();
     let outcome: Outcome;
     try {
-      // Whoever has begun it is to know of it before its executor does anything.
+      // The caller must know about the attempt before its executor does anything.
       await null;
       stop.signal.throwIfAborted();
       const deliverable = await this.#parts.executors.get(task_type).run(request, {
@@ -213,12 +217,12 @@ export class Attempts {
     const wait_ms = Math.round(backoff * (0.5 + random() / 2));
     return {
       kind: "retry",
-      error: `${error}; again in ${formatDuration(wait_ms)}`,
+      error: `${error}; retrying in ${formatDuration(wait_ms)}`,
       not_before: clock.now() + wait_ms,
     };
   }
 
-  /** Records an outcome, together with what else ends in this turn of the loop. */
+  /** Records an outcome, together with all others of this turn of the event loop. */
   #record(attempt: Attempt, outcome: Outcome): Promise<void> {
     const { promise, resolve: recorded } = Promise.withResolvers<void>();
     const count = this.#unrecorded.push({ attempt, outcome, recorded });
@@ -231,7 +235,7 @@ export class Attempts {
     this.#recording.add(recording);
   }
 
-  /** Writes outcomes, however long the disk refuses them. Never rejects. */
+  /** Writes outcomes, and repeats that for as long as the disk refuses them. Never rejects. */
   async #recordAll(): Promise<void> {
     const { records, clock, log } = this.#parts;
     const unrecorded = this.#unrecorded;
@@ -258,12 +262,12 @@ export class Attempts {
     }
   }
 
-  /** Aborts an executor and waits for it; one that does not obey loses its worker. */
+  /** Aborts an executor and waits for it; one that does not stop in time loses its worker. */
   async #stop(attempt: Attempt): Promise<void> {
     attempt.stop.abort(new DOMException("the task was stopped", "AbortError"));
     if (await this.#within(attempt.ended, STOP_GRACE_MS) || attempt.released) return;
     const { id, request } = attempt.task;
-    this.#parts.log.warn("an executor does not stop", {
+    this.#parts.log.warn("an executor did not stop in time", {
       task_id: id,
       task_type: request.task_type,
     });
@@ -288,11 +292,11 @@ export class Attempts {
       await records.log(new Date(clock.now()).toISOString(), task_id, "note", text);
       this.#parts.onNoted(task_id);
     } catch (error) {
-      log.warn("a note of a task is lost", { task_id, text, error: messageOf(error) });
+      log.warn("a note of a task was lost", { task_id, text, error: messageOf(error) });
     }
   }
 
-  /** Whether the promise resolves in time. */
+  /** Returns whether the promise resolves in time. */
   async #within(promise: Promise<unknown>, ms: number): Promise<boolean> {
     const late = Promise.withResolvers<boolean>();
     const cancel = this.#parts.clock.after(ms, () => late.resolve(false));

@@ -1,50 +1,50 @@
-/** Reports of tasks' ends that are due, in the database. */
+/** The pending callbacks of tasks, in the database. */
 import type { Row, Statements } from "../../os/statements.ts";
 import { tooManyCallbacks } from "./common.ts";
 import { CALLBACKS_MAX } from "./task.ts";
 
-/** Where the end of a task is reported to. */
+/** The target of a callback, which reports the end of a task. */
 export interface CallbackTarget {
-  /** Tells the reports of one task apart; empty for the one that its request asked for. */
+  /** Distinguishes the callbacks of a task; empty for the one in its request. */
   id: string;
   url: string;
-  /** Which secret the report is signed with; not the secret. */
+  /** The id of the secret that signs the callback; not the secret itself. */
   key_id: string;
-  /** What else its sender is to know: of no meaning here, and JSON. */
+  /** Opaque JSON for the sender. */
   push?: unknown;
 }
 
-/** A report that is due. */
+/** A callback that is due. */
 export interface DueCallback extends CallbackTarget {
   task_id: string;
-  /** How often it was tried. */
+  /** The number of attempts so far. */
   tries: number;
 }
 
 /** Adds a line to the log of a task. */
 type LogLine = (at: string, task_id: string, event: string, detail: string) => void;
 
-/** Which report is meant. */
+/** Identifies a callback. */
 export type NamedCallback = Pick<DueCallback, "task_id" | "id">;
 
-/** The reports that are due, wherever they are kept. */
+/** The pending callbacks, wherever they are stored. */
 export interface Reports {
-  /** The reports of ended tasks that are due; a time further off than the horizon has come. */
+  /** Returns the callbacks of ended tasks that are due. A time beyond the horizon counts as due. */
   due(now: number, horizon_ms: number): DueCallback[];
-  /** When the next report is due; `undefined` when none waits for a time. */
+  /** Returns when the next callback is due; `undefined` when none waits for a time. */
   nextDue(): number | undefined;
-  /** Tries a report again, not before that time. */
+  /** Schedules another attempt, not before that time. */
   postpone(
     callback: NamedCallback,
     not_before: number,
     detail: string,
     now: number,
   ): void | Promise<void>;
-  /** Ends a report: it has arrived, or is given up. */
+  /** Ends a callback: it was delivered, or svc gave up. */
   end(callback: NamedCallback, event: string, detail: string, now: number): void | Promise<void>;
 }
 
-/** There are few against the tasks: CROSS JOIN has SQLite begin with them. */
+/** Few tasks have callbacks: CROSS JOIN makes SQLite begin with them. */
 export class CallbackStore implements Reports {
   readonly #db: Statements;
   readonly #log: LogLine;
@@ -54,7 +54,7 @@ export class CallbackStore implements Reports {
     this.#log = log;
   }
 
-  /** Adds a report, due when its task has ended; part of the caller's transaction. */
+  /** Adds a callback, due when its task has ended; part of the caller's transaction. */
   add(task_id: string, { id, url, key_id, push }: CallbackTarget): void {
     this.#db.run(
       `INSERT INTO task_callbacks (task_id, id, url, key_id, push)
@@ -64,9 +64,9 @@ export class CallbackStore implements Reports {
   }
 
   /**
-   * Adds a report, or replaces the one of its id.
+   * Adds a callback, or replaces the one with the same id.
    *
-   * @throws {SvcError} conflict when the task has too many.
+   * @throws {SvcError} conflict when the task has too many
    */
   set(task_id: string, callback: CallbackTarget): void {
     this.#db.transaction(() => {
@@ -76,7 +76,7 @@ export class CallbackStore implements Reports {
     });
   }
 
-  /** The reports of a task that are still to be sent. */
+  /** Returns the callbacks of a task that are still to be sent. */
   of(task_id: string): CallbackTarget[] {
     const rows = this.#db.all(
       "SELECT id, url, key_id, push FROM task_callbacks WHERE task_id = :task_id ORDER BY id",
@@ -85,7 +85,7 @@ export class CallbackStore implements Reports {
     return rows.map(toCallback<CallbackTarget>);
   }
 
-  /** Takes a report back, if there is one of that id. */
+  /** Removes the callback with that id, if there is one. */
   remove(task_id: string, id: string): void {
     this.#db.run("DELETE FROM task_callbacks WHERE task_id = :task_id AND id = :id", {
       task_id,

@@ -1,25 +1,30 @@
-/** Reports the ends of tasks to those who asked for it; what is due survives a restart. */
+/** Sends callbacks when tasks end; pending ones survive a restart. */
 import { messageOf } from "../../protocol/errors.ts";
 import type { Log } from "../../os/log.ts";
 import { type Clock, pause } from "../../base/clock.ts";
 import type { DueCallback, NamedCallback, Reports } from "./callback_store.ts";
 import type { TaskRecord } from "./task.ts";
 
-/** Tells one client of the end of its task. @throws {UndeliverableError} or what went wrong. */
+/**
+ * Sends one client the end of its task. @throws {UndeliverableError} or the cause of the failure.
+ */
 export type Deliver = (
   callback: DueCallback,
   record: TaskRecord,
   signal: AbortSignal,
 ) => Promise<void>;
 
-/** A report that no further try would bring through. */
+/** A callback that cannot be delivered, however often it is tried. */
 export class UndeliverableError extends Error {
   override name = "UndeliverableError";
 }
 
 export interface CallbacksParts {
   reports: Reports;
-  /** Takes a report to send it: its task's record; undefined when another process sends it. */
+  /**
+   * Claims a callback to send it. @returns its task's record; undefined when another process sends
+   * it.
+   */
   take(
     callback: NamedCallback,
     horizon_ms: number,
@@ -29,13 +34,13 @@ export interface CallbacksParts {
   deliver: Deliver;
 }
 
-/** How often a report is tried (contract.md section 9). */
+/** The number of attempts for a callback (contract.md section 9). */
 const TRIES = 5;
 const WAIT_MIN_MS = 1_000;
-/** Between two tries: 1, 4, 16 and 64 s. */
+/** The waits between attempts are 1, 4, 16 and 64 s. */
 const WAIT_FACTOR = 4;
 const WAIT_MAX_MS = WAIT_MIN_MS * WAIT_FACTOR ** (TRIES - 2);
-/** Reports that are under way at once. */
+/** The most callbacks in progress at once. */
 const AT_ONCE = 8;
 const READ_AGAIN_MS = 5_000;
 const RECORD_AGAIN_MS = 5_000;
@@ -50,7 +55,7 @@ export class Callbacks {
     this.#parts = parts;
   }
 
-  /** Sends what is due, and sees to it that it is called when more is. */
+  /** Sends what is due, and schedules the next call. */
   pump(): void {
     this.#cancelWake?.();
     this.#cancelWake = undefined;
@@ -70,7 +75,7 @@ export class Callbacks {
       const due = reports.nextDue();
       if (due !== undefined && this.#under_way.size === 0) this.#wakeAfter(due - clock.now());
     } catch (error) {
-      log.error("the callbacks cannot be read", { error: messageOf(error) });
+      log.error("cannot read the callbacks", { error: messageOf(error) });
       this.#wakeAfter(READ_AGAIN_MS);
     }
   }
@@ -98,8 +103,8 @@ export class Callbacks {
       const wait_ms = WAIT_MIN_MS * WAIT_FACTOR ** callback.tries;
       await reports.postpone(callback, now + wait_ms, what, now);
     } catch (error) {
-      log.error("a callback cannot be recorded", { task_id, error: messageOf(error) });
-      // It is still due, and would be sent again at once.
+      log.error("cannot record a callback", { task_id, error: messageOf(error) });
+      // It is still due and would be sent again immediately.
       await pause(clock, RECORD_AGAIN_MS, this.#stop.signal);
     }
   }
@@ -112,7 +117,7 @@ export class Callbacks {
     }
   }
 
-  /** Ends what is under way; it stays due. */
+  /** Aborts callbacks in progress; they stay due. */
   async close(): Promise<void> {
     this.#stop.abort();
     this.#cancelWake?.();

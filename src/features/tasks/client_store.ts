@@ -1,38 +1,38 @@
-/** How those who hire know their tasks, in the database. */
+/** What hiring clients call their tasks, in the database. */
 import type { Statements } from "../../os/statements.ts";
 import { noPageToken } from "./common.ts";
 import type { TaskStatus } from "./task.ts";
 
-/** How the client of a hired task knows it; kept with the task, and no part of its record. */
+/** A hired task's identity for its client; stored with the task, but not part of its record. */
 export interface TaskClient {
-  /** Of the token that the task was asked for with; empty without one. */
+  /** The id of the token that the task was requested with; empty without one. */
   key_id: string;
-  /** Of the request: a second one of the same token under the same id makes no second task. */
+  /** The id of the request: repeating it with the same token does not create a second task. */
   request_id: string;
-  /** What the client groups its tasks by. */
+  /** The id by which the client groups its tasks. */
   context_id: string;
-  /** What the client said, as its protocol has it. */
+  /** The client's message, in the form of its protocol. */
   message: unknown;
 }
 
-/** Which tasks of a client are wanted. */
+/** Selects tasks of a client. */
 export interface ClientQuery {
   key_id: string;
   context_id?: string;
   status?: TaskStatus;
-  /** Tells the failed tasks that were cancelled from the others. */
+  /** Selects failed tasks by whether they were cancelled. */
   cancelled?: boolean;
-  /** Those that changed at that time or later: ISO 8601 in UTC, with milliseconds. */
+  /** Selects tasks that changed at that time or later: ISO 8601 in UTC, with milliseconds. */
   changed_since?: string;
   limit: number;
-  /** The `next_cursor` of the page before. */
+  /** The `next_cursor` of the previous page. */
   cursor?: string;
 }
 
-/** A page of the ids of a client's tasks, those that changed last first. */
+/** A page of the ids of a client's tasks, most recently changed first. */
 export interface ClientPage {
   ids: string[];
-  /** How many there are on all pages together. */
+  /** The number of tasks on all pages together. */
   total: number;
   next_cursor?: string;
 }
@@ -47,7 +47,7 @@ export class ClientStore {
     this.#db = db;
   }
 
-  /** Adds what a client knows its task by; part of the caller's transaction. */
+  /** Adds a client's identity for a task; part of the caller's transaction. */
   add(task_id: string, { key_id, request_id, context_id, message }: TaskClient): void {
     this.#db.run(
       `INSERT INTO task_clients (task_id, key_id, request_id, context_id, message)
@@ -56,7 +56,7 @@ export class ClientStore {
     );
   }
 
-  /** The task that the same request has made before. */
+  /** Returns the task that the same request has already created. */
   taskOf({ key_id, request_id }: TaskClient): string | undefined {
     const row = this.#db.get(
       "SELECT task_id FROM task_clients WHERE key_id = :key_id AND request_id = :request_id",
@@ -75,12 +75,12 @@ export class ClientStore {
     return { ...row, message: JSON.parse(row.message as string) } as TaskClient;
   }
 
-  /** Forgets a task; part of the caller's transaction. */
+  /** Removes a task; part of the caller's transaction. */
   remove(task_id: string): void {
     this.#db.run("DELETE FROM task_clients WHERE task_id = :task_id", { task_id });
   }
 
-  /** @throws {SvcError} validation when the cursor is none. */
+  /** @throws {SvcError} validation for an invalid cursor */
   list({ limit, cursor, ...query }: ClientQuery): ClientPage {
     const { key_id, context_id, status, cancelled, changed_since } = query;
     const wanted = {
@@ -113,7 +113,7 @@ export class ClientStore {
   }
 }
 
-/** After everything that was ever written. */
+/** A position after everything that was ever written. */
 const START = { at: "9999", seq: 0 };
 
 function place(cursor: string | undefined): { at: string; seq: number } {

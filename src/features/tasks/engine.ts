@@ -1,52 +1,56 @@
-/** The task engine, as verbs and doors use it; where tasks are kept and run is its own affair. */
+/**
+ * The task engine as verbs and doors use it; an implementation decides where tasks are stored and
+ * run.
+ */
 import type { TaskLogEntry, TaskRecord, TaskRequest, TaskStatus } from "./task.ts";
 import type { CallbackTarget } from "./callback_store.ts";
 import type { ClientQuery, TaskClient } from "./client_store.ts";
 
-/** For whom a task is done. */
+/** The origin of a task. */
 export interface TaskOrigin {
-  /** Whether someone else asks for it, over the network; the operator does by default. */
+  /** Whether a client hired it over the network; default: the operator requested it. */
   hired?: boolean;
-  /** Key id of the token that it is asked for with, where one is needed. */
+  /** The key id of the token that requested it, if a token was needed. */
   owner?: string;
   timeout_ms?: number;
-  /** Who is told of its end. */
+  /** The callback for its end. */
   callback?: CallbackTarget;
 }
 
-/** Among which tasks one is looked for: all by default. */
+/** The tasks that a caller can see; default: all. */
 export interface TaskSight {
-  /** Whether among those only that someone else asked for. */
+  /** Whether only hired tasks are visible. */
   hired?: boolean;
-  /** Whether among those of an owner; `undefined` is asked for those without one. */
+  /** Whether tasks of an owner are visible; called with `undefined` for tasks without an owner. */
   owned_by?(owner: string | undefined): boolean;
 }
 
 export interface EnqueueOptions extends TaskOrigin {
-  /** How often a task is begun at most; 3 by default. */
+  /** The most attempts; default: 3. */
   max_attempts?: number;
-  /** How its client knows it. */
+  /** The identity of the task for its client. */
   client?: TaskClient;
-  /** What one attempt may take. */
+  /** The time limit of one attempt. */
   timeout_ms?: number;
 }
 
 export interface RunOptions extends TaskOrigin {
-  /** Its client has gone: the task fails with `cancelled by the client`. */
+  /** Fires when its client has disconnected: the task fails with `cancelled by the client`. */
   signal?: AbortSignal;
   /**
-   * After this the task fails, whether or not its executor obeys; 10 minutes by default.
+   * The time limit after which the task fails, whether or not its executor stops; default: 10
+   * minutes.
    */
   timeout_ms?: number;
-  /** Told what the executor notes while it works. */
+  /** Called with each note of the executor. */
   onNote?: (text: string) => void;
 }
 
-/** The queue at a glance: what is switched on, and how many tasks are in which state. */
+/** The status of the queue: its settings, and the number of tasks in each state. */
 export interface QueueStatus extends Record<TaskStatus, number> {
   paused: boolean;
   workers: number;
-  /** Workers that are at work. */
+  /** The number of busy workers. */
   busy: number;
 }
 
@@ -56,105 +60,106 @@ export interface TaskPage {
   next_cursor?: string;
 }
 
-/** A page of the tasks of a client, those that changed last first. */
+/** A page of a client's tasks, most recently changed first. */
 export interface ClientTaskPage extends TaskPage {
-  /** How many there are on all pages together. */
+  /** The number of tasks on all pages together. */
   total: number;
 }
 
-/** An engine that keeps its tasks here answers at once, one that keeps them elsewhere does not. */
+/** An engine with local storage answers immediately, one with remote storage does not. */
 type Awaitable<T> = T | Promise<T>;
 
 export interface TaskEngine {
-  /** The task types there are executors for. */
+  /** The available task types. */
   readonly task_types: string[];
   /**
-   * Puts a task in the queue.
+   * Adds a task to the queue.
    *
-   * @returns its record, once it is on the disk; the earlier task's when its client has asked for
-   * the same before.
-   * @throws {SvcError} validation when there is no such task type or its executor refuses the
-   * request; shutting_down; internal when it cannot be stored.
+   * @returns its record, once it is on disk; the earlier task's if its client has made the same
+   * request before
+   * @throws {SvcError} validation when the task type is unknown or its executor refuses the
+   * request; shutting_down; internal when it cannot be stored
    */
   enqueue(request: TaskRequest, options?: EnqueueOptions): Promise<TaskRecord>;
   /**
-   * Runs a task at once, beside the workers, and waits for it.
+   * Runs a task immediately, independent of the workers, and waits for it.
    *
-   * @returns its record: completed or failed.
-   * @throws {SvcError} as {@linkcode TaskEngine.enqueue}.
+   * @returns its record: completed or failed
+   * @throws {SvcError} like {@linkcode TaskEngine.enqueue}
    */
   run(request: TaskRequest, options?: RunOptions): Promise<TaskRecord>;
   /**
-   * A task's record.
+   * Returns a task's record.
    *
-   * @throws {SvcError} not_found, also for one out of sight.
+   * @throws {SvcError} not_found, also for a task that the caller cannot see
    */
   get(id: string, sight?: TaskSight): Awaitable<TaskRecord>;
   /**
-   * Tasks, newest first.
+   * Lists tasks, newest first.
    *
-   * @param options.cursor the `next_cursor` of the page before.
-   * @throws {SvcError} validation when the cursor is none.
+   * @param options.cursor the `next_cursor` of the previous page
+   * @throws {SvcError} validation for an invalid cursor
    */
   list(options: { state?: TaskStatus; limit: number; cursor?: string }): Awaitable<TaskPage>;
   status(): Awaitable<QueueStatus>;
-  /** The newest `n` lines of the log, oldest of them first. */
+  /** Returns the newest `n` lines of the log, oldest first. */
   log(options: { n: number }): Awaitable<TaskLogEntry[]>;
   /**
-   * The lines of one task's log after `since_seq`, as they come, until the task has ended.
+   * Yields the lines of a task's log after `since_seq` as they are written, until the task has
+   * ended.
    *
-   * @throws {SvcError} not_found.
+   * @throws {SvcError} not_found
    */
   follow(
     id: string,
     options: { since_seq: number; signal: AbortSignal },
   ): AsyncIterable<TaskLogEntry>;
-  /** The lines of one task's log so far. @throws {SvcError} not_found. */
+  /** Returns the lines of a task's log so far. @throws {SvcError} not_found. */
   steps(id: string): Awaitable<TaskLogEntry[]>;
-  /** How its client knows a task; undefined for one that came without a client's own names. */
+  /** Returns the identity of a task for its client; undefined for a task without one. */
   client(id: string): Awaitable<TaskClient | undefined>;
   /**
-   * The tasks of one client, those that changed last first.
+   * Lists the tasks of one client, most recently changed first.
    *
-   * @throws {SvcError} validation when the cursor is none.
+   * @throws {SvcError} validation for an invalid cursor
    */
   listOf(query: ClientQuery): Awaitable<ClientTaskPage>;
   /**
-   * Reports the end of a task to someone more, or otherwise to the one of that id; at once when it
-   * has ended.
+   * Adds a callback for the end of a task, or replaces the one with the same id; sent immediately
+   * if the task has ended.
    *
-   * @throws {SvcError} not_found; conflict when the task has 16 reports already.
+   * @throws {SvcError} not_found; conflict when the task already has 16 callbacks
    */
   setCallback(id: string, callback: CallbackTarget): Awaitable<void>;
-  /** The reports of a task that are still to be sent. @throws {SvcError} not_found. */
+  /** Returns the callbacks of a task that are still to be sent. @throws {SvcError} not_found. */
   callbacks(id: string): Awaitable<CallbackTarget[]>;
-  /** Takes a report back, if there is one of that id. @throws {SvcError} not_found. */
+  /** Removes the callback with that id, if there is one. @throws {SvcError} not_found. */
   removeCallback(id: string, callback_id: string): Awaitable<void>;
-  /** Opens something that a task made; undefined when there is no such artifact. */
+  /** Opens an artifact of a task; undefined when it does not exist. */
   openArtifact(id: string, name: string): Promise<ReadableStream<Uint8Array> | undefined>;
   /**
-   * Cancels a task for good, and waits, at most 5 s, until its executor has ended.
+   * Cancels a task permanently, and waits up to 5 s for its executor to end.
    *
-   * @returns its record; the same again for a task that was cancelled before.
-   * @throws {SvcError} not_found, or conflict when it has ended otherwise.
+   * @returns its record; for a task that was cancelled before, the same record again
+   * @throws {SvcError} not_found; conflict when it has ended otherwise
    */
   cancel(id: string): Promise<TaskRecord>;
-  /** Takes no more tasks, also after a restart, until `resume`; running ones go on. */
+  /** Stops taking tasks until `resume`, even after a restart; running ones continue. */
   pause(): Awaitable<void>;
-  /** Takes tasks again. */
+  /** Starts taking tasks again. */
   resume(): Awaitable<void>;
   /**
-   * Sets how many tasks of the queue run at once, also after a restart. Running ones go on.
+   * Sets how many queued tasks run at once, also after a restart. Running ones continue.
    *
-   * @param count 0 to 64.
-   * @throws {SvcError} validation when it is out of bounds.
+   * @param count 0 to 64
+   * @throws {SvcError} validation when it is out of range
    */
   setWorkers(count: number): Awaitable<void>;
   /**
-   * Takes no more tasks, lets running ones finish, then cuts them off: those of the queue go back to
-   * it without having used an attempt, those that a client waits for fail.
+   * Stops taking tasks, lets running ones finish, then aborts them: queued ones go back to the
+   * queue without using an attempt, those that a client waits for fail.
    *
-   * @param grace_ms time to finish. Cut off, an executor has another 8 s to end.
+   * @param grace_ms time to finish. An aborted executor has another 8 s to end.
    */
   close(grace_ms?: number): Promise<void>;
 }

@@ -1,31 +1,31 @@
-/** Those who follow the logs of tasks. */
+/** Clients that follow the logs of tasks. */
 import { FINAL_EVENTS, hasEnded, type TaskLogEntry, type TaskStatus } from "./task.ts";
 
-/** What is followed. */
+/** A task that is followed. */
 export interface Followed {
   since_seq: number;
   signal: AbortSignal;
-  /** The lines after that seq, oldest first; throws when there will be no more. */
+  /** Returns the lines after that seq, oldest first; throws when there will be no more. */
   entriesAfter(seq: number): TaskLogEntry[];
-  /** How the task stands. */
+  /** Returns the task's status. */
   status(): TaskStatus;
 }
 
 export class Followers {
-  /** Those who wait for the next line of a task's log. */
+  /** Wakes those who wait for the next line, by task. */
   readonly #waiting = new Map<string, Set<() => void>>();
 
-  /** Tells those who follow a task that its log has a new line. */
+  /** Wakes those who follow a task, because its log has a new line. */
   tell(id: string): void {
     for (const tell of this.#waiting.get(id) ?? []) tell();
   }
 
-  /** Tells everyone that no line will follow. */
+  /** Wakes everyone, because no more lines will follow. */
   tellAll(): void {
     for (const id of [...this.#waiting.keys()]) this.tell(id);
   }
 
-  /** The lines of a task's log as they come, up to the one that ends it or the signal. */
+  /** Yields the lines of a task's log as they are written, until its last one or the signal. */
   async *follow(
     id: string,
     { since_seq, signal, entriesAfter, status }: Followed,
@@ -37,7 +37,7 @@ export class Followers {
     signal.addEventListener("abort", tell, { once: true });
     try {
       for (let seq = since_seq; !signal.aborted;) {
-        // Armed before the log is read, so that no line falls between.
+        // Armed before the log is read, so that no line is missed.
         const told = new Promise<void>((resolve) => wake = resolve);
         const entries = entriesAfter(seq);
         for (const entry of entries) {

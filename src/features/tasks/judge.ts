@@ -1,6 +1,6 @@
 /**
- * Decides what an executor's deliverable is worth: `completed` means that every criterion was
- * checked and met, and that the output critic found nothing (contract.md section 9).
+ * Decides the outcome of a deliverable: `completed` means that every criterion was checked and met,
+ * and that the output critic found nothing (contract.md section 9).
  */
 import { criticise, type CriticOptions } from "../../agent/critic.ts";
 import type { Outcome } from "./lifecycle.ts";
@@ -10,20 +10,23 @@ export interface Judged {
   task_type: string;
   deliverable: Deliverable;
   artifacts: Artifact[];
-  /** The text of the artifacts that have any. */
+  /** The text of those artifacts that are text. */
   texts: readonly string[];
   canary: string;
 }
 
-/** Types of artifacts that a reader or a model would take for text. */
+/** Media types that a reader or a model would treat as text. */
 const TEXT = /^(?:text\/(?!x-diff|csv)|application\/(?:json|xhtml\+xml)|image\/svg)/;
 
-/** Whether the critic reads artifacts of a media type. */
+/** Reports whether the critic reads artifacts of a media type. */
 export function isCriticised(media_type: string): boolean {
   return TEXT.test(media_type);
 }
 
-/** Makes the outcome. @throws {Error} when there is no deliverable: a defect of the executor. */
+/**
+ * Returns the outcome. @throws {Error} when there is no deliverable, which is a bug in the
+ * executor.
+ */
 export function judge({ task_type, deliverable, artifacts, texts, canary }: Judged): Outcome {
   const { summary, size, verification, usage, known_hosts = [] } = deliverable ?? {};
   if (typeof summary !== "string" || !Number.isSafeInteger(size)) {
@@ -38,13 +41,13 @@ export function judge({ task_type, deliverable, artifacts, texts, canary }: Judg
   for (const text of [summary, ...texts]) {
     const finding = criticise(text, options);
     if (finding === undefined) continue;
-    const error = `the output critic refused it, rule ${finding.rule}: ${finding.evidence}`;
+    const error = `refused by the output critic, rule ${finding.rule}: ${finding.evidence}`;
     return { kind: "failed", error, extras: extrasJson({ usage }) };
   }
   return { kind: "completed", summary, size, extras };
 }
 
-/** What a record keeps beyond its columns, as JSON. */
+/** Returns the part of a record that has no columns of its own, as JSON. */
 export function extrasJson({ artifacts, ...extras }: Extras): string {
   return JSON.stringify({ artifacts: artifacts?.length ? artifacts : undefined, ...extras });
 }

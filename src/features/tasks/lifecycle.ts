@@ -1,24 +1,24 @@
-/** A task on its way through an engine: as it is taken, begun and ended, wherever that is recorded. */
+/** The types of a task's life cycle: accepted, started and ended, wherever that is recorded. */
 import type { CallbackTarget } from "./callback_store.ts";
 import type { TaskClient } from "./client_store.ts";
 import type { TaskRequest } from "./task.ts";
 
-/** Whether a task waits for a worker, or was started for a client that waits for it. */
+/** Whether a task waits for a worker, or was started immediately for a waiting client. */
 export type TaskMode = "queue" | "sync";
 
 export interface NewTask {
   id: string;
   mode: TaskMode;
   request: TaskRequest;
-  /** Whether someone else asked for it, over the network. */
+  /** Whether a client hired it over the network. */
   hired: boolean;
-  /** Key id of the token that it was asked for with. */
+  /** The key id of the token that requested it. */
   owner?: string;
   max_attempts: number;
   timeout_ms?: number;
-  /** Who is told of its end. */
+  /** The callback for its end. */
   callback?: CallbackTarget;
-  /** How its client knows it. */
+  /** The identity of the task for its client. */
   client?: TaskClient;
 }
 
@@ -34,12 +34,12 @@ export interface StartedTask {
 
 /** How an attempt ended. */
 export type Outcome =
-  /** `extras`: what the deliverable has beside summary and size, as JSON. */
+  /** `extras`: the rest of the deliverable, besides summary and size, as JSON. */
   | { kind: "completed"; summary: string; size: number; extras: string }
   | { kind: "failed"; error: string; cancelled?: boolean; extras?: string }
-  /** Another attempt follows, not before that time. */
+  /** Another attempt follows, no earlier than `not_before`. */
   | { kind: "retry"; error: string; not_before: number }
-  /** The attempt was cut off and does not count. */
+  /** The attempt was aborted and does not count. */
   | { kind: "returned"; reason: string };
 
 /** How one attempt at a task ended. */
@@ -49,10 +49,10 @@ export interface Settlement {
   outcome: Outcome;
 }
 
-/** What a task lost with its daemon fails with. */
+/** The error of a task whose daemon stopped. */
 export const LOST = "lost when the daemon stopped";
-/** What a task lost with a worker elsewhere fails with, before the worker's name. */
+/** The error of a task whose remote worker was lost; the worker's name follows. */
 export const LOST_WITH_WORKER = "lost with its worker";
 
-/** Characters of a log line's detail; the task itself has all of it. */
+/** The longest detail of a log line in characters; the task itself has the whole text. */
 export const DETAIL_MAX = 1000;

@@ -37,33 +37,33 @@ import {
 export interface TaskEngineParts {
   executors: ExecutorRegistry;
   log: Log;
-  /** Tasks of the queue that run at once, until `setWorkers` says otherwise. */
+  /** The number of queued tasks that run at once, until `setWorkers` changes it. */
   workers: number;
-  /** Where what tasks make is kept. */
+  /** Where artifacts are stored. */
   artifacts: ArtifactStore;
-  /** Reports the ends of tasks. */
+  /** Sends callbacks. */
   deliver: Deliver;
   clock?: Clock;
-  /** From 0 up to 1, for jitter. */
+  /** Returns a number from 0 up to 1, for jitter. */
   random?: () => number;
-  /** How many ended tasks are kept; by default 10,000. */
+  /** How many ended tasks are kept; default: 10,000. */
   keep_tasks?: number;
 }
 
-/** A task that waits to be written. */
+/** A task that is still to be written. */
 interface Incoming {
   task: NewTask;
-  /** Takes its record; called in the very turn of the loop in which it was written. */
+  /** Receives its record, in the same turn of the event loop in which it was written. */
   written(record: TaskRecord): void;
   failed(error: SvcError): void;
 }
 
 /**
- * Opens the engine on its database; what a daemon that is gone left running is queued again or fails.
- * One process at a time may have a database open like this: the daemon's lock sees to that.
+ * Opens the engine on its database; tasks that an earlier daemon left running are queued again or
+ * fail. The daemon's lock ensures that only one process opens a database like this.
  *
- * @param path of the database; made when there is none.
- * @throws {SvcError} as {@linkcode openStateDb}.
+ * @param path the database; created when missing
+ * @throws {SvcError} like {@linkcode openStateDb}
  */
 export async function openTaskEngine(
   path: string,
@@ -89,7 +89,7 @@ export class LocalTaskEngine implements TaskEngine {
   #closing: Promise<void> | undefined;
   #closed = false;
 
-  /** @param store is closed with the engine. */
+  /** @param store is closed together with the engine */
   constructor(store: TaskStore, parts: TaskEngineParts) {
     const { executors, log, workers, artifacts, deliver } = parts;
     const { clock = SYSTEM_CLOCK, random = Math.random, keep_tasks = KEEP_TASKS } = parts;
@@ -169,7 +169,9 @@ export class LocalTaskEngine implements TaskEngine {
     await this.#executors.get(request.task_type).check?.(request, hired);
   }
 
-  /** Writes a task, together with what else comes in this turn of the loop; then goes on with it. */
+  /**
+   * Writes a task together with all others of this turn of the event loop, then continues with it.
+   */
   async #write<T>(task: NewTask, then: (record: TaskRecord) => T): Promise<T> {
     this.#requireOpen();
     const { promise, resolve, reject } = Promise.withResolvers<T>();
@@ -203,7 +205,10 @@ export class LocalTaskEngine implements TaskEngine {
     { state, limit, cursor }: { state?: TaskStatus; limit: number; cursor?: string },
   ): TaskPage {
     if (cursor !== undefined && !/^\d{1,15}$/.test(cursor)) {
-      throw new SvcError("validation", `cursor must be a next_cursor, got "${cursor}"`);
+      throw new SvcError(
+        "validation",
+        `cursor must be the next_cursor of an earlier page, got "${cursor}"`,
+      );
     }
     const before = cursor === undefined ? undefined : Number(cursor);
     const { tasks, next } = this.#open().list({ state, limit, before });
@@ -263,7 +268,7 @@ export class LocalTaskEngine implements TaskEngine {
     if (!this.#open().cancel(id, this.#clock.now())) {
       const record = this.get(id);
       if (record.cancelled) return record;
-      throw new SvcError("conflict", `task ${id} is ${record.status} already`);
+      throw new SvcError("conflict", `task ${id} is already ${record.status}`);
     }
     this.#onSettled(id);
     const record = this.get(id);
@@ -314,7 +319,7 @@ export class LocalTaskEngine implements TaskEngine {
 
   // ── working ──────────────────────────────────────────────────────────────────────────────────
 
-  /** Gives the free workers what is due, and sees to it that it is called when more is. */
+  /** Assigns due tasks to free workers, and schedules the next call. */
   #pump(): void {
     this.#cancelWake?.();
     this.#cancelWake = undefined;
@@ -332,7 +337,7 @@ export class LocalTaskEngine implements TaskEngine {
         this.#followers.tell(task.id);
       }
     } catch (error) {
-      this.#log.error("no task can be taken from the queue", { error: messageOf(error) });
+      this.#log.error("cannot take tasks from the queue", { error: messageOf(error) });
       this.#wakeAfter(WRITE_AGAIN_MS);
     }
   }
@@ -360,11 +365,11 @@ export class LocalTaskEngine implements TaskEngine {
 
   #requireOpen(): void {
     if (this.#closing !== undefined) {
-      throw new SvcError("shutting_down", "the daemon is stopping; no task is taken");
+      throw new SvcError("shutting_down", "the daemon is stopping and accepts no tasks");
     }
   }
 
-  /** The store. @throws {SvcError} shutting_down when it is closed. */
+  /** Returns the store. @throws {SvcError} shutting_down when it is closed. */
   #open(): TaskStore {
     if (!this.#closed) return this.#store;
     throw new SvcError("shutting_down", "the daemon is stopping");
@@ -372,8 +377,8 @@ export class LocalTaskEngine implements TaskEngine {
 }
 
 function unwritable(cause: unknown): SvcError {
-  return new SvcError("internal", `the task cannot be stored: ${messageOf(cause)}`, {
-    hint: "free disk space or mend ~/.svc/state.db",
+  return new SvcError("internal", `cannot store the task: ${messageOf(cause)}`, {
+    hint: "free disk space or repair ~/.svc/state.db",
     cause,
   });
 }

@@ -322,7 +322,7 @@ Deno.test({
     assertEquals((await bench.engine.cancel(queued)).cancelled, true);
     bench.held[0].finish();
     await settle();
-    await assertRejects(() => bench.engine.cancel(done), SvcError, "completed already");
+    await assertRejects(() => bench.engine.cancel(done), SvcError, "already completed");
     await assertRejects(() => bench.engine.cancel("t-none"), SvcError, "no task");
     assertEquals(bench.held.length, 1);
   },
@@ -345,7 +345,7 @@ Deno.test({
     await bench.clock.advance(1);
     await deadline(cancelling, PATIENCE_MS);
     assertEquals(bench.engine.get(next).status, "running");
-    assertEquals(bench.log.of("warn"), ["an executor does not stop"]);
+    assertEquals(bench.log.of("warn"), ["an executor did not stop in time"]);
     bench.held[0].finish("much later");
     await settle();
     assertEquals(bench.engine.get(id).error, "cancelled");
@@ -576,7 +576,7 @@ Deno.test({
     assertEquals([good.status, good.artifacts?.length], ["completed", 1]);
     assertEquals([bad.status, bad.error], ["failed", "not met: it is so: e"]);
     assertEquals(bad.artifacts?.length, 1, "what it made may tell why");
-    assertEquals(hostile.error, "the output critic refused it, rule role-token: <|im_end|>");
+    assertEquals(hostile.error, "refused by the output critic, rule role-token: <|im_end|>");
     assertEquals(hostile.artifacts, undefined, "what was refused is not handed over");
     assertEquals(await bench.engine.openArtifact(hostile.id, "a.txt"), undefined);
   },

@@ -5,7 +5,7 @@ import type { Deliver, Pushing } from "../../verbs/define.ts";
 /**
  * Streams the lines of a task's log after `since_seq`, and ends with the task.
  *
- * @returns the subscription, which its connection starts and closes.
+ * @returns the subscription, which its connection starts and closes
  */
 export function pushTaskLog(
   engine: TaskEngine,

@@ -1,4 +1,7 @@
-/** The task engine of a daemon, with the executors that need its parts. Loaded at the first task. */
+/**
+ * Opens the daemon's task engine, with the executors that need parts of the daemon. Loaded at the
+ * first task.
+ */
 import { join } from "@std/path";
 import { costUsd } from "../../models/prices.ts";
 import type { ModelRegistry } from "../../models/registry.ts";
@@ -34,36 +37,36 @@ export interface TaskParts extends CheckParts {
   models(): ModelRegistry;
   /** Real paths of the directories that sessions can write. */
   writable(): readonly string[];
-  /** Of the daemon's PATH, what was there at its start. */
+  /** The directories on the daemon's PATH that existed at its start. */
   path: string;
   deploy_targets(): readonly DeployTarget[];
-  /** Reports the ends of tasks to those who asked for them. */
+  /** Sends callbacks. */
   deliver: Deliver;
-  /** Whether there are tokens to sign reports with. */
+  /** Whether there are tokens that can sign callbacks. */
   signs: boolean;
-  /** Opens the way out of one task; hired ones may not go everywhere. */
+  /** Opens the egress of one task; that of a hired task is restricted. */
   openEgress(hired: boolean): Promise<Egress>;
-  /** How tasks are taken, where that is all this process does. */
+  /** How to take tasks, if this process only runs tasks. */
   worker?: TaskWorkerOptions;
 }
 
-/** How a worker takes tasks. */
+/** The options of a worker. */
 export interface TaskWorkerOptions {
-  /** Tasks of the queue that run at once; by default as in daemon.toml. */
+  /** How many queued tasks run at once; default: as in daemon.toml. */
   workers?: number;
-  /** The types of tasks that are taken. */
+  /** The task types to take. */
   task_types: readonly string[];
-  /** Told of each task that begins or ends here. */
+  /** Called for each task that starts or ends in this process. */
   onStep(step: WorkerStep): void;
 }
 
-/** What the session of a task is called. */
+/** The title of a task's session. */
 const TITLE = /^task t-[0-9A-Z]{26}$/;
 
 /**
- * Opens the daemon's task engine; what a crash has left over of tasks is ended and removed first.
+ * Opens the daemon's task engine; first ends and removes what a crash left of tasks.
  *
- * @throws {SvcError} as {@linkcode openTaskEngine}.
+ * @throws {SvcError} like {@linkcode openTaskEngine}
  */
 export async function openTasks(parts: TaskParts): Promise<TaskEngine> {
   await endWorkSessions(parts, TITLE);
@@ -97,7 +100,7 @@ async function openOnNats(parts: TaskParts, executors: ExecutorRegistry): Promis
     forgets: worker === undefined,
     files: new LocalArtifacts(paths.artifacts),
     onStep: worker?.onStep,
-    // Reports are signed: who has no token leaves them to others.
+    // Callbacks are signed, so a process without tokens leaves them to others.
     deliver: signs ? deliver : undefined,
   });
 }
@@ -187,7 +190,9 @@ async function taskWorkdir(
   return await checkWorkdir(path, paths.home);
 }
 
-/** @throws {SvcError} permission_denied, in the same words whether or not there is such a place. */
+/**
+ * @throws {SvcError} permission_denied, with the same message whether or not the directory exists
+ */
 async function requireOffered(path: string, offered: readonly string[]): Promise<void> {
   const real = await Deno.realPath(path).catch(() => undefined);
   for (const dir of offered) {
@@ -199,7 +204,7 @@ async function requireOffered(path: string, offered: readonly string[]): Promise
   });
 }
 
-/** Directories for what lives no longer than its task; gone with it, or at the next start. */
+/** Directories for files of single tasks; removed with the task, or at the next start. */
 class TaskPlaces {
   readonly #dir: string;
   readonly #artifacts: string;
@@ -219,14 +224,14 @@ class TaskPlaces {
     return new TaskPlaces(dir, paths.artifacts);
   }
 
-  /** The directory of them all. */
+  /** The parent directory of all. */
   scratch(): string {
     ensurePrivateDir(this.#dir);
     return this.#dir;
   }
 
   async make(task_id: string): Promise<{ workdir: string; journal_root: string }> {
-    // Not in the home of svc, which no session may see.
+    // Outside of svc's home, which no session can see.
     const workdir = join(this.scratch(), task_id);
     const journal_root = join(this.#artifacts, task_id);
     for (const path of [this.#artifacts, journal_root]) ensurePrivateDir(path);
@@ -236,9 +241,9 @@ class TaskPlaces {
   }
 }
 
-/** The services of the verbs of tasks. */
+/** The services of the task verbs. */
 export interface TaskServices {
-  /** The task engine, opened on first use. @throws {SvcError} when its database cannot be used. */
+  /** Opens the task engine on first use. @throws {SvcError} when its database cannot be used. */
   tasks(): Promise<TaskEngine>;
   config(): Config;
 }

@@ -1,4 +1,4 @@
-/** The forgetting of ended tasks, with the files that they made. */
+/** Removes old tasks and their files. */
 import { messageOf } from "../../protocol/errors.ts";
 import type { Log } from "../../os/log.ts";
 import type { ArtifactStore } from "./artifacts.ts";
@@ -8,11 +8,11 @@ export interface PruningParts {
   store: Pick<TaskStore, "prune">;
   artifacts: Pick<ArtifactStore, "remove">;
   log: Log;
-  /** How many ended tasks stay. */
+  /** How many ended tasks are kept. */
   keep: number;
 }
 
-/** The oldest are forgotten whenever so many more have ended. */
+/** How many tasks end between two removals. */
 const PRUNE_EVERY = 250;
 
 export class Pruning {
@@ -29,12 +29,12 @@ export class Pruning {
     if (++this.#ended >= PRUNE_EVERY) this.prune();
   }
 
-  /** Forgets the oldest ended tasks; one whose files cannot be removed is gone all the same. */
+  /** Removes the oldest ended tasks, even if their files cannot be removed. */
   prune(): void {
     const { store, artifacts, log, keep } = this.#parts;
     this.#ended = 0;
     const failed = (error: unknown) =>
-      log.warn("old tasks cannot be removed", { error: messageOf(error) });
+      log.warn("cannot remove old tasks", { error: messageOf(error) });
     try {
       const ids = store.prune(keep);
       this.#removing = this.#removing.then(async () => {
@@ -45,7 +45,7 @@ export class Pruning {
     }
   }
 
-  /** Resolves when the files of what was forgotten are removed. */
+  /** Resolves when the files of removed tasks are deleted. */
   close(): Promise<void> {
     return this.#removing;
   }

@@ -1,6 +1,7 @@
 /**
- * Tasks in the database. Each change of a task and its line in the log are one transaction, and what
- * decides between two ends of a task (done, cancelled, out of time) is the `WHERE` of that change.
+ * Tasks in the database. Each change of a task and its line in the log are one transaction. The
+ * `WHERE` clause of the change decides between concurrent ends of a task (done, cancelled, timed
+ * out).
  */
 import type { DatabaseSync } from "node:sqlite";
 import { given, type Row, Statements } from "../../os/statements.ts";
@@ -28,7 +29,7 @@ export class TaskStore {
   readonly callbacks: CallbackStore;
   readonly clients: ClientStore;
 
-  /** @param db a database of the current schema; {@linkcode TaskStore.close} closes it. */
+  /** @param db a database with the current schema; {@linkcode TaskStore.close} closes it */
   constructor(db: DatabaseSync) {
     this.#db = new Statements(db);
     this.callbacks = new CallbackStore(this.#db, (...line) => this.log(...line));
@@ -42,9 +43,9 @@ export class TaskStore {
   // ── changes ──────────────────────────────────────────────────────────────────────────────────
 
   /**
-   * Adds tasks, those of the queue as queued and the others as running, in one transaction.
+   * Adds tasks in one transaction: queued ones as queued, others as running.
    *
-   * @returns their records; the earlier one's where a client has asked for the same before.
+   * @returns their records; an earlier one if a client has made the same request before
    */
   insert(tasks: readonly NewTask[], now: number): TaskRecord[] {
     const at = iso(now);
@@ -85,10 +86,10 @@ export class TaskStore {
   }
 
   /**
-   * Starts the next attempt: of the queued tasks that are due, the one that came first.
+   * Starts the next attempt at the oldest queued task that is due.
    *
-   * @param horizon_ms a time further off than that was written before the clock jumped back, and
-   * counts as come.
+   * @param horizon_ms a time beyond this was written before the clock jumped back, and counts as
+   * due
    */
   claim(now: number, horizon_ms: number): StartedTask | undefined {
     return this.#db.transaction(() => {
@@ -116,8 +117,8 @@ export class TaskStore {
   }
 
   /**
-   * Records how attempts ended, in one transaction; those whose tasks have been decided otherwise
-   * meanwhile are left out.
+   * Records how attempts ended, in one transaction, except for tasks that were decided otherwise
+   * meanwhile.
    */
   settle(settlements: readonly Settlement[], now: number): void {
     this.#db.transaction(() => {
@@ -138,7 +139,7 @@ export class TaskStore {
     this.log(at, id, cancelled ? "cancelled" : outcome.kind, detail);
   }
 
-  /** Cancels a task that has not ended. @returns whether it was this call that ended it. */
+  /** Cancels a task that has not ended. @returns whether this call ended it. */
   cancel(id: string, now: number): boolean {
     const at = iso(now);
     return this.#db.transaction(() => {
@@ -153,7 +154,7 @@ export class TaskStore {
     });
   }
 
-  /** Settles what a daemon that is gone left running. @returns how many tasks that were. */
+  /** Settles the tasks that an earlier daemon left running. @returns their number. */
   recover(now: number): number {
     const at = iso(now);
     return this.#db.transaction(() => {
@@ -176,11 +177,11 @@ export class TaskStore {
   }
 
   /**
-   * Forgets the oldest ended tasks and their lines in the log, a thousand at a time. One whose end is
-   * still to be reported stays.
+   * Removes the oldest ended tasks and their lines in the log, up to a thousand at a time. Tasks
+   * with pending callbacks stay.
    *
-   * @param keep how many ended tasks stay.
-   * @returns the ids of those that are gone.
+   * @param keep how many ended tasks stay
+   * @returns the ids of the removed tasks
    */
   prune(keep: number): string[] {
     return this.#db.transaction(() => {
@@ -200,7 +201,7 @@ export class TaskStore {
         this.clients.remove(id);
       }
       if (ids.length > 0) {
-        // What was done to the queue itself is as old as the tasks around it.
+        // Lines about the queue itself are removed together with the tasks around them.
         this.#db.run(
           `DELETE FROM task_log WHERE task_id IS NULL
              AND seq < (SELECT min(seq) FROM task_log WHERE task_id IS NOT NULL)`,
@@ -219,7 +220,7 @@ export class TaskStore {
     );
   }
 
-  /** Sets a setting of the queue, and says so in the log as `event`. */
+  /** Changes a setting of the queue, and records it in the log as `event`. */
   set(name: string, value: string, event: string, now: number): void {
     this.#db.transaction(() => {
       this.#db.run(
@@ -249,7 +250,7 @@ export class TaskStore {
     return toRecord(rest);
   }
 
-  /** Up to `limit` tasks, newest first, with what the next page begins at. */
+  /** Returns up to `limit` tasks, newest first, and where the next page begins. */
   list(
     { state, limit, before }: { state?: TaskStatus; limit: number; before?: number },
   ): { tasks: TaskRecord[]; next?: number } {
@@ -275,7 +276,7 @@ export class TaskStore {
     return counts;
   }
 
-  /** When the next of the tasks that wait for a time is due; `undefined` when none waits. */
+  /** Returns when the next waiting task is due; `undefined` when none waits. */
   nextDue(): number | undefined {
     const row = this.#db.get(
       "SELECT min(not_before) AS due FROM tasks WHERE status = 'queued'",
@@ -284,13 +285,13 @@ export class TaskStore {
     return row?.due as number | null ?? undefined;
   }
 
-  /** The newest `n` lines of the log, oldest of them first. */
+  /** Returns the newest `n` lines of the log, oldest first. */
   tail(n: number): TaskLogEntry[] {
     const rows = this.#db.all("SELECT * FROM task_log ORDER BY seq DESC LIMIT :n", { n });
     return rows.reverse().map((row) => given(row) as unknown as TaskLogEntry);
   }
 
-  /** The lines of one task after `since_seq`, oldest first. */
+  /** Returns the lines of one task after `since_seq`, oldest first. */
   logOf(task_id: string, since_seq: number): TaskLogEntry[] {
     const rows = this.#db.all(
       "SELECT * FROM task_log WHERE task_id = :task_id AND seq > :since_seq ORDER BY seq",
@@ -302,7 +303,7 @@ export class TaskStore {
 
 const ENDED_AT = "completed_at = max(:at, started_at)";
 
-/** An outcome as a change of its task's row. */
+/** Converts an outcome into a change of its task's row. */
 function settlement(outcome: Outcome): { sql: string; values: Row; detail?: string } {
   switch (outcome.kind) {
     case "completed": {

@@ -1,40 +1,45 @@
-/** What a task is: asked for, recorded, carried out (product.md, Task request and Task record). */
+/**
+ * The types of a task: its request, record and execution (product.md, Task request and Task
+ * record).
+ */
 
 export type TaskStatus = "queued" | "running" | "completed" | "failed";
 
-/** What ids of tasks look like: `t-` and a ULID. */
+/** The form of task ids: `t-` and a ULID. */
 export const TASK_ID = /^t-[0-9A-Z]{26}$/;
 
-/** How much is done for a task; what that is, each executor's own table says. */
+/** How much work goes into a task; each executor has a table of what that means. */
 export const EFFORTS = ["minimal", "standard", "thorough", "critical"] as const;
 export type Effort = typeof EFFORTS[number];
 
-/** The types of tasks there are executors for. */
+/** The task types with an executor. */
 export const TASK_TYPES = ["research", "browser", "deploy", "code"] as const;
 
-/** Reports of its end that one task may have. */
+/** The most callbacks of one task. */
 export const CALLBACKS_MAX = 16;
-/** How often a task of the queue is begun at most, where nothing else was asked for. */
+/** The default number of attempts at a queued task. */
 export const MAX_ATTEMPTS = 3;
 /**
- * Ended tasks that are kept, by their number: a clock that is wrong for a moment must not make all of
- * them old.
+ * The number of ended tasks that are kept. A number rather than an age, because a clock that is
+ * briefly wrong must not make all of them old.
  */
 export const KEEP_TASKS = 10_000;
-/** What a task that a client waits for may take by default (product.md, Limits), in milliseconds. */
+/**
+ * The default time limit of a task that a client waits for (product.md, Limits), in milliseconds.
+ */
 export const TIMEOUT_MS = 600_000;
 
-/** What is asked for; at least one of description and query is there. */
+/** A request; it has at least one of description and query. */
 export interface TaskRequest {
   task_type: string;
   description?: string;
   query?: string;
   effort?: Effort;
-  /** Options of the executor. */
+  /** Options for the executor. */
   extra?: Record<string, unknown>;
 }
 
-/** Something that a task made. */
+/** A file that a task produced. */
 export interface Artifact {
   name: string;
   media_type: string;
@@ -44,26 +49,26 @@ export interface Artifact {
   url: string;
 }
 
-/** A criterion of a task, and what shows that it is met. */
+/** A criterion of a task, with the evidence that it is met. */
 export interface Verification {
   criterion: string;
   passed: boolean;
   evidence: string;
 }
 
-/** What an executor returns; the artifacts it kept belong to it too. */
+/** An executor's result; the artifacts that it stored belong to it too. */
 export interface Deliverable {
   summary: string;
   /** In bytes. */
   size: number;
-  /** Every criterion that was checked; one that is not met fails the task. */
+  /** Every criterion that was checked; an unmet one fails the task. */
   verification?: Verification[];
   usage?: Record<string, unknown>;
-  /** Hosts that the deliverable may show images of: where what it reports was read. */
+  /** Hosts whose images the deliverable may show: where its information was read. */
   known_hosts?: string[];
 }
 
-/** What a record has beyond the fields of every task. */
+/** The fields of a record that not every task has. */
 export interface Extras {
   artifacts?: Artifact[];
   verification?: Verification[];
@@ -77,12 +82,12 @@ export interface TaskRecord extends Extras {
   status: TaskStatus;
   task_type: string;
   effort?: Effort;
-  /** The beginning of what is asked for. */
+  /** The beginning of the request. */
   subject?: string;
-  /** Someone else asked for it, over the network. */
+  /** Whether a client hired it over the network. */
   hired?: true;
   created_at: string;
-  /** When the last attempt began. */
+  /** When the last attempt started. */
   started_at?: string;
   completed_at?: string;
   summary?: string;
@@ -91,29 +96,32 @@ export interface TaskRecord extends Extras {
   error?: string;
   /** How often an executor was started for it. */
   attempts: number;
-  /** Which worker ran the last attempt, where tasks are run on more than one machine. */
+  /** The worker of the last attempt, if tasks run on more than one machine. */
   worker?: string;
   cancelled?: true;
 }
 
-/** What an executor is told beside the request. */
+/** What an executor receives besides the request. */
 export interface TaskContext {
   readonly task_id: string;
-  /** Whether someone else asked for it, over the network: it may reach less than the operator. */
+  /** Whether a client hired it over the network, so that it has less access than the operator. */
   readonly hired: boolean;
-  /** Fires when the task must stop: what it says next is not heard any more. */
+  /** Fires when the task must stop; later results are ignored. */
   readonly signal: AbortSignal;
-  /** 1 for the first. */
+  /** 1 for the first attempt. */
   readonly attempt: number;
-  /** A mark to plant in prompts: a deliverable that has it was made by something that leaks them. */
+  /**
+   * A marker to plant in prompts: a deliverable that contains it comes from a model that leaks
+   * them.
+   */
   readonly canary: string;
   /** Adds a line about the task to the log. */
   note(text: string): void;
-  /** Keeps something that the task made, and shows it in the record. @throws when it cannot be. */
+  /** Stores a file that the task produced, and shows it in the record. @throws when that fails. */
   keep(artifact: NewArtifact): Promise<Artifact>;
 }
 
-/** An artifact as an executor hands it over. */
+/** A file from an executor. */
 export interface NewArtifact {
   /** A plain file name. */
   name: string;
@@ -121,33 +129,35 @@ export interface NewArtifact {
   content: string | Uint8Array<ArrayBuffer>;
 }
 
-/** Carries out the tasks of one type. */
+/** Runs the tasks of one type. */
 export interface Executor {
   readonly task_type: string;
   /**
-   * Looks at a request before it is taken.
+   * Checks a request before it is accepted.
    *
-   * @param hired whether someone else asks, over the network.
-   * @throws {SvcError} validation when it will not do; permission_denied when it may not be.
+   * @param hired whether a client sent it over the network
+   * @throws {SvcError} validation for an invalid request; permission_denied for a forbidden one
    */
   check?(request: TaskRequest, hired: boolean): void | Promise<void>;
   /**
-   * Carries a task out, and checks what came of it.
+   * Runs a task and checks its result.
    *
-   * @throws {RetryableError} when another attempt may do better; anything else fails the task.
+   * @throws {RetryableError} when another attempt may succeed; any other error fails the task
    */
   run(request: TaskRequest, context: TaskContext): Promise<Deliverable>;
 }
 
-/** The attempt failed for a reason that may pass: a network, a limit, a busy port. */
+/**
+ * The attempt failed for a reason that may be temporary: the network, a rate limit, a busy port.
+ */
 export class RetryableError extends Error {
   override name = "RetryableError";
 }
 
-/** Events of the log after which nothing more happens to a task. */
+/** Events in the log after which a task does not change. */
 export const FINAL_EVENTS: ReadonlySet<string> = new Set(["completed", "failed", "cancelled"]);
 
-/** Whether nothing more happens to a task. */
+/** Reports whether a task has ended. */
 export function hasEnded({ status }: { status: TaskStatus }): boolean {
   return status === "completed" || status === "failed";
 }
@@ -156,7 +166,7 @@ export function hasEnded({ status }: { status: TaskStatus }): boolean {
 export interface TaskLogEntry {
   seq: number;
   at: string;
-  /** Absent in what concerns the queue as a whole. */
+  /** Absent in lines about the queue as a whole. */
   task_id?: string;
   event: string;
   detail?: string;

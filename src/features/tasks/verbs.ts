@@ -75,7 +75,10 @@ export const list_params = () =>
     cursor: z.string().optional().describe("next_cursor of the previous page"),
   });
 
-/** Lists tasks: the queue and hired work are one engine, so both names show the same. */
+/**
+ * Defines a verb that lists tasks. The queue and hired work share one engine, so both names show the
+ * same.
+ */
 export function listVerb<const N extends string>(name: N) {
   return defineVerb({
     name,
@@ -89,7 +92,7 @@ export function listVerb<const N extends string>(name: N) {
   });
 }
 
-/** Cancels a task, under either name. */
+/** Defines a verb that cancels a task, under either name. */
 export function cancelVerb<const N extends string>(name: N) {
   return defineVerb({
     name,

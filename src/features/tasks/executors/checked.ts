@@ -1,8 +1,8 @@
 import { ExecutorRegistry } from "./registry.ts";
 
 /**
- * Executors that look at each request before they carry it out: it was taken by another machine, whose
- * operator may allow more.
+ * Executors that check each request again before they run it, because another machine accepted it,
+ * whose operator may allow more.
  */
 export function checkedExecutors(executors: ExecutorRegistry): ExecutorRegistry {
   return new ExecutorRegistry(executors.names.map((task_type) => {

@@ -1,4 +1,4 @@
-/** Deploys a target of policy.yaml by its command, and verifies it by its health and its commit. */
+/** Deploys a target in policy.yaml with its command, and checks its health and its commit. */
 import { delay } from "@std/async";
 import { BoundedOutput } from "../../../jail/output.ts";
 import { type ProcessEnd, runProcess } from "../../../jail/process.ts";
@@ -14,15 +14,15 @@ import type { Deliverable, Effort, Executor, TaskContext, TaskRequest } from "..
 import { textDeliverable } from "./deliverable.ts";
 
 export interface DeployParts {
-  /** The targets as policy.yaml has them now. */
+  /** Returns the current targets of policy.yaml. */
   targets(): readonly DeployTarget[];
   /** The daemon's environment. */
   env: Env;
-  /** Finds a program that the person named. */
+  /** Finds a program by its name in the configuration. */
   find(program: string): FoundProgram | undefined;
 }
 
-/** How many healthy answers in a row count as well, by effort. */
+/** How many healthy responses in a row are needed, by effort. */
 const HEALTHY_IN_A_ROW: Record<Effort, number> = {
   minimal: 1,
   standard: 2,
@@ -33,9 +33,9 @@ const HEALTHY_IN_A_ROW: Record<Effort, number> = {
 const POLL_MS = 500;
 const ANSWER_MS = 10_000;
 const ANSWER_BYTES = 64 * 1024;
-/** The signal that carries the task's deadline ends it, no time limit of its own. */
+/** The signal carries the task's deadline, so there is no separate time limit. */
 const NO_LIMIT_MS = 2 ** 31 - 1;
-/** Variables that a deployment needs of the daemon's environment. */
+/** Variables of the daemon's environment that a deployment needs. */
 const INHERITED = ["PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "TMPDIR", "SSH_AUTH_SOCK"];
 const LOG_NAME = "deploy.log";
 
@@ -45,9 +45,9 @@ interface Options {
   dry_run: boolean;
 }
 
-/** Makes the executor of `deploy` tasks. */
+/** Creates the executor of `deploy` tasks. */
 export function deployExecutor(parts: DeployParts): Executor {
-  // Two deployments of one target at once would verify each other's.
+  // Two concurrent deployments of one target would check each other's result.
   const slots = new Map<string, Slots>();
   const slotsOf = (name: string) => {
     const known = slots.get(name) ?? new Slots(1);
@@ -80,7 +80,7 @@ function optionsOf({ extra = {} }: TaskRequest, { targets }: DeployParts): Optio
     throw new SvcError(
       "validation",
       `extra.target must be one of the operator's targets (${
-        names.join(", ") || "there are none"
+        names.join(", ") || "none is configured"
       })` +
         `; got ${JSON.stringify(name) ?? "none"}`,
       {
@@ -108,16 +108,16 @@ function optionsOf({ extra = {} }: TaskRequest, { targets }: DeployParts): Optio
 function dryRun({ target, commit }: Options): Deliverable {
   const { name, command, args, cwd, health_url } = target;
   const lines = [
-    `Nothing was run. A deployment of ${name} would`,
+    `Nothing was run. Deploying ${name} would`,
     `- run ${JSON.stringify([command, ...args])} in ${cwd}`,
-    `- wait until ${health_url} is well`,
+    `- wait until ${health_url} reports healthy`,
     ...(commit === undefined ? [] : [`- check that it runs commit ${commit}`]),
   ];
   return textDeliverable(lines.join("\n"), {
     verification: [{
-      criterion: "the target is one of the operator's",
+      criterion: "the target is configured",
       passed: true,
-      evidence: `policy.yaml has ${name}`,
+      evidence: `${name} is in policy.yaml`,
     }],
   });
 }
@@ -136,7 +136,7 @@ async function deploy(
   const log = mask(output);
   await context.keep({ name: LOG_NAME, media_type: "text/plain", content: log });
   const ran = {
-    criterion: "the command ends well",
+    criterion: "the command succeeds",
     passed: end.exit_code === 0,
     evidence: end.exit_code === 0
       ? `exit code 0 after ${formatDuration(end.duration_ms)}`
@@ -145,25 +145,25 @@ async function deploy(
   if (!ran.passed) {
     return textDeliverable(`${target.name} was not deployed`, { verification: [ran] });
   }
-  context.note(`waiting until ${target.name} is well`);
+  context.note(`waiting until ${target.name} is healthy`);
   const seen = await watchHealth(target, commit, HEALTHY_IN_A_ROW[effort], context.signal);
   const verification = [ran, {
-    criterion: `${target.health_url} is well`,
+    criterion: `${target.health_url} is healthy`,
     passed: seen.healthy,
     evidence: seen.health,
   }];
   if (commit !== undefined) {
     verification.push({
-      criterion: `commit ${commit} runs`,
+      criterion: `commit ${commit} is running`,
       passed: seen.committed,
       evidence: seen.commit,
     });
   }
   const what = commit === undefined ? target.name : `${target.name} at commit ${commit}`;
-  return textDeliverable(`${what} is deployed and well: ${seen.health}`, { verification });
+  return textDeliverable(`${what} is deployed and healthy: ${seen.health}`, { verification });
 }
 
-/** The command's variables, and what hides the secret ones among them in its output. */
+/** Returns the command's variables, and a function that masks the secret ones in its output. */
 function environment(target: DeployTarget, env: Env, commit: string | undefined) {
   const values: Record<string, string> = {};
   const secrets: string[] = [];
@@ -178,7 +178,7 @@ function environment(target: DeployTarget, env: Env, commit: string | undefined)
         throw new SvcError(
           "validation",
           `deploy target ${target.name}: env.${name} names the variable ${variable}, which is not set`,
-          { hint: "set it where the daemon is started" },
+          { hint: "set it in the daemon's environment" },
         );
       }
       secrets.push(value);
@@ -220,7 +220,7 @@ interface Seen {
   commit: string;
 }
 
-/** Polls until the service is well, and runs the commit, so often in a row; or its time is up. */
+/** Polls until the service is healthy and runs the commit several times in a row, or time is up. */
 async function watchHealth(
   target: DeployTarget,
   commit: string | undefined,
@@ -253,8 +253,8 @@ async function look(
     it.startsWith(commit) || commit.startsWith(it)
   );
   const evidence = found === undefined
-    ? `${commit_url} does not name it`
-    : `${commit_url} names ${found}`;
+    ? `${commit_url} does not contain a commit`
+    : `${commit_url} reports ${found}`;
   return { healthy: ok, health: said, committed: found !== undefined, commit: evidence };
 }
 

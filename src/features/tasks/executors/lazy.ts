@@ -1,6 +1,6 @@
 import type { Executor } from "../task.ts";
 
-/** An executor whose module is loaded when its first task is asked for. */
+/** Returns an executor whose module is loaded for its first task. */
 export function lazyExecutor(task_type: string, load: () => Promise<Executor>): Executor {
   let loaded: Promise<Executor> | undefined;
   const executor = () =>

@@ -1,4 +1,4 @@
-/** What each executor takes in `extra`, for forms. Loaded when it is asked for. */
+/** The options that each executor accepts in `extra`, for forms. Loaded on demand. */
 import * as z from "zod";
 import { BrowserExtra } from "./browser/request.ts";
 import { CodeExtra } from "./code/request.ts";
@@ -6,7 +6,7 @@ import { ResearchExtra } from "./research/request.ts";
 
 const DeployExtra = z.object({
   target: z.string().describe("One of deploy_targets in policy.yaml"),
-  expected_commit: z.string().optional().describe("That the target must run afterwards"),
+  expected_commit: z.string().optional().describe("The commit that must be running afterwards"),
   dry_run: z.boolean().default(false),
 });
 
@@ -17,7 +17,7 @@ const EXTRAS: Readonly<Record<string, z.ZodType>> = {
   code: CodeExtra,
 };
 
-/** The JSON Schemas of `extra`, by task type; one that is not among them takes any. */
+/** Returns the JSON Schemas of `extra` by task type; a type that is missing accepts anything. */
 export function extraSchemas(
   task_types: readonly string[],
 ): Record<string, Record<string, unknown>> {

@@ -2,7 +2,7 @@ import { SvcError } from "../../../protocol/errors.ts";
 import { nearestOf } from "../../../base/nearest.ts";
 import type { Executor } from "../task.ts";
 
-/** The executors there are, by the task type they carry out. */
+/** The available executors by task type. */
 export class ExecutorRegistry {
   readonly #executors: ReadonlyMap<string, Executor>;
 
@@ -10,12 +10,14 @@ export class ExecutorRegistry {
     this.#executors = new Map(executors.map((executor) => [executor.task_type, executor]));
   }
 
-  /** The task types, in the order they were registered. */
+  /** The task types in the order of their registration. */
   get names(): string[] {
     return [...this.#executors.keys()];
   }
 
-  /** The executor of a task type. @throws {SvcError} validation, naming the task types there are. */
+  /**
+   * Returns the executor of a task type. @throws {SvcError} validation, naming the available types.
+   */
   get(task_type: string): Executor {
     const executor = this.#executors.get(task_type);
     if (executor !== undefined) return executor;

@@ -1,10 +1,11 @@
 /**
- * The key-value bucket of the engine. What decides between two changes of a key is the revision that
- * the later one names; a value with a `line` is also a line of the log, so that a step and its line
- * are never there without each other.
+ * The key-value bucket of the engine. The revision in a write decides between concurrent changes of
+ * a key. A value with a `line` is also a line of the log, so a step and its line cannot exist
+ * without each other.
  *
- * Keys: `<task_id>.record`, `<task_id>.callbacks`, `<task_id>.note.<…>`, `queue.record` for what is set
- * for all machines, `client.<digest>.claim` for requests that are not to make a second task.
+ * Keys: `<task_id>.record`, `<task_id>.callbacks`, `<task_id>.note.<…>`, `queue.record` for the
+ * settings of all machines, `client.<digest>.claim` for requests that must not create a second
+ * task.
  */
 import {
   type Consumer,
@@ -25,33 +26,33 @@ export interface Line {
   detail?: string;
 }
 
-/** What a key had at one revision. */
+/** The value of a key at one revision. */
 export interface Revision<T> {
   value: T;
   revision: number;
 }
 
-/** Which messages are read. */
+/** Selects the messages to read. */
 export interface ReadOptions {
-  /** The first revision; without it the newest of each key. */
+  /** The first revision; by default the newest of each key. */
   from?: number;
   /** Whether to wait for more after the last one. */
   live: boolean;
-  /** Ends it. */
+  /** Ends the read. */
   signal?: AbortSignal;
-  /** Called when all that was there at the beginning has been seen. */
+  /** Called when everything that existed at the start has been read. */
   onCaughtUp?(): void;
 }
 
-/** The revision of what is not there yet. */
+/** The revision of a key that does not exist yet. */
 export const NONE = 0;
-/** The first part of the key of what is set for all machines. */
+/** The first part of the key for the settings of all machines. */
 const QUEUE = "queue";
 export const SETTINGS_KEY = `${QUEUE}.record`;
 
-/** Messages that are asked for at once. */
+/** The number of messages requested at once. */
 const BATCH = 250;
-/** How long a batch may take, in milliseconds: it is full at once unless messages are gone. */
+/** How long a batch may take, in milliseconds: it fills immediately unless messages are missing. */
 const SILENCE_MS = 1_000;
 
 const STREAM = `KV_${RECORDS}`;
@@ -64,7 +65,7 @@ export class Bucket {
     this.#link = link;
   }
 
-  /** What a key has. @throws {SvcError} unavailable. */
+  /** Returns the value of a key. @throws {SvcError} unavailable. */
   async get<T>(key: string): Promise<Revision<T> | undefined> {
     const entry = await this.#link.use(({ records }) => records.get(key));
     if (entry === null || entry.operation !== "PUT") return undefined;
@@ -74,9 +75,9 @@ export class Bucket {
   /**
    * Changes a key.
    *
-   * @param revision what it has now; {@linkcode NONE} for a new one.
-   * @returns its revision; undefined when it has another one by now.
-   * @throws {SvcError} unavailable; payload_too_large.
+   * @param revision its current revision; {@linkcode NONE} for a new key
+   * @returns its new revision; undefined when somebody else has changed it meanwhile
+   * @throws {SvcError} unavailable; payload_too_large
    */
   async write(key: string, value: unknown, revision: number): Promise<number | undefined> {
     const bytes = new TextEncoder().encode(JSON.stringify(value));
@@ -93,11 +94,11 @@ export class Bucket {
   }
 
   /**
-   * Changes a key whatever else changes it meanwhile.
+   * Changes a key despite concurrent changes.
    *
-   * @param next what it is to have; undefined to leave it.
-   * @returns what it has now, and whether it was changed.
-   * @throws {SvcError} unavailable; payload_too_large; whatever `next` throws.
+   * @param next returns the new value; undefined to keep the current one
+   * @returns the current value, and whether it was changed
+   * @throws {SvcError} unavailable; payload_too_large; anything that `next` throws
    */
   async change<T>(
     key: string,
@@ -112,16 +113,16 @@ export class Bucket {
     }
   }
 
-  /** Removes keys, with their history. @param keys a key, or a pattern with `*` and `>`. */
+  /** Removes keys with their history. @param keys a key, or a pattern with `*` and `>` */
   async purge(keys: string): Promise<void> {
     await this.#link.use(({ jsm }) => jsm.streams.purge(STREAM, { filter: `${PREFIX}${keys}` }));
   }
 
   /**
-   * Messages, in their order.
+   * Yields messages in order.
    *
-   * @param keys a key, or a pattern with `*` and `>`.
-   * @throws {SvcError} unavailable.
+   * @param keys a key, or a pattern with `*` and `>`
+   * @throws {SvcError} unavailable
    */
   async *read(keys: string, options: ReadOptions): AsyncGenerator<JsMsg> {
     const { live, signal, onCaughtUp } = options;
@@ -135,7 +136,7 @@ export class Bucket {
     if (live) yield* this.#news(keys, from, signal);
   }
 
-  /** What there is already. */
+  /** Yields the existing messages. */
   async *#backlog(
     keys: string,
     from: number | undefined,
@@ -145,7 +146,8 @@ export class Bucket {
       const consumer = await this.#link.use((jet) => reader(jet, keys, from));
       try {
         let { num_pending: left } = await consumer.info(true);
-        // What a batch lacks was purged meanwhile, or lost on the way: another consumer tells.
+        // Missing messages of a batch were purged meanwhile or lost on the way; a new consumer
+        // shows which.
         for (let came = BATCH; left > 0 && came === BATCH;) {
           came = 0;
           const batch = await consumer.fetch({ max_messages: BATCH, expires: SILENCE_MS });
@@ -164,7 +166,7 @@ export class Bucket {
     }
   }
 
-  /** What comes, until the signal fires. */
+  /** Yields new messages until the signal fires. */
   async *#news(
     keys: string,
     from: number | undefined,
@@ -178,7 +180,7 @@ export class Bucket {
     }
   }
 
-  /** The lines of a task's log so far. @throws {SvcError} unavailable. */
+  /** Returns the lines of a task's log so far. @throws {SvcError} unavailable. */
   async lines(task_id: string): Promise<TaskLogEntry[]> {
     const entries: TaskLogEntry[] = [];
     for await (const message of this.read(`${task_id}.>`, { from: 1, live: false })) {
@@ -187,12 +189,12 @@ export class Bucket {
     return entries;
   }
 
-  /** The newest `n` lines of the log, oldest of them first. @throws {SvcError} unavailable. */
+  /** Returns the newest `n` lines of the log, oldest first. @throws {SvcError} unavailable. */
   async tail(n: number): Promise<TaskLogEntry[]> {
     const { first_seq, last_seq } = await this.#link.use(async ({ jsm }) =>
       (await jsm.streams.info(STREAM)).state
     );
-    // There are gaps where tasks have been forgotten.
+    // Removed tasks leave gaps.
     for (let from = last_seq - 2 * n;; from = first_seq) {
       const entries: TaskLogEntry[] = [];
       const read = this.read(">", { from: Math.max(from, first_seq), live: false });
@@ -211,7 +213,7 @@ function reader({ js }: Jet, keys: string, from: number | undefined): Promise<Co
   });
 }
 
-/** Messages until the signal fires. */
+/** Yields messages until the signal fires. */
 async function* until(
   messages: ConsumerMessages,
   signal: AbortSignal | undefined,
@@ -226,17 +228,17 @@ async function* until(
   }
 }
 
-/** Gives a consumer's place at the server back at once; the server would do so after a while. */
+/** Removes a consumer from the server immediately; the server itself would do so after a while. */
 async function forget(consumer: Consumer): Promise<void> {
   await consumer.delete().catch(() => {});
 }
 
-/** The key of a message, in its parts. */
+/** Splits the key of a message into its parts. */
 export function keyOf({ subject }: JsMsg): string[] {
   return subject.slice(PREFIX.length).split(".");
 }
 
-/** The line that a message adds to the log, if any. */
+/** Returns the lines that a message adds to the log. */
 export function logEntries(message: JsMsg): TaskLogEntry[] {
   const [name] = keyOf(message);
   const { line } = message.json<{ line?: Line }>();

@@ -1,4 +1,6 @@
-/** How those who hire know their tasks: a key for each request that is to make one task only. */
+/**
+ * The clients' identities for their tasks: one key for each request that must create only one task.
+ */
 import type { ClientPage, ClientQuery, TaskClient } from "../client_store.ts";
 import { noPageToken } from "../common.ts";
 import { type Bucket, NONE } from "./bucket.ts";
@@ -13,26 +15,26 @@ interface Claim {
 const CURSOR = /^(\d{4}-\d\d-\d\dT[\d:.]{12}Z)_(t-[0-9A-Z]{26})$/;
 
 /**
- * Takes a request for a task.
+ * Claims a request for a task.
  *
- * @returns the id of the task it makes: the earlier one's when it has been made before.
- * @throws {SvcError} unavailable; payload_too_large.
+ * @returns the id of the request's task: an earlier one if the request was made before
+ * @throws {SvcError} unavailable; payload_too_large
  */
 export async function claim(bucket: Bucket, task_id: string, client: TaskClient): Promise<string> {
   const key = await keyOf(client);
   const value: Claim = { task_id, client };
   if (await bucket.write(key, value, NONE) !== undefined) return task_id;
   const found = await bucket.get<Claim>(key);
-  // It was forgotten just now.
+  // It was removed just now.
   return found?.value.task_id ?? await claim(bucket, task_id, client);
 }
 
-/** All that is kept of a client. @throws {SvcError} unavailable. */
+/** Returns everything that is stored of a client. @throws {SvcError} unavailable. */
 export async function clientOf(bucket: Bucket, ref: ClientRef): Promise<TaskClient | undefined> {
   return (await bucket.get<Claim>(await keyOf(ref)))?.value.client;
 }
 
-/** Forgets a request. @throws {SvcError} unavailable. */
+/** Removes a request. @throws {SvcError} unavailable. */
 export async function forgetClient(bucket: Bucket, ref: ClientRef): Promise<void> {
   await bucket.purge(await keyOf(ref));
 }
@@ -44,9 +46,9 @@ async function keyOf({ key_id, request_id }: ClientRef): Promise<string> {
 }
 
 /**
- * The tasks of a client, those that changed last first.
+ * Lists the tasks of a client, most recently changed first.
  *
- * @throws {SvcError} validation when the cursor is none.
+ * @throws {SvcError} validation for an invalid cursor
  */
 export function tasksOf(index: TaskIndex, { limit, cursor, ...query }: ClientQuery): ClientPage {
   const found = index.find((standing) => fits(standing, query))

@@ -1,6 +1,6 @@
 /**
- * The task engine over NATS JetStream: any number of processes take tasks, any number run them, each
- * on whatever machine. A task may be begun again after its worker has died; its end is recorded once.
+ * The task engine over NATS JetStream: any number of processes accept and run tasks, on any
+ * machine. A task may be started again after its worker has died; its end is recorded once.
  */
 import { abortable } from "@std/async";
 import { monotonicUlid } from "@std/ulid";
@@ -59,36 +59,36 @@ export interface NatsEngineParts {
   env: Env;
   executors: ExecutorRegistry;
   log: Log;
-  /** Tasks of the queue that this process runs at once; with 0 it runs none, nor will it. */
+  /** How many queued tasks this process runs at once; with 0 it never runs any. */
   workers: number;
-  /** The types of tasks that this process runs. */
+  /** The task types that this process runs. */
   task_types: readonly string[];
-  /** How records name this process. */
+  /** The name of this process in records. */
   worker: string;
-  /** Reports the ends of tasks; without it, others do. */
+  /** Sends callbacks; without it, other processes do. */
   deliver?: Deliver;
   /** Whether it removes the oldest tasks from the server. */
   forgets: boolean;
-  /** What executors keep of tasks on this machine. */
+  /** The artifacts on this machine. */
   files: LocalArtifacts;
-  /** Told of each task that begins or ends here. */
+  /** Called for each task that starts or ends in this process. */
   onStep?(step: WorkerStep): void;
   clock?: Clock;
-  /** From 0 up to 1, for jitter. */
+  /** Returns a number from 0 up to 1, for jitter. */
   random?: () => number;
-  /** How many ended tasks are kept; by default 10,000. */
+  /** How many ended tasks are kept; default: 10,000. */
   keep_tasks?: number;
 }
 
-/** How long a cancelled executor is waited for. */
+/** How long to wait for a cancelled executor. */
 const STOP_MS = 5_000;
-/** How long a caller waits for what this process is to know of the tasks. */
+/** How long a caller waits until this process knows all tasks. */
 const KNOW_MS = 2_000;
 
-/** What a process that runs no tasks answers for. */
+/** The answers of a process that runs no tasks. */
 const NO_WORKER = { workers: 0, idle: () => Promise.resolve() };
 
-/** Opens the engine; it connects, and connects again, by itself. */
+/** Opens the engine; it connects and reconnects by itself. */
 export function openNatsEngine(parts: NatsEngineParts): NatsTaskEngine {
   const engine = new NatsTaskEngine(parts);
   engine.open();
@@ -111,9 +111,9 @@ export class NatsTaskEngine implements TaskEngine {
   readonly #waits: Waits;
   readonly #worker: Worker | undefined;
   readonly #callbacks: Callbacks | undefined;
-  /** What goes on in the background of a connection. */
+  /** The background work of a connection. */
   readonly #works = new Set<Promise<unknown>>();
-  /** Fires when no more tasks are taken, and at the end. */
+  /** Fires when no more tasks are accepted, and at the end. */
   readonly #stopping = new AbortController();
   readonly #closed = new AbortController();
   #closing: Promise<void> | undefined;
@@ -177,7 +177,7 @@ export class NatsTaskEngine implements TaskEngine {
     });
   }
 
-  /** Begins to connect. */
+  /** Starts to connect. */
   open(): void {
     this.#link.open();
   }
@@ -200,7 +200,7 @@ export class NatsTaskEngine implements TaskEngine {
     this.#inBackground(this.#work(jet, this.#worker, taking));
   }
 
-  /** Takes tasks, once it is known whether any are to be taken. */
+  /** Starts to take tasks, once the settings are known. */
   async #work(jet: Jet, worker: Worker, signal: AbortSignal): Promise<void> {
     await abortable(this.#feed.caught_up, signal).catch(() => {});
     await worker.work(jet, signal);
@@ -245,7 +245,7 @@ export class NatsTaskEngine implements TaskEngine {
   async get(id: string, { hired = false, owned_by }: TaskSight = {}): Promise<TaskRecord> {
     this.#requireNotClosed();
     const task = (await this.#steps.get(id))?.value;
-    // One from before there were owners is known by the client that named it.
+    // A task from before there were owners belongs to the client in its record.
     const owner = task?.owner ?? (task?.client?.key_id || undefined);
     const in_sight = task !== undefined && (task.hired || !hired) && (owned_by?.(owner) ?? true);
     if (in_sight) return task.record;
@@ -256,7 +256,10 @@ export class NatsTaskEngine implements TaskEngine {
     { state, limit, cursor }: { state?: TaskStatus; limit: number; cursor?: string },
   ): Promise<TaskPage> {
     if (cursor !== undefined && !TASK_ID.test(cursor)) {
-      throw new SvcError("validation", `cursor must be a next_cursor, got "${cursor}"`);
+      throw new SvcError(
+        "validation",
+        `cursor must be the next_cursor of an earlier page, got "${cursor}"`,
+      );
     }
     await this.#requireKnowing();
     const ids = this.#steps.index.newest({ state, limit: limit + 1, before: cursor });
@@ -335,11 +338,11 @@ export class NatsTaskEngine implements TaskEngine {
     if (change === undefined) throw noSuchTask(id, false);
     const { record } = change.task;
     if (!change.changed && !record.cancelled) {
-      throw new SvcError("conflict", `task ${id} is ${record.status} already`);
+      throw new SvcError("conflict", `task ${id} is already ${record.status}`);
     }
     if (process !== undefined) {
       const wait = { process, task_id: id, timeout_ms: STOP_MS };
-      // It is cancelled, whether or not its executor can be waited for.
+      // It is cancelled, whether or not its executor ends in time.
       await this.#link.use((jet) => untilIdle(jet, wait)).catch(() => {});
     }
     return record;
@@ -401,9 +404,9 @@ export class NatsTaskEngine implements TaskEngine {
 
   async #requireKnowing(): Promise<void> {
     this.#requireNotClosed();
-    // Asks the server, so that one that is gone is not answered for from memory.
+    // Asks the server, so that the answer for a lost server does not come from memory.
     await this.#bucket.get(SETTINGS_KEY);
     if (await within(this.#feed.caught_up, KNOW_MS)) return;
-    throw new SvcError("unavailable", "the tasks on NATS are still being read; try again");
+    throw new SvcError("unavailable", "svc is still reading the tasks from NATS; try again");
   }
 }

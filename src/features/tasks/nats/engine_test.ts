@@ -162,7 +162,7 @@ test("a task is cancelled from another process, and its executor is told", async
   assertEquals([record.status, record.error, record.cancelled], ["failed", "cancelled", true]);
   assertEquals(await front.cancel(id), record);
   const { id: other } = await front.run({ task_type: "echo", description: "x" });
-  await assertRejects(() => front.cancel(other), SvcError, "is completed already");
+  await assertRejects(() => front.cancel(other), SvcError, "is already completed");
   for (const id of ["t-00000000000000000000000000", "queue", "*", "t 1", ""]) {
     await assertRejects(() => front.get(id), SvcError, "no task");
     await assertRejects(() => front.cancel(id), SvcError, "no task");

@@ -1,4 +1,4 @@
-/** Every change on the server, told to this process in its order: what is known here comes from it. */
+/** Receives every change on the server in order; everything known in this process comes from it. */
 import type { JsMsg } from "@nats-io/jetstream";
 import { delay } from "@std/async";
 import { messageOf } from "../../../protocol/errors.ts";
@@ -15,37 +15,37 @@ export interface FeedParts {
   reports: NatsReports;
   settings: QueueSettings;
   log: Log;
-  /** Called when a report may be due. */
+  /** Called when a callback may be due. */
   onReport(): void;
-  /** Called when all that was there at the beginning of a connection is known. */
+  /** Called when everything that existed at the start of a connection is known. */
   onCaughtUp(): void;
 }
 
-/** The keys that are told of: records, reports, settings. */
+/** The keys that are received: records, callbacks, settings. */
 const KEYS = "*.*";
 const AGAIN_MS = 1_000;
 
 export class Feed {
   readonly #parts: FeedParts;
   readonly #caught_up = Promise.withResolvers<void>();
-  /** Tells the bucket from another one that the server has made since. */
+  /** Distinguishes the bucket from one that the server has created since. */
   #created = "";
-  /** The last change that was told. */
+  /** The last change that was received. */
   #seen = 0;
 
   constructor(parts: FeedParts) {
     this.#parts = parts;
   }
 
-  /** Resolves when all that had been there before is known for the first time. */
+  /** Resolves when everything that existed before is known for the first time. */
   get caught_up(): Promise<void> {
     return this.#caught_up.promise;
   }
 
   /**
-   * Takes every change as it is made, until the signal fires. Never rejects.
+   * Receives every change as it is made, until the signal fires. Never rejects.
    *
-   * @param created when the server made the bucket.
+   * @param created when the server created the bucket
    */
   async follow(created: string, signal: AbortSignal): Promise<void> {
     if (created !== this.#created) this.#beginAnew(created);
@@ -62,13 +62,13 @@ export class Feed {
           this.#take(message);
         }
       } catch (error) {
-        log.debug("the tasks cannot be followed", { error: messageOf(error) });
+        log.debug("cannot follow the tasks", { error: messageOf(error) });
         await delay(AGAIN_MS, { signal }).catch(() => {});
       }
     }
   }
 
-  /** The server has nothing of what is known here: it was set up anew. */
+  /** The server was set up anew and has lost everything that is known here. */
   #beginAnew(created: string): void {
     const { index, reports, settings } = this.#parts;
     this.#created = created;
@@ -83,7 +83,7 @@ export class Feed {
       this.#apply(message);
     } catch (error) {
       const { subject } = message;
-      this.#parts.log.warn("a message is not as it should be", {
+      this.#parts.log.warn("skipping an invalid message", {
         subject,
         error: messageOf(error),
       });

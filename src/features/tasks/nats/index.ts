@@ -1,20 +1,20 @@
 /**
- * What this process knows of all tasks without asking: how each stands. The server tells it every
- * step, whoever made it.
+ * The state of all tasks as far as this process knows without a request. The server sends it every
+ * step, of any process.
  */
 import { hasEnded, type TaskStatus } from "../task.ts";
 import type { Revision } from "./bucket.ts";
 import type { ClientRef } from "./client_ref.ts";
 import type { StoredTask } from "./transitions.ts";
 
-/** How a task stands. */
+/** The state of a task. */
 export interface Standing {
   status: TaskStatus;
   cancelled: boolean;
-  /** Whether it takes up a worker of the queue when it runs. */
+  /** Whether it occupies a worker of the queue when it runs. */
   queued: boolean;
   revision: number;
-  /** Of the last change that clients see; ISO 8601. */
+  /** When clients last saw a change; ISO 8601. */
   changed_at: string;
   /** The process that runs it. */
   process?: string;
@@ -26,12 +26,12 @@ export class TaskIndex {
   readonly #waiting = new Map<string, Set<() => void>>();
   readonly #onNews: (task: StoredTask, revision: number) => void;
 
-  /** @param onNews called with each step that is taken. */
+  /** @param onNews called with each new step */
   constructor(onNews: (task: StoredTask, revision: number) => void) {
     this.#onNews = onNews;
   }
 
-  /** Takes a step, unless a later one is known. */
+  /** Applies a step, unless a later one is known. */
   apply({ value, revision }: Revision<StoredTask>): void {
     const { id } = value.record;
     if (revision <= (this.#tasks.get(id)?.revision ?? 0)) return;
@@ -44,7 +44,7 @@ export class TaskIndex {
     this.#tasks.delete(id);
   }
 
-  /** Forgets all tasks; those who wait for one go on waiting. */
+  /** Removes all tasks; those who wait for one continue to wait. */
   clear(): void {
     this.#tasks.clear();
   }
@@ -78,7 +78,7 @@ export class TaskIndex {
     return counts;
   }
 
-  /** Number of tasks of the queue that are being run, on all machines. */
+  /** The number of queued tasks that are running, on all machines. */
   get busy(): number {
     return this.find(({ status, queued }) => queued && status === "running").length;
   }
@@ -87,7 +87,9 @@ export class TaskIndex {
     return [...this.#tasks].filter(([, standing]) => fits(standing));
   }
 
-  /** Ids of tasks, newest first: they are ULIDs. @param before only those older than that one. */
+  /**
+   * Returns ids of tasks, newest first, by their ULIDs. @param before only ids older than this one
+   */
   newest(
     { state, limit, before }: { state?: TaskStatus; limit: number; before?: string },
   ): string[] {
@@ -97,13 +99,13 @@ export class TaskIndex {
       .sort().reverse().slice(0, limit);
   }
 
-  /** The oldest of the ended tasks, but for the newest `keep`. */
+  /** Returns the oldest ended tasks, except for the newest `keep`. */
   surplus(keep: number): string[] {
     const ended = this.find(hasEnded).map(([id]) => id).sort();
     return ended.slice(0, Math.max(ended.length - keep, 0));
   }
 
-  /** The running tasks of each process. */
+  /** Returns the running tasks of each process. */
   running(): Map<string, string[]> {
     const running = new Map<string, string[]>();
     for (const [id, { process }] of this.find(({ status }) => status === "running")) {

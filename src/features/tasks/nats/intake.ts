@@ -1,4 +1,4 @@
-/** Takes tasks: looks at what is asked for, and puts it on the server. */
+/** Accepts tasks: checks the request and stores it on the server. */
 import { messageOf, SvcError } from "../../../protocol/errors.ts";
 import type { Log } from "../../../os/log.ts";
 import type { Clock } from "../../../base/clock.ts";
@@ -19,7 +19,7 @@ export interface IntakeParts {
   executors: ExecutorRegistry;
   log: Log;
   clock: Clock;
-  /** Fires when nothing more is taken. */
+  /** Fires when no more tasks are accepted. */
   stopping: AbortSignal;
 }
 
@@ -30,7 +30,7 @@ export class Intake {
     this.#parts = parts;
   }
 
-  /** @throws {SvcError} validation when it will not do; shutting_down. */
+  /** @throws {SvcError} validation for an invalid request; shutting_down */
   async check(request: TaskRequest, hired: boolean): Promise<void> {
     this.#requireOpen();
     await this.#parts.executors.get(request.task_type).check?.(request, hired);
@@ -39,10 +39,10 @@ export class Intake {
 
   #requireOpen(): void {
     if (!this.#parts.stopping.aborted) return;
-    throw new SvcError("shutting_down", "the daemon is stopping; no task is taken");
+    throw new SvcError("shutting_down", "the daemon is stopping and accepts no tasks");
   }
 
-  /** Puts a task on the server. @throws {SvcError} unavailable; payload_too_large. */
+  /** Stores a task on the server. @throws {SvcError} unavailable; payload_too_large. */
   async accept(task: NewTask): Promise<TaskRecord> {
     const { clock, log } = this.#parts;
     const incoming = { ...task, created_at: new Date(clock.now()).toISOString() };
@@ -50,7 +50,7 @@ export class Intake {
     try {
       await this.record(incoming);
     } catch (error) {
-      // It is accepted: whoever takes it from the queue makes its record.
+      // It is accepted: the process that takes it from the queue creates its record.
       log.warn("a task has no record yet", { task_id: task.id, error: messageOf(error) });
     }
     return queued(incoming).record;
@@ -61,13 +61,13 @@ export class Intake {
     try {
       await send();
     } catch (error) {
-      // It may have arrived: sent twice it is taken once.
+      // It may have arrived. If it is sent twice, it is taken once.
       if (!wasSent(error)) throw error;
       await send();
     }
   }
 
-  /** Makes the record of a task of the queue. @returns undefined when there is one already. */
+  /** Creates the record of a queued task. @returns undefined when it already exists. */
   async record(task: QueuedTask): Promise<Revision<StoredTask> | undefined> {
     const { steps, reports } = this.#parts;
     if (task.callback !== undefined) await reports.begin(task.id, task.callback);
@@ -75,7 +75,7 @@ export class Intake {
   }
 }
 
-/** Whether the server was there, and its answer did not come. */
+/** Reports whether a request reached the server but its answer did not arrive. */
 function wasSent(error: unknown): boolean {
   return error instanceof SvcError && error.code === "unavailable" && error.cause !== undefined;
 }

@@ -1,4 +1,4 @@
-/** The connection to NATS: made, kept and made again for as long as the engine is open. */
+/** The connection to NATS: established, kept and restored while the engine is open. */
 import { errors, type NatsConnection } from "@nats-io/nats-core";
 import {
   jetstream,
@@ -18,15 +18,15 @@ import { connectionOptions } from "./options.ts";
 import { makeStream } from "./queue.ts";
 import { connect } from "./transport.ts";
 
-/** What is kept on the server. */
+/** The data on the server. */
 export interface Jet {
   readonly nc: NatsConnection;
   readonly js: JetStreamClient;
   readonly jsm: JetStreamManager;
-  /** The records of tasks, and their log. */
+  /** The records of tasks and their log. */
   readonly records: KV;
   readonly artifacts: ObjectStore;
-  /** When the records' bucket was made: it tells a server from one that has lost its data. */
+  /** When the records' bucket was created; it distinguishes a server that has lost its data. */
   readonly created: string;
 }
 
@@ -34,11 +34,11 @@ export interface LinkParts {
   config: NatsConfig;
   env: Env;
   log: Log;
-  /** What the server lists the connection as. */
+  /** The name of the connection on the server. */
   name: string;
   /**
-   * Called with each new connection; the signal fires when that one is over. Losses that the
-   * connection recovers from by itself are none of its business.
+   * Called with each new connection; the signal fires when it ends. Interruptions that the
+   * connection recovers from by itself are not reported.
    */
   onConnected(jet: Jet, over: AbortSignal): void;
 }
@@ -47,26 +47,26 @@ export interface LinkParts {
 export const RECORDS = "svc_tasks";
 export const ARTIFACTS = "svc_artifacts";
 
-/** How many revisions of a record are kept: the steps of a task. The server allows no more. */
+/** How many revisions of a record are kept, which are the steps of a task. The server's maximum. */
 const HISTORY = 64;
-/** How long one request may take. */
+/** The time limit of one request. */
 const REQUEST_MS = 2_000;
-/** How long a caller waits for a connection that is down. */
+/** How long a caller waits for a lost connection. */
 const WAIT_MS = 2_000;
 const AGAIN_MIN_MS = 500;
 const AGAIN_MAX_MS = 5_000;
-/** How long what is still to be sent may take when the connection is closed. */
+/** How long the last messages may take when the connection is closed. */
 const DRAIN_MS = 2_000;
 
 export class NatsLink {
   readonly #parts: LinkParts;
   readonly #closed = new AbortController();
-  /** What can be used, while it can. */
+  /** The usable connection, while there is one. */
   #jet: Jet | undefined;
   /** Resolves when the server can be used. */
   #ready = Promise.withResolvers<void>();
-  #problem = "it has not answered yet";
-  /** Whether the log tells of the outage that goes on. */
+  #problem = "no answer yet";
+  /** Whether the log already reports the current outage. */
   #told = false;
   #keeping: Promise<void> | undefined;
 
@@ -74,15 +74,15 @@ export class NatsLink {
     this.#parts = parts;
   }
 
-  /** Begins to connect, and goes on until {@linkcode NatsLink.close}. */
+  /** Starts to connect, and keeps the connection until {@linkcode NatsLink.close}. */
   open(): void {
     this.#keeping ??= this.#keep();
   }
 
   /**
-   * Does something on the server; waits at most 2 s for a connection that is down.
+   * Uses the server; waits up to 2 s for a lost connection.
    *
-   * @throws {SvcError} unavailable when the server does not answer; whatever else `op` throws.
+   * @throws {SvcError} unavailable when the server does not answer; anything else that `op` throws
    */
   async use<T>(op: (jet: Jet) => Promise<T>): Promise<T> {
     if (this.#jet === undefined) await within(this.#ready.promise, WAIT_MS);
@@ -100,7 +100,7 @@ export class NatsLink {
     await abortable(this.#ready.promise, stop).catch(() => {});
   }
 
-  /** Sends what is still to be sent, and ends the connection. */
+  /** Sends the last messages and closes the connection. */
   async close(): Promise<void> {
     this.#closed.abort();
     await this.#keeping;
@@ -108,9 +108,9 @@ export class NatsLink {
 
   #unavailable(cause?: unknown): SvcError {
     const why = cause === undefined ? this.#problem : messageOf(cause);
-    // Hirers see it: where the server is, the log and `svc doctor` tell.
-    return new SvcError("unavailable", `the NATS server that keeps the tasks: ${why}`, {
-      hint: "try again; the operator finds more in `svc doctor`",
+    // Hirers see this message; the log and `svc doctor` name the server.
+    return new SvcError("unavailable", `the task server (NATS) is unavailable: ${why}`, {
+      hint: "try again; `svc doctor` on the daemon's machine shows more",
       cause,
     });
   }
@@ -127,16 +127,16 @@ export class NatsLink {
       } catch (error) {
         this.#down(messageOf(error));
         const fields = { url: config.nats_url, error: messageOf(error) };
-        // An outage is told of once, not at every try.
-        if (this.#told) log.debug("NATS cannot be reached", fields);
-        else log.warn("NATS cannot be reached; it is tried until it can", fields);
+        // An outage is reported once, not for every attempt.
+        if (this.#told) log.debug("cannot reach NATS", fields);
+        else log.warn("cannot reach NATS; retrying", fields);
         this.#told = true;
       }
       await delay(wait_ms, { signal }).catch(() => {});
     }
   }
 
-  /** Lives as long as the connection. @throws what ended it, or what could not be set up. */
+  /** Lives as long as the connection. @throws the reason why it ended or could not be set up. */
   async #serve(nc: NatsConnection): Promise<void> {
     const over = new AbortController();
     const statuses = nc.status();
@@ -197,10 +197,10 @@ async function setUp(nc: NatsConnection): Promise<Jet> {
   return { nc, js, jsm, records, artifacts, created };
 }
 
-/** @throws when what goes on over the connection must begin anew. */
+/** @throws when everything that uses the connection must start anew */
 async function setUpAgain(nc: NatsConnection, jet: Jet): Promise<Jet> {
   const { created } = await setUp(nc);
-  if (created !== jet.created) throw new Error("the server has lost the tasks it had");
+  if (created !== jet.created) throw new Error("the server has lost its tasks");
   return jet;
 }
 
@@ -216,7 +216,7 @@ const OUTAGES = [
   errors.ConnectionError,
 ];
 
-/** Whether it was the server or the way to it that failed, not what was asked for. */
+/** Reports whether the server or the connection failed, rather than the request. */
 function isOutage(error: unknown): boolean {
   if (OUTAGES.some((kind) => error instanceof kind)) return true;
   if (error instanceof JetStreamApiError) return error.status === 503;

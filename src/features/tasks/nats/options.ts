@@ -1,4 +1,4 @@
-/** How the NATS server is reached, from `[tasks]` of daemon.toml. */
+/** The connection options from `[tasks]` in daemon.toml. */
 import {
   type Authenticator,
   type ConnectionOptions,
@@ -9,18 +9,18 @@ import { messageOf, SvcError } from "../../../protocol/errors.ts";
 import type { Env } from "../../../os/paths.ts";
 import type { NatsConfig } from "../../../config/nats.ts";
 
-/** How long the server may take to take a connection, in milliseconds. */
+/** How long the server may take to accept a connection, in milliseconds. */
 export const CONNECT_MS = 2_000;
 const RECONNECT_MIN_MS = 250;
 const RECONNECT_SPREAD_MS = 750;
-/** A server that answers no two pings is gone. */
+/** A server that misses two pings counts as lost. */
 const PING_MS = 10_000;
 
 /**
- * Makes the options of a connection; credentials are read anew each time.
+ * Returns the options of a connection; credentials are read again each time.
  *
- * @param name what the server lists the connection as.
- * @throws {SvcError} validation when a file cannot be read or a variable is not set.
+ * @param name the name of the connection on the server
+ * @throws {SvcError} validation when a file cannot be read or a variable is not set
  */
 export async function connectionOptions(
   config: NatsConfig,
@@ -34,7 +34,7 @@ export async function connectionOptions(
     pingInterval: PING_MS,
     maxReconnectAttempts: -1,
     reconnectDelayHandler: () => RECONNECT_MIN_MS + Math.random() * RECONNECT_SPREAD_MS,
-    // An operator may be changing credentials on the server just now.
+    // An operator may be changing credentials on the server right now.
     ignoreAuthErrorAbort: true,
     authenticator: await authenticators(config),
     token: variable(config.nats_token_env, env),
@@ -57,7 +57,7 @@ async function bytes(path: string): Promise<Uint8Array> {
     return await Deno.readFile(path);
   } catch (cause) {
     throw new SvcError("validation", `${path} cannot be read: ${messageOf(cause)}`, {
-      hint: "mend it, or its path under [tasks] in daemon.toml",
+      hint: "fix the file, or its path under [tasks] in daemon.toml",
       cause,
     });
   }

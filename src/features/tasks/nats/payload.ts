@@ -1,17 +1,17 @@
-/** What fits into one message. */
+/** Checks the size of messages. */
 import type { NatsConnection } from "@nats-io/nats-core";
 import { SvcError } from "../../../protocol/errors.ts";
 
-/** What a message has beside its payload: subject and headers. */
+/** The size of a message apart from its payload: subject and headers. */
 const ENVELOPE = 1_024;
 
-/** @throws {SvcError} payload_too_large when the server would not take a message. */
+/** @throws {SvcError} payload_too_large when the server would refuse the message */
 export function requireFits({ info }: NatsConnection, payload: Uint8Array): void {
   const max = info?.max_payload ?? Infinity;
   if (payload.length + ENVELOPE <= max) return;
   throw new SvcError(
     "payload_too_large",
-    `${payload.length} bytes are more than the NATS server takes, ${max} with what goes with them`,
-    { hint: "raise max_payload in its configuration" },
+    `${payload.length} bytes exceed the limit of the NATS server, ${max} bytes with headers`,
+    { hint: "raise max_payload in the server's configuration" },
   );
 }

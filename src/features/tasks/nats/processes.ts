@@ -1,5 +1,5 @@
 /**
- * The processes that run tasks, and which of them are gone: each listens on a subject of its own, so
+ * The processes that run tasks, and how to detect lost ones: each listens on its own subject, so
  * the server knows.
  */
 import { errors } from "@nats-io/nats-core";
@@ -13,21 +13,22 @@ import { lost } from "./transitions.ts";
 const SUBJECT = "svc.processes";
 const LOOK_EVERY_MS = 3_000;
 const ANSWER_MS = 2_000;
-/** How long answers of workers are waited for, at all and after the last one. */
+/** How long to wait for answers of workers: in total, and after the last one. */
 const COUNT_MS = 500;
 const COUNT_STALL_MS = 100;
 
-/** The part of a process that others ask for. */
+/** The part of a process that others ask about. */
 interface Answering {
-  /** Tasks of the queue that it runs at once. */
+  /** How many queued tasks it runs at once. */
   readonly workers: number;
   /** Resolves when it no longer works on a task. */
   idle(task_id: string): Promise<void>;
 }
 
 /**
- * Answers for this process until the connection ends: to an empty question at once, to the id of a
- * task when no executor of this process works on it any more, to {@linkcode countWorkers} always.
+ * Answers for this process until the connection ends: immediately to an empty request, to the id of
+ * a task when no executor of this process works on it any longer, and always to {@linkcode
+ * countWorkers}.
  */
 export function answerFor({ nc }: Jet, process: string, worker: Answering): void {
   nc.subscribe(`${SUBJECT}.${process}`, {
@@ -40,7 +41,7 @@ export function answerFor({ nc }: Jet, process: string, worker: Answering): void
   });
 }
 
-/** Tasks of the queue that all processes that answer run at once; ours answers too. */
+/** Returns how many queued tasks all responding processes, including this one, run at once. */
 export async function countWorkers({ nc }: Jet): Promise<number> {
   let count = 0;
   const wait = { strategy: "stall", maxWait: COUNT_MS, stall: COUNT_STALL_MS } as const;
@@ -50,7 +51,10 @@ export async function countWorkers({ nc }: Jet): Promise<number> {
   return count;
 }
 
-/** Waits until a process no longer works on a task. @throws when it is gone, or does for so long. */
+/**
+ * Waits until a process no longer works on a task. @throws when it is lost or does not finish in
+ * time.
+ */
 export async function untilIdle(
   { nc }: Jet,
   { process, task_id, timeout_ms }: { process: string; task_id: string; timeout_ms: number },
@@ -61,16 +65,16 @@ export async function untilIdle(
 export interface WatchParts {
   steps: Steps;
   log: Log;
-  /** Milliseconds since 1970. */
+  /** Returns milliseconds since 1970. */
   now(): number;
 }
 
 /**
- * Gives the tasks of processes that are gone to others, until the signal fires. The queue does so too,
- * but only while somebody takes tasks from it.
+ * Gives the tasks of lost processes to others, until the signal fires. The queue does so too, but
+ * only while somebody takes tasks from it.
  */
 export async function watchProcesses(jet: Jet, parts: WatchParts, signal: AbortSignal) {
-  /** Those that were not there at the last look: a connection may come back. */
+  /** The processes that were missing at the last check; a connection may come back. */
   let missing = new Set<string>();
   while (!signal.aborted) {
     await delay(LOOK_EVERY_MS, { signal }).catch(() => {});
@@ -78,12 +82,12 @@ export async function watchProcesses(jet: Jet, parts: WatchParts, signal: AbortS
     try {
       missing = await look(jet, parts, missing);
     } catch (error) {
-      parts.log.debug("the workers cannot be looked at", { error: messageOf(error) });
+      parts.log.debug("cannot check the workers", { error: messageOf(error) });
     }
   }
 }
 
-/** @returns the processes that are not there. */
+/** @returns the missing processes */
 async function look(
   jet: Jet,
   { steps, log, now }: WatchParts,
@@ -102,13 +106,13 @@ async function look(
             ? lost(task, now())
             : undefined,
       );
-      if (change?.changed) log.warn("the worker of a task is gone", { task_id: id, process });
+      if (change?.changed) log.warn("lost the worker of a task", { task_id: id, process });
     }
   }
   return missing;
 }
 
-/** Whether somebody listens for a process; one that does not answer in time may be busy. */
+/** Reports whether a process is listening; one that does not answer in time may be busy. */
 async function isThere({ nc }: Jet, process: string): Promise<boolean> {
   try {
     await nc.request(`${SUBJECT}.${process}`, "", { timeout: ANSWER_MS });

@@ -1,9 +1,9 @@
 /**
- * The work queue: a JetStream stream from which each message is taken by one worker, and delivered
- * again when that one neither confirms it nor says that it goes on.
+ * The work queue: a JetStream stream whose messages go to one worker each, and are delivered again
+ * when that worker neither confirms nor extends them.
  *
- * A consumer for each mode and type of task: servers before 2.10 filter by one subject only, and a
- * work queue allows no two consumers for the same messages.
+ * There is one consumer for each mode and task type: servers before 2.10 filter by only one
+ * subject, and a work queue does not allow two consumers for the same messages.
  */
 import {
   AckPolicy,
@@ -21,7 +21,7 @@ import { EFFORTS, TASK_ID } from "../task.ts";
 import type { Jet } from "./link.ts";
 import { requireFits } from "./payload.ts";
 
-/** A task as it waits in the queue. */
+/** A task in the queue. */
 export interface QueuedTask extends NewTask {
   /** ISO 8601. */
   created_at: string;
@@ -58,16 +58,16 @@ const Queued: z.ZodType<QueuedTask> = z.object({
 
 const STREAM = "SVC_TASKS";
 const SUBJECTS = "svc.tasks";
-/** How soon a task whose worker says nothing is delivered to another one. */
+/** How soon a task of a silent worker is delivered to another one. */
 const ACK_WAIT_MS = 6_000;
-/** How often a worker says that it goes on. */
+/** How often a worker extends its task. */
 export const HEARTBEAT_MS = 1_500;
-/** Tasks that may be under way at once, on all machines, of one type. */
+/** The most tasks of one type in progress at once, on all machines. */
 const UNDER_WAY_MAX = 20_000;
-/** How long one request for a message stands at the server. */
+/** How long one request for a message waits at the server. */
 const PULL_MS = 30_000;
 
-/** Makes the stream where there is none; one that an operator has changed stays as it is. */
+/** Creates the stream if it does not exist; changes by an operator stay. */
 export async function makeStream(jsm: JetStreamManager): Promise<void> {
   try {
     await jsm.streams.info(STREAM);
@@ -81,7 +81,7 @@ export async function makeStream(jsm: JetStreamManager): Promise<void> {
   }
 }
 
-/** Puts a task in the queue. The server takes one of the same id once, however often it is sent. */
+/** Adds a task to the queue. The server accepts an id once, however often it is sent. */
 export async function publish({ nc, js }: Jet, task: QueuedTask): Promise<void> {
   const subject = `${SUBJECTS}.${task.mode}.${task.request.task_type}`;
   const payload = new TextEncoder().encode(JSON.stringify(task));
@@ -89,7 +89,7 @@ export async function publish({ nc, js }: Jet, task: QueuedTask): Promise<void> 
   await js.publish(subject, payload, { msgID: task.id });
 }
 
-/** The task in a message; undefined when it is none. */
+/** Returns the task in a message; undefined when it is not a valid task. */
 export function taskOf(message: JsMsg): QueuedTask | undefined {
   try {
     return Queued.safeParse(message.json()).data;
@@ -98,16 +98,19 @@ export function taskOf(message: JsMsg): QueuedTask | undefined {
   }
 }
 
-/** Tells the queue of a message. Where that fails, the message is delivered and looked at again. */
+/**
+ * Reports the fate of a message to the queue. If that fails, the message is delivered and handled
+ * again.
+ */
 export function tellQueue(tell: () => void): void {
   try {
     tell();
   } catch {
-    // The connection that it came over is closed.
+    // Its connection is closed.
   }
 }
 
-/** The consumer of a mode and type; made where there is none. */
+/** Returns the consumer of a mode and type; creates it when missing. */
 export async function consumerOf({ js, jsm }: Jet, mode: TaskMode, task_type: string) {
   const name = `${mode}-${task_type}`;
   try {
@@ -125,7 +128,7 @@ export async function consumerOf({ js, jsm }: Jet, mode: TaskMode, task_type: st
   }
 }
 
-/** The next message; undefined when none came for 30 s, or the signal fired. */
+/** Returns the next message; undefined when none came within 30 s, or the signal fired. */
 export async function nextMessage(
   consumer: Consumer,
   signal: AbortSignal,

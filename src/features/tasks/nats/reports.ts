@@ -1,6 +1,6 @@
 /**
- * Reports of tasks' ends that are due, in a key beside each task's record. Any front door may send
- * one: who takes it has it alone for a while.
+ * Pending callbacks, in a key beside each task's record. Any front door may send one: it claims the
+ * callback for a while.
  */
 import type { CallbackTarget, DueCallback, NamedCallback, Reports } from "../callback_store.ts";
 import { tooManyCallbacks } from "../common.ts";
@@ -8,39 +8,39 @@ import { CALLBACKS_MAX, hasEnded, type TaskRecord } from "../task.ts";
 import { type Bucket, type Line, NONE, type Revision } from "./bucket.ts";
 import type { Steps } from "./steps.ts";
 
-/** A report that is still to be sent. */
+/** A callback that is still to be sent. */
 interface PlannedCallback extends CallbackTarget {
-  /** How often it was tried. */
+  /** The number of attempts so far. */
   tries: number;
-  /** Milliseconds since 1970. */
+  /** In milliseconds since 1970. */
   not_before: number;
 }
 
-/** The reports of one task. */
+/** The callbacks of one task. */
 export interface StoredCallbacks {
   callbacks: PlannedCallback[];
-  /** Absent in changes that the log does not tell. */
+  /** Absent in changes that are not in the log. */
   line?: Line;
 }
 
-/** How long a report is its taker's: more than one try takes. */
+/** How long a claim holds: longer than one attempt takes. */
 const TAKEN_MS = 30_000;
 
 export class NatsReports implements Reports {
   readonly #bucket: Bucket;
   readonly #steps: Steps;
   readonly #now: () => number;
-  /** The reports that are known, by their tasks. */
+  /** The known callbacks by task. */
   readonly #known = new Map<string, Revision<PlannedCallback[]>>();
 
-  /** @param now milliseconds since 1970. */
+  /** @param now returns milliseconds since 1970 */
   constructor(bucket: Bucket, steps: Steps, now: () => number) {
     this.#bucket = bucket;
     this.#steps = steps;
     this.#now = now;
   }
 
-  /** Takes what the server tells. */
+  /** Applies a change from the server. */
   apply(task_id: string, { value: { callbacks }, revision }: Revision<StoredCallbacks>): void {
     if (revision <= (this.#known.get(task_id)?.revision ?? 0)) return;
     this.#known.set(task_id, { value: callbacks, revision });
@@ -54,19 +54,22 @@ export class NatsReports implements Reports {
     this.#known.clear();
   }
 
-  /** Whether a task's end is still to be reported. */
+  /** Reports whether a task has pending callbacks. */
   has(task_id: string): boolean {
     return (this.#known.get(task_id)?.value.length ?? 0) > 0;
   }
 
-  /** Adds the report that a request asked for, before its task is there. */
+  /** Adds the callback in a request, before its task exists. */
   async begin(task_id: string, callback: CallbackTarget): Promise<void> {
     const value: StoredCallbacks = { callbacks: [{ ...callback, tries: 0, not_before: 0 }] };
     const revision = await this.#bucket.write(key(task_id), value, NONE);
     if (revision !== undefined) this.apply(task_id, { value, revision });
   }
 
-  /** Adds a report, or replaces the one of its id. @throws {SvcError} conflict; unavailable. */
+  /**
+   * Adds a callback, or replaces the one with the same id. @throws {SvcError} conflict;
+   * unavailable.
+   */
   async set(task_id: string, callback: CallbackTarget): Promise<void> {
     await this.#change(task_id, (callbacks) => {
       const others = callbacks.filter(({ id }) => id !== callback.id);
@@ -75,7 +78,7 @@ export class NatsReports implements Reports {
     });
   }
 
-  /** The reports of a task that are still to be sent. @throws {SvcError} unavailable. */
+  /** Returns the callbacks of a task that are still to be sent. @throws {SvcError} unavailable. */
   async of(task_id: string): Promise<CallbackTarget[]> {
     const found = await this.#bucket.get<StoredCallbacks>(key(task_id));
     const callbacks = found?.value.callbacks ?? [];
@@ -83,7 +86,7 @@ export class NatsReports implements Reports {
       .sort((a, b) => a.id < b.id ? -1 : 1);
   }
 
-  /** Takes a report back, if there is one of that id. @throws {SvcError} unavailable. */
+  /** Removes the callback with that id, if there is one. @throws {SvcError} unavailable. */
   async remove(task_id: string, id: string): Promise<void> {
     await this.#change(task_id, (callbacks) => without(callbacks, id));
   }
@@ -98,7 +101,7 @@ export class NatsReports implements Reports {
     return times.length === 0 ? undefined : Math.min(...times);
   }
 
-  /** The reports of tasks that have ended. */
+  /** Returns the callbacks of ended tasks. */
   #planned(): (DueCallback & PlannedCallback)[] {
     return [...this.#known].flatMap(([task_id, { value }]) => {
       const standing = this.#steps.index.get(task_id);
@@ -107,7 +110,7 @@ export class NatsReports implements Reports {
     });
   }
 
-  /** Takes a report that is due, for a while. @returns undefined when another has it. */
+  /** Claims a due callback for a while. @returns undefined when another process has claimed it. */
   async take({ task_id, id }: NamedCallback, horizon_ms: number): Promise<TaskRecord | undefined> {
     const now = this.#now();
     const taken = await this.#change(task_id, (callbacks) => {
@@ -132,7 +135,9 @@ export class NatsReports implements Reports {
     await this.#change(task_id, (callbacks) => without(callbacks, id), line);
   }
 
-  /** @param next the reports from those before; undefined to leave them. @returns whether changed. */
+  /**
+   * @param next returns the new callbacks; undefined to keep them. @returns whether they changed
+   */
   async #change(
     task_id: string,
     next: (callbacks: PlannedCallback[]) => PlannedCallback[] | undefined,
@@ -156,7 +161,7 @@ function without(callbacks: PlannedCallback[], id: string): PlannedCallback[] | 
   return others.length === callbacks.length ? undefined : others;
 }
 
-/** A time further off than the horizon was written by a clock that was wrong. */
+/** A time beyond the horizon was written by a wrong clock. */
 function isDue(not_before: number, now: number, horizon_ms: number): boolean {
   return not_before <= now || not_before > now + horizon_ms;
 }

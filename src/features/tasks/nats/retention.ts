@@ -1,4 +1,4 @@
-/** Forgets the oldest ended tasks, with their log and what they made. */
+/** Removes the oldest ended tasks with their logs and artifacts. */
 import { messageOf } from "../../../protocol/errors.ts";
 import type { Log } from "../../../os/log.ts";
 import type { LocalArtifacts } from "../artifacts.ts";
@@ -13,16 +13,16 @@ export interface RetentionParts {
   index: TaskIndex;
   reports: NatsReports;
   artifacts: NatsArtifacts;
-  /** What executors keep of tasks on this machine. */
+  /** The artifacts on this machine. */
   files: LocalArtifacts;
   log: Log;
-  /** Whether they are removed from the server, too; else others do that. */
+  /** Whether to remove them from the server too; otherwise another process does. */
   forgets: boolean;
   /** How many ended tasks are kept. */
   keep: number;
 }
 
-/** Tasks that end before the oldest are looked for again. */
+/** How many tasks end between two searches for the oldest. */
 const PRUNE_EVERY = 250;
 
 export class Retention {
@@ -34,19 +34,22 @@ export class Retention {
     this.#parts = parts;
   }
 
-  /** Another task has ended. */
+  /** Counts a task that has ended. */
   onEnded(): void {
     if (++this.#ended % PRUNE_EVERY === 0) this.prune();
   }
 
-  /** Forgets what is too much; one whose end is still to be reported stays. */
+  /** Removes surplus tasks, except those with pending callbacks. */
   prune(): void {
     const { index, reports, keep } = this.#parts;
     const ids = index.surplus(keep).filter((id) => !reports.has(id));
     if (ids.length > 0) this.#pruning = this.#pruning.then(() => this.#forget(ids));
   }
 
-  /** Removes what is on this machine of tasks that others have forgotten. All tasks are known. */
+  /**
+   * Removes the local files of tasks that other processes have removed. Call it when all tasks are
+   * known.
+   */
   sweep(): void {
     const { index, files, log } = this.#parts;
     const left_over = async () => {
@@ -54,11 +57,11 @@ export class Retention {
       for (const id of ids) await files.remove(id);
     };
     this.#pruning = this.#pruning.then(left_over).catch((error) =>
-      log.warn("files of old tasks cannot be removed", { error: messageOf(error) })
+      log.warn("cannot remove the files of old tasks", { error: messageOf(error) })
     );
   }
 
-  /** Never rejects: what cannot be removed is so at the next time. */
+  /** Never rejects: what could not be removed is tried again the next time. */
   async #forget(ids: readonly string[]): Promise<void> {
     const { index, reports, artifacts, files, log, forgets } = this.#parts;
     try {
@@ -70,7 +73,7 @@ export class Retention {
         reports.forget(id);
       }
     } catch (error) {
-      log.warn("old tasks cannot be removed", { error: messageOf(error) });
+      log.warn("cannot remove old tasks", { error: messageOf(error) });
     }
   }
 
@@ -81,7 +84,7 @@ export class Retention {
     if (client !== undefined) await forgetClient(bucket, client);
   }
 
-  /** Resolves when nothing is being removed. */
+  /** Resolves when no removal is in progress. */
   async close(): Promise<void> {
     await this.#pruning;
   }

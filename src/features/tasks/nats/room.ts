@@ -1,4 +1,4 @@
-/** How many tasks a process runs at once. */
+/** Limits how many tasks a process runs at once. */
 export class Room {
   #limit: number;
   #taken = 0;
@@ -8,7 +8,7 @@ export class Room {
     this.#limit = limit;
   }
 
-  /** Sets another limit; what is under way goes on. */
+  /** Sets another limit; running tasks continue. */
   set limit(limit: number) {
     this.#limit = limit;
     this.#wake();
@@ -18,7 +18,7 @@ export class Room {
     return this.#taken < this.#limit;
   }
 
-  /** Takes a place. @returns whether there was one. */
+  /** Takes a place. @returns whether one was free. */
   take(): boolean {
     if (!this.#free) return false;
     this.#taken++;
@@ -31,7 +31,7 @@ export class Room {
     this.#wake();
   }
 
-  /** Waits until there is a place, without taking it, or the signal fires. */
+  /** Waits until a place is free, without taking it, or until the signal fires. */
   async free(signal: AbortSignal): Promise<void> {
     while (!this.#free && !signal.aborted) {
       const { promise, resolve } = Promise.withResolvers<void>();

@@ -1,4 +1,4 @@
-/** Looks at a NATS server once. */
+/** Checks a NATS server once. */
 import { jetstreamManager } from "@nats-io/jetstream";
 import type { Env } from "../../../os/paths.ts";
 import type { NatsConfig } from "../../../config/nats.ts";
@@ -6,10 +6,10 @@ import { connectionOptions } from "./options.ts";
 import { connect } from "./transport.ts";
 
 /**
- * Tells the server's version, and how many streams the account has.
+ * Returns the server's version, and the number of streams in the account.
  *
- * @throws {SvcError} as {@linkcode connectionOptions}; {Error} when it does not answer, or has no
- * JetStream.
+ * @throws {SvcError} like {@linkcode connectionOptions}; {Error} when it does not answer, or has no
+ * JetStream
  */
 export async function natsServer(
   config: NatsConfig,

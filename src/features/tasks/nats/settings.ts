@@ -1,9 +1,9 @@
-/** What has been set for the queue on all machines. */
+/** The settings of the queue for all machines. */
 import { type Bucket, type Line, NONE, type Revision, SETTINGS_KEY } from "./bucket.ts";
 
 export interface Settings {
   paused?: boolean;
-  /** Tasks of the queue that one process runs at once. */
+  /** How many queued tasks one process runs at once. */
   workers?: number;
   line?: Line;
 }
@@ -13,7 +13,7 @@ export class QueueSettings {
   readonly #onChanged: (settings: Settings) => void;
   #known: Revision<Settings> = { value: {}, revision: NONE };
 
-  /** @param onChanged called with what holds from now on. */
+  /** @param onChanged called with the new settings */
   constructor(bucket: Bucket, onChanged: (settings: Settings) => void) {
     this.#bucket = bucket;
     this.#onChanged = onChanged;
@@ -23,23 +23,23 @@ export class QueueSettings {
     return this.#known.value;
   }
 
-  /** Takes what the server tells, unless something later is known. */
+  /** Applies a change from the server, unless a later one is known. */
   apply(settings: Revision<Settings>): void {
     if (settings.revision <= this.#known.revision) return;
     this.#known = settings;
     this.#onChanged(settings.value);
   }
 
-  /** The server has nothing any more. */
+  /** Resets the settings, because the server has lost them. */
   clear(): void {
     this.#known = { value: {}, revision: NONE };
     this.#onChanged({});
   }
 
   /**
-   * Sets something for all machines, and says so in the log as `event`.
+   * Sets a value for all machines, and records it in the log as `event`.
    *
-   * @throws {SvcError} unavailable.
+   * @throws {SvcError} unavailable
    */
   async set<K extends "paused" | "workers">(
     name: K,

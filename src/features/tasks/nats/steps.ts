@@ -1,14 +1,14 @@
-/** Steps of tasks, made on what the server has and told to the index at once. */
+/** Writes the steps of tasks to the server, and passes them to the index immediately. */
 import { TASK_ID } from "../task.ts";
 import { type Bucket, NONE, type Revision } from "./bucket.ts";
 import type { TaskIndex } from "./index.ts";
 import type { StoredTask } from "./transitions.ts";
 
-/** What came of a change. */
+/** The result of a change. */
 export interface Change {
-  /** The task as it stands now. */
+  /** The current task. */
   task: StoredTask;
-  /** Whether this has changed it. */
+  /** Whether this call changed it. */
   changed: boolean;
 }
 
@@ -21,23 +21,25 @@ export class Steps {
     this.index = index;
   }
 
-  /** A task as it stands. @throws {SvcError} unavailable. */
+  /** Returns a task. @throws {SvcError} unavailable. */
   async get(id: string): Promise<Revision<StoredTask> | undefined> {
     if (!TASK_ID.test(id)) return undefined;
     return this.#told(await this.#bucket.get<StoredTask>(key(id)));
   }
 
-  /** Adds a task. @returns undefined when it is there already. @throws as {@linkcode Bucket.write}. */
+  /**
+   * Adds a task. @returns undefined when it already exists. @throws like {@linkcode Bucket.write}.
+   */
   create(task: StoredTask): Promise<Revision<StoredTask> | undefined> {
     return this.update(task, NONE);
   }
 
   /**
-   * Makes a step.
+   * Writes a step.
    *
-   * @param before the revision of the step before it.
-   * @returns undefined when another was made meanwhile.
-   * @throws as {@linkcode Bucket.write}.
+   * @param before the revision of the previous step
+   * @returns undefined when another step was written meanwhile
+   * @throws like {@linkcode Bucket.write}
    */
   async update(value: StoredTask, before: number): Promise<Revision<StoredTask> | undefined> {
     const revision = await this.#bucket.write(key(value.record.id), value, before);
@@ -45,11 +47,11 @@ export class Steps {
   }
 
   /**
-   * Makes a step whatever else is made meanwhile.
+   * Writes a step despite concurrent ones.
    *
-   * @param next the step from a task as it stands; undefined when none is to be made.
-   * @returns undefined when there is no such task.
-   * @throws {SvcError} unavailable.
+   * @param next returns the step after the current task; undefined for none
+   * @returns undefined when the task does not exist
+   * @throws {SvcError} unavailable
    */
   async change(
     id: string,

@@ -1,21 +1,21 @@
-/** What a task's record becomes at each of its steps. */
+/** The changes of a task's record at each of its steps. */
 import { DETAIL_MAX, LOST_WITH_WORKER, type Outcome, type TaskMode } from "../lifecycle.ts";
 import type { TaskRecord } from "../task.ts";
 import type { Line } from "./bucket.ts";
 import { type ClientRef, refOf } from "./client_ref.ts";
 import type { QueuedTask } from "./queue.ts";
 
-/** A task as the server keeps it. One revision of it is one step. */
+/** A task on the server. Each revision is one step. */
 export interface StoredTask {
   record: TaskRecord;
   mode: TaskMode;
-  /** Whether someone else asked for it, over the network. */
+  /** Whether a client hired it over the network. */
   hired: boolean;
-  /** Key id of the token that it was asked for with. */
+  /** The key id of the token that requested it. */
   owner?: string;
   max_attempts: number;
   timeout_ms?: number;
-  /** When a task that waits for its next attempt is due, in milliseconds since 1970. */
+  /** When the next attempt is due, in milliseconds since 1970. */
   not_before?: number;
   /** The process that runs it. */
   process?: string;
@@ -23,18 +23,18 @@ export interface StoredTask {
   line: Line;
 }
 
-/** Who runs a task. */
+/** The process that runs a task. */
 export interface Runner {
-  /** Tells processes apart. */
+  /** Distinguishes processes. */
   process: string;
-  /** What records show. */
+  /** The name in records. */
   worker: string;
 }
 
-/** Characters of what is asked for that a record shows. */
+/** The most characters of the request in a record. */
 const SUBJECT_MAX = 300;
 
-/** A task that has just been asked for. */
+/** Returns a newly requested task. */
 export function queued(task: QueuedTask): StoredTask {
   const { id, mode, hired, owner, max_attempts, timeout_ms, client, created_at, request } = task;
   const { task_type, effort, description, query } = request;
@@ -52,7 +52,7 @@ export function queued(task: QueuedTask): StoredTask {
   };
 }
 
-/** The next attempt begins. */
+/** Returns the task after its next attempt has started. */
 export function started(task: StoredTask, runner: Runner, now: number): StoredTask {
   const { record, max_attempts, not_before: _, ...rest } = task;
   const at = iso(now);
@@ -73,7 +73,7 @@ export function started(task: StoredTask, runner: Runner, now: number): StoredTa
   };
 }
 
-/** An attempt has ended. */
+/** Returns the task after an attempt has ended. */
 export function settled(task: StoredTask, outcome: Outcome, now: number): StoredTask {
   const { process: _process, ...rest } = task;
   const { started_at, worker: _worker, ...record } = task.record;
@@ -119,7 +119,10 @@ export function settled(task: StoredTask, outcome: Outcome, now: number): Stored
   }
 }
 
-/** The worker of a running task is gone: another attempt follows, unless that was the last. */
+/**
+ * Returns a running task after its worker was lost: another attempt follows, unless that was the
+ * last.
+ */
 export function lost(task: StoredTask, now: number): StoredTask {
   const { attempts, worker } = task.record;
   const error = `${LOST_WITH_WORKER} ${worker}, attempt ${attempts} of ${task.max_attempts}`;

@@ -1,6 +1,6 @@
 /**
- * The way to a NATS server over Deno's own sockets. The library's transport for Node does not get
- * through a TLS handshake here, and has each small message wait 40 ms for the one before.
+ * Connects to a NATS server over Deno's own sockets. The library's transport for Node fails in the
+ * TLS handshake here, and delays each small message by 40 ms.
  */
 import type { ConnectionOptions, NatsConnection, Server, ServerInfo } from "@nats-io/nats-core";
 import {
@@ -14,10 +14,10 @@ import { writeAll } from "../../../base/write_all.ts";
 
 const PORT = 4222;
 const CHUNK = 64 * 1024;
-/** The most that a server may say about itself, in bytes. */
+/** The largest first message of a server, in bytes. */
 const INFO_MAX = 1024 * 1024;
 
-/** Connects to a server. @throws when none of the servers answers in time, or it refuses. */
+/** Connects to a server. @throws when no server answers in time, or it refuses. */
 export async function connect(options: ConnectionOptions): Promise<NatsConnection> {
   setTransportFactory({ factory: () => new DenoTransport(), defaultPort: PORT });
   return await NatsConnectionImpl.connect(options);
@@ -29,9 +29,9 @@ class DenoTransport implements AsyncIterable<Uint8Array> {
   closeError?: Error;
   #conn: Deno.TcpConn | Deno.TlsConn | undefined;
   #encrypted = false;
-  /** What the server said first. */
+  /** The server's first message. */
   #greeting: Uint8Array = new Uint8Array();
-  /** Ends when everything has been handed to the system. */
+  /** Resolves when everything has been handed to the system. */
   #sending: Promise<unknown> = Promise.resolve();
   #done = false;
   readonly #closed = Promise.withResolvers<void>();
@@ -49,7 +49,7 @@ class DenoTransport implements AsyncIterable<Uint8Array> {
       await this.#conn.handshake();
       this.#encrypted = true;
     }
-    // Whoever waited has given up meanwhile.
+    // The caller has given up meanwhile.
     if (this.#done) this.#hangUp();
   }
 
@@ -78,7 +78,7 @@ class DenoTransport implements AsyncIterable<Uint8Array> {
   }
 
   send(frame: Uint8Array): void {
-    // What cannot be sent shows where it is read.
+    // A failed write shows up in the next read.
     this.#sending = this.#sending.then(() => this.#write(frame)).catch(() => {});
   }
 
@@ -121,7 +121,7 @@ async function readGreeting(conn: Deno.TcpConn): Promise<Uint8Array> {
   while (extractProtocolMessage(greeting) === "") {
     const chunk = new Uint8Array(CHUNK);
     const size = await conn.read(chunk);
-    if (size === null || greeting.length > INFO_MAX) throw new Error("it is no NATS server");
+    if (size === null || greeting.length > INFO_MAX) throw new Error("not a NATS server");
     greeting = new Uint8Array([...greeting, ...chunk.subarray(0, size)]);
   }
   return greeting;
@@ -129,6 +129,6 @@ async function readGreeting(conn: Deno.TcpConn): Promise<Uint8Array> {
 
 function infoOf(greeting: Uint8Array): ServerInfo {
   const [, json] = INFO.exec(extractProtocolMessage(greeting)) ?? [];
-  if (json === undefined) throw new Error("it is no NATS server");
+  if (json === undefined) throw new Error("not a NATS server");
   return JSON.parse(json);
 }

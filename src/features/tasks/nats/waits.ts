@@ -1,4 +1,4 @@
-/** Clients that wait for their tasks, wherever those are run. */
+/** Clients that wait for their tasks, wherever those run. */
 import { formatDuration } from "../../../base/duration.ts";
 import { messageOf, SvcError } from "../../../protocol/errors.ts";
 import type { Log } from "../../../os/log.ts";
@@ -26,24 +26,24 @@ export interface WaitsParts {
   intake: Intake;
   log: Log;
   clock: Clock;
-  /** The lines of a task's log, until the signal fires. */
+  /** Yields the lines of a task's log, until the signal fires. */
   follow(id: string, signal: AbortSignal): AsyncIterable<TaskLogEntry>;
 }
 
-/** How long the notes of a task that has ended may take to come. */
+/** How long to wait for the last notes of a task that has ended. */
 const NOTES_MS = 1_000;
 
 export class Waits {
   readonly #parts: WaitsParts;
   readonly #waiting = new Set<Promise<unknown>>();
-  /** Fires when those that still wait are sent away. */
+  /** Fires when those who still wait must be answered. */
   readonly #cutting = new AbortController();
 
   constructor(parts: WaitsParts) {
     this.#parts = parts;
   }
 
-  /** Has a task run and waits for it; see {@linkcode TaskEngine.run}. */
+  /** Runs a task and waits for it; see {@linkcode TaskEngine.run}. */
   run(request: TaskRequest, options: RunOptions): Promise<TaskRecord> {
     const run = this.#run(request, options).finally(() => this.#waiting.delete(run));
     this.#waiting.add(run);
@@ -79,21 +79,22 @@ export class Waits {
     }
   }
 
-  /** Ends when the task does. Never rejects. */
+  /** Ends with the task. Never rejects. */
   async #tellNotes(id: string, onNote: (text: string) => void, signal: AbortSignal) {
     try {
       for await (const { event, detail } of this.#parts.follow(id, signal)) {
         if (event === "note" && detail !== undefined) onNote(detail);
       }
     } catch (error) {
-      this.#parts.log.debug("notes of a task are lost", { task_id: id, error: messageOf(error) });
+      this.#parts.log.debug("notes of a task were lost", { task_id: id, error: messageOf(error) });
     }
   }
 
   /**
-   * Ends a task that is not waited for any more; nothing happens to one that has ended.
+   * Ends a task that nobody waits for any longer; a task that has ended stays as it is.
    *
-   * @throws {SvcError} unavailable, for a client that is still there: it gets its answer in time.
+   * @throws {SvcError} unavailable, for a client that is still waiting, which then gets its answer
+   * in time
    */
   async #giveUp(id: string, outcome: Outcome & { kind: "failed" }): Promise<void> {
     const { steps, link, clock } = this.#parts;
@@ -113,7 +114,7 @@ export class Waits {
     }
   }
 
-  /** Lets tasks end, at most so long, then fails what is left. */
+  /** Lets tasks end for up to this time, then fails the rest. */
   async close(grace_ms: number): Promise<void> {
     if (grace_ms > 0) await within(Promise.allSettled(this.#waiting), grace_ms);
     this.#cutting.abort();
@@ -121,7 +122,7 @@ export class Waits {
   }
 }
 
-/** Why a task that was waited for is given up. */
+/** Why a task is given up. */
 function reason(
   client: AbortSignal | undefined,
   late: AbortSignal,

@@ -1,4 +1,7 @@
-/** The part of the engine that runs tasks: takes them from the queue, says that it goes on, settles. */
+/**
+ * The part of the engine that runs tasks: takes them from the queue, extends them and records their
+ * ends.
+ */
 import type { Consumer, JsMsg } from "@nats-io/jetstream";
 import { delay } from "@std/async";
 import { messageOf, SvcError } from "../../../protocol/errors.ts";
@@ -26,47 +29,47 @@ import { lost, type Runner, settled, started, type StoredTask } from "./transiti
 export interface WorkerParts {
   bucket: Bucket;
   steps: Steps;
-  /** Makes the record of a task of the queue. @returns undefined when there is one already. */
+  /** Creates the record of a queued task. @returns undefined when it already exists. */
   record(task: QueuedTask): Promise<Revision<StoredTask> | undefined>;
   executors: ExecutorRegistry;
-  /** The types of tasks that are taken. */
+  /** The task types to take. */
   task_types: readonly string[];
   runner: Runner;
-  /** Tasks of the queue that run at once. */
+  /** How many queued tasks run at once. */
   workers: number;
   artifacts: ArtifactSink;
   log: Log;
   clock: Clock;
   random: () => number;
-  /** Told of each task that begins or ends here. */
+  /** Called for each task that starts or ends in this process. */
   onStep?(step: WorkerStep): void;
 }
 
-/** What a worker does, for whoever watches it. */
+/** An event of a worker, for observers. */
 export interface WorkerStep {
-  /** Stopped is one that was decided elsewhere. */
+  /** `stopped`: another process decided the task. */
   event: "started" | "stopped" | Outcome["kind"];
   task_id: string;
   task_type: string;
   attempt: number;
 }
 
-/** An attempt that this process makes. */
+/** An attempt in this process. */
 interface Held {
   readonly mode: TaskMode;
   readonly task: StoredTask;
-  /** Of the step with which the attempt began. */
+  /** The revision of the step that started the attempt. */
   readonly revision: number;
   readonly attempt: Attempt;
   /** The delivery of the task; a later one replaces it. */
   message: JsMsg;
   /** Whether its outcome is being recorded. */
   settling: boolean;
-  /** Whether somebody else has made the step after it. */
+  /** Whether another process has written the next step. */
   decided: boolean;
 }
 
-/** Tasks that someone waits for run beside those of the queue; so many at once. */
+/** Tasks that a client waits for run in addition to queued ones, up to this number. */
 const SYNC_AT_ONCE = 64;
 const AGAIN_MS = 1_000;
 const MODES: readonly TaskMode[] = ["sync", "queue"];
@@ -74,12 +77,12 @@ const MODES: readonly TaskMode[] = ["sync", "queue"];
 export class Worker implements AttemptRecords {
   readonly #parts: WorkerParts;
   readonly #attempts: Attempts;
-  /** The attempts whose outcome is not recorded, by their tasks. */
+  /** The attempts without a recorded outcome, by task. */
   readonly #held = new Map<string, Held>();
-  /** The attempts that take up a place. */
+  /** The attempts that occupy a place. */
   readonly #placed = new Map<Attempt, Held>();
   readonly #rooms: Record<TaskMode, Room>;
-  /** Deliveries that are being looked at. */
+  /** Deliveries in progress. */
   readonly #taking = new Set<Promise<void>>();
   readonly #heartbeat: number;
   #workers: number;
@@ -105,12 +108,12 @@ export class Worker implements AttemptRecords {
     Deno.unrefTimer(this.#heartbeat);
   }
 
-  /** How many tasks of the queue run at once. */
+  /** How many queued tasks run at once. */
   get workers(): number {
     return this.#workers;
   }
 
-  /** Sets how many tasks of the queue run at once, and whether any more are taken now. */
+  /** Sets how many queued tasks run at once, and whether new ones are taken. */
   setLimit(workers: number, paused: boolean): void {
     this.#workers = workers;
     this.#rooms.queue.limit = paused ? 0 : workers;
@@ -133,13 +136,13 @@ export class Worker implements AttemptRecords {
         consumer ??= await consumerOf(jet, mode, type);
         const message = await nextMessage(consumer, signal);
         if (message === undefined) continue;
-        // Another type's was faster: whoever has a place is to have this one.
+        // A task of another type was faster, so this one is for a process with a free place.
         if (signal.aborted || !room.take()) tellQueue(() => message.nak());
         else this.#take(message, mode);
       } catch (error) {
-        // It may be gone, with the server's disk.
+        // It may have been lost with the server's disk.
         consumer = undefined;
-        this.#parts.log.debug("no task can be taken from NATS", { type, error: messageOf(error) });
+        this.#parts.log.debug("cannot take tasks from NATS", { type, error: messageOf(error) });
         await delay(AGAIN_MS, { signal }).catch(() => {});
       }
     }
@@ -151,17 +154,19 @@ export class Worker implements AttemptRecords {
       if (!began) room.give();
     }, (error) => {
       room.give();
-      // It is delivered again.
-      this.#parts.log.warn("a task cannot be begun", { error: messageOf(error) });
+      // It will be delivered again.
+      this.#parts.log.warn("cannot start a task", { error: messageOf(error) });
     }).finally(() => this.#taking.delete(taking));
     this.#taking.add(taking);
   }
 
-  /** Begins the next attempt at a delivered task. @returns whether there is one to be made. */
+  /** Starts the next attempt at a delivered task. @returns whether there is one to make. */
   async #begin(message: JsMsg): Promise<boolean> {
     const incoming = taskOf(message);
     if (incoming === undefined) {
-      this.#parts.log.warn("a message in the queue is no task", { subject: message.subject });
+      this.#parts.log.warn("skipping an invalid message in the queue", {
+        subject: message.subject,
+      });
       tellQueue(() => message.term());
       return false;
     }
@@ -172,7 +177,7 @@ export class Worker implements AttemptRecords {
     }
   }
 
-  /** @returns undefined when the task has made another step meanwhile. */
+  /** @returns undefined when the task has made another step meanwhile */
   async #tryToBegin(
     { value: task, revision }: Revision<StoredTask>,
     request: TaskRequest,
@@ -188,7 +193,7 @@ export class Worker implements AttemptRecords {
     if (status === "running") {
       const held = this.#held.get(id);
       if (held?.revision === revision) {
-        // This process was too slow to say that it goes on.
+        // This process extended the task too late.
         held.message = message;
         return false;
       }
@@ -205,7 +210,10 @@ export class Worker implements AttemptRecords {
     return true;
   }
 
-  /** A task's record; whoever comes first makes it. Undefined when another has just made it. */
+  /**
+   * Returns a task's record, and creates it if this process is the first. Undefined when another
+   * one has just created it.
+   */
   async #recorded(incoming: QueuedTask): Promise<Revision<StoredTask> | undefined> {
     const { steps, record } = this.#parts;
     return await steps.get(incoming.id) ?? await record(incoming);
@@ -232,7 +240,7 @@ export class Worker implements AttemptRecords {
     }
   }
 
-  /** Another step of a task was made: if it is run here, it has been decided elsewhere. */
+  /** Handles another step of a task: if the task runs here, another process has decided it. */
   decided(id: string, revision: number): void {
     const held = this.#held.get(id);
     if (held === undefined || revision <= held.revision) return;
@@ -282,7 +290,7 @@ export class Worker implements AttemptRecords {
     }
   }
 
-  /** The message of a task that has ended otherwise is done with; any other is somebody else's. */
+  /** Confirms the message of a task that has ended otherwise; another process handles any other. */
   async #confirmEnded({ task, message }: Held): Promise<void> {
     const found = await this.#parts.steps.get(task.record.id);
     if (found === undefined || hasEnded(found.value.record)) tellQueue(() => message.ack());
@@ -300,7 +308,7 @@ export class Worker implements AttemptRecords {
     this.#placed.delete(attempt);
   }
 
-  /** Lets tasks finish, then gives them back; see {@linkcode Attempts.close}. */
+  /** Lets tasks finish, then returns them; see {@linkcode Attempts.close}. */
   async close(grace_ms: number): Promise<void> {
     await Promise.all(this.#taking);
     await this.#attempts.close(grace_ms);
@@ -308,7 +316,7 @@ export class Worker implements AttemptRecords {
   }
 }
 
-/** Tells the queue what becomes of a message. */
+/** Reports the fate of a message to the queue. */
 function confirm(message: JsMsg, outcome: Outcome, now: number): void {
   if (outcome.kind === "retry") message.nak(Math.max(outcome.not_before - now, 1));
   else if (outcome.kind === "returned") message.nak();

@@ -1,6 +1,7 @@
 /**
- * The Chrome DevTools Protocol over Chromium's own pipes: JSON messages, each ended by a NUL. Unlike
- * the debugging port, nobody else on the machine reaches them, and Chromium ends when they close.
+ * The Chrome DevTools Protocol over Chromium's own pipes: JSON messages, each terminated by a NUL.
+ * Unlike the debugging port, no other program on the machine can reach them, and Chromium ends when
+ * they close.
  */
 import { Buffer } from "node:buffer";
 import type { Duplex } from "node:stream";
@@ -8,7 +9,7 @@ import type { Duplex } from "node:stream";
 // deno-lint-ignore no-explicit-any -- what a method answers is in Chromium's own description of it
 export type CdpResult = any;
 
-/** Chromium refused a call. */
+/** An error response of Chromium. */
 export class CdpError extends Error {
   override name = "CdpError";
 }
@@ -19,7 +20,7 @@ interface Waiting {
   reject(error: Error): void;
 }
 
-/** An event, and the session (the page) that it is of. */
+/** An event, with the session (the page) it belongs to. */
 export interface CdpEvent {
   method: string;
   params: CdpResult;
@@ -28,7 +29,7 @@ export interface CdpEvent {
 
 /** How long Chromium may take to answer a call. */
 const ANSWER_MS = 60_000;
-/** A message may be a screenshot or a PDF in base64; one that never ends is none. */
+/** The largest message: a screenshot or a PDF in base64. */
 const MESSAGE_MAX = 128 * 1024 * 1024;
 
 export class Cdp {
@@ -39,8 +40,8 @@ export class Cdp {
   #ended: Error | undefined;
 
   /**
-   * @param to what Chromium reads from.
-   * @param from what it writes to.
+   * @param to the pipe that Chromium reads
+   * @param from the pipe that Chromium writes
    */
   constructor(to: Duplex, from: Duplex) {
     this.#to = to;
@@ -52,7 +53,9 @@ export class Cdp {
         const part = end < 0 ? rest : rest.subarray(0, end);
         chunks.push(part.slice());
         size += part.length;
-        if (size > MESSAGE_MAX) return this.end(new CdpError("a message of Chromium never ends"));
+        if (size > MESSAGE_MAX) {
+          return this.end(new CdpError("Chromium sent a message that is too long"));
+        }
         if (end < 0) break;
         this.#receive(JSON.parse(Buffer.concat(chunks.splice(0)).toString("utf8")));
         size = 0;
@@ -67,8 +70,8 @@ export class Cdp {
   /**
    * Calls a method.
    *
-   * @param session_id of the page it is about.
-   * @throws {CdpError} when Chromium refuses, or has ended.
+   * @param session_id the page that it is about
+   * @throws {CdpError} when Chromium refuses the call or has ended
    */
   call(
     method: string,
@@ -87,13 +90,13 @@ export class Cdp {
     return promise.finally(() => clearTimeout(timer));
   }
 
-  /** Is told every event from now on. @returns what ends that. */
+  /** Calls the watcher with every event from now on. @returns a function that ends that. */
   watch(watcher: (event: CdpEvent) => void): () => void {
     this.#watchers.add(watcher);
     return () => void this.#watchers.delete(watcher);
   }
 
-  /** Fails what waits, and every later call. */
+  /** Fails all pending and later calls. */
   end(error: Error): void {
     this.#ended ??= error;
     for (const { reject } of this.#waiting.values()) reject(this.#ended);

@@ -1,4 +1,7 @@
-/** A headless Chromium for one task: its own profile, no way out but the task's proxy. */
+/**
+ * A headless Chromium for one task, with its own profile and no network access except through the
+ * task's proxy.
+ */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import type { Duplex } from "node:stream";
@@ -11,20 +14,20 @@ import { Cdp } from "./cdp.ts";
 
 export interface ChromiumOptions {
   program: string;
-  /** The PATH that it is given: the Debian wrapper starts programs itself. */
+  /** Its PATH: the Debian wrapper starts programs itself. */
   path: string;
-  /** Of the proxy that everything goes through. */
+  /** The address of the proxy for all connections. */
   proxy: string;
   /** The daemon's environment. */
   env: Env;
-  /** Where its profile is made; what a crash leaves there, the next start of the daemon removes. */
+  /** Where its profile is created; after a crash, the daemon's next start removes it. */
   dir: string;
 }
 
-/** How long Chromium may take to answer at first, on a machine that is busy. */
+/** How long Chromium may take for its first answer on a busy machine. */
 const START_MS = 30_000;
 const END_MS = 2_000;
-/** Chromium makes a socket below TMPDIR, and the whole path may have 107 bytes. */
+/** Chromium creates a socket below TMPDIR, whose whole path is limited to 107 bytes. */
 const TMPDIR_MAX = 60;
 
 export class Chromium implements AsyncDisposable {
@@ -42,7 +45,10 @@ export class Chromium implements AsyncDisposable {
     child.on("exit", () => this.cdp.end(new Error("Chromium has ended")));
   }
 
-  /** Starts one; it ends with its pipes, so also with this process. @throws when it does not. */
+  /**
+   * Starts Chromium, which ends together with its pipes and so with this process. @throws when it
+   * does not start.
+   */
   static async start(options: ChromiumOptions): Promise<Chromium> {
     requireDescriptors("Chromium");
     const profile = await Deno.makeTempDir({ dir: options.dir, prefix: "browser-" });
@@ -61,11 +67,11 @@ export class Chromium implements AsyncDisposable {
       return chromium;
     } catch (cause) {
       await (chromium?.[Symbol.asyncDispose]() ?? removeDir(profile));
-      throw new Error(`${options.program} does not start`, { cause });
+      throw new Error(`${options.program} did not start`, { cause });
     }
   }
 
-  /** Ends it with all its processes, and removes its profile. */
+  /** Ends it with all its processes and removes its profile. */
   async [Symbol.asyncDispose](): Promise<void> {
     const { pid } = this.#child;
     if (pid !== undefined && this.#child.exitCode === null && this.#child.signalCode === null) {
@@ -83,10 +89,10 @@ function switches(profile: string, proxy: string): string[] {
     "--remote-debugging-pipe",
     `--user-data-dir=${profile}`,
     `--proxy-server=${proxy.replace("socks5h:", "socks5:")}`,
-    // Not even this machine's own names go past the proxy, and nothing is resolved before it.
+    // Even this machine's own names go through the proxy, and nothing is resolved before it.
     "--proxy-bypass-list=<-loopback>",
     "--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1",
-    // UDP would not go through it at all.
+    // UDP would bypass the proxy.
     "--force-webrtc-ip-handling-policy=disable_non_proxied_udp",
     "--disable-quic",
     "--no-first-run",
@@ -110,13 +116,13 @@ function switches(profile: string, proxy: string): string[] {
     "--password-store=basic",
     "--use-mock-keychain",
     "--window-size=1280,800",
-    // Chromium's own sandbox refuses to work for root.
+    // Chromium's own sandbox does not work for root.
     ...(Deno.uid() === 0 ? ["--no-sandbox"] : []),
     "about:blank",
   ];
 }
 
-/** What it needs of the daemon's environment, its home being the profile. */
+/** Returns the variables that it needs from the daemon's environment; its home is the profile. */
 function environment(
   { env, path }: ChromiumOptions,
   profile: string,
@@ -127,7 +133,7 @@ function environment(
     TMPDIR: profile.length <= TMPDIR_MAX ? profile : env("TMPDIR") ?? "/tmp",
     XDG_CONFIG_HOME: join(profile, "config"),
     XDG_CACHE_HOME: join(profile, "cache"),
-    // The Debian wrapper takes more switches from these.
+    // The Debian wrapper reads more switches from these.
     CHROMIUM_FLAGS: "",
   };
   for (const name of ["LANG", "LD_LIBRARY_PATH", "FONTCONFIG_PATH", "FONTCONFIG_FILE"]) {
@@ -138,7 +144,7 @@ function environment(
 }
 
 async function removeDir(path: string): Promise<void> {
-  // A process that is on its way out may still write a file.
+  // A process that is ending may still write a file.
   for (let tries = 0; tries < 5; tries++) {
     try {
       await Deno.remove(path, { recursive: true });

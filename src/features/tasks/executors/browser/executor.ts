@@ -1,4 +1,4 @@
-/** Looks at a web page: with Chromium where there is one, over plain HTTP otherwise. */
+/** Inspects a web page: with Chromium if it is installed, otherwise over plain HTTP. */
 import { findBrowser } from "../../../../os/browsers.ts";
 import { ownDirs } from "../../../../os/own_programs.ts";
 import { type Egress, EgressRefused } from "../../../../net/egress.ts";
@@ -16,24 +16,24 @@ export interface BrowserParts {
   env: Env;
   /** Real paths of the directories that sessions can write. */
   writable(): readonly string[];
-  /** A directory for what lives no longer than its task. */
+  /** A directory for files that are removed with their task. */
   scratch(): string;
-  /** Opens the way out of one task. */
+  /** Opens the egress of one task. */
   egress(hired: boolean): Promise<Egress>;
 }
 
-/** Chromiums at once: each takes some 300 MB. */
+/** The most instances of Chromium at once; each takes about 300 MB. */
 const AT_ONCE = 2;
-/** How often a page that does not load is loaded again, by effort. */
+/** How often a page that fails to load is reloaded, by effort. */
 const RELOADS: Record<Effort, number> = { minimal: 0, standard: 1, thorough: 2, critical: 3 };
 const SUMMARY_TEXT_MAX = 4_000;
 
-/** What was seen of a page, and what Chromium made of it. */
+/** The contents of a page and what Chromium made from it. */
 interface Seen extends Loaded {
   view?: PageView;
 }
 
-/** Makes the executor of `browser` tasks. */
+/** Creates the executor of `browser` tasks. */
 export function browserExecutor(parts: BrowserParts): Executor {
   const slots = new Slots(AT_ONCE);
   return {
@@ -83,7 +83,7 @@ async function visit(wanted: BrowserRequest, visit: Visit): Promise<Deliverable>
 
 async function visitOverHttp(wanted: BrowserRequest, { way, context }: Visit): Promise<Seen> {
   if (wanted.actions.length > 0 || wanted.screenshot || wanted.pdf) {
-    throw new Error("actions, screenshot and pdf need Chromium, which this machine does not have");
+    throw new Error("actions, screenshot and pdf need Chromium; install it on this machine");
   }
   try {
     return await loadOverHttp(wanted.url, way, context.signal);
@@ -106,7 +106,7 @@ async function visitWithChromium(
     env,
     dir: scratch(),
   });
-  // Whatever waits for Chromium stops waiting when the task must stop.
+  // When the task must stop, all calls to Chromium stop waiting.
   const onAbort = () => chromium.cdp.end(signal.reason);
   signal.addEventListener("abort", onAbort, { once: true });
   try {
@@ -151,7 +151,7 @@ async function loadAgain(
   }
 }
 
-/** With what the way out has to say about an address that was not reached. */
+/** Adds the egress's reason for an address that was not reached. */
 function explained(loaded: Loaded, way: Egress): Loaded {
   const problem = loaded.status === 0 ? way.problem(hostOf(loaded.asked)) : undefined;
   return { ...loaded, error: problem?.message ?? loaded.error };
@@ -185,13 +185,13 @@ function verify(wanted: BrowserRequest, { status, error, view }: Seen): Verifica
       passed,
       evidence: passed
         ? `found ${JSON.stringify(matcher.group()?.slice(0, 200))}`
-        : `nothing in the ${text.length} characters of the page does`,
+        : `not in the ${text.length} characters of the page`,
     });
   }
   return verification;
 }
 
-/** Text as it reads: however its lines are broken. */
+/** Normalizes text, regardless of how its lines are broken. */
 function squeezed(text: string): string {
   return text.replace(/\s+/g, " ").trim();
 }

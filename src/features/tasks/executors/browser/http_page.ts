@@ -1,4 +1,7 @@
-/** A page over plain HTTP, for machines without Chromium: no scripts run, nothing can be clicked. */
+/**
+ * Loads a page over plain HTTP, for machines without Chromium: scripts do not run, and nothing can
+ * be clicked.
+ */
 import { htmlToText } from "../../../../net/html_text.ts";
 import type { Egress } from "../../../../net/egress.ts";
 import {
@@ -13,7 +16,7 @@ import type { Loaded, PageView } from "./page.ts";
 
 const BODY_MAX = 16 * 1024 * 1024;
 
-/** Fetches a page. @throws {Refusal} for an address that is not fetched; else as `fetch`. */
+/** Fetches a page. @throws {Refusal} for a refused address; otherwise like `fetch`. */
 export async function loadOverHttp(
   url: string,
   egress: Egress,

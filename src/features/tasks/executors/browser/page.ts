@@ -1,4 +1,4 @@
-/** One page of a Chromium: loaded, acted on, read. */
+/** One page in Chromium: loads it, acts on it, reads it. */
 import { deadline, delay } from "@std/async";
 import type { Cdp, CdpEvent, CdpResult } from "./cdp.ts";
 import type { BrowserAction } from "./request.ts";
@@ -9,7 +9,7 @@ export interface Link {
   href: string;
 }
 
-/** What a reader sees of a page. */
+/** The contents of a page as a reader sees it. */
 export interface PageView {
   url: string;
   title: string;
@@ -17,18 +17,18 @@ export interface PageView {
   links: Link[];
 }
 
-/** What came of loading a page. */
+/** The result of loading a page. */
 export interface Loaded {
-  /** Of the document; 0 where there was none. */
+  /** The HTTP status of the document; 0 if there was none. */
   status: number;
-  /** Why there is no document, in the words of what was to load it. */
+  /** Why there is no document, in the words of what was loading it. */
   error?: string;
-  /** The address that was asked for last: redirects and scripts lead elsewhere. */
+  /** The last requested address, after redirects and scripts. */
   asked: string;
 }
 
 const LOAD_MS = 60_000;
-/** After the page is there: scripts that fill it right away are waited for. */
+/** The wait after a page has loaded, for scripts that fill it right away. */
 const SETTLE_MS = 300;
 const SELECTOR_MS = 10_000;
 const POLL_MS = 50;
@@ -39,10 +39,10 @@ export class Page {
   readonly #cdp: Cdp;
   readonly #session_id: string;
   readonly #target_id: string;
-  /** The document asked for last, and the one that is there. */
+  /** The last requested document, and the loaded one. */
   #asked: Loaded = { status: 0, asked: "about:blank" };
   #at = this.#asked;
-  /** Resolves when the document that is being loaded is there. */
+  /** Resolves when the current document has loaded. */
   #loaded = Promise.withResolvers<void>();
 
   private constructor(cdp: Cdp, session_id: string, target_id: string) {
@@ -59,12 +59,12 @@ export class Page {
     const page = new Page(cdp, sessionId, targetId);
     await page.#call("Page.enable");
     await page.#call("Network.enable");
-    // Nothing that a page offers is kept, and nothing it asks is answered.
+    // Downloads are discarded, and dialogs are not answered.
     await cdp.call("Browser.setDownloadBehavior", { behavior: "deny" });
     return page;
   }
 
-  /** The document that is there by now: scripts, or a click, may have led the page on. */
+  /** The currently loaded document: scripts or a click may have changed it. */
   get at(): Loaded {
     return this.#at;
   }
@@ -87,10 +87,10 @@ export class Page {
     }
   }
 
-  /** In the place of what cannot be reached there is a page of Chromium's own. */
+  /** Chromium shows a page of its own for an unreachable address. */
   #arrived({ unreachableUrl: asked }: { unreachableUrl?: string }): Loaded {
     if (!asked) return this.#asked;
-    return { status: 0, asked, error: `the page led on to ${asked}, which does not load` };
+    return { status: 0, asked, error: `the page led to ${asked}, which does not load` };
   }
 
   #isDocument({ type, frameId }: { type?: string; frameId?: string }): boolean {
@@ -101,7 +101,7 @@ export class Page {
     return this.#cdp.call(method, params, this.#session_id);
   }
 
-  /** Loads an address and waits until the page is there. */
+  /** Loads an address and waits until the page has loaded. */
   async load(url: string, signal: AbortSignal): Promise<Loaded> {
     this.#asked = { status: 0, asked: url };
     this.#loaded = Promise.withResolvers();
@@ -122,7 +122,7 @@ export class Page {
     }
   }
 
-  /** Carries out a step. @throws {Error} when what it names is not there in time. */
+  /** Runs an action. @throws {Error} when its element does not appear in time. */
   async act(action: BrowserAction, signal: AbortSignal): Promise<void> {
     if (action.type === "wait") return await this.#wait(action, signal);
     await this.#until(
@@ -145,7 +145,7 @@ export class Page {
       ...(text === undefined ? [] : [`document.body.innerText.includes(${JSON.stringify(text)})`]),
     ];
     const what = [selector, text && JSON.stringify(text)].filter(Boolean).join(" and ");
-    await this.#until(conditions.join(" && "), `${what} did not come`, ms ?? SELECTOR_MS, signal);
+    await this.#until(conditions.join(" && "), `${what} did not appear`, ms ?? SELECTOR_MS, signal);
   }
 
   async #until(
@@ -161,7 +161,7 @@ export class Page {
     }
   }
 
-  /** Clicks with the mouse, as a person would, so that pages see a real click. */
+  /** Clicks with the mouse, so that pages see the same events as from a person. */
   async #click(selector: string, signal: AbortSignal): Promise<void> {
     const { x, y } = await this.#evaluate(`(() => {
       const element = document.querySelector(${JSON.stringify(selector)});
@@ -191,7 +191,7 @@ export class Page {
     await this.#call("Input.insertText", { text: value });
   }
 
-  /** What a reader sees. */
+  /** Returns what a reader sees. */
   async view(): Promise<PageView> {
     return await this.#evaluate(`({
       url: location.href,
@@ -202,19 +202,19 @@ export class Page {
     })`);
   }
 
-  /** A picture of what is to be seen, as PNG. */
+  /** Returns a picture of the visible part, as PNG. */
   async screenshot(): Promise<Uint8Array<ArrayBuffer>> {
     const { data } = await this.#call("Page.captureScreenshot", { format: "png" });
     return Uint8Array.fromBase64(data);
   }
 
-  /** The page as it would be printed. */
+  /** Returns the page as PDF. */
   async pdf(): Promise<Uint8Array<ArrayBuffer>> {
     const { data } = await this.#call("Page.printToPDF", { printBackground: true });
     return Uint8Array.fromBase64(data);
   }
 
-  /** In a world of its own: what the page's scripts have replaced does not count. */
+  /** Runs in an isolated world, so replaced functions of the page's scripts have no effect. */
   async #evaluate(expression: string): Promise<CdpResult> {
     const { frameTree } = await this.#call("Page.getFrameTree");
     const { executionContextId } = await this.#call("Page.createIsolatedWorld", {

@@ -1,4 +1,4 @@
-/** What a browser task may ask for in `extra`. */
+/** The options of a browser task in `extra`. */
 import { RE2JS } from "re2js";
 import * as z from "zod";
 import { messageOf, SvcError } from "../../../../protocol/errors.ts";
@@ -11,11 +11,11 @@ const PATTERN_MAX = 1_000;
 
 const selector = z.string().min(1).max(1_000);
 
-/** One step on the page, in the order of the list. */
+/** One action on the page, in the order of the list. */
 const action = z.discriminatedUnion("type", [
   z.strictObject({ type: z.literal("click"), selector }),
   z.strictObject({ type: z.literal("fill"), selector, value: z.string().max(100_000) }),
-  /** Until the selector matches, the text is there, or the time has passed. */
+  /** Waits until the selector matches, the text appears, or the time has passed. */
   z.strictObject({
     type: z.literal("wait"),
     selector: selector.optional(),
@@ -38,7 +38,7 @@ export interface BrowserRequest extends z.output<typeof BrowserExtra> {
   pattern?: RE2JS;
 }
 
-/** Reads a request. @throws {SvcError} validation, naming the member. */
+/** Parses a request. @throws {SvcError} validation, naming the field. */
 export function readBrowserRequest({ extra = {} }: TaskRequest): BrowserRequest {
   const parsed = BrowserExtra.safeParse(extra);
   if (!parsed.success) {
@@ -59,7 +59,7 @@ export function readBrowserRequest({ extra = {} }: TaskRequest): BrowserRequest 
     return { ...parsed.data, pattern: RE2JS.compile(expected_regex, RE2JS.MULTILINE) };
   } catch (error) {
     throw new SvcError("validation", `extra.expected_regex: ${messageOf(error)}`, {
-      hint: "the syntax is RE2's, without lookaround and backreferences",
+      hint: "use RE2 syntax, without lookaround and backreferences",
     });
   }
 }

@@ -1,18 +1,18 @@
-/** What a task changed in a repository, whether or not it was committed. */
+/** Determines what a task changed in a repository, committed or not. */
 import { join } from "@std/path";
 import type { Sandbox } from "../../../../jail/sandbox.ts";
 import { SvcError } from "../../../../protocol/errors.ts";
 import { git, gitLine, openRepo, type Repo } from "../../../worktree/git.ts";
 
 export interface Changes {
-  /** As one patch. */
+  /** All changes as one patch. */
   patch: string;
   files: number;
 }
 
 const PATCH_MIB = 8;
 
-/** The state of a working tree at one moment, to compare a later one with. */
+/** The state of a working tree at one moment, for comparison with a later one. */
 export class Snapshot {
   readonly #repo: Repo;
   readonly #tree: string;
@@ -22,7 +22,7 @@ export class Snapshot {
     this.#tree = tree;
   }
 
-  /** Takes one; undefined for a directory that is no repository. */
+  /** Takes a snapshot; undefined for a directory that is not a repository. */
   static async take(
     workdir: string,
     sandbox: Sandbox,
@@ -38,7 +38,10 @@ export class Snapshot {
     return new Snapshot(repo, await writeTree(repo, signal));
   }
 
-  /** What has changed since. @throws {SvcError} payload_too_large above 8 MiB as a patch. */
+  /**
+   * Returns what has changed since. @throws {SvcError} payload_too_large for a patch of more than 8
+   * MiB.
+   */
   async changes(signal: AbortSignal): Promise<Changes> {
     const tree = await writeTree(this.#repo, signal);
     const diff = (format: string[], max_bytes?: number) =>
@@ -52,19 +55,22 @@ export class Snapshot {
       ["--patch", "--binary"],
       PATCH_MIB * 1024 * 1024,
     );
-    // The beginning alone would not apply.
+    // The first part alone would not apply.
     if (truncated) {
-      // The record of a task has no place for a hint.
+      // A task's record has no field for a hint.
       throw new SvcError(
         "payload_too_large",
-        `the changes make a patch of more than ${PATCH_MIB} MiB: name generated files in .gitignore`,
+        `the patch of the changes is larger than ${PATCH_MIB} MiB: add generated files to .gitignore`,
       );
     }
     return { patch, files: names.split("\0").length - 1 };
   }
 }
 
-/** Writes the working tree as it is, with an index of its own: the repository's stays untouched. */
+/**
+ * Writes the working tree as a tree object with a separate index; the repository's own index stays
+ * unchanged.
+ */
 async function writeTree(repo: Repo, signal: AbortSignal): Promise<string> {
   const index = join(repo.git_dir, `svc-task-${crypto.randomUUID()}.index`);
   const env = { GIT_INDEX_FILE: index };

@@ -1,9 +1,9 @@
 /**
- * A fresh clone of a repository, in a directory of its own.
+ * Clones a repository into its own directory.
  *
- * A repository of this machine was made by somebody: its `.git` may be a link, or a file that names
- * another one, its objects may be said to lie elsewhere. So git looks at it in a sandbox that shows
- * it that directory and nothing beyond.
+ * Somebody else made a repository of this machine: its `.git` may be a link or a file that names
+ * another directory, and its objects may claim to be elsewhere. So git reads it in a sandbox that
+ * shows only that directory.
  */
 import { isAbsolute } from "@std/path";
 import { BoundedOutput } from "../../../../jail/output.ts";
@@ -17,22 +17,25 @@ export interface CloneOptions {
   /** An http or https URL, or the absolute path of a directory. */
   repo: string;
   ref?: string;
-  /** Where to; an empty directory. */
+  /** The target, an empty directory. */
   into: string;
   egress: Egress;
   env: Env;
   sandbox: Sandbox;
-  /** What is kept from the task below a directory of this machine: absolute real paths. */
+  /** What is hidden from the task below a directory of this machine: absolute real paths. */
   hidden: readonly string[];
-  /** A directory of this machine as it was checked; see {@linkcode SeenDirectory.identity}. */
+  /**
+   * Identifies a directory of this machine as it was checked; see {@linkcode
+   * SeenDirectory.identity}.
+   */
   identity?: string;
   signal: AbortSignal;
 }
 
-/** The signal that carries the task's deadline ends it, no time limit of its own. */
+/** The signal carries the task's deadline, so there is no separate time limit. */
 const NO_LIMIT_MS = 2 ** 31 - 1;
 
-/** Clones. @throws {Error} with what git said. */
+/** Clones the repository. @throws {Error} with git's message. */
 export async function clone(options: CloneOptions): Promise<void> {
   const { repo, into, egress, signal } = options;
   const said = new BoundedOutput();
@@ -49,15 +52,15 @@ export async function clone(options: CloneOptions): Promise<void> {
   });
   if (exit_code === 0) return;
   const why = jailed !== undefined && exit_code === EXCHANGED
-    ? "another directory took its place while the task waited"
+    ? "the directory was replaced while the task was waiting"
     : egress.problems.at(-1)?.message ?? said.text().trim();
-  throw new Error(`${repo} cannot be cloned: ${why}`);
+  throw new Error(`cannot clone ${repo}: ${why}`);
 }
 
-/** Over the network, with a git that no session has put there. */
+/** Clones over the network, with a git that no session can have written. */
 function outOfSandbox(options: CloneOptions): SandboxArgv {
   const found = options.sandbox.outside("git", options.into);
-  if (found === undefined) throw new Error("there is no git that svc can trust on its PATH");
+  if (found === undefined) throw new Error("no trustworthy git was found on svc's PATH");
   const env = { ...environment(options), PATH: found.path };
   return { cmd: found.cmd, args: words(options), env };
 }
@@ -85,13 +88,16 @@ function environment({ env, into }: CloneOptions): Record<string, string> {
     GIT_CONFIG_NOSYSTEM: "1",
     GIT_CONFIG_GLOBAL: "/dev/null",
     GIT_TERMINAL_PROMPT: "0",
-    // The sandbox has no list of users to look one up in.
+    // The sandbox has no list of users to look a name up in.
     GIT_COMMITTER_NAME: "svc",
     GIT_COMMITTER_EMAIL: "svc@localhost",
   };
 }
 
-/** One transport, nothing that the operator's own git would run, no way but the task's. */
+/**
+ * Allows one transport, no programs from the operator's git configuration, and no network except
+ * the task's egress.
+ */
 function settings(repo: string, egress: Egress): string[] {
   const transports = isAbsolute(repo) ? ["file"] : ["http", "https"];
   return [

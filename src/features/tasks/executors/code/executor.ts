@@ -1,4 +1,4 @@
-/** Has an agent session work in a directory or a fresh clone, until its criteria are met. */
+/** Lets an agent session work in a directory or a new clone until its criteria are met. */
 import { abortable } from "@std/async";
 import { canaryLine } from "../../../../agent/critic.ts";
 import type { Sandbox } from "../../../../jail/sandbox.ts";
@@ -27,36 +27,36 @@ import { type CodeRequest, readCodeRequest } from "./request.ts";
 
 export interface CodeParts {
   env: Env;
-  /** Opens the way out of one task. */
+  /** Opens the egress of one task. */
   egress(hired: boolean): Promise<Egress>;
   sandbox(): Promise<Sandbox>;
   startSession(options: WorkSessionOptions): Promise<WorkSession>;
   openChecks(workdir: string): CheckRunner;
   /** Checks that a task may work in a directory. @returns its real path. @throws {SvcError} */
   workdir(path: string, hired: boolean): Promise<string>;
-  /** What no tool may see that works in a directory. */
+  /** Returns what tools that work in a directory must not see. */
   hidden(workdir: string): readonly string[];
-  /** Makes an empty directory for one task, with a place for its journal. */
+  /** Creates an empty directory for one task, with a directory for its journal. */
   makePlace(task_id: string): Promise<{ workdir: string; journal_root: string }>;
-  /** The id of the model that works. @throws {SvcError} validation. */
+  /** Returns the id of the model to use. @throws {SvcError} validation. */
   model(id: string | undefined): { id: string; builtin: boolean };
-  /** What one task may cost, in USD. */
+  /** The budget of one task, in USD. */
   budget_usd(): number;
 }
 
-/** What is done, by effort: rounds of repair, and how often in a row the criteria must hold. */
+/** By effort: the most rounds of repair, and how often in a row the criteria must hold. */
 const EFFORT: Record<Effort, { repairs: number; proofs: number }> = {
   minimal: { repairs: 0, proofs: 1 },
   standard: { repairs: 1, proofs: 1 },
   thorough: { repairs: 2, proofs: 2 },
   critical: { repairs: 3, proofs: 3 },
 };
-/** Tasks at once; more wait. */
+/** The most tasks at once; others wait. */
 const AT_ONCE = 8;
 const EVIDENCE_MAX = 1_000;
 const OUTPUT_MAX = 8_000;
 
-/** Makes the executor of `code` tasks. */
+/** Creates the executor of `code` tasks. */
 export function codeExecutor(parts: CodeParts): Executor {
   const slots = new Slots(AT_ONCE);
   return {
@@ -67,8 +67,8 @@ export function codeExecutor(parts: CodeParts): Executor {
       const local = "workdir" in place ? place.workdir : localPath(place.repo);
       if (local !== undefined) await parts.workdir(local, hired);
       if (hired && (await parts.sandbox()).kind === "none") {
-        throw new SvcError("permission_denied", "code for hire needs the sandbox", {
-          hint: "install bubblewrap; `svc doctor` tells whether it works",
+        throw new SvcError("permission_denied", "hired code tasks need the sandbox", {
+          hint: "install bubblewrap; `svc doctor` checks that it works",
         });
       }
     },
@@ -110,12 +110,15 @@ async function carryOut(
     return await work(request, wanted, place, parts, context);
   } finally {
     await removeTree(place.workdir).catch((error) =>
-      context.note(`${place.workdir} cannot be removed: ${messageOf(error)}`)
+      context.note(`cannot remove ${place.workdir}: ${messageOf(error)}`)
     );
   }
 }
 
-/** What is cloned, as it is now: a directory that was offered may be another one by the time. */
+/**
+ * Returns the source of a clone, as it is now: the directory may have been replaced since it was
+ * checked.
+ */
 async function sourceOf(
   repo: string,
   parts: CodeParts,
@@ -180,7 +183,7 @@ async function work(
   }
 }
 
-/** The turns of one task's session. */
+/** Runs the turns of one task's session. */
 class Worker {
   readonly #session: WorkSession;
   readonly #signal: AbortSignal;
@@ -193,7 +196,7 @@ class Worker {
     this.#signal = signal;
   }
 
-  /** Has a turn done. @throws {Error} when it does not end well. */
+  /** Runs a turn. @throws {Error} when it does not end normally. */
   async turn(prompt: string): Promise<void> {
     const { turn } = await this.#session.begin(prompt);
     const { stop_reason, message, error, usage } = await abortable(turn, this.#signal);
@@ -210,11 +213,11 @@ class Worker {
 
   verification(session_id: string): Verification {
     const evidence = `session ${session_id}, ${this.turns} ${this.turns === 1 ? "turn" : "turns"}`;
-    return { criterion: "the agent ends its work well", passed: true, evidence };
+    return { criterion: "the agent finishes its work", passed: true, evidence };
   }
 }
 
-/** Checks every criterion, so often in a row; the first failure counts. */
+/** Checks every criterion several times in a row; the first failure counts. */
 async function prove(
   criteria: readonly CriterionSpec[],
   checks: CheckRunner,
@@ -245,7 +248,9 @@ function firstPrompt({ prompt, criteria }: CodeRequest, canary: string | undefin
   });
   return [
     prompt,
-    ...(lines.length > 0 && canary !== undefined ? [`It must hold that\n${lines.join("\n")}`] : []),
+    ...(lines.length > 0 && canary !== undefined
+      ? [`These criteria must be met:\n${lines.join("\n")}`]
+      : []),
     ...(canary === undefined ? [] : [canaryLine(canary)]),
   ].join("\n\n");
 }
@@ -254,5 +259,5 @@ function repairPrompt(unmet: readonly Verification[]): string {
   const lines = unmet.map(({ criterion, evidence }) =>
     `- ${criterion}\n${evidence.slice(-OUTPUT_MAX)}`
   );
-  return `This does not hold yet; mend it:\n${lines.join("\n")}`;
+  return `These criteria are not met yet; fix that:\n${lines.join("\n")}`;
 }

@@ -1,4 +1,4 @@
-/** What a code task may ask for in `extra`. */
+/** The options of a code task in `extra`. */
 import { isAbsolute } from "@std/path";
 import * as z from "zod";
 import { criterion, type CriterionSpec } from "../../../missions/spec.ts";
@@ -9,18 +9,18 @@ const CRITERIA_MAX = 50;
 
 export const CodeExtra = z.object({
   workdir: z.string().refine(isAbsolute, "must be an absolute path").optional()
-    .describe("Where the work is done; or else repo"),
+    .describe("The directory to work in, unless repo is given"),
   repo: z.string().refine(
     (text) => isAbsolute(text) || /^https?:\/\/[^@\s]+$/.test(text),
     "must be an http or https URL without credentials, or an absolute path",
-  ).optional().describe("What is cloned to work in"),
+  ).optional().describe("The repository to clone and work in"),
   ref: z.string().regex(/^[A-Za-z0-9_][\w./+-]{0,200}$/, "must be a branch or a tag").optional(),
   model: z.string().optional(),
   budget_usd: z.number().positive().optional(),
   acceptance_criteria: z.array(criterion).max(CRITERIA_MAX).default([]),
 });
 
-/** Where the work is done. */
+/** The place of work. */
 export type Place = { workdir: string } | { repo: string; ref?: string };
 
 export interface CodeRequest {
@@ -31,7 +31,7 @@ export interface CodeRequest {
   prompt: string;
 }
 
-/** Reads a request. @throws {SvcError} validation, naming the member. */
+/** Parses a request. @throws {SvcError} validation, naming the field. */
 export function readCodeRequest({ description, query, extra = {} }: TaskRequest): CodeRequest {
   const parsed = CodeExtra.safeParse(extra);
   if (!parsed.success) {

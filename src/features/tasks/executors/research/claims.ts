@@ -1,24 +1,24 @@
-/** Claims: what a report says, each with the source and the words it rests on. */
+/** Claims: the statements of a report, each with its source and the quote that supports it. */
 import type { Source } from "./source.ts";
 import { squeezed } from "./source.ts";
 
 export interface Claim {
   claim: string;
-  /** Word for word from the source. */
+  /** Copied word for word from the source. */
   quote: string;
   source: Source;
 }
 
 const SENTENCE_MIN = 25;
 const SENTENCE_MAX = 400;
-/** Sentences of one source that are looked at. */
+/** The most sentences of a source that are considered. */
 const SENTENCES_MAX = 5_000;
-/** A blank line, the end of a heading, or the mark of a list, a heading, a quote or a table. */
+/** A blank line, the end of a heading, or the marker of a list, a heading, a quote or a table. */
 const PARAGRAPH_END = /\n\s*\n|(?<=^#.*)\n|\n(?=\s*(?:[-*+#>|]|\d+[.)])\s)/m;
 const ITEM_MARK = /^[-*+>] /;
-/** Headings, menus and rows of tables do not end like a sentence. */
+/** Unlike sentences, headings, menus and table rows do not end with punctuation. */
 const WHOLE = /^[^#|].*[.!?。！？…]["'”’»)\]]*$/;
-/** Words that say nothing about what a text is about. */
+/** Common words, which do not tell what a text is about. */
 const COMMON = new Set(
   ("a about after all also an and any are as at be been between but by can did do does for from had " +
     "has have he her his how i if in into is it its many me more most much my no not of on or our " +
@@ -27,9 +27,9 @@ const COMMON = new Set(
 );
 
 /**
- * Picks the sentences that say most about a question: an extractive summary.
+ * Selects the sentences most relevant to a question: an extractive summary.
  *
- * @param count of claims at most.
+ * @param count the most claims
  */
 export function extractClaims(
   question: string,
@@ -44,26 +44,26 @@ export function extractClaims(
   for (const { words } of candidates) {
     for (const word of new Set(words)) frequency.set(word, (frequency.get(word) ?? 0) + 1);
   }
-  // A word that few sentences have tells more (tf-idf).
+  // Rare words are more significant (tf-idf).
   const weight = (word: string) => Math.log(1 + candidates.length / (frequency.get(word) ?? 1));
   const scored = candidates.map((candidate) => {
     const hits = [...new Set(candidate.words)].filter((word) => wanted.has(word));
     const score = hits.reduce((sum, word) => sum + weight(word), 0);
     return { ...candidate, score };
   }).sort((a, b) => b.score - a.score || a.at - b.at || a.n - b.n);
-  // Where nothing is about the question, the beginnings of the texts are.
+  // If no sentence is about the question, use the beginnings of the texts.
   const about = scored.filter(({ score }) => score > 0);
   const picked: typeof scored = [];
   for (const candidate of about.length > 0 ? about : scored) {
     if (picked.length >= count) break;
     if (!picked.some((other) => isAlike(other.words, candidate.words))) picked.push(candidate);
   }
-  // As they stand in the sources, so that they read on from each other.
+  // In the order of the sources, so that they read as a continuous text.
   picked.sort((a, b) => a.at - b.at || a.n - b.n);
   return picked.map(({ quote, source }) => ({ claim: quote, quote, source }));
 }
 
-/** The sentences of a text that can stand alone. */
+/** Returns the sentences of a text that can stand alone. */
 export function sentencesOf(text: string): string[] {
   const segmenter = new Intl.Segmenter("en", { granularity: "sentence" });
   const sentences: string[] = [];
@@ -78,14 +78,14 @@ export function sentencesOf(text: string): string[] {
   return sentences;
 }
 
-/** The words that a text is about, without their endings. */
+/** Returns the significant words of a text, without their endings. */
 function wordsOf(text: string): string[] {
   return (text.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? [])
     .filter((word) => word.length > 1 && !COMMON.has(word))
     .map((word) => word.length > 3 ? word.replace(/(?:ies|es|s|ing|ed|ly)$/, "") : word);
 }
 
-/** Whether two sentences say much the same. */
+/** Reports whether two sentences say almost the same. */
 function isAlike(a: readonly string[], b: readonly string[]): boolean {
   const words = new Set(a);
   const common = new Set(b.filter((word) => words.has(word))).size;

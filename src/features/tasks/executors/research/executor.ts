@@ -29,39 +29,39 @@ import {
 } from "./source.ts";
 
 export interface ResearchParts {
-  /** Opens the way out of one task. */
+  /** Opens the egress of one task. */
   egress(hired: boolean): Promise<Egress>;
   /** Searches the web; undefined without a configured provider. */
   search(): ((query: string, count: number, signal: AbortSignal) => Promise<string[]>) | undefined;
-  /** Finds a model; undefined for none: the summary is then extractive. @throws {SvcError} */
+  /** Finds a model; undefined without one, when the summary is extractive. @throws {SvcError} */
   model(id: string | undefined): Promise<Model | undefined>;
-  /** Says whether an id leads to a model that writes reports. @throws {SvcError} validation. */
+  /** Checks that an id leads to a model that can write reports. @throws {SvcError} validation. */
   checkModel(id: string): void;
-  /** What a call of a model costs, in USD. */
+  /** Returns the cost of a model call, in USD. */
   cost(model_id: string, usage: Usage): number;
-  /** What one task may cost, in USD. */
+  /** The budget of one task, in USD. */
   budget_usd(): number;
   /** Checks that a task may read a directory. @returns its real path. @throws {SvcError} */
   workdir(path: string, hired: boolean): Promise<string>;
-  /** What no tool may see that works in a directory. */
+  /** Returns what tools that work in a directory must not see. */
   hidden(workdir: string): readonly string[];
 }
 
 type Extra = z.output<typeof ResearchExtra>;
 
-/** What is done, by effort. */
+/** The limits, by effort. */
 const EFFORT: Record<Effort, { sources: number; claims: number; repairs: number }> = {
   minimal: { sources: 3, claims: 3, repairs: 0 },
   standard: { sources: 6, claims: 6, repairs: 1 },
   thorough: { sources: 12, claims: 10, repairs: 2 },
   critical: { sources: 20, claims: 15, repairs: 3 },
 };
-/** Tasks at once; more wait. */
+/** The most tasks at once; others wait. */
 const TASKS_AT_ONCE = 16;
-/** Sources of one task that are read at once. */
+/** The most sources of one task read at once. */
 const AT_ONCE = 4;
 
-/** Makes the executor of `research` tasks. */
+/** Creates the executor of `research` tasks. */
 export function researchExecutor(parts: ResearchParts): Executor {
   const slots = new Slots(TASKS_AT_ONCE);
   const extractor = new Extractor();
@@ -70,12 +70,19 @@ export function researchExecutor(parts: ResearchParts): Executor {
     async check(request, hired) {
       const { urls, files, workdir, model } = readExtra(request);
       if (urls.length === 0 && files.length === 0 && parts.search() === undefined) {
-        throw new SvcError("validation", "extra.urls or extra.files must name what to read", {
-          hint: "or the operator configures a search provider under [search] in daemon.toml",
-        });
+        throw new SvcError(
+          "validation",
+          "a research task needs sources: set extra.urls or extra.files",
+          {
+            hint: "or configure a search provider under [search] in daemon.toml",
+          },
+        );
       }
       if (files.length > 0 && workdir === undefined) {
-        throw new SvcError("validation", "extra.files needs extra.workdir, where the files are");
+        throw new SvcError(
+          "validation",
+          "extra.files needs extra.workdir, the directory of the files",
+        );
       }
       if (workdir !== undefined) await parts.workdir(workdir, hired);
       if (model !== undefined) parts.checkModel(model);
@@ -135,11 +142,11 @@ async function research(
   if (sources.length === 0) {
     const evidence = unread.map(({ address, reason }) => `${address}: ${reason}`).join("; ");
     verification.push({
-      criterion: "there is a source",
+      criterion: "a source was found",
       passed: false,
       evidence: evidence || "the search found nothing",
     });
-    return textDeliverable("nothing could be read", { verification });
+    return textDeliverable("no source could be read", { verification });
   }
   const written = await write(extra, question, sources, parts, effort, context);
   note(`checking ${written.claims.length} quotes`);
@@ -200,14 +207,14 @@ async function write(
   });
 }
 
-/** Reads the sources of the claims again and looks for their quotes. */
+/** Reads the sources of the claims again and looks for the quotes. */
 async function verifyClaims(
   claims: readonly Claim[],
   reader: SourceReader,
 ): Promise<Verification[]> {
   if (claims.length === 0) {
     return [{
-      criterion: "there is a claim",
+      criterion: "there is at least one claim",
       passed: false,
       evidence: "no sentence could be used",
     }];
@@ -226,7 +233,7 @@ async function verifyClaims(
       criterion: `the quote of claim ${n + 1} is in its source`,
       passed,
       evidence: typeof found === "string"
-        ? `${where} cannot be read again: ${found}`
+        ? `cannot read ${where} again: ${found}`
         : `${JSON.stringify(quote)} ${passed ? "is in" : "is no longer in"} ${where}`,
     };
   });
@@ -245,7 +252,7 @@ function reportText(question: string, { summary, claims }: Pick<Written, "summar
     .filter((part) => part !== "").join("\n\n");
 }
 
-/** Works on all of them, a few at a time; the results in their order. */
+/** Processes all items, a few at a time; returns the results in the order of the items. */
 async function eachAtOnce<T, R>(items: readonly T[], work: (item: T) => Promise<R>): Promise<R[]> {
   const results: R[] = new Array(items.length);
   let next = 0;

@@ -1,4 +1,4 @@
-/** The readable text of a page. */
+/** Extracts the readable text of a page. */
 import { htmlToText } from "../../../../net/html_text.ts";
 import { requireDescriptors } from "../../../../os/descriptors.ts";
 import { Slots } from "../../../../base/slots.ts";
@@ -8,25 +8,27 @@ export interface Article {
   text: string;
 }
 
-/** How long a page may take; one that takes longer is read in a plainer way. */
+/** The time limit for a page; after it, the page is read in a simpler way. */
 const EXTRACT_MS = 15_000;
-/** Workers at once. */
+/** The most workers at once. */
 const AT_ONCE = 2;
-/** Characters; what is longer is no article, and takes long to be found out about. */
+/**
+ * The longest page in characters that is checked for an article, because longer ones take too long.
+ */
 const ARTICLE_HTML_MAX = 2_000_000;
-/** Less text than this is no article: the page is then read as a whole. */
+/** The shortest article; a page with less text is read as a whole. */
 const ARTICLE_MIN = 200;
 
 /**
- * Reads pages, a few at a time: each takes a worker. Workers are kept while a task reads, for each one
- * that ends leaves two descriptors behind (Deno 2.7.11).
+ * Reads pages, a few at a time, each in a worker. Workers are reused while a task reads, because
+ * each Worker that ends leaks two descriptors (Deno 2.7.11).
  */
 export class Extractor {
   readonly #slots = new Slots(AT_ONCE);
   readonly #idle: Worker[] = [];
   #tasks = 0;
 
-  /** Keeps workers between pages until this and all others that were begun are disposed of. */
+  /** Keeps workers alive between pages until all returned objects are disposed of. */
   begin(): Disposable {
     this.#tasks++;
     return {
@@ -37,10 +39,10 @@ export class Extractor {
   }
 
   /**
-   * Extracts what is meant to be read of an HTML page.
+   * Extracts the main text of an HTML page.
    *
-   * @param url the address that its links are relative to.
-   * @throws the signal's reason when it fires.
+   * @param url the base address of its links
+   * @throws the signal's reason when it fires
    */
   async extract(html: string, url: string, signal: AbortSignal): Promise<Article> {
     if (html.length > ARTICLE_HTML_MAX) return await wholePage(html, url);
@@ -54,7 +56,7 @@ export class Extractor {
     }
   }
 
-  /** Undefined for a page that keeps the reader busy for too long, or breaks it. */
+  /** Undefined for a page that takes the reader too long, or breaks it. */
   async #inWorker(html: string, signal: AbortSignal): Promise<Article | undefined> {
     signal.throwIfAborted();
     const worker = this.#idle.pop() ?? newWorker();
@@ -75,7 +77,7 @@ async function wholePage(html: string, url: string, known_title = ""): Promise<A
 }
 
 function newWorker(): Worker {
-  requireDescriptors("the reader of pages");
+  requireDescriptors("the page reader");
   return new Worker(workerEntry(import.meta.url), {
     type: "module",
     name: "extract",
@@ -95,7 +97,7 @@ async function answerOf(
   signal.addEventListener("abort", onAbort, { once: true });
   worker.onmessage = ({ data }: MessageEvent<Article>) => done.resolve(data);
   worker.onerror = (event) => {
-    // Unhandled, it would end the daemon.
+    // If it were unhandled, it would end the daemon.
     event.preventDefault();
     done.resolve(undefined);
   };
@@ -108,7 +110,9 @@ async function answerOf(
   }
 }
 
-/** As for the unit's module: bundled, everything but the entries lies at the top of the output. */
+/**
+ * Like the unit's module: in a bundle, everything but the entries lies at the top of the output.
+ */
 function workerEntry(base: string): URL {
   const source = base.endsWith("/research/extract.ts");
   const path = "./src/features/tasks/executors/research/extract_worker.js";

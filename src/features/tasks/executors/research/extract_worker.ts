@@ -1,6 +1,6 @@
 /**
- * Finds the text of a page that is meant to be read. In a worker without any permission: the page may
- * be made to keep its reader busy for ever.
+ * Finds the main text of a page. Runs in a worker without any permission, because a page may be
+ * crafted to keep its reader busy forever.
  */
 /// <reference lib="deno.worker" />
 import { Readability } from "@mozilla/readability";
@@ -15,7 +15,7 @@ self.onmessage = ({ data: html }: MessageEvent<string>) => {
   self.postMessage({ title: article?.title ?? "", text: tidy(text) });
 };
 
-/** Paragraphs apart, each on a line of its own. */
+/** Separates paragraphs, each on its own line. */
 function tidy(text: string): string {
   return text.split(/\n\s*\n|\n(?=\s{2,}\S)/).map((part) => part.replace(/\s+/g, " ").trim())
     .filter((part) => part !== "").join("\n\n");

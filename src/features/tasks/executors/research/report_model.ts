@@ -1,4 +1,4 @@
-/** A report written by a model from the sources, each claim with its quote. */
+/** Has a model write a report from the sources, with a quote for each claim. */
 import * as z from "zod";
 import { canaryLine } from "../../../../agent/critic.ts";
 import type { Message, Model, Usage } from "../../../../models/model.ts";
@@ -9,9 +9,9 @@ export interface WriterOptions {
   model: Model;
   question: string;
   sources: readonly Source[];
-  /** Claims at most. */
+  /** The most claims. */
   claims: number;
-  /** How often claims whose quotes are not in their sources are sent back. */
+  /** How often claims whose quotes are not in their sources are returned for repair. */
   repairs: number;
   canary: string;
   budget_usd: number;
@@ -25,7 +25,7 @@ export interface Written {
   usage: { tokens_in: number; tokens_out: number; tokens_cached: number; usd: number };
 }
 
-/** Characters of one source, and of all, that the model is given. */
+/** The most characters that the model gets: from one source, and from all together. */
 const SOURCE_MAX = 20_000;
 const SOURCES_MAX = 120_000;
 
@@ -40,9 +40,9 @@ const ANSWER = z.object({
 type Answer = z.output<typeof ANSWER>;
 
 /**
- * Has the report written, and what does not hold written again.
+ * Has the report written, and its invalid parts written again.
  *
- * @throws {Error} when the model gives no report in the form asked for, or the budget is used up.
+ * @throws {Error} when the model writes no report in the requested form, or the budget is used up
  */
 export async function writeReport(options: WriterOptions): Promise<Written> {
   const usage = { tokens_in: 0, tokens_out: 0, tokens_cached: 0, usd: 0 };
@@ -50,7 +50,7 @@ export async function writeReport(options: WriterOptions): Promise<Written> {
   const messages: Message[] = [{ role: "user", text: prompt(options) }];
   let answer: Answer | undefined;
   let problem = "";
-  // One round more than asked for: an answer in another form than asked for is no report at all.
+  // At least one repair, because an answer in another form is not a report at all.
   for (let round = 0; round <= Math.max(options.repairs, 1); round++) {
     const text = await ask(options, messages, usage);
     const read = readAnswer(text, finders);
@@ -59,9 +59,9 @@ export async function writeReport(options: WriterOptions): Promise<Written> {
     problem = read.problem;
     if (answer !== undefined && round >= options.repairs) break;
     messages.push({ role: "assistant", text, calls: [] });
-    messages.push({ role: "user", text: `${problem}\nGive the whole JSON again, mended.` });
+    messages.push({ role: "user", text: `${problem}\nReturn the whole JSON again, corrected.` });
   }
-  if (answer === undefined) throw new Error(`the model gave no report: ${problem}`);
+  if (answer === undefined) throw new Error(`the model returned no report: ${problem}`);
   const claims = answer.claims.slice(0, options.claims).map(({ claim, quote, source }) => ({
     claim,
     quote,
@@ -109,9 +109,9 @@ function prompt({ question, sources, claims }: WriterOptions): string {
 }
 
 /**
- * The answer, if it is one at all, and what is wrong with it.
+ * Parses the answer. @returns what is valid in it, and what is wrong with it.
  *
- * @param finders look for a quote, one in each source.
+ * @param finders search for a quote, one for each source
  */
 function readAnswer(
   text: string,

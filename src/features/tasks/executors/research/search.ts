@@ -1,4 +1,4 @@
-/** Web search by the operator's provider. */
+/** Web search with the configured provider. */
 import * as z from "zod";
 import { SvcError } from "../../../../protocol/errors.ts";
 import { type Body, explainFetch, readBody } from "../../../../net/http_get.ts";
@@ -10,38 +10,38 @@ export interface SearchOptions {
   config: SearchConfig;
   env: Env;
   query: string;
-  /** Results at most. */
+  /** The most results. */
   count: number;
   signal: AbortSignal;
-  /** What the answer may take; 20,000 by default. */
+  /** The time limit; default: 20,000. */
   timeout_ms?: number;
 }
 
 const SEARCH_MS = 20_000;
 const ANSWER_MAX = 4 * 1024 * 1024;
-/** Characters of a query that Brave and Tavily take. */
+/** The longest query for Brave and Tavily, in characters. */
 const QUERY_MAX = 400;
-/** Results that Brave and Tavily give at most. */
+/** The most results from Brave and Tavily. */
 const RESULTS_MAX = 20;
-/** Answers after which another try may do better. */
+/** Statuses after which a retry may succeed. */
 const PASSING: ReadonlySet<number> = new Set([408, 429, 500, 502, 503, 504]);
 
 const results = z.array(z.object({ url: z.string() }));
 const ANSWER = z.union([
   z.object({ results }),
-  // Brave's are one level further down, and left out where nothing was found.
+  // Brave nests the results one level deeper, and omits them when nothing was found.
   z.object({ type: z.literal("search"), web: z.object({ results }).default({ results: [] }) })
     .transform(({ web }) => web),
 ]);
 
 /**
- * Searches.
+ * Searches the web.
  *
- * @returns addresses, best first; none when nothing was found.
- * @throws {SvcError} validation when the key is missing; internal when the provider refuses it, or
- * answers otherwise than documented.
- * @throws {RetryableError} when the provider cannot be reached, is too busy or limits the rate.
- * @throws the signal's reason.
+ * @returns addresses, best first; none when nothing was found
+ * @throws {SvcError} validation when the key is missing; internal when the provider refuses it or
+ * does not respond as documented
+ * @throws {RetryableError} when the provider is unreachable, too busy or limits the rate
+ * @throws the signal's reason
  */
 export async function search(options: SearchOptions): Promise<string[]> {
   const { config: { provider }, count, timeout_ms = SEARCH_MS } = options;
@@ -60,22 +60,22 @@ export async function search(options: SearchOptions): Promise<string[]> {
   if (!response.ok) throw refusal(provider, response);
   if (body.cut) throw wrong(provider, `answered with more than ${ANSWER_MAX} bytes`);
   const parsed = ANSWER.safeParse(parseJson(new TextDecoder().decode(body.bytes)));
-  if (!parsed.success) throw wrong(provider, "gave no list of results");
+  if (!parsed.success) throw wrong(provider, "returned no list of results");
   return [...new Set(parsed.data.results.map(({ url }) => url))].slice(0, count);
 }
 
-/** Why a provider gave no answer, from its status. */
+/** Returns why a provider gave no answer, from its status. */
 function refusal(provider: SearchProvider, { status, headers }: Response): Error {
   const after = headers.get("retry-after");
-  const wait = after === null ? "" : `, to be tried again after ${after.slice(0, 40)}`;
+  const wait = after === null ? "" : `, retry after ${after.slice(0, 40)}`;
   const what = `answered HTTP ${status}${wait}`;
   if (PASSING.has(status)) return new RetryableError(`the search with ${provider} ${what}`);
   return wrong(provider, `${what}: ${mend(provider, status)}`);
 }
 
-/** What the operator can do about a status. */
+/** Returns what the operator can do about a status. */
 function mend(provider: SearchProvider, status: number): string {
-  if (status === 403 && provider === "searxng") return "allow the format json in its settings.yml";
+  if (status === 403 && provider === "searxng") return "enable the format json in its settings.yml";
   if ([401, 402, 403, 422].includes(status)) return "check its key and plan";
   return "check [search] base_url in daemon.toml";
 }
@@ -88,7 +88,7 @@ function requestOf({ config, env, query, count }: SearchOptions, signal: AbortSi
   const key = config.api_key_env === undefined ? "" : env(config.api_key_env) ?? "";
   const q = query.slice(0, QUERY_MAX);
   const max = Math.min(count, RESULTS_MAX);
-  // With a redirect the key would go where the operator has not sent it.
+  // Following a redirect would send the key to another host.
   const init = { signal, redirect: "manual" as const };
   switch (config.provider) {
     case "searxng": {
@@ -128,7 +128,7 @@ function required(key: string, { provider, api_key_env }: SearchConfig): string 
   throw new SvcError(
     "validation",
     `the search with ${provider} has no key: set [search] api_key_env in daemon.toml and ` +
-      `${api_key_env ?? "that variable"} where the daemon is started`,
+      `${api_key_env ?? "that variable"} in the daemon's environment`,
   );
 }
 

@@ -80,7 +80,7 @@ each("a refused key, and a redirect, fail for good; the key does not show", asyn
     [new Response(`no: ${KEY}`, { status: 401 }), "HTTP 401: check its key and plan"],
     [
       new Response(null, { status: 403 }),
-      provider === "searxng" ? "allow the format json" : "HTTP 403: check its key and plan",
+      provider === "searxng" ? "enable the format json" : "HTTP 403: check its key and plan",
     ],
     [
       new Response(null, { status: 302, headers: { location: "http://127.0.0.1:9/" } }),
@@ -99,7 +99,7 @@ each("a refused key, and a redirect, fail for good; the key does not show", asyn
 each("a limited rate, a failing or an absent server may do better later", async (provider) => {
   const limited = new Response("slow down", { status: 429, headers: { "retry-after": "7" } });
   const cases: [Response, string][] = [
-    [limited, `the search with ${provider} answered HTTP 429, to be tried again after 7`],
+    [limited, `the search with ${provider} answered HTTP 429, retry after 7`],
     [new Response(null, { status: 503 }), "answered HTTP 503"],
   ];
   let gone: Site;
@@ -113,10 +113,10 @@ each("a limited rate, a failing or an absent server may do better later", async 
 
 each("an answer that is not as documented is named", async (provider) => {
   const cases: [BodyInit, string][] = [
-    ["<html>", "gave no list of results"],
-    ["{}", "gave no list of results"],
-    ['{"results": [{"title": "without an address"}]}', "gave no list of results"],
-    ['{"results": "none"}', "gave no list of results"],
+    ["<html>", "returned no list of results"],
+    ["{}", "returned no list of results"],
+    ['{"results": [{"title": "without an address"}]}', "returned no list of results"],
+    ['{"results": "none"}', "returned no list of results"],
     [`{"results": [], "pad": "${"x".repeat(4 * 1024 * 1024)}"}`, "more than 4194304 bytes"],
   ];
   for (const [body, said] of cases) {

@@ -1,4 +1,4 @@
-/** Sources of a research task: pages and files, read and read again. */
+/** The sources of a research task: pages and files, each read twice. */
 import robots_parser from "robots-parser";
 import { isAbsolute } from "@std/path";
 import type { Egress } from "../../../../net/egress.ts";
@@ -16,22 +16,22 @@ import {
 import { readUntrusted } from "../../../../jail/untrusted_files.ts";
 import type { Extractor } from "./extract.ts";
 
-/** What is to be read. */
+/** Names a source. */
 export type SourceRef =
   | { kind: "page"; url: string; /** Whoever asked named it. */ named: boolean }
   | {
     kind: "file";
     workdir: string;
     path: string;
-    /** What no tool may see that works in the workdir. */
+    /** Returns what tools that work in the workdir must not see. */
     hidden(): readonly string[];
     named: true;
   };
 
-/** A source as it was read. */
+/** The contents of a source. */
 export interface Source {
   ref: SourceRef;
-  /** As the report names it: an address, or a path in the workdir. */
+  /** Its name in the report: an address, or a path in the workdir. */
   address: string;
   title: string;
   text: string;
@@ -44,7 +44,7 @@ export interface Unread {
   reason: string;
 }
 
-/** Its declarations are those of an ES module, which it is not. */
+/** The package's type declarations are those of an ES module, which it is not. */
 const parseRobots = robots_parser as unknown as (
   url: string,
   text: string,
@@ -54,10 +54,10 @@ const BODY_MAX = 8 * 1024 * 1024;
 const FILE_MAX = 2 * 1024 * 1024;
 const ROBOTS_MAX = 512 * 1024;
 const READ_MS = 30_000;
-/** Whom robots.txt speaks to. */
+/** Our user agent in robots.txt. */
 const AGENT = "svc";
 
-/** Reads sources for one task, each over the task's own way out. */
+/** Reads the sources of one task through the task's egress. */
 export class SourceReader {
   readonly #egress: Egress;
   readonly #extractor: Extractor;
@@ -70,7 +70,7 @@ export class SourceReader {
     this.#signal = signal;
   }
 
-  /** Reads a source, anew at each call. @throws the signal's reason when the task must stop. */
+  /** Reads a source, again at each call. @throws the signal's reason when the task must stop. */
   async read(ref: SourceRef): Promise<Source | Unread> {
     const address = addressOf(ref);
     try {
@@ -98,22 +98,22 @@ export class SourceReader {
     const { bytes, cut } = await readBody(response, BODY_MAX, signal);
     if (cut) throw new Refusal(`it has more than ${BODY_MAX} bytes`);
     const type = mediaType(response.headers);
-    if (!isTextBody(type, bytes)) throw new Refusal(`it is no text but ${type || "binary"}`);
+    if (!isTextBody(type, bytes)) throw new Refusal(`it is not text but ${type || "binary"}`);
     const source = decodeBody(bytes, response.headers);
     if (!isHtml(type)) return { title: "", text: source };
     return await this.#extractor.extract(source, final.href, this.#signal);
   }
 
-  /** @throws {Refusal} when the site asks robots not to read it. */
+  /** @throws {Refusal} when the site's robots.txt forbids reading it */
   async #askRobots(url: URL, signal: AbortSignal): Promise<void> {
     let rules = this.#robots.get(url.origin);
     if (rules === undefined) {
       this.#robots.set(url.origin, rules = this.#readRobots(url.origin, signal));
     }
-    if (!(await rules)(url.href)) throw new Refusal("its robots.txt asks not to read it");
+    if (!(await rules)(url.href)) throw new Refusal("its robots.txt forbids it");
   }
 
-  /** RFC 9309: a robots.txt that is not there allows all; one that fails allows nothing. */
+  /** RFC 9309: a missing robots.txt allows everything, one that cannot be read allows nothing. */
   async #readRobots(origin: string, signal: AbortSignal): Promise<(url: string) => boolean> {
     const url = `${origin}/robots.txt`;
     const { response } = await follow({ url, signal, egress: this.#egress });
@@ -125,17 +125,17 @@ export class SourceReader {
   }
 }
 
-/** Whether reading it went well. */
+/** Reports whether a source could be read. */
 export function isRead(it: Source | Unread): it is Source {
   return "text" in it;
 }
 
-/** As the report names a source. */
+/** Returns a source's name in the report. */
 export function addressOf(ref: SourceRef): string {
   return ref.kind === "page" ? ref.url : ref.path;
 }
 
-/** Reads a file of the workdir, however its links are laid. */
+/** Reads a file in the workdir; links cannot lead out of it. */
 function readFile(
   { workdir, path, hidden }: Extract<SourceRef, { kind: "file" }>,
 ): { title: string; text: string } {
@@ -147,16 +147,19 @@ function readFile(
     throw new Refusal(messageOf(error));
   }
   if (found === undefined) throw new Refusal(`${path}: no such file or directory`);
-  if (!isTextBody("", found)) throw new Refusal("it is no text");
+  if (!isTextBody("", found)) throw new Refusal("it is not text");
   return { title: "", text: new TextDecoder().decode(found) };
 }
 
-/** Text as it reads, however its lines are broken. */
+/** Normalizes text, regardless of how its lines are broken. */
 export function squeezed(text: string): string {
   return text.normalize("NFC").replace(/[\s\u00a0\u200b]+/g, " ").trim();
 }
 
-/** Makes what tells whether a text has a quote, word for word; the text is squeezed once for all. */
+/**
+ * Returns a function that reports whether a text contains a quote word for word; the text is
+ * normalized only once.
+ */
 export function quoteFinder(text: string): (quote: string) => boolean {
   let whole: string | undefined;
   return (quote) => {

@@ -1,4 +1,4 @@
-/** A worker in a process of its own, whose executor never ends: `worker_main.ts <nats url>`. */
+/** A worker in its own process, whose executor never ends: `worker_main.ts <nats url>`. */
 import type { Log } from "../../../../os/log.ts";
 import { LocalArtifacts } from "../../artifacts.ts";
 import { ExecutorRegistry } from "../../executors/registry.ts";

@@ -37,7 +37,7 @@ export const deploy_target = z.strictObject({
   health_timeout: z.string().default("60s").transform((text, context) => {
     const ms = parseDuration(text);
     if (ms !== undefined && ms > 0 && ms <= HEALTH_TIMEOUT_MAX_MS) return ms;
-    context.addIssue(`${JSON.stringify(text)} is no duration from 1ms to 1h, such as 60s or 5m`);
+    context.addIssue(`${JSON.stringify(text)} is not a duration from 1ms to 1h, such as 60s or 5m`);
     return z.NEVER;
   }),
   /** Where the running commit is told, if not at health_url. */

@@ -1,32 +1,34 @@
 /**
- * The web app (product.md): its built files, made by `deno task web`, at `/` and `/assets/`. They lie
- * beside the source, or inside the compiled binary, and are read when they are asked for: a daemon
- * that nobody looks at keeps none of them in memory.
+ * The web app (product.md): its built files, from `deno task web`, at `/` and `/assets/`. They are
+ * beside the source or inside the compiled binary, and are read on demand, so a daemon whose app
+ * nobody opens keeps none of them in memory.
  */
 import { acceptsEncodings, ifNoneMatch } from "@std/http";
 import { SvcError } from "../protocol/errors.ts";
 
-/** How a file is compressed, as HTTP calls it, and what the name of its file ends with. */
+/** The compressions of a file by their HTTP names, with the endings of the files. */
 export const CODINGS = { br: ".br", gzip: ".gz" } as const;
 export type Coding = keyof typeof CODINGS;
 
-/** One file of the build; on disk it is compressed, in each coding a file `<hash><ending>`. */
+/** One file of the build, stored compressed: a file `<hash><ending>` for each coding. */
 export interface Asset {
-  /** The codings that there are, the one to prefer first; always gzip. */
+  /** The available codings, preferred one first; always includes gzip. */
   codings: Coding[];
   type: string;
   /** Of its content. */
   hash: string;
-  /** Its path changes with its content. */
+  /** Whether its path changes with its content. */
   immutable: boolean;
 }
 
-/** The files of a build by their paths; `/` is the page itself. */
+/** The files of a build by path; `/` is the page itself. */
 export type Manifest = Record<string, Asset>;
 
 const PAGE = "/";
 
-/** As product.md has it: in the HTML too, but for frame-ancestors, which only a header can carry. */
+/**
+ * As in product.md. The HTML has it too, except for frame-ancestors, which works only in a header.
+ */
 export const CONTENT_SECURITY_POLICY = [
   "default-src 'self'",
   "connect-src 'self' ws://127.0.0.1:* http://127.0.0.1:*",
@@ -43,12 +45,12 @@ const PAGE_HEADERS = {
 };
 
 /**
- * Answers a GET or HEAD for a file of the app. Any path that a browser opens as a page gets the page:
- * which view it means is decided there.
+ * Answers a GET or HEAD for a file of the app. Any path that a browser opens as a page gets the
+ * page, which selects the view.
  *
- * @param base_headers what every response of the listener carries.
- * @returns undefined when the app has nothing at this path.
- * @throws {SvcError} not_implemented when the app has not been built.
+ * @param base_headers headers of every response of the listener
+ * @returns undefined when the app has nothing at this path
+ * @throws {SvcError} not_implemented when the app has not been built
  */
 export function appResponse(
   request: Request,
@@ -59,7 +61,7 @@ export function appResponse(
   const asset = manifest[pathname] ?? (isPage(request, pathname) ? manifest[PAGE] : undefined);
   if (asset === undefined) return undefined;
   const coding = codingFor(request, asset);
-  // Each representation has a strong tag of its own (RFC 9110, section 8.8.3).
+  // Each representation has its own strong tag (RFC 9110, section 8.8.3).
   const etag = `"${asset.hash}-${coding ?? "identity"}"`;
   const headers: Record<string, string> = {
     ...base_headers,
@@ -74,17 +76,17 @@ export function appResponse(
   if (known !== null && !ifNoneMatch(known, etag)) {
     return new Response(null, { status: 304, headers });
   }
-  // At once: these are a few kilobytes, and a page asks for all of its files together.
+  // Synchronously: these files are a few kilobytes, and a page requests all of them together.
   const file = Deno.readFileSync(new URL(asset.hash + CODINGS[coding ?? "gzip"], distUrl()));
   if (coding) return new Response(file, { headers: { ...headers, "content-encoding": coding } });
   const plain = new Blob([file]).stream().pipeThrough(new DecompressionStream("gzip"));
   return new Response(plain, { headers });
 }
 
-/** @returns undefined when the client takes the file as it is only. */
+/** @returns undefined when the client accepts only the uncompressed file */
 function codingFor(request: Request, { codings }: Asset): Coding | undefined {
   if (!request.headers.has("accept-encoding")) return undefined;
-  // One by one: browsers name all with the same weight, and the smallest is ours to choose.
+  // One at a time: browsers give all codings the same weight, so svc picks the smallest.
   return codings.find((coding) => acceptsEncodings(request, coding) === coding);
 }
 
@@ -105,7 +107,7 @@ function readManifest(): Manifest {
   }
 }
 
-/** Whether a browser asks for a page, not a program for data. */
+/** Reports whether a browser requests a page, rather than a program data. */
 function isPage({ headers }: Request, pathname: string): boolean {
   return !/^\/(v1|api|assets|mcp)(\/|$)/.test(pathname) &&
     (headers.get("accept") ?? "").includes("text/html");

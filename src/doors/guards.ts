@@ -1,17 +1,20 @@
-/** Who may speak to the loopback listener (product.md Authentication, contract.md section 2). */
+/**
+ * Decides which requests the loopback listener accepts (product.md Authentication, contract.md
+ * section 2).
+ */
 
-/** What a guard decides with. */
+/** The inputs of the guards. */
 export interface GuardOptions {
   port: number;
   token: string;
-  /** Origins beyond the fixed ones, from daemon.toml. */
+  /** Additional origins from daemon.toml. */
   allowed_origins: readonly string[];
 }
 
-/** The checks of one daemon; cheap enough to run on every request. */
+/** The checks of one daemon; cheap enough for every request. */
 export class Guards {
   readonly #hosts: ReadonlySet<string>;
-  /** How a URL begins that names this listener. */
+  /** The beginnings of URLs that name this listener. */
   readonly #starts: readonly string[];
   readonly #origins: ReadonlySet<string>;
   readonly #readable: ReadonlySet<string>;
@@ -29,8 +32,8 @@ export class Guards {
   }
 
   /**
-   * Host pin: a rebound name shows here. A target in absolute form has an authority of its own, which
-   * counts more than the header (RFC 9112, 3.2.2): both must name this listener.
+   * Host pin, against DNS rebinding. A target in absolute form has its own authority, which takes
+   * precedence over the header (RFC 9112, 3.2.2): both must name this listener.
    */
   host({ headers, url }: Pick<Request, "headers" | "url">): boolean {
     if (!this.#hosts.has(headers.get("host") ?? "")) return false;
@@ -39,20 +42,20 @@ export class Guards {
     );
   }
 
-  /** Origin pin; an absent Origin is a client that is not a browser. */
+  /** Origin pin; a request without Origin comes from a client that is not a browser. */
   origin(origin: string | null): boolean {
     return origin === null || this.#origins.has(origin);
   }
 
   /**
-   * Whether a page of an origin may read answers: those of daemon.toml and of the desktop shell. Not
-   * `null`, which any sandboxed page has.
+   * Reports whether pages of an origin may read responses: those in daemon.toml and the desktop
+   * shell. Never `null`, which any sandboxed page has.
    */
   readable(origin: string): boolean {
     return this.#readable.has(origin);
   }
 
-  /** Compares in a time that does not depend on where the difference is. */
+  /** Compares in constant time. */
   token(offered: string | undefined): boolean {
     if (offered === undefined) return false;
     const token = this.#token;
@@ -64,27 +67,27 @@ export class Guards {
     return difference === 0;
   }
 
-  /** The bearer token of a request. */
+  /** Checks the bearer token of a request. */
   bearer(headers: Headers): boolean {
     const [, token] = headers.get("authorization")?.match(/^Bearer +([^\s]+)$/i) ?? [];
     return this.token(token);
   }
 }
 
-/** Subprotocols that a WebSocket client offers, in its order. */
+/** Returns the subprotocols that a WebSocket client offers, in its order. */
 export function offeredProtocols(headers: Headers): string[] {
   return (headers.get("sec-websocket-protocol") ?? "").split(",").map((it) => it.trim())
     .filter((it) => it !== "");
 }
 
-/** How a WebSocket upgrade is to be answered. */
+/** The response to a WebSocket upgrade. */
 export type Upgrade =
   | { refuse: 401 }
   | { protocol: string; migration: boolean };
 
 /**
- * Decides an upgrade whose Host and Origin passed: `svc.bearer` and the token must be offered, then
- * the version is picked (contract.md section 2).
+ * Decides an upgrade whose Host and Origin are accepted: the client must offer `svc.bearer` and the
+ * token; then the version is chosen (contract.md section 2).
  */
 export function decideUpgrade(offered: readonly string[], guards: Guards): Upgrade {
   const at = offered.indexOf("svc.bearer");

@@ -1,4 +1,7 @@
-/** The loopback HTTP listener: REST routes made from the verbs, `/v1/rpc`, SSE, WebSocket, the web app. */
+/**
+ * The loopback HTTP listener: REST routes made from the verbs, `/v1/rpc`, SSE, WebSocket, the web
+ * app.
+ */
 import { type Context as HonoContext, Hono } from "hono";
 import type { TaskEngine } from "../features/tasks/engine.ts";
 import type { Log } from "../os/log.ts";
@@ -24,18 +27,18 @@ export interface HttpOptions {
   tasks(): Promise<TaskEngine>;
   log: Log;
   guards(): Guards;
-  /** Whether the daemon is stopping: nothing new is taken. */
+  /** Whether the daemon is stopping and accepts no new requests. */
   stopping(): boolean;
-  /** Answers a request for `/mcp` whose Host, Origin and token passed. */
+  /** Answers a request for `/mcp` whose Host, Origin and token are accepted. */
   mcp(request: Request): Promise<Response>;
-  /** Whether the other end of a connection is this user; true where the system cannot tell. */
+  /** Whether the peer of a connection is this user; true when the system cannot tell. */
   sameUser(peer: Deno.NetAddr): Promise<boolean>;
 }
 
-/** A WebSocket is closed because the daemon is stopping (RFC 6455, section 7.4.1). */
+/** The close code when the daemon is stopping (RFC 6455, section 7.4.1). */
 const CLOSE_GOING_AWAY = 1001;
 
-/** Largest request body in bytes (contract.md section 2). */
+/** The largest request body in bytes (contract.md section 2). */
 export const BODY_MAX = 8 * 1024 * 1024;
 
 const PREFLIGHT_HEADERS = {
@@ -44,7 +47,7 @@ const PREFLIGHT_HEADERS = {
     "Authorization, Content-Type, Last-Event-ID, Mcp-Session-Id, Mcp-Protocol-Version",
   "access-control-max-age": "600",
 };
-/** No page of another origin may even embed it, no cache keep it. */
+/** No page of another origin may embed it, and no cache may store it. */
 const SECRET_HEADERS = {
   "cross-origin-resource-policy": "same-origin",
   "cache-control": "no-store",
@@ -55,11 +58,11 @@ export interface HttpDoor {
     request: Request,
     info: Deno.ServeHandlerInfo<Deno.NetAddr>,
   ): Response | Promise<Response>;
-  /** Ends what would keep the listener open: its WebSockets. */
+  /** Closes WebSockets, which would keep the listener open. */
   close(): void;
 }
 
-/** Makes the loopback listener's door. */
+/** Creates the door of the loopback listener. */
 export function httpDoor(options: HttpOptions): HttpDoor {
   const { dispatcher, guards } = options;
   const app = new Hono<{ Bindings: Deno.ServeHandlerInfo<Deno.NetAddr> }>();
@@ -82,7 +85,7 @@ export function httpDoor(options: HttpOptions): HttpDoor {
     if (!guard.origin(origin)) {
       return errorResponse(
         new SvcError("permission_denied", "this Origin is not allowed", {
-          hint: "if you trust it, add it to [http] allowed_origins in daemon.toml",
+          hint: "to allow it, add it to [http] allowed_origins in daemon.toml",
         }),
       );
     }
@@ -140,7 +143,7 @@ export function httpDoor(options: HttpOptions): HttpDoor {
   };
 
   const allowed = new Map<string, string[]>();
-  // Routes without parameters, by their path: what clients poll is answered without the router.
+  // Routes without parameters by path, so that frequent requests skip the router.
   const plain = new Map<string, Verb>();
   for (const verb of dispatcher.verbs.values()) {
     if (verb.rest === undefined) continue;
@@ -200,7 +203,7 @@ export function httpDoor(options: HttpOptions): HttpDoor {
 
   let description: Promise<string> | undefined;
   app.get("/v1/openapi.json", async () => {
-    // Made when it is first asked for: it takes as long as a start of the daemon.
+    // Created on demand, because it takes as long as a start of the daemon.
     description ??= import("./openapi.ts").then(({ openApi }) =>
       JSON.stringify(openApi(dispatcher.verbs.values()))
     );
@@ -227,7 +230,7 @@ export function httpDoor(options: HttpOptions): HttpDoor {
     const { appResponse } = await import("./app.ts");
     return appResponse(c.req.raw, BASE_HEADERS) ?? next();
   });
-  app.notFound((c) => errorResponse(new SvcError("not_found", `no such path: ${c.req.path}`)));
+  app.notFound((c) => errorResponse(new SvcError("not_found", `path not found: ${c.req.path}`)));
   app.onError((thrown, c) => failed(thrown, c.req.path));
 
   const route: HttpDoor["handle"] = (request, info) => {
@@ -244,7 +247,7 @@ export function httpDoor(options: HttpOptions): HttpDoor {
     const response = preflight
       ? new Response(null, { status: 204, headers: { ...BASE_HEADERS, ...PREFLIGHT_HEADERS } })
       : await route(request, info);
-    // The answer to an upgrade is the socket's own.
+    // The response to an upgrade belongs to the socket.
     if (response.status === 101) return response;
     response.headers.set("access-control-allow-origin", origin);
     response.headers.set("access-control-expose-headers", "Mcp-Session-Id");
@@ -266,14 +269,14 @@ export function httpDoor(options: HttpOptions): HttpDoor {
   };
 }
 
-/** Path and query of an absolute URL, as they were sent. */
+/** Returns path and query of an absolute URL, as they were sent. */
 function pathOf(url: string): string {
   return url.slice(url.indexOf("/", url.indexOf("//") + 2));
 }
 
 type Params = Record<string, unknown>;
 
-/** A verb's parameters from path, query and body. */
+/** Returns a verb's parameters from path, query and body. */
 async function restParams(c: HonoContext, verb: Verb): Promise<Params> {
   const path = c.req.param() as Record<string, string>;
   if (verb.rest!.method !== "POST") return { ...queryParams(c.req.query()), ...path };
@@ -283,7 +286,7 @@ async function restParams(c: HonoContext, verb: Verb): Promise<Params> {
   return { ...jsonObject(text), ...path };
 }
 
-/** Query values as the JSON they spell (`true`, `10`), else as the string they are. */
+/** Parses query values as JSON (`true`, `10`), or keeps them as strings. */
 function queryParams(query: Record<string, string>): Record<string, unknown> {
   return Object.fromEntries(
     Object.entries(query).map((

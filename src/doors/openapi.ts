@@ -95,7 +95,7 @@ export function openApi(verbs: Iterable<Verb>): Json {
   };
 }
 
-/** A route's path as OpenAPI writes it: `{name}` for `:name`. */
+/** Converts a route's path into OpenAPI's form: `{name}` for `:name`. */
 export function openApiPath(path: string): string {
   return path.replace(/:(\w+)/g, "{$1}");
 }
@@ -209,7 +209,9 @@ function rpc(verbs: Iterable<Verb>): Json {
   };
 }
 
-/** The streamable HTTP transport of the Model Context Protocol, which says the rest. */
+/**
+ * Describes the streamable HTTP transport of the Model Context Protocol, which specifies the rest.
+ */
 function mcp(): Record<string, Json> {
   const stream = { "text/event-stream": { schema: { type: "string" } } };
   const session = parameter("Mcp-Session-Id", "header", false, {

@@ -1,18 +1,19 @@
 /**
- * The credentials of who connects to the local socket. Every accepted connection of the process is
- * looked at instead of a given one: those of another user, and of programs in a sandbox or container,
- * are shut down, whichever they are, and what they sent is discarded. It runs after an accept and
- * before anything is read, so no byte of theirs is ever acted on.
+ * Checks the credentials of peers on the local socket. It cannot check one given connection, so it
+ * checks every accepted connection of the process: connections of another user, and of programs in
+ * a sandbox or container, are shut down and their data is discarded. It runs after each accept and
+ * before anything is read, so svc never acts on a byte of theirs.
  */
 import { isInOwnNamespace } from "../os/process.ts";
 import { type Peer, unixSockets } from "../os/unix_peer.ts";
 
 /**
- * Makes the check for the connections accepted at `path`.
+ * Returns the check for the connections accepted at `path`.
  *
- * @param uid the only user who may connect.
- * @param onForeign told of each connection that was shut down.
- * @returns undefined where the system does not tell; the socket's mode then protects it alone.
+ * @param uid the only user who may connect
+ * @param onForeign called with each connection that was shut down
+ * @returns undefined when the system does not report credentials; then only the socket's mode
+ * protects it
  */
 export function foreignPeerCheck(
   path: string,
@@ -21,7 +22,8 @@ export function foreignPeerCheck(
 ): (() => void) | undefined {
   const sockets = unixSockets();
   if (sockets === undefined) return undefined;
-  // Those that were let in before: what connected may have ended since, and left them to another.
+  // Peers that were accepted before: their process may have ended since and left the connection to
+  // another.
   let known = new Set<string>();
   return () => {
     const seen = new Set<string>();

@@ -8,35 +8,35 @@ import { LineWriter } from "../base/line_writer.ts";
 import type { LocalConn, LocalListener } from "../os/local_socket.ts";
 import type { Log } from "../os/log.ts";
 
-/** Longest line in bytes (contract.md section 2). */
+/** The longest line in bytes (contract.md section 2). */
 const LINE_MAX = 8 * 1024 * 1024;
 const NEWLINE = 0x0a;
 const TOO_LONG =
   '{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"the line is longer than 8 MiB","data":{"svc_code":"payload_too_large"}}}';
-/** Characters of answers that a peer may leave unread while it goes on asking. */
+/** The most characters of answers that a peer may leave unread while it sends more requests. */
 const UNREAD_MAX = 16 * 1024 * 1024;
-/** How long a peer that has closed its side, or is gone, is still answered. */
+/** How long a peer that has closed its side, or has disconnected, still gets answers. */
 const LAST_ANSWERS_MS = 2_000;
 
 /**
- * The method with which a connection's first line turns it to MCP. What follows are MCP messages, a
- * line each: the framing is the same.
+ * The method in a connection's first line that switches it to MCP. MCP messages follow, one per
+ * line, in the same framing.
  */
 const MCP_METHOD = "$/mcp";
 
 export interface SocketOptions {
   dispatcher: Dispatcher;
-  /** Serves MCP to a connection. @throws {SvcError} validation for options that there are not. */
+  /** Serves MCP to a connection. @throws {SvcError} validation for invalid options. */
   serveMcp(options: unknown, send: Send): Promise<Receiver>;
   log: Log;
 }
 
 export interface SocketDoor {
-  /** Closes the listener, lets every connection's last lines out, and closes them. */
+  /** Closes the listener, sends every connection's last lines, and closes them. */
   close(): Promise<void>;
 }
 
-/** Serves a socket that listens; every connection of it is one of the daemon's own user. */
+/** Serves a listening socket, whose connections all belong to the daemon's own user. */
 export function serveSocket(listener: LocalListener, options: SocketOptions): SocketDoor {
   const { log } = options;
   const open = new Map<LocalConn, LineWriter>();
@@ -90,10 +90,10 @@ async function serveConn(
       const answered = peer.receive(line).catch(() => closeQuietly(conn))
         .finally(() => answering.delete(answered));
       answering.add(answered);
-      // Who does not read is not read from.
+      // Does not read from a peer that does not read.
       if (writer.waiting > UNREAD_MAX) await writer.idle();
     }
-    // One who sends no more may still wait for answers.
+    // A peer that sends no more may still wait for answers.
     if (answering.size > 0) {
       await deadline(Promise.all(answering), LAST_ANSWERS_MS).catch(() => {});
     }
@@ -108,19 +108,19 @@ interface McpTurn {
   params?: unknown;
 }
 
-/** What a connection that turns to MCP asks for; undefined for any other line. */
+/** Returns the options of a connection that switches to MCP; undefined for any other line. */
 function mcpTurn(line: string): McpTurn | undefined {
   if (!line.includes(MCP_METHOD)) return undefined;
   try {
     const { id = null, method, params } = JSON.parse(line);
     return method === MCP_METHOD ? { id, params } : undefined;
   } catch {
-    // The connection says so.
+    // The connection itself reports the error.
     return undefined;
   }
 }
 
-/** @returns undefined, and the connection stays what it was, when that is refused. */
+/** @returns undefined when the switch is refused; the connection stays as it was */
 async function turnToMcp(
   { id, params }: McpTurn,
   serveMcp: SocketOptions["serveMcp"],
@@ -136,8 +136,8 @@ async function turnToMcp(
 }
 
 /**
- * Reads what a refused peer still sends, for a moment: a socket closed over unread bytes resets the
- * connection, and the peer could miss why.
+ * Reads what a refused peer still sends, for a moment: closing a socket with unread bytes resets
+ * the connection, and the peer could miss the reason.
  */
 async function discardRest(conn: LocalConn): Promise<void> {
   const discard = async () => {
@@ -148,7 +148,7 @@ async function discardRest(conn: LocalConn): Promise<void> {
   await deadline(discard(), LAST_ANSWERS_MS).catch(() => {});
 }
 
-/** The lines of a connection; undefined for one that is too long, and then no more. */
+/** Yields the lines of a connection; undefined for a line that is too long, and then ends. */
 async function* lines(conn: LocalConn): AsyncGenerator<string | undefined> {
   const decoder = new TextDecoder();
   const chunk = new Uint8Array(64 * 1024);
@@ -175,6 +175,6 @@ function closeQuietly(resource: { close(): void }): void {
   try {
     resource.close();
   } catch {
-    // Closed already.
+    // Already closed.
   }
 }

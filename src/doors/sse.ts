@@ -6,14 +6,17 @@ import { SvcError } from "../protocol/errors.ts";
 import type { Deltas, Subscription } from "../session/subscription.ts";
 import type { Hub } from "../session/hub.ts";
 
-/** Comment lines that keep proxies and dead-peer detection going, in milliseconds. */
+/**
+ * The interval of comment lines, which keep proxies and dead-peer detection satisfied, in
+ * milliseconds.
+ */
 const KEEPALIVE_MS = 15_000;
 const DELTAS: readonly Deltas[] = ["session", "lane", "both"];
 
 /**
- * Streams a session's events, from `Last-Event-ID` or `?since_seq=` on.
+ * Streams a session's events after `Last-Event-ID` or `?since_seq=`.
  *
- * @throws {SvcError} validation, not_found.
+ * @throws {SvcError} validation, not_found
  */
 export async function sessionEvents(
   c: HonoContext,
@@ -34,7 +37,7 @@ export async function sessionEvents(
   const session = await hub.get(c.req.param("session_id")!);
   const since_seq = since === undefined ? undefined : Number(since);
   const all = { ...headers, "content-type": "text/event-stream", "cache-control": "no-store" };
-  // Nobody would read what an answer to HEAD streams, nor ever end it.
+  // Nothing would read or end the stream of an answer to HEAD.
   if (c.req.method === "HEAD") return new Response(null, { headers: all });
   let ready: (() => void) | undefined;
   let subscription: Subscription;

@@ -9,18 +9,18 @@ import { Connection } from "./rpc/connection.ts";
 import type { Dispatcher } from "../verbs/define.ts";
 import { decideUpgrade, type Guards, offeredProtocols } from "./guards.ts";
 
-/** Bytes of a message, in however many frames. */
+/** The largest message in bytes, in any number of frames. */
 const MESSAGE_MAX = 8 * 1024 * 1024;
-/** Pieces in which a message may come; each takes memory of its own. */
+/** The most pieces of a message; each takes memory of its own. */
 const PIECES_MAX = 16 * 1024;
-/** Who has sent nothing since the ping before is dead. */
+/** A peer that has sent nothing since the previous ping counts as dead. */
 const PING_MS = 15_000;
 /** How long a peer may take to answer a close. */
 const CLOSE_TIMEOUT_MS = 2_000;
-/** Bytes that may lie unsent before events wait in the subscription, which is bounded. */
+/** The most unsent bytes; beyond it, events wait in the subscription, which is bounded. */
 const BUFFER_MAX = 1024 * 1024;
 const POLL_MS = 10;
-/** Bytes of answers that a peer may leave unread while it goes on asking. */
+/** The most bytes of answers that a peer may leave unread while it sends more requests. */
 const UNREAD_MAX = 16 * 1024 * 1024;
 
 const NOTHING = Buffer.alloc(0);
@@ -29,14 +29,14 @@ const CLOSE_PROTOCOL = 1002;
 const CLOSE_UNSUPPORTED = 1003;
 const CLOSE_POLICY = 1008;
 
-/** A WebSocket that can be closed from outside. */
+/** A WebSocket that others can close. */
 export type OpenSocket = Pick<WebSocket, "close">;
 
 /**
- * Upgrades a request whose Host and Origin passed.
+ * Upgrades a request whose Host and Origin are accepted.
  *
- * @param open holds the socket for as long as it is open.
- * @throws {SvcError} unauthenticated; validation for a handshake that is none.
+ * @param open contains the socket while it is open
+ * @throws {SvcError} unauthenticated; validation for an invalid handshake
  */
 export function upgradeSocket(
   request: Request,
@@ -64,7 +64,8 @@ export function upgradeSocket(
   const headers = Object.fromEntries(request.headers);
   const { stream, response } = takeConnection(request);
   server.handleUpgrade({ method: request.method, headers }, stream, NOTHING, (socket) => {
-    // A connection that breaks, or a peer that breaks the protocol: it is closed, and that is all.
+    // After a broken connection or a violation of the protocol the socket is closed; nothing else
+    // to do.
     socket.on("error", () => {});
     if (decision.migration) return socket.close(CLOSE_PROTOCOL, "migration_hint");
     open.add(socket);
@@ -101,7 +102,7 @@ function serve(socket: WebSocket, dispatcher: Dispatcher): void {
   });
 }
 
-/** Refuses what is no handshake, in our own words (RFC 6455, section 4.2.1). */
+/** Refuses an invalid handshake with our own error (RFC 6455, section 4.2.1). */
 function checkHandshake({ method, headers }: Request): void {
   const upgrades = (headers.get("connection") ?? "").toLowerCase().split(",")
     .some((it) => it.trim() === "upgrade");

@@ -1,17 +1,17 @@
-/** What is used of the package `ws`; its own types would bring all of Node's with them. */
+/** The parts of the package `ws` that are used; its own types would bring in all of Node's. */
 import type { Buffer } from "node:buffer";
 import type { Duplex } from "node:stream";
 
 export interface ServerOptions {
   noServer: true;
   clientTracking: boolean;
-  /** Bytes of a message. */
+  /** The most bytes in a message. */
   maxPayload: number;
-  /** Frames of a message. */
+  /** The most frames in a message. */
   maxFragments: number;
-  /** Reads of a frame. */
+  /** The most reads of a frame. */
   maxBufferedChunks: number;
-  /** Milliseconds until a peer that does not answer a close is cut off. */
+  /** Milliseconds until a peer that does not answer a close is disconnected. */
   closeTimeout: number;
   handleProtocols(): string;
 }

@@ -251,7 +251,7 @@ async function second(head: string): Promise<Loot> {
     "Content-Type: application/json\r\n";
   const end = "GET /end HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n";
   const said = await it.stage.victim.exchange(port, start + head + REST + end);
-  return lootOf(said, "no such path: /smuggled");
+  return lootOf(said, "path not found: /smuggled");
 }
 
 // Without a token, or with one for something else.

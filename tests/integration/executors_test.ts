@@ -179,7 +179,7 @@ test("a report that gives away the prompt, or costs too much, fails", async () =
       const extra = { urls: [`${site.origin}/`], model };
       const leaking = await hire.task(research([], { extra }));
       assertEquals(leaking.status, "failed");
-      assertStringIncludes(leaking.error, "output critic refused it, rule canary");
+      assertStringIncludes(leaking.error, "refused by the output critic, rule canary");
       const poor = await hire.task(research([], { extra: { ...extra, budget_usd: 0.5 } }));
       assertStringIncludes(poor.error, "the task's budget of $0.5 is used up");
     },
@@ -489,7 +489,7 @@ test("code: changes that are too many for a patch fail the task; half a patch is
         extra,
       });
       assertEquals([status, artifacts], ["failed", undefined]);
-      assertStringIncludes(error, "the changes make a patch of more than 8 MiB");
+      assertStringIncludes(error, "the patch of the changes is larger than 8 MiB");
       assertEquals(Deno.statSync(join(workdir, "big.bin")).size, 9_000_000, "the work stays");
     },
   );

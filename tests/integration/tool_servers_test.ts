@@ -105,7 +105,7 @@ test("credentials reach the server and show nowhere else", async () => {
   );
   assertEquals(
     died.message,
-    "tool server prog: it ended with exit code 3; it last said: bad token ***",
+    "tool server prog: it ended with exit code 3; its last output: bad token ***",
   );
 
   assertEquals(await it.call("web", "echo", { text: "in" }), "in");
@@ -125,7 +125,7 @@ test("a server without its credential, or disabled, is refused and says why; oth
   const { offered, problems } = await it.tools();
   assertEquals(new Set(offered.map(({ server }) => server.entry.name)), new Set(["good"]));
   const message = "tool server poor: auth_env names the variable TOOL_TOKEN, which is not set " +
-    "where the daemon was started";
+    "in the daemon's environment";
   assertEquals(problems, [{ server: "poor", message }]);
   assertEquals((await it.item("poor")).problem, message);
   assertEquals((await it.item("off")).enabled, false);
@@ -199,9 +199,9 @@ test("a server that cannot start is told with its last words, and not asked agai
   const said = Object.fromEntries(problems.map(({ server, message }) => [server, message]));
   assertEquals(
     said.prog,
-    "tool server prog: it ended with exit code 1; it last said: cannot find my database",
+    "tool server prog: it ended with exit code 1; its last output: cannot find my database",
   );
-  assertStringIncludes(said.none, "/nowhere/at-all cannot be started");
+  assertStringIncludes(said.none, "cannot start /nowhere/at-all");
   assert(said.web.length > 0);
   const runs = () => it.log.lines.filter(({ fields }) => fields.server === "prog").length;
   const before = runs();
@@ -228,7 +228,7 @@ test("a server that cannot be listed is asked again when its breaker lets it, no
     assertEquals((await it.item("web")).breaker, "open");
     await it.clock.advance(s * 1000 - 1);
     const { problems } = await it.tools();
-    assertEquals(asked, before, `left alone for ${s} s`);
+    assertEquals(asked, before, `paused for ${s} s`);
     assertStringIncludes(problems[0].message, "POSTing to endpoint: busy");
     await it.clock.advance(1);
     await it.tools();
@@ -348,7 +348,7 @@ test("an answer of 100 MB is not read; memory stays and the connection works on"
   ]);
   const meanwhile = it.call("prog", "slow", { ms: 500 });
   const before = ownMemory();
-  assertStringIncludes(await it.call("prog", "big", { bytes: 100e6 }), "longer than 2 MiB");
+  assertStringIncludes(await it.call("prog", "big", { bytes: 100e6 }), "larger than 2 MiB");
   const grown = ownMemory() - before;
   assert(grown < 90e6, `memory grew by ${grown}`);
   assertEquals(await meanwhile, "1", "another call of the same connection");
@@ -356,9 +356,9 @@ test("an answer of 100 MB is not read; memory stays and the connection works on"
   assertEquals(await it.call("prog", "big", { bytes: 2_000_000 }), "x".repeat(2_000_000));
   assertEquals(await it.call("prog", "pid"), pid);
 
-  assertStringIncludes(await it.call("web", "big", { bytes: 3_000_000 }), "longer than 2 MiB");
+  assertStringIncludes(await it.call("web", "big", { bytes: 3_000_000 }), "larger than 2 MiB");
   assertEquals((await it.call("web", "big", { bytes: 2_000_000 })).length, 2_000_000);
-  await assertRejects(() => it.call("web", "big_json"), SvcError, "longer than 2 MiB");
+  await assertRejects(() => it.call("web", "big_json"), SvcError, "larger than 2 MiB");
   assertEquals(await it.call("web", "echo", { text: "still here" }), "still here");
 });
 
@@ -408,7 +408,7 @@ test("what a server writes to standard error is bounded in the log", async () =>
   await it.call("prog", "complain", { words: "x".repeat(1_000), times: 200 });
   await it.call("prog", "complain", { words: "y".repeat(100_000), times: 1 });
   await until(
-    () => it.log.of("warn").includes("more of its output is not logged"),
+    () => it.log.of("warn").includes("further output is not logged"),
     "the note about it",
   );
   const logged = it.log.lines.map(({ fields }) => String(fields.stderr ?? ""));
@@ -467,7 +467,7 @@ test("a project's servers are for its own directory, when they are allowed at al
   });
   // Nothing starts before a person has approved this very text for this directory.
   const waiting = await on.servers.list(at(one));
-  const waits = `tool server mine: ${one}/svc.policy.yaml waits for a person's approval`;
+  const waits = `tool server mine: ${one}/svc.policy.yaml needs a person's approval`;
   assertEquals(waiting.items[1].problem, waits);
   const { file, approved, runs } = waiting.project!;
   assertEquals([file, approved], [`${one}/svc.policy.yaml`, false]);

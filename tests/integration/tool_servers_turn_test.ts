@@ -203,7 +203,7 @@ test("an answer of 100 MB leaves the daemon as small as it was", async () => {
   const before = it.daemon.rss();
   const { ok, output } = await called(it, "mcp_prog_big", { bytes: 100e6 });
   assertEquals(ok, false);
-  assertStringIncludes(output, "longer than 2 MiB");
+  assertStringIncludes(output, "larger than 2 MiB");
   const grown = it.daemon.rss() - before;
   assert(grown < 90e6, `memory grew by ${grown}`);
   assertEquals((await called(it, "mcp_prog_big", { bytes: 1e6 })).truncated, true);
@@ -276,7 +276,7 @@ done
   };
   const { args, reason } = await ask("deny");
   assertEquals(args["server mine"], { command: "./server.sh", args: [], env: {} });
-  assertEquals(reason, `let the tool servers of ${on.workdir}/svc.policy.yaml start`);
+  assertEquals(reason, `start the tool servers of ${on.workdir}/svc.policy.yaml`);
   assertStringIncludes((await called(on, "mcp_mine_look")).output, "unknown tool");
   await ask("allow");
   const kept = join(on.place.home, "project-servers.json");

@@ -3,40 +3,42 @@ import type { Tool } from "@modelcontextprotocol/sdk/types";
 import * as z from "zod";
 import type { Verb } from "../../verbs/define.ts";
 
-/** Which tools a client is offered: those that only look, also those that change, or all. */
+/**
+ * The tools offered to a client: those that only read, also those that change something, or all.
+ */
 export const CAPS = ["read", "write", "all"] as const;
 export type Caps = (typeof CAPS)[number];
 
-/** How a client wants its tools. */
+/** A client's options for its tools. */
 export interface CatalogOptions {
-  /** `write` leaves out what destroys, `read` whatever changes anything. */
+  /** `write` excludes destructive tools, `read` excludes everything that changes something. */
   caps: Caps;
-  /** Underscores in place of the dots of a name, for clients that refuse those. */
+  /** Underscores instead of dots in names, for clients that do not accept dots. */
   safe_names: boolean;
 }
 
-/** The prefix of every tool but the legacy ones. */
+/** The prefix of every tool except the legacy ones. */
 const PREFIX = "svc.";
 
 const LINKS = z.object({
-  self: z.string().describe("The resource that this is about"),
+  self: z.string().describe("The resource that the result is about"),
   related: z.array(z.string()).describe("Resources to read next"),
   deprecations: z.array(z.string()).describe("Former names of this tool, gone with v2.0.0"),
 });
 
-/** What a verb's tool is called. */
+/** Returns the name of a verb's tool. */
 export function toolName(verb: Verb, safe_names: boolean): string {
   const name = verb.legacy ? verb.name : `${PREFIX}${verb.name}`;
   return safe_names ? name.replaceAll(".", "_") : name;
 }
 
-/** Whether a verb is within what a client asked for. */
+/** Reports whether a verb is offered with these caps. */
 export function isOffered({ access, destructive }: Verb, caps: Caps): boolean {
   if (access === "read" || caps === "all") return true;
   return caps === "write" && !destructive;
 }
 
-/** What one client is offered. */
+/** The tools offered to one client. */
 export class Catalog {
   readonly options: CatalogOptions;
   readonly tools: readonly Tool[];
@@ -56,18 +58,18 @@ export class Catalog {
       .map(([name, verb]) => tool(name, verb));
   }
 
-  /** The verb of a tool, whether or not it is offered. */
+  /** Returns the verb of a tool, even if it is not offered. */
   verb(tool_name: string): Verb | undefined {
     return this.#verbs.get(tool_name);
   }
 
-  /** The tool of a verb that is there, by the verb's name. */
+  /** Returns the name of an existing verb's tool. */
   tool(verb_name: string): string {
     return this.#names.get(verb_name) ?? verb_name;
   }
 }
 
-/** The catalogs of one daemon, each made when it is first asked for. */
+/** The catalogs of one daemon, each created on demand. */
 export class Catalogs {
   readonly #verbs: ReadonlyMap<string, Verb>;
   #made = new Map<string, Catalog>();
@@ -95,7 +97,7 @@ function tool(name: string, verb: Verb): Tool {
     outputSchema: objectSchema(verb.legacy ? verb.output() : envelope(verb.output()), "output"),
     annotations: {
       readOnlyHint: !writes,
-      // What only looks has neither of the two.
+      // A tool that only reads has neither.
       ...(writes && {
         destructiveHint: verb.destructive ?? false,
         idempotentHint: verb.idempotent ?? false,
@@ -104,7 +106,9 @@ function tool(name: string, verb: Verb): Tool {
   };
 }
 
-/** What every tool but the legacy ones answers (contract.md section 4). */
+/**
+ * Returns the schema of the answers of every tool except the legacy ones (contract.md section 4).
+ */
 function envelope(data: z.ZodType): z.ZodType {
   return z.object({
     ok: z.boolean(),
@@ -115,7 +119,7 @@ function envelope(data: z.ZodType): z.ZodType {
   });
 }
 
-/** The JSON Schema of an object; MCP takes no other. */
+/** Returns the JSON Schema of an object; MCP accepts no other. */
 function objectSchema(schema: z.ZodType, io: "input" | "output"): Tool["inputSchema"] {
   const { $schema: _, ...json } = z.toJSONSchema(schema, { io, unrepresentable: "any" });
   return { ...json, type: "object" } as Tool["inputSchema"];

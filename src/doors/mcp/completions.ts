@@ -1,16 +1,16 @@
-/** Suggests values for what a client is asked to fill in: ids above all. */
+/** Suggests values for arguments, mainly ids. */
 import type { CompleteRequest, CompleteResult } from "@modelcontextprotocol/sdk/types";
 import type { SessionItem } from "../../session/session_item.ts";
 import { hasArgument } from "./prompts.ts";
 import { type Reader, resourceTemplates, runVerb } from "./resources.ts";
 
-/** Values that an answer may have (MCP, completion/complete). */
+/** The most values in an answer (MCP, completion/complete). */
 const VALUES_MAX = 100;
 
 type Known = Readonly<Record<string, string>>;
 type Source = (reader: Reader, known: Known) => Promise<string[]>;
 
-/** Where the values of an argument come from, by its name. */
+/** The sources of an argument's values, by its name. */
 const SOURCES: Readonly<Record<string, Source>> = {
   session_id: async (reader) => (await sessions(reader)).map(({ id }) => id),
   workdir: async (reader) => [...new Set((await sessions(reader)).map(({ workdir }) => workdir))],
@@ -47,8 +47,8 @@ const SOURCES: Readonly<Record<string, Source>> = {
 };
 
 /**
- * Values for an argument of a prompt or a resource template that begin with what is there already.
- * For what is not known here there are none: whoever types is helped or left alone, not stopped.
+ * Suggests values, beginning with what was typed, for an argument of a prompt or a resource
+ * template. Unknown prompts, templates and arguments get no suggestions rather than an error.
  */
 export async function complete(
   { ref, argument, context }: CompleteRequest["params"],
@@ -71,7 +71,7 @@ export async function complete(
   };
 }
 
-/** All sessions, newest first. */
+/** Returns all sessions, newest first. */
 async function sessions(reader: Reader): Promise<SessionItem[]> {
   const { sessions } = await runVerb("session.list", { include_ended: true }, reader) as {
     sessions: SessionItem[];

@@ -1,7 +1,7 @@
 import type { EventStore } from "@modelcontextprotocol/sdk/server/webStandardStreamableHttp";
 import type { JSONRPCMessage } from "@modelcontextprotocol/sdk/types";
 
-/** What one client's log holds at most: characters of JSON, and messages. */
+/** The limits of one client's log: characters of JSON, and messages. */
 const CHARS_MAX = 1024 * 1024;
 const MESSAGES_MAX = 4_096;
 
@@ -13,8 +13,8 @@ interface Entry {
 }
 
 /**
- * The last messages that one client was sent, so that a stream which broke off can be taken up again
- * where it was (`Last-Event-ID`). The oldest go first; what is gone cannot be resumed.
+ * Keeps the last messages to one client, so that a broken stream can be resumed (`Last-Event-ID`).
+ * The oldest are removed first and cannot be resumed.
  */
 export class EventLog implements EventStore {
   #entries: Entry[] = [];
@@ -30,7 +30,7 @@ export class EventLog implements EventStore {
     return Promise.resolve(id);
   }
 
-  /** Whether an event is the answer that a stream ended with: nothing follows it. */
+  /** Reports whether an event is the answer that ended its stream. */
   endsStream(id: string): boolean {
     const message = this.#entries.find((entry) => entry.id === id)?.message;
     return message !== undefined && ("result" in message || "error" in message);
@@ -40,16 +40,16 @@ export class EventLog implements EventStore {
     return Promise.resolve(this.#entries.find((entry) => entry.id === id)?.stream);
   }
 
-  /** @throws {Error} when the event is not there any more. */
+  /** @throws {Error} when the event is no longer in the log */
   async replayEventsAfter(
     last_id: string,
     { send }: { send: (id: string, message: JSONRPCMessage) => Promise<void> },
   ): Promise<string> {
     const at = this.#entries.findIndex(({ id }) => id === last_id);
-    if (at < 0) throw new Error(`the event ${last_id} is not there any more`);
+    if (at < 0) throw new Error(`the event ${last_id} is no longer available`);
     const { stream } = this.#entries[at];
     for (const entry of this.#entries.slice(at + 1)) {
-      // The first event of a stream only names its place in it.
+      // The first event of a stream only marks its start.
       if (entry.stream === stream && "jsonrpc" in entry.message) {
         await send(entry.id, entry.message);
       }

@@ -1,4 +1,4 @@
-/** The MCP side of a daemon: the clients over HTTP, and those that `svc mcp-serve` brings. */
+/** The MCP side of a daemon: clients over HTTP, and those of `svc mcp-serve`. */
 import * as z from "zod";
 import { InvalidParams } from "../../protocol/errors.ts";
 import type { Receiver, Send } from "../rpc/connection.ts";
@@ -9,7 +9,7 @@ import { McpHttp } from "./http.ts";
 import { LineTransport } from "./lines.ts";
 import { McpServer } from "./server.ts";
 
-/** What a connection asks for when it turns to MCP. */
+/** The options of a connection that switches to MCP. */
 const CONNECT = z.object({
   caps: z.enum(CAPS).default("all"),
   safe_names: z.boolean().default(false),
@@ -21,7 +21,7 @@ export class McpHost {
   readonly #catalogs: Catalogs;
   readonly #http: McpHttp;
 
-  /** @param body_max largest request body in bytes. */
+  /** @param body_max the largest request body in bytes */
   constructor(dispatcher: Dispatcher, hub: Hub, body_max: number) {
     this.#dispatcher = dispatcher;
     this.#hub = hub;
@@ -29,15 +29,15 @@ export class McpHost {
     this.#http = new McpHttp({ dispatcher, hub, catalogs: this.#catalogs, body_max });
   }
 
-  /** Answers a request for `/mcp`. @throws {SvcError} as {@linkcode McpHttp.handle}. */
+  /** Answers a request for `/mcp`. @throws {SvcError} like {@linkcode McpHttp.handle}. */
   async handle(request: Request): Promise<Response> {
     return await this.#http.handle(request);
   }
 
   /**
-   * Serves a connection that carries a message a line, until it is disposed of.
+   * Serves a connection with one message per line, until it is disposed of.
    *
-   * @throws {SvcError} validation for options that there are not.
+   * @throws {SvcError} validation for invalid options
    */
   async connect(options: unknown, send: Send): Promise<Receiver> {
     const parsed = CONNECT.safeParse(options ?? {});
@@ -48,7 +48,7 @@ export class McpHost {
       hub: this.#hub,
       catalog: this.#catalogs.get(parsed.data),
       transport,
-      // Its transport waits itself.
+      // Its transport has its own back-pressure.
       pressure: () => undefined,
     });
     return transport;

@@ -1,6 +1,6 @@
 /**
  * MCP over streamable HTTP. A client opens a session of the protocol with `initialize` and ends it
- * with DELETE; one that is not used any more ends by itself.
+ * with DELETE; an unused session ends by itself.
  */
 import * as z from "zod";
 import { SvcError } from "../../protocol/errors.ts";
@@ -16,21 +16,21 @@ export interface McpHttpOptions {
   dispatcher: Dispatcher;
   hub: Hub;
   catalogs: Catalogs;
-  /** Largest request body in bytes. */
+  /** The largest request body in bytes. */
   body_max: number;
-  /** A session that nothing was asked of for this long, and that hears nothing, is ended. */
+  /** A session without requests or listeners is ended after this time. */
   idle_ms?: number;
-  /** Sessions at once; a new one takes the place of the one that was idle longest. */
+  /** The most sessions at once; a new one replaces the session that was idle longest. */
   sessions_max?: number;
 }
 
 const IDLE_MS = 60 * 60_000;
 const SESSIONS_MAX = 64;
-/** Unread bytes from which on a session is pushed nothing more. */
+/** With this many unread bytes, a session gets no more notifications. */
 const PUSH_UNREAD_MAX = 256 * 1024;
-/** Unread bytes from which on a session is asked to read before it asks. */
+/** With this many unread bytes, a session's requests are refused until it reads. */
 const UNREAD_MAX = 16 * 1024 * 1024;
-/** When a client that lost its stream is to come back, in milliseconds. */
+/** When a client should reconnect after its stream broke, in milliseconds. */
 const RETRY_MS = 1_000;
 
 const SESSION_HEADER = "mcp-session-id";
@@ -49,23 +49,23 @@ export class McpHttp {
     this.#options = options;
   }
 
-  /** Number of open sessions. */
+  /** The number of open sessions. */
   get size(): number {
     return this.#sessions.size;
   }
 
   /**
-   * Answers a request whose Host, Origin and token passed.
+   * Answers a request whose Host, Origin and token are accepted.
    *
    * @throws {SvcError} validation; not_found for a session that has ended; conflict when no more
-   * can be opened; budget_exceeded when the client leaves too much unread.
+   * can be opened; budget_exceeded when the client leaves too much unread
    */
   async handle(request: Request): Promise<Response> {
     const id = request.headers.get(SESSION_HEADER);
     if (id !== null) return await this.#find(id).handle(request);
     if (request.method !== "POST") {
-      throw new SvcError("validation", `this needs the header Mcp-Session-Id`, {
-        hint: "the answer to initialize has it",
+      throw new SvcError("validation", `the header Mcp-Session-Id is required`, {
+        hint: "the answer to initialize contains it",
       });
     }
     return await this.#initialize(request);
@@ -80,8 +80,8 @@ export class McpHttp {
   #find(id: string): HttpSession {
     const session = this.#sessions.get(id);
     if (session !== undefined) return session;
-    throw new SvcError("not_found", "there is no such MCP session", {
-      hint: "it was ended, was idle for long, or the daemon was restarted: initialize again",
+    throw new SvcError("not_found", "unknown MCP session", {
+      hint: "it has ended, was idle for too long, or the daemon was restarted; initialize again",
     });
   }
 
@@ -100,13 +100,13 @@ export class McpHttp {
     return response;
   }
 
-  /** @throws {SvcError} conflict when every session is in use. */
+  /** @throws {SvcError} conflict when every session is in use */
   #makeRoom(): void {
     const { sessions_max = SESSIONS_MAX } = this.#options;
     if (this.#sessions.size < sessions_max) return;
     const idle = [...this.#sessions.values()].filter((session) => !session.busy);
     if (idle.length === 0) {
-      throw new SvcError("conflict", `there are ${sessions_max} MCP sessions, and all are in use`, {
+      throw new SvcError("conflict", `all ${sessions_max} MCP sessions are in use`, {
         hint: "end one: DELETE /mcp with its Mcp-Session-Id",
       });
     }
@@ -140,13 +140,13 @@ class HttpSession {
   readonly #transport: SdkTransport;
   readonly #log: EventLog;
   #server: McpServer | undefined;
-  /** Answers and streams that are under way. */
+  /** Answers and streams in progress. */
   #bodies = new Set<Outgoing>();
-  /** Those of them that carry what is pushed. */
+  /** Those that carry notifications. */
   #streams = new Set<Outgoing>();
   #waiting: (() => void)[] = [];
   #closed = false;
-  /** When it was last asked something, by a clock that is never set. */
+  /** When its last request came, by a monotonic clock. */
   used_at = performance.now();
 
   private constructor(transport: SdkTransport, log: EventLog) {
@@ -193,14 +193,15 @@ class HttpSession {
   async handle(request: Request): Promise<Response> {
     this.used_at = performance.now();
     if (request.method === "POST" && this.#unread(this.#bodies) > UNREAD_MAX) {
-      throw new SvcError("budget_exceeded", "this MCP session leaves too much unread", {
-        hint: "read the answers and streams that are there before asking more",
+      throw new SvcError("budget_exceeded", "this MCP session has too much unread data", {
+        hint: "read the pending answers and streams before you send more requests",
       });
     }
     const last_event = request.headers.get("last-event-id");
     if (last_event !== null && this.#log.endsStream(last_event)) {
-      // Kept open, it would be so for good: some clients come back after every answer with an error.
-      throw new SvcError("ended", "this stream has ended, and the client has all of it");
+      // An open stream would stay open forever, but some clients reconnect after every answer
+      // unless it is an error.
+      throw new SvcError("ended", "this stream has ended and was delivered completely");
     }
     const response = await this.#transport.handleRequest(request);
     if (response.headers.get("content-type") !== "text/event-stream") return response;
@@ -227,7 +228,7 @@ class HttpSession {
     return body.readable;
   }
 
-  /** Waits while nobody listens, or too much of what was pushed lies unread. */
+  /** Waits while nobody listens, or too many notifications are unread. */
   #pressure(): Promise<void> | undefined {
     if (this.#takesMore()) return undefined;
     return this.#untilItTakesMore();

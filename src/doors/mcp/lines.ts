@@ -6,7 +6,7 @@ import { JSONRPCMessageSchema } from "../../sdk/mcp_server.ts";
 const PARSE_ERROR = -32700;
 const INVALID_REQUEST = -32600;
 
-/** MCP over a connection that carries a message a line. */
+/** MCP over a connection with one message per line. */
 export class LineTransport implements Transport, Receiver {
   readonly #send: Send;
   #closed = false;
@@ -22,7 +22,7 @@ export class LineTransport implements Transport, Receiver {
     return Promise.resolve();
   }
 
-  /** Resolves when the peer has read enough to be sent more. */
+  /** Resolves when the peer has read enough to receive more. */
   async send(message: JSONRPCMessage): Promise<void> {
     if (!this.#closed) await this.#send(JSON.stringify(message));
   }

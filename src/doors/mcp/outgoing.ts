@@ -1,4 +1,4 @@
-/** Passes a body on to its reader and knows how much of it lies unread. */
+/** Passes a body on to its reader and counts how much of it is unread. */
 export class Outgoing {
   readonly readable: ReadableStream<Uint8Array>;
   readonly #source: ReadableStreamDefaultReader<Uint8Array>;
@@ -9,7 +9,7 @@ export class Outgoing {
   #closed = false;
   #wake: (() => void) | undefined;
 
-  /** @param onChange called when something was read and when the body is done with. */
+  /** @param onChange called when something was read and when the body has ended */
   constructor(source: ReadableStream<Uint8Array>, onChange: () => void) {
     this.#source = source.getReader();
     this.#onChange = onChange;
@@ -20,17 +20,17 @@ export class Outgoing {
     this.#take();
   }
 
-  /** Bytes that the reader has yet to take. */
+  /** The number of unread bytes. */
   get unread(): number {
     return this.#unread;
   }
 
-  /** Whether its reader has all of it, or is gone. */
+  /** Whether its reader has all of it, or has disconnected. */
   get closed(): boolean {
     return this.#closed;
   }
 
-  /** Takes over what is written, so that nothing waits where it cannot be counted. */
+  /** Takes everything that is written, so that nothing waits where it cannot be counted. */
   async #take(): Promise<void> {
     try {
       for (let read; !(read = await this.#source.read()).done;) {
@@ -39,7 +39,7 @@ export class Outgoing {
         this.#wake?.();
       }
     } catch {
-      // What was written before is still passed on.
+      // Everything written before is still passed on.
     }
     this.#ended = true;
     this.#wake?.();

@@ -1,4 +1,4 @@
-/** What MCP clients can read: sessions with their transcripts and journals, tasks, missions. */
+/** The resources for MCP clients: sessions with their transcripts and journals, tasks, missions. */
 import type {
   ReadResourceResult,
   Resource,
@@ -11,16 +11,16 @@ import { type Collection, collectionsOf, parseUri, uri } from "./uris.ts";
 
 /** Sessions on one page of the list. */
 const PAGE = 50;
-/** Characters that one answer has at most, about. */
+/** The most characters in one answer, approximately. */
 const TEXT_MAX = 1024 * 1024;
-/** Records of a journal that one answer has at most, and those that it has unless told otherwise. */
+/** The most records of a journal in one answer, and the default. */
 const RECORDS_MAX = 2_000;
 const RECORDS = 200;
 
 const JSON_TYPE = "application/json";
 const NDJSON_TYPE = "application/x-ndjson";
 
-/** Reads for one client. */
+/** Reads resources for one client. */
 export interface Reader {
   dispatcher: Dispatcher;
   hub: Hub;
@@ -30,7 +30,7 @@ export interface Reader {
 
 type Content = ReadResourceResult["contents"][number];
 
-/** The fixed addresses, and those of the sessions, newest session first. */
+/** Lists the fixed resources and those of the sessions, newest session first. */
 export async function listResources(
   { dispatcher, hub }: Pick<Reader, "dispatcher" | "hub">,
   cursor: string | undefined,
@@ -38,8 +38,8 @@ export async function listResources(
   const sessions = (await hub.list(true)).toReversed();
   const start = cursor === undefined ? 0 : sessions.findIndex(({ id }) => id === cursor) + 1;
   if (cursor !== undefined && start === 0) {
-    throw new SvcError("validation", `the cursor ${JSON.stringify(cursor)} leads nowhere`, {
-      hint: "list from the start again",
+    throw new SvcError("validation", `invalid cursor ${JSON.stringify(cursor)}`, {
+      hint: "list again from the start",
     });
   }
   const page = sessions.slice(start, start + PAGE);
@@ -79,7 +79,7 @@ function sessionResources({ id, title, workdir }: { id: string; title: string; w
   ];
 }
 
-/** The addresses that have something to fill in. */
+/** Lists the resource templates. */
 export function resourceTemplates({ dispatcher }: Pick<Reader, "dispatcher">): ResourceTemplate[] {
   return [
     ...collectionsOf(dispatcher.verbs).map(({ name, param }) => ({
@@ -91,7 +91,7 @@ export function resourceTemplates({ dispatcher }: Pick<Reader, "dispatcher">): R
     {
       uriTemplate: "svc://sessions/{session_id}/transcript",
       name: "transcript",
-      description: "The conversation of a session; of a long one the last part",
+      description: "The conversation of a session; if it is long, its last part",
       mimeType: JSON_TYPE,
     },
     {
@@ -99,22 +99,22 @@ export function resourceTemplates({ dispatcher }: Pick<Reader, "dispatcher">): R
       name: "journal",
       description:
         `Records of a session's journal: the last ${RECORDS}, or those after since_seq, ` +
-        `${RECORDS_MAX} at most; _meta.next is the address of what follows`,
+        `at most ${RECORDS_MAX}; _meta.next is the address of the next ones`,
       mimeType: NDJSON_TYPE,
     },
     {
       uriTemplate: "svc://sessions/{session_id}/lanes/{lane_id}",
       name: "lane",
-      description: "A lane of a session and the last of what it said",
+      description: "A lane of a session and the end of its output",
       mimeType: JSON_TYPE,
     },
   ];
 }
 
 /**
- * Reads an address.
+ * Reads a resource.
  *
- * @throws {SvcError} not_found, validation, and what the verb behind it throws.
+ * @throws {SvcError} not_found, validation, and any error of its verb
  */
 export async function readResource(address: string, reader: Reader): Promise<Content> {
   const at = parseUri(address);
@@ -138,9 +138,9 @@ export async function readResource(address: string, reader: Reader): Promise<Con
 }
 
 /**
- * Runs a verb by its name, as a tool would.
+ * Runs a verb by its name, like a tool.
  *
- * @throws {SvcError} not_found when there is none, and what it throws.
+ * @throws {SvcError} not_found when it does not exist, and any error of the verb
  */
 export async function runVerb(
   name: string,
@@ -181,7 +181,7 @@ async function journal(
   let size = 0;
   for await (const { event, line } of session.journal.records(last_seq)) {
     call.signal.throwIfAborted();
-    // What is written and not yet published may still be taken back.
+    // An event that is written but not yet published may still be taken back.
     if (event.seq > published_seq || lines.length === RECORDS_MAX) break;
     if (lines.length > 0 && size + line.length > TEXT_MAX) break;
     lines.push(line);

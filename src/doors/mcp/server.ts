@@ -1,4 +1,4 @@
-/** The MCP server of one client: what the protocol asks, answered from the verbs. */
+/** The MCP server of one client, which answers requests with the verbs. */
 import type { Server as SdkServer } from "@modelcontextprotocol/sdk/server/index";
 import type { Transport } from "@modelcontextprotocol/sdk/shared/transport";
 import { setImmediate } from "node:timers/promises";
@@ -35,13 +35,15 @@ export interface McpServerOptions {
   hub: Hub;
   catalog: Catalog;
   transport: Transport;
-  /** Resolves when the client has read enough to be pushed more; undefined when it has. */
+  /**
+   * Resolves when the client has read enough to receive more notifications; undefined when it has.
+   */
   pressure(): Promise<void> | undefined;
   /** Called when the transport has ended. */
   onClosed?(): void;
 }
 
-/** What the SDK knows of a request beside its parameters. */
+/** What the SDK provides about a request besides its parameters. */
 interface Extra {
   signal: AbortSignal;
   _meta?: { progressToken?: string | number };
@@ -52,14 +54,14 @@ interface Extra {
 }
 
 const VIA = "mcp";
-/** Code of a resource that is not there (MCP, Resources, Error Handling). */
+/** The error code of a missing resource (MCP, Resources, Error Handling). */
 const RESOURCE_NOT_FOUND = -32002;
 
 const INSTRUCTIONS = "Hosts agent sessions on this machine. Every tool answers " +
-  "{ok, data, error_code, error_message, links}. session.start begins a session, session.send talks " +
-  "to it, session.get shows what it does and which approvals wait, session.approve decides them. " +
-  "What subscriptions push comes as log messages (notifications/message, level info), and so do " +
-  "their ends.";
+  "{ok, data, error_code, error_message, links}. session.start starts a session, session.send sends " +
+  "it a message, session.get shows its activity and pending approvals, session.approve decides them. " +
+  "Subscriptions deliver their events as log messages (notifications/message, level info), and so " +
+  "is their end.";
 
 /** One client's server; ends with its transport. */
 export class McpServer {
@@ -72,7 +74,7 @@ export class McpServer {
     this.#options = options;
     this.#server = new Server({ name: "svc", version: VERSION }, {
       capabilities: {
-        // Said by svc mcp-serve, when a daemon of another version has taken over.
+        // Sent by svc mcp-serve when a daemon of another version has taken over.
         tools: { listChanged: true },
         resources: { subscribe: true },
         prompts: {},
@@ -94,7 +96,7 @@ export class McpServer {
     this.#handle();
   }
 
-  /** Serves a transport until that ends. */
+  /** Serves a transport until it ends. */
   static async serve(options: McpServerOptions): Promise<McpServer> {
     const server = new McpServer(options);
     server.#server.onclose = () => {
@@ -162,7 +164,7 @@ export class McpServer {
     const push = this.#subscriptions.channel();
     const caller: Caller = { via: VIA, push };
     const result = await callTool({ verb, args, catalog, dispatcher, caller, call: call(extra) });
-    // The answer goes out within this turn of the event loop; events follow it.
+    // The answer is sent within this turn of the event loop; events follow it.
     setImmediate().then(() => push.start());
     return result;
   }
@@ -185,7 +187,10 @@ export class McpServer {
     await pressure();
   }
 
-  /** A client that is gone is told nothing; its transport has ended, and with it all of this. */
+  /**
+   * Ignores errors of a client that has disconnected: its transport has ended, and with it
+   * everything here.
+   */
   async #tell(sent: Promise<void>): Promise<void> {
     await sent.catch(() => {});
   }
@@ -213,7 +218,7 @@ const CODES: Partial<Record<SvcCode, number>> = {
   not_found: ErrorCode.InvalidParams,
 };
 
-/** Answers a request; what goes wrong becomes an error of the protocol. */
+/** Answers a request; errors become errors of the protocol. */
 async function answered<T>(work: () => Promise<T>, not_found?: number): Promise<T> {
   try {
     return await work();

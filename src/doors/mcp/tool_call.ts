@@ -1,4 +1,4 @@
-/** Runs a tool: the verb behind it, and the envelope around its answer (contract.md section 4). */
+/** Runs a tool: its verb, and the envelope around the answer (contract.md section 4). */
 import type { CallToolResult } from "@modelcontextprotocol/sdk/types";
 import { SvcError, toSvcError, withHint } from "../../protocol/errors.ts";
 import {
@@ -28,10 +28,10 @@ interface Links {
 
 type Fields = Record<string, unknown>;
 
-/** Stands for what a result keeps from models. */
-const WITHHELD = "[not told over MCP]";
+/** Replaces values in a result that models must not see. */
+const WITHHELD = "[withheld over MCP]";
 
-/** Runs a tool; what goes wrong is an answer with `isError`. */
+/** Runs a tool; an error becomes an answer with `isError`. */
 export async function callTool(tool: ToolCall): Promise<CallToolResult> {
   const { verb, args, catalog, dispatcher, caller, call } = tool;
   try {
@@ -43,7 +43,7 @@ export async function callTool(tool: ToolCall): Promise<CallToolResult> {
   } catch (thrown) {
     const error = toSvcError(thrown);
     if (verb.legacy) return { content: [{ type: "text", text: withHint(error) }], isError: true };
-    // Not to what the arguments name: that may not be there.
+    // Without links to resources in the arguments, which may not exist.
     const links = linksOf(verb, {}, {});
     const failure = { ok: false, error_code: error.code, error_message: withHint(error), links };
     return { ...answer(failure), isError: true };
@@ -53,7 +53,7 @@ export async function callTool(tool: ToolCall): Promise<CallToolResult> {
 function requireOffered(verb: Verb, { options: { caps } }: Catalog): void {
   if (isOffered(verb, caps)) return;
   throw new SvcError("permission_denied", `${verb.name} is not offered to this client`, {
-    hint: `it was started with caps ${caps}; ${verb.destructive ? "all" : "write"} has it`,
+    hint: `it was started with caps ${caps}; use caps ${verb.destructive ? "all" : "write"}`,
   });
 }
 
@@ -70,7 +70,10 @@ function withoutSecrets(result: unknown, { secrets = [] }: Verb): Fields {
   return { ...data, ...Object.fromEntries(secrets.map((name) => [name, WITHHELD])) };
 }
 
-/** Links of an answer: to what its data or arguments name, else to the list of its namespace. */
+/**
+ * Returns the links of an answer: to the resources in its data or arguments, otherwise to the list
+ * of its namespace.
+ */
 function linksOf({ name, replaces }: Verb, args: Fields, data: Fields): Links | undefined {
   const deprecations = replaces === undefined ? [] : [replaces];
   for (const { name: collection, param } of COLLECTIONS) {

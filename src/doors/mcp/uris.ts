@@ -1,13 +1,13 @@
-/** The addresses of what clients can read: `svc://sessions/{session_id}` and its like. */
+/** The addresses of resources, such as `svc://sessions/{session_id}`. */
 import { SvcError } from "../../protocol/errors.ts";
 import type { Verb } from "../../verbs/define.ts";
 
-/** A kind of thing that has a list and an address for each. */
+/** A kind of resource with a list and an address for each item. */
 export interface Collection {
   readonly name: "sessions" | "missions" | "tasks";
-  /** The parameter that names one. */
+  /** The parameter with an item's id. */
   readonly param: "session_id" | "mission_id" | "task_id";
-  /** The verbs that give the list, and one. */
+  /** The verbs that return the list, and one item. */
   readonly list: string;
   readonly get: string;
 }
@@ -18,10 +18,10 @@ export const COLLECTIONS: readonly Collection[] = [
   { name: "tasks", param: "task_id", list: "task.list", get: "task.get" },
 ];
 
-/** What a session has below its own address. */
+/** The resources of a session below its own address. */
 export const SESSION_PARTS = ["transcript", "journal"] as const;
 
-/** An address, taken apart. */
+/** A parsed address. */
 export type Address =
   | { kind: "list"; collection: Collection }
   | { kind: "one"; collection: Collection; id: string }
@@ -29,17 +29,17 @@ export type Address =
   | { kind: "journal"; session_id: string; since_seq?: number }
   | { kind: "lane"; session_id: string; lane_id: string };
 
-/** The address of a collection, of one in it, or of a part of that. */
+/** Returns the address of a collection, of an item, or of a part of it. */
 export function uri(collection: Collection["name"], ...parts: string[]): string {
   return [`svc://${collection}`, ...parts.map(encodeURIComponent)].join("/");
 }
 
-/** The collections whose verbs are there. */
+/** Returns the collections whose verbs exist. */
 export function collectionsOf(verbs: ReadonlyMap<string, Verb>): Collection[] {
   return COLLECTIONS.filter(({ list, get }) => verbs.has(list) && verbs.has(get));
 }
 
-/** @throws {SvcError} not_found for an address of nothing; validation for a since_seq that is none. */
+/** @throws {SvcError} not_found for an unknown address; validation for an invalid since_seq */
 export function parseUri(text: string): Address {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   const collection = url?.protocol === "svc:"
@@ -77,6 +77,6 @@ function decode(text: string): string {
 
 function unknown(text: string): SvcError {
   return new SvcError("not_found", `there is no resource ${JSON.stringify(text)}`, {
-    hint: "resources/list and resources/templates/list show what there is",
+    hint: "resources/list and resources/templates/list show the available resources",
   });
 }

@@ -3,9 +3,9 @@ import type { Subscription } from "../../session/subscription.ts";
 import type { Hub } from "../../session/hub.ts";
 import { parseUri } from "./uris.ts";
 
-/** Resources that one client may watch. */
+/** The most resources that one client may watch. */
 const WATCHES_MAX = 256;
-/** A resource that goes on changing is reported this often at most. */
+/** The shortest interval between two reports about a resource. */
 const EVERY_MS = 200;
 
 interface Watch {
@@ -13,30 +13,30 @@ interface Watch {
   timer?: number;
 }
 
-/** The resources that one client is told the changes of. */
+/** The resources whose changes are reported to one client. */
 export class Watches {
   readonly #hub: Hub;
   readonly #updated: (uri: string) => void;
   #watches = new Map<string, Watch>();
 
-  /** @param updated told the address of a resource that has changed. */
+  /** @param updated called with the address of a resource that has changed */
   constructor(hub: Hub, updated: (uri: string) => void) {
     this.#hub = hub;
     this.#updated = updated;
   }
 
   /**
-   * Reports the changes of a session's resource from now on; a second time changes nothing.
+   * Reports the changes of a session's resource from now on; a second call changes nothing.
    *
-   * @throws {SvcError} validation for a resource that is no session's; not_found; conflict when
-   * there are too many.
+   * @throws {SvcError} validation for a resource that is not a session's; not_found; conflict when
+   * there are too many
    */
   async add(uri: string): Promise<void> {
     const session_id = sessionOf(uri);
     const session = await this.#hub.get(session_id);
     if (this.#watches.has(uri)) return;
     if (this.#watches.size >= WATCHES_MAX) {
-      throw new SvcError("conflict", `a client watches ${WATCHES_MAX} resources at most`, {
+      throw new SvcError("conflict", `a client can watch at most ${WATCHES_MAX} resources`, {
         hint: "end one with resources/unsubscribe",
       });
     }
@@ -51,7 +51,7 @@ export class Watches {
     watch.subscription.start();
   }
 
-  /** Reports no more; what is not watched is let be. */
+  /** Stops reporting; does nothing for a resource that is not watched. */
   remove(uri: string): void {
     const watch = this.#watches.get(uri);
     if (watch === undefined) return;
@@ -77,6 +77,6 @@ function sessionOf(uri: string): string {
   if ("session_id" in at) return at.session_id;
   if (at.kind === "one" && at.collection.name === "sessions") return at.id;
   throw new SvcError("validation", `${uri} cannot be subscribed to`, {
-    hint: "a session, its transcript, its journal and its lanes can",
+    hint: "subscribe to a session, its transcript, its journal or its lanes",
   });
 }

@@ -1,6 +1,6 @@
 /**
- * JSON-RPC 2.0 over any transport (contract.md section 4): takes the text of a message or batch,
- * gives the text of the answer.
+ * JSON-RPC 2.0 over any transport (contract.md section 4): converts the text of a message or batch
+ * into the text of the answer.
  */
 import { InvalidParams, type SvcCode, type SvcError, toSvcError } from "../../protocol/errors.ts";
 import {
@@ -17,16 +17,16 @@ const METHOD_NOT_FOUND = -32601;
 const INVALID_PARAMS = -32602;
 const INTERNAL = -32603;
 
-/** Messages in a batch: what is asked in 8 MiB must not take gigabytes to answer. */
+/** The most messages in a batch, so that the answers to 8 MiB of requests do not take gigabytes. */
 export const BATCH_MAX = 1000;
-/** Messages of a batch that are worked on at once. */
+/** The most messages of a batch in progress at once. */
 const BATCH_AT_ONCE = 16;
-/** Characters of one answer, and of the answers to one batch. */
+/** The most characters in one answer, and in the answers to one batch. */
 export const ANSWER_MAX = 64 * 1024 * 1024;
-/** Characters of an answer that a batch always has room for. */
+/** The size of an answer for which a batch always has space, in characters. */
 const SMALL = 64 * 1024;
 
-/** The number of each code on the wire. */
+/** The numbers of the codes on the wire. */
 export const NUMBERS: Record<SvcCode, number> = {
   validation: -32001,
   not_found: -32002,
@@ -49,7 +49,7 @@ export const NUMBERS: Record<SvcCode, number> = {
   internal: INTERNAL,
 };
 
-/** The error object of an answer. */
+/** Returns the error object of an answer. */
 export function rpcError(error: SvcError): Record<string, unknown> {
   return {
     code: error instanceof InvalidParams ? INVALID_PARAMS : NUMBERS[error.code],
@@ -58,7 +58,7 @@ export function rpcError(error: SvcError): Record<string, unknown> {
   };
 }
 
-/** The `$/event` notification for one subscription. */
+/** Returns the `$/event` notification for a subscription. */
 export function eventFrame(sub: number, event: Pushed): string {
   const { bus_seq, session_id, seq, at, type, data_json } = event;
   return `{"jsonrpc":"2.0","method":"$/event","params":{"sub":${sub},` +
@@ -67,7 +67,7 @@ export function eventFrame(sub: number, event: Pushed): string {
     `"at":"${at}","type":"${type}","data":${data_json}}}`;
 }
 
-/** The notification that a subscription ended by itself. */
+/** Returns the notification that a subscription ended by itself. */
 export function subscriptionEndedFrame(sub: number, error: SvcError | undefined): string {
   const params = { sub, error: error && rpcError(error) };
   return JSON.stringify({ jsonrpc: "2.0", method: "$/subscription_ended", params });
@@ -76,7 +76,7 @@ export function subscriptionEndedFrame(sub: number, error: SvcError | undefined)
 /**
  * Answers a message or a batch.
  *
- * @returns the answer's text, or undefined when there is none (only notifications).
+ * @returns the answer's text; undefined when there is none (only notifications)
  */
 export async function answer(
   text: string,
@@ -103,8 +103,8 @@ export async function answer(
 }
 
 /**
- * Answers the messages of a batch, as long as there is room for answers. What was carried out is
- * answered by all means, if only with how large its answer is; what is too late is not carried out.
+ * Answers the messages of a batch while there is space for answers. Every call that was made gets
+ * an answer, if only an error about its size; calls beyond the limit are not made.
  */
 async function answerBatch(
   messages: readonly unknown[],
@@ -138,7 +138,7 @@ async function answerBatch(
 
 function tooLarge(id: unknown, message: string): string {
   const limit = `${ANSWER_MAX / 1024 / 1024} MiB`;
-  const hint = "ask for less with `last` or `limit`, or use several batches";
+  const hint = "request less with `last` or `limit`, or use several batches";
   return failure(
     id,
     INVALID_REQUEST,
@@ -190,7 +190,7 @@ function isRequest(message: unknown): message is Request {
     (params === undefined || (typeof params === "object" && params !== null));
 }
 
-/** The id of a message that is not a request, as far as it has one. */
+/** Returns the id of an invalid request, if it has one. */
 function idOf(message: unknown): string | number | null {
   const id = (message as { id?: unknown } | null)?.id;
   return typeof id === "string" || typeof id === "number" ? id : null;

@@ -2,14 +2,14 @@ import type { Caller, Dispatcher } from "../../verbs/define.ts";
 import { answer, eventFrame, subscriptionEndedFrame } from "./codec.ts";
 import { Subscriptions } from "../../verbs/subscriptions.ts";
 
-/** Sends one message's text to the peer. A promise is back-pressure. */
+/** Sends the text of one message to the peer. A promise means back-pressure. */
 export type Send = (text: string) => void | Promise<void>;
 
-/** The end of a long-lived connection that takes what the peer says. */
+/** The receiving end of a long-lived connection. */
 export interface Receiver {
   /** Takes one message or batch and answers it. */
   receive(text: string): Promise<void>;
-  /** The peer is gone. */
+  /** Call it when the peer has disconnected. */
   dispose(): void;
 }
 
@@ -42,7 +42,7 @@ export class Connection implements Receiver {
     push.start();
   }
 
-  /** The peer is gone: its subscriptions end, its running calls are told. */
+  /** Ends its subscriptions and aborts its running calls, because the peer has disconnected. */
   dispose(): void {
     this.#gone.abort();
     this.#subscriptions.close();

@@ -1,6 +1,6 @@
 /**
- * Surface B over HTTP: `/api/capabilities`, `/api/task` and what belongs to a task; the same tasks by
- * A2A at `/a2a`.
+ * Surface B over HTTP: `/api/capabilities`, `/api/task` and the resources of a task; the same tasks
+ * over A2A at `/a2a`.
  */
 import { type Context as HonoContext, Hono } from "hono";
 import {
@@ -24,35 +24,37 @@ export interface HireAppOptions {
   tokens: HireTokens;
   log: Log;
   /**
-   * How clients reach this from outside, without a slash at the end; by default at the address of
-   * this machine that they used.
+   * The public address, without a slash at the end; default: the address of this machine to which
+   * the request was sent.
    */
   public_url?: string;
-  /** Where this listens. */
+  /** The listener's address. */
   address(): ListenerAddress;
-  /** Origins of web pages that may hire. */
+  /** Returns the origins of web pages that may hire. */
   allowed_origins(): readonly string[];
-  /** Whether the daemon is stopping: nothing new is taken. */
+  /** Whether the daemon is stopping and accepts no new tasks. */
   stopping(): boolean;
 }
 
-/** Largest request body in bytes (contract.md section 9). */
+/** The largest request body in bytes (contract.md section 9). */
 const BODY_MAX = 1024 * 1024;
-/** Without tokens a page whose name was led to this machine would be a hirer like any other. */
+/**
+ * Without tokens, a page under a name that resolves to this machine could hire like anyone else.
+ */
 const LOCAL_HOST = /^(?:localhost|127\.0\.0\.1|\[::1\])(?::\d+)?$/;
 
-/** Makes the handler of surface B. */
+/** Returns the handler of surface B. */
 export function hireApp(options: HireAppOptions): (request: Request) => Promise<Response> {
   const { hiring, tokens, log } = options;
   const app = new Hono();
 
-  /** Who asks. @throws {SvcError} unauthenticated. */
+  /** Identifies the caller. @throws {SvcError} unauthenticated. */
   const caller = (c: HonoContext, token = c.req.header("x-svc-bearer")): string | undefined => {
     if (!tokens.required) return undefined;
     const key_id = tokens.identify(token ?? null);
     if (key_id !== undefined) return key_id;
     throw new SvcError("unauthenticated", "a valid X-Svc-Bearer token is required", {
-      hint: "send one of the tokens that the operator listed in SVC_SERVE_TOKENS",
+      hint: "send one of the tokens in the operator's SVC_SERVE_TOKENS",
     });
   };
 
@@ -116,7 +118,7 @@ export function hireApp(options: HireAppOptions): (request: Request) => Promise<
       return response;
     });
   }
-  app.notFound((c) => errorResponse(new SvcError("not_found", `no such path: ${c.req.path}`)));
+  app.notFound((c) => errorResponse(new SvcError("not_found", `path not found: ${c.req.path}`)));
   app.onError((thrown, c) => {
     const error = toSvcError(thrown);
     if (error.code === "internal") {
@@ -127,10 +129,10 @@ export function hireApp(options: HireAppOptions): (request: Request) => Promise<
 
   return async (request) => {
     const response = refuse(request, options) ?? await app.fetch(request);
-    // No cache on the way knows X-Svc-Bearer for a credential.
+    // Caches do not recognize X-Svc-Bearer as a credential.
     response.headers.set("cache-control", "no-store");
-    // Where a length stood as well, the server has left that out by now. Whatever follows on the
-    // connection may be a part of such a request (RFC 9112, section 6.1).
+    // If the request had a length as well, the HTTP server has removed it. Any data that follows on
+    // the connection may be part of such a request (RFC 9112, section 6.1).
     if (request.headers.has("transfer-encoding")) response.headers.set("connection", "close");
     return response;
   };
@@ -147,13 +149,16 @@ const METHODS = {
   [A2A_PATH]: "POST",
 };
 
-/** A2A clients send their token as HTTP has it, unless their card's reader knows X-Svc-Bearer. */
+/**
+ * A2A clients send their token as an HTTP bearer token, unless they know X-Svc-Bearer from the
+ * card.
+ */
 function anyToken(c: HonoContext): string | undefined {
   const [, bearer] = /^Bearer +(\S+)$/i.exec(c.req.header("authorization") ?? "") ?? [];
   return c.req.header("x-svc-bearer") ?? bearer;
 }
 
-/** What keeps web pages out, for agents are no browsers, and requests that read in two ways. */
+/** Refuses web pages, because agents are not browsers, and ambiguous requests. */
 function refuse(
   request: Request,
   { tokens, allowed_origins }: HireAppOptions,
@@ -174,11 +179,11 @@ function refuse(
     );
   }
   const origin = headers.get("origin");
-  // Every sandboxed page has the origin "null", whoever made it.
+  // Every sandboxed page has the origin "null", whoever created it.
   if (origin !== null && (origin === "null" || !allowed_origins().includes(origin))) {
     return errorResponse(
       new SvcError("permission_denied", "this Origin is not allowed to hire", {
-        hint: "if you trust it, add it to [http] allowed_origins in daemon.toml",
+        hint: "to allow it, add it to [http] allowed_origins in daemon.toml",
       }),
     );
   }
@@ -199,7 +204,10 @@ function json(value: unknown, status = 200, headers: Record<string, string> = {}
   return new Response(JSON.stringify(value), { status, headers: { ...JSON_HEADERS, ...headers } });
 }
 
-/** `Prefer: respond-async` (RFC 7240), among other preferences. */
+/**
+ * Reports whether the request has `Prefer: respond-async` (RFC 7240), possibly among other
+ * preferences.
+ */
 function prefersAsync(c: HonoContext): boolean {
   const preferences = (c.req.header("prefer") ?? "").split(/[,;]/);
   return preferences.some((it) => it.trim().toLowerCase() === "respond-async");

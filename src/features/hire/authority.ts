@@ -1,17 +1,17 @@
 /**
- * Which address a request was sent to. A client puts into Host, or into the target of its request,
- * what it likes: what others read, such as the agent card, is made of it only where it is an address
- * of this machine.
+ * Determines the address to which a request was sent. A client can put anything into Host, or into
+ * the request's target, so text for others, such as the agent card, uses it only if it is an
+ * address of this machine.
  */
 import ipaddr from "ipaddr.js";
 
-/** A host and perhaps a port, as Host has them. */
+/** A host with an optional port, as in Host. */
 const AUTHORITY = /^(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::\d{1,5})?$/;
 
 /**
- * The authority that a request is for.
+ * Returns the authority of a request.
  *
- * @returns `undefined` when Host is not one, or the request's target names another.
+ * @returns `undefined` when Host is invalid, or the request's target names another host
  */
 export function authorityOf({ headers, url }: Pick<Request, "headers" | "url">) {
   const target = new URL(url);
@@ -22,20 +22,20 @@ export function authorityOf({ headers, url }: Pick<Request, "headers" | "url">) 
   return named === target.host ? named : undefined;
 }
 
-/** Where a listener is. */
+/** The address of a listener. */
 export interface ListenerAddress {
-  /** As it was bound, perhaps to every address. */
+  /** The bound address, which may be the wildcard address. */
   hostname: string;
   port: number;
-  /** The name of this machine. */
+  /** This machine's name. */
   machine: string;
 }
 
 /**
- * How clients reach a listener: at the address that a request was sent to, where that is one of this
- * machine or of its local network, else at the listener's own.
+ * Returns how clients reach a listener: the address to which a request was sent, if it belongs to
+ * this machine or its local network; otherwise the listener's own.
  *
- * @param authority what {@linkcode authorityOf} gave.
+ * @param authority the result of {@linkcode authorityOf}
  */
 export function reachedAt(authority: string, own: ListenerAddress): string {
   const { hostname, port } = new URL(`http://${authority}`);
@@ -56,7 +56,7 @@ function isOwnName(hostname: string, own: ListenerAddress): boolean {
   return ipaddr.isValid(plain) && LOCAL_RANGES.has(ipaddr.process(plain).range());
 }
 
-/** An address of this machine at which a listener on every address is reached. */
+/** Returns an address of this machine for a listener on the wildcard address. */
 function reachable(hostname: string): string {
   return { "0.0.0.0": "127.0.0.1", "::": "::1" }[hostname] ?? hostname;
 }

@@ -1,11 +1,11 @@
-/** Tells a client of the end of its task: a POST signed as Standard Webhooks has it. */
+/** Notifies a client of the end of its task, with a POST signed according to Standard Webhooks. */
 import { type Egress, EgressRefused } from "../../net/egress.ts";
 import { explainFetch, parseAddress } from "../../net/http_get.ts";
 import { type Deliver, UndeliverableError } from "../tasks/callbacks.ts";
 import type { TaskRecord } from "../tasks/task.ts";
 import type { HireTokens } from "./tokens.ts";
 
-/** What is sent. */
+/** The contents of a callback. */
 export interface Report {
   body: string;
   headers: Record<string, string>;
@@ -13,21 +13,20 @@ export interface Report {
 
 export interface CallbackParts {
   tokens: HireTokens;
-  /** Opens the way out for one report. */
+  /** Opens the egress for one callback. */
   egress(): Promise<Egress>;
-  /** Milliseconds since 1970. */
+  /** Returns milliseconds since 1970. */
   now?(): number;
 }
 
 const ANSWER_MS = 10_000;
 
 /**
- * Makes the function that reports the ends of tasks.
+ * Returns the function that sends callbacks.
  *
- * The body is the task record, or for a push notification of A2A what that has for it. `webhook-id`
- * is the task's id, `webhook-timestamp` seconds since 1970, `webhook-signature` is `v1,` and the
- * base64 of the HMAC-SHA256 of `<id>.<timestamp>.<body>` under the token with which the task was
- * asked for.
+ * The body is the task record or, for a push notification, the A2A form of it. `webhook-id` is the
+ * task's id, `webhook-timestamp` is in seconds since 1970, and `webhook-signature` is `v1,` and the
+ * base64 of the HMAC-SHA256 of `<id>.<timestamp>.<body>` with the token that requested the task.
  */
 export function callbackSender({ tokens, egress, now = Date.now }: CallbackParts): Deliver {
   return async ({ url, key_id, push }, record, stop) => {
@@ -45,7 +44,7 @@ export function callbackSender({ tokens, egress, now = Date.now }: CallbackParts
     try {
       const response = await fetch(target, {
         method: "POST",
-        // Whoever moves says so to its hirer; a signed report goes nowhere else.
+        // A signed callback does not follow redirects; a client that moves must give a new address.
         redirect: "manual",
         client: way.client,
         signal,

@@ -7,10 +7,10 @@ import type { Hirer, Hiring } from "./hiring.ts";
 import { SSE_HEADERS, sseResponse } from "./sse.ts";
 
 /**
- * Streams the steps of a task, from `Last-Event-ID` or `?since_seq=` on, and ends with the task. The
- * last event has the record.
+ * Streams the steps of a task after `Last-Event-ID` or `?since_seq=`, and ends with the task. The
+ * last event contains the record.
  *
- * @throws {SvcError} validation, not_found.
+ * @throws {SvcError} validation, not_found
  */
 export async function taskEvents(
   c: HonoContext,
@@ -27,7 +27,7 @@ export async function taskEvents(
     since_seq: Number(since),
     signal: stop.signal,
   });
-  // Nobody would read what an answer to HEAD streams, nor ever end it.
+  // Nothing would read or end the stream of an answer to HEAD.
   if (c.req.method === "HEAD") return new Response(null, { headers: SSE_HEADERS });
   return sseResponse(toMessages(entries, id, hiring, asker), stop);
 }

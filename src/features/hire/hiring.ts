@@ -1,6 +1,6 @@
 /**
- * Hired work, whatever protocol it was asked for by: what is offered, what is taken, how it is
- * followed. Tasks of the operator's own are not seen from here.
+ * Hired work, independent of the protocol: what is offered and accepted, and how to follow it. The
+ * operator's own tasks are not visible here.
  */
 import * as z from "zod";
 import { SvcError } from "../../protocol/errors.ts";
@@ -17,17 +17,17 @@ export interface HiringParts {
   version: string;
   /** The task types that are advertised and accepted. */
   caps: readonly string[];
-  /** What one task may take. */
+  /** The time limit of one task. */
   timeout_ms: number;
-  /** What one task may cost. */
+  /** Returns the budget of one task. */
   budget_usd(): number;
   tokens: HireTokens;
-  /** Whether every hirer sees the tasks of all others. */
+  /** Whether every hirer sees all hired tasks. */
   shared(): boolean;
   engine(): Promise<TaskEngine>;
 }
 
-/** What is offered (product.md, Capabilities record). */
+/** The offer (product.md, Capabilities record). */
 export interface Capabilities {
   version: string;
   task_types: string[];
@@ -35,23 +35,23 @@ export interface Capabilities {
   requires_auth: boolean;
 }
 
-/** Who asks: the key id of their token; undefined where none is needed. */
+/** The caller: the key id of its token; undefined when no token is needed. */
 export type Hirer = string | undefined;
 
-/** A request that will do. */
+/** A valid request. */
 export interface Accepted {
   request: TaskRequest;
-  /** Where its end is to be reported to. */
+  /** The address for the callback at its end. */
   callback_url?: string;
 }
 
-/** A hired task as it stands, and the engine that has it. */
+/** A hired task and its engine. */
 export interface FoundTask {
   engine: TaskEngine;
   record: TaskRecord;
 }
 
-/** How a client names the task it asks for, and where it wants to be told of its end. */
+/** The client's id for the task, and its callback. */
 export interface Naming {
   client?: TaskClient;
   callback?: CallbackTarget;
@@ -67,7 +67,7 @@ export class Hiring {
     this.#parts = parts;
   }
 
-  /** What is offered, and whether a token is needed for it. */
+  /** The offer, and whether a token is needed. */
   get offer(): Omit<Capabilities, "budget_usd"> {
     const { version, caps, tokens } = this.#parts;
     return { version, task_types: [...caps], requires_auth: tokens.required };
@@ -79,9 +79,9 @@ export class Hiring {
   }
 
   /**
-   * Looks at a request; members it does not know are left out.
+   * Validates a request; unknown fields are ignored.
    *
-   * @throws {SvcError} validation, naming the member and what it may be.
+   * @throws {SvcError} validation, naming the field and its allowed values
    */
   accept(body: unknown): Accepted {
     const parsed = Request.safeParse(body);
@@ -106,16 +106,16 @@ export class Hiring {
   }
 
   /**
-   * Looks at an address that a task's end is to be reported to. Whether it may be reached is decided
-   * when it is.
+   * Validates the address of a callback. Whether it may be reached is decided when the callback is
+   * sent.
    *
-   * @param named what the client calls it.
-   * @throws {SvcError} validation.
+   * @param named the client's name for the field
+   * @throws {SvcError} validation
    */
   checkCallback(named: string, address: string): void {
     if (!this.#parts.tokens.required) {
       throw new SvcError("validation", `${named}: callbacks need a token to sign them with`, {
-        hint: "set SVC_SERVE_TOKENS, or follow the task at /api/task/{id}/events",
+        hint: "set SVC_SERVE_TOKENS on the server, or follow the task at /api/task/{id}/events",
       });
     }
     try {
@@ -129,8 +129,8 @@ export class Hiring {
   /**
    * Runs a task and waits for it.
    *
-   * @param signal fires when the client has disconnected: the task is cancelled.
-   * @throws {SvcError} as {@linkcode TaskEngine.run}.
+   * @param signal fires when the client has disconnected: the task is cancelled
+   * @throws {SvcError} like {@linkcode TaskEngine.run}
    */
   async run(
     accepted: Accepted,
@@ -142,9 +142,9 @@ export class Hiring {
   }
 
   /**
-   * Puts a task in the queue.
+   * Adds a task to the queue.
    *
-   * @throws {SvcError} as {@linkcode TaskEngine.enqueue}.
+   * @throws {SvcError} like {@linkcode TaskEngine.enqueue}
    */
   async enqueue(
     accepted: Accepted,
@@ -162,15 +162,15 @@ export class Hiring {
     return { timeout_ms, hired: true, owner, callback };
   }
 
-  /** A hired task's record. @throws {SvcError} not_found. */
+  /** Returns a hired task's record. @throws {SvcError} not_found. */
   async get(id: string, asker: Hirer): Promise<TaskRecord> {
     return (await this.find(id, asker)).record;
   }
 
   /**
-   * The tasks of one client, and the engine that has them; see {@linkcode TaskEngine.listOf}.
+   * Lists the tasks of one client, with their engine; see {@linkcode TaskEngine.listOf}.
    *
-   * @throws {SvcError} validation.
+   * @throws {SvcError} validation
    */
   async listOf(query: ClientQuery): Promise<ClientTaskPage & { engine: TaskEngine }> {
     const engine = await this.#parts.engine();
@@ -200,21 +200,22 @@ export class Hiring {
     return await findArtifact(await this.engineOf(id, asker), id, name);
   }
 
-  /** The engine, if the task is a hired one of it. @throws {SvcError} not_found. */
+  /** Returns the engine if it has the hired task. @throws {SvcError} not_found. */
   async engineOf(id: string, asker: Hirer): Promise<TaskEngine> {
     return (await this.find(id, asker)).engine;
   }
 
   /**
-   * Finds a hired task: one of the asker's own, or anyone's where hirers share.
+   * Finds a hired task: the caller's own, or anyone's if hirers share tasks.
    *
-   * @throws {SvcError} not_found, in the same words for another's task as for none.
+   * @throws {SvcError} not_found, with the same message for another client's task as for a missing
+   * one
    */
   async find(id: string, asker: Hirer): Promise<FoundTask> {
     const { engine: open, shared, tokens } = this.#parts;
     const engine = await open();
     if (shared()) return { engine, record: await engine.get(id, { hired: true }) };
-    // Whose a task from before there were owners is can be told only where one alone may hire.
+    // The owner of a task from before there were owners is certain only if just one token may hire.
     const owned_by = (owner: Hirer) => owner === undefined ? tokens.count <= 1 : owner === asker;
     return { engine, record: await engine.get(id, { hired: true, owned_by }) };
   }

@@ -1,4 +1,4 @@
-/** The listener of surface B: bound beside the daemon's own, ended with it. */
+/** The listener of surface B: opened beside the daemon's own, and closed with it. */
 import { SvcError } from "../../protocol/errors.ts";
 import { HttpListener } from "../../net/http_listener.ts";
 import type { Log } from "../../os/log.ts";
@@ -7,23 +7,23 @@ import { hireApp } from "./app.ts";
 import { Hiring } from "./hiring.ts";
 import { HireTokens } from "./tokens.ts";
 
-/** How the operator offers work for hire. */
+/** The operator's options for hired work. */
 export interface HireOptions {
   hostname: string;
   /** 0 picks a free port. */
   port: number;
-  /** What one task may take. */
+  /** The time limit of one task. */
   timeout_ms: number;
   /** The task types that are advertised and accepted. */
   caps: readonly string[];
   /** Whether hired work may reach loopback, link-local and private addresses. */
   allow_private: boolean;
-  /** How clients reach it from outside, without a slash at the end. */
+  /** The public address, without a slash at the end. */
   public_url?: string;
 }
 
 export interface HireParts extends HireOptions {
-  /** Accepted tokens; none: everyone who reaches the listener may hire. */
+  /** The accepted tokens; without any, anyone who reaches the listener may hire. */
   tokens: readonly string[];
   version: string;
   log: Log;

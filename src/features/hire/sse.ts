@@ -1,4 +1,4 @@
-/** Answers that are streams of server-sent events. */
+/** Responses that are streams of server-sent events. */
 import { ServerSentEventStream } from "@std/http";
 import type { ServerSentEventMessage } from "@std/http";
 import { BASE_HEADERS } from "../../net/answers.ts";
@@ -7,21 +7,24 @@ export const SSE_HEADERS = {
   ...BASE_HEADERS,
   "content-type": "text/event-stream",
   "cache-control": "no-store",
-  // Proxies that buffer answers, as nginx does, are to leave this one alone.
+  // Keeps proxies such as nginx from buffering the response.
   "x-accel-buffering": "no",
 };
 
-/** Comment lines that keep proxies and dead-peer detection going, in milliseconds. */
+/**
+ * The interval of comment lines, which keep proxies and dead-peer detection satisfied, in
+ * milliseconds.
+ */
 const KEEPALIVE_MS = 15_000;
-/** Messages that wait for a client that does not read. */
+/** The most messages waiting for a client that does not read. */
 const WAITING_MAX = 16;
 
 /**
- * Makes an answer of messages, which are asked for no faster than the client reads. When one cannot
- * be made the stream ends: the daemon is stopping, or what it is made from cannot be read, and the client
- * asks again.
+ * Returns a response that streams messages no faster than the client reads. If a message cannot be
+ * produced, the stream ends: the daemon is stopping or cannot read its data, and the client
+ * connects again.
  *
- * @param stop is fired when the client has disconnected; `messages` is to end then.
+ * @param stop is aborted when the client has disconnected; `messages` must end then
  */
 export function sseResponse(
   messages: AsyncIterator<ServerSentEventMessage>,
@@ -40,10 +43,10 @@ export function sseResponse(
         const { value, done } = await messages.next();
         if (!done) return controller.enqueue(value);
       } catch {
-        // As said above.
+        // See above.
       }
       clearInterval(keepalive);
-      // A client that has gone has closed it.
+      // A disconnected client has already closed it.
       if (!stop.signal.aborted) controller.close();
     },
     cancel() {

@@ -1,4 +1,7 @@
-/** Who may hire: the tokens of `SVC_SERVE_TOKENS` (product.md, Authentication, surface B). */
+/**
+ * The tokens of `SVC_SERVE_TOKENS`, which decide who may hire (product.md, Authentication, surface
+ * B).
+ */
 import { createHash, createHmac, timingSafeEqual } from "node:crypto";
 
 /** The accepted tokens; none of them leaves this object. */
@@ -11,17 +14,17 @@ export class HireTokens {
     this.#digests = tokens.map(digest);
   }
 
-  /** Whether any token is configured; if none is, everyone may hire. */
+  /** Whether a token is needed; without configured tokens anyone may hire. */
   get required(): boolean {
     return this.#tokens.length > 0;
   }
 
-  /** How many tokens are configured. */
+  /** The number of configured tokens. */
   get count(): number {
     return this.#tokens.length;
   }
 
-  /** Which token was offered: its key id; takes the same time whichever it is, or none. */
+  /** Returns the key id of a token, in the same time for every token, valid or not. */
   identify(offered: string | null): string | undefined {
     const bytes = digest(offered ?? "");
     let found: string | undefined;
@@ -31,7 +34,7 @@ export class HireTokens {
     return found;
   }
 
-  /** Signs a text with the token of that key id; undefined when it is accepted no more. */
+  /** Signs a text with the token of that key id; undefined when it is no longer accepted. */
   sign(key_id: string, text: string): string | undefined {
     const at = this.#digests.findIndex((known) => keyId(known) === key_id);
     if (at < 0) return undefined;
@@ -43,7 +46,7 @@ function digest(token: string): Uint8Array {
   return createHash("sha256").update(token).digest();
 }
 
-/** Tells tokens apart in the database, and is of no use to whoever reads it there. */
+/** Identifies a token in the database without revealing it. */
 function keyId(digest: Uint8Array): string {
   return digest.slice(0, 8).toHex();
 }

@@ -1,4 +1,4 @@
-/** Which projects' policy files a person has approved, kept beside the operator's own. */
+/** Records which projects' policy files a person has approved, beside the operator's own. */
 import * as z from "zod";
 import { SvcError } from "../../protocol/errors.ts";
 import { atomicWrite, checkPrivate, readTextIfAny } from "../../os/files.ts";
@@ -10,7 +10,7 @@ const Approved = z.array(z.strictObject({
   approved_at: z.string(),
 }));
 
-/** Approvals hold for one directory and one content of its file. */
+/** The approvals; each is for one directory and one content of its file. */
 export class ProjectApprovals {
   readonly #path: string;
   #writing: Promise<void> = Promise.resolve();
@@ -19,15 +19,15 @@ export class ProjectApprovals {
     this.#path = path;
   }
 
-  /** @throws {SvcError} as {@linkcode ProjectApprovals.add}. */
+  /** @throws {SvcError} like {@linkcode ProjectApprovals.add} */
   async has(directory: string, sha256: string): Promise<boolean> {
     const all = await this.#read();
     return all.some((it) => it.directory === directory && it.sha256 === sha256);
   }
 
   /**
-   * @throws {SvcError} permission_denied when others can write the file, validation when it is
-   * damaged.
+   * @throws {SvcError} permission_denied when others can write the file; validation when it is
+   * damaged
    */
   add(directory: string, sha256: string): Promise<void> {
     const writing = this.#writing.then(async () => {
@@ -46,7 +46,7 @@ export class ProjectApprovals {
       return Approved.parse(JSON.parse(await readTextIfAny(this.#path) ?? "[]"));
     } catch (cause) {
       throw new SvcError("validation", `${this.#path} is damaged`, {
-        hint: "remove it; projects' tool servers are then approved again",
+        hint: "remove it; svc then asks again for each project",
         cause,
       });
     }

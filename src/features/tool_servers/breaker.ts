@@ -2,7 +2,7 @@ import { formatDuration } from "../../base/duration.ts";
 import { SvcError } from "../../protocol/errors.ts";
 import type { Clock } from "../../base/clock.ts";
 
-/** So many failures in a row open the breaker (contract.md section 7, as the times below). */
+/** The failures in a row that open the breaker (contract.md section 7, like the times below). */
 const FAILURES = 5;
 const OPEN_MIN_MS = 10_000;
 const OPEN_MAX_MS = 5 * 60_000;
@@ -10,10 +10,10 @@ const OPEN_MAX_MS = 5 * 60_000;
 /** `half_open`: the next attempt is a probe, and no other is made while it runs. */
 export type BreakerState = "closed" | "open" | "half_open" | "probing";
 
-/** What an attempt says of the server: that it failed, that it is well, or nothing. */
+/** What an attempt shows about the server: that it failed, that it is healthy, or nothing. */
 export type Verdict = "failed" | "well" | "nothing";
 
-/** Keeps calls from a server that fails every one of them. */
+/** A circuit breaker: stops calls to a server that fails all of them. */
 export class Breaker {
   readonly #clock: Clock;
   readonly #onOpen: () => void;
@@ -23,7 +23,7 @@ export class Breaker {
   #retry_at: string | undefined;
   #stopTimer = () => {};
 
-  /** @param onOpen called each time it opens. */
+  /** @param onOpen called each time it opens */
   constructor(clock: Clock, onOpen: () => void = () => {}) {
     this.#clock = clock;
     this.#onOpen = onOpen;
@@ -33,7 +33,7 @@ export class Breaker {
     return this.#state;
   }
 
-  /** While it is open: when it lets a probe through, RFC 3339 in UTC. */
+  /** While it is open, when it allows the next probe: RFC 3339 in UTC. */
   get retry_at(): string | undefined {
     return this.#state === "open" ? this.#retry_at : undefined;
   }
@@ -41,9 +41,9 @@ export class Breaker {
   /**
    * Makes an attempt.
    *
-   * @param verdict.error what an error of it says; nothing, as when the caller gave up.
-   * @param verdict.success what its success says.
-   * @throws {SvcError} internal, when the breaker lets nothing through.
+   * @param verdict.error what an error shows about the server; "nothing" if the caller gave up
+   * @param verdict.success what a success shows
+   * @throws {SvcError} internal, when the breaker is open
    */
   async attempt<T>(
     work: () => Promise<T>,
@@ -72,13 +72,13 @@ export class Breaker {
       return true;
     }
     const wait = this.#state === "probing"
-      ? "it is being tried right now"
-      : `it is left alone for ${formatDuration(this.#open_ms)} at a time`;
+      ? "one test call is in progress"
+      : `calls are paused for ${formatDuration(this.#open_ms)}`;
     throw new SvcError("internal", `it failed ${this.#failures} times in a row; ${wait}`);
   }
 
   #settle(probe: boolean, verdict: Verdict): void {
-    // What was under way when it opened has no say in when it closes.
+    // Attempts that were in progress when it opened do not decide when it closes.
     if (!probe && this.#state !== "closed") return;
     if (verdict === "well") {
       this.#state = "closed";

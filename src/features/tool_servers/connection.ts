@@ -1,4 +1,4 @@
-/** One connection to a tool server: the protocol's client over standard input and output or HTTP. */
+/** A connection to a tool server: the protocol's client over standard input and output or HTTP. */
 import { deadline } from "@std/async";
 import type { Transport } from "@modelcontextprotocol/sdk/shared/transport";
 import type { CallToolResult, Tool as RemoteTool } from "@modelcontextprotocol/sdk/types";
@@ -20,7 +20,7 @@ import {
 
 export type { CallToolResult, RemoteTool };
 
-/** Where a server is and how to get at it. */
+/** Where a server is, and how to connect to it. */
 export type Target =
   | {
     transport: "stdio";
@@ -28,29 +28,32 @@ export type Target =
     args: readonly Argument[];
     env: Record<string, string>;
     cwd: string;
-    /** Called with the program that was started. */
+    /** Called with the started program. */
     started?(child: Deno.ChildProcess): void;
   }
   | { transport: "http"; url: string; headers: Record<string, string> };
 
 export interface ConnectionEvents {
-  /** The connection is gone, for whatever reason. */
+  /** Called when the connection ends, for any reason. */
   onClosed(): void;
-  /** Its list of tools is out of date. */
+  /** Called when the known list of tools is out of date. */
   onToolsChanged(): void;
-  /** A line that it wrote to standard error. */
+  /** Called with each line that the server writes to standard error. */
   onStderr(line: string): void;
-  /** Whether what it asks the person may be answered with the defaults of its form. */
+  /**
+   * Returns whether the server's questions to the person may be answered with the defaults of their
+   * forms.
+   */
   mayAnswer(): boolean;
 }
 
-/** What is read of one server's list of tools: pages, tools, and characters of their JSON. */
+/** The limits of a server's list of tools: pages, tools, and characters of their JSON. */
 const PAGES_MAX = 100;
 const TOOLS_MAX = 1_000;
 const LIST_MAX = 4 * 1024 * 1024;
-/** What the server may take to hear that its session is over. */
+/** How long the server may take to acknowledge the end of its session. */
 const GOODBYE_MS = 2_000;
-/** The client's own timer is not used: a call's signal says when it has taken too long. */
+/** The client's own timer is not used, because the signal of a call carries its time limit. */
 const NO_TIMEOUT_MS = 2 ** 31 - 1;
 
 type OurTransport = StdioTransport | StreamableHTTPClientTransport;
@@ -66,11 +69,11 @@ export class Connection {
   }
 
   /**
-   * Connects and introduces itself.
+   * Connects and initializes the session.
    *
-   * @throws {SvcError} internal for a program that cannot be started.
-   * @throws {Error} what the server or its end says.
-   * @throws the signal's reason, with nothing left behind.
+   * @throws {SvcError} internal when the program cannot be started
+   * @throws {Error} an error of the server, or the reason why it ended
+   * @throws the signal's reason, with nothing left behind
    */
   static async open(
     target: Target,
@@ -85,8 +88,8 @@ export class Connection {
       });
     const client = new Client({ name: "svc", version: VERSION }, {
       capabilities: { elicitation: { form: { applyDefaults: true } } },
-      // By default a server's schemas are compiled to code and their patterns run here, on what the
-      // same server answers; a bad one could keep the daemon busy for ever.
+      // By default, a server's schemas are compiled to code, and their patterns run here on that
+      // server's answers; a malicious one could block the daemon forever.
       jsonSchemaValidator: { getValidator: () => (data) => accepted(data) },
     });
     const connection = new Connection(client, transport);
@@ -116,13 +119,13 @@ export class Connection {
     return this.#gone;
   }
 
-  /** Who the server says it is. */
+  /** The server's name and version as it reports them. */
   get server(): { name: string; version: string } {
     const { name = "", version = "" } = this.#client.getServerVersion() ?? {};
     return { name, version };
   }
 
-  /** The tools of the server, as far as its list is of a reasonable length. */
+  /** Returns the tools of the server, up to a reasonable number. */
   async listTools(signal: AbortSignal): Promise<RemoteTool[]> {
     if (this.#client.getServerCapabilities()?.tools === undefined) return [];
     const tools: RemoteTool[] = [];
@@ -154,13 +157,13 @@ export class Connection {
     ) as CallToolResult;
   }
 
-  /** Ends the connection, and the program where it is one. Never fails. */
+  /** Ends the connection, and the program if there is one. Never fails. */
   async close(): Promise<void> {
     if (this.#transport instanceof StreamableHTTPClientTransport && !this.#gone) {
       await deadline(this.#transport.terminateSession(), GOODBYE_MS).catch(() => {});
     }
     await this.#client.close().catch(() => {});
-    // The client knows no transport any more when that has ended by itself.
+    // The client drops a transport that has ended by itself.
     await this.#transport.close();
   }
 
@@ -175,7 +178,7 @@ export class Connection {
     }
   }
 
-  /** Says what an error means for the server. */
+  /** Adds what an error says about the server. */
   #explained(error: unknown): unknown {
     const ended = this.#transport instanceof StdioTransport ? this.#transport.ended : undefined;
     if (ended !== undefined) return new Error(ended, { cause: error });
@@ -185,17 +188,22 @@ export class Connection {
   }
 }
 
-/** Statuses of requests that a server refuses for what they say, not for how it is. */
+/**
+ * Statuses for requests that a server refuses because of their content, not because of its state.
+ */
 const REFUSED = new Set([400, 405, 406, 409, 410, 413, 414, 415, 422]);
 
-/** Whether an error is what the server answered to a request that reached it. */
+/** Reports whether an error is the server's answer to a request that reached it. */
 function isAnswer(error: unknown): boolean {
   if (error instanceof SvcError) return error.code === "payload_too_large";
   if (!(error instanceof StreamableHTTPError)) return false;
   return REFUSED.has(error.code ?? 0) || hasRpcError(error.message);
 }
 
-/** Whether the body of an HTTP error, which the message ends with, is an answer of the protocol. */
+/**
+ * Reports whether the body of an HTTP error, at the end of the message, is an answer of the
+ * protocol.
+ */
 function hasRpcError(message: string): boolean {
   try {
     const { jsonrpc, error } = JSON.parse(message.slice(message.indexOf("{")));
@@ -209,7 +217,7 @@ function accepted(data: unknown): { valid: true; data: never; errorMessage: unde
   return { valid: true, data: data as never, errorMessage: undefined };
 }
 
-/** Whether a form can be sent as it is: every field that is required has a default. */
+/** Reports whether a form can be sent unchanged: every required field has a default. */
 function hasDefaults(schema: { required?: string[]; properties: Record<string, object> }): boolean {
   return (schema.required ?? []).every((field) =>
     Object.hasOwn(schema.properties, field) && "default" in schema.properties[field]

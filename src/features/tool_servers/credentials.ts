@@ -1,25 +1,25 @@
-/** What a tool server is given of the daemon's environment, and how none of it shows elsewhere. */
+/** Passes values from the daemon's environment to tool servers, and masks them everywhere else. */
 import type { Env } from "../../os/paths.ts";
 import type { ServerEntry } from "./policy.ts";
 
-/** What a server gets: variables of its process, or headers of its requests. */
+/** What a server receives: variables of its process, or headers of its requests. */
 export interface Credentials {
-  /** With every `${NAME}` filled in. */
+  /** With every `${NAME}` replaced. */
   values: Record<string, string>;
   /** The values that came from the daemon's environment. */
   secrets: string[];
 }
 
-/** Shorter values are words such as `true` that may stand anywhere. */
+/** Shorter values are ordinary words such as `true`, which may appear anywhere. */
 const SECRET_MIN = 6;
 const MASK = "***";
 
 /**
- * Fills in a server's `env` or `headers`, and what `auth_env` names: for a program that very
- * variable, for an address the header `authorization`, unless the entry sets that itself.
+ * Resolves a server's `env` or `headers`, and `auth_env`: a program gets that variable, an address
+ * gets the header `authorization`, unless the entry sets either itself.
  *
- * @param allowed the variables that may be used; undefined for all.
- * @returns or the reason why the server cannot be used.
+ * @param allowed the variables that may be used; undefined for all
+ * @returns the credentials, or the reason why the server cannot be used
  */
 export function credentialsOf(
   entry: ServerEntry,
@@ -35,7 +35,7 @@ export function credentialsOf(
       return value;
     }
     problem ??= allowed === undefined || allowed.includes(name)
-      ? `${where} names the variable ${name}, which is not set where the daemon was started`
+      ? `${where} names the variable ${name}, which is not set in the daemon's environment`
       : `${where} names the variable ${name}, which [policy] project_env in daemon.toml does not`;
     return "";
   };
@@ -59,7 +59,7 @@ export function credentialsOf(
   return problem === undefined ? { values, secrets } : { problem };
 }
 
-/** Makes the function that masks values in a text, also as JSON, URLs and base64 write them. */
+/** Returns a function that masks values in a text, also in the forms of JSON, URLs and base64. */
 export function masker(secrets: readonly string[]): (text: string) => string {
   const forms = new Set<string>();
   for (const secret of secrets) {
@@ -69,7 +69,7 @@ export function masker(secrets: readonly string[]): (text: string) => string {
     forms.add(encodeURIComponent(secret));
     forms.add(new TextEncoder().encode(secret).toBase64({ omitPadding: true }));
   }
-  // The longest first: one may be part of another.
+  // The longest first, because one may be part of another.
   const sorted = [...forms].sort((a, b) => b.length - a.length);
   return (text) => sorted.reduce((masked, form) => masked.replaceAll(form, MASK), text);
 }

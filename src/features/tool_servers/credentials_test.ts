@@ -39,7 +39,7 @@ Deno.test("an address gets a bearer token, unless its headers set one", () => {
 
 Deno.test("a variable that is not set, or empty, is a problem that names it", () => {
   for (const name of ["EMPTY", "ABSENT"]) {
-    const why = `the variable ${name}, which is not set where the daemon was started`;
+    const why = `the variable ${name}, which is not set in the daemon's environment`;
     assertEquals(credentialsOf(http(`auth_env: ${name}`), env), {
       problem: `auth_env names ${why}`,
     });

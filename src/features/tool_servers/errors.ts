@@ -1,9 +1,9 @@
-/** The server itself answered with an error: the call failed, the server is well. */
+/** The server answered with an error: the call failed, but the server is healthy. */
 export class AnsweredError extends Error {
   override name = "AnsweredError";
 }
 
-/** The server does not know the session any more: it was started anew. The call was not made. */
+/** The server has restarted and no longer knows the session. The call was not made. */
 export class ForgottenError extends Error {
   override name = "ForgottenError";
 }

@@ -1,21 +1,25 @@
-/** Requests to a tool server by HTTP: what it answers is bounded, and so is how often it is asked. */
+/**
+ * Requests to a tool server over HTTP, with limits on the size of answers and the rate of requests.
+ */
 import { delay } from "@std/async";
 import { SvcError } from "../../protocol/errors.ts";
 import { RESULT_MAX_BYTES, tooLongAnswer } from "./result.ts";
 
-/** A server may have its event stream opened again at once, for ever; not faster than this. */
+/**
+ * The shortest time between two event streams; a server could ask for an endless series of them.
+ */
 const STREAM_EVERY_MS = 200;
 
-/** Time for {@linkcode boundedFetch}; tests bring their own. */
+/** The clock of {@linkcode boundedFetch}; tests pass their own. */
 export interface FetchTime {
-  /** Milliseconds, by a clock that is never set. */
+  /** Returns milliseconds from a monotonic clock. */
   now(): number;
   pause(ms: number, options: { signal?: AbortSignal }): Promise<void>;
 }
 
 const SYSTEM_TIME: FetchTime = { now: () => performance.now(), pause: delay };
 
-/** Makes the `fetch` that the protocol's client uses for one server. */
+/** Returns the `fetch` for the protocol's client of one server. */
 export function boundedFetch(
   { now, pause } = SYSTEM_TIME,
 ): (url: string | URL, init?: RequestInit) => Promise<Response> {
@@ -38,13 +42,13 @@ export function boundedFetch(
   };
 }
 
-/** The id of the request that a body carries. */
+/** Returns the id of the request in a body. */
 function requestId(body: unknown): unknown {
   return typeof body === "string" ? JSON.parse(body).id : undefined;
 }
 
 function tooLong(): SvcError {
-  return new SvcError("payload_too_large", "its answer is longer than 2 MiB; ask for less");
+  return new SvcError("payload_too_large", "its answer is larger than 2 MiB; request less data");
 }
 
 function boundedBody(): TransformStream<Uint8Array<ArrayBuffer>, Uint8Array<ArrayBuffer>> {
@@ -62,8 +66,8 @@ const NEWLINE = 0x0a;
 const RETURN = 0x0d;
 
 /**
- * Bounds each event of a stream. The answer to `id` that is too long is replaced by one that says so
- * and ends the stream; without an id the stream fails.
+ * Limits each event of a stream. An answer to `id` that is too long is replaced by an error, which
+ * ends the stream; without an id the stream fails.
  */
 function boundedEvents(
   id: unknown,

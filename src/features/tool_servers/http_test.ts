@@ -31,7 +31,7 @@ Deno.test({
   async fn() {
     const json = "application/json";
     assertEquals((await read(json, [half, half], post)).length, RESULT_MAX_BYTES);
-    await assertRejects(() => read(json, [half, half, "x"], post), SvcError, "longer than 2 MiB");
+    await assertRejects(() => read(json, [half, half, "x"], post), SvcError, "larger than 2 MiB");
     await assertRejects(() => read("text/html", [half, half, half], post), SvcError, "2 MiB");
   },
 });
@@ -46,7 +46,7 @@ Deno.test({
       assertEquals(await read("text/event-stream", events), text, JSON.stringify(end));
     }
     const long = ["data: a\n\n", `data: ${half}`, half, "\n\n"];
-    await assertRejects(() => read("text/event-stream", long), SvcError, "longer than 2 MiB");
+    await assertRejects(() => read("text/event-stream", long), SvcError, "larger than 2 MiB");
   },
 });
 
@@ -60,7 +60,7 @@ Deno.test({
     assertEquals([events.length, events[0]], [3, "data: a"]);
     const answer = JSON.parse(events[2].slice("data: ".length));
     assertEquals([answer.id, answer.result.isError], [7, true]);
-    assertStringIncludes(answer.result.content[0].text, "longer than 2 MiB");
+    assertStringIncludes(answer.result.content[0].text, "larger than 2 MiB");
   },
 });
 

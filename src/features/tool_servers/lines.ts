@@ -1,4 +1,4 @@
-/** Reading the messages of a tool server in bounded memory, however long it makes them. */
+/** Reads messages of a tool server in bounded memory, regardless of their length. */
 
 const NEWLINE = 0x0a;
 const QUOTE = 0x22;
@@ -8,17 +8,17 @@ const CLOSING = new Set([0x7d, 0x5d]);
 const COMMA = 0x2c;
 
 const FIRST_CAPACITY = 512;
-/** A larger buffer is given back after the line that needed it. */
+/** A larger buffer is released after the line that needed it. */
 const KEPT_CAPACITY = 64 * 1024;
 
-/** What a message reader tells. */
+/** Receives the results of a message reader. */
 export interface MessageSink {
   message(text: string): void;
-  /** A message that was too long to keep; `id` is its own, where it has one. */
+  /** Called for a message that was too long to keep; `id` is the message's own, if it has one. */
   tooLong(id: unknown): void;
 }
 
-/** Cuts a stream of bytes into its lines; one longer than `max_bytes` is passed over. */
+/** Splits a stream of bytes into lines; a line longer than `max_bytes` is skipped. */
 export class MessageLines {
   readonly #max: number;
   readonly #sink: MessageSink;
@@ -31,7 +31,7 @@ export class MessageLines {
     this.#sink = sink;
   }
 
-  /** Takes the next bytes; the chunk may be reused afterwards. */
+  /** Adds bytes; the chunk may be reused afterwards. */
   push(chunk: Uint8Array): void {
     let start = 0;
     for (let at; (at = chunk.indexOf(NEWLINE, start)) >= 0; start = at + 1) {
@@ -78,18 +78,18 @@ export class MessageLines {
   }
 }
 
-/** The longest `id` that is looked for; ours are short. */
+/** The longest recognized `id`; ours are short. */
 const ID_MAX = 64;
 
 /**
- * Finds the `id` of a JSON object without keeping the rest of it: the answer to a request carries
- * that last as often as first.
+ * Finds the `id` of a JSON object without keeping the rest: an answer may have its id at the end as
+ * well as at the start.
  */
 export class TopLevelId {
   #depth = 0;
   #in_string = false;
   #escaped = false;
-  /** The member of the object itself that is being read; too long a one is no id. */
+  /** The object's member that is being read; a longer name cannot be the id. */
   #member = "";
   #found = "";
 
@@ -100,7 +100,7 @@ export class TopLevelId {
     }
   }
 
-  /** The value; undefined where the object has none, or it is not a number or string. */
+  /** Returns the value; undefined when the object has none, or it is not a number or string. */
   value(): string | number | undefined {
     try {
       const { id } = JSON.parse(`{${this.#found}}`);
@@ -130,7 +130,7 @@ export class TopLevelId {
   }
 }
 
-/** Where a string that is of no interest may end: most of a long message is one. */
+/** Returns where a string that is skipped may end; most of a long message is one string. */
 function endOfRun(bytes: Uint8Array, from: number): number {
   let at = from;
   while (at < bytes.length && bytes[at] !== QUOTE && bytes[at] !== BACKSLASH) at++;

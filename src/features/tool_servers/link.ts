@@ -1,13 +1,13 @@
-/** The one connection of a tool server: made when it is asked for, ended when it is let go. */
+/** The only connection of a tool server: opened on demand, closed on request. */
 import { abortable } from "@std/async";
 import { formatDuration } from "../../base/duration.ts";
 import { SvcError } from "../../protocol/errors.ts";
 import type { Connection } from "./connection.ts";
 
 export interface LinkParts {
-  /** How long connecting may take; ms. */
+  /** The time limit for connecting, in ms. */
   timeout_ms: number;
-  /** Connects; `onClosed` is to be called when the connection has ended by itself. */
+  /** Connects; must call `onClosed` when the connection ends by itself. */
   open(signal: AbortSignal, onClosed: () => void): Promise<Connection>;
 }
 
@@ -16,19 +16,19 @@ export class Link {
   readonly #end = new AbortController();
   #connection: Promise<Connection> | undefined;
   #live: Connection | undefined;
-  /** Connections that are being made or ended. */
+  /** Connections that are being opened or closed. */
   #busy = new Set<Promise<void>>();
 
   constructor(parts: LinkParts) {
     this.#parts = parts;
   }
 
-  /** Whether there is a connection now. */
+  /** Whether there is a connection. */
   get live(): boolean {
     return this.#live !== undefined;
   }
 
-  /** Whether a connection is being made or ended. */
+  /** Whether a connection is being opened or closed. */
   get busy(): boolean {
     return this.#busy.size > 0;
   }
@@ -38,7 +38,10 @@ export class Link {
     return this.#end.signal;
   }
 
-  /** The connection; one that is being made is waited for. @throws why there is none. */
+  /**
+   * Returns the connection; waits for one that is being opened. @throws the reason why there is
+   * none.
+   */
   get(): Promise<Connection> {
     return this.#connection ??= this.#connect();
   }
@@ -58,21 +61,21 @@ export class Link {
     return opening;
   }
 
-  /** Lets the connection go and ends it. */
+  /** Closes the connection. */
   drop(): void {
     const dropped = this.#connection;
     this.#connection = this.#live = undefined;
     if (dropped !== undefined) this.track(dropped.then((it) => it.close(), () => {}));
   }
 
-  /** Ends what there is and makes nothing new; resolves when nothing of it is left. */
+  /** Closes the connection permanently; resolves when nothing is left of it. */
   async close(): Promise<void> {
-    this.#end.abort(new SvcError("shutting_down", "it is being stopped"));
+    this.#end.abort(new SvcError("shutting_down", "it is stopping"));
     this.drop();
     while (this.busy) await Promise.all(this.#busy);
   }
 
-  /** Keeps what must be over before {@linkcode Link.close} is. */
+  /** Registers work that must end before {@linkcode Link.close} resolves. */
   track<T>(work: Promise<T>): Promise<T> {
     const settled: Promise<void> = work.then(() => {}, () => {})
       .then(() => void this.#busy.delete(settled));
@@ -82,10 +85,10 @@ export class Link {
 }
 
 /**
- * Does something within a time limit.
+ * Runs work with a time limit.
  *
- * @throws {SvcError} timeout, when it takes longer.
- * @throws the signal's reason.
+ * @throws {SvcError} timeout when it takes longer
+ * @throws the signal's reason
  */
 export async function withinLimit<T>(
   timeout_ms: number,

@@ -1,14 +1,17 @@
 /** The names under which models see the tools of tool servers. */
 import { createHash } from "node:crypto";
 
-/** The tool that a model asks with for the servers of its project. No server's tool has such a name. */
+/**
+ * The tool with which a model requests the servers of its project. No server's tool has such a
+ * name.
+ */
 export const APPROVAL_TOOL = "start_project_servers";
 
-/** What every provider takes. */
+/** The longest name that every provider accepts. */
 const NAME_MAX = 64;
 const HASH_LENGTH = 8;
 
-/** Makes the names for the tools of these servers. */
+/** Returns a function that names the tools of these servers. */
 export function toolNamer(
   servers: readonly string[],
 ): (server: string, tool: string) => string {
@@ -17,8 +20,8 @@ export function toolNamer(
     [...prefixes].filter(([other]) => other !== server).map(([, prefix]) => prefix);
   return (server, tool) => {
     const prefix = prefixOf(server);
-    // `a` with tool `b_c` and `a_b` with tool `c` would be the same. That must not hang on which
-    // servers answer: an approval given to the one would then be taken for the other.
+    // `a` with tool `b_c` and `a_b` with tool `c` would have the same name. The result must not
+    // depend on which servers respond: otherwise an approval for one tool could apply to the other.
     const ambiguous = others(server).some((it) => it.startsWith(prefix) || prefix.startsWith(it));
     const plain = legal(`mcp_${server}_${tool}`);
     const exact = plain === `mcp_${server}_${tool}` && plain.length <= NAME_MAX && !ambiguous;

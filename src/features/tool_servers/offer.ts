@@ -1,21 +1,21 @@
-/** What is told of the tool servers that a scope may use, and of their tools. */
+/** Descriptions of the tool servers that a scope may use, and of their tools. */
 import type { Trust } from "../../protocol/events.ts";
 import type { BreakerState } from "./breaker.ts";
 import type { RemoteTool } from "./connection.ts";
 import type { ServerEntry } from "./policy.ts";
 import type { ExternalServer } from "./server.ts";
 
-/** For whom servers are looked up. */
+/** The scope in which servers are looked up. */
 export interface ExternalScope {
   trust: Trust;
-  /** The session's directory; without one only the operator's servers are there. */
+  /** The session's directory; without one, only the operator's servers are found. */
   workdir?: string;
 }
 
-/** A tool that a server offers. */
+/** A tool of a server. */
 export interface OfferedTool {
   server: ExternalServer;
-  /** Whose policy the server stands in. */
+  /** Whose policy defines the server. */
   scope: ServerScope;
   tool: RemoteTool;
 }
@@ -28,19 +28,19 @@ export interface ServerProblem {
   message: string;
 }
 
-/** The servers that a project's own file names. */
+/** The servers in a project's own file. */
 export interface ProjectServers {
   /** Path of the file. */
   file: string;
   /** Of its text, in hexadecimal. */
   sha256: string;
-  /** Whether a person has approved this very text for this directory. */
+  /** Whether a person has approved this exact text for this directory. */
   approved: boolean;
-  /** What starts, or is connected to, by server, as the file has it. */
+  /** What each server starts or connects to, as in the file. */
   runs: Record<string, Record<string, unknown>>;
 }
 
-/** What the servers of a scope offer. */
+/** The tools that the servers of a scope offer. */
 export interface Offer {
   project?: ProjectServers;
   offered: OfferedTool[];
@@ -58,11 +58,11 @@ export interface ServerItem {
   enabled: boolean;
   /** Why it cannot be used. */
   problem?: string;
-  /** Programs that run or connections that are open. */
+  /** The number of running programs or open connections. */
   connected: number;
   breaker: BreakerState;
-  /** When an open breaker lets a probe through, RFC 3339 in UTC. */
+  /** When an open breaker allows the next probe: RFC 3339 in UTC. */
   breaker_until?: string;
-  /** Number of its tools, once they were listed. */
+  /** The number of its tools, once listed. */
   tools?: number;
 }

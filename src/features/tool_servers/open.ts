@@ -1,4 +1,4 @@
-/** The tool servers of a daemon. Loaded when a policy names one, or a project may. */
+/** Creates the daemon's tool servers. Loaded when a policy defines one, or a project may. */
 import type { Hub } from "../../session/hub.ts";
 import { programArgv, type Sandbox, type SandboxScope } from "../../jail/sandbox.ts";
 import { type ExternalPolicy, ExternalServers } from "./servers.ts";
@@ -12,25 +12,25 @@ import { SYSTEM_CLOCK } from "../../base/clock.ts";
 export interface ToolServerParts {
   env: Env;
   log: LogFile;
-  /** Where approvals of projects' servers are kept. */
+  /** The file with the approvals of projects' servers. */
   approvals: string;
   policy: ExternalPolicy;
-  /** Of the daemon's PATH, what was there at its start. */
+  /** The directories on the daemon's PATH that existed at its start. */
   path: string;
   /** Real paths of the directories that sessions can write. */
   writable(): readonly string[];
   sandbox(): Promise<Sandbox>;
-  /** What a command in a directory may see. */
+  /** Returns what a command in a directory may see. */
   scope(workdir: string): SandboxScope;
 }
 
-/** The servers, and what turns are given of them. */
+/** The servers, and their tools for turns. */
 export interface ToolServers {
   servers: ExternalServers;
   session_tools: SessionTools;
 }
 
-/** Makes the tool servers; none is started. */
+/** Creates the tool servers without starting any. */
 export function makeToolServers(parts: ToolServerParts): ToolServers {
   const { env, log, approvals, policy, path, writable, sandbox, scope } = parts;
   const servers = new ExternalServers({
@@ -46,9 +46,9 @@ export function makeToolServers(parts: ToolServerParts): ToolServers {
   return { servers, session_tools: new SessionTools(servers) };
 }
 
-/** The services of the verbs of tool servers. */
+/** The services of the tool server verbs. */
 export interface ToolServerServices {
   readonly hub: Hub;
-  /** The tool servers of policy.yaml, loaded on first use. */
+  /** Returns the tool servers of policy.yaml, loaded on first use. */
   tool_servers(): Promise<ExternalServers>;
 }

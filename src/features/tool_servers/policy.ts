@@ -1,24 +1,24 @@
-/** `policy.yaml`: the tool servers that the operator, or a project, offers to sessions. */
+/** `policy.yaml`: the tool servers that the operator or a project offers to sessions. */
 import { readTextIfAny } from "../../os/files.ts";
 import { dirname, join } from "@std/path";
 import { messageOf, SvcError } from "../../protocol/errors.ts";
 import type { Trust } from "../../protocol/events.ts";
 import type { DeployTarget } from "../../config/deploy_target.ts";
 
-/** One entry of `mcp_servers`, with every default filled in. */
+/** One entry of `mcp_servers`, with all defaults. */
 export type ServerEntry = CommonEntry & (StdioEntry | HttpEntry);
 
 interface CommonEntry {
   name: string;
-  /** Variable of the daemon's environment that holds the credential. */
+  /** The variable of the daemon's environment with the credential. */
   auth_env?: string;
-  /** Untrusted sessions see and call the tools of untrusted servers only. */
+  /** Untrusted sessions see and call only the tools of untrusted servers. */
   trust: Trust;
-  /** Calls in flight at once; more wait. */
+  /** The most calls in progress; others wait. */
   max_concurrent: number;
-  /** How long the server may take to answer one call. */
+  /** The time limit for one call. */
   timeout_ms: number;
-  /** After so long without a call the server is stopped. */
+  /** The server is stopped after this time without a call. */
   idle_ms: number;
   enabled: boolean;
 }
@@ -35,17 +35,17 @@ export interface HttpEntry {
   transport: "http";
   /** https, or plain http on this machine. */
   url: string;
-  /** As `env`. */
+  /** Like `env`. */
   headers: Record<string, string>;
 }
 
 export interface Policy {
   servers: ServerEntry[];
-  /** What may be deployed; only the operator's own file counts. */
+  /** Deployment targets; only those in the operator's own file count. */
   deploy_targets: DeployTarget[];
 }
 
-/** Name of a project's policy file in its directory. */
+/** The name of a project's policy file in its directory. */
 export const PROJECT_POLICY = "svc.policy.yaml";
 
 const FILE_MAX_BYTES = 1024 * 1024;
@@ -53,8 +53,8 @@ const FILE_MAX_BYTES = 1024 * 1024;
 /**
  * Reads the operator's policy file.
  *
- * @returns no servers when there is no file.
- * @throws {SvcError} validation, naming file, line, key and the nearest known key.
+ * @returns no servers when there is no file
+ * @throws {SvcError} validation, naming file, line, key and the nearest known key
  */
 export async function readPolicy(path: string): Promise<Policy> {
   return await toPolicy(await readTextIfAny(path), path);
@@ -78,9 +78,9 @@ export class ProjectPolicy {
   }
 
   /**
-   * @returns the policy, the SHA-256 of its text, and whether it is another one than at the last call.
+   * @returns the policy, the SHA-256 of its text, and whether it has changed since the last call
    * @throws {SvcError} permission_denied when another user could have written the file; validation
-   * as {@linkcode readPolicy}.
+   * like {@linkcode readPolicy}
    */
   async read(): Promise<{ policy: Policy; sha256: string; changed: boolean }> {
     const info = await lstatIfAny(this.path);
@@ -96,7 +96,9 @@ export class ProjectPolicy {
     return { policy: this.#policy, sha256: this.#sha256, changed };
   }
 
-  /** What was looked at may have become something else: commands write the directory. */
+  /**
+   * Commands write in this directory, so the file may be replaced between the check and the read.
+   */
   async #text(): Promise<string | undefined> {
     // Most daemons never read a project's policy.
     const { readUntrusted } = await import("../../jail/untrusted_files.ts");
@@ -107,7 +109,7 @@ export class ProjectPolicy {
       );
     } catch (error) {
       throw new SvcError("permission_denied", messageOf(error), {
-        hint: "put a regular file there",
+        hint: "replace it by a regular file",
       });
     }
   }
@@ -127,13 +129,13 @@ async function lstatIfAny(path: string): Promise<Deno.FileInfo | undefined> {
   }
 }
 
-/** The file names programs to start: no other user may have had a hand in it. */
+/** The file names programs to start, so no other user may be able to write it. */
 function checkProjectFile(path: string, info: Deno.FileInfo): void {
   const refuse = (found: string, hint: string) => {
     throw new SvcError("permission_denied", `${path} ${found}`, { hint });
   };
-  if (!info.isFile) refuse("is not a regular file", "put a regular file there");
-  if (info.size > FILE_MAX_BYTES) refuse("is larger than 1 MiB", "shorten it");
+  if (!info.isFile) refuse("is not a regular file", "replace it by a regular file");
+  if (info.size > FILE_MAX_BYTES) refuse("is larger than 1 MiB", "make it smaller");
   if (info.mode === null || Deno.build.os === "windows") return;
   if (info.uid !== Deno.uid()) refuse(`belongs to uid ${info.uid}`, `chown ${Deno.uid()} ${path}`);
   if ((info.mode & 0o002) !== 0) refuse("can be written by everyone", `chmod o-w ${path}`);

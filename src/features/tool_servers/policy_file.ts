@@ -1,4 +1,4 @@
-/** Reads the text of a policy file; loaded only where there is one. */
+/** Parses the text of a policy file; loaded only when there is one. */
 import { parse } from "@std/yaml";
 import * as z from "zod";
 import { parseDuration } from "../../base/duration.ts";
@@ -7,14 +7,16 @@ import { misfit } from "../../os/operator_file.ts";
 import { deploy_target } from "../../config/deploy_target.ts";
 import type { Policy, ServerEntry } from "./policy.ts";
 
-/** A call that nobody would wait for is a mistake in the file. */
+/** Longer time limits are probably mistakes. */
 const DURATION_MAX_MS = 24 * 3_600_000;
 
 const duration = (fallback: string) =>
   z.string().default(fallback).transform((text, context) => {
     const ms = parseDuration(text);
     if (ms !== undefined && ms > 0 && ms <= DURATION_MAX_MS) return ms;
-    context.addIssue(`${JSON.stringify(text)} is no duration from 1ms to 24h, such as 30s or 5m`);
+    context.addIssue(
+      `${JSON.stringify(text)} is not a duration from 1ms to 24h, such as 30s or 5m`,
+    );
     return z.NEVER;
   });
 
@@ -47,7 +49,7 @@ const PolicySchema = z.strictObject({
   deploy_targets: z.array(deploy_target).default([]).superRefine(namedOnce("target")),
 });
 
-/** A check that no two entries of a list have one name. */
+/** Returns a check that no two entries of a list have the same name. */
 function namedOnce(what: string) {
   return (entries: readonly { name: string }[], context: z.RefinementCtx) => {
     for (const [n, { name }] of entries.entries()) {
@@ -55,13 +57,13 @@ function namedOnce(what: string) {
       context.addIssue({
         code: "custom",
         path: [n, "name"],
-        message: `${JSON.stringify(name)} is taken by a ${what} above`,
+        message: `${JSON.stringify(name)} is already used by a ${what} above`,
       });
     }
   };
 }
 
-/** What an entry of each transport must and must not have. */
+/** The keys that an entry of each transport must and must not have. */
 const GOES_WITH = {
   stdio: { needed: "command", foreign: ["url", "headers"] },
   http: { needed: "url", foreign: ["command", "args", "env"] },
@@ -75,7 +77,7 @@ function toEntry(raw: z.output<typeof fields>, context: z.RefinementCtx): Server
     context.addIssue({
       code: "custom",
       path: [stray],
-      message: `does not go with transport ${raw.transport}`,
+      message: `is not allowed for transport ${raw.transport}`,
     });
     return z.NEVER;
   }
@@ -94,24 +96,24 @@ function toEntry(raw: z.output<typeof fields>, context: z.RefinementCtx): Server
     : { ...common, transport: "http", url: url!, headers };
 }
 
-/** What keeps a server's address from being used (product.md, Tool-protocol catalog rule 1). */
+/** Returns why a server's address cannot be used (product.md, Tool-protocol catalog rule 1). */
 function urlProblem(text: string): string | undefined {
   const url = URL.parse(text);
-  if (url === null) return "is no URL";
+  if (url === null) return "is not a URL";
   if (url.username !== "" || url.password !== "") {
-    return "must not carry a credential; name its variable in auth_env";
+    return "must not contain a credential; name its variable in auth_env";
   }
   if (url.protocol === "https:") return undefined;
   const local = url.hostname === "localhost" || url.hostname === "127.0.0.1";
   if (url.protocol === "http:" && local) return undefined;
-  return "must be https; plain http is for http://localhost and http://127.0.0.1 only";
+  return "must be https; plain http is allowed only for http://localhost and http://127.0.0.1";
 }
 
 /**
  * Parses the text of a policy file.
  *
- * @param path named in errors.
- * @throws {SvcError} validation, naming file, line, key and the nearest known key.
+ * @param path the path to name in errors
+ * @throws {SvcError} validation, naming file, line, key and the nearest known key
  */
 export function parsePolicy(text: string, path: string): Policy {
   let table: unknown;
@@ -120,7 +122,7 @@ export function parsePolicy(text: string, path: string): Policy {
   } catch (error) {
     const [, message, line] = messageOf(error).match(/^(.*?)(?: at line (\d+)[^]*)?$/)!;
     throw new SvcError("validation", `${path}${line ? `:${line}` : ""}: ${message}`, {
-      hint: "mend the line; https://yaml.org describes the format",
+      hint: "fix the line; https://yaml.org describes the format",
     });
   }
   const parsed = PolicySchema.safeParse(table);
@@ -136,7 +138,7 @@ export function parsePolicy(text: string, path: string): Policy {
   });
 }
 
-/** The line where a key or a list's entry stands, by its indentation; 1 when it cannot be found. */
+/** Finds the line of a key or a list's entry by its indentation; 1 when it cannot be found. */
 function lineOf(text: string, keys: readonly string[]): number {
   const open: { indent: number; key: string; item: boolean }[] = [];
   let best = { depth: 0, line: 1 };

@@ -105,8 +105,8 @@ Deno.test("a non-local address must be https", () => {
       "file:///etc/passwd",
     ]
   ) assertStringIncludes(assertThrows(() => parse(url), SvcError).message, "must be https", url);
-  assertThrows(() => parse("http://127.0.0.1@example.com/"), SvcError, "must not carry");
-  assertThrows(() => parse("https://me:secret@example.com/"), SvcError, "must not carry");
+  assertThrows(() => parse("http://127.0.0.1@example.com/"), SvcError, "must not contain");
+  assertThrows(() => parse("https://me:secret@example.com/"), SvcError, "must not contain");
 });
 
 /** Content; what the message says after the file; what the hint says. */
@@ -120,11 +120,11 @@ const BAD: [string, string, string?][] = [
   [server("name: s", "transport: http"), ":2: mcp_servers.0.url: is required"],
   [
     server("name: s", "transport: http", "url: https://x.example", "command: y"),
-    ":5: mcp_servers.0.command: does not go with transport http",
+    ":5: mcp_servers.0.command: is not allowed for transport http",
   ],
   [
     server("name: s", "transport: stdio", "command: y", "headers: {}"),
-    ":5: mcp_servers.0.headers: does not go",
+    ":5: mcp_servers.0.headers: is not allowed",
   ],
   [server("name: s", "transport: sse", "command: y"), ":3: mcp_servers.0.transport: "],
   [server("name: s", "transport: stdio", "command: y", "timeout: 30"), ":5: mcp_servers.0.timeout"],
@@ -149,7 +149,7 @@ const BAD: [string, string, string?][] = [
     transport: stdio
     command: z
 `,
-    ':9: mcp_servers.2.name: "s" is taken',
+    ':9: mcp_servers.2.name: "s" is already used',
   ],
 ];
 for (const [text, said, hint] of BAD) {

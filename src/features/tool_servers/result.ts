@@ -1,12 +1,12 @@
-/** What a tool server's answer becomes for a model: text, of bounded length, marked as data. */
+/** Converts a tool server's answer for a model: text of bounded length, marked as data. */
 import type { CallToolResult, JSONRPCMessage } from "@modelcontextprotocol/sdk/types";
 
-/** A longer message of a server is not read (contract.md section 7). */
+/** Longer messages of a server are not read (contract.md section 7). */
 export const RESULT_MAX_BYTES = 2 * 1024 * 1024;
 
-const TOO_LONG = "its answer is longer than 2 MiB and was not read; ask for less";
+const TOO_LONG = "its answer is larger than 2 MiB and was not read; request less data";
 
-/** Stands in for an answer that was too long: the call ends with it, the connection goes on. */
+/** Replaces an answer that was too long: the call ends with it, and the connection continues. */
 export function tooLongAnswer(id: unknown): JSONRPCMessage {
   return {
     jsonrpc: "2.0",
@@ -15,7 +15,7 @@ export function tooLongAnswer(id: unknown): JSONRPCMessage {
   };
 }
 
-/** The text of a result; images, sound and files are only named. */
+/** Returns the text of a result; images, sound and files are only mentioned. */
 export function resultText({ content, structuredContent }: CallToolResult): string {
   const blocks = content.map(blockText).filter((text) => text !== "");
   if (blocks.length === 0 && structuredContent !== undefined) {
@@ -42,7 +42,7 @@ function blockText(block: CallToolResult["content"][number]): string {
   }
 }
 
-/** Length of what a base64 text stands for. */
+/** Returns the number of bytes in a base64 text. */
 function bytesOf(base64: string): number {
   const padding = base64.endsWith("==") ? 2 : base64.endsWith("=") ? 1 : 0;
   return Math.floor(base64.length / 4) * 3 - padding;

@@ -1,6 +1,6 @@
 /**
- * One tool server as its users share it: connected at its first use, stopped when nobody has used it
- * for a while, left alone for a time when it fails again and again.
+ * One tool server, shared by its users: connected at its first use, stopped when idle, and left
+ * alone for a while after repeated failures.
  */
 import { abortable } from "@std/async";
 import { messageOf, SvcError } from "../../protocol/errors.ts";
@@ -16,7 +16,7 @@ import { StderrLog } from "./stderr.ts";
 
 export interface ServerParts {
   entry: ServerEntry;
-  /** Where it is, with its credentials; asked for at each start. */
+  /** Returns where it is, with its credentials; called at each start. */
   target(): Promise<Target>;
   /** Masks its credentials in a text. */
   mask(text: string): string;
@@ -24,14 +24,14 @@ export interface ServerParts {
   log: Log;
 }
 
-/** How a call is made. */
+/** The options of a call. */
 export interface CallOptions {
   signal: AbortSignal;
-  /** Whether the server may have its own questions answered with their defaults meanwhile. */
+  /** Whether the server's own questions during the call may be answered with their defaults. */
   answer_forms: boolean;
 }
 
-/** What a test of a server found. */
+/** The result of a test. */
 export interface Tested {
   latency_ms: number;
   server: { name: string; version: string };
@@ -39,8 +39,8 @@ export interface Tested {
 }
 
 /**
- * A server whose list of tools could not be had is not waited for again so soon. No longer than its
- * breaker would be open: that decides from the fifth failure on.
+ * How long after a failed attempt to list a server's tools no other one is made. No longer than its
+ * breaker stays open, which decides from the fifth failure on.
  */
 const RELIST_AFTER_MS = 10_000;
 
@@ -52,14 +52,14 @@ export class ExternalServer {
   readonly #stderr: StderrLog;
   readonly #link: Link;
   #tools: readonly RemoteTool[] | undefined;
-  /** What it offers may have changed since `tools` were listed. */
+  /** Whether its tools may have changed since `tools` was listed. */
   #stale = true;
   #listing: Promise<readonly RemoteTool[]> | undefined;
-  /** Why its tools could not be listed last; undefined once they were. */
+  /** Why its tools could not be listed; undefined if they were. */
   #unlisted: unknown;
-  /** Whether it is too early to ask for them again. */
+  /** Whether it is too early to list them again. */
   #relist_waits = false;
-  /** The calls under way. */
+  /** The calls in progress. */
   #calls = new Set<Pick<CallOptions, "answer_forms">>();
   #stopIdleTimer = () => {};
   #stopRelistTimer = () => {};
@@ -79,7 +79,7 @@ export class ExternalServer {
     return this.#breaker.state;
   }
 
-  /** While the breaker is open: when it lets a probe through, RFC 3339 in UTC. */
+  /** While the breaker is open, when it allows the next probe: RFC 3339 in UTC. */
   get retry_at(): string | undefined {
     return this.#breaker.retry_at;
   }
@@ -89,32 +89,32 @@ export class ExternalServer {
     return this.#parts.mask(text);
   }
 
-  /** Whether it is running or connected to now. */
+  /** Whether it is running or connected. */
   get connected(): boolean {
     return this.#link.live;
   }
 
-  /** Whether it was retired and nothing of it is left. */
+  /** Whether it was retired and nothing is left of it. */
   get done(): boolean {
     return this.#retired && this.#calls.size === 0 && !this.#link.busy;
   }
 
-  /** Its tools as they were listed last. */
+  /** Its tools as last listed. */
   get remembered(): readonly RemoteTool[] | undefined {
     return this.#tools;
   }
 
   /**
-   * Its tools: as remembered, else as it lists them now.
+   * Returns its tools: the known list, or a new one if that is missing or out of date.
    *
-   * @throws {SvcError} internal or timeout, when it cannot be asked; for a while after that without
-   * asking it again.
+   * @throws {SvcError} internal or timeout when they cannot be listed; for a while after that,
+   * without another attempt
    */
   async tools(signal: AbortSignal): Promise<readonly RemoteTool[]> {
     const left_alone = this.#relist_waits || ["open", "probing"].includes(this.#breaker.state);
     if (this.#unlisted !== undefined && left_alone) throw this.#unlisted;
     if (this.#tools !== undefined && !this.#stale) return this.#tools;
-    // Asked for all who wait: one that gives up does not stop it.
+    // The attempt is shared by all who wait, so one that gives up does not stop it.
     this.#listing ??= this.#list().finally(() => this.#listing = undefined);
     return await abortable(this.#listing, signal);
   }
@@ -126,7 +126,7 @@ export class ExternalServer {
         this.#stale = false;
         return connection.listTools(signal);
       };
-      // A server that fails at every call may be asked for its tools before each.
+      // A server that fails every call may still be asked for its tools before each one.
       const tools = await this.#use(for_all, list, "nothing");
       return this.#tools = maskStrings(tools, (text) => this.mask(text));
     } catch (error) {
@@ -144,8 +144,8 @@ export class ExternalServer {
   /**
    * Calls a tool.
    *
-   * @throws {SvcError} internal or timeout, without any credential in its message.
-   * @throws the signal's reason.
+   * @throws {SvcError} internal or timeout; the message contains no credential
+   * @throws the signal's reason
    */
   async call(
     tool: string,
@@ -159,9 +159,9 @@ export class ExternalServer {
   }
 
   /**
-   * Tries a connection of its own, and ends it.
+   * Opens a separate connection and closes it.
    *
-   * @throws {SvcError} as {@linkcode ExternalServer.call}.
+   * @throws {SvcError} like {@linkcode ExternalServer.call}
    */
   async test(signal: AbortSignal): Promise<Tested> {
     const started = performance.now();
@@ -186,7 +186,7 @@ export class ExternalServer {
     }
   }
 
-  /** Takes no new calls; the server is stopped when the last one is done. */
+  /** Accepts no new calls; the server is stopped after the last one. */
   retire(): void {
     this.#retired = true;
     this.#stopRelistTimer();
@@ -194,7 +194,7 @@ export class ExternalServer {
     if (this.#calls.size === 0) this.#drop();
   }
 
-  /** Stops the server now, calls or not; resolves when nothing of it is left. */
+  /** Stops the server immediately, even during calls; resolves when nothing is left of it. */
   async close(): Promise<void> {
     this.retire();
     this.#stopIdleTimer();
@@ -247,7 +247,7 @@ export class ExternalServer {
       return await work(connection, signal);
     } catch (error) {
       if (!(error instanceof ForgottenError)) throw error;
-      // The call was not made: it was started anew and has no session of ours.
+      // The call was not made: the server has restarted and lost our session.
       this.#drop();
       return await work(await abortable(this.#connect(), signal), signal);
     }
@@ -293,7 +293,7 @@ export class ExternalServer {
     const last = this.#stderr.last;
     const words = last === "" || error instanceof AnsweredError
       ? message
-      : `${message}; it last said: ${last}`;
+      : `${message}; its last output: ${last}`;
     const code = error instanceof SvcError ? error.code : "internal";
     return new SvcError(code, this.mask(`tool server ${this.entry.name}: ${words}`), {
       cause: error,
@@ -301,7 +301,7 @@ export class ExternalServer {
   }
 }
 
-/** The same value with every text in it masked. */
+/** Returns a copy of a value with all texts in it masked. */
 function maskStrings<T>(value: T, mask: (text: string) => string): T {
   return JSON.parse(
     JSON.stringify(value),

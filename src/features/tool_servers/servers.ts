@@ -1,7 +1,7 @@
 /**
- * All tool servers: those of the operator's policy and, where that is allowed, those of the projects
- * that sessions work in. A server is shared by the sessions that may use it; a trusted and an
- * untrusted session never share one.
+ * All tool servers: those in the operator's policy and, if allowed, those of the projects that
+ * sessions work in. A server is shared by the sessions that may use it, but never by a trusted and
+ * an untrusted session.
  */
 import { messageOf, SvcError } from "../../protocol/errors.ts";
 import type { Log } from "../../os/log.ts";
@@ -26,12 +26,12 @@ import { resultText } from "./result.ts";
 import { ExternalServer, type Tested } from "./server.ts";
 import { type Confine, targetOf } from "./target.ts";
 
-/** What the configuration says of tool servers. */
+/** The configuration of tool servers. */
 export interface ExternalPolicy {
-  /** The operator's own. */
+  /** The operator's policy. */
   policy: Policy;
   allow_project: boolean;
-  /** Variables that a project's servers may be given. */
+  /** The variables that a project's servers may receive. */
   project_env: readonly string[];
 }
 
@@ -39,13 +39,13 @@ export interface ExternalParts {
   env: Env;
   clock: Clock;
   log: Log;
-  /** Told the credentials that are in use, so that they are masked in the log too. */
+  /** Called with the credentials in use, so that they are masked in the log too. */
   onSecrets(secrets: readonly string[]): void;
-  /** Puts a project's program into the sandbox of commands. */
-  /** Finds a program that the person named. */
+  /** Wraps a project's program in the sandbox of commands. */
+  /** Finds a program by its name in the configuration. */
   find(program: string): FoundProgram | undefined;
   confine: Confine;
-  /** What a person has approved of projects. */
+  /** The approvals of projects. */
   approvals: Pick<ProjectApprovals, "has" | "add">;
 }
 
@@ -54,9 +54,9 @@ interface Definition {
   scope: ServerScope;
   workdir?: string;
   problem?: string;
-  /** Its variables or headers, credentials filled in. */
+  /** Its variables or headers, with credentials. */
   values: Record<string, string>;
-  /** What of them must not show. */
+  /** The values that must be masked. */
   secrets: readonly string[];
 }
 
@@ -66,7 +66,7 @@ export class ExternalServers {
   readonly #parts: ExternalParts;
   #policy: ExternalPolicy;
   #projects = new Map<string, ProjectPolicy>();
-  /** By what they are made from and for whom; see {@linkcode ExternalServers.#server}. */
+  /** By their definition and scope; see {@linkcode ExternalServers.#server}. */
   #servers = new Map<string, ExternalServer>();
   #retired: ExternalServer[] = [];
   #closed = false;
@@ -76,7 +76,9 @@ export class ExternalServers {
     this.#policy = policy;
   }
 
-  /** Goes over to another policy: servers that are not in it as they were end after their calls. */
+  /**
+   * Switches to another policy: servers that changed or are missing in it end after their calls.
+   */
   configure(policy: ExternalPolicy): void {
     this.#policy = policy;
     this.#projects.clear();
@@ -87,12 +89,12 @@ export class ExternalServers {
   }
 
   /**
-   * The tools of the servers that the scope may use, sorted by server and name.
+   * Returns the tools of the servers that the scope may use, sorted by server and name.
    *
-   * @param only of this server; default of all.
-   * @returns with the names of all servers, and why the tools of some are missing.
-   * @throws {SvcError} not_found for a server that is in no policy.
-   * @throws the signal's reason.
+   * @param only the name of one server; default: all
+   * @returns also the names of all servers, and why the tools of some are missing
+   * @throws {SvcError} not_found for a server that is in no policy
+   * @throws the signal's reason
    */
   async tools(scope: ExternalScope, signal: AbortSignal, only?: string): Promise<Offer> {
     const { definitions, problems, project } = await this.#definitions(scope);
@@ -119,7 +121,7 @@ export class ExternalServers {
     return { offered, servers, problems, project };
   }
 
-  /** The servers that the scope may use. Starts none. */
+  /** Lists the servers that the scope may use, without starting any. */
   async list(
     scope: ExternalScope,
   ): Promise<{ items: ServerItem[]; problems: ServerProblem[]; project?: ProjectServers }> {
@@ -146,7 +148,9 @@ export class ExternalServers {
     return { items, problems, project };
   }
 
-  /** The servers that the file of a project names; undefined when there are none, or may be none. */
+  /**
+   * Returns the servers in a project's file; undefined when there are none, or none are allowed.
+   */
   async project(workdir: string): Promise<ProjectServers | undefined> {
     const problems: ServerProblem[] = [];
     const { project } = await this.#definitions({ trust: "trusted", workdir }, problems);
@@ -156,32 +160,32 @@ export class ExternalServers {
   }
 
   /**
-   * Lets the servers of a project start, for good: a person has seen what they run.
+   * Approves the servers of a project permanently, after a person has reviewed what they run.
    *
-   * @param sha256 of the text that was seen. Another one is not approved by it.
+   * @param sha256 of the reviewed text; the approval covers no other text
    */
   async approveProject(workdir: string, sha256: string): Promise<void> {
     await this.#parts.approvals.add(workdir, sha256);
   }
 
   /**
-   * Connects to a server, lists its tools, and ends the connection.
+   * Connects to a server, lists its tools, and closes the connection.
    *
-   * @throws {SvcError} not_found for a name that is in no policy; conflict for one that is disabled
-   * or lacks a credential; internal or timeout when it does not answer as it should.
+   * @throws {SvcError} not_found for a name that is in no policy; conflict for a server that is
+   * disabled or lacks a credential; internal or timeout when it does not respond correctly
    */
   async test(name: string, scope: ExternalScope, signal: AbortSignal): Promise<Tested> {
     return await (await this.#usable(name, scope)).test(signal);
   }
 
   /**
-   * Calls a tool as a session's turn does: with the limits, the breaker and the credentials of its
-   * server. Questions that the server asks meanwhile are declined.
+   * Calls a tool like a session's turn, with the limits, the breaker and the credentials of its
+   * server. Questions from the server during the call are declined.
    *
-   * @returns whether the tool succeeded, and what it gave as text, credentials masked.
-   * @throws {SvcError} as {@linkcode ExternalServers.test}; not_found for a tool that the server does
-   * not offer, too.
-   * @throws the signal's reason.
+   * @returns whether the tool succeeded, and its output as text, with credentials masked
+   * @throws {SvcError} like {@linkcode ExternalServers.test}; also not_found for a tool that the
+   * server does not offer
+   * @throws the signal's reason
    */
   async call(
     { server: name, tool, args }: { server: string; tool: string; args: Record<string, unknown> },
@@ -197,7 +201,7 @@ export class ExternalServers {
     return { ok: result.isError !== true, output: server.mask(resultText(result)) };
   }
 
-  /** Stops all servers; resolves when nothing of them is left. */
+  /** Stops all servers; resolves when nothing is left of them. */
   async close(): Promise<void> {
     this.#closed = true;
     await Promise.all([...this.#servers.values(), ...this.#retired].map((it) => it.close()));
@@ -218,14 +222,15 @@ export class ExternalServers {
       if (entries.length > 0) project = { ...found, runs: runsOf(entries) };
       for (const entry of entries) {
         if (own.some(({ entry: { name } }) => name === entry.name)) {
-          const message = `tool server ${entry.name}: the operator has one of that name already`;
+          const message =
+            `tool server ${entry.name}: the operator already has a server with that name`;
           problems.push({ server: entry.name, message });
         } else if (found.approved) {
           definitions.push(this.#definition(entry, workdir, project_env));
         } else definitions.push(unapproved(entry, workdir, found));
       }
     }
-    // Untrusted sessions have the tools of untrusted servers only (product.md, rule 2).
+    // Untrusted sessions get only the tools of untrusted servers (product.md, rule 2).
     const usable = definitions.filter(({ entry }) =>
       trust === "trusted" || entry.trust === "untrusted"
     );
@@ -262,7 +267,7 @@ export class ExternalServers {
     return { entry, scope, workdir, ...found };
   }
 
-  /** @throws {SvcError} not_found; conflict for a server that is disabled or lacks a credential. */
+  /** @throws {SvcError} not_found; conflict for a server that is disabled or lacks a credential */
   async #usable(name: string, scope: ExternalScope): Promise<ExternalServer> {
     const { definitions } = await this.#definitions(scope);
     const definition = find(definitions, name);
@@ -302,17 +307,17 @@ export class ExternalServers {
   }
 }
 
-/** A project's server that does not start yet. */
+/** The entry of a project's server that may not start yet. */
 function unapproved(
   entry: ServerEntry,
   workdir: string,
   { file }: Pick<ProjectServers, "file">,
 ): Definition {
-  const problem = `tool server ${entry.name}: ${file} waits for a person's approval`;
+  const problem = `tool server ${entry.name}: ${file} needs a person's approval`;
   return { entry, scope: "project", workdir, problem, values: {}, secrets: [] };
 }
 
-/** What a person is shown: names of variables stand for their values, as in the file. */
+/** Returns what a person reviews; variables appear by name, as in the file. */
 function runsOf(entries: readonly ServerEntry[]): ProjectServers["runs"] {
   return Object.fromEntries(entries.map((entry) => {
     const { name, enabled, auth_env } = entry;
@@ -323,12 +328,12 @@ function runsOf(entries: readonly ServerEntry[]): ProjectServers["runs"] {
   }));
 }
 
-/** Sessions share a server when this is the same for them. */
+/** Sessions with the same key share a server. */
 function keyOf({ workdir, entry }: Pick<Definition, "workdir" | "entry">, trust: Trust): string {
   return JSON.stringify([workdir ?? null, trust, entry]);
 }
 
-/** @throws {SvcError} not_found. */
+/** @throws {SvcError} not_found */
 function find(definitions: readonly Definition[], name: string): Definition {
   const found = definitions.find(({ entry }) => entry.name === name);
   if (found !== undefined) return found;
@@ -340,7 +345,7 @@ function unknown(what: string, name: string, known: readonly string[]): SvcError
   const nearest = nearestOf(name, known);
   return new SvcError("not_found", `there is no ${what}`, {
     hint: nearest === undefined
-      ? `there are ${known.join(", ") || "none"}`
+      ? `available: ${known.join(", ") || "none"}`
       : `did you mean ${nearest}?`,
   });
 }

@@ -1,10 +1,10 @@
 import type { Log } from "../../os/log.ts";
 
-/** What one run of a server may put into the log, in characters. */
+/** The most characters that one run of a server may write to the log. */
 const LOGGED_MAX = 64 * 1024;
 const LAST_MAX = 300;
 
-/** Puts what a tool server writes to standard error into the log: masked, and only so much. */
+/** Writes a tool server's standard error to the log, masked and up to a limit. */
 export class StderrLog {
   readonly #server: string;
   readonly #log: Log;
@@ -19,7 +19,7 @@ export class StderrLog {
     this.#mask = mask;
   }
 
-  /** A new run of the server begins. */
+  /** Starts a new run of the server. */
   begin(): void {
     this.#room = LOGGED_MAX;
     this.last = "";
@@ -32,6 +32,6 @@ export class StderrLog {
     this.#room -= text.length;
     const server = this.#server;
     this.#log.info("tool server", { server, stderr: text });
-    if (this.#room <= 0) this.#log.warn("more of its output is not logged", { server });
+    if (this.#room <= 0) this.#log.warn("further output is not logged", { server });
   }
 }

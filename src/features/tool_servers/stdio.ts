@@ -13,32 +13,35 @@ import { tooLongAnswer } from "./result.ts";
 export interface StdioOptions {
   command: string;
   args: readonly Argument[];
-  /** The whole of its environment. */
+  /** Its whole environment. */
   env: Record<string, string>;
   /** Absolute path. */
   cwd: string;
-  /** Called with the program that was started. */
+  /** Called with the started program. */
   started?(child: Deno.ChildProcess): void;
-  /** Longest message that is read. */
+  /** The longest message that is read. */
   max_bytes: number;
-  /** Takes what it writes to standard error, line by line, shortened. */
+  /** Receives each line of its standard error, shortened. */
   onStderr(line: string): void;
 }
 
-/** What a server may take to end by itself, first when its input ends, then when it is asked. */
+/** How long a server may take to end, first after its input is closed, then after SIGTERM. */
 const END_GRACE_MS = 1_500;
-/** How long output is waited for after the program is gone: a child of it may hold the pipe. */
+/** How long to wait for output after the program has ended; a child of it may hold the pipe. */
 const OUTPUT_GRACE_MS = 200;
-/** Messages that may wait to be read: a hostile program asks and asks, and reads no answer. */
+/**
+ * The most messages waiting to be read: a malicious program could send requests and never read an
+ * answer.
+ */
 const UNSENT_MAX = 2_048;
 const STDERR_LINE_MAX = 2 * 1024;
 
-/** The transport that the protocol's client talks through. It ends the whole process tree. */
+/** The transport for the protocol's client. It ends the whole process tree. */
 export class StdioTransport implements Transport {
   onmessage?: (message: JSONRPCMessage) => void;
   onclose?: () => void;
   onerror?: (error: Error) => void;
-  /** How the program ended, once it has. */
+  /** How the program ended, if it has. */
   ended: string | undefined;
   readonly #options: StdioOptions;
   #child: Deno.ChildProcess | undefined;
@@ -64,12 +67,15 @@ export class StdioTransport implements Transport {
     }
     this.#child = child;
     this.#input = child.stdin.getWriter();
-    // A write to a program that has gone is told where it is made.
+    // A failed write is reported where it is made.
     this.#input.closed.catch(() => {});
     this.#gone = this.#watch(child, endGuard);
   }
 
-  /** @throws {Error} when the program has gone, or reads nothing: then it is ended. */
+  /**
+   * @throws {Error} when the program has ended, or does not read its input, in which case it is
+   * ended
+   */
   async send(message: JSONRPCMessage): Promise<void> {
     if (this.#input === undefined) throw new Error("the program was not started");
     if (this.#unsent === UNSENT_MAX) {
@@ -84,7 +90,10 @@ export class StdioTransport implements Transport {
     }
   }
 
-  /** Ends the program with all that it started; resolves when it is gone, and never rejects. */
+  /**
+   * Ends the program with everything that it started; resolves when it has ended, and never
+   * rejects.
+   */
   close(): Promise<void> {
     return this.#closing ??= this.#close();
   }
@@ -109,7 +118,7 @@ export class StdioTransport implements Transport {
     });
     const errors = new MessageLines(STDERR_LINE_MAX, {
       message: (line) => this.#options.onStderr(line),
-      tooLong: () => this.#options.onStderr("[a line too long to show]"),
+      tooLong: () => this.#options.onStderr("[a line that is too long to show]"),
     });
     const pipes = [
       new Pipe(child.stdout, (chunk) => lines.push(chunk)),
@@ -117,8 +126,8 @@ export class StdioTransport implements Transport {
     ];
     const drained = Promise.all(pipes.map(({ ended }) => ended));
     const { code, signal } = await child.status;
-    this.ended = signal === null ? `it ended with exit code ${code}` : `it ended by ${signal}`;
-    // Before its number can be given to another group.
+    this.ended = signal === null ? `it ended with exit code ${code}` : `it was ended by ${signal}`;
+    // Before the system can reuse its group's id.
     signalGroup(child.pid, "SIGKILL");
     await endGuard();
     await within(drained, OUTPUT_GRACE_MS);
@@ -133,7 +142,7 @@ export class StdioTransport implements Transport {
     try {
       message = JSON.parse(text);
     } catch (cause) {
-      this.onerror?.(new Error("a line of its output is no JSON", { cause }));
+      this.onerror?.(new Error("a line of its output is not JSON", { cause }));
       return;
     }
     this.onmessage?.(message);
@@ -155,6 +164,6 @@ function spawn({ command, args, env, cwd, started }: StdioOptions): Deno.ChildPr
     started?.(child);
     return child;
   } catch (cause) {
-    throw new SvcError("internal", `${command} cannot be started: ${messageOf(cause)}`, { cause });
+    throw new SvcError("internal", `cannot start ${command}: ${messageOf(cause)}`, { cause });
   }
 }

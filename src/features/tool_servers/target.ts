@@ -1,11 +1,11 @@
-/** Where a tool server is to be found, ready to be connected to. */
+/** Prepares everything needed to connect to a tool server. */
 import type { SandboxArgv } from "../../jail/sandbox.ts";
 import { type FoundProgram, unfound } from "../../os/own_programs.ts";
 import type { Env } from "../../os/paths.ts";
 import type { Target } from "./connection.ts";
 import type { ServerEntry } from "./policy.ts";
 
-/** What to spawn for a project's program in the sandbox of its directory. */
+/** Returns what to spawn for a project's program in the sandbox of its directory. */
 export type Confine = (
   argv: readonly string[],
   workdir: string,
@@ -14,18 +14,21 @@ export type Confine = (
 
 export interface TargetOptions {
   entry: ServerEntry;
-  /** Its variables or headers, credentials filled in. */
+  /** Its variables or headers, with credentials. */
   values: Record<string, string>;
   /** The daemon's environment. */
   env: Env;
-  /** Directory of the project whose server it is. */
+  /** The project's directory, for a project's server. */
   workdir?: string;
-  /** Finds a program that the person named, where no session can put another one. */
+  /** Finds a program by its name in the configuration, in directories that no session can write. */
   find(program: string): FoundProgram | undefined;
   confine: Confine;
 }
 
-/** What the operator's programs are given of the daemon's environment: how to find things, and how to speak. */
+/**
+ * Variables of the daemon's environment that the operator's programs receive, for finding files and
+ * for the language.
+ */
 const PASSED = [
   "PATH",
   "HOME",
@@ -37,16 +40,16 @@ const PASSED = [
   "TMPDIR",
   "TZ",
   "USER",
-  // Windows finds neither programs nor its own libraries without these.
+  // Without these, Windows finds neither programs nor its own libraries.
   ...(Deno.build.os === "windows"
     ? ["APPDATA", "LOCALAPPDATA", "PATHEXT", "SystemDrive", "SystemRoot", "TEMP", "USERPROFILE"]
     : []),
 ];
 
 /**
- * The operator's programs run as they are, in the home directory: they are the operator's own. A
- * project's run in its directory and in the sandbox of commands, for a session may have written the
- * file that names them.
+ * Returns how to connect to a server. The operator's programs run without a sandbox, in the home
+ * directory, because they are the operator's own. A project's programs run in its directory in the
+ * sandbox of commands, because a session may have written the file that names them.
  */
 export async function targetOf(options: TargetOptions): Promise<Target> {
   const { entry, values, env, workdir, find, confine } = options;

@@ -1,4 +1,4 @@
-/** The tools of tool servers, as the turns of a session are given them. */
+/** The tools of tool servers for the turns of a session. */
 import { createHash } from "node:crypto";
 import { type Access, capped, type Tool } from "../../agent/tools.ts";
 import { MAIN_LANE } from "../../protocol/events.ts";
@@ -8,10 +8,13 @@ import { APPROVAL_TOOL, toolNamer } from "./names.ts";
 import type { Offer, OfferedTool, ProjectServers, ServerProblem } from "./offer.ts";
 import { resultText } from "./result.ts";
 
-/** The `reason_code` of the note about tool servers whose tools are missing. */
+/** The `reason_code` of the note about missing tools. */
 export const TOOLS_MISSING = "tools_missing";
 
-/** Name, description and schema of one tool, in bytes of JSON: every model call carries them. */
+/**
+ * The largest name, description and schema of a tool, in bytes of JSON, because every model call
+ * contains them.
+ */
 const SPEC_MAX = 64 * 1024;
 const DESCRIBED_MAX = 300;
 
@@ -20,7 +23,7 @@ export interface NamedTool extends OfferedTool {
   name: string;
 }
 
-/** Names the tools of one scope; tools that are too much for a model are left out and told. */
+/** Names the tools of one scope; tools that are too large for a model are left out and reported. */
 export function namedTools(
   { offered, servers, problems }: Offer,
 ): { tools: NamedTool[]; problems: ServerProblem[] } {
@@ -31,7 +34,8 @@ export function namedTools(
     const { server: { entry }, tool } = each;
     const name = nameOf(entry.name, tool.name);
     if (JSON.stringify(tool).length > SPEC_MAX) {
-      const message = `tool server ${entry.name}: the description of ${name} is too long`;
+      const message =
+        `tool server ${entry.name}: the description of ${name} is too long for a model`;
       all_problems.push({ server: entry.name, message });
     } else if (!tools.has(name)) tools.set(name, { ...each, name });
   }
@@ -42,8 +46,8 @@ export function namedTools(
 }
 
 /**
- * What a call does to the world. Only a server that the operator trusts is believed that a tool of
- * it does no more than read.
+ * Returns the effect of a call. Only a server that the operator trusts can declare a tool
+ * read-only.
  */
 export function accessOf({ server: { entry }, scope, tool }: OfferedTool): Access {
   const believed = scope === "operator" && entry.trust === "trusted";
@@ -54,7 +58,7 @@ export function accessOf({ server: { entry }, scope, tool }: OfferedTool): Acces
 /** Finds the tools for sessions' turns. */
 export class SessionTools {
   readonly #servers: ExternalServers;
-  /** What a session was told last of what is missing. */
+  /** The last note about missing tools, by session. */
   #told = new WeakMap<Session, string>();
 
   constructor(servers: ExternalServers) {
@@ -62,13 +66,13 @@ export class SessionTools {
   }
 
   /**
-   * The tools of the servers that the session may use, sorted by name. Why some are missing is noted
-   * in the session, once.
+   * Returns the tools of the servers that the session may use, sorted by name. Notes in the
+   * session, once, why some are missing.
    *
-   * A project's servers start after a person has approved them. Until then the model of a trusted
+   * A project's servers start after a person has approved them. Until then, the model of a trusted
    * session has a tool that asks the person, so that a turn that does not need them never waits.
    *
-   * @throws the signal's reason.
+   * @throws the signal's reason
    */
   async for(session: Session, signal: AbortSignal): Promise<Tool[]> {
     const { trust, workdir } = session.state;
@@ -97,7 +101,9 @@ function howToApprove(session_id: string, { sha256 }: ProjectServers): string {
     `\`svc ctl call mcp.approve_project '${params}'\` approves it`;
 }
 
-/** Asks in every mode: it lets programs start that the project, or a command in it, has named. */
+/**
+ * Asks in every mode, because it starts programs that the project, or a command in it, has named.
+ */
 function approvalTool(servers: ExternalServers, workdir: string): Tool {
   type Asked = { file: string; sha256: string };
   return {
@@ -105,7 +111,7 @@ function approvalTool(servers: ExternalServers, workdir: string): Tool {
       name: APPROVAL_TOOL,
       description:
         "Asks the person to approve the tool servers of this project's svc.policy.yaml. " +
-        "Waits for the answer. The tools are there from the next message on.",
+        "Waits for the answer. The tools are available from the next message on.",
       input_schema: { type: "object", properties: {}, additionalProperties: false },
     },
     access: "execute",
@@ -117,7 +123,7 @@ function approvalTool(servers: ExternalServers, workdir: string): Tool {
       const shown = Object.entries(runs).map(([name, run]) => [`server ${name}`, run]);
       return { file, sha256, ...Object.fromEntries(shown) };
     },
-    describe: (args) => `let the tool servers of ${(args as Asked).file} start`,
+    describe: (args) => `start the tool servers of ${(args as Asked).file}`,
     rule(args) {
       const { file, sha256 } = args as Asked;
       return `the tool servers of ${file} as it is now (SHA-256 ${sha256})`;
@@ -126,12 +132,12 @@ function approvalTool(servers: ExternalServers, workdir: string): Tool {
     asks_in_auto: () => true,
     async run(args) {
       await servers.approveProject(workdir, (args as Asked).sha256);
-      return { ok: true, output: "Approved. The tools are there from the next message on." };
+      return { ok: true, output: "Approved. The tools are available from the next message on." };
     },
   };
 }
 
-/** What `allow_always` lets through: this tool, as long as its server describes it as it does now. */
+/** Returns what `allow_always` covers: this tool, while its server describes it as it does now. */
 export function ruleOf({ server, tool }: Pick<OfferedTool, "server" | "tool">): string {
   const { name, title, description, inputSchema, annotations } = tool;
   const described = JSON.stringify([name, title, description, inputSchema, annotations]);
@@ -162,7 +168,7 @@ function toolOf(named: NamedTool, session: Session): Tool {
     async run(args, { signal }) {
       const result = await server.call(tool.name, args as Record<string, unknown>, {
         signal,
-        // Nobody is asked in such a session: what the server wants to know is not held back for it.
+        // In such a session nobody is asked, so the server's questions need not wait for a person.
         answer_forms: session.state.approval === "auto",
       });
       const text = server.mask(resultText(result));

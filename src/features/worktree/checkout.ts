@@ -1,4 +1,4 @@
-/** A worktree as git has it: where its files are, where git keeps its index, on which branch it is. */
+/** A worktree as git knows it: the location of its files and of its index, and its branch. */
 import { basename, dirname, join } from "@std/path";
 import { BeneathError } from "../../jail/beneath.ts";
 import { SvcError } from "../../protocol/errors.ts";
@@ -10,18 +10,18 @@ import { type Checkout, git, gitLine, openRepo, type Repo } from "./git.ts";
 import { branchOf, checkName } from "./names.ts";
 
 /**
- * The pathspec of what is committed: not the directory of svc, which a checkout would bring into the
+ * The pathspec of commits: everything except svc's directory, which a checkout would bring into the
  * repository's own.
  */
 export const COMMITTED: readonly string[] = [".", ":(exclude,top,icase).svc"];
 
-/** What every operation is told. */
+/** The parameters of every operation. */
 export interface WorktreeCall {
   /** Absolute real path of the repository's top directory. */
   repo: string;
-  /** Where git runs. */
+  /** The sandbox for git. */
   sandbox: Sandbox;
-  /** Ends the operation; what was half done is undone, and what cannot be is done to its end. */
+  /** Aborts the operation; half-done work is undone, and work that cannot be undone is finished. */
   signal: AbortSignal;
 }
 
@@ -33,10 +33,10 @@ export interface OpenWorktree extends Checkout {
 }
 
 /**
- * Finds a worktree and what git keeps of it. Its own `.git` file is not asked: whoever works in the
- * worktree may have rewritten that.
+ * Finds a worktree and its git directory. Does not read the worktree's own `.git` file, because a
+ * command in the worktree may have rewritten it.
  *
- * @throws {SvcError} not_found; validation for a bad name or repository.
+ * @throws {SvcError} not_found; validation for a bad name or repository
  */
 export async function openWorktree(
   { repo: root, name, sandbox, signal }: WorktreeCall & { name: string },
@@ -49,24 +49,25 @@ export async function openWorktree(
   return { repo, name, branch: branchOf(name), path, git_dir };
 }
 
-/** The error for a worktree that is not there. */
+/** Returns the error for a missing worktree. */
 export function noWorktree(name: string, root: string): SvcError {
   return new SvcError("not_found", `there is no worktree ${name} in ${root}`, {
     hint: "worktree.list shows the worktrees",
   });
 }
 
-/** The git directory of the worktree at a path: the one whose `gitdir` file names it. */
+/** Returns the git directory of the worktree at a path: the one whose `gitdir` file names it. */
 export function gitDirOf(repo: Repo, path: string): string | undefined {
   return gitDirs(repo).get(path);
 }
 
-/** More than any path has, in bytes. */
+/** Longer than any path, in bytes. */
 const LINK_MAX = 8 * 1024;
 
 /**
- * The git directories of the worktrees that git knows, by the paths of those. What a command put in
- * the place of one of its files is passed over: git would not know that worktree either.
+ * Returns the git directories of the worktrees that git knows, by the paths of the worktrees. Skips
+ * a git directory in which a command has replaced one of these files; git would not recognize that
+ * worktree either.
  */
 export function gitDirs({ root, git_dir }: Repo): Map<string, string> {
   const found = new Map<string, string>();
@@ -93,7 +94,7 @@ function unlessRefused<T>(look: () => T): T | undefined {
   }
 }
 
-/** The commit that a name stands for; undefined when there is none. */
+/** Returns the commit that a name refers to; undefined when there is none. */
 export async function commitOf(
   repo: Repo,
   name: string,
@@ -104,21 +105,27 @@ export async function commitOf(
   return code === 0 ? stdout.trimEnd() : undefined;
 }
 
-/** The commit of the repository's checkout. @throws {SvcError} conflict when there is none yet. */
+/**
+ * Returns the commit of the repository's checkout. @throws {SvcError} conflict when there is none
+ * yet.
+ */
 export async function headOf(repo: Repo, signal: AbortSignal): Promise<string> {
   const head = await commitOf(repo, "HEAD", signal);
   if (head !== undefined) return head;
   throw new SvcError("conflict", `${repo.root} has no commit yet`, { hint: "create one first" });
 }
 
-/** The commit of a worktree's branch. @throws {SvcError} not_found when the branch is gone. */
+/**
+ * Returns the commit of a worktree's branch. @throws {SvcError} not_found when the branch does not
+ * exist.
+ */
 export async function tipOf(repo: Repo, branch: string, signal: AbortSignal): Promise<string> {
   const tip = await commitOf(repo, `refs/heads/${branch}`, signal);
   if (tip !== undefined) return tip;
   throw new SvcError("not_found", `there is no branch ${branch} in ${repo.root}`);
 }
 
-/** Whether a commit is in the history of another. */
+/** Reports whether a commit is in the history of another. */
 export async function isAncestor(
   repo: Repo,
   ancestor: string,
@@ -129,12 +136,15 @@ export async function isAncestor(
   return (await git(repo, args, { signal, answers: [0, 1] })).code === 0;
 }
 
-/** Where it is recorded which commit of a worktree was merged: a squash leaves no other trace. */
+/**
+ * Returns the ref that records which commit of a worktree was merged; a squash leaves no other
+ * trace.
+ */
 export function mergedRef(name: string): string {
   return `refs/svc/merged/${name}`;
 }
 
-/** Whether the commit of a worktree's branch is part of what the repository has checked out. */
+/** Reports whether the commit of a worktree's branch is part of the repository's checkout. */
 export async function isMerged(
   repo: Repo,
   name: string,
@@ -145,7 +155,7 @@ export async function isMerged(
   return await isAncestor(repo, tip, await headOf(repo, signal), signal);
 }
 
-/** The paths in a worktree that differ from its last commit, also new ones. */
+/** Returns the paths in a worktree that differ from its last commit, including new ones. */
 export async function changedPaths(tree: OpenWorktree, signal: AbortSignal): Promise<string[]> {
   const args = ["status", "--porcelain", "-z", "--no-renames", "--untracked-files=normal"];
   const { stdout } = await git(tree.repo, [...args, "--ignore-submodules=dirty"], {
@@ -156,9 +166,9 @@ export async function changedPaths(tree: OpenWorktree, signal: AbortSignal): Pro
 }
 
 /**
- * Makes sure that a worktree is on its branch: what is committed must land there.
+ * Checks that a worktree is on its branch, because commits must go there.
  *
- * @throws {SvcError} conflict when it is not.
+ * @throws {SvcError} conflict when it is not
  */
 export async function requireOnBranch(tree: OpenWorktree, signal: AbortSignal): Promise<void> {
   const at = await gitLine(tree.repo, ["symbolic-ref", "--quiet", "HEAD"], {

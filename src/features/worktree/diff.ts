@@ -1,4 +1,4 @@
-/** What a worktree would bring: its commits and what is not committed yet, as one patch. */
+/** The changes in a worktree, committed or not, as one patch. */
 import { join } from "@std/path";
 import { readUntrusted } from "../../jail/untrusted_files.ts";
 import { headOf, openWorktree, tipOf, type WorktreeCall } from "./checkout.ts";
@@ -13,19 +13,19 @@ export interface FileChange {
 }
 
 export interface WorktreeDiff {
-  /** The last commit that it shares with the repository's checkout. */
+  /** The last common commit with the repository's checkout. */
   base_commit: string;
   /** The commit of its branch. */
   commit: string;
-  /** The first of the changed files. */
+  /** The first changed files. */
   files: FileChange[];
-  /** Number of changed files, those left out as well. */
+  /** The number of all changed files. */
   files_changed: number;
   added: number;
   deleted: number;
-  /** The patch, from its beginning. */
+  /** The patch, possibly cut at its end. */
   patch: string;
-  /** Whether something of `files` or `patch` was left out. */
+  /** Whether a part of `files` or `patch` was omitted. */
   truncated: boolean;
 }
 
@@ -37,10 +37,11 @@ const PATCH_BYTES = 64 * 1024;
 const FULL_PATCH_BYTES = 4 * 1024 * 1024;
 
 /**
- * Compares a worktree, with what is not committed in it, to where it left the repository's checkout.
+ * Compares a worktree, including uncommitted changes, with the commit at which it left the
+ * repository's checkout.
  *
- * @param options.full up to 4 MiB of the patch, not 64 KiB.
- * @throws {SvcError} not_found when there is no such worktree.
+ * @param options.full returns up to 4 MiB of the patch instead of 64 KiB
+ * @throws {SvcError} not_found when there is no such worktree
  */
 export async function diffWorktree(
   options: WorktreeCall & { name: string; full?: boolean },
@@ -53,7 +54,8 @@ export async function diffWorktree(
     const head = await headOf(repo, signal);
     const base = await gitLine(repo, ["merge-base", head, commit], { signal, answers: [0, 1] });
     const base_commit = base || head;
-    // An index of its own, so that new files count and the worktree's own index stays as it is.
+    // A separate index, so that new files are included and the worktree's own index stays
+    // unchanged.
     const index = join(tree.git_dir, `svc-diff-${crypto.randomUUID()}.index`);
     const at: GitOptions = { signal, at: tree, env: { GIT_INDEX_FILE: index } };
     try {
@@ -80,14 +82,14 @@ export async function diffWorktree(
 }
 
 /**
- * Copies an index with its time: git looks into a file that is as old as the index, where size and
- * time say nothing, and would take it for unchanged if the index were younger.
+ * Copies an index with its timestamp. Git reads a file that is as recent as the index, because its
+ * size and time prove nothing; with a newer index git would take the file for unchanged.
  */
 async function copyIndex(root: string, from: string, to: string): Promise<void> {
   const index = readUntrusted(root, (files) => files.read(from, INDEX_MAX));
   if (index === undefined) return;
   const { mtime } = await Deno.lstat(from);
-  // A link that a command laid there is not written through.
+  // Does not write through a link that a command may have created there.
   await Deno.writeFile(to, index, { createNew: true });
   if (mtime !== null) await Deno.utime(to, mtime, mtime);
 }

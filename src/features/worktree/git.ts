@@ -1,7 +1,7 @@
 /**
- * Runs git in a repository that is not trusted. What a repository's own configuration names to be
- * run (hooks, filters, drivers, monitors) is not run, and git itself runs in the sandbox of the
- * model's commands: one of those may rewrite the configuration at any moment.
+ * Runs git in an untrusted repository. Programs that the repository's own configuration names
+ * (hooks, filters, drivers, monitors) do not run, and git itself runs in the sandbox of the model's
+ * commands, because one of those may rewrite the configuration at any moment.
  */
 import { dirname, join, resolve } from "@std/path";
 import { type ProcessEnd, runProcess } from "../../jail/process.ts";
@@ -21,18 +21,18 @@ import {
   parseConfigList,
 } from "./git_config.ts";
 
-/** A repository that was looked at and may be worked in. */
+/** A repository that was checked and can be used. */
 export interface Repo {
   /** Absolute real path of its top directory. */
   readonly root: string;
   /** `<root>/.git`, a directory. */
   readonly git_dir: string;
   readonly sandbox: Sandbox;
-  /** What every git of it gets in its environment. */
+  /** Variables for every git in it. */
   readonly env: Readonly<Record<string, string>>;
 }
 
-/** Where a git works, if not in the repository's own checkout. */
+/** Where git works, if not in the repository's own checkout. */
 export interface Checkout {
   /** Top of the working tree. */
   path: string;
@@ -41,16 +41,16 @@ export interface Checkout {
 }
 
 export interface GitOptions {
-  /** Ends it. */
+  /** Aborts it. */
   signal: AbortSignal;
-  /** The repository's own checkout by default. */
+  /** Default: the repository's own checkout. */
   at?: Checkout;
-  /** How long it may take. */
+  /** The time limit. */
   timeout_ms?: number;
-  /** Bytes of standard output that are kept; more ends git. */
+  /** The most bytes of standard output; more ends git. */
   max_bytes?: number;
   env?: Record<string, string>;
-  /** Exit codes that are an answer; any other is an error. */
+  /** Exit codes that are answers; any other is an error. */
   answers?: readonly number[];
 }
 
@@ -66,19 +66,20 @@ const TIMEOUT_MS = 60_000;
 const STDOUT_BYTES = 8 * 1024 * 1024;
 const STDERR_BYTES = 8 * 1024;
 
-/** Author of commits where the user has no git identity. */
+/** The author of commits when the user has no git identity. */
 const NOBODY = { name: "svc", email: "svc@localhost" };
 
 /**
- * Looks at a repository: that it is one, that git trusts its owner, what its configuration would run.
+ * Checks a repository: that it is one, that git trusts its owner, and which programs its
+ * configuration would run.
  *
- * @param root absolute path of its top directory.
- * @throws {SvcError} validation when it is not the top of a repository's main checkout.
+ * @param root absolute path of its top directory
+ * @throws {SvcError} validation when it is not the top of a repository's main checkout
  */
 export async function openRepo(root: string, sandbox: Sandbox, signal: AbortSignal): Promise<Repo> {
   const repo: Repo = { root, git_dir: join(root, ".git"), sandbox, env: {} };
   requireGitDir(repo);
-  // Outside the sandbox, where the person's own configuration counts; these run nothing.
+  // Outside of the sandbox, with the person's own configuration; these commands run nothing.
   const [config] = await Promise.all([
     trusted(repo, ["config", "--list", "--show-scope", "-z"], signal),
     trusted(repo, ["rev-parse", "--is-inside-work-tree"], signal),
@@ -99,10 +100,14 @@ export async function openRepo(root: string, sandbox: Sandbox, signal: AbortSign
   };
 }
 
-/** Included files that are looked into: no repository needs more, a hostile one could go on for ever. */
+/**
+ * The most included files to read; no real repository needs more, a malicious one could be endless.
+ */
 const INCLUDES_MAX = 50;
 
-/** What the repository's configuration may include besides, each condition taken to hold. */
+/**
+ * Returns what the repository's configuration may also include, assuming that each condition holds.
+ */
 async function included(
   repo: Repo,
   entries: readonly ConfigEntry[],
@@ -157,8 +162,8 @@ function requireGitDir({ root, git_dir }: Repo): void {
 /**
  * Runs git in a repository.
  *
- * @throws {SvcError} timeout; `internal` with what git said for an exit code that is no answer.
- * @throws the signal's reason when it was aborted.
+ * @throws {SvcError} timeout; `internal` with git's message for an exit code that is not an answer
+ * @throws the signal's reason when it was aborted
  */
 export async function git(
   repo: Repo,
@@ -175,7 +180,7 @@ export async function git(
   return await run({ ...argv, env }, repo.sandbox.kind, repo.root, args[0], options);
 }
 
-/** The first line of what git says. */
+/** Returns the first line of git's output. */
 export async function gitLine(
   repo: Repo,
   args: readonly string[],
@@ -192,7 +197,7 @@ async function trusted(repo: Repo, args: string[], signal: AbortSignal): Promise
   return (await run(spawn, "none", repo.root, args[0], { signal })).stdout;
 }
 
-/** The git that runs outside of the sandbox. */
+/** Returns the git to run outside of the sandbox. */
 function ownGit({ root, sandbox }: Repo): { cmd: string; path: string } {
   const found = sandbox.outside("git", root);
   if (found !== undefined) return found;
@@ -203,14 +208,14 @@ function ownGit({ root, sandbox }: Repo): { cmd: string; path: string } {
 }
 
 /**
- * What looks for changes in a working tree. Of a repository inside of it git asks a git of its own,
- * which runs the filters that are configured there.
+ * Commands that look for changes in a working tree. For a nested repository, git starts another
+ * git, which runs the filters configured there.
  */
 const LOOKING = new Set(["add", "commit", "diff", "status"]);
 
 /**
- * The repository without the journals of its sessions and those in its worktrees. A git that is cut
- * off leaves locks that stop every later one, and half a checkout.
+ * Returns a scope with the repository, without the journals of its sessions and those in its
+ * worktrees. A git that is killed leaves locks that block every later one, and half a checkout.
  */
 function scopeOf({ root }: Repo): SandboxScope {
   const own = join(root, ".svc");
@@ -225,12 +230,12 @@ const ENVIRONMENT = {
   LANG: "C",
   LC_ALL: "C",
   GIT_TERMINAL_PROMPT: "0",
-  // A status does not take the index lock from a git that the person runs.
+  // Keeps a status from taking the index lock away from a git that the person runs.
   GIT_OPTIONAL_LOCKS: "0",
-  // A partial clone would fetch what it lacks, over a transport that its configuration names.
+  // A partial clone would fetch missing objects over a transport that its configuration names.
   GIT_ALLOW_PROTOCOL: "none",
   GIT_EDITOR: "false",
-  // Nobody reads how far it is, and one that outlives its reader would die of telling.
+  // Nobody reads progress, and a git that outlives its reader would die of writing it.
   GIT_PROGRESS_DELAY: "86400",
 };
 
@@ -273,7 +278,7 @@ async function run(
   return { code, stdout: await stdout.text(), stderr: said, truncated: stdout.truncated };
 }
 
-/** The first bytes of a stream, as they are. */
+/** Keeps the first bytes of a stream. */
 class Beginning {
   truncated = false;
   readonly #chunks: Uint8Array<ArrayBuffer>[] = [];
@@ -283,7 +288,7 @@ class Beginning {
     this.#room = max_bytes;
   }
 
-  /** Takes the next bytes; the chunk may be reused afterwards. */
+  /** Adds bytes; the chunk may be reused afterwards. */
   push(chunk: Uint8Array): void {
     const part = new Uint8Array(chunk.subarray(0, this.#room));
     if (part.length > 0) this.#chunks.push(part);

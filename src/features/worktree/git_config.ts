@@ -1,14 +1,14 @@
-/** What a repository's configuration would have git run, and how it is kept from it. */
+/** Finds what a repository's configuration would make git run, and disables it. */
 
-/** One value of `git config --list --show-scope -z`. */
+/** One value from `git config --list --show-scope -z`. */
 export interface ConfigEntry {
   scope: string;
-  /** Section and variable in lower case, the subsection between them as it is. */
+  /** Section and variable in lower case; the subsection between them is unchanged. */
   key: string;
   value: string;
 }
 
-/** Reads the output of `git config --list --show-scope -z`. */
+/** Parses the output of `git config --list --show-scope -z`. */
 export function parseConfigList(text: string): ConfigEntry[] {
   const parts = text.split("\0");
   const entries: ConfigEntry[] = [];
@@ -18,7 +18,10 @@ export function parseConfigList(text: string): ConfigEntry[] {
   return entries;
 }
 
-/** Reads the output of `git config --list -z` for a file that the repository's own names. */
+/**
+ * Parses the output of `git config --list -z` for a file that the repository's configuration
+ * includes.
+ */
 export function parseConfigFile(text: string): ConfigEntry[] {
   return text.split("\0").slice(0, -1).map((entry) => parseEntry("local", entry));
 }
@@ -28,14 +31,14 @@ function parseEntry(scope: string, text: string): ConfigEntry {
   return { scope, key, value };
 }
 
-/** Whether a value comes from the repository, not from the person or the system. */
+/** Reports whether a value comes from the repository, not from the person or the system. */
 function isRepositorys({ scope }: ConfigEntry): boolean {
   return scope === "local" || scope === "worktree";
 }
 
 /**
- * Files that the repository's configuration includes on a condition. Which of these hold depends on
- * the branch and the checkout, so what is in them may count for one git and not for another.
+ * Returns the files that the repository's configuration includes conditionally. The conditions
+ * depend on the branch and the checkout, so the files may apply to one git and not to another.
  */
 export function conditionalIncludes(entries: readonly ConfigEntry[]): string[] {
   return entries
@@ -43,7 +46,7 @@ export function conditionalIncludes(entries: readonly ConfigEntry[]): string[] {
     .map(({ value }) => value);
 }
 
-/** What is set whatever the configuration says. */
+/** Set regardless of the configuration. */
 const ALWAYS: readonly [string, string][] = [
   ["core.hooksPath", "/dev/null"],
   ["core.fsmonitor", "false"],
@@ -59,8 +62,8 @@ const ALWAYS: readonly [string, string][] = [
 ];
 
 /**
- * Variables with a subsection that name a program, and what takes its place: a filter is left out
- * (where it is `required` git then refuses the file, rather than commit what should have been
+ * Variables with a subsection that name a program, and their replacements: a filter is removed (if
+ * it is `required`, git then refuses the file rather than commit data that should have been
  * encrypted), a merge driver reports a conflict, a hook does nothing.
  */
 const PROGRAMS: readonly [RegExp, string][] = [
@@ -70,10 +73,10 @@ const PROGRAMS: readonly [RegExp, string][] = [
 ];
 
 /**
- * The environment that makes git run nothing that the repository's own configuration names. What
- * the person or the system configured stays.
+ * Returns environment variables that keep git from running anything that the repository's own
+ * configuration names. The person's and the system's configuration stay.
  *
- * It goes through the environment, not `-c`: a subsection may hold any character.
+ * Variables rather than `-c`, because a subsection may contain any character.
  */
 export function hardenedConfig(entries: readonly ConfigEntry[]): Record<string, string> {
   const pairs = new Map(ALWAYS);

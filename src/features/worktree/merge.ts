@@ -1,4 +1,4 @@
-/** Brings the work of a worktree into the repository's checkout. */
+/** Merges the work of a worktree into the repository's checkout. */
 import { SvcError } from "../../protocol/errors.ts";
 import { headOf, isAncestor, mergedRef, tipOf, type WorktreeCall } from "./checkout.ts";
 import { git, gitLine, openRepo, type Repo } from "./git.ts";
@@ -7,37 +7,38 @@ import { withRepoLock } from "./repo_lock.ts";
 
 /**
  * `ff-only` moves the checkout forward to the branch; `squash` makes one commit of it; `ours` is
- * git's merge strategy of that name: it records the branch as merged and keeps the checkout's files.
+ * git's merge strategy of that name: it records the branch as merged and keeps the checkout's
+ * files.
  */
 export type MergeStrategy = "ff-only" | "squash" | "ours";
 
 export interface MergeResult {
   merged: boolean;
-  /** The commit of the repository's checkout afterwards; only when merged. */
+  /** The new commit of the repository's checkout, if merged. */
   commit?: string;
-  /** The files that stand in the way; only when not merged. */
+  /** The conflicting files, if not merged. */
   conflicts?: string[];
-  /** Why it is not merged. */
+  /** Why it was not merged. */
   reason?: string;
 }
 
-/** A commit that the checkout can be moved forward to, or why there is none. */
+/** A commit to which the checkout can be moved forward, or why there is none. */
 type Target = { commit: string } | { reason: string; conflicts: string[] };
 
-/** How long writing the checkout may take. */
+/** How long git may take to write the checkout. */
 const CHECKOUT_MS = 600_000;
-/** Exit code of git for options that it does not know. */
+/** Git's exit code for unknown options. */
 const USAGE = 129;
 
 /**
- * Merges the branch of a worktree into what the repository has checked out. The result is made first,
- * without touching any checkout; then the checkout is moved forward to it, which git does only if
- * nothing uncommitted is in the way. A merge that cannot be done leaves everything as it was.
+ * Merges the branch of a worktree into the repository's checkout. First creates the result without
+ * touching any checkout; then moves the checkout forward to it, which git does only if no
+ * uncommitted file is in the way. A failed merge changes nothing.
  *
- * @param options.message of the commit that `squash` and `ours` make.
- * @param options.signal stops it until the checkout begins to move; that is done to its end.
+ * @param options.message for the commits of `squash` and `ours`
+ * @param options.signal aborts it until the checkout begins to move; that step is always finished
  * @throws {SvcError} not_found when there is no such branch; conflict when the repository has no
- * commit or HEAD moved meanwhile.
+ * commit or HEAD moved meanwhile
  */
 export async function mergeWorktree(
   options: WorktreeCall & { branch: string; strategy: MergeStrategy; message?: string },
@@ -84,7 +85,7 @@ async function targetOf(repo: Repo, sides: Sides, signal: AbortSignal): Promise<
   return { commit: await commitTree(repo, merged.tree, [head], message, signal) };
 }
 
-/** Merges two commits in the object store alone. */
+/** Merges two commits in the object store only. */
 async function mergeTrees(
   repo: Repo,
   head: string,
@@ -114,12 +115,12 @@ async function commitTree(
   return await gitLine(repo, ["commit-tree", ...args], { signal });
 }
 
-/** Not stopped by anyone: a checkout is not left between two commits. */
+/** Cannot be aborted, because that would leave the checkout between two commits. */
 async function moveForward(repo: Repo, commit: string): Promise<MergeResult> {
   const signal = new AbortController().signal;
   const args = [
     ...["merge", "--ff-only", "--quiet", "--no-stat", "--no-autostash"],
-    // Against what the configuration of the branch may add.
+    // Overrides options in the configuration of the branch.
     ...["--commit", "--no-squash", "--no-verify-signatures"],
   ];
   const { code, stderr } = await git(repo, [...args, commit], {
@@ -128,7 +129,7 @@ async function moveForward(repo: Repo, commit: string): Promise<MergeResult> {
     answers: [0, 1, 128],
   });
   if (code === 0) return { merged: true, commit };
-  // Git lists the files in the way one a line, after a tab.
+  // Git lists the files in the way, one per line, after a tab.
   const conflicts = [...stderr.matchAll(/^\t(.+)$/gm)].map(([, file]) => file);
   if (conflicts.length === 0) throw new SvcError("conflict", `git merge failed: ${stderr}`);
   return { merged: false, conflicts, reason: "uncommitted files are in the way" };

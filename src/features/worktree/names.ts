@@ -1,13 +1,13 @@
-/** What a worktree may be called, and its branch: `svc/<name>`. */
+/** The names of worktrees and their branches: `svc/<name>`. */
 import { SvcError } from "../../protocol/errors.ts";
 
 const BRANCH_PREFIX = "svc/";
 const NAME = /^[A-Za-z0-9](?:[A-Za-z0-9._-]{0,62}[A-Za-z0-9_-])?$/;
 
 /**
- * Checks a worktree's name: it becomes a directory and a branch, so it is a plain word.
+ * Checks a worktree's name. It becomes a directory and a branch, so it must be a plain word.
  *
- * @throws {SvcError} validation.
+ * @throws {SvcError} validation
  */
 export function checkName(name: string): void {
   if (NAME.test(name) && !name.includes("..") && !name.endsWith(".lock")) return;
@@ -16,12 +16,12 @@ export function checkName(name: string): void {
   });
 }
 
-/** The branch of a worktree. */
+/** Returns the branch of a worktree. */
 export function branchOf(name: string): string {
   return BRANCH_PREFIX + name;
 }
 
-/** The worktree that a branch belongs to. @throws {SvcError} validation for any other branch. */
+/** Returns the worktree of a branch. @throws {SvcError} validation for any other branch. */
 export function nameOfBranch(branch: string): string {
   if (!branch.startsWith(BRANCH_PREFIX)) {
     throw new SvcError("validation", `${JSON.stringify(branch)} is not the branch of a worktree`, {

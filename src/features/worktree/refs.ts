@@ -1,19 +1,19 @@
-/** Branches of svc and what it keeps beside them. */
+/** Deletes branches of svc and refs that belong to them. */
 import { join } from "@std/path";
 import { git, type GitOptions, type Repo } from "./git.ts";
 
 /**
- * Deletes a ref that only svc writes, also one that a git had locked when it was cut off.
+ * Deletes a ref that only svc writes, even if a killed git left it locked.
  *
- * @param ref its full name; one that is not there is deleted already.
- * @throws {SvcError} internal with what git said.
+ * @param ref its full name; a missing one counts as deleted
+ * @throws {SvcError} internal with git's message
  */
 export async function deleteRef(repo: Repo, ref: string, options: GitOptions): Promise<void> {
   const args = ["update-ref", "-d", ref];
   try {
     await git(repo, args, options);
   } catch (error) {
-    // A git that is at work has its lock for less time than git has waited for it.
+    // A running git holds its lock for a shorter time than this git has waited.
     if (!await unlock(repo, ref)) throw error;
     await git(repo, args, options);
   }

@@ -8,11 +8,11 @@ const RETRY_MS = 50;
 const WAIT_MS = 120_000;
 
 /**
- * Works on a repository's worktrees alone: of all processes one at a time does, and the lock goes
- * when its process does.
+ * Runs work on a repository's worktrees exclusively: only one process at a time does, and the lock
+ * ends with its process.
  *
- * @throws {SvcError} timeout when another holds it for two minutes.
- * @throws the signal's reason when it was aborted while it waited, and what `work` throws.
+ * @throws {SvcError} timeout when another process holds it for two minutes
+ * @throws the signal's reason when it was aborted while waiting, and anything that `work` throws
  */
 export async function withRepoLock<T>(
   root: string,

@@ -6,9 +6,9 @@ import { type Context, verbsOf } from "../../verbs/define.ts";
 import { place, type PlaceServices, workdirOf } from "../../verbs/workdir.ts";
 import type { Sandbox } from "../../jail/sandbox.ts";
 
-/** The services of the verbs of worktrees. */
+/** The services of the worktree verbs. */
 export interface WorktreeServices extends PlaceServices {
-  /** @throws {Error} when the sandbox asked for in daemon.toml does not work. */
+  /** @throws {Error} when the sandbox configured in daemon.toml does not work */
   sandbox(): Promise<Sandbox>;
 }
 
@@ -28,7 +28,7 @@ const worktree = () =>
     problem: z.string().optional(),
   });
 
-/** Loaded on first use: nothing else in a daemon needs it. */
+/** Loaded on first use, because nothing else in a daemon needs it. */
 const domain = () => import("./worktree.ts");
 
 export const worktreeVerbs = [

@@ -1,6 +1,6 @@
 /**
- * Worktrees of a git repository: checkouts of their own in `<repo>/.svc/worktrees/<name>`, on the
- * branch `svc/<name>`, where work goes on without touching the repository's own checkout.
+ * Worktrees of a git repository: separate checkouts in `<repo>/.svc/worktrees/<name>` on the branch
+ * `svc/<name>`, for work that does not touch the repository's own checkout.
  */
 import { BeneathError } from "../../jail/beneath.ts";
 import { SvcError } from "../../protocol/errors.ts";
@@ -32,26 +32,26 @@ export { openWorktree, type WorktreeCall } from "./checkout.ts";
 export { diffWorktree, type FileChange, type WorktreeDiff } from "./diff.ts";
 export { type MergeResult, type MergeStrategy, mergeWorktree } from "./merge.ts";
 
-/** A worktree that was made. */
+/** A new worktree. */
 export interface CreatedWorktree {
   name: string;
   /** Absolute path of its top directory. */
   path: string;
   branch: string;
-  /** The commit it was made from. */
+  /** The commit at which it starts. */
   base_commit: string;
 }
 
-/** A worktree as a list shows it. */
+/** A worktree in a list. */
 export interface WorktreeItem {
   name: string;
   path: string;
   branch: string;
-  /** The commit of its branch; absent when the branch is gone. */
+  /** The commit of its branch; absent when the branch does not exist. */
   commit?: string;
   /** Whether that commit is part of the repository's checkout. */
   merged: boolean;
-  /** Number of paths that differ from the commit. */
+  /** The number of paths that differ from the commit. */
   uncommitted: number;
   /** Why it cannot be used, for instance because its directory no longer exists. */
   problem?: string;
@@ -61,10 +61,10 @@ export interface WorktreeItem {
 const CHECKOUT_MS = 600_000;
 
 /**
- * Makes a worktree and its branch.
+ * Creates a worktree and its branch.
  *
- * @param options.base the commit, branch or tag it begins at; what is checked out by default.
- * @throws {SvcError} validation for a bad name, base or repository; conflict when it is there already.
+ * @param options.base the commit, branch or tag at which it starts; default: the current checkout
+ * @throws {SvcError} validation for a bad name, base or repository; conflict when it already exists
  */
 export async function createWorktree(
   options: WorktreeCall & { name: string; base?: string },
@@ -85,7 +85,7 @@ export async function createWorktree(
     }
     makeOwnDir(repo.root, ["worktrees"]);
     try {
-      // Forced: git may still know a worktree of that path whose directory is gone.
+      // Forced, because git may still list a worktree at that path whose directory is missing.
       await git(
         repo,
         ["worktree", "add", "--force", "--quiet", "--no-track", "-b", branch, path, base_commit],
@@ -108,12 +108,12 @@ async function requireCommit(repo: Repo, base: string, signal: AbortSignal): Pro
 }
 
 /**
- * Commits everything that changed in a worktree. Hooks are not run; the author is the user's git
- * identity, or a neutral one.
+ * Commits all changes in a worktree. Hooks do not run; the author is the user's git identity, or a
+ * neutral one.
  *
- * @param options.path the worktree's top directory.
- * @returns the new commit; undefined when nothing changed.
- * @throws {SvcError} conflict when the worktree is not on its branch.
+ * @param options.path the worktree's top directory
+ * @returns the new commit; undefined when nothing changed
+ * @throws {SvcError} conflict when the worktree is not on its branch
  */
 export async function commitAll(
   { path, message, sandbox, signal }: Omit<WorktreeCall, "repo"> & {
@@ -161,7 +161,7 @@ export async function listWorktrees(call: WorktreeCall): Promise<WorktreeItem[]>
   return items;
 }
 
-/** Worktrees that git knows, by their paths, or that have a directory. */
+/** Returns the names of worktrees that git knows, by path, or that have a directory. */
 function knownNames({ root }: Repo, paths: Iterable<string>): string[] {
   const names = new Set<string>();
   for (const path of paths) {

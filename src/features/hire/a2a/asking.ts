@@ -1,4 +1,4 @@
-/** A message as a task: taken once, however often it is sent. */
+/** Turns a message into a task, once, however often the message is sent. */
 import { Message, type SendMessageRequest } from "@a2a-js/sdk";
 import { RequestMalformedError, UnsupportedOperationError } from "@a2a-js/sdk/errors";
 import type { CallbackTarget } from "../../tasks/callback_store.ts";
@@ -7,31 +7,31 @@ import type { TaskRecord } from "../../tasks/task.ts";
 import type { Hirer, Hiring } from "../hiring.ts";
 import { readMessage } from "./message.ts";
 
-/** Who asks. */
+/** The caller of a request. */
 export interface Asker {
   asker: Hirer;
-  /** Makes the callback that a push notification configuration asks for. @throws when it may not be. */
+  /** Returns the callback for a push notification configuration. @throws when it is not allowed. */
   toCallback(
     config: NonNullable<SendMessageRequest["configuration"]>["taskPushNotificationConfig"],
     context_id: string,
   ): CallbackTarget | undefined;
 }
 
-/** How tasks are kept by who asked: empty where no token is needed. */
+/** Returns the key under which a caller's tasks are stored: empty when no token is needed. */
 export function keyOf(asker: Hirer): string {
   return asker ?? "";
 }
 
-/** A longer message is not kept for the history, in characters. */
+/** Longer messages are not kept for the history, in characters. */
 const MESSAGE_KEPT_MAX = 64 * 1024;
 const CONTEXT_ID_MAX = 256;
 
 /**
- * Takes the task that a message asks for. The same message of the same client again is the same task:
- * a client that did not hear the answer may send it once more.
+ * Creates the task that a message requests. The same message from the same client again is the same
+ * task: a client that did not receive the answer may send it once more.
  *
- * @returns the task's record.
- * @throws {A2AError} or {SvcError} when it will not do.
+ * @returns the task's record
+ * @throws {A2AError} or {SvcError} for an invalid request
  */
 export async function askFor(
   hiring: Hiring,
@@ -57,7 +57,7 @@ export async function askFor(
   return await hiring.enqueue(accepted, asker, { client, callback });
 }
 
-/** A task takes one message. */
+/** A task accepts only one message. */
 async function refuseFollowUp(hiring: Hiring, id: string, asker: Hirer): Promise<never> {
   await hiring.get(id, asker);
   throw new UnsupportedOperationError(

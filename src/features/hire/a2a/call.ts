@@ -1,4 +1,4 @@
-/** A JSON-RPC request of A2A, looked at before the SDK takes it apart. */
+/** Validates a JSON-RPC request of A2A before the SDK parses it. */
 import * as z from "zod";
 import { isV1JsonRpcMethod } from "@a2a-js/sdk/compat/v0_3";
 import { A2A_ERROR_CODE } from "@a2a-js/sdk/errors";
@@ -6,7 +6,7 @@ import { A2A_VERSIONS, type A2aVersion } from "./card.ts";
 
 export type CallId = string | number | null;
 
-/** A request that can be handed on. */
+/** A valid request. */
 export interface A2aCall {
   jsonrpc: "2.0";
   id: CallId;
@@ -15,7 +15,7 @@ export interface A2aCall {
   version: A2aVersion;
 }
 
-/** A request that cannot, and how it is answered. */
+/** A request that is refused, with its error response. */
 export class CallRefused extends Error {
   override name = "CallRefused";
 
@@ -38,7 +38,10 @@ const part = z.looseObject({ kind: z.string().optional(), file: z.looseObject({}
   );
 const push = z.looseObject({ authentication: z.looseObject({}).nullish() });
 
-/** Members that the SDK would stumble over; what they mean, and all others, it looks at itself. */
+/**
+ * Fields that the SDK cannot handle when they are invalid; it checks their meaning and all other
+ * fields itself.
+ */
 const Params = z.looseObject({
   message: z.looseObject({ parts: z.array(part).min(1) }).nullish(),
   configuration: z.looseObject({
@@ -54,7 +57,7 @@ const Params = z.looseObject({
   pushNotificationConfigId: z.string().optional(),
 });
 
-/** What methods of version 0.3 cannot do without. */
+/** The required fields of methods of version 0.3. */
 const NEEDED: Record<string, string[]> = {
   "tasks/get": ["id"],
   "tasks/cancel": ["id"],
@@ -66,10 +69,10 @@ const NEEDED: Record<string, string[]> = {
 };
 
 /**
- * Reads a request.
+ * Parses a request.
  *
- * @param header what `A2A-Version` says, if anything: without it the method tells the version.
- * @throws {CallRefused} naming what is wrong.
+ * @param header the value of `A2A-Version`; without it the method determines the version
+ * @throws {CallRefused} with the problem
  */
 export function readCall(text: string, header: string | undefined): A2aCall {
   const body = parseJson(text);
@@ -106,7 +109,7 @@ function parseJson(text: string): unknown {
 
 function versionOf(header = "", method: string): A2aVersion | undefined {
   if (header.trim() === "") return isV1JsonRpcMethod(method) ? "1.0" : "0.3";
-  // A patch number changes nothing of the protocol (A2A, section 3.6).
+  // A patch number does not change the protocol (A2A, section 3.6).
   const [named] = /^\d+\.\d+(?=\.\d+$|$)/.exec(header.trim()) ?? [];
   return A2A_VERSIONS.find((version) => version === named);
 }

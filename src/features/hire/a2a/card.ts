@@ -1,38 +1,37 @@
 /**
- * The agent card: where A2A clients read what is offered here and how to ask for it. Version 1.0 of
- * the protocol and version 0.3 have cards of different shapes; nothing of the SDK is needed for
- * either.
+ * The agent card: tells A2A clients what is offered and how to request it. Versions 1.0 and 0.3 of
+ * the protocol have cards of different shapes; neither needs the SDK.
  */
 
-/** The versions of the protocol that are spoken. */
+/** The supported versions of the protocol. */
 export const A2A_VERSIONS = ["1.0", "0.3"] as const;
 export type A2aVersion = typeof A2A_VERSIONS[number];
 
-/** What a card tells. */
+/** The contents of a card. */
 export interface Offer {
-  /** Of this build. */
+  /** The version of this build. */
   version: string;
   task_types: readonly string[];
   requires_auth: boolean;
-  /** How clients reach surface B, without a slash at the end. */
+  /** The public address of surface B, without a slash at the end. */
   base_url: string;
 }
 
-/** Path of the card (RFC 8615). */
+/** The path of the card (RFC 8615). */
 export const CARD_PATH = "/.well-known/agent-card.json";
-/** Path of the JSON-RPC endpoint. */
+/** The path of the JSON-RPC endpoint. */
 export const A2A_PATH = "/a2a";
 
-/** Media types of what messages may have. */
+/** Media types accepted in messages. */
 const INPUT_MODES = ["text/plain", "application/json"];
-/** Media types of what every task answers with. */
+/** Media types of every task's answer. */
 const OUTPUT_MODES = ["text/plain", "application/json"];
 
 interface Skill {
   name: string;
   description: string;
   tags: string[];
-  /** What a client may send as a data part. */
+  /** An example of a data part. */
   example: Record<string, unknown>;
   outputModes: string[];
 }
@@ -82,17 +81,16 @@ const SKILLS: Record<string, Skill> = {
 };
 
 const NAME = "svc";
-const DESCRIPTION =
-  "Carries out hired tasks and verifies the results: a task is completed only if " +
+const DESCRIPTION = "Runs hired tasks and verifies the results: a task is completed only if " +
   "every criterion was checked and met. Send the request as text, and the skill and " +
   "its options as a data part.";
 const API_KEY = {
   name: "X-Svc-Bearer",
-  description: "One of the tokens that the operator listed in SVC_SERVE_TOKENS",
+  description: "One of the tokens in the operator's SVC_SERVE_TOKENS",
 };
 const BEARER = { scheme: "Bearer", description: "The same token, as an HTTP bearer token" };
 
-/** Makes the card of version 1.0. */
+/** Returns the card of version 1.0. */
 export function agentCard(offer: Offer) {
   const { name, description } = API_KEY;
   return {
@@ -112,7 +110,7 @@ export function agentCard(offer: Offer) {
   };
 }
 
-/** Makes the card of version 0.3, which also says where 1.0 is spoken. */
+/** Returns the card of version 0.3, which also says where 1.0 is available. */
 export function legacyAgentCard(offer: Offer) {
   const { name, description } = API_KEY;
   return {
@@ -132,7 +130,7 @@ export function legacyAgentCard(offer: Offer) {
   };
 }
 
-/** What the cards of both versions have. */
+/** The common parts of both cards. */
 function common({ version, task_types, requires_auth, base_url }: Offer) {
   return {
     name: NAME,

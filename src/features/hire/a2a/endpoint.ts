@@ -1,4 +1,4 @@
-/** The JSON-RPC endpoint of A2A: each request in the version of the protocol that it speaks. */
+/** The JSON-RPC endpoint of A2A: answers each request in its version of the protocol. */
 import type { ServerSentEventMessage } from "@std/http";
 import { LegacyJsonRpcTransportHandler } from "@a2a-js/sdk/compat/v0_3/server";
 import { JsonRpcTransportHandler, ServerCallContext } from "@a2a-js/sdk/server";
@@ -7,10 +7,10 @@ import { sseResponse } from "../sse.ts";
 import { type A2aCall, type CallId, CallRefused, readCall } from "./call.ts";
 import { type A2aCaller, type A2aParts, A2aRequests } from "./requests.ts";
 
-/** One request, after whoever sent it is known. */
+/** A request whose sender is authenticated. */
 export interface A2aRequest extends Pick<A2aCaller, "asker" | "base_url" | "signal"> {
   text: string;
-  /** Of the header `A2A-Version`. */
+  /** The value of the header `A2A-Version`. */
   version: string | undefined;
 }
 
@@ -22,9 +22,10 @@ interface Envelope {
 }
 
 /**
- * Answers one request; what is wrong with it stands in the answer.
+ * Answers one request; the answer contains errors of the request.
  *
- * @throws {SvcError} shutting_down or unavailable: nothing is wrong with it, but it must wait.
+ * @throws {SvcError} shutting_down or unavailable: the request is valid, but must be sent again
+ * later
  */
 export async function answerA2a(parts: A2aParts, request: A2aRequest): Promise<Response> {
   const { text, version, ...caller } = request;
@@ -61,7 +62,7 @@ async function dispatch(
   const events = answer as AsyncGenerator<Envelope>;
   let first: IteratorResult<Envelope>;
   try {
-    // What is refused is told as such, before there is a stream.
+    // A refusal is returned as an error before the stream starts.
     first = await events.next();
   } catch (error) {
     if (requests.unavailable !== undefined) throw requests.unavailable;

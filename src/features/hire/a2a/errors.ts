@@ -1,4 +1,4 @@
-/** Errors as A2A has them. */
+/** Converts errors into those of A2A. */
 import {
   A2AError,
   RequestMalformedError,
@@ -16,7 +16,10 @@ const CLASSES: Partial<Record<SvcCode, new (message: string) => Error>> = {
   conflict: UnsupportedOperationError,
 };
 
-/** Turns anything thrown into an error of A2A; what it has no name for is an internal one. */
+/**
+ * Converts anything thrown into an error of A2A; one without an equivalent becomes an internal
+ * error.
+ */
 export function toA2aError(thrown: unknown, log: Log): Error {
   if (thrown instanceof A2AError) return thrown;
   const error = toSvcError(thrown);

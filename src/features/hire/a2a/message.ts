@@ -1,22 +1,22 @@
-/** What an A2A message asks for, as a task request. */
+/** Converts an A2A message into a task request. */
 import { type Message, type Part, Role } from "@a2a-js/sdk";
 import { ContentTypeNotSupportedError, RequestMalformedError } from "@a2a-js/sdk/errors";
 
-/** Where clients that send no data part say which skill they want. */
+/** Keys with which clients that send no data part name a skill. */
 const SKILL_KEYS = ["task_type", "skill_id", "skillId"];
 
 /**
- * Reads a message: its text parts are the description, its data parts have what else a task request
- * has. Whether that will do is decided where every request is looked at.
+ * Converts a message: its text parts become the description, its data parts the other fields of a
+ * task request. The result is validated like every other request.
  *
- * The skill is the `task_type` of a data part, else what the metadata names, else the only one there
- * is.
+ * The skill is the `task_type` in a data part, otherwise the one in the metadata, otherwise the
+ * only one offered.
  *
- * @param metadata of the request that the message came with.
- * @param task_types what is offered.
- * @returns a body as `POST /api/task` takes it.
- * @throws {RequestMalformedError} when the skill cannot be told, or nothing is asked for.
- * @throws {ContentTypeNotSupportedError} for files.
+ * @param metadata of the request with the message
+ * @param task_types the offered skills
+ * @returns a body as `POST /api/task` accepts it
+ * @throws {RequestMalformedError} when the skill is not clear, or nothing is requested
+ * @throws {ContentTypeNotSupportedError} for files
  */
 export function readMessage(
   message: Message,
@@ -43,7 +43,7 @@ function dataOf(value: unknown): Record<string, unknown> {
   if (typeof value === "object" && value !== null && !Array.isArray(value)) {
     return value as Record<string, unknown>;
   }
-  throw new RequestMalformedError("a data part must be an object with members of a task request");
+  throw new RequestMalformedError("a data part must be an object with fields of a task request");
 }
 
 function notSupported(content: Part["content"]): Error {
@@ -63,7 +63,7 @@ function skillOf(metadata: Record<string, unknown> | undefined): unknown {
 function onlyOne(task_types: readonly string[]): string {
   if (task_types.length === 1) return task_types[0];
   throw new RequestMalformedError(
-    `the message names no skill. Name one of ${
+    `the message does not name a skill. Set one of ${
       task_types.join(", ")
     }: as task_type in a data part, or ` +
       "as skill_id in the metadata of the message",

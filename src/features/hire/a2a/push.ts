@@ -1,4 +1,6 @@
-/** Push notifications of A2A: the reports of tasks' ends, in the form that A2A clients know. */
+/**
+ * Push notifications of A2A: callbacks at the end of tasks, in the form that A2A clients expect.
+ */
 import * as z from "zod";
 import { A2A_CONTENT_TYPE, StreamResponse, type TaskPushNotificationConfig } from "@a2a-js/sdk";
 import { V03PushNotificationSerializer } from "@a2a-js/sdk/compat/v0_3/server";
@@ -9,7 +11,7 @@ import type { Report } from "../callback.ts";
 import { A2A_VERSIONS, type A2aVersion } from "./card.ts";
 import { toTask } from "./task_view.ts";
 
-/** Who asks to be told, and how that one sees the task. */
+/** The client that requests a notification, and its view of the task. */
 export interface PushOrigin {
   key_id: string;
   version: A2aVersion;
@@ -17,13 +19,13 @@ export interface PushOrigin {
   context_id: string;
 }
 
-/** Header with the token that a client gave to know the notifications by. */
+/** The header with the client's token, by which it recognizes notifications. */
 const TOKEN_HEADER = "x-a2a-notification-token";
 
-/** Of the configuration of a task that was given no id; the empty one is that of `callback_url`. */
+/** The id of a configuration without one; the empty id is that of `callback_url`. */
 const DEFAULT_ID = "default";
 
-/** What may stand in a header (RFC 9110, section 5.5), within reason. */
+/** Allowed in a header (RFC 9110, section 5.5), with a limit on the length. */
 const header_value = z.string().regex(/^[\x20-\x7e]{0,4096}$/, "must be visible ASCII");
 
 const Config = z.object({
@@ -39,7 +41,7 @@ const Config = z.object({
   }).optional(),
 });
 
-/** Kept with the callback until it is sent. */
+/** Stored with the callback until it is sent. */
 const Push = Config.pick({ token: true, authentication: true }).extend({
   version: z.enum(A2A_VERSIONS),
   base_url: z.string(),
@@ -47,9 +49,9 @@ const Push = Config.pick({ token: true, authentication: true }).extend({
 });
 
 /**
- * Makes the callback that a configuration asks for.
+ * Returns the callback for a configuration.
  *
- * @throws {RequestMalformedError} naming the member that will not do.
+ * @throws {RequestMalformedError} naming the invalid field
  */
 export function toCallback(
   config: TaskPushNotificationConfig,
@@ -65,7 +67,10 @@ export function toCallback(
   return { id: id || DEFAULT_ID, url, key_id, push };
 }
 
-/** A callback as its client has configured it; undefined for one that was not asked for by A2A. */
+/**
+ * Returns a callback as its client configured it; undefined for a callback that was not configured
+ * over A2A.
+ */
 export function toConfig(
   taskId: string,
   { id, url, push }: CallbackTarget,
@@ -75,7 +80,7 @@ export function toConfig(
   return { tenant: "", id, taskId, url, token, authentication };
 }
 
-/** Makes the notification of a task's end. */
+/** Returns the notification for a task's end. */
 export async function pushReport(push: unknown, record: TaskRecord): Promise<Report> {
   const { token, authentication, version, ...options } = Push.parse(push);
   const task = await toTask(record, options);

@@ -46,27 +46,27 @@ import {
   withoutArtifacts,
 } from "./task_view.ts";
 
-/** What requests are answered from. */
+/** What the requests need. */
 export interface A2aParts {
   hiring: Hiring;
   log: Log;
 }
 
-/** Who asks, and how. */
+/** The caller and its connection. */
 export interface A2aCaller {
   asker: Hirer;
   version: A2aVersion;
-  /** How the client reaches surface B, without a slash at the end. */
+  /** The address at which the client reached surface B, without a slash at the end. */
   base_url: string;
-  /** Fires when the client has disconnected: nobody waits any more, and the task goes on. */
+  /** Fires when the client has disconnected: nobody waits any longer, and the task continues. */
   signal: AbortSignal;
 }
 
-/** Errors that have nothing to do with the request. */
+/** Errors that are not caused by the request. */
 const LATER: ReadonlySet<SvcCode> = new Set(["shutting_down", "unavailable"]);
 const PAGE_SIZE = 50;
 const PAGE_SIZE_MAX = 100;
-/** Task states that tasks here can be in, as the engine has them. */
+/** The task states that tasks can have here, with their equivalents in the engine. */
 const LISTED: Partial<Record<TaskState, { status?: TaskRecord["status"]; cancelled?: boolean }>> = {
   [TaskState.TASK_STATE_UNSPECIFIED]: {},
   [TaskState.TASK_STATE_SUBMITTED]: { status: "queued" },
@@ -80,7 +80,7 @@ export class A2aRequests implements A2ARequestHandler {
   readonly #hiring: Hiring;
   readonly #log: Log;
   readonly #caller: A2aCaller;
-  /** Why the request cannot be answered now, if it cannot: the client may ask again later. */
+  /** Why the request cannot be answered now; the client may send it again later. */
   unavailable: SvcError | undefined;
 
   constructor({ hiring, log }: A2aParts, caller: A2aCaller) {
@@ -95,7 +95,7 @@ export class A2aRequests implements A2ARequestHandler {
   }
 
   getAuthenticatedExtendedAgentCard(): Promise<AgentCard> {
-    return Promise.reject(new UnsupportedOperationError("there is only the public card"));
+    return Promise.reject(new UnsupportedOperationError("this agent has only a public card"));
   }
 
   // ── tasks ────────────────────────────────────────────────────────────────────────────────────
@@ -187,7 +187,7 @@ export class A2aRequests implements A2ARequestHandler {
     }
   }
 
-  /** The task as it stands, then what happens to it, until its end. */
+  /** Yields the current task, then its changes, until its end. */
   async *#stream(id: string, historyLength: number | undefined): AsyncGenerator<StreamResponse> {
     const engine = await this.#hiring.engineOf(id, this.#caller.asker);
     const since_seq = (await engine.steps(id)).at(-1)?.seq ?? 0;
@@ -274,7 +274,7 @@ export class A2aRequests implements A2ARequestHandler {
     return callbacks.map((it) => toConfig(taskId, it)).filter((it) => it !== undefined);
   }
 
-  /** A task of this very client: what a configuration has is for nobody else. */
+  /** Returns a task of this client only: a configuration may contain secrets of its client. */
   async #own(taskId: string): Promise<{ engine: TaskEngine; client: TaskClient }> {
     if (!this.#hiring.offer.requires_auth) throw new PushNotificationNotSupportedError();
     const engine = await this.#hiring.engineOf(taskId, this.#caller.asker);
@@ -283,7 +283,7 @@ export class A2aRequests implements A2ARequestHandler {
     throw new TaskNotFoundError(`you have no task "${taskId}"`);
   }
 
-  /** Does some work whose errors the client is to see. @throws {Error} one of A2A. */
+  /** Runs work and converts its errors. @throws {Error} one of A2A. */
   async #translated<T>(work: () => Promise<T>): Promise<T> {
     try {
       return await work();

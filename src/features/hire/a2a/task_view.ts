@@ -1,4 +1,4 @@
-/** Tasks as A2A clients see them. */
+/** Converts tasks into the form for A2A clients. */
 import { toText } from "@std/streams";
 import {
   type Artifact,
@@ -18,25 +18,28 @@ import type {
   TaskStatus as RecordStatus,
 } from "../../tasks/task.ts";
 
-/** Where a task is seen from. */
+/** The point of view of a client. */
 export interface ViewOptions {
-  /** How the client reaches surface B; artifacts' addresses begin with it. */
+  /** The address at which the client reached surface B; artifacts' addresses begin with it. */
   base_url: string;
-  /** What the client groups its tasks by. */
+  /** The id by which the client groups its tasks. */
   context_id: string;
-  /** Opens an artifact, where its text may be shown with the task. */
+  /** Opens an artifact, if its text may be shown with the task. */
   open?(name: string): Promise<ReadableStream<Uint8Array>>;
 }
 
-/** Notes that a task's history shows at most, the newest. */
+/** The most notes in a task's history; the newest are kept. */
 const NOTES_MAX = 100;
-/** Text of an artifact that is shown with its task, in bytes; more is at the artifact's address. */
+/**
+ * The most text of an artifact that is included in its task, in bytes; the rest is at the
+ * artifact's address.
+ */
 const INLINE_MAX = 64 * 1024;
 const INLINE_TYPES = /^(?:text\/|application\/json$)/;
-/** Names the artifact that has the summary; those of files are their names. */
+/** The id of the artifact with the summary; artifacts that are files have their names as ids. */
 const SUMMARY_ID = "summary";
 
-/** What each state of a task is called here. */
+/** Returns the A2A name of a task's state. */
 function stateOf({ status, cancelled }: TaskRecord): TaskState {
   if (status === "failed" && cancelled) return TaskState.TASK_STATE_CANCELED;
   return STATES[status];
@@ -49,17 +52,17 @@ const STATES: Record<RecordStatus, TaskState> = {
   failed: TaskState.TASK_STATE_FAILED,
 };
 
-/** What group of tasks a task belongs to; one that came otherwise than by A2A is its own. */
+/** Returns the group of a task; a task that was not requested over A2A is a group of its own. */
 export function contextOf(task_id: string, client: TaskClient | undefined): string {
   return client?.context_id ?? task_id;
 }
 
-/** A record without what the task made, so that nothing of it is opened to show it. */
+/** Returns a record without artifacts, so that none is opened to show it. */
 export function withoutArtifacts({ summary: _, artifacts: __, ...record }: TaskRecord): TaskRecord {
   return record;
 }
 
-/** Makes a task without history. */
+/** Returns a task without history. */
 export async function toTask(record: TaskRecord, options: ViewOptions): Promise<Task> {
   return {
     id: record.id,
@@ -71,7 +74,7 @@ export async function toTask(record: TaskRecord, options: ViewOptions): Promise<
   };
 }
 
-/** What was said about a task: the client's message, then the notes of the executor. */
+/** Returns the history of a task: the client's message, then the notes of the executor. */
 export function historyOf(
   client: TaskClient | undefined,
   task_id: string,
@@ -85,7 +88,10 @@ export function historyOf(
   return [...asked, ...notes.map((entry) => noteOf(entry, task_id, context_id))];
 }
 
-/** A step of a task as an update of its status; undefined for one that changes nothing in it. */
+/**
+ * Converts a step of a task into an update of its status; undefined for a step that does not change
+ * it.
+ */
 export function toUpdate(
   task_id: string,
   entry: TaskLogEntry,
@@ -97,7 +103,7 @@ export function toUpdate(
   return statusUpdate(task_id, context_id, { state, timestamp: entry.at, message });
 }
 
-/** Steps that a task does not end with, and how it stands after them. */
+/** Steps that do not end a task, and the state after each. */
 const STATE_AFTER: Record<string, TaskState> = {
   started: TaskState.TASK_STATE_WORKING,
   note: TaskState.TASK_STATE_WORKING,
@@ -105,7 +111,7 @@ const STATE_AFTER: Record<string, TaskState> = {
   returned: TaskState.TASK_STATE_SUBMITTED,
 };
 
-/** The end of a task as updates: everything it made, then its last status. */
+/** Yields the end of a task as updates: its artifacts, then its final status. */
 export async function toEnd(record: TaskRecord, options: ViewOptions): Promise<StreamResponse[]> {
   const { context_id: contextId } = options;
   const artifacts = await artifactsOf(record, options);
@@ -139,7 +145,7 @@ function statusOf(record: TaskRecord, { context_id }: ViewOptions): TaskStatus {
   };
 }
 
-/** What the record says beyond state, times and files. */
+/** Returns the fields of a record other than state, times and files. */
 function metadataOf({ task_type, attempts, size, verification, usage }: TaskRecord) {
   const known = Object.entries({ task_type, attempts, size, verification, usage });
   return Object.fromEntries(known.filter(([, value]) => value !== undefined));

@@ -68,7 +68,7 @@ function errorTable(): string {
 
 /** The events of a session, from the comments and fields of their types. */
 function eventTable(): string {
-  const path = fromFileUrl(new URL("../src/protocol/events.ts", import.meta.url));
+  const path = fromFileUrl(new URL("../src/protocol/event_data.ts", import.meta.url));
   const source = Deno.readTextFileSync(path);
   const events = bodyOf(source, "export interface EventData {");
   const rows = membersOf(events).map(({ name, doc, type }) => {

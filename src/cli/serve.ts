@@ -1,4 +1,5 @@
 import { startDaemon } from "../daemon/compose.ts";
+import { forHire, hire as hireFeature } from "../features/hire/feature.ts";
 import { AlreadyRunning, type Daemon } from "../daemon/runtime.ts";
 import { readDiscovery } from "../client/discovery.ts";
 import { messageOf } from "../protocol/errors.ts";
@@ -66,8 +67,8 @@ async function runDaemon(input: ServeInput, options: ServiceOptions): Promise<nu
       hostname,
       port,
       log_stderr: talks,
-      hire,
-      hire_tokens,
+      allow_private: hire?.allow_private ?? false,
+      given: [forHire({ tokens: hire_tokens, offer: hire })],
       sidecar,
       onStopping: (grace_s) => supervisor?.stopping(grace_s),
     });
@@ -94,7 +95,13 @@ async function runDaemon(input: ServeInput, options: ServiceOptions): Promise<nu
   } else if (talks) {
     console.log(`svc is listening on ${url} and ${discovery.sock}`);
   }
-  if (hire) hiring?.announceHire({ ...hire, port: daemon.hire_port! }, hire_tokens, flags);
+  if (hire) {
+    hiring?.announceHire(
+      { ...hire, port: daemon.ports.get(hireFeature.name)! },
+      hire_tokens,
+      flags,
+    );
+  }
   await daemon.stopped;
   supervisor?.stopped();
   return 0;

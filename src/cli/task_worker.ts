@@ -1,8 +1,10 @@
 /** `svc task worker`: runs tasks that front doors on this or other machines have put on NATS. */
 import { startWorker } from "../daemon/compose.ts";
 import { readConfig } from "../config/read.ts";
-import { AlreadyRunning, type Runtime, type WorkerOptions } from "../daemon/runtime.ts";
+import { AlreadyRunning, type Runtime, type RuntimeOptions } from "../daemon/runtime.ts";
 import { SvcError } from "../protocol/errors.ts";
+import { forHire } from "../features/hire/feature.ts";
+import { takeTasks } from "../features/tasks/feature.ts";
 import { workerPaths } from "../os/paths.ts";
 import type { WorkerStep } from "../features/tasks/nats/worker.ts";
 import type { Input } from "./spec.ts";
@@ -35,9 +37,11 @@ export async function runWorker({ flags }: Input<typeof TASK_WORKER>): Promise<n
     env,
     uid: Deno.uid() ?? 0,
     log_stderr: true,
-    hire_tokens: parseTokens(env("SVC_SERVE_TOKENS")),
     allow_private: flags["allow-private"],
-    tasks: { workers, task_types, onStep: (step) => showStep(step, as_json) },
+    given: [
+      forHire({ tokens: parseTokens(env("SVC_SERVE_TOKENS")) }),
+      takeTasks({ workers, task_types, onStep: (step) => showStep(step, as_json) }),
+    ],
   });
   surviveDefects(worker);
   stopOnSignals(worker, false);
@@ -54,7 +58,7 @@ export async function runWorker({ flags }: Input<typeof TASK_WORKER>): Promise<n
 }
 
 /** Starts the worker in the first directory of its home that no other worker uses. */
-async function start(options: WorkerOptions): Promise<Runtime> {
+async function start(options: RuntimeOptions): Promise<Runtime> {
   for (let n = 1; n <= WORKERS_OF_HOME; n++) {
     try {
       return await startWorker({ ...options, paths: workerPaths(options.paths, n) });

@@ -1,21 +1,22 @@
-/** The doors of a daemon: loopback HTTP, the local socket and, where they are asked for, agent routes. */
+/** The doors of a daemon: loopback HTTP, the local socket, and what its features listen on. */
 import { Guards } from "../doors/guards.ts";
 import { BODY_MAX, httpDoor } from "../doors/http.ts";
 import { serveSocket } from "../doors/socket.ts";
-import type { HireOptions } from "../features/hire/listener.ts";
-import type { HttpListener } from "../net/http_listener.ts";
 import type { McpHost } from "../doors/mcp/host.ts";
-import type { Log } from "../os/log.ts";
+import { atomicWrite } from "../os/files.ts";
+import type { LogFile } from "../os/log.ts";
 import type { HomePaths } from "../os/paths.ts";
-import type { Endpoint, TcpPeer } from "../os/tcp_peer.ts";
 import { within } from "../base/within.ts";
-import type { TaskEngine } from "../features/tasks/engine.ts";
 import type { Hub } from "../session/hub.ts";
 import type { Dispatcher } from "../verbs/define.ts";
 import type { Discovery } from "../protocol/discovery.ts";
 import { PROTOCOL_VERSION, VERSION } from "../protocol/version.ts";
 import type { Config } from "../config/config.ts";
 import { Opener } from "../base/lazy.ts";
+import type { OpenFeatures } from "../verbs/feature.ts";
+import type { Listener } from "../verbs/opened.ts";
+import type { Endpoint } from "../os/tcp_peer.ts";
+import type { FindPeer } from "./network.ts";
 import { listenHttp } from "./listen.ts";
 import { listenLocal } from "./listen_local.ts";
 
@@ -24,28 +25,18 @@ export interface DoorOptions {
   hostname: string;
   /** 0 picks a free port. */
   port: number;
-  /** How tasks are taken for hire; not at all by default. */
-  hire?: HireOptions;
 }
-
-/**
- * Finds who is at the other end of a connection of this machine; undefined where the system cannot
- * tell. One that is not there belongs to nobody.
- */
-export type FindPeer = (peer: Endpoint, own: Endpoint) => Promise<TcpPeer | undefined>;
 
 export interface DoorParts extends DoorOptions {
   paths: HomePaths;
   uid: number;
-  /** Of the daemon's own surface. */
-  token: string;
-  /** Tokens of those who may hire. */
-  hire_tokens: readonly string[];
   dispatcher: Dispatcher;
   hub: Hub;
-  log: Log;
+  log: LogFile;
   config(): Config;
-  tasks(): Promise<TaskEngine>;
+  features: OpenFeatures;
+  /** Takes the ports on which features listen. */
+  ports: Map<string, number>;
   stopping(): boolean;
   /** Told of the daemon's own address before the first request is answered. */
   onListening(discovery: Discovery): void;
@@ -54,8 +45,9 @@ export interface DoorParts extends DoorOptions {
 
 export interface Doors {
   readonly discovery: Discovery;
-  /** Where tasks are taken for hire, if they are. */
-  readonly hire_port?: number;
+  readonly ports: ReadonlyMap<string, number>;
+  /** Writes the discovery file, and tells that the daemon listens. */
+  announce(): Promise<void>;
   /** Goes by the configuration as it is now. */
   reconfigure(): void;
   /** Lets the answers that are on their way out; what is still open then is cut off. */
@@ -66,12 +58,14 @@ export interface Doors {
 const DRAIN_MS = 1_000;
 
 /**
- * Opens the doors. Whoever has them writes the discovery file; closing them removes it.
+ * Opens the doors; closing them removes the discovery file.
  *
  * @throws {SvcError} conflict when an address is taken; permission_denied for a socket that is not ours.
  */
 export async function openDoors(parts: DoorParts): Promise<Doors> {
-  const { paths, log, dispatcher, hub, tasks, token, config, stopping } = parts;
+  const { paths, log, dispatcher, hub, features, ports, config, stopping } = parts;
+  const token = crypto.getRandomValues(new Uint8Array(32)).toHex();
+  log.mask(token);
   using cleanup = new DisposableStack();
   let { port } = parts;
   const mcp: Opener<McpHost> = new Opener(() =>
@@ -83,7 +77,7 @@ export async function openDoors(parts: DoorParts): Promise<Doors> {
   const http = httpDoor({
     dispatcher,
     hub,
-    tasks,
+    downloads: features.all.flatMap(({ downloads }) => downloads ?? []),
     guards: () => guards,
     stopping,
     log,
@@ -106,8 +100,14 @@ export async function openDoors(parts: DoorParts): Promise<Doors> {
     protocol_version: PROTOCOL_VERSION,
   };
   parts.onListening(discovery);
-  const hire = await openAgentRoutes(parts);
-  cleanup.defer(() => void hire?.close());
+  const beside: Listener[] = [];
+  cleanup.defer(() => beside.forEach((it) => void it.close()));
+  for (const { name, listen } of features.all) {
+    const listener = await listen?.();
+    if (listener === undefined) continue;
+    beside.push(listener);
+    ports.set(name, listener.port);
+  }
   const listener = await listenLocal(parts);
   const socket = serveSocket(listener, {
     dispatcher,
@@ -119,12 +119,22 @@ export async function openDoors(parts: DoorParts): Promise<Doors> {
 
   return {
     discovery,
-    hire_port: hire?.port,
+    ports,
+    async announce() {
+      const text = `${JSON.stringify(discovery)}\n`;
+      await atomicWrite(paths.discovery, text, 0o600, { durable: false });
+      const { pid, sock, version } = discovery;
+      features.each("onDaemonEvent", "daemon.listening", { pid, port, version });
+      log.info("listening", { port, socket: sock, version, pid });
+    },
     reconfigure: () => void (guards = newGuards()),
     async close() {
       http.close();
       await mcp.opened?.then((host) => host.close(), () => {});
-      await within(Promise.all([socket.close(), server.close(), hire?.close()]), DRAIN_MS);
+      await within(
+        Promise.all([socket.close(), server.close(), ...beside.map((it) => it.close())]),
+        DRAIN_MS,
+      );
       for (const path of [paths.discovery, paths.socket]) {
         await Deno.remove(path).catch(() => {});
       }
@@ -147,23 +157,4 @@ async function isSameUser(
   if (found.uid !== uid) return false;
   const { isOfOwnNamespace } = await import("../os/tcp_peer.ts");
   return isOfOwnNamespace(found.inode);
-}
-
-async function openAgentRoutes(parts: DoorParts): Promise<HttpListener | undefined> {
-  const { hire: options, hire_tokens, log, tasks, config, stopping } = parts;
-  if (options === undefined) return undefined;
-  const { openHire } = await import("../features/hire/listener.ts");
-  const hire = openHire({
-    ...options,
-    tokens: hire_tokens,
-    version: VERSION,
-    log,
-    engine: tasks,
-    budget_usd: () => config().tasks.budget_usd,
-    shared: () => config().hire.shared,
-    allowed_origins: () => config().http.allowed_origins,
-    stopping,
-  });
-  log.info("accepting tasks for hire", { hostname: hire.hostname, port: hire.port });
-  return hire;
 }

@@ -2,8 +2,8 @@
 import type { Log } from "../os/log.ts";
 import type { Env, HomePaths } from "../os/paths.ts";
 import type { Discovery } from "../protocol/discovery.ts";
+import type { GivenOption } from "../verbs/host.ts";
 import type { DoorOptions } from "./doors.ts";
-import type { TaskWorkerOptions } from "../features/tasks/open.ts";
 
 /** What every process that runs sessions and tasks is told. */
 export interface RuntimeOptions {
@@ -12,8 +12,10 @@ export interface RuntimeOptions {
   uid: number;
   /** Also log to standard error. */
   log_stderr: boolean;
-  /** Tokens of those who may hire; callbacks are signed with them. */
-  hire_tokens: readonly string[];
+  /** Whether hired work may reach loopback, link-local and private addresses. */
+  allow_private: boolean;
+  /** What the command line gives features. */
+  given: readonly GivenOption[];
   /** Told once, when it begins to stop. */
   onStopping?(grace_s: number): void;
 }
@@ -21,13 +23,6 @@ export interface RuntimeOptions {
 export interface DaemonOptions extends RuntimeOptions, DoorOptions {
   /** Whether a desktop shell brought it, as its child. */
   sidecar: boolean;
-}
-
-/** A process that only runs the tasks of other machines' front doors. */
-export interface WorkerOptions extends RuntimeOptions {
-  tasks: TaskWorkerOptions;
-  /** Whether hired tasks may reach loopback, link-local and private addresses. */
-  allow_private: boolean;
 }
 
 export interface Runtime {
@@ -40,8 +35,8 @@ export interface Runtime {
 
 export interface Daemon extends Runtime {
   readonly discovery: Discovery;
-  /** Where tasks are taken for hire, if they are. */
-  readonly hire_port?: number;
+  /** The ports on which features listen, by the names of the features. */
+  readonly ports: ReadonlyMap<string, number>;
 }
 
 /** Another daemon of this user runs. */

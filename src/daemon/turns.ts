@@ -1,57 +1,65 @@
-/** The turns of models: their loop, with the tools of this program and of tool servers. */
+/** The turns of models: their loop, with the tools of this program and of its features. */
 import { compactNow, type LoopParts, turnRunner } from "../agent/loop.ts";
-import { type LimitOverrides, limitsOf } from "../models/limits.ts";
-import { builtinTools, type Tool, type ToolParts } from "../agent/tools.ts";
-import { pathsOf } from "../features/context/rules_places.ts";
-import { Teller, type TellerParts } from "../features/context/teller.ts";
-import type { ToolMemory } from "../features/memory/tool_memory.ts";
-import { memoryTools } from "../features/memory/tools.ts";
-import type { ToolServers } from "../features/tool_servers/open.ts";
-import { verifyTool } from "../features/verify/tool.ts";
+import { limitsOf } from "../models/limits.ts";
+import { builtinTools, type Tool } from "../agent/tools.ts";
 import type { SessionParts } from "../session/session.ts";
+import type { OpenFeatures } from "../verbs/feature.ts";
+import type { Host } from "../verbs/host.ts";
 
-export interface DaemonTurnParts extends Omit<LoopParts, "tools" | "tell" | "touched" | "limits"> {
-  tools: ToolParts & { memory: ToolMemory };
-  context: TellerParts;
-  /** `[models]` of daemon.toml. */
-  entries(): Readonly<Record<string, LimitOverrides>>;
-  /** The tool servers; undefined where no session can have any. */
-  toolServers(): Promise<ToolServers> | undefined;
-}
-
-export interface DaemonTurns extends Disposable {
+export interface DaemonTurns {
   /** Runs a turn of a session whose model is asked from here. */
   runTurn: ReturnType<typeof turnRunner>;
   /** Makes the conversation of such a session shorter between its turns. */
   compact: NonNullable<SessionParts["compact"]>;
-  /** The tools of this program. */
+  /** The tools of every session. */
   builtin: readonly Tool[];
 }
 
 /** Makes what runs the turns of models. */
-export function makeTurns(
-  { tools, context, toolServers, entries, ...loop }: DaemonTurnParts,
-): DaemonTurns {
-  const builtin = builtinTools(tools, [...memoryTools(tools.memory), verifyTool(tools)]);
-  const teller = new Teller(context);
+export async function openTurns(
+  host: Omit<Host, "use">,
+  features: OpenFeatures,
+): Promise<DaemonTurns> {
+  const { env, config, models, cost, hub, sandbox, turn_parts } = host;
+  const more = await Promise.all(features.each("tools"));
+  const builtin = builtinTools({
+    units: await host.units(),
+    sandbox,
+    network: () => config().sandbox.network,
+    home: env("HOME") ?? env("USERPROFILE"),
+    own_port: () => host.discovery()?.port ?? 0,
+    async egress(session_id) {
+      const { trust } = (await hub.get(session_id)).state;
+      if (trust !== "trusted") return await host.openEgress(true);
+      // A proxy of the person's knows ways that this program does not.
+      const { goesThroughProxy } = await import("../net/proxy_env.ts");
+      return goesThroughProxy(env) ? undefined : await host.openEgress(false);
+    },
+    journal: async (session_id) => (await hub.get(session_id)).journal,
+  }, more.flat());
   const parts: LoopParts = {
-    ...loop,
-    tell: (session, turn) => teller.tell(session, turn),
-    touched: (session, turn, calls) => teller.touched(session, turn, pathsOf(calls)),
+    ...turn_parts,
+    model: (id) => models().resolve(id),
+    max_steps: () => config().agent.max_steps,
+    cost,
+    async tell(session, turn) {
+      await Promise.all(features.each("beforeModel", session, turn));
+    },
+    async touched(session, turn, calls) {
+      await Promise.all(features.each("afterCalls", session, turn, calls));
+    },
     limits(id) {
       const [provider] = id.split("/");
-      const known = entries();
+      const known = config().models;
       return limitsOf(id, Object.hasOwn(known, provider) ? known[provider] : {});
     },
     async tools(session, signal) {
-      const servers = await toolServers();
-      if (servers === undefined) return builtin;
-      return [...builtin, ...await servers.session_tools.for(session, signal)];
+      const own = await Promise.all(features.each("sessionTools", session, signal));
+      return own.every(({ length }) => length === 0) ? builtin : [...builtin, ...own.flat()];
     },
   };
   return {
     builtin,
-    [Symbol.dispose]: () => teller[Symbol.dispose](),
     runTurn: turnRunner(parts),
     compact: (session, turn) => compactNow(session, turn, parts),
   };

@@ -3,7 +3,6 @@
  * app.
  */
 import { type Context as HonoContext, Hono } from "hono";
-import type { TaskEngine } from "../features/tasks/engine.ts";
 import type { Log } from "../os/log.ts";
 import type { Hub } from "../session/hub.ts";
 import { SvcError, toSvcError } from "../protocol/errors.ts";
@@ -19,12 +18,14 @@ import {
   requireJson,
 } from "../net/answers.ts";
 import { type Guards } from "./guards.ts";
+import type { Download } from "../verbs/opened.ts";
 import type { OpenSocket } from "./websocket.ts";
 
 export interface HttpOptions {
   dispatcher: Dispatcher;
   hub: Hub;
-  tasks(): Promise<TaskEngine>;
+  /** Files that features serve. */
+  downloads: readonly Download[];
   log: Log;
   guards(): Guards;
   /** Whether the daemon is stopping and accepts no new requests. */
@@ -174,14 +175,13 @@ export function httpDoor(options: HttpOptions): HttpDoor {
   });
   allowed.set("/v1/sessions/:session_id/events", ["GET"]);
 
-  app.get("/v1/tasks/:task_id/artifacts/:name", async (c) => {
-    authenticated(c.req.raw);
-    const { artifactResponse, findArtifact } = await import("../features/tasks/artifacts.ts");
-    const engine = await options.tasks();
-    const found = await findArtifact(engine, c.req.param("task_id"), c.req.param("name"));
-    return await artifactResponse(found, c.req.method);
-  });
-  allowed.set("/v1/tasks/:task_id/artifacts/:name", ["GET"]);
+  for (const { path, get } of options.downloads) {
+    app.get(path, async (c) => {
+      authenticated(c.req.raw);
+      return await get(c.req.param(), c.req.method);
+    });
+    allowed.set(path, ["GET"]);
+  }
 
   app.post("/v1/rpc", async (c) => {
     authenticated(c.req.raw);

@@ -1,60 +1,35 @@
-import { busVerbs } from "./bus/verbs.ts";
-import { cortexVerbs } from "./memory/verbs.ts";
-import { costVerbs } from "./sessions/cost_verbs.ts";
-import { daemonVerbs } from "./control/verbs.ts";
 import type { Verb } from "../verbs/define.ts";
-import { descentVerbs } from "./missions/descent_verbs.ts";
-import { historyVerbs } from "./sessions/history_verbs.ts";
-import { lanesVerbs } from "./sessions/lane_verbs.ts";
-import { ledgerVerbs } from "./sessions/ledger_verbs.ts";
-import { mcpVerbs } from "./tool_servers/verbs.ts";
-import { memoryVerbs } from "./memory/query_verb.ts";
-import { missionVerbs } from "./missions/verbs.ts";
-import { legacyMissionVerbs } from "./missions/legacy_verbs.ts";
-import { queueVerbs } from "./tasks/queue_verbs.ts";
-import { sessionVerbs } from "./sessions/verbs.ts";
-import { taskVerbs } from "./tasks/verbs.ts";
-import { verifyVerbs } from "./verify/verbs.ts";
-import { worktreeVerbs } from "./worktree/verbs.ts";
-import type { Hub } from "../session/hub.ts";
-import { feature } from "../verbs/feature.ts";
-import type { Bus } from "./bus/bus.ts";
-import type { ControlServices } from "./control/services.ts";
-import type { MemoryServices } from "./memory/open.ts";
-import type { MissionServices } from "./missions/open.ts";
+import { acpAgents } from "./acp_agents/feature.ts";
+import { bus } from "./bus/feature.ts";
+import { context } from "./context/feature.ts";
+import { control } from "./control/feature.ts";
+import { hire } from "./hire/feature.ts";
+import { memory } from "./memory/feature.ts";
+import { missions } from "./missions/feature.ts";
 import { service } from "./service/feature.ts";
-import type { SessionServices } from "./sessions/verbs.ts";
-import type { TaskServices } from "./tasks/open.ts";
-import type { ToolServerServices } from "./tool_servers/open.ts";
+import { sessions } from "./sessions/feature.ts";
+import { tasks } from "./tasks/feature.ts";
+import { toolServers } from "./tool_servers/feature.ts";
 import { tui } from "./tui/feature.ts";
-import type { VerifyServices } from "./verify/verbs.ts";
-import type { WorktreeServices } from "./worktree/verbs.ts";
+import { verify } from "./verify/feature.ts";
+import { worktrees } from "./worktree/feature.ts";
 
-/** The services of a feature that opens nothing itself. */
-const given = <S>(services: S) => ({ services });
-
-/** Every feature. */
+/** Every feature. They open in this order, so each can use those before it, and stop in reverse. */
 export const FEATURES = [
-  feature(
-    "sessions",
-    [...sessionVerbs, ...historyVerbs, ...lanesVerbs, ...ledgerVerbs],
-    given<SessionServices>,
-  ),
-  feature("memory", [...memoryVerbs, ...cortexVerbs], given<MemoryServices>),
-  feature("cost", costVerbs, given<{ hub: Hub }>),
-  feature(
-    "missions",
-    [...descentVerbs, ...missionVerbs, ...legacyMissionVerbs],
-    given<MissionServices & { hub: Hub }>,
-  ),
-  feature("tasks", [...queueVerbs, ...taskVerbs], given<TaskServices>),
-  feature("worktrees", worktreeVerbs, given<WorktreeServices>),
-  feature("verify", verifyVerbs, given<VerifyServices>),
-  feature("tool servers", mcpVerbs, given<ToolServerServices>),
+  bus,
+  sessions,
+  context,
+  memory,
+  toolServers,
+  acpAgents,
+  missions,
+  tasks,
+  hire,
+  worktrees,
+  verify,
   tui,
-  feature("bus", busVerbs, given<{ bus: Bus }>),
   service,
-  feature("control", daemonVerbs, given<ControlServices>),
+  control,
 ];
 
 /** Every verb; clients can be typed by it. */

@@ -1,11 +1,6 @@
 import { bind, type BoundVerb, type VerbOf } from "./define.ts";
-
-/** The services of a feature's verbs, created for one daemon. */
-export interface Opened<S> {
-  readonly services: S;
-  /** Ends what the feature has opened, after the sessions have stopped. */
-  stop?(): Promise<void> | undefined;
-}
+import type { GivenOption, Host, StartOption, UsableFeature } from "./host.ts";
+import type { Agents, Opened } from "./opened.ts";
 
 /** A feature whose verbs are bound to their services. */
 export interface OpenFeature extends Omit<Opened<unknown>, "services"> {
@@ -13,29 +8,77 @@ export interface OpenFeature extends Omit<Opened<unknown>, "services"> {
   readonly bound: readonly BoundVerb[];
 }
 
-/** A feature: its verbs, and how it gets their services from its host, the daemon. */
-export interface Feature<H, V> {
+/** A feature: its verbs, and what it does in a daemon. */
+export interface Feature<V, S> {
+  /** For the log. */
+  readonly name: string;
   readonly verbs: readonly V[];
-  /** Binds the verbs; what takes time or memory is opened on first use. */
-  readonly open: (host: H) => OpenFeature;
+  open(host: Host): Opened<S>;
 }
 
-/** Defines a feature; its name is for the log. */
-export function feature<V extends VerbOf<never>, S, H>(
-  name: string,
-  verbs: readonly V[] & readonly VerbOf<S>[],
-  open: (host: H) => Opened<S>,
-): Feature<H, V> {
-  return {
-    verbs,
-    open(host) {
-      const { services, ...rest } = open(host);
-      return { name, bound: bind<S>(verbs, services), ...rest };
-    },
-  };
+/** The services that all handlers of verbs need. */
+type ServicesOf<V> = (V extends VerbOf<infer S> ? (services: S) => void : never) extends
+  (services: infer S) => void ? S : never;
+
+/** Defines a feature: what it opens has what the handlers of its verbs need. */
+export function feature<S extends ServicesOf<V>, V extends VerbOf<never> = never>(
+  definition: { name: string; verbs?: readonly V[]; open(host: Host): Opened<S> },
+): Feature<V, S> {
+  return { ...definition, verbs: definition.verbs ?? [] };
 }
 
-/** Opens features, in order. */
-export function openFeatures<H>(features: readonly Feature<H, unknown>[], host: H): OpenFeature[] {
-  return features.map(({ open }) => open(host));
+/** What is called at a moment of every feature. */
+type Hook = {
+  [N in keyof Opened<unknown>]-?: NonNullable<Opened<unknown>[N]> extends
+    (...args: never) => unknown ? N
+    : never;
+}[keyof Opened<unknown>];
+type HookOf<N extends Hook> = Extract<Opened<unknown>[N], (...args: never) => unknown>;
+
+/** The features of one daemon, in the order of their list. */
+export class OpenFeatures {
+  readonly all: readonly OpenFeature[];
+  /** What runs the turns of models that are none of the providers'. */
+  readonly agents: readonly Agents[];
+  readonly #hooks = new Map<Hook, ((...args: unknown[]) => unknown)[]>();
+
+  /** Opens them, in order. */
+  constructor(features: readonly Feature<VerbOf<never>, unknown>[], core: Omit<Host, "use">) {
+    const services = new Map<unknown, unknown>();
+    const use = <S>(feature: UsableFeature<S>): S => {
+      if (services.has(feature)) return services.get(feature) as S;
+      throw new Error(`${feature.name} must stand earlier in the list of features`);
+    };
+    const host: Host = { ...core, use };
+    this.all = features.map((feature) => {
+      const { services: own, ...rest } = feature.open(host);
+      services.set(feature, own);
+      return { name: feature.name, bound: bind(feature.verbs as VerbOf<unknown>[], own), ...rest };
+    });
+    this.agents = this.all.flatMap(({ agents }) => agents ?? []);
+  }
+
+  /** Calls a hook of every feature that has it, in order. @returns what each returned. */
+  each<N extends Hook>(
+    hook: N,
+    ...args: Parameters<HookOf<N>>
+  ): NonNullable<ReturnType<HookOf<N>>>[] {
+    let found = this.#hooks.get(hook);
+    if (found === undefined) {
+      found = this.all.flatMap((it) => (it[hook as keyof OpenFeature] ?? []) as typeof found & []);
+      this.#hooks.set(hook, found);
+    }
+    return found.map((call) => call(...args)) as NonNullable<ReturnType<HookOf<N>>>[];
+  }
+}
+
+/** Defines what the command line can give a feature. */
+export function startOption<T>(): StartOption<T> {
+  const option: StartOption<T> = (value) => ({ option, value });
+  return option;
+}
+
+/** The value of an option among those that were given. */
+export function givenOf<T>(given: readonly GivenOption[], option: StartOption<T>): T | undefined {
+  return given.find((it) => it.option === option)?.value as T | undefined;
 }

@@ -9,11 +9,11 @@ import type { Verb } from "../../verbs/define.ts";
 /** The services of the verbs about the daemon. */
 export interface ControlServices {
   readonly hub: Hub;
-  readonly models: ModelRegistry;
   /** The daemon's own files. */
   readonly paths: Pick<HomePaths, "config" | "log">;
   /** Whether a desktop shell started the daemon, as its child. */
   readonly sidecar: boolean;
+  models(): ModelRegistry;
   /** The tools at the start of every model call. */
   prefix_tools(): Promise<readonly ToolSpec[]>;
   /** Changes daemon.toml; loaded on first use. */

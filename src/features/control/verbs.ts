@@ -112,8 +112,8 @@ export const daemonVerbs = [
         sessions: await services.hub.size(),
         agent_port: services.agent_port(),
         sidecar: services.sidecar,
-        default_model: services.models.defaultId(),
-        models: services.models.list(),
+        default_model: services.models().defaultId(),
+        models: services.models().list(),
       };
     },
   }),
@@ -214,7 +214,8 @@ export const daemonVerbs = [
         ),
         passed: z.boolean().describe("Whether the hit rate is 0.8 or more"),
       }),
-    async handle({ services: { models, prefix_tools }, signal }, { model: id, workers: count }) {
+    async handle({ services, signal }, { model: id, workers: count }) {
+      const models = services.models();
       const model_id = id ?? models.defaultId();
       models.checkForRequests(model_id);
       if (!models.answersRequests(model_id)) {
@@ -228,7 +229,7 @@ export const daemonVerbs = [
       }
       const { HIT_RATE_MIN, measureCache } = await import("../../agent/prefix.ts");
       const model = await models.resolve(model_id);
-      const measured = await measureCache(model, await prefix_tools(), count, signal);
+      const measured = await measureCache(model, await services.prefix_tools(), count, signal);
       return { model: model.id, ...measured, passed: measured.hit_rate >= HIT_RATE_MIN };
     },
   }),

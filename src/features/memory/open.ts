@@ -1,25 +1,11 @@
 /** The cortex of a daemon. Loaded when the memory is first needed, or a turn is first to be read. */
 import { spentBudget } from "../../agent/budget.ts";
-import { costUsd } from "../../models/prices.ts";
-import type { ModelRegistry } from "../../models/registry.ts";
 import { Cortex } from "./cortex.ts";
 import { type ToolMemory, toolMemory } from "./tool_memory.ts";
 import { exists } from "../../os/files.ts";
-import type { Log } from "../../os/log.ts";
-import type { HomePaths } from "../../os/paths.ts";
 import { openStateDb } from "../../os/state_db.ts";
 import type { Hub } from "../../session/hub.ts";
-import type { Ids } from "../../session/ids.ts";
-import type { Config } from "../../config/config.ts";
-
-export interface DaemonCortexParts {
-  paths: HomePaths;
-  ids: Ids;
-  log: Log;
-  hub: Hub;
-  config(): Config;
-  models(): ModelRegistry;
-}
+import type { Host } from "../../verbs/host.ts";
 
 export interface DaemonCortex {
   cortex: Cortex;
@@ -28,8 +14,8 @@ export interface DaemonCortex {
 }
 
 /** Makes the daemon's cortex; it opens nothing yet. */
-export function makeCortex(parts: DaemonCortexParts): DaemonCortex {
-  const { paths, ids, log, hub, config, models } = parts;
+export function makeCortex(host: Host): DaemonCortex {
+  const { paths, ids, log, hub, config, models, cost } = host;
   const cortex = new Cortex({
     exists: () => exists(paths.state_db),
     openDb: () => openStateDb(paths.state_db),
@@ -37,7 +23,7 @@ export function makeCortex(parts: DaemonCortexParts): DaemonCortex {
     log,
     settings: () => config().cortex,
     model: (id) => models().resolve(id),
-    cost: (model_id, usage) => costUsd(model_id, usage, config().prices).usd,
+    cost,
     spent: ({ state }) => spentBudget(state, config().agent.budget_usd),
     newId: (prefix) => ids.next(prefix),
   });

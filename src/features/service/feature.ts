@@ -1,17 +1,17 @@
 import { Opener } from "../../base/lazy.ts";
 import { feature } from "../../verbs/feature.ts";
-import type { DaemonServiceOptions } from "./open.ts";
 import { serviceVerbs } from "./verbs.ts";
 
-interface Host extends Omit<DaemonServiceOptions, "hires"> {
-  /** The port of the agent routes, if they are served. */
-  agent_port(): number | undefined;
-}
-
-export const service = feature("service", serviceVerbs, ({ agent_port, ...host }: Host) => {
-  const opened = new Opener(async () => {
-    const { daemonService } = await import("./open.ts");
-    return daemonService({ ...host, hires: () => agent_port() !== undefined });
-  });
-  return { services: { service: () => opened.get() } };
+/** The background unit of this user. */
+export const service = feature({
+  name: "service",
+  verbs: serviceVerbs,
+  open({ paths, env, uid, shutdown, ports }) {
+    const opened = new Opener(async () => {
+      const { daemonService } = await import("./open.ts");
+      // Only for hire does a daemon listen beside its own doors.
+      return daemonService({ paths, env, uid, shutdown, hires: () => ports().size > 0 });
+    });
+    return { services: { service: () => opened.get() } };
+  },
 });

@@ -12,7 +12,7 @@ import type { ModelRegistry } from "../../models/registry.ts";
 /** The services of the verbs of sessions. */
 export interface SessionServices {
   readonly hub: Hub;
-  readonly models: ModelRegistry;
+  models(): ModelRegistry;
   config(): Config;
 }
 
@@ -114,7 +114,8 @@ export const sessionVerbs = [
     output: () =>
       z.object({ session_id: session_id(), workdir: z.string(), started_at: timestamp() }),
     async handle({ services }, params) {
-      const { hub, models } = services;
+      const { hub } = services;
+      const models = services.models();
       const config = services.config();
       const workdir = params.workdir ?? config.default_workdir;
       if (workdir === undefined) {

@@ -3,15 +3,10 @@
  * first task.
  */
 import { join } from "@std/path";
-import { costUsd } from "../../models/prices.ts";
-import type { ModelRegistry } from "../../models/registry.ts";
-import type { Egress } from "../../net/egress.ts";
 import { messageOf, SvcError } from "../../protocol/errors.ts";
 import { ensurePrivateDir } from "../../os/files.ts";
-import type { Log } from "../../os/log.ts";
 import { personsPrograms } from "../../os/own_programs.ts";
-import { type Env, type HomePaths, isWithin } from "../../os/paths.ts";
-import type { Hub } from "../../session/hub.ts";
+import { isWithin } from "../../os/paths.ts";
 import { removeTree } from "../../os/remove_tree.ts";
 import { checkWorkdir } from "../../session/workdir.ts";
 import { endWorkSessions, WorkSession } from "../../session/work_session.ts";
@@ -27,27 +22,24 @@ import { openTaskEngine } from "./local_engine.ts";
 import type { WorkerStep } from "./nats/worker.ts";
 import { type CheckParts, checkRunner } from "../missions/check_runner.ts";
 import type { Config } from "../../config/config.ts";
+import { natsSecrets } from "../../config/nats.ts";
+import type { Host } from "../../verbs/host.ts";
 
-export interface TaskParts extends CheckParts {
-  paths: HomePaths;
-  env: Env;
-  log: Log;
-  hub: Hub;
-  config(): Config;
-  models(): ModelRegistry;
-  /** Real paths of the directories that sessions can write. */
-  writable(): readonly string[];
-  /** The directories on the daemon's PATH that existed at its start. */
-  path: string;
+/** What a daemon's tasks need beside what it gives every feature. */
+interface TaskNeeds {
   deploy_targets(): readonly DeployTarget[];
-  /** Sends callbacks. */
+  reporter: Reporter;
+  /** How to take tasks, if this process only runs tasks. */
+  worker?: TaskWorkerOptions;
+}
+
+type TaskParts = Omit<Host, "units"> & CheckParts & TaskNeeds;
+
+/** Sends callbacks. */
+export interface Reporter {
   deliver: Deliver;
   /** Whether there are tokens that can sign callbacks. */
   signs: boolean;
-  /** Opens the egress of one task; that of a hired task is restricted. */
-  openEgress(hired: boolean): Promise<Egress>;
-  /** How to take tasks, if this process only runs tasks. */
-  worker?: TaskWorkerOptions;
 }
 
 /** The options of a worker. */
@@ -68,7 +60,9 @@ const TITLE = /^task t-[0-9A-Z]{26}$/;
  *
  * @throws {SvcError} like {@linkcode openTaskEngine}
  */
-export async function openTasks(parts: TaskParts): Promise<TaskEngine> {
+export async function openTasks(host: Host, needs: TaskNeeds): Promise<TaskEngine> {
+  host.log.mask(...natsSecrets(host.config().tasks, host.env));
+  const parts = { ...host, ...needs, units: await host.units() };
   await endWorkSessions(parts, TITLE);
   const executors = await executorsOf(parts);
   const { engine } = parts.config().tasks;
@@ -76,18 +70,18 @@ export async function openTasks(parts: TaskParts): Promise<TaskEngine> {
 }
 
 async function openHere(parts: TaskParts, executors: ExecutorRegistry): Promise<TaskEngine> {
-  const { paths, log, config, deliver } = parts;
+  const { paths, log, config, reporter } = parts;
   return await openTaskEngine(paths.state_db, {
     executors,
     log,
     workers: config().tasks.workers,
     artifacts: new LocalArtifacts(paths.artifacts),
-    deliver,
+    deliver: reporter.deliver,
   });
 }
 
 async function openOnNats(parts: TaskParts, executors: ExecutorRegistry): Promise<TaskEngine> {
-  const { paths, env, log, config, deliver, signs, worker } = parts;
+  const { paths, env, log, config, reporter, worker } = parts;
   const { openNatsEngine } = await import("./nats/engine.ts");
   return openNatsEngine({
     config: config().tasks,
@@ -101,7 +95,7 @@ async function openOnNats(parts: TaskParts, executors: ExecutorRegistry): Promis
     files: new LocalArtifacts(paths.artifacts),
     onStep: worker?.onStep,
     // Callbacks are signed, so a process without tokens leaves them to others.
-    deliver: signs ? deliver : undefined,
+    deliver: reporter.signs ? reporter.deliver : undefined,
   });
 }
 
@@ -139,7 +133,7 @@ async function executorsOf(parts: TaskParts): Promise<ExecutorRegistry> {
 }
 
 function researchParts(parts: TaskParts, egress: ResearchParts["egress"]): ResearchParts {
-  const { env, config, models } = parts;
+  const { env, config, models, cost } = parts;
   return {
     egress,
     search() {
@@ -154,7 +148,7 @@ function researchParts(parts: TaskParts, egress: ResearchParts["egress"]): Resea
       return models().answersRequests(id) ? await models().resolve(id) : undefined;
     },
     checkModel: (id) => models().checkForRequests(id),
-    cost: (id, usage) => costUsd(id, usage, config().prices).usd,
+    cost,
     budget_usd: () => config().tasks.budget_usd,
     workdir: (path, hired) => taskWorkdir(parts, path, hired),
     hidden: (workdir) => parts.scope(workdir).hidden,

@@ -1,28 +1,12 @@
 /** Creates the daemon's tool servers. Loaded when a policy defines one, or a project may. */
 import type { Hub } from "../../session/hub.ts";
-import { programArgv, type Sandbox, type SandboxScope } from "../../jail/sandbox.ts";
+import { programArgv } from "../../jail/sandbox.ts";
 import { type ExternalPolicy, ExternalServers } from "./servers.ts";
 import { ProjectApprovals } from "./approvals.ts";
 import { SessionTools } from "./tools.ts";
-import type { LogFile } from "../../os/log.ts";
 import { personsPrograms } from "../../os/own_programs.ts";
-import type { Env } from "../../os/paths.ts";
+import type { Host } from "../../verbs/host.ts";
 import { SYSTEM_CLOCK } from "../../base/clock.ts";
-
-export interface ToolServerParts {
-  env: Env;
-  log: LogFile;
-  /** The file with the approvals of projects' servers. */
-  approvals: string;
-  policy: ExternalPolicy;
-  /** The directories on the daemon's PATH that existed at its start. */
-  path: string;
-  /** Real paths of the directories that sessions can write. */
-  writable(): readonly string[];
-  sandbox(): Promise<Sandbox>;
-  /** Returns what a command in a directory may see. */
-  scope(workdir: string): SandboxScope;
-}
 
 /** The servers, and their tools for turns. */
 export interface ToolServers {
@@ -31,14 +15,16 @@ export interface ToolServers {
 }
 
 /** Creates the tool servers without starting any. */
-export function makeToolServers(parts: ToolServerParts): ToolServers {
-  const { env, log, approvals, policy, path, writable, sandbox, scope } = parts;
+export function makeToolServers(
+  { env, log, paths, path, writable, sandbox, scope }: Host,
+  policy: ExternalPolicy,
+): ToolServers {
   const servers = new ExternalServers({
     env,
     log,
     clock: SYSTEM_CLOCK,
     find: personsPrograms(env, path, writable),
-    approvals: new ProjectApprovals(approvals),
+    approvals: new ProjectApprovals(paths.project_servers),
     onSecrets: (secrets) => log.mask(...secrets),
     confine: async (argv, workdir, env) =>
       programArgv(await sandbox(), argv, { ...scope(workdir), env }),

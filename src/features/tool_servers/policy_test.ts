@@ -2,7 +2,8 @@ import { assertEquals, assertRejects, assertStringIncludes, assertThrows } from 
 import { granted } from "../../../tests/support/permissions.ts";
 import { TempDir } from "../../../tests/support/sessions.ts";
 import { SvcError } from "../../protocol/errors.ts";
-import { PROJECT_POLICY, ProjectPolicy, readPolicy } from "./policy.ts";
+import { PROJECT_POLICY, readPolicy } from "./policy.ts";
+import { ProjectPolicy } from "./project_policy.ts";
 import { parsePolicy } from "./policy_file.ts";
 
 const PATH = "/home/me/.svc/policy.yaml";

@@ -21,7 +21,8 @@ import type {
   ServerScope,
 } from "./offer.ts";
 import type { FoundProgram } from "../../os/own_programs.ts";
-import { type Policy, ProjectPolicy, type ServerEntry } from "./policy.ts";
+import type { Policy, ServerEntry } from "./policy.ts";
+import { ProjectPolicy } from "./project_policy.ts";
 import { resultText } from "./result.ts";
 import { ExternalServer, type Tested } from "./server.ts";
 import { type Confine, targetOf } from "./target.ts";

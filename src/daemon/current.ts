@@ -1,0 +1,86 @@
+/** The configuration as it is now, with what follows from it. */
+import { Opener } from "../base/lazy.ts";
+import type { Config } from "../config/config.ts";
+import type { ConfigEditor } from "../config/config_editor.ts";
+import { readConfig } from "../config/read.ts";
+import type { Usage } from "../models/model.ts";
+import { costUsd } from "../models/prices.ts";
+import { ModelRegistry } from "../models/registry.ts";
+import type { Env } from "../os/paths.ts";
+import type { Ids } from "../session/ids.ts";
+import type { OpenFeatures } from "../verbs/feature.ts";
+
+export interface CurrentParts {
+  /** Path of daemon.toml. */
+  path: string;
+  env: Env;
+  ids: Ids;
+  features(): OpenFeatures;
+  /** Called when another configuration is in effect. */
+  onChange(): void;
+}
+
+export class Current {
+  readonly #parts: CurrentParts;
+  #config: Config;
+  #models: ModelRegistry;
+  readonly #editor: Opener<ConfigEditor>;
+
+  /** @throws {SvcError} validation when daemon.toml has an error. */
+  static async read(parts: CurrentParts): Promise<Current> {
+    return new Current(parts, await readConfig(parts.path));
+  }
+
+  private constructor(parts: CurrentParts, started: Config) {
+    this.#parts = parts;
+    this.#config = started;
+    this.#models = this.#newModels();
+    this.#editor = new Opener(async () => {
+      const { ConfigEditor } = await import("../config/config_editor.ts");
+      const { path } = parts;
+      const checkModel = (id: string) => this.#models.check(id);
+      const { config, reload } = this;
+      return new ConfigEditor({ path, started, config, reload, checkModel });
+    });
+  }
+
+  readonly config = (): Config => this.#config;
+  readonly models = (): ModelRegistry => this.#models;
+  readonly editor = (): Promise<ConfigEditor> => this.#editor.get();
+
+  /** What a model call cost, in USD. */
+  readonly cost = (model_id: string, usage: Usage): number =>
+    costUsd(model_id, usage, this.#config.prices).usd;
+
+  /** Reads all files again. @throws {SvcError} when one has an error; nothing changes. */
+  readonly reload = async (): Promise<void> => {
+    const { path, features, onChange } = this.#parts;
+    const changed = await readConfig(path);
+    const read = await Promise.all(features().each("read"));
+    this.#config = changed;
+    for (const apply of read) await apply();
+    this.#models = this.#newModels();
+    onChange();
+  };
+
+  #newModels(): ModelRegistry {
+    const { models, default_model, agent } = this.#config;
+    const { env, ids, features } = this.#parts;
+    return new ModelRegistry({
+      models,
+      env,
+      default_model,
+      limits: {
+        first_byte_ms: agent.first_byte_timeout,
+        idle_ms: agent.idle_timeout,
+        answer_ms: agent.answer_timeout,
+      },
+      builtin: async () => {
+        const { toolbelt } = await import("../models/toolbelt.ts");
+        return toolbelt(() => ids.next("call"));
+      },
+      agentProblem: (name) =>
+        features().agents.map((it) => it.problem(name)).find((it) => it !== undefined),
+    });
+  }
+}

@@ -1,0 +1,102 @@
+/** What the work of a daemon's sessions and tasks is jailed with. */
+import { Opener } from "../base/lazy.ts";
+import type { Config } from "../config/config.ts";
+import type { Sandbox, SandboxScope, shownTo } from "../jail/sandbox.ts";
+import type { UnitPool } from "../jail/unit/pool.ts";
+import type { Hub } from "../session/hub.ts";
+import type { OpenFeatures } from "../verbs/feature.ts";
+
+/** A unit that nothing used for this long is given back. */
+const UNIT_IDLE_MS = 30_000;
+
+export interface JailParts {
+  config(): Config;
+  hub(): Hub;
+  features(): OpenFeatures;
+  /** The directory of the daemon's own files, which no tool sees. */
+  runtime_dir: string;
+  /** Called when the last busy unit has come to rest. */
+  onRest(): void;
+}
+
+/** The sandbox of commands and the units of file tools, each made on first use. */
+export class Jail implements Disposable {
+  readonly #parts: JailParts;
+  #pool: UnitPool | undefined;
+  #sandbox: Sandbox | undefined;
+  #isShown: ReturnType<typeof shownTo> | undefined;
+  readonly #units: Opener<UnitPool>;
+  readonly #loaded = new Opener(async () => {
+    const { detectSandbox, shownTo } = await import("../jail/sandbox.ts");
+    this.#isShown = shownTo(Deno.env.toObject());
+    return detectSandbox;
+  });
+  readonly #detected = new Opener(async () => {
+    const detectSandbox = await this.#loaded.get();
+    const { config } = this.#parts;
+    const limits = () => config().sandbox;
+    return this.#sandbox = await detectSandbox(limits().shell, undefined, limits, this.writable);
+  });
+
+  constructor(parts: JailParts) {
+    this.#parts = parts;
+    this.#units = new Opener(async () => {
+      const { UnitPool } = await import("../jail/unit/pool.ts");
+      const { units: max } = parts.config().sandbox;
+      return this.#pool = new UnitPool({ max, idle_ms: UNIT_IDLE_MS, onRest: parts.onRest });
+    });
+  }
+
+  /** Loads what tells which directories tools see wherever they work. */
+  async load(): Promise<void> {
+    await this.#loaded.get();
+  }
+
+  get at_rest(): boolean {
+    return this.#pool?.at_rest ?? true;
+  }
+
+  readonly units = (): Promise<UnitPool> => this.#units.get();
+  readonly sandbox = (): Promise<Sandbox> => this.#detected.get();
+
+  /** Real paths of the directories that sessions can write. */
+  readonly writable = (): string[] => {
+    const { hub, features } = this.#parts;
+    return [...hub().workdirs(), ...features().each("writable").flat()];
+  };
+
+  /** The paths that no tool of a working directory may see. */
+  readonly hidden = (workdir: string): string[] => {
+    const { hub, features, runtime_dir } = this.#parts;
+    return [...hub().hiddenFrom(workdir), runtime_dir, ...features().each("hides", workdir).flat()];
+  };
+
+  /** What a command in a directory can see. */
+  readonly scope = (workdir: string): SandboxScope => ({
+    workdir,
+    hidden: this.hidden(workdir),
+    network: this.#parts.config().sandbox.network,
+  });
+
+  /** As {@linkcode HubParts.runsAbove}. */
+  runsAbove(directory: string): string | undefined {
+    return this.#sandbox?.runsAbove(directory);
+  }
+
+  /** As {@linkcode HubParts.isShown}. */
+  isShown(path: string): boolean | undefined {
+    return this.#isShown?.(path);
+  }
+
+  sessionEnded(session_id: string): void {
+    this.#pool?.closeSession(session_id);
+  }
+
+  async close(): Promise<void> {
+    await (await this.#units.opened)?.close();
+  }
+
+  [Symbol.dispose](): void {
+    this.#sandbox?.[Symbol.dispose]();
+  }
+}

@@ -1,0 +1,25 @@
+import { Opener } from "../../base/lazy.ts";
+import { acpName, agentProblem } from "../../models/acp_entry.ts";
+import { feature } from "../../verbs/feature.ts";
+
+/** Agents over ACP answer the sessions of the models `acp/<name>`. */
+export const acpAgents = feature({
+  name: "the agents",
+  open(host) {
+    const { config, env } = host;
+    const minds = new Opener(async () => {
+      const { openMinds } = await import("./open.ts");
+      return await openMinds(host);
+    });
+    return {
+      services: {},
+      agents: {
+        answers: (model_id) => acpName(model_id) !== undefined,
+        problem: (name) => agentProblem(name, config().acp, env),
+        runTurn: async (session, turn) => await (await minds.get()).runTurn(session, turn),
+      },
+      onEnded: (id) => void minds.opened?.then((it) => it.sessionEnded(id)),
+      stop: () => minds.opened?.then((it) => it.close()),
+    };
+  },
+});

@@ -1,0 +1,44 @@
+import { Opener } from "../../base/lazy.ts";
+import { exists } from "../../os/files.ts";
+import { feature } from "../../verbs/feature.ts";
+import { memoryVerbs } from "./query_verb.ts";
+import { cortexVerbs } from "./verbs.ts";
+
+export const memory = feature({
+  name: "the memory",
+  verbs: [...memoryVerbs, ...cortexVerbs],
+  open(host) {
+    const { hub, paths, models } = host;
+    const opened = new Opener(async () => {
+      const { makeCortex } = await import("./open.ts");
+      return makeCortex(host);
+    });
+    const cortex = async () => (await opened.get()).cortex;
+    return {
+      services: { hub, cortex },
+      async tools() {
+        const { memoryTools } = await import("./tools.ts");
+        return memoryTools({
+          remember: async (...call) => (await opened.get()).tools.remember(...call),
+          recall: async (...call) => (await opened.get()).tools.recall(...call),
+        });
+      },
+      async beforeTurn(session, turn) {
+        // Nothing was ever remembered, or nobody reads it.
+        if (!exists(paths.state_db) || models().isBuiltin(session.state.model)) return;
+        await (await cortex()).recallForTurn(session, turn);
+      },
+      onEvents(session, events) {
+        const whole = events.some(({ type, data }) =>
+          type === "turn.completed" && data.stop_reason === "ok"
+        );
+        if (!whole || !models().answersRequests(session.state.model)) return;
+        cortex().then((it) => it.turnCompleted(session));
+      },
+      onRest: () => void opened.opened?.then(({ cortex }) => cortex.rest()),
+      onEnded: (id) => void opened.opened?.then(({ cortex }) => cortex.sessionEnded(id)),
+      quiesce: () => opened.opened?.then(({ cortex }) => cortex.stopLobes()),
+      stop: () => opened.opened?.then(({ cortex }) => cortex.close()),
+    };
+  },
+});

@@ -1,0 +1,48 @@
+import { Opener } from "../../base/lazy.ts";
+import { feature, startOption } from "../../verbs/feature.ts";
+import { toolServers } from "../tool_servers/feature.ts";
+import type { Reporter, TaskWorkerOptions } from "./open.ts";
+import { queueVerbs } from "./queue_verbs.ts";
+import { taskVerbs } from "./verbs.ts";
+
+/** How tasks are taken, where that is all that the process does. */
+export const takeTasks = startOption<TaskWorkerOptions>();
+
+export const tasks = feature({
+  name: "the tasks",
+  verbs: [...queueVerbs, ...taskVerbs],
+  open(host) {
+    const { config, requireRunning, has_state_db } = host;
+    let openReporter: (() => Promise<Reporter>) | undefined;
+    const engine = new Opener(async () => {
+      requireRunning();
+      const { openTasks } = await import("./open.ts");
+      const { deploy_targets } = host.use(toolServers);
+      const worker = host.given(takeTasks);
+      return await openTasks(host, { deploy_targets, worker, reporter: await openReporter!() });
+    });
+    return {
+      services: {
+        config,
+        tasks: () => engine.get(),
+        /** Sets what reports the ends of tasks to those who asked for them. */
+        reportBy: (open: () => Promise<Reporter>) => void (openReporter = open),
+      },
+      downloads: [{
+        path: "/v1/tasks/:task_id/artifacts/:name",
+        async get({ task_id, name }, method) {
+          const { artifactResponse, findArtifact } = await import("./artifacts.ts");
+          return await artifactResponse(
+            await findArtifact(await engine.get(), task_id, name),
+            method,
+          );
+        },
+      }],
+      async resume() {
+        if (has_state_db || config().tasks.engine === "nats") await engine.get();
+      },
+      writable: () => config().tasks.workdirs,
+      finish: (grace_ms) => engine.opened?.then((it) => it.close(grace_ms)),
+    };
+  },
+});

@@ -1,0 +1,43 @@
+import { join } from "@std/path";
+import { Opener } from "../../base/lazy.ts";
+import { checkPrivate } from "../../os/files.ts";
+import { feature } from "../../verbs/feature.ts";
+import { NO_POLICY, PROJECT_POLICY, readPolicy } from "./policy.ts";
+import { mcpVerbs } from "./verbs.ts";
+
+export const toolServers = feature({
+  name: "the tool servers",
+  verbs: mcpVerbs,
+  open(host) {
+    const { hub, paths, config } = host;
+    let policy = NO_POLICY;
+    const external = () => ({ policy, ...config().policy });
+    const opened = new Opener(async () => {
+      const { makeToolServers } = await import("./open.ts");
+      return makeToolServers(host, external());
+    });
+    return {
+      services: {
+        hub,
+        tool_servers: async () => (await opened.get()).servers,
+        deploy_targets: () => policy.deploy_targets,
+      },
+      async read() {
+        checkPrivate(paths.policy, 0o600, "file");
+        const read = await readPolicy(paths.policy);
+        return async () => {
+          policy = read;
+          (await opened.opened)?.servers.configure(external());
+        };
+      },
+      async sessionTools(session, signal) {
+        const { policy: { servers }, allow_project } = external();
+        if (servers.length === 0 && !allow_project) return [];
+        return await (await opened.get()).session_tools.for(session, signal);
+      },
+      // It names programs to start: no tool of a session writes it.
+      hides: (workdir) => config().policy.allow_project ? [join(workdir, PROJECT_POLICY)] : [],
+      stop: () => opened.opened?.then(({ servers }) => servers.close()),
+    };
+  },
+});

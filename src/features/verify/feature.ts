@@ -1,0 +1,15 @@
+import { feature } from "../../verbs/feature.ts";
+import { verifyVerbs } from "./verbs.ts";
+
+/** Builds, tests and lints projects. */
+export const verify = feature({
+  name: "verify",
+  verbs: verifyVerbs,
+  open: ({ hub, paths: { home }, sandbox, scope, config }) => ({
+    services: { hub, home, sandbox, scope },
+    async tools() {
+      const { verifyTool } = await import("./tool.ts");
+      return [verifyTool({ sandbox, network: () => config().sandbox.network })];
+    },
+  }),
+});

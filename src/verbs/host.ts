@@ -1,0 +1,97 @@
+/** What a daemon gives its features. */
+import type { TurnParts } from "../agent/loop.ts";
+import type { Tool } from "../agent/tools.ts";
+import type { Config } from "../config/config.ts";
+import type { ConfigEditor } from "../config/config_editor.ts";
+import type { Sandbox, SandboxScope } from "../jail/sandbox.ts";
+import type { UnitPool } from "../jail/unit/pool.ts";
+import type { Usage } from "../models/model.ts";
+import type { ModelRegistry } from "../models/registry.ts";
+import type { Egress } from "../net/egress.ts";
+import type { LogFile } from "../os/log.ts";
+import type { Env, HomePaths } from "../os/paths.ts";
+import type { Discovery } from "../protocol/discovery.ts";
+import type { Hub } from "../session/hub.ts";
+import type { Ids } from "../session/ids.ts";
+import type { Dispatcher, Verb } from "./define.ts";
+
+/** A daemon, or a worker, as its features see it. */
+export interface Host {
+  readonly paths: HomePaths;
+  readonly env: Env;
+  readonly uid: number;
+  readonly log: LogFile;
+  readonly ids: Ids;
+  readonly hub: Hub;
+  /** The directories of the daemon's PATH that existed at its start. */
+  readonly path: string;
+  /** Whether a desktop shell started the daemon, as its child. */
+  readonly sidecar: boolean;
+  /** Whether there was a state database at the start. */
+  readonly has_state_db: boolean;
+
+  /** The services of a feature that stands before this one in the list. */
+  use<S>(feature: UsableFeature<S>): S;
+  /** What the command line gave a feature for this start; see {@linkcode startOption}. */
+  given<T>(option: StartOption<T>): T | undefined;
+
+  // ── configuration ────────────────────────────────────────────────────────────────────────────
+  config(): Config;
+  /** The models of the current configuration. */
+  models(): ModelRegistry;
+  /** Changes daemon.toml; loaded on first use. */
+  config_editor(): Promise<ConfigEditor>;
+  /** Reads the configuration again. @throws {SvcError} when a file has an error; nothing changes. */
+  reload_config(): Promise<void>;
+  /** What a model call cost, in USD. */
+  cost(model_id: string, usage: Usage): number;
+
+  // ── work ─────────────────────────────────────────────────────────────────────────────────────
+  /** The jailed workers of the file tools, loaded on first use. */
+  units(): Promise<UnitPool>;
+  /** @throws {Error} when the sandbox asked for in daemon.toml does not work. */
+  sandbox(): Promise<Sandbox>;
+  /** What a command in a directory can see. */
+  scope(workdir: string): SandboxScope;
+  /** Real paths of the directories that sessions can write. */
+  writable(): readonly string[];
+  /** Opens the way out of one task; hired ones may not go everywhere. */
+  openEgress(hired: boolean): Promise<Egress>;
+  /** What every way to run a turn needs. */
+  readonly turn_parts: TurnParts;
+  /** The tools that models are given in every session, loaded on first use. */
+  builtin_tools(): Promise<readonly Tool[]>;
+  /** Gives memory back if nothing works. */
+  trimAtRest(): void;
+
+  // ── the daemon itself ────────────────────────────────────────────────────────────────────────
+  /** The dispatcher of all verbs, once they are bound. */
+  dispatcher(): Dispatcher;
+  /** All verbs. */
+  verbs(): readonly Verb[];
+  /** The daemon's address; undefined before it listens, and in a worker. */
+  discovery(): Discovery | undefined;
+  /** The ports on which features listen, by the names of the features. */
+  ports(): ReadonlyMap<string, number>;
+  /** Milliseconds since the daemon started. */
+  uptime_ms(): number;
+  stopping(): boolean;
+  /** @throws {SvcError} shutting_down when the daemon is stopping. */
+  requireRunning(): void;
+  /** Starts a graceful stop. */
+  shutdown(grace_s: number): void;
+}
+
+/** A feature, as far as others use it. */
+export interface UsableFeature<S> {
+  readonly name: string;
+  open(host: Host): { readonly services: S };
+}
+
+/** Something that the command line gives a feature for one start. */
+export type StartOption<T> = (value: T) => GivenOption;
+
+export interface GivenOption {
+  readonly option: StartOption<never>;
+  readonly value: unknown;
+}

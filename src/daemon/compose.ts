@@ -114,7 +114,7 @@ async function compose(options: RuntimeOptions, where?: DaemonOptions) {
 
   async function stop(grace_ms: number): Promise<void> {
     const { stopAll } = await import("./stop.ts");
-    await stopAll({ log, hub, jail: core.jail, features, doors }, grace_ms);
+    await stopAll({ log, hub, jail: core.jail, features, doors: () => doors }, grace_ms);
     opened.dispose();
   }
 

@@ -1,6 +1,6 @@
 /** What a daemon has without its features: its sessions, their turns, and what features are given. */
 import { lazy, Opener } from "../base/lazy.ts";
-import { VERBS } from "../features/registry.ts";
+import { FEATURES, VERBS } from "../features/registry.ts";
 import type { LogFile } from "../os/log.ts";
 import { memoryTrimmer } from "../os/memory.ts";
 import type { Discovery } from "../protocol/discovery.ts";
@@ -9,7 +9,7 @@ import { VERSION } from "../protocol/version.ts";
 import { Hub } from "../session/hub.ts";
 import type { Ids } from "../session/ids.ts";
 import type { Dispatcher } from "../verbs/define.ts";
-import { givenOf, type OpenFeatures } from "../verbs/feature.ts";
+import { givenOf, migrationsOf, type OpenFeatures } from "../verbs/feature.ts";
 import type { Host } from "../verbs/host.ts";
 import type { Current } from "./current.ts";
 import { Jail } from "./jail.ts";
@@ -112,6 +112,10 @@ export function makeCore(parts: CoreParts): Core {
     reload_config: current.reload,
     models,
     cost: current.cost,
+    async openStateDb() {
+      const { openStateDb } = await import("../os/state_db.ts");
+      return openStateDb(paths.state_db, await migrationsOf(FEATURES));
+    },
     units: jail.units,
     sandbox: jail.sandbox,
     scope: jail.scope,

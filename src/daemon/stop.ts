@@ -12,7 +12,7 @@ export interface StopParts {
   jail: Jail;
   features: OpenFeatures;
   /** Undefined where it does not listen, or not yet. */
-  doors: Doors | undefined;
+  doors(): Doors | undefined;
 }
 
 /**
@@ -21,7 +21,7 @@ export interface StopParts {
  * @param grace_ms time for work to reach a safe point.
  */
 export async function stopAll(parts: StopParts, grace_ms: number): Promise<void> {
-  const { log, hub, jail, features: { all }, doors } = parts;
+  const { log, hub, jail, features: { all } } = parts;
   const until = performance.now() + grace_ms;
   /** A part that does not stop as it should keeps no other from it. */
   const step = async (what: string, done: Promise<unknown> | undefined) => {
@@ -37,6 +37,6 @@ export async function stopAll(parts: StopParts, grace_ms: number): Promise<void>
   await step("the sessions", hub.stop(Math.max(until - performance.now(), 0)));
   for (const { name, stop } of all.toReversed()) await step(name, stop?.());
   await step("the file tools", jail.close());
-  await doors?.close();
+  await parts.doors()?.close();
   log.info("stopped");
 }

@@ -1,5 +1,6 @@
 import { bind, type BoundVerb, type VerbOf } from "./define.ts";
 import type { GivenOption, Host, StartOption, UsableFeature } from "./host.ts";
+import type { Migration, Migrations } from "../os/state_db.ts";
 import type { Agents, Opened } from "./opened.ts";
 
 /** A feature whose verbs are bound to their services. */
@@ -8,10 +9,16 @@ export interface OpenFeature extends Omit<Opened<unknown>, "services"> {
   readonly bound: readonly BoundVerb[];
 }
 
-/** A feature: its verbs, and what it does in a daemon. */
-export interface Feature<V, S> {
-  /** For the log. */
+/** What a feature has before it is opened. */
+export interface FeatureParts {
+  /** In the log, and for its tables in the state database. */
   readonly name: string;
+  /** The steps that make its tables in the state database. */
+  migrations?(): Promise<readonly Migration[]>;
+}
+
+/** A feature: its verbs, and what it does in a daemon. */
+export interface Feature<V, S> extends FeatureParts {
   readonly verbs: readonly V[];
   open(host: Host): Opened<S>;
 }
@@ -22,9 +29,17 @@ type ServicesOf<V> = (V extends VerbOf<infer S> ? (services: S) => void : never)
 
 /** Defines a feature: what it opens has what the handlers of its verbs need. */
 export function feature<S extends ServicesOf<V>, V extends VerbOf<never> = never>(
-  definition: { name: string; verbs?: readonly V[]; open(host: Host): Opened<S> },
+  definition: FeatureParts & { verbs?: readonly V[]; open(host: Host): Opened<S> },
 ): Feature<V, S> {
   return { ...definition, verbs: definition.verbs ?? [] };
+}
+
+/** The tables of features. */
+export async function migrationsOf(features: readonly FeatureParts[]): Promise<Migrations> {
+  const entries = features.flatMap(({ name, migrations }) =>
+    migrations === undefined ? [] : migrations().then((steps) => [name, steps])
+  );
+  return Object.fromEntries(await Promise.all(entries));
 }
 
 /** What is called at a moment of every feature. */

@@ -1,4 +1,5 @@
 /** What a daemon gives its features. */
+import type { DatabaseSync } from "node:sqlite";
 import type { TurnParts } from "../agent/loop.ts";
 import type { Tool } from "../agent/tools.ts";
 import type { Config } from "../config/config.ts";
@@ -45,6 +46,9 @@ export interface Host {
   reload_config(): Promise<void>;
   /** What a model call cost, in USD. */
   cost(model_id: string, usage: Usage): number;
+
+  /** Opens the state database, with the tables of all features; the caller closes it. */
+  openStateDb(): Promise<DatabaseSync>;
 
   // ── work ─────────────────────────────────────────────────────────────────────────────────────
   /** The jailed workers of the file tools, loaded on first use. */

@@ -4,7 +4,7 @@ import { feature } from "../../verbs/feature.ts";
 
 /** Agents over ACP answer the sessions of the models `acp/<name>`. */
 export const acpAgents = feature({
-  name: "the agents",
+  name: "acp_agents",
   open(host) {
     const { config, env } = host;
     const minds = new Opener(async () => {

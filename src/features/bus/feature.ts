@@ -3,7 +3,7 @@ import { Bus, DAEMON_SCOPE } from "./bus.ts";
 import { busVerbs } from "./verbs.ts";
 
 export const bus = feature({
-  name: "the bus",
+  name: "bus",
   verbs: busVerbs,
   open({ paths, log, hub }) {
     const bus = new Bus({ dir: paths.bus, log, journals: () => hub.journals() });

@@ -5,8 +5,9 @@ import { memoryVerbs } from "./query_verb.ts";
 import { cortexVerbs } from "./verbs.ts";
 
 export const memory = feature({
-  name: "the memory",
+  name: "memory",
   verbs: [...memoryVerbs, ...cortexVerbs],
+  migrations: async () => (await import("./migrations.ts")).MIGRATIONS,
   open(host) {
     const { hub, paths, models } = host;
     const opened = new Opener(async () => {

@@ -4,7 +4,7 @@ import { canMount, SmallDisk } from "../../../tests/support/small_disk.ts";
 import { Random } from "../../../tests/support/random.ts";
 import { MemoryLog, TempDir } from "../../../tests/support/sessions.ts";
 import { SvcError } from "../../protocol/errors.ts";
-import { openStateDb } from "../../os/state_db.ts";
+import { openTestDb } from "../../../tests/support/state_db.ts";
 import { stateDbFiles } from "../../os/state_db_files.ts";
 import { AuditTrail } from "./audit.ts";
 import {
@@ -32,7 +32,7 @@ class Fixture implements Disposable {
 
   async open(): Promise<Memory> {
     this.close();
-    const store = new MemoryStore(await openStateDb(this.db_path));
+    const store = new MemoryStore(await openTestDb(this.db_path));
     const newId = () => `mem_${String(++this.#ids).padStart(3, "0")}`;
     return this.#open = await Memory.open({ store, audit: this.audit, newId });
   }
@@ -114,7 +114,7 @@ test("of entries that fit as well a warning comes first, then the recent", async
     memory.remember({ content, category }, {});
   remember("tests want docker one", "fact");
   remember("tests want docker two", "gotcha");
-  const db = await openStateDb(it.db_path);
+  const db = await openTestDb(it.db_path);
   db.exec("UPDATE memory SET updated_at = '2020-01-01T00:00:00.000Z'");
   db.close();
   remember("tests want docker six", "fact");
@@ -157,7 +157,7 @@ test("work for others sees only what a person wrote, allowed or changed", async 
   assertEquals([entry.written_by, entry.approved], ["sess_a", true]);
   // As before the person was asked.
   it.close();
-  const db = await openStateDb(it.db_path);
+  const db = await openTestDb(it.db_path);
   db.exec("UPDATE memory SET approved = 0 WHERE content = 'rule of a model'");
   db.close();
   memory = await it.open();
@@ -308,7 +308,7 @@ test("a crash before the record undoes the write, one after it completes it", as
   const memory = await it.open();
   const { entry } = memory.remember({ content: "kept", category: "fact" });
   it.close();
-  const store = new MemoryStore(await openStateDb(it.db_path));
+  const store = new MemoryStore(await openTestDb(it.db_path));
   for (const entry_id of ["mem_before", "mem_after"]) {
     const content_sha = entry_id;
     store.hold({ ...entry, entry_id, content: entry_id, content_sha });
@@ -368,7 +368,7 @@ test("a crash before the record undoes a change, one after it completes it", asy
   let memory = await it.open();
   const { entry } = memory.remember({ content: "old", category: "fact" }, { source_msg_id: "m" });
   const hold = async (content: string, updated_at: string) => {
-    const store = new MemoryStore(await openStateDb(it.db_path));
+    const store = new MemoryStore(await openTestDb(it.db_path));
     const content_sha = "0".repeat(64);
     store.hold({ ...entry, content, content_sha, updated_at });
     store.close();

@@ -3,7 +3,6 @@ import { spentBudget } from "../../agent/budget.ts";
 import { Cortex } from "./cortex.ts";
 import { type ToolMemory, toolMemory } from "./tool_memory.ts";
 import { exists } from "../../os/files.ts";
-import { openStateDb } from "../../os/state_db.ts";
 import type { Hub } from "../../session/hub.ts";
 import type { Host } from "../../verbs/host.ts";
 
@@ -15,10 +14,10 @@ export interface DaemonCortex {
 
 /** Makes the daemon's cortex; it opens nothing yet. */
 export function makeCortex(host: Host): DaemonCortex {
-  const { paths, ids, log, hub, config, models, cost } = host;
+  const { paths, ids, log, hub, config, models, cost, openStateDb } = host;
   const cortex = new Cortex({
     exists: () => exists(paths.state_db),
-    openDb: () => openStateDb(paths.state_db),
+    openDb: openStateDb,
     audit_path: paths.curator_audit,
     log,
     settings: () => config().cortex,

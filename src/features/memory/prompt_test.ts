@@ -1,7 +1,7 @@
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import { granted } from "../../../tests/support/permissions.ts";
 import { MemoryLog, TempDir } from "../../../tests/support/sessions.ts";
-import { openStateDb } from "../../os/state_db.ts";
+import { openTestDb } from "../../../tests/support/state_db.ts";
 import { AuditTrail } from "./audit.ts";
 import type { Scope } from "../../protocol/memory.ts";
 import { Memory } from "./memory.ts";
@@ -18,7 +18,7 @@ function test(name: string, fn: (memory: Memory) => void): void {
       using dir = new TempDir();
       let ids = 0;
       const memory = await Memory.open({
-        store: new MemoryStore(await openStateDb(dir.join("state.db"))),
+        store: new MemoryStore(await openTestDb(dir.join("state.db"))),
         audit: new AuditTrail(dir.join("audit.jsonl"), new MemoryLog()),
         newId: () => `mem_${++ids}`,
       });

@@ -1,7 +1,7 @@
 import { assertEquals } from "@std/assert";
 import { granted } from "../../../tests/support/permissions.ts";
 import { Kept, MemoryLog, newSession, TempDir } from "../../../tests/support/sessions.ts";
-import { openStateDb } from "../../os/state_db.ts";
+import { openTestDb } from "../../../tests/support/state_db.ts";
 import type { Decision } from "../../protocol/events.ts";
 import { accept } from "./acceptance.ts";
 import type { CheckRunner } from "./checks.ts";
@@ -47,7 +47,7 @@ const CHECKS: CheckRunner = {
 async function accepted(decision: Decision): Promise<{ status: string; asked: number }> {
   using dir = new TempDir();
   const session = await newSession(dir.join("journal.ndjson"));
-  const store = new MissionStore(await openStateDb(dir.join("state.db")));
+  const store = new MissionStore(await openTestDb(dir.join("state.db")));
   store.insert(MISSION);
   const log = new MemoryLog();
   const files = new MissionFiles({ dir: dir.join("m"), mission_id: "m-1", spec: SPEC, log });

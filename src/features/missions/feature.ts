@@ -9,8 +9,9 @@ import { missionVerbs } from "./verbs.ts";
 const PARK_MS = 5_000;
 
 export const missions = feature({
-  name: "the missions",
+  name: "missions",
   verbs: [...descentVerbs, ...missionVerbs, ...legacyMissionVerbs],
+  migrations: async () => (await import("./migrations.ts")).MIGRATIONS,
   open(host) {
     const { hub, requireRunning, has_state_db } = host;
     const engine = new Opener(async () => {

@@ -4,7 +4,6 @@ import { MissionEngine } from "./engine.ts";
 import { GitWorkspace, missionBranch } from "./git_workspace.ts";
 import { MissionStore } from "./store.ts";
 import { checkRunner } from "./check_runner.ts";
-import { openStateDb } from "../../os/state_db.ts";
 import { endSession, endWorkSessions, WorkSession } from "../../session/work_session.ts";
 
 /** Workers wait for the warmed prefix, but not for a provider that is slow. */
@@ -17,14 +16,14 @@ const TITLE = /^mission m-[0-9A-Z]{26} [sd]?\d+$/;
  * Opens the daemon's missions and takes up those that are unfinished; sessions that a crash has left
  * over are ended first.
  *
- * @throws {SvcError} as {@linkcode openStateDb}.
+ * @throws {SvcError} when the state database cannot be used.
  */
 export async function openMissions(host: Host): Promise<MissionEngine> {
   const { hub, log, models, ids, paths, config, sandbox, cost, builtin_tools } = host;
   const checks = { ...host, units: await host.units() };
   await endWorkSessions(host, TITLE);
   const engine = new MissionEngine({
-    store: new MissionStore(await openStateDb(paths.state_db)),
+    store: new MissionStore(await host.openStateDb()),
     log,
     dir: paths.missions,
     new_lane_id: () => ids.next("lane"),

@@ -2,7 +2,7 @@ import { assertEquals, assertThrows } from "@std/assert";
 import { granted } from "../../../tests/support/permissions.ts";
 import { TempDir } from "../../../tests/support/sessions.ts";
 import { SvcError } from "../../protocol/errors.ts";
-import { openStateDb } from "../../os/state_db.ts";
+import { openTestDb } from "../../../tests/support/state_db.ts";
 import { Budget } from "./budget.ts";
 import type { Mission } from "./mission.ts";
 import { readSpec } from "./spec.ts";
@@ -35,7 +35,7 @@ function test(name: string, run: (store: MissionStore, path: string) => void | P
     async fn() {
       using dir = new TempDir();
       const path = dir.join("state.db");
-      const store = new MissionStore(await openStateDb(path));
+      const store = new MissionStore(await openTestDb(path));
       try {
         await run(store, path);
       } finally {
@@ -78,7 +78,7 @@ test(
     assertEquals(store.finish("m-1", "failed", "why", AT), true);
     assertEquals(store.finish("m-1", "completed", undefined, AT), false);
     assertEquals(store.get("m-1")?.error, "why");
-    const db = await openStateDb(path);
+    const db = await openTestDb(path);
     assertEquals(hasUnfinishedMissions(db), true);
     store.release("m-1");
     assertEquals(hasUnfinishedMissions(db), false);

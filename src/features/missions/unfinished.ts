@@ -1,10 +1,9 @@
-import { openStateDb } from "../../os/state_db.ts";
 import type { Host } from "../../verbs/host.ts";
 import { hasUnfinishedMissions } from "./store.ts";
 
 /** Whether a mission is unfinished: otherwise nothing else of missions is loaded at the start. */
-export async function hasUnfinished({ paths }: Host): Promise<boolean> {
-  const db = await openStateDb(paths.state_db);
+export async function hasUnfinished({ openStateDb }: Host): Promise<boolean> {
+  const db = await openStateDb();
   try {
     return hasUnfinishedMissions(db);
   } finally {

@@ -2,7 +2,7 @@ import { assertEquals, assertThrows } from "@std/assert";
 import { granted } from "../../../tests/support/permissions.ts";
 import { TempDir } from "../../../tests/support/sessions.ts";
 import { SvcError } from "../../protocol/errors.ts";
-import { openStateDb } from "../../os/state_db.ts";
+import { openTestDb } from "../../../tests/support/state_db.ts";
 import { TaskStore } from "./store.ts";
 
 const ignore = !granted("read", "write");
@@ -11,7 +11,7 @@ const HORIZON_MS = 64_000;
 
 /** A store with one task. */
 async function open(dir: TempDir): Promise<TaskStore> {
-  const store = new TaskStore(await openStateDb(dir.join("state.db")));
+  const store = new TaskStore(await openTestDb(dir.join("state.db")));
   const request = { task_type: "code", query: "q" };
   store.insert([{ id: "t-1", mode: "queue", request, hired: true, max_attempts: 1 }], NOW);
   return store;

@@ -2,7 +2,7 @@ import { assertEquals, assertThrows } from "@std/assert";
 import { granted } from "../../../tests/support/permissions.ts";
 import { TempDir } from "../../../tests/support/sessions.ts";
 import { SvcError } from "../../protocol/errors.ts";
-import { openStateDb } from "../../os/state_db.ts";
+import { openTestDb } from "../../../tests/support/state_db.ts";
 import type { TaskClient } from "./client_store.ts";
 import { TaskStore } from "./store.ts";
 
@@ -16,7 +16,7 @@ class Bench implements Disposable {
 
   static async open(): Promise<Bench> {
     const bench = new Bench();
-    bench.store = new TaskStore(await openStateDb(bench.dir.join("state.db")));
+    bench.store = new TaskStore(await openTestDb(bench.dir.join("state.db")));
     return bench;
   }
 

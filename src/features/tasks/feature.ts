@@ -9,8 +9,9 @@ import { taskVerbs } from "./verbs.ts";
 export const takeTasks = startOption<TaskWorkerOptions>();
 
 export const tasks = feature({
-  name: "the tasks",
+  name: "tasks",
   verbs: [...queueVerbs, ...taskVerbs],
+  migrations: async () => (await import("./migrations.ts")).MIGRATIONS,
   open(host) {
     const { config, requireRunning, has_state_db } = host;
     let openReporter: (() => Promise<Reporter>) | undefined;

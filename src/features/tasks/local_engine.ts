@@ -2,7 +2,7 @@
 import { setImmediate } from "node:timers";
 import { messageOf, SvcError } from "../../protocol/errors.ts";
 import type { Log } from "../../os/log.ts";
-import { openStateDb } from "../../os/state_db.ts";
+import type { DatabaseSync } from "node:sqlite";
 import { type Attempt, Attempts, BACKOFF_MAX_MS, WRITE_AGAIN_MS } from "./attempts.ts";
 import { type Clock, SYSTEM_CLOCK } from "../../base/clock.ts";
 import type { CallbackTarget } from "./callback_store.ts";
@@ -62,14 +62,13 @@ interface Incoming {
  * Opens the engine on its database; tasks that an earlier daemon left running are queued again or
  * fail. The daemon's lock ensures that only one process opens a database like this.
  *
- * @param path the database; created when missing
- * @throws {SvcError} like {@linkcode openStateDb}
+ * @param db the state database; closing the engine closes it.
  */
-export async function openTaskEngine(
-  path: string,
+export function openTaskEngine(
+  db: DatabaseSync,
   parts: TaskEngineParts,
-): Promise<LocalTaskEngine> {
-  return new LocalTaskEngine(new TaskStore(await openStateDb(path)), parts);
+): LocalTaskEngine {
+  return new LocalTaskEngine(new TaskStore(db), parts);
 }
 
 export class LocalTaskEngine implements TaskEngine {

@@ -4,7 +4,7 @@ import { FakeClock, settle } from "../../../tests/support/clock.ts";
 import { granted } from "../../../tests/support/permissions.ts";
 import { MemoryLog, TempDir } from "../../../tests/support/sessions.ts";
 import { SvcError } from "../../protocol/errors.ts";
-import { openStateDb } from "../../os/state_db.ts";
+import { openTestDb } from "../../../tests/support/state_db.ts";
 import { LocalArtifacts } from "./artifacts.ts";
 import { STOP_GRACE_MS } from "./attempts.ts";
 import { type LocalTaskEngine, openTaskEngine, type TaskEngineParts } from "./local_engine.ts";
@@ -48,7 +48,7 @@ class Bench implements AsyncDisposable {
       task_type: "echo",
       run: ({ description = "" }) => Promise.resolve({ summary: description, size: 1 }),
     }]);
-    this.engine = await openTaskEngine(this.path, {
+    this.engine = openTaskEngine(await openTestDb(this.path), {
       executors,
       log,
       workers: 2,
@@ -79,7 +79,7 @@ class Bench implements AsyncDisposable {
 
   /** A second engine on a copy of the database, as after a crash of the first. */
   async crash(parts: Partial<TaskEngineParts> = {}): Promise<void> {
-    const db = await openStateDb(this.path);
+    const db = await openTestDb(this.path);
     const copy = this.dir.join(`${crypto.randomUUID()}.db`);
     db.exec(`VACUUM INTO '${copy}'`);
     db.close();
@@ -488,7 +488,7 @@ Deno.test({
   async fn() {
     await using bench = await Bench.open();
     const id = await bench.enqueue();
-    const db = await openStateDb(bench.path);
+    const db = await openTestDb(bench.path);
     db.exec("CREATE TRIGGER full BEFORE UPDATE ON tasks BEGIN SELECT RAISE(FAIL, 'full'); END");
     bench.held[0].finish();
     await settle();

@@ -58,7 +58,7 @@ const TITLE = /^task t-[0-9A-Z]{26}$/;
 /**
  * Opens the daemon's task engine; first ends and removes what a crash left of tasks.
  *
- * @throws {SvcError} like {@linkcode openTaskEngine}
+ * @throws {SvcError} when the state database cannot be used.
  */
 export async function openTasks(host: Host, needs: TaskNeeds): Promise<TaskEngine> {
   host.log.mask(...natsSecrets(host.config().tasks, host.env));
@@ -71,7 +71,7 @@ export async function openTasks(host: Host, needs: TaskNeeds): Promise<TaskEngin
 
 async function openHere(parts: TaskParts, executors: ExecutorRegistry): Promise<TaskEngine> {
   const { paths, log, config, reporter } = parts;
-  return await openTaskEngine(paths.state_db, {
+  return openTaskEngine(await parts.openStateDb(), {
     executors,
     log,
     workers: config().tasks.workers,

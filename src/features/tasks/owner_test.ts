@@ -2,7 +2,7 @@ import { assertEquals } from "@std/assert";
 import { DatabaseSync } from "node:sqlite";
 import { granted } from "../../../tests/support/permissions.ts";
 import { TempDir } from "../../../tests/support/sessions.ts";
-import { openStateDb } from "../../os/state_db.ts";
+import { openTestDb } from "../../../tests/support/state_db.ts";
 import type { NewTask } from "./lifecycle.ts";
 import { TaskStore } from "./store.ts";
 
@@ -25,7 +25,7 @@ Deno.test({
   ignore,
   async fn() {
     using dir = new TempDir();
-    const store = new TaskStore(await openStateDb(dir.join("state.db")));
+    const store = new TaskStore(await openTestDb(dir.join("state.db")));
     const tasks = [
       newTask("a", { owner: "one" }),
       newTask("b", { owner: "two" }),
@@ -49,7 +49,7 @@ Deno.test({
   async fn() {
     using dir = new TempDir();
     const path = dir.join("state.db");
-    const before = new TaskStore(await openStateDb(path));
+    const before = new TaskStore(await openTestDb(path));
     const client = { request_id: "r", context_id: "c", message: null };
     const callback = { id: "", url: "https://example.org/", key_id: "three" };
     before.insert([
@@ -66,7 +66,7 @@ Deno.test({
       PRAGMA user_version = 7`);
     db.close();
 
-    const store = new TaskStore(await openStateDb(path));
+    const store = new TaskStore(await openTestDb(path));
     const ids = ["a2a", "open", "told", "plain"];
     assertEquals(seenBy(store, ids, "one"), ["a2a"]);
     assertEquals(seenBy(store, ids, "three"), ["told"]);

@@ -6,7 +6,7 @@ import { NO_POLICY, PROJECT_POLICY, readPolicy } from "./policy.ts";
 import { mcpVerbs } from "./verbs.ts";
 
 export const toolServers = feature({
-  name: "the tool servers",
+  name: "tool_servers",
   verbs: mcpVerbs,
   open(host) {
     const { hub, paths, config } = host;

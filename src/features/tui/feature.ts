@@ -3,7 +3,7 @@ import { feature } from "../../verbs/feature.ts";
 import { tuiVerbs } from "./verbs.ts";
 
 export const tui = feature({
-  name: "the terminal UI",
+  name: "tui",
   verbs: tuiVerbs,
   open({ hub, dispatcher, trimAtRest }) {
     const host = new Opener(async () => {

@@ -5,6 +5,7 @@ import { granted } from "../../../../tests/support/permissions.ts";
 import { MemoryLog, TempDir } from "../../../../tests/support/sessions.ts";
 import { LocalArtifacts } from "../../tasks/artifacts.ts";
 import { ExecutorRegistry } from "../../tasks/executors/registry.ts";
+import { openTestDb } from "../../../../tests/support/state_db.ts";
 import { openTaskEngine } from "../../tasks/local_engine.ts";
 import type { Executor } from "../../tasks/task.ts";
 import { Hiring } from "../hiring.ts";
@@ -40,7 +41,7 @@ Deno.test({
     const artifacts = new WatchedArtifacts(dir.join("artifacts"));
     const executors = new ExecutorRegistry([ECHO]);
     const parts = { executors, log, workers: 1, artifacts, deliver: () => Promise.resolve() };
-    const engine = await openTaskEngine(dir.join("state.db"), parts);
+    const engine = openTaskEngine(await openTestDb(dir.join("state.db")), parts);
     const hiring = new Hiring({
       version: "1",
       caps: ["echo"],

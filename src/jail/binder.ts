@@ -5,7 +5,6 @@
  */
 import { type Kernel, openKernel, SystemError } from "../os/beneath_kernel.ts";
 import type { Argument } from "../os/passing.ts";
-import { recent } from "../base/recent.ts";
 
 /** Binds paths to themselves. */
 export interface Binder extends Disposable {
@@ -24,10 +23,7 @@ export interface Binder extends Disposable {
    * Returns device and inode of a directory, for a check inside; undefined if no check is needed.
    */
   identity(path: string): string | undefined;
-  /**
-   * Returns the known paths of programs' sockets. The list may be a second old: it can lack a new
-   * socket, just as it lacks one that is made while the command runs.
-   */
+  /** Returns the known paths of programs' sockets, read anew for each command. */
   sockets(): string[];
 }
 
@@ -44,18 +40,16 @@ export function bindByDescriptor(): Binder | undefined {
   }
 }
 
-/** How long a list of sockets, or a missing path, is not checked again. */
-const RECENT_MS = 1_000;
+/** How long a path counts as missing after a check. */
+const MISSING_MS = 1_000;
 
 class DescriptorBinder implements Binder {
   readonly #kernel: Kernel;
   readonly #missing = new Set<string>();
   #missing_since = 0;
-  readonly sockets: () => string[];
 
   constructor(kernel: Kernel) {
     this.#kernel = kernel;
-    this.sockets = recent(RECENT_MS, () => socketsOf(kernel.readAll("/proc/net/unix")));
   }
 
   [Symbol.dispose](): void {
@@ -70,7 +64,7 @@ class DescriptorBinder implements Binder {
 
   isThere(path: string): boolean {
     const now = performance.now();
-    if (now - this.#missing_since > RECENT_MS) {
+    if (now - this.#missing_since > MISSING_MS) {
       this.#missing.clear();
       this.#missing_since = now;
     }
@@ -93,6 +87,10 @@ class DescriptorBinder implements Binder {
 
   identity(): undefined {
     return undefined;
+  }
+
+  sockets(): string[] {
+    return socketsOf(this.#kernel.readAll("/proc/net/unix"));
   }
 }
 

@@ -233,6 +233,28 @@ Deno.test({
   },
 });
 
+for (const how of ["cancel", "kill"]) {
+  Deno.test({
+    name: `after a ${how} a command has seconds to clean up`,
+    ignore: ignore || !linux,
+    async fn() {
+      await using place = new Place();
+      const daemon = await place.serve();
+      await using client = await daemon.rpc();
+      const workdir = place.mkdir("project");
+      const session_id = await client.session({ workdir, approval: "auto" });
+      const there = (name: string) => [...Deno.readDirSync(workdir)].some((it) => it.name === name);
+      const clean = "sleep 3; touch cleaned; exit";
+      const text = `run trap '${clean}' TERM; touch begun; while :; do sleep 0.1; done`;
+      await client.rpc.call("session.send", { session_id, text });
+      await until(() => there("begun"), "the command");
+      await client.rpc.call(`session.${how}`, { session_id });
+      // The answer comes when the turn is over.
+      assert(there("cleaned"));
+    },
+  });
+}
+
 Deno.test({
   name: "paused or resumed by several at once, a session records it once",
   ignore,

@@ -1,15 +1,15 @@
 /**
- * Builds the one binary: bundles main.ts and the unit's entry, then compiles the result. Bundled, it
- * starts faster and stays smaller in memory than compiled from the modules themselves.
+ * Builds the one binary: bundles main.ts and the unit's entry, then compiles the result. A bundle
+ * starts faster and takes less memory than the separate modules.
  *
  *   deno task compile [--output <path>] [--target <triple>]
  *
- * DENORT_BIN, when set, names the runtime to compile into; otherwise Deno downloads its own.
- * SVC_RELEASE_PUBLIC_KEY and SVC_RELEASE_MANIFEST_URL, when set, say whom the binary takes its
- * updates from: keys as `deno task release --new-key` prints them, by commas, and an address.
+ * DENORT_BIN, if set, names the runtime to compile into; otherwise Deno downloads its own.
+ * SVC_RELEASE_PUBLIC_KEY and SVC_RELEASE_MANIFEST_URL, if set, are the public keys (as `deno task
+ * release --new-key` prints them, separated by commas) and the address for updates of the binary.
  *
- * The same commit, built by the same Deno in the same directory, gives the same bytes: what is in the
- * binary is dated with the commit. The bundler takes the directory's path into the names of chunks.
+ * The same commit, built by the same Deno in the same directory, gives the same bytes: files in the
+ * binary are dated with the commit. The bundler uses the directory's path in the names of chunks.
  */
 import { dirname, fromFileUrl, join } from "@std/path";
 import { parseArgs } from "@std/cli/parse-args";
@@ -26,17 +26,17 @@ const PROGRAM = [
   "src/features/tasks/executors/research/extract_worker.ts",
 ];
 
-/** Each in a bundle of its own. */
+/** Each in its own bundle. */
 const SDKS = [
-  // The providers' packages apart: in one bundle their use of zod would keep all of it, 300 KB of
-  // locales above all, in the chunk that the daemon loads at its start.
+  // The providers' packages are bundled separately. In one bundle, their use of zod would keep all
+  // of it, including 300 KB of locales, in the chunk that the daemon loads at its start.
   ["anthropic", "google", "openai", "openai_compatible"]
     .map((name) => `src/sdk/${name}.ts`),
-  // MCP's package likewise; its server and its client share what they have in common.
+  // MCP's package likewise; its server and its client share their common parts.
   ["mcp_client", "mcp_server"].map((name) => `src/sdk/${name}.ts`),
 ];
 
-/** Every module that the binary is bundled from, with what it loads. */
+/** Every entry of the binary's bundles. */
 export const ENTRIES = [...PROGRAM, ...SDKS.flat(), "web/src/main.tsx", "web/src/boot.ts"];
 
 async function deno(args: string[], env: Record<string, string> = {}): Promise<void> {
@@ -56,19 +56,19 @@ async function git(...args: string[]): Promise<string | undefined> {
   }
 }
 
-/** The commit that is built, with `-dirty` where files differ from it. */
+/** Returns the commit that is built, with `-dirty` if files differ from it. */
 export async function sourceRevision(): Promise<string> {
   return await git("describe", "--always", "--dirty", "--abbrev=10") ?? "unversioned";
 }
 
-/** When that commit was made; what a build makes is dated with it. */
+/** Returns the time of that commit, with which all output is dated. */
 export async function sourceDate(): Promise<Date> {
   const seconds = await git("log", "-1", "--format=%ct");
-  // Without a commit, the first time that a zip archive can name.
+  // Without a commit, the earliest time that a zip archive can store.
   return seconds === undefined ? new Date("1980-01-01") : new Date(1000 * Number(seconds));
 }
 
-/** Bundles entries with what they load, minified; other chunks stay lazy. */
+/** Bundles entries with everything they load, minified; other chunks stay lazy. */
 async function bundled(outdir: string, entries: string[], external: string[] = []): Promise<void> {
   const args = [
     "bundle",
@@ -91,8 +91,8 @@ async function bundled(outdir: string, entries: string[], external: string[] = [
 }
 
 /**
- * Counts the `using` declarations in a folder of JavaScript. The minifier inlines one that is read
- * only by the next statement, and nothing is disposed of then.
+ * Counts the `using` declarations in a folder of JavaScript. The minifier inlines a declaration
+ * that is read only by the next statement, and then nothing is disposed of.
  */
 async function countUsing(dir: string): Promise<number> {
   let count = 0;
@@ -103,10 +103,10 @@ async function countUsing(dir: string): Promise<number> {
   return count;
 }
 
-/** What a build is told beside its source; empty for what it is not told. */
+/** Values built into the program beside its source; empty if not given. */
 export interface Marks {
   revision: string;
-  /** Whom it takes updates from, see src/features/update/built_in.ts. */
+  /** The keys and address for updates, see src/features/update/built_in.ts. */
   public_keys: string;
   manifest_url: string;
 }
@@ -138,8 +138,8 @@ export async function bundleProgram({ revision, public_keys, manifest_url }: Mar
 }
 
 /**
- * CommonJS packages ask for Node's own modules by `require`, which no module of a bundle has. What is
- * none of Node's must throw: packages that can do without a module find out so.
+ * CommonJS packages load Node's own modules with `require`, which modules in a bundle do not have.
+ * For any other module it must throw, because packages detect optional modules that way.
  */
 function withRequire(text: string): string {
   if (!text.includes("Dynamic require of")) return text;
@@ -148,12 +148,12 @@ function withRequire(text: string): string {
     `if(found===undefined)${missing};return found};${text}`;
 }
 
-/** What is compiled from the bundle. */
+/** The options of a compilation. */
 export interface CompileOptions {
   output: string;
-  /** The system that it is for, as Deno names it; this one by default. */
+  /** The target system by Deno's name; default: this one. */
   target?: string;
-  /** The runtime to compile into; by default DENORT_BIN, or what Deno downloads. */
+  /** The runtime to compile into; default: DENORT_BIN, or the one that Deno downloads. */
   denort?: string;
 }
 
@@ -164,13 +164,13 @@ export async function compileProgram({ output, target, denort }: CompileOptions)
       "compile",
       "--quiet",
       `--permission-set=${(target ?? Deno.build.os).includes("windows") ? "windows" : "default"}`,
-      // Deno keeps that cache in the shared temporary directory under a name anyone can guess, and
-      // loads it whoever wrote it: another user of the machine could run code as us.
+      // Deno would keep that cache in the shared temporary directory under a predictable name and
+      // load it regardless of its owner, so another user of the machine could run code as us.
       "--no-code-cache",
-      // gc() for src/os/memory.ts. And a worker that ends gives its memory to the system: V8
-      // would keep it, some 10 MB each, in a pool that nothing ever empties in a process at rest.
-      // 2 MB at first for young objects, where V8 has 1: the start itself would be collected twice, and
-      // part of its garbage kept as old objects. With 4 MB idle sessions take more memory.
+      // gc() is for src/os/memory.ts. A worker that ends returns its memory to the system; V8 would
+      // keep about 10 MB of each in a pool that a resting process never empties. Young objects
+      // start with 2 MB instead of 1: otherwise the start triggers two collections and keeps part
+      // of its garbage as old objects. With 4 MB, idle sessions take more memory.
       "--v8-flags=--expose-gc,--no-memory-pool-share-memory-on-teardown,--min-semi-space-size=2",
       `--output=${output}`,
       `--include=${bundle}`,
@@ -184,7 +184,7 @@ export async function compileProgram({ output, target, denort }: CompileOptions)
 /**
  * Waits until no other build uses dist/bundle.
  *
- * @returns what lets the next one begin.
+ * @returns a lock; disposing of it lets the next build start
  */
 export async function soleBuild(): Promise<Disposable> {
   await Deno.mkdir(join(root, "dist"), { recursive: true });
@@ -193,7 +193,7 @@ export async function soleBuild(): Promise<Disposable> {
   return file;
 }
 
-/** What the environment tells a build. */
+/** Returns the values to build in, from the environment. */
 export async function marksOf(env: (name: string) => string | undefined): Promise<Marks> {
   return {
     revision: await sourceRevision(),

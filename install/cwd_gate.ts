@@ -1,21 +1,21 @@
 /**
- * The gate of product.md, Session: nothing is built whose source uses the process working directory
+ * The gate of product.md, Session: refuses to build source that uses the process working directory
  * without a reason. `deno lint` has the rule; this also refuses directives that would silence it.
  *
- *   deno run --allow-read install/cwd_gate.ts     the directives alone, beside `deno lint`
+ *   deno run --allow-read install/cwd_gate.ts     only the directives, in addition to `deno lint`
  */
 import { dirname, fromFileUrl, join } from "@std/path";
 import { walk } from "@std/fs";
 
 const root = dirname(dirname(fromFileUrl(import.meta.url)));
-/** What is in the binary, and what builds it. */
+/** The source of the binary and of its build. */
 const SOURCES = ["main.ts", "src", "web/src", "install"].map((path) => join(root, path));
 const RULE = "svc/no-process-cwd";
 /** A directive that names the rule, or all rules of a file. */
 const SILENCING =
   /\/[/*]\s*deno-lint-ignore(?:-file[ \t]*(?:--.*)?(?:\*\/.*)?$|[^\n]*\bsvc\/no-process-cwd\b)/m;
 
-/** Finds the directives that silence the rule. @returns where, a line each. */
+/** Finds the directives that silence the rule. @returns their places, one per line. */
 export async function silencedIn(paths: readonly string[]): Promise<string[]> {
   const found: string[] = [];
   for await (const path of sourcesIn(paths)) {
@@ -31,18 +31,18 @@ async function* sourcesIn(paths: readonly string[]): AsyncGenerator<string> {
     if ((await Deno.stat(path)).isFile) yield path;
     else {
       for await (const file of walk(path, { includeDirs: false, exts: [".ts", ".tsx", ".js"] })) {
-        // The rule's own test has such directives in its texts.
+        // The rule's own test contains such directives as text.
         if (file.name !== "no_process_cwd_test.ts") yield file.path;
       }
     }
   }
 }
 
-/** @throws {Error} when a source uses the process working directory without a reason. */
+/** @throws {Error} when a source uses the process working directory without a reason */
 export async function requireNoProcessCwd(paths: readonly string[] = SOURCES): Promise<void> {
   refuseSilenced(await silencedIn(paths));
   const { success, stderr, stdout } = await new Deno.Command(Deno.execPath(), {
-    // Of the built-in rules as few as can be; those of plugins run in any case.
+    // As few built-in rules as possible; those of plugins always run.
     args: [
       "lint",
       "--quiet",
@@ -55,7 +55,7 @@ export async function requireNoProcessCwd(paths: readonly string[] = SOURCES): P
   }).output();
   if (success) return;
   const text = [stdout, stderr].map((it) => new TextDecoder().decode(it).trim()).join("\n").trim();
-  throw new Error(`nothing is built while this stands:\n${text}`);
+  throw new Error(`fix this before you build:\n${text}`);
 }
 
 function refuseSilenced(found: readonly string[]): void {

@@ -1,17 +1,17 @@
 #!/bin/sh
 # Runs svc, or a task of deno.json, from source:
 #
-#   sh install/dev.sh chat -p "ls"     any svc command, in the directory you stand in
+#   sh install/dev.sh chat -p "ls"     any svc command, in the current directory
 #   sh install/dev.sh test             a task: test, check, compile, release, bench, contract, attack,
 #                                      soak, web, screenshots, docs, edits
 #
-# It uses the deno on PATH when its version will do, else fetches the right one through npx.
+# It uses the deno on PATH if its version is recent enough, otherwise it fetches one through npx.
 set -eu
 
 root=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
 version=2.7.11
 
-# Deno trusts its own list of certificate authorities; a machine behind a proxy has more.
+# Deno trusts only its own list of certificate authorities; a machine behind a proxy needs the system's.
 export DENO_TLS_CA_STORE="${DENO_TLS_CA_STORE:-mozilla,system}"
 
 recent() {
@@ -24,11 +24,11 @@ if recent; then
 elif command -v npx >/dev/null 2>&1; then
   deno() { npx --yes "deno@$version" "$@"; }
 else
-  echo "dev.sh: neither deno $version nor npx is here; install one: https://docs.deno.com/runtime/" >&2
+  echo "dev.sh: install deno $version or npx: https://docs.deno.com/runtime/" >&2
   exit 1
 fi
 
-# Fetches what is missing, and shows it; afterwards this takes a few milliseconds.
+# Fetches missing packages, visibly; once they are cached, this takes a few milliseconds.
 deno cache --config="$root/deno.json" "$root/main.ts" >&2
 # Builds the web app if a source of it has changed.
 deno task --quiet --config="$root/deno.json" web --if-stale >&2

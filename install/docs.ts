@@ -1,5 +1,5 @@
 /**
- * Writes the parts of docs/reference that repeat the code, each between its two marks:
+ * Writes the generated parts of docs/reference, each between two marks:
  *
  *   deno task docs
  */
@@ -18,7 +18,7 @@ import { VERBS } from "../src/features/registry.ts";
 export interface Part {
   /** The page. */
   file: string;
-  /** The part stands between `<!-- name -->` and `<!-- /name -->`. */
+  /** The part is between `<!-- name -->` and `<!-- /name -->`. */
   name: string;
   text(): string | Promise<string>;
 }
@@ -31,13 +31,13 @@ export const PARTS: readonly Part[] = [
   { file: page("events.md"), name: "events", text: eventTable },
 ];
 
-/** The formatter would pad the columns. */
+/** Keeps the formatter from padding the columns. */
 const AS_IT_IS = ["<!-- deno-fmt-ignore-start -->", "<!-- deno-fmt-ignore-end -->"];
 
 /**
- * Puts a part between its marks in the text of its page.
+ * Inserts a part between its marks in the text of its page.
  *
- * @throws {Error} when the marks are missing.
+ * @throws {Error} when the marks are missing
  */
 export async function withPart(page: string, { name, text }: Part): Promise<string> {
   const [from, to] = [`<!-- ${name} -->`, `<!-- /${name} -->`];
@@ -66,7 +66,7 @@ function errorTable(): string {
   return ["| code | HTTP | JSON-RPC |", "|---|---|---|", ...rows].join("\n");
 }
 
-/** The events of a session, from the comments and fields of their types. */
+/** Lists the events of a session, from the comments and fields of their types. */
 function eventTable(): string {
   const path = fromFileUrl(new URL("../src/protocol/event_data.ts", import.meta.url));
   const source = Deno.readTextFileSync(path);
@@ -82,7 +82,7 @@ function eventTable(): string {
   return ["| event | what it says | data |", "|---|---|---|", ...rows].join("\n");
 }
 
-/** What stands in the braces that a line opens. */
+/** Returns the text within the braces that a line opens. */
 function bodyOf(source: string, opening: string): string {
   const from = source.indexOf(opening);
   if (from < 0) throw new Error(`there is no ${opening}`);
@@ -90,7 +90,7 @@ function bodyOf(source: string, opening: string): string {
   return source.slice(begin, source.indexOf("\n}", begin));
 }
 
-/** The members of a type on its first level, each with the last comment before it. */
+/** Returns the top-level members of a type, each with the last comment before it. */
 function membersOf(body: string): { name: string; doc: string; type: string }[] {
   const found: { name: string; doc: string; type: string }[] = [];
   const pattern =
@@ -106,7 +106,7 @@ function membersOf(body: string): { name: string; doc: string; type: string }[] 
   return found;
 }
 
-/** The help of each command, and of the commands below it. */
+/** Returns the help of each command and its subcommands. */
 async function commandHelp(): Promise<string> {
   const parts: string[] = [];
   const add = (path: string, command: Command) => {

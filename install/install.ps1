@@ -1,30 +1,30 @@
 <#
 .SYNOPSIS
-Installs svc for the person who runs it, at ~\.svc\bin\svc.exe, or removes it. Nothing needs an administrator.
+Installs svc for the current user at ~\.svc\bin\svc.exe, or removes it. No administrator rights are needed.
 
 .DESCRIPTION
-The Ed25519 signature over the checksums (by ssh-keygen of Windows' OpenSSH client) and the SHA-256 of
-the download are verified before anything is put in place.
+The script verifies the Ed25519 signature of the checksums (with ssh-keygen from Windows' OpenSSH
+client) and the SHA-256 of the download before it installs anything.
 
   irm <address of a release>/install.ps1 | iex
   .\install.ps1 -Version 0.1.0 -ModifyPath
 
 .PARAMETER Version
-That one, not the newest.
+The version to install; default: the newest.
 .PARAMETER Prefix
-Puts it at <Prefix>\bin\svc.exe; ~\.svc by default.
+Installs to <Prefix>\bin\svc.exe; default: ~\.svc.
 .PARAMETER BaseUrl
-Where releases are published; https, or http on 127.0.0.1.
+The address of the releases; https, or http on 127.0.0.1.
 .PARAMETER ModifyPath
-Adds the directory to the person's PATH.
+Adds the directory to your PATH.
 .PARAMETER NoSignature
-Does without the signature where ssh-keygen is not there.
+Skips the signature if ssh-keygen is not installed.
 .PARAMETER Uninstall
 Stops the daemon and removes svc; sessions, memory and settings stay.
 .PARAMETER Purge
-With -Uninstall: removes ~\.svc with all that is in it.
+With -Uninstall: also removes ~\.svc.
 .PARAMETER DryRun
-Tells what would be done.
+Shows what would be done.
 #>
 [CmdletBinding()]
 param(
@@ -41,7 +41,7 @@ param(
 $ErrorActionPreference = 'Stop'
 Set-StrictMode -Version 2.0
 
-# A release fills it in.
+# Filled in by the release.
 $SshKey = '@ssh-key@'
 
 function Stop-Install([string] $Message, [string] $Hint = 'nothing was changed') {
@@ -49,22 +49,22 @@ function Stop-Install([string] $Message, [string] $Hint = 'nothing was changed')
 }
 
 function Get-Asset {
-  # A 32-bit PowerShell tells the system's own processor here.
+  # In a 32-bit PowerShell, this variable names the system's processor.
   $machine = $env:PROCESSOR_ARCHITEW6432
   if (-not $machine) { $machine = $env:PROCESSOR_ARCHITECTURE }
   # Windows on ARM runs x64 programs.
-  if ($machine -notin 'AMD64', 'ARM64') { Stop-Install "there is no svc for this processor, $machine" }
+  if ($machine -notin 'AMD64', 'ARM64') { Stop-Install "svc does not support this processor: $machine" }
   'svc-x86_64-pc-windows-msvc.zip'
 }
 
 function Get-ReleaseAddress {
   if ($BaseUrl -eq '' -or $BaseUrl.StartsWith('@')) {
-    Stop-Install 'this copy of the script knows no releases' 'take the one from a release, or give -BaseUrl'
+    Stop-Install 'this copy of the script has no release address' 'use the script from a release, or set -BaseUrl'
   }
   $uri = [Uri] $BaseUrl
   $local = $uri.Scheme -eq 'http' -and $uri.Host -in '127.0.0.1', 'localhost'
   if (($uri.Scheme -ne 'https' -and -not $local) -or $uri.UserInfo -ne '') {
-    Stop-Install "-BaseUrl takes an https address, or http on 127.0.0.1, got $BaseUrl"
+    Stop-Install "-BaseUrl must be an https address without credentials, or http on 127.0.0.1, got $BaseUrl"
   }
   $base = $BaseUrl.TrimEnd('/')
   if ($Version) { "$base/download/v$($Version.TrimStart('v'))" } else { "$base/latest/download" }
@@ -74,7 +74,7 @@ function Save-File([string] $From, [string] $Name, [string] $Folder) {
   try {
     Invoke-WebRequest -UseBasicParsing -Uri "$From/$Name" -OutFile (Join-Path $Folder $Name)
   } catch {
-    Stop-Install "$From/$Name was not downloaded: $($_.Exception.Message)"
+    Stop-Install "cannot download $From/${Name}: $($_.Exception.Message)"
   }
 }
 
@@ -82,44 +82,44 @@ function Test-Signature([string] $From, [string] $Folder) {
   $tool = Get-Command ssh-keygen -ErrorAction SilentlyContinue
   if (-not $tool) {
     if (-not $NoSignature) {
-      Stop-Install 'nothing here can check an Ed25519 signature: ssh-keygen is missing' `
-        'add the OpenSSH client in Settings, Optional features; or -NoSignature: then only the SHA-256 is checked, which comes from the same server'
+      Stop-Install 'cannot check the Ed25519 signature: ssh-keygen is missing' `
+        'add the OpenSSH client in Settings, Optional features; or run this again with -NoSignature, which checks only the SHA-256 from the same server'
     }
     Write-Warning 'the signature is NOT checked; only the SHA-256, which comes from the same server'
     return
   }
   if ($SshKey.StartsWith('@')) {
-    Stop-Install 'this copy of the script knows no key' 'take the one from a release'
+    Stop-Install 'this copy of the script has no key' 'use the script from a release'
   }
   Save-File $From 'SHA256SUMS.sshsig' $Folder
   $allowed = Join-Path $Folder 'allowed'
   [IO.File]::WriteAllText($allowed, "svc $SshKey`n")
-  # The bytes as they are: PowerShell's own pipes change line ends.
+  # PowerShell's own pipes would change line ends.
   $sums = Join-Path $Folder 'SHA256SUMS'
   $signature = Join-Path $Folder 'SHA256SUMS.sshsig'
   $arguments = @('-Y', 'verify', '-f', "`"$allowed`"", '-I', 'svc', '-n', 'svc-release', '-s', "`"$signature`"")
   $verify = Start-Process -FilePath $tool.Source -ArgumentList $arguments -RedirectStandardInput $sums `
     -RedirectStandardOutput (Join-Path $Folder 'said') -NoNewWindow -Wait -PassThru
   if ($verify.ExitCode -ne 0) {
-    Stop-Install "the signature of $From/SHA256SUMS is not from the key of svc's releases" `
-      'nothing was changed; do not install it by other means before you know why'
+    Stop-Install "the signature of $From/SHA256SUMS is not valid for the key of svc's releases" `
+      'nothing was changed; find out why before you install it in any other way'
   }
-  Write-Host 'the signature is good (checked by ssh-keygen)'
+  Write-Host 'the signature is valid (checked by ssh-keygen)'
 }
 
 function Test-Checksum([string] $From, [string] $Asset, [string] $Folder) {
   $lines = [IO.File]::ReadAllLines((Join-Path $Folder 'SHA256SUMS'))
   $line = $lines | Where-Object { ($_ -split '  ', 2)[1] -ceq $Asset } | Select-Object -First 1
-  if (-not $line) { Stop-Install "this release has no $Asset" "what it has: $From/SHA256SUMS" }
+  if (-not $line) { Stop-Install "this release has no $Asset" "$From/SHA256SUMS lists its files" }
   $found = (Get-FileHash -Algorithm SHA256 -LiteralPath (Join-Path $Folder $Asset)).Hash
   if ($found -ne ($line -split '  ', 2)[0]) {
     Stop-Install "the SHA-256 of $From/$Asset is wrong" `
-      'nothing was changed; the download was cut off or changed on its way: try again'
+      'nothing was changed; the download is incomplete or was modified; try again'
   }
-  Write-Host 'the SHA-256 is good'
+  Write-Host 'the SHA-256 is correct'
 }
 
-# Unpacks the program and sees whether it runs, before it takes its place.
+# Unpacks the program and checks that it runs, before it is installed.
 function Expand-Program([string] $Asset, [string] $Folder) {
   Add-Type -AssemblyName System.IO.Compression.FileSystem
   $program = Join-Path $Folder 'svc.exe'
@@ -132,10 +132,10 @@ function Expand-Program([string] $Asset, [string] $Folder) {
     $archive.Dispose()
   }
   $said = & $program --version
-  if ($LASTEXITCODE -ne 0) { Stop-Install 'the new svc does not run here' }
-  Write-Host "it runs: $said"
+  if ($LASTEXITCODE -ne 0) { Stop-Install 'the new svc does not run on this machine' }
+  Write-Host "the new svc runs: $said"
   if ($Version -and -not "$said".StartsWith("svc $($Version.TrimStart('v'))+")) {
-    Stop-Install "version $Version was wanted" 'nothing was changed; the release is wrong'
+    Stop-Install "expected version $Version, got $said" 'nothing was changed; the release is faulty'
   }
   $program
 }
@@ -160,7 +160,7 @@ function Set-Program([string] $Fresh, [string] $Bin) {
   }
 }
 
-# The registry has %NAMES% in the path, which are to stay as they are.
+# Keeps %NAMES% in the registry's path unexpanded.
 function Get-UserPath {
   $raw = (Get-Item -Path 'HKCU:\Environment').GetValue('Path', '', 'DoNotExpandEnvironmentNames')
   "$raw" -split ';' | Where-Object { $_ }
@@ -177,7 +177,7 @@ function Install-Svc([string] $Bin) {
   $from = Get-ReleaseAddress
   if ($DryRun) {
     Write-Host "would download $from/$asset"
-    Write-Host "would put it at $(Join-Path $Bin 'svc.exe')"
+    Write-Host "would install it at $(Join-Path $Bin 'svc.exe')"
     if ($ModifyPath) { Write-Host "would add $Bin to your PATH" }
     return
   }
@@ -194,18 +194,18 @@ function Install-Svc([string] $Bin) {
   } finally {
     Remove-Item -LiteralPath $folder -Recurse -Force -ErrorAction SilentlyContinue
   }
-  Write-Host "svc is at $(Join-Path $Bin 'svc.exe')"
+  Write-Host "installed svc at $(Join-Path $Bin 'svc.exe')"
   $folders = @(Get-UserPath)
   if ($ModifyPath -and $folders -notcontains $Bin) {
     Set-UserPath (@($Bin) + $folders)
-    Write-Host "added $Bin to your PATH; new terminals have it"
+    Write-Host "added $Bin to your PATH; open a new terminal to use it"
   } elseif ($folders -notcontains $Bin) {
-    Write-Host "to find it, add $Bin to your PATH, or run this again with -ModifyPath"
+    Write-Host "to run svc, add $Bin to your PATH, or run this again with -ModifyPath"
   }
 }
 
 function Stop-Daemon([string] $Program) {
-  # What a program writes to its standard error would end the script otherwise (PowerShell 5).
+  # Otherwise, output on standard error would end the script (PowerShell 5).
   $ErrorActionPreference = 'Continue'
   & $Program serve --uninstall *> $null
   & $Program serve --status *> $null
@@ -217,7 +217,7 @@ function Stop-Daemon([string] $Program) {
     & $Program serve --status *> $null
     if ($LASTEXITCODE -ne 0) { return }
   }
-  Stop-Install 'the daemon does not stop' 'nothing was removed; svc serve --status tells its pid'
+  Stop-Install 'the daemon did not stop' 'nothing was removed; svc serve --status shows its pid'
 }
 
 function Uninstall-Svc([string] $Bin, [string] $DataHome) {
@@ -225,14 +225,14 @@ function Uninstall-Svc([string] $Bin, [string] $DataHome) {
   if ($DryRun) {
     Write-Host 'would stop the daemon and its background unit'
     Write-Host "would remove $program and svc.previous.exe"
-    if ($Purge) { Write-Host "would remove $DataHome with all that is in it" }
+    if ($Purge) { Write-Host "would remove $DataHome and everything in it" }
     return
   }
   if (Test-Path -LiteralPath $program) {
     Stop-Daemon $program
     Remove-Item -LiteralPath $program -Force
   } else {
-    Write-Host "there is no $program"
+    Write-Host "$program does not exist"
   }
   Get-ChildItem -LiteralPath $Bin -Force -ErrorAction SilentlyContinue |
     Where-Object { $_.Name -eq 'svc.previous.exe' -or $_.Name -like '.update-*' } |
@@ -240,7 +240,7 @@ function Uninstall-Svc([string] $Bin, [string] $DataHome) {
   $folders = @(Get-UserPath)
   if ($folders -contains $Bin) { Set-UserPath @($folders | Where-Object { $_ -ne $Bin }) }
   if ($Purge) {
-    if ($DataHome -eq $HOME) { Stop-Install "$DataHome is not removed: it is no home of svc" }
+    if ($DataHome -eq $HOME) { Stop-Install "refusing to remove ${DataHome}: it is not a directory of svc" }
     Remove-Item -LiteralPath $DataHome -Recurse -Force
     Write-Host "removed $DataHome; journals stay in the .svc folders of the sessions' working directories"
   } elseif (Test-Path -LiteralPath $DataHome) {
@@ -248,7 +248,7 @@ function Uninstall-Svc([string] $Bin, [string] $DataHome) {
   }
 }
 
-if ($Purge -and -not $Uninstall) { Stop-Install '-Purge goes with -Uninstall' }
+if ($Purge -and -not $Uninstall) { Stop-Install '-Purge requires -Uninstall' }
 $dataHome = if ($env:SVC_HOME) { $env:SVC_HOME } else { Join-Path $HOME '.svc' }
 if (-not $Prefix) { $Prefix = $dataHome }
 $bin = Join-Path $Prefix 'bin'

@@ -1,14 +1,14 @@
 #!/bin/sh
-# Installs svc for the person who runs it, at ~/.svc/bin/svc. Nothing needs root.
+# Installs svc for the current user at ~/.svc/bin/svc. Root is not needed.
 #
 #   curl -fsSL <address of a release>/install.sh | sh
 #   sh install.sh --help
 #
-# The checksum of what is downloaded and the Ed25519 signature over the checksums are verified before
-# anything is put in place. All of it is in functions: a script that is cut off does nothing.
+# The script verifies the checksum of the download and the Ed25519 signature of the checksums before it
+# installs anything. All code is in functions, so an incomplete script does nothing.
 set -eu
 
-# A release fills these in.
+# Filled in by the release.
 public_key='@public-key@'
 ssh_key='@ssh-key@'
 base_url='@base-url@'
@@ -21,14 +21,14 @@ Usage: install.sh [--version <version>] [--prefix <dir>] [--base-url <url>] [--m
                   [--no-signature] [--dry-run]
        install.sh --uninstall [--purge] [--prefix <dir>] [--dry-run]
 
-  --version <version>   that one, not the newest
-  --prefix <dir>        puts it at <dir>/bin/svc; ~/.svc by default
-  --base-url <url>      where releases are published; https, or http on 127.0.0.1
-  --modify-path         adds the directory to PATH in your shell's profile; else the line is printed
-  --no-signature        does without the signature where neither openssl 3 nor ssh-keygen is there
-  --uninstall           stops the daemon and removes svc; sessions, memory and settings stay
-  --purge               with --uninstall: removes ~/.svc with all that is in it
-  --dry-run             tells what would be done
+  --version <version>   install this version; default: the newest
+  --prefix <dir>        install to <dir>/bin/svc; default: ~/.svc
+  --base-url <url>      address of the releases; https, or http on 127.0.0.1
+  --modify-path         add the directory to PATH in your shell's profile; default: print the line
+  --no-signature        skip the signature if neither openssl 3 nor ssh-keygen is installed
+  --uninstall           stop the daemon and remove svc; sessions, memory and settings stay
+  --purge               with --uninstall: also remove ~/.svc
+  --dry-run             show what would be done
 EOF
 }
 
@@ -61,30 +61,30 @@ parse() {
       --purge) purge=1 ;;
       --dry-run) dry_run=1 ;;
       -h | --help) help; exit 0 ;;
-      *) warn "unknown argument $1; --help lists what there is"; exit 2 ;;
+      *) warn "unknown argument $1; --help lists the arguments"; exit 2 ;;
     esac
     shift
   done
-  if [ -n "$purge" ] && [ -z "$uninstall" ]; then warn '--purge goes with --uninstall'; exit 2; fi
+  if [ -n "$purge" ] && [ -z "$uninstall" ]; then warn '--purge requires --uninstall'; exit 2; fi
 }
 
-# Where things are: home (data), bin (the program).
+# Sets the directories: home (data), bin (the program).
 places() {
-  [ -z "${SUDO_USER-}" ] || die 'svc is installed for one person and needs no root' \
-    'run this without sudo'
+  [ -z "${SUDO_USER-}" ] || die 'svc is installed for a single user' \
+    'run this script without sudo'
   home=${SVC_HOME:-${HOME:?HOME is not set}/.svc}
   prefix=${prefix:-$home}
   case $prefix in
     /*) ;;
-    *) die "--prefix takes an absolute path, got $prefix" ;;
+    *) die "--prefix must be an absolute path, got $prefix" ;;
   esac
   case $prefix in
-    *[\'\"\`\$\\:]*) die "a path with quotes, colons, \$ or backslashes cannot go into PATH: $prefix" ;;
+    *[\'\"\`\$\\:]*) die "a path with quotes, colons, \$ or backslashes cannot be added to PATH: $prefix" ;;
   esac
   bin=$prefix/bin
 }
 
-# Sets target, as releases name systems.
+# Sets target, the release's name for this system.
 detect() {
   system=$(uname -s)
   machine=$(uname -m)
@@ -94,17 +94,17 @@ detect() {
   case $machine in
     x86_64 | amd64) cpu=x86_64 loader=/lib64/ld-linux-x86-64.so.2 ;;
     aarch64 | arm64) cpu=aarch64 loader=/lib/ld-linux-aarch64.so.1 ;;
-    *) die "there is no svc for this processor, $machine" ;;
+    *) die "svc does not support this processor: $machine" ;;
   esac
   case $system in
     Linux)
-      [ -e "$loader" ] || die "svc needs glibc: $loader is not here" \
+      [ -e "$loader" ] || die "svc needs glibc: $loader does not exist" \
         'systems with musl (Alpine) or without a standard loader (NixOS) are not supported'
       target=$cpu-unknown-linux-gnu
       ;;
     Darwin) target=$cpu-apple-darwin ;;
-    MINGW* | MSYS* | CYGWIN*) die 'this is Windows: run install.ps1 in PowerShell' ;;
-    *) die "there is no svc for $system" ;;
+    MINGW* | MSYS* | CYGWIN*) die 'on Windows, run install.ps1 in PowerShell' ;;
+    *) die "svc does not support this system: $system" ;;
   esac
   asset=svc-$target.tar.gz
 }
@@ -112,26 +112,26 @@ detect() {
 # Sets from, the address of the release's files.
 locate() {
   case $base_url in
-    @* | '') die 'this copy of the script knows no releases' \
-      'take the one from a release, or give --base-url' ;;
-    *@*) die "--base-url must not carry credentials: $base_url" ;;
+    @* | '') die 'this copy of the script has no release address' \
+      'use the script from a release, or set --base-url' ;;
+    *@*) die "--base-url must not contain credentials: $base_url" ;;
     https://* | http://127.0.0.1[:/]* | http://localhost[:/]* | http://127.0.0.1 | http://localhost) ;;
-    *) die "--base-url takes an https address, or http on 127.0.0.1, got $base_url" ;;
+    *) die "--base-url must be an https address, or http on 127.0.0.1, got $base_url" ;;
   esac
   if [ -n "$version" ]; then from=$base_url/download/v$version; else from=$base_url/latest/download; fi
 }
 
-# Sets verifier: what can check an Ed25519 signature here.
+# Sets verifier, the installed program that can check an Ed25519 signature.
 choose_verifier() {
   verifier=
-  case $public_key in @*) [ -n "$no_signature" ] || die 'this copy of the script knows no key' \
-    'take the one from a release' ;; esac
+  case $public_key in @*) [ -n "$no_signature" ] || die 'this copy of the script has no key' \
+    'use the script from a release' ;; esac
   case $(openssl version 2>/dev/null || :) in 'OpenSSL '[3-9]*) verifier=openssl ;; esac
   if [ -z "$verifier" ] && has ssh-keygen; then verifier=ssh-keygen; fi
   [ -n "$verifier" ] || [ -n "$no_signature" ] || die \
-    'nothing here can check an Ed25519 signature: openssl is missing or older than 3, ssh-keygen is missing' \
-    'install openssl 3 or OpenSSH 8.1; or run again with --no-signature: then only the SHA-256 is' \
-    'checked, which comes from the same server and proves no more than a whole download'
+    'cannot check the Ed25519 signature: openssl is missing or older than 3, and ssh-keygen is missing' \
+    'install openssl 3 or OpenSSH 8.1; or run this again with --no-signature, which checks only the' \
+    'SHA-256: it comes from the same server and only proves that the download is complete'
 }
 
 # fetch <name>: downloads a file of the release into $tmp.
@@ -139,11 +139,11 @@ fetch() {
   if has curl; then
     case $from in https:*) only='=https' ;; *) only='=http,https' ;; esac
     curl --fail --silent --show-error --location --proto "$only" --retry 2 --connect-timeout 20 \
-      --output "$tmp/$1" "$from/$1" || die "$from/$1 was not downloaded" 'nothing was changed'
+      --output "$tmp/$1" "$from/$1" || die "cannot download $from/$1" 'nothing was changed'
   elif has wget; then
-    wget -q -T 20 -O "$tmp/$1" "$from/$1" || die "$from/$1 was not downloaded" 'nothing was changed'
+    wget -q -T 20 -O "$tmp/$1" "$from/$1" || die "cannot download $from/$1" 'nothing was changed'
   else
-    die 'neither curl nor wget is here'
+    die 'install curl or wget'
   fi
 }
 
@@ -166,19 +166,19 @@ check_signature() {
       return
       ;;
   esac
-  say "the signature is good (checked by $verifier)"
+  say "the signature is valid (checked by $verifier)"
 }
 
 bad_signature() {
-  die "the signature of $from/SHA256SUMS is not from the key of svc's releases ($verifier)" \
-    'nothing was changed; do not install it by other means before you know why'
+  die "the signature of $from/SHA256SUMS is not valid for the key of svc's releases ($verifier)" \
+    'nothing was changed; find out why before you install it in any other way'
 }
 
 sha256() {
   if has sha256sum; then sum=$(sha256sum <"$1")
   elif has shasum; then sum=$(shasum -a 256 <"$1")
   elif has openssl; then sum=$(openssl dgst -sha256 -r <"$1")
-  else die 'neither sha256sum, shasum nor openssl is here'; fi
+  else die 'install sha256sum, shasum or openssl'; fi
   say "${sum%% *}"
 }
 
@@ -187,27 +187,27 @@ check_sum() {
   while read -r sum name; do
     [ "$name" != "$asset" ] || expected=$sum
   done <"$tmp/SHA256SUMS"
-  [ -n "$expected" ] || die "this release has no $asset" "what it has: $from/SHA256SUMS"
+  [ -n "$expected" ] || die "this release has no $asset" "$from/SHA256SUMS lists its files"
   found=$(sha256 "$tmp/$asset") || exit 1
   [ "$found" = "$expected" ] || die "the SHA-256 of $from/$asset is wrong" \
-    'nothing was changed; the download was cut off or changed on its way: try again'
-  say 'the SHA-256 is good'
+    'nothing was changed; the download is incomplete or was modified; try again'
+  say 'the SHA-256 is correct'
 }
 
-# Unpacks the program and sees whether it runs, before it takes its place.
+# Unpacks the program and checks that it runs, before it is installed.
 try_program() {
-  tar -xzmf "$tmp/$asset" -C "$tmp" svc || die "$asset cannot be unpacked"
+  tar -xzmf "$tmp/$asset" -C "$tmp" svc || die "cannot unpack $asset"
   chmod 755 "$tmp/svc"
-  said=$("$tmp/svc" --version) || die "the new svc does not run here" 'nothing was changed'
-  say "it runs: $said"
+  said=$("$tmp/svc" --version) || die "the new svc does not run on this machine" 'nothing was changed'
+  say "the new svc runs: $said"
   case $version in
     '') ;;
     *) case $said in "svc $version+"* | "svc $version "*) ;;
-      *) die "version $version was wanted" 'nothing was changed; the release is wrong' ;; esac ;;
+      *) die "expected version $version, got $said" 'nothing was changed; the release is faulty' ;; esac ;;
   esac
 }
 
-# Both names are links of one directory: at each instant $bin/svc is the old program or the new one.
+# Both files are in one directory, so at every moment $bin/svc is either the old or the new program.
 put_in_place() {
   if [ -e "$bin/svc" ]; then
     ln "$bin/svc" "$tmp/previous" 2>/dev/null || cp "$bin/svc" "$tmp/previous"
@@ -224,7 +224,7 @@ install_it() {
   if [ -n "$dry_run" ]; then
     say "would download $from/$asset"
     say "would check its signature by ${verifier:-nothing (--no-signature)}"
-    say "would put it at $bin/svc"
+    say "would install it at $bin/svc"
     [ -z "$modify_path" ] || say "would add $bin to PATH in $(profile)"
     return
   fi
@@ -241,11 +241,11 @@ install_it() {
   check_sum
   try_program
   put_in_place
-  say "svc is at $bin/svc"
+  say "installed svc at $bin/svc"
   if [ -n "$modify_path" ]; then modify_profile; else offer_path; fi
-  # The daemon that runs, if one does, is still the old program.
+  # A running daemon still uses the old program.
   if "$bin/svc" serve --status >/dev/null 2>&1; then
-    say 'a daemon runs; "svc serve restart" goes over to this version, its sessions go on'
+    say 'a daemon is running; "svc serve restart" switches it to this version, and its sessions continue'
   fi
 }
 
@@ -268,7 +268,7 @@ path_line() {
 offer_path() {
   case :${PATH-}: in
     *":$bin:"*) ;;
-    *) say "to find it, add this line to $(profile), or run this again with --modify-path:"
+    *) say "to add svc to PATH, add this line to $(profile), or run this again with --modify-path:"
       say "  $(path_line)" ;;
   esac
   case ${SHELL-} in
@@ -281,7 +281,7 @@ modify_profile() {
   file=$(profile)
   line=$(path_line)
   if [ -e "$file" ] && grep -qxF "$line" "$file"; then
-    say "$file has it on PATH already"
+    say "$file already adds it to PATH"
     return
   fi
   mkdir -p "${file%/*}"
@@ -293,10 +293,10 @@ restore_profile() {
   file=$(profile)
   line=$(path_line)
   if [ ! -e "$file" ] || ! grep -qxF "$line" "$file"; then return; fi
-  # Written into the file, not over it: it may be a link.
+  # Writes into the file instead of replacing it, because it may be a link.
   rest=$(grep -vxF "$line" "$file" || :)
   if [ -n "$rest" ]; then printf '%s\n' "$rest" >"$file"; else : >"$file"; fi
-  say "took the line off $file"
+  say "removed the line from $file"
 }
 
 stop_daemon() {
@@ -307,8 +307,8 @@ stop_daemon() {
   tries=0
   while "$bin/svc" serve --status >/dev/null 2>&1; do
     tries=$((tries + 1))
-    [ "$tries" -lt 60 ] || die 'the daemon does not stop' \
-      "nothing was removed; $bin/svc serve --status tells its pid"
+    [ "$tries" -lt 60 ] || die 'the daemon did not stop' \
+      "nothing was removed; $bin/svc serve --status shows its pid"
     sleep 1
   done
 }
@@ -317,16 +317,16 @@ uninstall_it() {
   if [ -n "$dry_run" ]; then
     say "would stop the daemon and its background unit"
     say "would remove $bin/svc and $bin/svc.previous"
-    [ -z "$purge" ] || say "would remove $home with all that is in it"
+    [ -z "$purge" ] || say "would remove $home and everything in it"
     return
   fi
-  if [ -x "$bin/svc" ]; then stop_daemon; else say "there is no $bin/svc"; fi
+  if [ -x "$bin/svc" ]; then stop_daemon; else say "$bin/svc does not exist"; fi
   rm -f "$bin/svc" "$bin/svc.previous"
   rm -rf "$bin"/.update-*
   rmdir "$bin" 2>/dev/null || :
   restore_profile
   if [ -n "$purge" ]; then
-    case $home in / | "${HOME%/}" | "${HOME%/}/") die "$home is not removed: it is no home of svc" ;; esac
+    case $home in / | "${HOME%/}" | "${HOME%/}/") die "refusing to remove $home: it is not a directory of svc" ;; esac
     rm -rf "$home"
     say "removed $home; journals stay in the .svc directories of the sessions' working directories"
   elif [ -d "$home" ]; then
@@ -340,5 +340,5 @@ main() {
   if [ -n "$uninstall" ]; then uninstall_it; else install_it; fi
 }
 
-# Whole or not at all; and nothing that is run reads the script, which may come by standard input.
+# Runs only if the script is complete. No program reads the script, which may come from standard input.
 { main "$@" </dev/null; }

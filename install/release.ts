@@ -7,13 +7,13 @@
  *                     [--binary <target>=<path>]… [--channel stable] [--min-version <version>]
  *                     [--base-url <url>] [--key <file>] [--expect-version <version>]
  *
- * The private key is the file of --key, or stands in SVC_RELEASE_PRIVATE_KEY (PEM). --denort, or
+ * The private key is in the file --key or in SVC_RELEASE_PRIVATE_KEY (PEM). --denort, or
  * DENORT_BIN_<TARGET> with _ for -, names the runtime for a system, for machines that cannot
- * download it; --binary takes a binary that is compiled already. --base-url is where releases are
- * published: the newest at <base>/latest/download, each at <base>/download/v<version>.
+ * download it; --binary names an existing binary. --base-url is the address of the releases: the
+ * newest at <base>/latest/download, each at <base>/download/v<version>.
  *
- * The same commit, built by the same Deno in the same directory, gives the same archives; only
- * manifest.json, which has the time of the release, and what is made from it differ.
+ * The same commit, built by the same Deno in the same directory, gives the same archives. Only
+ * manifest.json, which contains the time of the release, and files made from it differ.
  */
 import { dirname, fromFileUrl, join } from "@std/path";
 import { parseArgs } from "@std/cli/parse-args";
@@ -50,7 +50,7 @@ interface Flags {
   signer: Signer;
 }
 
-/** Compiles what is not there yet. @returns the binaries. */
+/** Compiles the missing binaries. @returns all of them. */
 async function build(flags: Flags, dir: string, public_keys: string): Promise<Built[]> {
   const { targets, denort, binary, base_url } = flags;
   const missing = targets.filter((it) => binary[it] === undefined);
@@ -72,7 +72,7 @@ async function build(flags: Flags, dir: string, public_keys: string): Promise<Bu
   return built;
 }
 
-/** @throws {Error} when a binary is not for the system that it is to be released for. */
+/** @throws {Error} when a binary is not for its target system */
 async function requireTarget({ target, path }: Built): Promise<void> {
   const bytes = new Uint8Array(HEADER_BYTES);
   const file = await Deno.open(path);
@@ -84,7 +84,7 @@ async function requireTarget({ target, path }: Built): Promise<void> {
   if (!isFor(target, bytes)) throw new Error(`${path} is not a program for ${target}`);
 }
 
-/** Runs the program from source. @returns what it printed. */
+/** Runs the program from source. @returns its output. */
 async function said(...args: string[]): Promise<string> {
   const { command, first_args } = ownProgram();
   const { success, stdout, stderr } = await new Deno.Command(command, {
@@ -96,7 +96,7 @@ async function said(...args: string[]): Promise<string> {
   return new TextDecoder().decode(stdout);
 }
 
-/** What every archive has beside the binary. */
+/** Returns the files in every archive besides the binary. */
 async function documentsOf(date: Date): Promise<ArchiveFile[]> {
   const shells = { "completions/svc.bash": "bash", "completions/_svc": "zsh" };
   const files: Record<string, string> = { LICENSE: await Deno.readTextFile(join(root, "LICENSE")) };
@@ -114,7 +114,7 @@ async function documentsOf(date: Date): Promise<ArchiveFile[]> {
   }));
 }
 
-/** The install scripts, told whom to trust and where to look. */
+/** Returns the install scripts with the keys and the address filled in. */
 export async function installScripts(
   signer: Signer,
   base_url: string,
@@ -139,7 +139,7 @@ async function release(flags: Flags): Promise<void> {
   try {
     const keys = Deno.env.get("SVC_RELEASE_PUBLIC_KEY") || signer.public_key;
     if (!keys.split(",").includes(signer.public_key)) {
-      throw new Error("SVC_RELEASE_PUBLIC_KEY has not the key that signs this release");
+      throw new Error("SVC_RELEASE_PUBLIC_KEY does not contain the key that signs this release");
     }
     const built = await build(flags, dir, keys);
     const not_built = TARGETS.filter((it) => !targets.includes(it));
@@ -167,7 +167,7 @@ async function release(flags: Flags): Promise<void> {
   }
 }
 
-/** Reads `<target>=<path>` entries. @throws {Error} for a system that is not known. */
+/** Parses `<target>=<path>` entries. @throws {Error} for an unknown system. */
 function byTarget(entries: readonly string[]): Partial<Record<Target, string>> {
   return Object.fromEntries(entries.map((entry) => {
     const [, target, path] = entry.match(/^([^=]+)=(.+)$/) ?? [];
@@ -177,11 +177,11 @@ function byTarget(entries: readonly string[]): Partial<Record<Target, string>> {
 
 function knownTarget(name: string): Target {
   const target = TARGETS.find((it) => it === name);
-  if (target === undefined) throw new Error(`"${name}" is none of ${TARGETS.join(", ")}`);
+  if (target === undefined) throw new Error(`"${name}" is not one of ${TARGETS.join(", ")}`);
   return target;
 }
 
-/** The runtimes that the environment names; DENORT_BIN is this system's. */
+/** Returns the runtimes in the environment; DENORT_BIN is this system's. */
 function denortOf(env: (name: string) => string | undefined): Partial<Record<Target, string>> {
   const named = TARGETS.map((it) => [it, env(`DENORT_BIN_${it.replaceAll("-", "_")}`)] as const);
   const own = [Deno.build.target, env("DENORT_BIN")] as const;
@@ -226,7 +226,7 @@ if (import.meta.main) {
     throw new Error(`deno.json says version ${version}, not ${expected}`);
   }
   const denort = { ...denortOf((name) => Deno.env.get(name)), ...byTarget(args.denort) };
-  // What is compiled for another system must not take this one's.
+  // A binary for another system must not use this system's runtime.
   Deno.env.delete("DENORT_BIN");
   await release({
     out: args.out ?? join(root, "dist", "release"),

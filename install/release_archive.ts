@@ -1,4 +1,4 @@
-/** Archives that are the same bytes for the same content: dated, owned and ordered the same. */
+/** Archives that have the same bytes for the same content: same dates, owners and order. */
 import { createTarPacker } from "modern-tar";
 import { zipSync } from "fflate";
 
@@ -9,10 +9,10 @@ export interface ArchiveFile {
 }
 
 export interface ArchiveOptions {
-  /** Ends in `.tar.gz` or `.zip`. */
+  /** Ends with `.tar.gz` or `.zip`. */
   path: string;
   files: readonly ArchiveFile[];
-  /** What every file is dated with. */
+  /** The date of every file. */
   date: Date;
 }
 
@@ -45,7 +45,7 @@ async function writeTar(path: string, files: readonly ArchiveFile[], date: Date)
 }
 
 function zipped(files: readonly ArchiveFile[], date: Date): Uint8Array {
-  // A zip's times have no zone and are written as local ones: UTC, wherever it is made.
+  // A zip's times have no time zone and are written as local ones; this makes them UTC everywhere.
   const mtime = new Date(date.getTime() + date.getTimezoneOffset() * 60_000);
   const UNIX = 3;
   return zipSync(Object.fromEntries(files.map(({ name, bytes, executable }) => {

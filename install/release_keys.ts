@@ -1,6 +1,9 @@
-/** The key that signs releases: Ed25519 (RFC 8032), kept as PKCS #8 in PEM (RFC 8410). */
+/** The key that signs releases: Ed25519 (RFC 8032), stored as PKCS #8 in PEM (RFC 8410). */
 
-/** Makes a key. @returns the private one in PEM, the public one as `svc update` trusts it. */
+/**
+ * Generates a key. @returns the private key in PEM, and the public key in the form for `svc
+ * update`.
+ */
 import { parsePublicKey } from "../src/features/update/signature.ts";
 export async function newKey(): Promise<{ private_pem: string; public_key: string }> {
   const generated = await crypto.subtle.generateKey("Ed25519", true, ["sign", "verify"]);
@@ -19,16 +22,16 @@ export interface Signer {
   public_key: string;
   /** The first 16 hex digits of the SHA-256 of that SubjectPublicKeyInfo. */
   key_id: string;
-  /** The line that OpenSSH knows the public key by, `ssh-ed25519 …`. */
+  /** The public key in OpenSSH's form, `ssh-ed25519 …`. */
   ssh_key: string;
-  /** @returns 64 bytes over exactly these. */
+  /** @returns the signature of these bytes, 64 bytes long */
   sign(bytes: Uint8Array<ArrayBuffer>): Promise<Uint8Array<ArrayBuffer>>;
 }
 
 /**
  * Reads a private key.
  *
- * @throws {Error} when it is no Ed25519 key in PKCS #8.
+ * @throws {Error} when it is not an Ed25519 key in PKCS #8
  */
 export async function readSigner(pem: string): Promise<Signer> {
   const pkcs8 = Uint8Array.fromBase64(
@@ -51,14 +54,14 @@ async function publicKeyOf(key: CryptoKey): Promise<string> {
   return new Uint8Array(await crypto.subtle.exportKey("spki", key)).toBase64();
 }
 
-/** What `ssh-keygen -Y verify -n` is to be told. */
+/** The namespace for `ssh-keygen -Y verify -n`. */
 export const SSH_NAMESPACE = "svc-release";
 
 /**
- * Signs for OpenSSH (PROTOCOL.sshsig): its `ssh-keygen` is on systems whose openssl does not know
- * Ed25519.
+ * Signs for OpenSSH (PROTOCOL.sshsig), because some systems have `ssh-keygen` but an openssl
+ * without Ed25519.
  *
- * @returns the armoured signature.
+ * @returns the armoured signature
  */
 export async function signForSsh(signer: Signer, bytes: Uint8Array<ArrayBuffer>): Promise<string> {
   const digest = new Uint8Array(await crypto.subtle.digest("SHA-512", bytes));
@@ -80,7 +83,7 @@ function sshPublicKey(raw: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> {
   return joined([sshString("ssh-ed25519"), sshString(raw)]);
 }
 
-/** A string of RFC 4251: its length in four bytes, and its bytes. */
+/** Encodes a string of RFC 4251: its length in four bytes, then its bytes. */
 function sshString(value: string | Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> {
   const bytes = typeof value === "string" ? text(value) : value;
   const length = new Uint8Array(4);

@@ -1,7 +1,9 @@
-/** The software bill of materials of the binary: CycloneDX 1.6, of what main.ts loads. */
+/**
+ * The software bill of materials of the binary: CycloneDX 1.6, for everything that main.ts loads.
+ */
 import { join } from "@std/path";
 
-/** What `deno info --json` tells of the npm packages of a module. */
+/** The npm packages of a module, from `deno info --json`. */
 export type NpmPackages = Record<string, {
   name: string;
   version: string;
@@ -13,16 +15,16 @@ export interface SbomOptions {
   revision: string;
   date: Date;
   packages: NpmPackages;
-  /** SHA-512 in base64 by package and version, as deno.lock has them. */
+  /** SHA-512 in base64 by package and version, from deno.lock. */
   integrity: Record<string, string>;
 }
 
 const PROGRAM = "svc";
 
-/** Describes a release. @returns the document, to be written as JSON. */
+/** Describes a release. @returns the document, to be written as JSON */
 export function sbomOf(options: SbomOptions): Record<string, unknown> {
   const { version, revision, date, packages, integrity } = options;
-  // A package may be there more than once, for different peers.
+  // A package may appear several times, for different peers.
   const dependencies = new Map<string, Set<string>>();
   const refs = new Map(Object.entries(packages).map(([id, it]) => [id, refOf(it)]));
   for (const [id, it] of Object.entries(packages)) {
@@ -89,10 +91,10 @@ function componentOf(
 }
 
 /**
- * What modules are made of, by Deno's own account.
+ * Returns the packages of modules, according to Deno.
  *
- * @param root of the source.
- * @param entries modules, relative to it; with all that they load.
+ * @param root the source directory
+ * @param entries modules relative to it, with everything they load
  */
 export async function readPackages(
   root: string,
@@ -128,7 +130,7 @@ async function denoInfo(root: string, entry: string): Promise<DenoInfo> {
   return JSON.parse(new TextDecoder().decode(stdout));
 }
 
-/** These packages and all that they need. */
+/** Returns these packages and all their dependencies. */
 function closure(ids: readonly string[], packages: NpmPackages): Set<string> {
   const found = new Set<string>();
   const waiting = [...ids];

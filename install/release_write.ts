@@ -1,11 +1,11 @@
-/** What a release is: archives, documents, checksums, and the signatures over them. */
+/** Writes a release: archives, documents, checksums, and their signatures. */
 import { createHash } from "node:crypto";
 import { join } from "@std/path";
 import type { Manifest, Target } from "../src/features/update/manifest.ts";
 import { type ArchiveFile, writeArchive } from "./release_archive.ts";
 import { type Signer, signForSsh } from "./release_keys.ts";
 
-/** A binary that is released. */
+/** A binary in a release. */
 export interface Built {
   target: Target;
   path: string;
@@ -18,28 +18,31 @@ export interface ReleaseOptions {
   revision: string;
   channel: string;
   released_at: Date;
-  /** What the files in the archives are dated with. */
+  /** The date of the files in the archives. */
   date: Date;
   min_version?: string;
   built: readonly Built[];
-  /** Systems that this release has no archive for. */
+  /** Systems without an archive in this release. */
   not_built: readonly Target[];
-  /** What goes into every archive beside the binary: licence, manual pages, completions. */
+  /** The files in every archive besides the binary: licence, manual pages, completions. */
   documents: readonly ArchiveFile[];
-  /** What stands beside the archives, by name: install scripts, bill of materials. */
+  /** The files beside the archives, by name: install scripts, bill of materials. */
   beside: Record<string, string>;
   signer: Signer;
 }
 
-/** The name of the archive for a system; the same in every release, so that links stay. */
+/**
+ * Returns the name of the archive for a system, which is the same in every release so that links
+ * stay valid.
+ */
 export function archiveName(target: Target): string {
   return `svc-${target}.${target.includes("windows") ? "zip" : "tar.gz"}`;
 }
 
 /**
- * Writes a release into a directory, ready to be served from there.
+ * Writes a release into a directory that can be served as it is.
  *
- * @returns the names of its files.
+ * @returns the names of its files
  */
 export async function writeRelease(options: ReleaseOptions): Promise<string[]> {
   const { out, built, beside, documents, date, signer } = options;

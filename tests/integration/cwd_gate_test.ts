@@ -60,7 +60,7 @@ Deno.test({
       }).output();
       const said = new TextDecoder().decode(stderr);
       assertEquals(success, false);
-      assertStringIncludes(said, "nothing is built while this stands");
+      assertStringIncludes(said, "fix this before you build");
       assertStringIncludes(said, "late.ts:1");
     } finally {
       await Deno.remove(dir, { recursive: true });

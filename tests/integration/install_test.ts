@@ -113,7 +113,7 @@ for (const shell of SHELLS) {
       await using it = await Machine.make();
       const first = await it.run([], { shell });
       assertEquals([first.code, it.files()], [0, INSTALLED], first.said);
-      assertStringIncludes(first.said, "the signature is good (checked by openssl)");
+      assertStringIncludes(first.said, "the signature is valid (checked by openssl)");
       assertStringIncludes(first.said, `export PATH='${it.home}/.svc/bin':"$PATH"`);
       const mode = (path: string) => Deno.statSync(join(it.home, path)).mode! & 0o777;
       assertEquals([mode(".svc"), mode(".svc/bin/svc")], [0o700, 0o755]);
@@ -207,38 +207,38 @@ const REFUSED: Refused[] = [
   {
     name: "changed checksums",
     wrong: ({ server }) => void server.faults.set("SHA256SUMS", flipped),
-    says: "is not from the key of svc's releases (openssl)",
+    says: "is not valid for the key of svc's releases (openssl)",
   },
   {
     name: "changed checksums, by ssh-keygen",
     tools: `${HASHES} ssh-keygen curl`,
     wrong: ({ server }) => void server.faults.set("SHA256SUMS", flipped),
-    says: "is not from the key of svc's releases (ssh-keygen)",
+    says: "is not valid for the key of svc's releases (ssh-keygen)",
   },
   {
     name: "to go on where nothing can check the signature",
     tools: `${HASHES} curl`,
-    says: "nothing here can check an Ed25519 signature",
+    says: "cannot check the Ed25519 signature",
   },
   {
     name: "to go on without a downloader",
     tools: `${HASHES} openssl`,
-    says: "neither curl nor wget",
+    says: "install curl or wget",
   },
   {
     name: "another version than the one that is wanted",
     args: ["--version", "0.3.0"],
-    says: "version 0.3.0 was wanted",
+    says: "expected version 0.3.0",
   },
   {
     name: "plain http from another machine",
     args: ["--base-url", "http://example.com"],
-    says: "takes an https address",
+    says: "must be an https address",
   },
   {
     name: "an address that only looks like this machine",
     args: ["--base-url", "http://127.0.0.1:80@example.com"],
-    says: "must not carry credentials",
+    says: "must not contain credentials",
   },
   { name: "to be run by sudo", env: { SUDO_USER: "somebody" }, says: "without sudo" },
   { name: "an unknown argument", args: ["--frobnicate"], code: 2, says: "unknown argument" },
@@ -268,7 +268,7 @@ Deno.test({
     it.provide(`${TOOLS} ${HASHES} ssh-keygen wget`);
     const checked = await it.run([]);
     assertEquals([checked.code, it.files()], [0, INSTALLED], checked.said);
-    assertStringIncludes(checked.said, "the signature is good (checked by ssh-keygen)");
+    assertStringIncludes(checked.said, "the signature is valid (checked by ssh-keygen)");
     it.provide(`${TOOLS} ${HASHES} wget`);
     const unchecked = await it.run(["--no-signature"]);
     assertEquals(unchecked.code, 0, unchecked.said);
@@ -277,13 +277,13 @@ Deno.test({
 });
 
 Deno.test({
-  name: "the script in the repository knows no releases and says so",
+  name: "the script in the repository has no release address and says so",
   ignore,
   async fn() {
     await using it = await Machine.make();
     const { code, said } = await it.run([], { stdin: Deno.readTextFileSync(source) });
     assertEquals([code, it.files()], [1, []]);
-    assertStringIncludes(said, "knows no releases");
+    assertStringIncludes(said, "has no release address");
   },
 });
 

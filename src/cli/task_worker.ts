@@ -3,6 +3,8 @@ import { startWorker } from "../daemon/compose.ts";
 import { readConfig } from "../config/read.ts";
 import { AlreadyRunning, type Runtime, type RuntimeOptions } from "../daemon/runtime.ts";
 import { SvcError } from "../protocol/errors.ts";
+import { SECTIONS } from "../features/registry.ts";
+import { TASKS } from "../features/tasks/config.ts";
 import { forHire } from "../features/hire/feature.ts";
 import { takeTasks } from "../features/tasks/feature.ts";
 import { workerPaths } from "../os/paths.ts";
@@ -19,7 +21,8 @@ const WORKERS_OF_HOME = 64;
 /** Runs `svc task worker` until it is stopped. */
 export async function runWorker({ flags }: Input<typeof TASK_WORKER>): Promise<number> {
   const paths = ownPaths();
-  const { tasks: { engine, nats_url, workers: configured } } = await readConfig(paths.config);
+  const config = await readConfig(paths.config, SECTIONS);
+  const { engine, nats_url, workers: configured } = config.of(TASKS);
   if (engine !== "nats") {
     throw new SvcError(
       "validation",

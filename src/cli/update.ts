@@ -6,6 +6,7 @@ import { readConfig } from "../config/read.ts";
 import { SvcError } from "../protocol/errors.ts";
 import type { HomePaths } from "../os/paths.ts";
 import { writeAllSync } from "../base/write_all.ts";
+import { UPDATE as KEYS } from "../features/update/config.ts";
 import { BUILT_IN_KEYS, BUILT_IN_MANIFEST_URL } from "../features/update/built_in.ts";
 import { parsePublicKey } from "../features/update/signature.ts";
 import { parseReleaseUrl } from "../features/update/transport.ts";
@@ -171,7 +172,8 @@ async function goBack(
 
 /** @throws {SvcError} validation if the address or the public key of releases is not configured. */
 async function sourceOf(paths: HomePaths, flags: Flags): Promise<ReleaseSource> {
-  const { update } = await readConfig(paths.config);
+  const { SECTIONS } = await import("../features/registry.ts");
+  const update = (await readConfig(paths.config, SECTIONS)).of(KEYS);
   const { channel } = flags;
   const address = flags["manifest-url"] ?? update.manifest_url ?? BUILT_IN_MANIFEST_URL;
   const keys = update.public_key.length > 0 ? update.public_key : BUILT_IN_KEYS;

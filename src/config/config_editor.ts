@@ -4,12 +4,11 @@ import { parse } from "smol-toml";
 import { isDeepStrictEqual } from "node:util";
 import { InvalidParams, messageOf, SvcError } from "../protocol/errors.ts";
 import { atomicWrite, checkPrivate, readTextIfAny } from "../os/files.ts";
-import { type Config, DEFAULTS } from "./config.ts";
+import { type Config, configOf, DEFAULTS } from "./config.ts";
 import { parseConfig } from "./config_file.ts";
+import { type Section, type Setting, settingsOf } from "./section.ts";
 import {
-  SETTING_KEYS,
   type SettingChanges,
-  type SettingKey,
   SETTINGS,
   type SettingsChanged,
   type SettingState,
@@ -20,6 +19,8 @@ import {
 export interface ConfigEditorParts {
   /** The file; there may be none. */
   path: string;
+  /** The tables of features. */
+  sections: readonly Section[];
   /** What the daemon started with. */
   started: Config;
   /** What it works with now. */
@@ -34,31 +35,35 @@ type Table = Record<string, unknown>;
 
 export class ConfigEditor {
   readonly #parts: ConfigEditorParts;
+  readonly #settings: Readonly<Record<string, Setting>>;
   /** One change after the other: each begins with what the one before has left. */
   #last: Promise<unknown> = Promise.resolve();
 
   constructor(parts: ConfigEditorParts) {
     this.#parts = parts;
+    this.#settings = { ...SETTINGS, ...settingsOf(parts.sections) };
   }
 
   /** The settings as the file has them. @throws {SvcError} validation when the file has an error. */
   async read(): Promise<SettingsView> {
-    const { path } = this.#parts;
+    const { path, sections, started, config } = this.#parts;
     const text = await readTextIfAny(path) ?? "";
-    const config = parseConfig(text, path);
+    const tables = [parseConfig(text, path, sections), config(), started, configOf(DEFAULTS)]
+      .map((it) => tableOf(it, sections));
     const table = parse(text) as Table;
-    const settings = SETTING_KEYS.map((key) => [key, this.#state(key, config, table)]);
+    const settings = Object.keys(this.#settings)
+      .map((key) => [key, this.#state(key, table, tables)]);
     return { path, revision: await revisionOf(text), settings: Object.fromEntries(settings) };
   }
 
-  #state(key: SettingKey, config: Config, table: Table): SettingState {
-    const { restart } = SETTINGS[key];
-    const value = valueAt(config, key);
-    const in_use = valueAt(restart ? this.#parts.started : this.#parts.config(), key);
+  #state(key: string, file: Table, tables: Table[]): SettingState {
+    const [value, now, started, fallback] = tables.map((it) => valueAt(it, key));
+    const { restart } = this.#settings[key];
+    const in_use = restart ? started : now;
     return {
       value,
-      source: valueAt(table, key) === undefined ? "default" : "file",
-      default: valueAt(DEFAULTS, key),
+      source: valueAt(file, key) === undefined ? "default" : "file",
+      default: fallback,
       ...(in_use === value ? {} : { in_use }),
       restart,
     };
@@ -78,11 +83,11 @@ export class ConfigEditor {
   }
 
   async #change(changes: SettingChanges, revision?: string): Promise<SettingsChanged> {
-    const { path, config, reload } = this.#parts;
+    const { path, sections, config, started, reload } = this.#parts;
     checkPrivate(path, 0o600, "file");
     const text = await readTextIfAny(path) ?? "";
     if (revision !== undefined && revision !== await revisionOf(text)) throw changedMeanwhile(path);
-    parseConfig(text, path);
+    parseConfig(text, path, sections);
     const edited = edit(text, changes);
     this.#check(edited);
     if (edited !== text) {
@@ -94,15 +99,17 @@ export class ConfigEditor {
     } catch (cause) {
       throw new SvcError("validation", `saved, but not applied: ${messageOf(cause)}`, { cause });
     }
-    const restart = (Object.keys(changes) as SettingKey[]).filter((key) =>
-      SETTINGS[key].restart && valueAt(config(), key) !== valueAt(this.#parts.started, key)
+    const [now, before] = [config(), started].map((it) => tableOf(it, sections));
+    const restart = Object.keys(changes).filter((key) =>
+      this.#settings[key].restart && valueAt(now, key) !== valueAt(before, key)
     );
     return { revision: await revisionOf(edited), restart };
   }
 
   /** @throws {SvcError} validation, with the key's path and message as an issue of its details. */
   #check(text: string): void {
-    const { default_model } = parseConfig(text, this.#parts.path);
+    const { path, sections } = this.#parts;
+    const { default_model } = parseConfig(text, path, sections);
     if (default_model === undefined) return;
     try {
       this.#parts.checkModel(default_model);
@@ -113,10 +120,15 @@ export class ConfigEditor {
   }
 }
 
+/** A configuration with its tables side by side, as the file has them. */
+function tableOf(config: Config, sections: readonly Section[]): Table {
+  return { ...config, ...Object.fromEntries(sections.map((it) => [it.name, config.of(it)])) };
+}
+
 /** The text with the changes in it. @throws {SvcError} internal when more than they would change. */
 function edit(text: string, changes: SettingChanges): string {
   const wanted = parse(text) as Table;
-  for (const [key, value] of Object.entries(changes)) setAt(wanted, key, value);
+  for (const [key, value] of Object.entries(changes)) setAt(wanted, key, value!);
   if (same(parse(text), wanted)) return text;
   const edited = `${patch(text, wanted).trimEnd()}\n`;
   if (same(parse(edited), wanted)) return edited;

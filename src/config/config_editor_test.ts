@@ -3,7 +3,9 @@ import { granted } from "../../tests/support/permissions.ts";
 import { Random } from "../../tests/support/random.ts";
 import { TempDir } from "../../tests/support/sessions.ts";
 import { SvcError } from "../protocol/errors.ts";
-import { type Config, DEFAULTS } from "./config.ts";
+import { CORTEX } from "../features/memory/config.ts";
+import { SECTIONS } from "../features/registry.ts";
+import { type Config, configOf, DEFAULTS } from "./config.ts";
 import { readConfig } from "./read.ts";
 import { ConfigEditor } from "./config_editor.ts";
 import type { SettingChanges, SettingKey } from "./settings.ts";
@@ -15,15 +17,16 @@ class Fixture implements Disposable {
   readonly dir = new TempDir();
   readonly path = this.dir.join("daemon.toml");
   readonly editor: ConfigEditor;
-  config: Config = structuredClone(DEFAULTS);
+  config: Config = configOf(structuredClone(DEFAULTS));
 
   constructor() {
     this.editor = new ConfigEditor({
       path: this.path,
-      started: structuredClone(DEFAULTS),
+      sections: SECTIONS,
+      started: configOf(structuredClone(DEFAULTS)),
       config: () => this.config,
       reload: async () => {
-        this.config = await readConfig(this.path);
+        this.config = await readConfig(this.path, SECTIONS);
       },
       checkModel(id) {
         if (!id.includes("/")) throw new Error(`"${id}" is not a model id`);
@@ -195,6 +198,7 @@ test("changes at the same time are all made", async (it) => {
     it.editor.change({ "journal.retention_hours": 48 }),
     it.editor.change({ "cortex.curator": false }),
   ]);
-  const { agent, journal, cortex } = it.config;
+  const { agent, journal } = it.config;
+  const cortex = it.config.of(CORTEX);
   assertEquals([agent.max_steps, journal.retention_hours, cortex.curator], [9, 48, false]);
 });

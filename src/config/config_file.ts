@@ -2,11 +2,11 @@
 import { isAbsolute } from "@std/path";
 import { parse, TomlError } from "smol-toml";
 import * as z from "zod";
-import { ACP_NAME } from "../models/acp_entry.ts";
 import { formatDuration, parseDuration } from "../base/duration.ts";
 import { messageOf, SvcError } from "../protocol/errors.ts";
 import { misfit } from "../os/operator_file.ts";
-import { type Config, DEFAULTS, WORKERS_MAX } from "./config.ts";
+import { type Config, configOf, DEFAULTS } from "./config.ts";
+import type { Section } from "./section.ts";
 
 /** A limit that nobody would wait for is a mistake in the file. */
 const DURATION_MAX_MS = 24 * 3_600_000;
@@ -39,17 +39,6 @@ const limit = (fallback: number, least: number) =>
     .refine((it) => it === 0 || it >= least, `must be 0 for no limit, or at least ${least}`)
     .default(fallback);
 
-const NATS_URL = "must be a nats:// or tls:// address without a user or password, which have " +
-  "their own keys; separate several addresses with commas";
-
-function isNatsUrl(text: string): boolean {
-  return text.split(",").every((it) => {
-    const url = URL.parse(it.trim());
-    return url !== null && /^(?:nats|tls):$/.test(url.protocol) && url.hostname !== "" &&
-      url.username === "" && url.password === "" && /^\/?$/.test(url.pathname);
-  });
-}
-
 function isHttpUrl(text: string): boolean {
   return /^https?:$/.test(URL.parse(text)?.protocol ?? "");
 }
@@ -71,7 +60,8 @@ function requireOrigin(text: string, context: z.RefinementCtx): void {
   );
 }
 
-const ConfigSchema = z.strictObject({
+/** The daemon's own keys. */
+const OWN = z.strictObject({
   default_model: z.string().optional(),
   default_workdir: path.optional(),
   http: z.strictObject({
@@ -101,34 +91,6 @@ const ConfigSchema = z.strictObject({
     max_open_files: limit(DEFAULTS.sandbox.max_open_files, 64),
     max_file_mb: limit(DEFAULTS.sandbox.max_file_mb, 1),
   }).prefault({}),
-  tasks: z.strictObject({
-    engine: z.enum(["local", "nats"]).default(DEFAULTS.tasks.engine),
-    nats_url: z.string().refine(isNatsUrl, NATS_URL).default(DEFAULTS.tasks.nats_url),
-    nats_creds_file: path.optional(),
-    nats_nkey_file: path.optional(),
-    nats_token_env: z.string().optional(),
-    nats_user: z.string().optional(),
-    nats_password_env: z.string().optional(),
-    nats_ca_file: path.optional(),
-    workers: z.int().min(0).max(WORKERS_MAX).default(DEFAULTS.tasks.workers),
-    budget_usd: z.number().positive().default(DEFAULTS.tasks.budget_usd),
-    workdirs: z.array(path)
-      .default([...DEFAULTS.tasks.workdirs]),
-  }).prefault({}),
-  hire: z.strictObject({
-    shared: z.boolean().default(DEFAULTS.hire.shared),
-  }).prefault({}),
-  search: z.strictObject({
-    provider: z.enum(["searxng", "brave", "tavily"]),
-    base_url: z.url().optional(),
-    api_key_env: z.string().optional(),
-  }).refine(({ provider, base_url }) => provider !== "searxng" || base_url !== undefined, {
-    message: "searxng needs base_url",
-  }).optional(),
-  cortex: z.strictObject({
-    curator: z.boolean().default(DEFAULTS.cortex.curator),
-    recall_tokens: z.int().min(0).max(100_000).default(DEFAULTS.cortex.recall_tokens),
-  }).prefault({}),
   models: z.record(
     z.string(),
     z.strictObject({
@@ -144,50 +106,47 @@ const ConfigSchema = z.strictObject({
       context.addIssue({ code: "custom", path: ["base_url"], message });
     }),
   ).default({}),
-  acp: z.record(
-    z.string().regex(ACP_NAME),
-    z.strictObject({
-      command: z.string().min(1),
-      args: z.array(z.string()).default([]),
-      env: z.array(z.string()).default([]),
-      network: z.boolean().default(false),
-    }),
-  ).default({}),
   /** USD per million tokens, by model id; beats the built-in table. */
   prices: z.record(z.string(), price).default({}),
-  update: z.strictObject({
-    manifest_url: z.url().optional(),
-    public_key: z.union([z.string(), z.array(z.string())]).default([]).transform((it) =>
-      [it].flat()
-    ),
-  }).prefault({}),
-  policy: z.strictObject({
-    allow_project: z.boolean().default(DEFAULTS.policy.allow_project),
-    project_env: z.array(z.string()).default([...DEFAULTS.policy.project_env]),
-  }).prefault({}),
   log: z.strictObject({
     level: z.enum(["debug", "info", "warn", "error"]).default(DEFAULTS.log.level),
   }).prefault({}),
 });
 
+/** All keys of `daemon.toml`. */
+export function configSchema(sections: readonly Section[]): z.ZodObject {
+  return OWN.extend(Object.fromEntries(sections.map(({ name, schema }) => [name, schema()])));
+}
+
 /**
  * Parses the text of a `daemon.toml`.
  *
  * @param path named in errors.
+ * @param sections the tables of features.
  * @throws {SvcError} validation, naming file, line, key and the nearest known key.
  */
-export function parseConfig(text: string, path: string): Config {
+export function parseConfig(
+  text: string,
+  path: string,
+  sections: readonly Section[],
+): Config {
   let table: Record<string, unknown>;
   try {
     table = parse(text);
   } catch (error) {
     throw syntaxError(error, text, path);
   }
-  const parsed = ConfigSchema.safeParse(table);
-  if (parsed.success) return parsed.data;
+  const schema = configSchema(sections);
+  const parsed = schema.safeParse(table);
+  if (parsed.success) {
+    const own = OWN.strip().parse(table);
+    const tables = sections.filter(({ name }) => Object.hasOwn(table, name))
+      .map(({ name }) => [name, (parsed.data as Record<string, unknown>)[name]]);
+    return configOf(own, Object.fromEntries(tables));
+  }
   throw misfit({
     path,
-    schema: ConfigSchema,
+    schema,
     error: parsed.error,
     lineOf: (keys) => lineOf(text, keys),
   });

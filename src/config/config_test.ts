@@ -1,14 +1,30 @@
 import { assertEquals, assertStringIncludes, assertThrows } from "@std/assert";
 import { SvcError } from "../protocol/errors.ts";
-import { DEFAULTS } from "./config.ts";
+import { configOf, DEFAULTS } from "./config.ts";
 import { parseConfig } from "./config_file.ts";
+import { FEATURES, SECTIONS } from "../features/registry.ts";
+import { POLICY } from "../features/tool_servers/config.ts";
+import { UPDATE } from "../features/update/config.ts";
+import type { Config } from "./config.ts";
+
+const parse = (text: string) => parseConfig(text, "/daemon.toml", SECTIONS);
+
+/** The tables of features, with what each has. */
+const tablesOf = (config: Config) => SECTIONS.map((it) => [it.name, config.of(it)]);
 
 Deno.test("an empty file means the same as none", () => {
-  assertEquals(parseConfig("", "/daemon.toml"), DEFAULTS);
+  const { of: _of, has: _has, ...own } = parse("");
+  assertEquals(own, DEFAULTS);
+  const without = configOf(DEFAULTS);
+  const tables = tablesOf(
+    parse(SECTIONS.flatMap(({ name }) => name === "search" ? [] : `[${name}]\n`).join("")),
+  );
+  assertEquals(tables, tablesOf(without));
+  assertEquals(SECTIONS.filter((it) => without.has(it)), []);
 });
 
 Deno.test("every section is read", () => {
-  const config = parseConfig(
+  const config = parse(
     `
 default_model = "local/big"
 [http]
@@ -33,7 +49,6 @@ project_env = ["PROJECT_KEY"]
 [log]
 level = "debug"
 `,
-    "/daemon.toml",
   );
   assertEquals(config.default_model, "local/big");
   assertEquals(config.http.allowed_origins, ["http://localhost:5173"]);
@@ -42,13 +57,21 @@ level = "debug"
   assertEquals(config.sandbox, { ...DEFAULTS.sandbox, shell: "none" });
   assertEquals(config.models.local.api_key_env, "LOCAL_KEY");
   assertEquals(config.prices["local/big"], { input: 1, output: 2, cache_read: 1, cache_write: 1 });
-  assertEquals(config.policy, { allow_project: true, project_env: ["PROJECT_KEY"] });
+  assertEquals(config.of(POLICY), { allow_project: true, project_env: ["PROJECT_KEY"] });
   assertEquals(config.log.level, "debug");
 });
 
+Deno.test("every setting of a feature is a key of its table, which no other feature has", () => {
+  for (const { name, settings } of SECTIONS) {
+    const table = configOf(DEFAULTS).of(SECTIONS.find((it) => it.name === name)!) ?? {};
+    for (const key of Object.keys(settings)) assertEquals(key in (table as object), true, key);
+  }
+  const names = FEATURES.flatMap(({ sections }) => sections.map(({ name }) => name));
+  assertEquals(names.filter((it, n) => names.indexOf(it) !== n || it in DEFAULTS), []);
+});
+
 Deno.test("one key that signs releases, or a list of them", () => {
-  const of = (value: string) =>
-    parseConfig(`[update]\npublic_key = ${value}\n`, "/daemon.toml").update.public_key;
+  const of = (value: string) => parse(`[update]\npublic_key = ${value}\n`).of(UPDATE).public_key;
   assertEquals(of('"one"'), ["one"]);
   assertEquals(of('["one", "two"]'), ["one", "two"]);
 });
@@ -105,7 +128,7 @@ const ORIGINS: [string, string | undefined][] = [
 
 for (const [origin, refused] of ORIGINS) {
   Deno.test(`the origin ${JSON.stringify(origin)} is ${refused === undefined ? "" : "not "}taken`, () => {
-    const read = () => parseConfig(`[http]\nallowed_origins = ["${origin}"]\n`, "/daemon.toml");
+    const read = () => parse(`[http]\nallowed_origins = ["${origin}"]\n`);
     if (refused === undefined) return assertEquals(read().http.allowed_origins, [origin]);
     const { message } = assertThrows(read, SvcError);
     const why = `/daemon.toml:2: http.allowed_origins.0: "${origin}" matches no page`;
@@ -117,7 +140,7 @@ for (const [origin, refused] of ORIGINS) {
 
 for (const [text, message, hint] of WRONG) {
   Deno.test(`an error names file, line and key: ${JSON.stringify(text)}`, () => {
-    const error = assertThrows(() => parseConfig(text, "/daemon.toml"), SvcError);
+    const error = assertThrows(() => parse(text), SvcError);
     assertStringIncludes(error.message, message);
     if (hint) assertStringIncludes(error.hint ?? "", hint);
   });

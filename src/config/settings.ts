@@ -1,11 +1,7 @@
-/** The keys of `daemon.toml` that a client may change, each one value. */
+/** The keys of `daemon.toml` that a client may change, each one value; those of features are in their sections. */
+import type { Setting } from "./section.ts";
 
-export interface Setting {
-  /** What has begun with the old value goes on with it until the daemon starts again. */
-  readonly restart: boolean;
-}
-
-/** By the path of the key. */
+/** Those of the daemon itself, by the path of the key. */
 export const SETTINGS = {
   "default_model": { restart: false },
   "default_workdir": { restart: false },
@@ -22,9 +18,6 @@ export const SETTINGS = {
   "sandbox.max_memory_mb": { restart: false },
   "sandbox.max_open_files": { restart: false },
   "sandbox.max_file_mb": { restart: false },
-  "tasks.budget_usd": { restart: false },
-  "cortex.curator": { restart: false },
-  "cortex.recall_tokens": { restart: false },
   "log.level": { restart: true },
 } as const satisfies Record<string, Setting>;
 
@@ -46,19 +39,19 @@ export interface SettingState {
 }
 
 /** The settings as a file has them. */
-export interface SettingsView {
+export interface SettingsView<K extends string = string> {
   path: string;
   /** Of the file's text: another text has another. */
   revision: string;
-  settings: Partial<Record<SettingKey, SettingState>>;
+  settings: Partial<Record<K, SettingState>>;
 }
 
 /** New values; null takes a key out of the file, so that its default holds. */
-export type SettingChanges = Partial<Record<SettingKey, SettingValue | null>>;
+export type SettingChanges = Partial<Record<string, SettingValue | null>>;
 
 /** What came of changes. */
-export interface SettingsChanged {
+export interface SettingsChanged<K extends string = string> {
   revision: string;
   /** The changed keys whose new value holds from the next start on. */
-  restart: SettingKey[];
+  restart: K[];
 }

@@ -1,6 +1,6 @@
 /** The composition root: opens a daemon's core, its features and its doors, and stops them again. */
 import { dirname } from "@std/path";
-import { FEATURES } from "../features/registry.ts";
+import { FEATURES, SECTIONS } from "../features/registry.ts";
 import { prepareDescriptors } from "../os/descriptors.ts";
 import { ensurePrivateDir } from "../os/files.ts";
 import { takeLock } from "../os/lock.ts";
@@ -61,6 +61,7 @@ async function compose(options: RuntimeOptions, where?: DaemonOptions) {
   const findPeer = peerFinder();
   const current = await Current.read({
     path: paths.config,
+    sections: SECTIONS,
     env,
     ids,
     features: () => features,

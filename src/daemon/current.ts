@@ -2,6 +2,7 @@
 import { Opener } from "../base/lazy.ts";
 import type { Config } from "../config/config.ts";
 import type { ConfigEditor } from "../config/config_editor.ts";
+import type { Section } from "../config/section.ts";
 import { readConfig } from "../config/read.ts";
 import type { Usage } from "../models/model.ts";
 import { costUsd } from "../models/prices.ts";
@@ -13,6 +14,8 @@ import type { OpenFeatures } from "../verbs/feature.ts";
 export interface CurrentParts {
   /** Path of daemon.toml. */
   path: string;
+  /** The tables of features. */
+  sections: readonly Section[];
   env: Env;
   ids: Ids;
   features(): OpenFeatures;
@@ -28,7 +31,7 @@ export class Current {
 
   /** @throws {SvcError} validation when daemon.toml has an error. */
   static async read(parts: CurrentParts): Promise<Current> {
-    return new Current(parts, await readConfig(parts.path));
+    return new Current(parts, await readConfig(parts.path, parts.sections));
   }
 
   private constructor(parts: CurrentParts, started: Config) {
@@ -37,10 +40,10 @@ export class Current {
     this.#models = this.#newModels();
     this.#editor = new Opener(async () => {
       const { ConfigEditor } = await import("../config/config_editor.ts");
-      const { path } = parts;
+      const { path, sections } = parts;
       const checkModel = (id: string) => this.#models.check(id);
       const { config, reload } = this;
-      return new ConfigEditor({ path, started, config, reload, checkModel });
+      return new ConfigEditor({ path, sections, started, config, reload, checkModel });
     });
   }
 
@@ -54,8 +57,8 @@ export class Current {
 
   /** Reads all files again. @throws {SvcError} when one has an error; nothing changes. */
   readonly reload = async (): Promise<void> => {
-    const { path, features, onChange } = this.#parts;
-    const changed = await readConfig(path);
+    const { path, sections, features, onChange } = this.#parts;
+    const changed = await readConfig(path, sections);
     const read = await Promise.all(features().each("read"));
     this.#config = changed;
     for (const apply of read) await apply();

@@ -1,8 +1,9 @@
+import type { Section } from "../config/section.ts";
 import type { Verb } from "../verbs/define.ts";
 import { acpAgents } from "./acp_agents/feature.ts";
 import { bus } from "./bus/feature.ts";
 import { context } from "./context/feature.ts";
-import { control } from "./control/feature.ts";
+import { controlOf } from "./control/feature.ts";
 import { hire } from "./hire/feature.ts";
 import { memory } from "./memory/feature.ts";
 import { missions } from "./missions/feature.ts";
@@ -11,11 +12,12 @@ import { sessions } from "./sessions/feature.ts";
 import { tasks } from "./tasks/feature.ts";
 import { toolServers } from "./tool_servers/feature.ts";
 import { tui } from "./tui/feature.ts";
+import { update } from "./update/feature.ts";
 import { verify } from "./verify/feature.ts";
 import { worktrees } from "./worktree/feature.ts";
 
-/** Every feature. They open in this order, so each can use those before it, and stop in reverse. */
-export const FEATURES = [
+/** The features, but for the one that controls them all. */
+const OTHERS = [
   bus,
   sessions,
   context,
@@ -29,8 +31,17 @@ export const FEATURES = [
   verify,
   tui,
   service,
-  control,
+  update,
 ];
+
+/** Every feature. They open in this order, so each can use those before it, and stop in reverse. */
+export const FEATURES = [
+  ...OTHERS,
+  controlOf(OTHERS.flatMap(({ sections }) => [...sections])),
+];
+
+/** The tables of daemon.toml that belong to features. */
+export const SECTIONS: readonly Section[] = FEATURES.flatMap(({ sections }) => [...sections]);
 
 /** Every verb; clients can be typed by it. */
 export const TYPED_VERBS = FEATURES.flatMap(({ verbs }) => [...verbs]);

@@ -1,5 +1,6 @@
 import { bind, type BoundVerb, type VerbOf } from "./define.ts";
 import type { GivenOption, Host, StartOption, UsableFeature } from "./host.ts";
+import type { Section } from "../config/section.ts";
 import type { Migration, Migrations } from "../os/state_db.ts";
 import type { Agents, Opened } from "./opened.ts";
 
@@ -18,8 +19,10 @@ export interface FeatureParts {
 }
 
 /** A feature: its verbs, and what it does in a daemon. */
-export interface Feature<V, S> extends FeatureParts {
+export interface Feature<V, S, C extends Section = Section> extends FeatureParts {
   readonly verbs: readonly V[];
+  /** Its tables of daemon.toml. */
+  readonly sections: readonly C[];
   open(host: Host): Opened<S>;
 }
 
@@ -28,10 +31,19 @@ type ServicesOf<V> = (V extends VerbOf<infer S> ? (services: S) => void : never)
   (services: infer S) => void ? S : never;
 
 /** Defines a feature: what it opens has what the handlers of its verbs need. */
-export function feature<S extends ServicesOf<V>, V extends VerbOf<never> = never>(
-  definition: FeatureParts & { verbs?: readonly V[]; open(host: Host): Opened<S> },
-): Feature<V, S> {
-  return { ...definition, verbs: definition.verbs ?? [] };
+export function feature<
+  S extends ServicesOf<V>,
+  V extends VerbOf<never> = never,
+  C extends Section = never,
+>(
+  definition: FeatureParts & {
+    verbs?: readonly V[];
+    sections?: readonly C[];
+    open(host: Host): Opened<S>;
+  },
+): Feature<V, S, C> {
+  const { verbs = [], sections = [] } = definition;
+  return { ...definition, verbs, sections };
 }
 
 /** The tables of features. */

@@ -1,11 +1,8 @@
 /** Each setting that claims to need no restart holds for what begins after it was changed. */
 import { assertEquals, assertNotEquals } from "@std/assert";
-import {
-  SETTING_KEYS,
-  type SettingKey,
-  SETTINGS,
-  type SettingValue,
-} from "../../src/config/settings.ts";
+import { settingsOf } from "../../src/config/section.ts";
+import { SETTINGS, type SettingValue } from "../../src/config/settings.ts";
+import { SECTIONS } from "../../src/features/registry.ts";
 import type { Answer, Scripted } from "../support/model_servers.ts";
 import { programPath } from "../support/programs.ts";
 import { Scenario } from "../support/scripted.ts";
@@ -63,7 +60,7 @@ function limit(value: number, name: string, before: string, after: string): Prob
 /** They need a sandbox. */
 const JAILED = ["sandbox.network", "sandbox.max_processes"];
 
-const PROBES: Partial<Record<SettingKey, Probe>> = {
+const PROBES: Record<string, Probe> = {
   "default_model": {
     value: "builtin/toolbelt",
     seen: ["local/model-1", "builtin/toolbelt"],
@@ -150,10 +147,11 @@ const PROBES: Partial<Record<SettingKey, Probe>> = {
 };
 
 /** Seen at work in tests of their own: at the next look at old journals, after the end of a turn. */
-const ELSEWHERE: SettingKey[] = ["agent.critic", "journal.retention_hours", "cortex.curator"];
+const ELSEWHERE = ["agent.critic", "journal.retention_hours", "cortex.curator"];
 
 Deno.test("each setting that claims to need no restart is looked at", () => {
-  const claimed = SETTING_KEYS.filter((key) => !SETTINGS[key].restart);
+  const settings = Object.entries({ ...SETTINGS, ...settingsOf(SECTIONS) });
+  const claimed = settings.flatMap(([key, { restart }]) => restart ? [] : key);
   assertEquals([...Object.keys(PROBES), ...ELSEWHERE].sort(), claimed.sort());
 });
 

@@ -1,5 +1,5 @@
 /** The providers of web search, as they document what they answer. */
-import type { SearchProvider } from "../../src/config/config.ts";
+import type { SearchProvider } from "../../src/features/tasks/config.ts";
 
 export const SEARCH_PROVIDERS: readonly SearchProvider[] = ["searxng", "brave", "tavily"];
 

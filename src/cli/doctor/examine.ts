@@ -2,6 +2,7 @@
 import { readDiscovery } from "../../client/discovery.ts";
 import { daemonStatus } from "../../client/status.ts";
 import { readConfig } from "../../config/read.ts";
+import { SECTIONS } from "../../features/registry.ts";
 import { messageOf, SvcError } from "../../protocol/errors.ts";
 import type { Env, HomePaths } from "../../os/paths.ts";
 import { INDEX, type IndexEntry, IndexFile, MISSING } from "../../session/index_file.ts";
@@ -55,7 +56,7 @@ async function gather(paths: HomePaths, env: Env): Promise<Patient> {
   }
   patient.discovery = await readDiscovery(paths.discovery).catch(() => undefined);
   try {
-    patient.config = await readConfig(paths.config);
+    patient.config = await readConfig(paths.config, SECTIONS);
   } catch (error) {
     patient.config_problem = messageOf(error);
     if (error instanceof SvcError) patient.config_hint = error.hint;

@@ -1,6 +1,7 @@
 /** Check of where tasks are kept: on this machine, or on a NATS server that has to answer. */
 import { deadline } from "@std/async";
 import { messageOf, SvcError } from "../../protocol/errors.ts";
+import { TASKS } from "../../features/tasks/config.ts";
 import type { Finding, Patient } from "./check.ts";
 
 const ANSWER_MS = 5_000;
@@ -8,13 +9,14 @@ const ANSWER_MS = 5_000;
 /** Whether the server that tasks are kept on answers. */
 export async function tasks({ config, env }: Patient): Promise<Finding> {
   const name = "tasks";
-  if (config?.tasks.engine !== "nats") {
+  if (config?.of(TASKS).engine !== "nats") {
     return { name, status: "ok", message: "tasks are kept on this machine" };
   }
-  const { nats_url } = config.tasks;
+  const kept = config.of(TASKS);
+  const { nats_url } = kept;
   try {
     const { natsServer } = await import("../../features/tasks/nats/server.ts");
-    const { version, streams } = await deadline(natsServer(config.tasks, env), ANSWER_MS);
+    const { version, streams } = await deadline(natsServer(kept, env), ANSWER_MS);
     const message =
       `NATS ${version} at ${nats_url} is reachable and has JetStream with ${streams} streams`;
     return { name, status: "ok", message };

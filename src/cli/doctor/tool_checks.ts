@@ -1,5 +1,6 @@
 /** Checks of what sessions work with: models, the sandbox, how paths are kept, git, a browser. */
 import { agentProblem } from "../../models/acp_entry.ts";
+import { ACP } from "../../features/acp_agents/config.ts";
 import { ModelRegistry } from "../../models/registry.ts";
 import { toolbelt } from "../../models/toolbelt.ts";
 import { detectSandbox } from "../../jail/sandbox.ts";
@@ -37,7 +38,7 @@ function ownModels(config: NonNullable<Patient["config"]>, env: Patient["env"]) 
     env,
     default_model: config.default_model,
     builtin: () => toolbelt(() => ""),
-    agentProblem: (name) => agentProblem(name, config.acp, env),
+    agentProblem: (name) => agentProblem(name, config.of(ACP), env),
   });
   return { list: registry.list(), default_id: registry.defaultId() };
 }

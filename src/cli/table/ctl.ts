@@ -1,6 +1,6 @@
 /** What is said of `svc ctl`. */
 import { TASK_TYPES } from "../../features/tasks/task.ts";
-import { WORKERS_MAX } from "../../config/config.ts";
+import { WORKERS_MAX } from "../../features/tasks/limits.ts";
 import {
   argument,
   command,

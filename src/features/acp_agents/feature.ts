@@ -1,10 +1,12 @@
 import { Opener } from "../../base/lazy.ts";
 import { acpName, agentProblem } from "../../models/acp_entry.ts";
 import { feature } from "../../verbs/feature.ts";
+import { ACP } from "./config.ts";
 
 /** Agents over ACP answer the sessions of the models `acp/<name>`. */
 export const acpAgents = feature({
   name: "acp_agents",
+  sections: [ACP],
   open(host) {
     const { config, env } = host;
     const minds = new Opener(async () => {
@@ -15,7 +17,7 @@ export const acpAgents = feature({
       services: {},
       agents: {
         answers: (model_id) => acpName(model_id) !== undefined,
-        problem: (name) => agentProblem(name, config().acp, env),
+        problem: (name) => agentProblem(name, config().of(ACP), env),
         runTurn: async (session, turn) => await (await minds.get()).runTurn(session, turn),
       },
       onEnded: (id) => void minds.opened?.then((it) => it.sessionEnded(id)),

@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { VERSION } from "../../protocol/version.ts";
-import { SETTING_KEYS } from "../../config/settings.ts";
+import type { SettingsChanged, SettingsView } from "../../config/settings.ts";
 import { SvcError } from "../../protocol/errors.ts";
 import { verbsOf } from "../../verbs/define.ts";
 import type { ControlServices } from "./services.ts";
@@ -10,7 +10,6 @@ const defineVerb = verbsOf<ControlServices>();
 /** Maximum number of directories in one answer of daemon.list_dirs. */
 const DIRECTORIES_MAX = 1_000;
 
-const setting_key = () => z.enum(SETTING_KEYS);
 const setting_value = () => z.union([z.string().min(1).max(4096), z.number(), z.boolean()]);
 
 const discovery = () =>
@@ -143,55 +142,6 @@ export const daemonVerbs = [
     },
   }),
   defineVerb({
-    name: "daemon.get_config",
-    summary: "Shows the settings that daemon.set_config can change.",
-    access: "read",
-    input: () => z.object({}),
-    output: () =>
-      z.object({
-        path: z.string(),
-        revision: z.string().describe("Identifies the current text of the file"),
-        settings: z.partialRecord(
-          setting_key(),
-          z.object({
-            value: setting_value().optional(),
-            source: z.enum(["default", "file"]),
-            default: setting_value().optional(),
-            in_use: setting_value().optional()
-              .describe("The value in use, if it differs until the next restart"),
-            restart: z.boolean().describe("Whether a new value takes effect only after a restart"),
-          }),
-        ),
-      }),
-    async handle({ services }) {
-      return (await services.config_editor()).read();
-    },
-  }),
-  defineVerb({
-    name: "daemon.set_config",
-    summary: "Changes settings in daemon.toml and applies them; comments and order are kept.",
-    access: "write",
-    destructive: true,
-    idempotent: true,
-    input: () =>
-      z.object({
-        changes: z.partialRecord(setting_key(), setting_value().nullable())
-          .describe("Values by key, such as agent.approval; null removes a key from the file"),
-        revision: z.string().max(64).optional()
-          .describe("From daemon.get_config; the change is refused if the file has changed since"),
-      }),
-    output: () =>
-      z.object({
-        revision: z.string(),
-        restart: z.array(setting_key()).describe(
-          "Changed settings that take effect after a restart",
-        ),
-      }),
-    async handle({ services }, { changes, revision }) {
-      return await (await services.config_editor()).change(changes, revision);
-    },
-  }),
-  defineVerb({
     name: "daemon.check_cache",
     summary: "Sends the prefix that all model calls share and measures how much of it is cached.",
     access: "write",
@@ -287,3 +237,64 @@ export const daemonVerbs = [
     },
   }),
 ];
+
+/** The verbs about daemon.toml. @param keys those that clients may change. */
+export function configVerbs<K extends string>(keys: readonly K[]) {
+  const setting_key = () => z.enum(keys);
+  return [
+    defineVerb({
+      name: "daemon.get_config",
+      summary: "Shows the settings that daemon.set_config can change.",
+      access: "read",
+      input: () => z.object({}),
+      output: () =>
+        z.object({
+          path: z.string(),
+          revision: z.string().describe("Identifies the current text of the file"),
+          settings: z.partialRecord(
+            setting_key(),
+            z.object({
+              value: setting_value().optional(),
+              source: z.enum(["default", "file"]),
+              default: setting_value().optional(),
+              in_use: setting_value().optional()
+                .describe("The value in use, if it differs until the next restart"),
+              restart: z.boolean().describe(
+                "Whether a new value takes effect only after a restart",
+              ),
+            }),
+          ),
+        }),
+      async handle({ services }) {
+        return await (await services.config_editor()).read() as SettingsView<K>;
+      },
+    }),
+    defineVerb({
+      name: "daemon.set_config",
+      summary: "Changes settings in daemon.toml and applies them; comments and order are kept.",
+      access: "write",
+      destructive: true,
+      idempotent: true,
+      input: () =>
+        z.object({
+          changes: z.partialRecord(setting_key(), setting_value().nullable())
+            .describe("Values by key, such as agent.approval; null removes a key from the file"),
+          revision: z.string().max(64).optional()
+            .describe(
+              "From daemon.get_config; the change is refused if the file has changed since",
+            ),
+        }),
+      output: () =>
+        z.object({
+          revision: z.string(),
+          restart: z.array(setting_key()).describe(
+            "Changed settings that take effect after a restart",
+          ),
+        }),
+      async handle({ services }, { changes, revision }) {
+        const editor = await services.config_editor();
+        return await editor.change(changes, revision) as SettingsChanged<K>;
+      },
+    }),
+  ];
+}

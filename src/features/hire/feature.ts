@@ -1,5 +1,6 @@
 import { feature, startOption } from "../../verbs/feature.ts";
 import { tasks } from "../tasks/feature.ts";
+import { HIRE } from "./config.ts";
 import type { HireOptions } from "./listener.ts";
 
 /** What the command line says of hiring. */
@@ -13,6 +14,7 @@ export const forHire = startOption<{
 /** Takes tasks for hire, and reports how they ended. */
 export const hire = feature({
   name: "hire",
+  sections: [HIRE],
   open(host) {
     const { tokens = [], offer } = host.given(forHire) ?? {};
     host.log.mask(...tokens);

@@ -2,8 +2,10 @@
 import type { HttpListener } from "../../net/http_listener.ts";
 import { VERSION } from "../../protocol/version.ts";
 import type { Host } from "../../verbs/host.ts";
+import { TASKS } from "../tasks/config.ts";
 import type { TaskEngine } from "../tasks/engine.ts";
 import type { Reporter } from "../tasks/open.ts";
+import { HIRE } from "./config.ts";
 import { callbackSender } from "./callback.ts";
 import { type HireOptions, openHire } from "./listener.ts";
 import { HireTokens } from "./tokens.ts";
@@ -23,8 +25,8 @@ export function openListener(
     version: VERSION,
     log,
     engine,
-    budget_usd: () => config().tasks.budget_usd,
-    shared: () => config().hire.shared,
+    budget_usd: () => config().of(TASKS).budget_usd,
+    shared: () => config().of(HIRE).shared,
     allowed_origins: () => config().http.allowed_origins,
     stopping,
   });

@@ -1,11 +1,13 @@
 import { Opener } from "../../base/lazy.ts";
 import { exists } from "../../os/files.ts";
 import { feature } from "../../verbs/feature.ts";
+import { CORTEX } from "./config.ts";
 import { memoryVerbs } from "./query_verb.ts";
 import { cortexVerbs } from "./verbs.ts";
 
 export const memory = feature({
   name: "memory",
+  sections: [CORTEX],
   verbs: [...memoryVerbs, ...cortexVerbs],
   migrations: async () => (await import("./migrations.ts")).MIGRATIONS,
   open(host) {

@@ -1,5 +1,6 @@
 /** The cortex of a daemon. Loaded when the memory is first needed, or a turn is first to be read. */
 import { spentBudget } from "../../agent/budget.ts";
+import { CORTEX } from "./config.ts";
 import { Cortex } from "./cortex.ts";
 import { type ToolMemory, toolMemory } from "./tool_memory.ts";
 import { exists } from "../../os/files.ts";
@@ -20,7 +21,7 @@ export function makeCortex(host: Host): DaemonCortex {
     openDb: openStateDb,
     audit_path: paths.curator_audit,
     log,
-    settings: () => config().cortex,
+    settings: () => config().of(CORTEX),
     model: (id) => models().resolve(id),
     cost,
     spent: ({ state }) => spentBudget(state, config().agent.budget_usd),

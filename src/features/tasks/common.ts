@@ -1,7 +1,7 @@
 /** Names and errors that all engines share. */
 import { monotonicUlid } from "@std/ulid";
 import { SvcError } from "../../protocol/errors.ts";
-import { WORKERS_MAX } from "../../config/config.ts";
+import { WORKERS_MAX } from "./limits.ts";
 import { CALLBACKS_MAX } from "./task.ts";
 
 /** Returns the id of a new task. */

@@ -1,6 +1,7 @@
 import { Opener } from "../../base/lazy.ts";
 import { feature, startOption } from "../../verbs/feature.ts";
 import { toolServers } from "../tool_servers/feature.ts";
+import { SEARCH, TASKS } from "./config.ts";
 import type { Reporter, TaskWorkerOptions } from "./open.ts";
 import { queueVerbs } from "./queue_verbs.ts";
 import { taskVerbs } from "./verbs.ts";
@@ -10,6 +11,7 @@ export const takeTasks = startOption<TaskWorkerOptions>();
 
 export const tasks = feature({
   name: "tasks",
+  sections: [TASKS, SEARCH],
   verbs: [...queueVerbs, ...taskVerbs],
   migrations: async () => (await import("./migrations.ts")).MIGRATIONS,
   open(host) {
@@ -40,9 +42,11 @@ export const tasks = feature({
         },
       }],
       async resume() {
-        if (has_state_db || config().tasks.engine === "nats") await engine.get();
+        // Without a table in daemon.toml tasks are kept in the state database.
+        const elsewhere = config().has(TASKS) && config().of(TASKS).engine === "nats";
+        if (has_state_db || elsewhere) await engine.get();
       },
-      writable: () => config().tasks.workdirs,
+      writable: () => config().of(TASKS).workdirs,
       finish: (grace_ms) => engine.opened?.then((it) => it.close(grace_ms)),
     };
   },

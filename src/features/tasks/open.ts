@@ -18,11 +18,12 @@ import type { CodeParts } from "./executors/code/executor.ts";
 import { lazyExecutor } from "./executors/lazy.ts";
 import { ExecutorRegistry } from "./executors/registry.ts";
 import type { ResearchParts } from "./executors/research/executor.ts";
+import { SEARCH, TASKS } from "./config.ts";
+import { natsSecrets } from "./nats/secrets.ts";
 import { openTaskEngine } from "./local_engine.ts";
 import type { WorkerStep } from "./nats/worker.ts";
 import { type CheckParts, checkRunner } from "../missions/check_runner.ts";
 import type { Config } from "../../config/config.ts";
-import { natsSecrets } from "../../config/nats.ts";
 import type { Host } from "../../verbs/host.ts";
 
 /** What a daemon's tasks need beside what it gives every feature. */
@@ -61,11 +62,11 @@ const TITLE = /^task t-[0-9A-Z]{26}$/;
  * @throws {SvcError} when the state database cannot be used.
  */
 export async function openTasks(host: Host, needs: TaskNeeds): Promise<TaskEngine> {
-  host.log.mask(...natsSecrets(host.config().tasks, host.env));
+  host.log.mask(...natsSecrets(host.config().of(TASKS), host.env));
   const parts = { ...host, ...needs, units: await host.units() };
   await endWorkSessions(parts, TITLE);
   const executors = await executorsOf(parts);
-  const { engine } = parts.config().tasks;
+  const { engine } = parts.config().of(TASKS);
   return engine === "nats" ? await openOnNats(parts, executors) : await openHere(parts, executors);
 }
 
@@ -74,7 +75,7 @@ async function openHere(parts: TaskParts, executors: ExecutorRegistry): Promise<
   return openTaskEngine(await parts.openStateDb(), {
     executors,
     log,
-    workers: config().tasks.workers,
+    workers: config().of(TASKS).workers,
     artifacts: new LocalArtifacts(paths.artifacts),
     deliver: reporter.deliver,
   });
@@ -84,11 +85,11 @@ async function openOnNats(parts: TaskParts, executors: ExecutorRegistry): Promis
   const { paths, env, log, config, reporter, worker } = parts;
   const { openNatsEngine } = await import("./nats/engine.ts");
   return openNatsEngine({
-    config: config().tasks,
+    config: config().of(TASKS),
     env,
     executors,
     log,
-    workers: worker?.workers ?? config().tasks.workers,
+    workers: worker?.workers ?? config().of(TASKS).workers,
     task_types: worker?.task_types ?? executors.names,
     worker: `${Deno.hostname()}/${Deno.pid}`,
     forgets: worker === undefined,
@@ -137,7 +138,7 @@ function researchParts(parts: TaskParts, egress: ResearchParts["egress"]): Resea
   return {
     egress,
     search() {
-      const { search: chosen } = config();
+      const chosen = config().of(SEARCH);
       if (chosen === undefined) return undefined;
       return async (query, count, signal) => {
         const { search } = await import("./executors/research/search.ts");
@@ -149,7 +150,7 @@ function researchParts(parts: TaskParts, egress: ResearchParts["egress"]): Resea
     },
     checkModel: (id) => models().checkForRequests(id),
     cost,
-    budget_usd: () => config().tasks.budget_usd,
+    budget_usd: () => config().of(TASKS).budget_usd,
     workdir: (path, hired) => taskWorkdir(parts, path, hired),
     hidden: (workdir) => parts.scope(workdir).hidden,
   };
@@ -170,7 +171,7 @@ function codeParts(parts: TaskParts, egress: CodeParts["egress"], places: TaskPl
       models().check(id);
       return { id, builtin: models().isBuiltin(id) };
     },
-    budget_usd: () => config().tasks.budget_usd,
+    budget_usd: () => config().of(TASKS).budget_usd,
   };
 }
 
@@ -180,7 +181,7 @@ async function taskWorkdir(
   path: string,
   hired: boolean,
 ): Promise<string> {
-  if (hired) await requireOffered(path, config().tasks.workdirs);
+  if (hired) await requireOffered(path, config().of(TASKS).workdirs);
   return await checkWorkdir(path, paths.home);
 }
 

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { WORKERS_MAX } from "../../config/config.ts";
+import { WORKERS_MAX } from "./limits.ts";
 import { verbsOf } from "../../verbs/define.ts";
 import {
   cancelVerb,

@@ -3,6 +3,7 @@ import { VERSION } from "../../protocol/version.ts";
 import { EFFORTS, TASK_ID, TASK_TYPES, TIMEOUT_MS } from "./task.ts";
 import { pushChannel, verbsOf } from "../../verbs/define.ts";
 import { pushTaskLog } from "./log_push.ts";
+import { TASKS } from "./config.ts";
 import type { TaskServices } from "./open.ts";
 
 const defineVerb = verbsOf<TaskServices>();
@@ -184,7 +185,7 @@ export const taskVerbs = [
       return {
         version: VERSION,
         task_types: (await services.tasks()).task_types,
-        budget_usd: services.config().tasks.budget_usd,
+        budget_usd: services.config().of(TASKS).budget_usd,
       };
     },
   }),

@@ -2,16 +2,18 @@ import { join } from "@std/path";
 import { Opener } from "../../base/lazy.ts";
 import { checkPrivate } from "../../os/files.ts";
 import { feature } from "../../verbs/feature.ts";
+import { POLICY } from "./config.ts";
 import { NO_POLICY, PROJECT_POLICY, readPolicy } from "./policy.ts";
 import { mcpVerbs } from "./verbs.ts";
 
 export const toolServers = feature({
   name: "tool_servers",
+  sections: [POLICY],
   verbs: mcpVerbs,
   open(host) {
     const { hub, paths, config } = host;
     let policy = NO_POLICY;
-    const external = () => ({ policy, ...config().policy });
+    const external = () => ({ policy, ...config().of(POLICY) });
     const opened = new Opener(async () => {
       const { makeToolServers } = await import("./open.ts");
       return makeToolServers(host, external());
@@ -36,7 +38,7 @@ export const toolServers = feature({
         return await (await opened.get()).session_tools.for(session, signal);
       },
       // It names programs to start: no tool of a session writes it.
-      hides: (workdir) => config().policy.allow_project ? [join(workdir, PROJECT_POLICY)] : [],
+      hides: (workdir) => config().of(POLICY).allow_project ? [join(workdir, PROJECT_POLICY)] : [],
       stop: () => opened.opened?.then(({ servers }) => servers.close()),
     };
   },

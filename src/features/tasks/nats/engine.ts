@@ -40,7 +40,7 @@ import {
 import { NatsArtifacts } from "./artifacts.ts";
 import { Bucket, logEntries, SETTINGS_KEY } from "./bucket.ts";
 import { claim, clientOf, tasksOf } from "./clients.ts";
-import type { NatsConfig } from "../../../config/nats.ts";
+import type { NatsConfig } from "../config.ts";
 import { Feed } from "./feed.ts";
 import { TaskIndex } from "./index.ts";
 import { Intake } from "./intake.ts";

@@ -13,7 +13,7 @@ import { messageOf, SvcError } from "../../../protocol/errors.ts";
 import type { Log } from "../../../os/log.ts";
 import type { Env } from "../../../os/paths.ts";
 import { within } from "../../../base/within.ts";
-import type { NatsConfig } from "../../../config/nats.ts";
+import type { NatsConfig } from "../config.ts";
 import { connectionOptions } from "./options.ts";
 import { makeStream } from "./queue.ts";
 import { connect } from "./transport.ts";

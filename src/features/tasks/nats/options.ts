@@ -7,7 +7,7 @@ import {
 } from "@nats-io/nats-core";
 import { messageOf, SvcError } from "../../../protocol/errors.ts";
 import type { Env } from "../../../os/paths.ts";
-import type { NatsConfig } from "../../../config/nats.ts";
+import type { NatsConfig } from "../config.ts";
 
 /** How long the server may take to accept a connection, in milliseconds. */
 export const CONNECT_MS = 2_000;

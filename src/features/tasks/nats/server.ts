@@ -1,7 +1,7 @@
 /** Checks a NATS server once. */
 import { jetstreamManager } from "@nats-io/jetstream";
 import type { Env } from "../../../os/paths.ts";
-import type { NatsConfig } from "../../../config/nats.ts";
+import type { NatsConfig } from "../config.ts";
 import { connectionOptions } from "./options.ts";
 import { connect } from "./transport.ts";
 

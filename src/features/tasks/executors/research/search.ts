@@ -2,7 +2,7 @@
 import * as z from "zod";
 import { SvcError } from "../../../../protocol/errors.ts";
 import { type Body, explainFetch, readBody } from "../../../../net/http_get.ts";
-import type { SearchConfig, SearchProvider } from "../../../../config/config.ts";
+import type { SearchConfig, SearchProvider } from "../../config.ts";
 import type { Env } from "../../../../os/paths.ts";
 import { RetryableError } from "../../task.ts";
 

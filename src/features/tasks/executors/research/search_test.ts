@@ -4,7 +4,7 @@ import { SEARCH_ANSWERS, SEARCH_PROVIDERS } from "../../../../../tests/support/s
 import { Site } from "../../../../../tests/support/site.ts";
 import { SvcError } from "../../../../protocol/errors.ts";
 import { RetryableError } from "../../task.ts";
-import type { SearchProvider } from "../../../../config/config.ts";
+import type { SearchProvider } from "../../config.ts";
 import { search, type SearchOptions } from "./search.ts";
 
 const ignore = !granted("net");

@@ -1,0 +1,8 @@
+import * as z from "zod";
+import { section } from "../../config/section.ts";
+
+export const HIRE = section("hire", () =>
+  z.strictObject({
+    shared: z.boolean().default(false)
+      .describe("Whether each hirer sees the tasks of all others"),
+  }).prefault({}));

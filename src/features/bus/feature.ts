@@ -1,22 +1,37 @@
+import { Opener } from "../../base/lazy.ts";
 import { feature } from "../../verbs/feature.ts";
-import { Bus, DAEMON_SCOPE } from "./bus.ts";
+import type { Bus, BusEntry } from "./bus.ts";
+import { DAEMON_SCOPE } from "./record.ts";
 import { busVerbs } from "./verbs.ts";
 
 export const bus = feature({
   name: "bus",
   verbs: busVerbs,
   open({ paths, log, hub }) {
-    const bus = new Bus({ dir: paths.bus, log, journals: () => hub.journals() });
+    let loaded: Bus | undefined;
+    /** What happened before it was loaded. */
+    const early: [scope: string, events: readonly BusEntry[]][] = [];
+    const opened = new Opener(async () => {
+      const { Bus } = await import("./bus.ts");
+      loaded = new Bus({ dir: paths.bus, log, journals: () => hub.journals() });
+      for (const record of early.splice(0)) loaded.record(...record);
+      return loaded;
+    });
+    const record = (scope: string, events: readonly BusEntry[]) => {
+      if (loaded !== undefined) return loaded.record(scope, events);
+      early.push([scope, events]);
+      void opened.get();
+    };
     return {
-      services: { bus },
-      onEvents: (session, events) => bus.record(session.id, events),
+      services: { bus: () => opened.get() },
+      onEvents: (session, events) => record(session.id, events),
       onDaemonEvent: (type, data) =>
-        bus.record(DAEMON_SCOPE, [{
+        record(DAEMON_SCOPE, [{
           type,
           at: new Date().toISOString(),
           data_json: JSON.stringify(data),
         }]),
-      stop: () => bus.close(),
+      stop: () => opened.opened?.then((it) => it.close()),
     };
   },
 });

@@ -1,10 +1,16 @@
 import * as z from "zod";
 import type { Bus, BusRecord } from "./bus.ts";
-import { DAEMON_SCOPE } from "./bus.ts";
+import { DAEMON_SCOPE } from "./record.ts";
 import { pushChannel, type Pushed, verbsOf } from "../../verbs/define.ts";
 import { session_id } from "../../verbs/session_id.ts";
 
-const defineVerb = verbsOf<{ readonly bus: Bus }>();
+/** The services of the verbs of the bus. */
+export interface BusServices {
+  /** The bus, loaded on first use. */
+  bus(): Promise<Bus>;
+}
+
+const defineVerb = verbsOf<BusServices>();
 
 const scope = () => session_id().optional().describe("Limits the events to this session");
 
@@ -28,12 +34,13 @@ export const busVerbs = [
           ),
       }),
     output: () => z.object({ sub: z.int(), current_seq: z.int() }),
-    async handle({ services: { bus }, caller }, { session_id, since_seq, types }) {
+    async handle({ services, caller }, { session_id, since_seq, types }) {
       const push = pushChannel(
         caller,
         "bus.tail",
         "use the local socket or a WebSocket, or poll bus.replay",
       );
+      const bus = await services.bus();
       const current_seq = await bus.lastSeq();
       const sub = push.open(({ event, ended }) => {
         const deliver = (record: BusRecord) => {
@@ -69,9 +76,10 @@ export const busVerbs = [
         })),
         next_seq: z.int().optional().describe("Position of the next event, if there are more"),
       }),
-    async handle({ services: { bus } }, { from_seq, to_seq, session_id }) {
+    async handle({ services }, { from_seq, to_seq, session_id }) {
       const events = [];
       let chars = 0;
+      const bus = await services.bus();
       for await (const record of bus.replay(from_seq - 1)) {
         if (record.seq > to_seq) break;
         if (session_id !== undefined && record.scope !== session_id) continue;

@@ -12,7 +12,6 @@ import { OpenFeatures } from "../verbs/feature.ts";
 import { makeCore } from "./core.ts";
 import { Current } from "./current.ts";
 import { type Doors, openDoors } from "./doors.ts";
-import { peerFinder } from "./network.ts";
 import { checkPrivateFiles } from "./private_files.ts";
 import { resumeAfter } from "./resume.ts";
 import {
@@ -58,7 +57,6 @@ async function compose(options: RuntimeOptions, where?: DaemonOptions) {
   let discovery: Discovery | undefined;
   const ports = new Map<string, number>();
   const ids = ulidIds();
-  const findPeer = peerFinder();
   const current = await Current.read({
     path: paths.config,
     sections: SECTIONS,
@@ -90,7 +88,6 @@ async function compose(options: RuntimeOptions, where?: DaemonOptions) {
     current,
     log,
     ids,
-    findPeer,
     features: () => features,
     dispatcher: () => dispatcher,
     discovery: () => discovery,
@@ -99,7 +96,7 @@ async function compose(options: RuntimeOptions, where?: DaemonOptions) {
     shutdown,
   });
   cleanup.use(core);
-  const { hub } = core;
+  const { hub, findPeer } = core;
   const features: OpenFeatures = new OpenFeatures(FEATURES, core);
   const dispatcher = new Dispatcher(features.all.flatMap(({ bound }) => bound));
   for (const apply of await Promise.all(features.each("read"))) await apply();

@@ -13,7 +13,7 @@ import { givenOf, migrationsOf, type OpenFeatures } from "../verbs/feature.ts";
 import type { Host } from "../verbs/host.ts";
 import type { Current } from "./current.ts";
 import { Jail } from "./jail.ts";
-import { egressOpener, type FindPeer } from "./network.ts";
+import { egressOpener, type FindPeer, peerFinder } from "./network.ts";
 import type { RuntimeOptions } from "./runtime.ts";
 import type { DaemonTurns } from "./turns.ts";
 
@@ -24,7 +24,6 @@ export interface CoreParts {
   current: Current;
   log: LogFile;
   ids: Ids;
-  findPeer: FindPeer;
   features(): OpenFeatures;
   dispatcher(): Dispatcher;
   discovery(): Discovery | undefined;
@@ -35,6 +34,7 @@ export interface CoreParts {
 
 export interface Core extends Omit<Host, "use">, Disposable {
   readonly jail: Jail;
+  readonly findPeer: FindPeer;
 }
 
 /** Makes it; nothing is opened yet. */
@@ -43,6 +43,7 @@ export function makeCore(parts: CoreParts): Core {
   const { paths, env, uid, given, allow_private } = options;
   const { config, models } = current;
   const started = performance.now();
+  const findPeer = peerFinder();
   const trimMemory = lazy(memoryTrimmer);
   const trimAtRest = () => {
     if (hub.at_rest && jail.at_rest) trimMemory()();
@@ -103,6 +104,7 @@ export function makeCore(parts: CoreParts): Core {
     ids,
     hub,
     jail,
+    findPeer,
     path: directoriesThere(env("PATH")),
     sidecar: parts.sidecar,
     has_state_db: parts.has_state_db,
@@ -122,7 +124,7 @@ export function makeCore(parts: CoreParts): Core {
     writable: jail.writable,
     openEgress: egressOpener({
       uid,
-      findPeer: parts.findPeer,
+      findPeer,
       allow_private,
       ports: () => [discovery()?.port, ...ports().values()].filter((it) => it !== undefined),
     }),

@@ -31,6 +31,8 @@ export interface ScenarioOptions {
   env?: Record<string, string>;
   /** The key in the daemon's environment; default: the one the server takes. */
   key?: string;
+  /** The program and first arguments of `svc`; default: those of all tests. */
+  command?: [string, string[]];
   /** Parameters of session.start. */
   start?: Record<string, unknown>;
 }
@@ -61,7 +63,7 @@ export class Scenario implements AsyncDisposable {
       : startOpenAiServer(recorded, { api_key: KEY, capture: options.record });
     const name = provider === "anthropic" ? "claude" : "local";
     this.model = `${name}/model-1`;
-    this.place = new Place({ MODEL_KEY: key, ...options.env });
+    this.place = new Place({ MODEL_KEY: key, ...options.env }, options.command);
     if (options.policy !== undefined) this.place.setPolicy(options.policy);
     this.place.configure(`
 [cortex]

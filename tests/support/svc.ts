@@ -46,7 +46,7 @@ export function spawnSvc(
   args: readonly string[],
   { env = {}, stdin = "null", stderr = "piped" }: SpawnOptions = {},
 ): Deno.ChildProcess {
-  const [program, first] = svcCommand();
+  const [program, first] = place.command;
   return new Deno.Command(program, {
     args: [...first, ...args],
     env: { ...place.env, ...env },
@@ -63,9 +63,12 @@ export class Place implements AsyncDisposable {
   readonly dir: string;
   readonly home: string;
   readonly env: Record<string, string>;
+  /** The program and first arguments of `svc`. */
+  readonly command: [string, string[]];
   #daemons: Daemon[] = [];
 
-  constructor(env: Record<string, string> = {}) {
+  constructor(env: Record<string, string> = {}, command = svcCommand()) {
+    this.command = command;
     this.dir = Deno.realPathSync(Deno.makeTempDirSync({ prefix: "svc-test-" }));
     this.home = join(this.dir, "home");
     this.env = { SVC_HOME: this.home, ...env };
@@ -123,7 +126,7 @@ export class Place implements AsyncDisposable {
 
   /** Runs one `svc` command to its end. */
   async svc(args: string[], options: { stdin?: string; cwd?: string } = {}) {
-    const [program, first] = svcCommand();
+    const [program, first] = this.command;
     const child = new Deno.Command(program, {
       args: [...first, ...args],
       env: this.env,

@@ -5,6 +5,7 @@
  */
 import { messageOf } from "../protocol/errors.ts";
 import type { Compacted, SessionEvent } from "../protocol/events.ts";
+import { runLobe } from "../session/lobe.ts";
 import type { Session, Turn } from "../session/session.ts";
 import { type Item, itemSeq, Transcript } from "../session/transcript.ts";
 import { itemTokens, limitsFor, prefixTokens, requestTokens, roomOf, tokensOf } from "./context.ts";
@@ -227,7 +228,7 @@ async function summarise(
     cause: { reason: "summarizing the conversation", reason_code: LABEL },
     done: "the conversation was summarized",
   };
-  return await context.session.lanes.runLobe(lobe, context.turn.soft, (signal) => {
+  return await runLobe(context.session.lanes, lobe, context.turn.soft, (signal) => {
     return askShorter(context, older, max, { lane_id: lobe.lane_id, signal });
   });
 }

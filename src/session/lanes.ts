@@ -1,23 +1,13 @@
 /** The lanes of a session: how they open, move and are killed (contract.md section 5). */
-import { messageOf, SvcError } from "../protocol/errors.ts";
+import { SvcError } from "../protocol/errors.ts";
 import { type EventData, type LaneStatus, MAIN_LANE } from "../protocol/events.ts";
 import { findLane, type Lane, laneEnded, laneMayMove, type SessionState } from "./state.ts";
 import type { Writer } from "./writer.ts";
 
 /** Why a lane moves, in words and as a code. */
-interface Cause {
+export interface Cause {
   reason: string;
   reason_code: string;
-}
-
-/** The lane of a lobe. */
-interface Lobe {
-  lane_id: string;
-  label: string;
-  /** Why it runs. */
-  cause: Cause;
-  /** The reason recorded when its work is done. */
-  done: string;
 }
 
 export class Lanes {
@@ -117,45 +107,6 @@ export class Lanes {
       this.#state.lanes.find((lane) => lane.lane_id !== MAIN_LANE && !laneEnded(lane));
     for (let lane = open(); lane !== undefined; lane = open()) {
       await this.kill(lane.lane_id, { cascade: true, reason, actor });
-    }
-  }
-
-  /**
-   * Runs work in a new lobe lane below the main lane and records how it ended.
-   *
-   * @param signal aborts the work; killing the lane aborts it too
-   * @throws what the work throws; an error that names the kill when the lane was killed
-   */
-  async runLobe<T>(
-    { lane_id, label, cause, done }: Lobe,
-    signal: AbortSignal,
-    work: (signal: AbortSignal) => Promise<T>,
-  ): Promise<T> {
-    const killed = new AbortController();
-    const forget = this.onKilled(lane_id, () => killed.abort());
-    const end = async (status: "done" | "errored" | "cancelled", reason: string) => {
-      // A killed lane has its end already.
-      if (!killed.signal.aborted) await this.move(lane_id, status, reason, status);
-    };
-    try {
-      await this.open({
-        lane_id,
-        kind: "lobe",
-        parent_lane_id: MAIN_LANE,
-        label,
-        started_at: new Date().toISOString(),
-      });
-      await this.move(lane_id, "running", cause.reason, cause.reason_code);
-      const result = await work(AbortSignal.any([signal, killed.signal]));
-      await end("done", done);
-      return result;
-    } catch (error) {
-      const stopped = signal.aborted || error instanceof DOMException;
-      // The session may have ended meanwhile, and its lanes with it.
-      await end(stopped ? "cancelled" : "errored", messageOf(error)).catch(() => {});
-      throw killed.signal.aborted ? new Error(`the lane "${label}" was killed`) : error;
-    } finally {
-      forget();
     }
   }
 

@@ -4,6 +4,7 @@
  */
 import { SvcError } from "../../protocol/errors.ts";
 import type { Model, Usage } from "../../models/model.ts";
+import { runLobe } from "../../session/lobe.ts";
 import type { Session } from "../../session/session.ts";
 import { CURATOR_PROMPT, curatorQuestion, proposalsIn } from "./curator_answer.ts";
 import {
@@ -64,7 +65,7 @@ export async function curate(
       await consider(session, lane_id, proposal, parts, stop);
     }
   };
-  await session.lanes.runLobe(lobe, signal, work).catch(() => {});
+  await runLobe(session.lanes, lobe, signal, work).catch(() => {});
 }
 
 async function ask(

@@ -1,0 +1,54 @@
+/** The life cycle of a lobe's lane. Loaded by those that run one. */
+import { messageOf } from "../protocol/errors.ts";
+import { MAIN_LANE } from "../protocol/events.ts";
+import type { Cause, Lanes } from "./lanes.ts";
+
+/** The lane of a lobe. */
+export interface Lobe {
+  lane_id: string;
+  label: string;
+  /** Why it runs. */
+  cause: Cause;
+  /** The reason recorded when its work is done. */
+  done: string;
+}
+
+/**
+ * Runs work in a new lobe lane below the main lane and records how it ended.
+ *
+ * @param signal aborts the work; killing the lane aborts it too
+ * @throws what the work throws; an error that names the lane when it was killed
+ */
+export async function runLobe<T>(
+  lanes: Lanes,
+  { lane_id, label, cause, done }: Lobe,
+  signal: AbortSignal,
+  work: (signal: AbortSignal) => Promise<T>,
+): Promise<T> {
+  const killed = new AbortController();
+  const forget = lanes.onKilled(lane_id, () => killed.abort());
+  const end = async (status: "done" | "errored" | "cancelled", reason: string) => {
+    // A killed lane has its end already.
+    if (!killed.signal.aborted) await lanes.move(lane_id, status, reason, status);
+  };
+  try {
+    await lanes.open({
+      lane_id,
+      kind: "lobe",
+      parent_lane_id: MAIN_LANE,
+      label,
+      started_at: new Date().toISOString(),
+    });
+    await lanes.move(lane_id, "running", cause.reason, cause.reason_code);
+    const result = await work(AbortSignal.any([signal, killed.signal]));
+    await end("done", done);
+    return result;
+  } catch (error) {
+    const stopped = signal.aborted || error instanceof DOMException;
+    // The session may have ended meanwhile, and its lanes with it.
+    await end(stopped ? "cancelled" : "errored", messageOf(error)).catch(() => {});
+    throw killed.signal.aborted ? new Error(`the lane "${label}" was killed`) : error;
+  } finally {
+    forget();
+  }
+}

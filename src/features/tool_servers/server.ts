@@ -5,7 +5,7 @@
 import { abortable } from "@std/async";
 import { messageOf, SvcError } from "../../protocol/errors.ts";
 import type { Log } from "../../os/log.ts";
-import { Slots } from "../../base/slots.ts";
+import { Semaphore } from "../../base/semaphore.ts";
 import type { Clock } from "../../base/clock.ts";
 import { Breaker, type BreakerState, type Verdict } from "./breaker.ts";
 import type { CallToolResult, Connection, RemoteTool, Target } from "./connection.ts";
@@ -47,7 +47,7 @@ const RELIST_AFTER_MS = 10_000;
 export class ExternalServer {
   readonly entry: ServerEntry;
   readonly #parts: ServerParts;
-  readonly #slots: Slots;
+  readonly #slots: Semaphore;
   readonly #breaker: Breaker;
   readonly #stderr: StderrLog;
   readonly #link: Link;
@@ -68,7 +68,7 @@ export class ExternalServer {
   constructor(parts: ServerParts) {
     this.#parts = parts;
     this.entry = parts.entry;
-    this.#slots = new Slots(parts.entry.max_concurrent);
+    this.#slots = new Semaphore(parts.entry.max_concurrent);
     const { timeout_ms } = parts.entry;
     this.#link = new Link({ timeout_ms, open: (...args) => this.#reconnect(...args) });
     this.#breaker = new Breaker(parts.clock, () => this.#drop());

@@ -8,7 +8,7 @@ import { explainFetch, readBody } from "../../../net/http_get.ts";
 import { nearestOf } from "../../../base/nearest.ts";
 import { type FoundProgram, unfound } from "../../../os/own_programs.ts";
 import type { Env } from "../../../os/paths.ts";
-import { Slots } from "../../../base/slots.ts";
+import { Semaphore } from "../../../base/semaphore.ts";
 import { commit_name, type DeployTarget } from "../../../config/deploy_target.ts";
 import type { Deliverable, Effort, Executor, TaskContext, TaskRequest } from "../task.ts";
 import { textDeliverable } from "./deliverable.ts";
@@ -48,9 +48,9 @@ interface Options {
 /** Creates the executor of `deploy` tasks. */
 export function deployExecutor(parts: DeployParts): Executor {
   // Two concurrent deployments of one target would check each other's result.
-  const slots = new Map<string, Slots>();
+  const slots = new Map<string, Semaphore>();
   const slotsOf = (name: string) => {
-    const known = slots.get(name) ?? new Slots(1);
+    const known = slots.get(name) ?? new Semaphore(1);
     slots.set(name, known);
     return known;
   };

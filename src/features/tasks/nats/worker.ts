@@ -9,6 +9,7 @@ import type { Log } from "../../../os/log.ts";
 import type { ArtifactSink } from "../artifacts.ts";
 import { type Attempt, type AttemptRecords, Attempts, BACKOFF_MAX_MS } from "../attempts.ts";
 import type { Clock } from "../../../base/clock.ts";
+import { Semaphore } from "../../../base/semaphore.ts";
 import type { ExecutorRegistry } from "../executors/registry.ts";
 import { DETAIL_MAX, type Outcome, type Settlement, type TaskMode } from "../lifecycle.ts";
 import { hasEnded, type TaskRequest } from "../task.ts";
@@ -22,7 +23,6 @@ import {
   taskOf,
   tellQueue,
 } from "./queue.ts";
-import { Room } from "./room.ts";
 import type { Steps } from "./steps.ts";
 import { lost, type Runner, settled, started, type StoredTask } from "./transitions.ts";
 
@@ -79,9 +79,9 @@ export class Worker implements AttemptRecords {
   readonly #attempts: Attempts;
   /** The attempts without a recorded outcome, by task. */
   readonly #held = new Map<string, Held>();
-  /** The attempts that occupy a place. */
+  /** The attempts that occupy a slot. */
   readonly #placed = new Map<Attempt, Held>();
-  readonly #rooms: Record<TaskMode, Room>;
+  readonly #slots: Record<TaskMode, Semaphore>;
   /** Deliveries in progress. */
   readonly #taking = new Set<Promise<void>>();
   readonly #heartbeat: number;
@@ -92,7 +92,7 @@ export class Worker implements AttemptRecords {
     this.#parts = parts;
     const { executors, log, clock, random, artifacts, workers } = parts;
     this.#workers = workers;
-    this.#rooms = { queue: new Room(workers), sync: new Room(SYNC_AT_ONCE) };
+    this.#slots = { queue: new Semaphore(workers), sync: new Semaphore(SYNC_AT_ONCE) };
     this.#attempts = new Attempts({
       records: this,
       executors,
@@ -116,7 +116,7 @@ export class Worker implements AttemptRecords {
   /** Sets how many queued tasks run at once, and whether new ones are taken. */
   setLimit(workers: number, paused: boolean): void {
     this.#workers = workers;
-    this.#rooms.queue.limit = paused ? 0 : workers;
+    this.#slots.queue.limit = paused ? 0 : workers;
   }
 
   /** Takes tasks until the signal fires. */
@@ -127,17 +127,17 @@ export class Worker implements AttemptRecords {
 
   /** Never rejects. */
   async #pull(jet: Jet, mode: TaskMode, type: string, signal: AbortSignal): Promise<void> {
-    const room = this.#rooms[mode];
+    const slots = this.#slots[mode];
     let consumer: Consumer | undefined;
     while (true) {
-      await room.free(signal);
+      await slots.free(signal).catch(() => {});
       if (signal.aborted) return;
       try {
         consumer ??= await consumerOf(jet, mode, type);
         const message = await nextMessage(consumer, signal);
         if (message === undefined) continue;
-        // A task of another type was faster, so this one is for a process with a free place.
-        if (signal.aborted || !room.take()) tellQueue(() => message.nak());
+        // A task of another type was faster, so this one is for a process with a free slot.
+        if (signal.aborted || !slots.tryTake()) tellQueue(() => message.nak());
         else this.#take(message, mode);
       } catch (error) {
         // It may have been lost with the server's disk.
@@ -149,11 +149,11 @@ export class Worker implements AttemptRecords {
   }
 
   #take(message: JsMsg, mode: TaskMode): void {
-    const room = this.#rooms[mode];
+    const slots = this.#slots[mode];
     const taking = this.#begin(message).then((began) => {
-      if (!began) room.give();
+      if (!began) slots.release();
     }, (error) => {
-      room.give();
+      slots.release();
       // It will be delivered again.
       this.#parts.log.warn("cannot start a task", { error: messageOf(error) });
     }).finally(() => this.#taking.delete(taking));
@@ -304,7 +304,7 @@ export class Worker implements AttemptRecords {
 
   #release(attempt: Attempt): void {
     const held = this.#placed.get(attempt);
-    if (held !== undefined) this.#rooms[held.mode].give();
+    if (held !== undefined) this.#slots[held.mode].release();
     this.#placed.delete(attempt);
   }
 

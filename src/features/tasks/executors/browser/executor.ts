@@ -4,7 +4,7 @@ import { ownDirs } from "../../../../os/own_programs.ts";
 import { type Egress, EgressRefused } from "../../../../net/egress.ts";
 import { explainFetch } from "../../../../net/http_get.ts";
 import type { Env } from "../../../../os/paths.ts";
-import { Slots } from "../../../../base/slots.ts";
+import { Semaphore } from "../../../../base/semaphore.ts";
 import type { Deliverable, Effort, Executor, TaskContext, Verification } from "../../task.ts";
 import { textDeliverable } from "../deliverable.ts";
 import { Chromium } from "./chromium.ts";
@@ -35,7 +35,7 @@ interface Seen extends Loaded {
 
 /** Creates the executor of `browser` tasks. */
 export function browserExecutor(parts: BrowserParts): Executor {
-  const slots = new Slots(AT_ONCE);
+  const slots = new Semaphore(AT_ONCE);
   return {
     task_type: "browser",
     check: (request) => void readBrowserRequest(request),

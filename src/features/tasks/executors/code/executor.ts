@@ -9,7 +9,7 @@ import { messageOf, SvcError } from "../../../../protocol/errors.ts";
 import { removeTree } from "../../../../os/remove_tree.ts";
 import { identityOf } from "../../../../os/identity.ts";
 import type { Env } from "../../../../os/paths.ts";
-import { Slots } from "../../../../base/slots.ts";
+import { Semaphore } from "../../../../base/semaphore.ts";
 import type { TurnUsage } from "../../../../protocol/events.ts";
 import type { WorkSession, WorkSessionOptions } from "../../../../session/work_session.ts";
 import type {
@@ -58,7 +58,7 @@ const OUTPUT_MAX = 8_000;
 
 /** Creates the executor of `code` tasks. */
 export function codeExecutor(parts: CodeParts): Executor {
-  const slots = new Slots(AT_ONCE);
+  const slots = new Semaphore(AT_ONCE);
   return {
     task_type: "code",
     async check(request, hired) {

@@ -4,7 +4,7 @@ import type { Model, Usage } from "../../../../models/model.ts";
 import type { Egress } from "../../../../net/egress.ts";
 import { SvcError } from "../../../../protocol/errors.ts";
 import { parseAddress, Refusal } from "../../../../net/http_get.ts";
-import { Slots } from "../../../../base/slots.ts";
+import { Semaphore } from "../../../../base/semaphore.ts";
 import type {
   Deliverable,
   Effort,
@@ -63,7 +63,7 @@ const AT_ONCE = 4;
 
 /** Creates the executor of `research` tasks. */
 export function researchExecutor(parts: ResearchParts): Executor {
-  const slots = new Slots(TASKS_AT_ONCE);
+  const slots = new Semaphore(TASKS_AT_ONCE);
   const extractor = new Extractor();
   return {
     task_type: "research",

@@ -1,7 +1,7 @@
 /** Extracts the readable text of a page. */
 import { htmlToText } from "../../../../net/html_text.ts";
 import { requireDescriptors } from "../../../../os/descriptors.ts";
-import { Slots } from "../../../../base/slots.ts";
+import { Semaphore } from "../../../../base/semaphore.ts";
 
 export interface Article {
   title: string;
@@ -24,7 +24,7 @@ const ARTICLE_MIN = 200;
  * each Worker that ends leaks two descriptors (Deno 2.7.11).
  */
 export class Extractor {
-  readonly #slots = new Slots(AT_ONCE);
+  readonly #slots = new Semaphore(AT_ONCE);
   readonly #idle: Worker[] = [];
   #tasks = 0;
 

@@ -1,0 +1,81 @@
+/** Limits how much work runs at once. Callers that wait get their slots in the order of arrival. */
+export class Semaphore {
+  #limit: number;
+  #taken = 0;
+  readonly #waiting = new Set<() => void>();
+
+  constructor(limit: number) {
+    this.#limit = limit;
+  }
+
+  /** Sets another limit; running work continues. */
+  set limit(limit: number) {
+    this.#limit = limit;
+    this.#wake();
+  }
+
+  /**
+   * Waits for a slot.
+   *
+   * @returns a function that releases it; a second call does nothing
+   * @throws the signal's reason when it fires first
+   */
+  async take(signal: AbortSignal): Promise<() => void> {
+    signal.throwIfAborted();
+    if (!this.tryTake()) await this.#next(() => this.tryTake(), signal);
+    let held = true;
+    return () => {
+      if (held) this.release();
+      held = false;
+    };
+  }
+
+  /** Takes a slot if one is free; {@linkcode release} gives it back. @returns whether it did. */
+  tryTake(): boolean {
+    if (!this.#free) return false;
+    this.#taken++;
+    return true;
+  }
+
+  /** Releases a slot that {@linkcode tryTake} took. */
+  release(): void {
+    this.#taken--;
+    this.#wake();
+  }
+
+  /**
+   * Waits until a slot is free, without taking it.
+   *
+   * @throws the signal's reason when it fires first
+   */
+  async free(signal: AbortSignal): Promise<void> {
+    signal.throwIfAborted();
+    if (!this.#free) await this.#next(() => this.#free, signal);
+  }
+
+  get #free(): boolean {
+    return this.#taken < this.#limit;
+  }
+
+  /** Waits in the queue until it is the caller's turn and `ready` returns true. */
+  #next(ready: () => boolean, signal: AbortSignal): Promise<void> {
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    const onAbort = () => {
+      this.#waiting.delete(wake);
+      reject(signal.reason);
+    };
+    const wake = () => {
+      if (!ready()) return;
+      this.#waiting.delete(wake);
+      signal.removeEventListener("abort", onAbort);
+      resolve();
+    };
+    signal.addEventListener("abort", onAbort, { once: true });
+    this.#waiting.add(wake);
+    return promise;
+  }
+
+  #wake(): void {
+    for (const wake of [...this.#waiting]) wake();
+  }
+}

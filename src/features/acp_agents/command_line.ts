@@ -1,16 +1,16 @@
-/** A program with its arguments, as a line for the shell that commands run in. */
+/** Converts a program with its arguments into a line for the shell of commands. */
 import { shellQuote } from "../../base/shell_quote.ts";
 
-/** What an agent wants to have run. */
+/** A command that an agent requests. */
 export interface Wanted {
   command: string;
   args?: readonly string[];
   env?: readonly { name: string; value: string }[];
-  /** Where it runs, inside the working directory; that itself by default. */
+  /** Its directory inside the working directory; default: the working directory itself. */
   cwd?: string;
 }
 
-/** The line; where there are no arguments the command is a line already. */
+/** Returns the line; a command without arguments already is one. */
 export function commandLine({ command, args = [], env = [], cwd }: Wanted): string {
   const where = cwd === undefined || cwd === "" ? "" : `cd ${shellQuote(cwd)} && `;
   const variables = env.length === 0

@@ -9,19 +9,19 @@ export const acpAgents = feature({
   sections: [ACP],
   open(host) {
     const { config, env } = host;
-    const minds = new Opener(async () => {
-      const { openMinds } = await import("./open.ts");
-      return await openMinds(host);
+    const agents = new Opener(async () => {
+      const { openAgents } = await import("./open.ts");
+      return await openAgents(host);
     });
     return {
       services: {},
       agents: {
         answers: (model_id) => acpName(model_id) !== undefined,
         problem: (name) => agentProblem(name, config().of(ACP), env),
-        runTurn: async (session, turn) => await (await minds.get()).runTurn(session, turn),
+        runTurn: async (session, turn) => await (await agents.get()).runTurn(session, turn),
       },
-      onEnded: (id) => void minds.opened?.then((it) => it.sessionEnded(id)),
-      stop: () => minds.opened?.then((it) => it.close()),
+      onEnded: (id) => void agents.opened?.then((it) => it.sessionEnded(id)),
+      stop: () => agents.opened?.then((it) => it.close()),
     };
   },
 });

@@ -1,13 +1,13 @@
-/** The agents over ACP of a daemon. Loaded at the first turn of a session that has one. */
+/** The daemon's agents over ACP. Loaded at the first turn of a session that uses one. */
 import { VERSION } from "../../protocol/version.ts";
 import type { Host } from "../../verbs/host.ts";
 import { ACP } from "./config.ts";
-import { Minds } from "./minds.ts";
+import { Agents } from "./agents.ts";
 
-/** Makes what runs them; none is started. */
-export async function openMinds(host: Host): Promise<Minds> {
+/** Creates the agents' host without starting any. */
+export async function openAgents(host: Host): Promise<Agents> {
   const { turn_parts, config, env, log, sandbox, scope, units, builtin_tools, ids } = host;
-  return new Minds({
+  return new Agents({
     ...turn_parts,
     entries: () => config().of(ACP),
     env,

@@ -1,6 +1,6 @@
 /**
- * What an agent asks for during a turn. It is served by the tools of every session, in their jail and
- * with their approvals, and recorded as their calls.
+ * Handles an agent's requests during a turn with the tools of every session, in their jail and with
+ * their approvals, and records them as calls of those tools.
  */
 import {
   type CreateTerminalRequest,
@@ -20,18 +20,18 @@ import type { Decision } from "../../protocol/events.ts";
 import { commandLine } from "./command_line.ts";
 import { Terminal } from "./terminal.ts";
 
-/** A command of an agent may take this long; it can stop it itself. */
+/** The time limit of an agent's command; the agent can stop it earlier. */
 const COMMAND_TIMEOUT_S = 3_600;
 const TERMINALS_MAX = 32;
-/** What an agent may do in a session that only reads. */
+/** The kinds of calls that an agent may make in a session that only reads. */
 const READING: ReadonlySet<ToolKind> = new Set(["read", "search", "think"]);
 
 export interface RequestParts {
   context: CallContext;
-  /** Before a call is recorded: what the agent has said belongs before it. */
+  /** Called before a call is recorded, because the agent's text so far comes first. */
   beforeCall(): Promise<void>;
   new_call_id(): string;
-  /** The whole text of a file of the working directory. */
+  /** Returns the whole text of a file in the working directory. */
   readText(path: string, scope: ToolScope): Promise<ToolOutcome>;
 }
 
@@ -66,7 +66,7 @@ export class AgentRequests {
     return {};
   }
 
-  /** @returns once the command runs, which an approval may come before. */
+  /** @returns once the command runs, possibly after an approval */
   async createTerminal(wanted: CreateTerminalRequest): Promise<{ terminalId: string }> {
     if (this.#terminals.size === TERMINALS_MAX) {
       throw RequestError.invalidRequest(undefined, `${TERMINALS_MAX} terminals are already open`);
@@ -99,7 +99,7 @@ export class AgentRequests {
     return { terminalId };
   }
 
-  /** @throws {RequestError} when there is none of that id. */
+  /** @throws {RequestError} when there is none with that id */
   terminal(id: string): Terminal {
     const terminal = this.#terminals.get(id);
     if (terminal === undefined) throw RequestError.resourceNotFound(id);
@@ -111,16 +111,17 @@ export class AgentRequests {
     this.#terminals.delete(id);
   }
 
-  /** Stops the commands that still run. */
+  /** Stops the commands that are still running. */
   async close(): Promise<void> {
     for (const terminal of this.#terminals.values()) terminal.kill();
     await Promise.all([...this.#terminals.values()].map(({ ended }) => ended));
   }
 
-  /** Puts the question of an agent, about something that it does itself, to the person. */
+  /** Asks the person about something that the agent does itself. */
   async permission(asked: RequestPermissionRequest): Promise<RequestPermissionResponse> {
     const decision = await this.#decide(asked);
-    // What is always allowed is kept here, by what it does; an agent may keep it by a title.
+    // svc itself remembers what is always allowed, by what the call does; an agent may remember it
+    // by a title.
     const allowed: PermissionOptionKind[] = ["allow_once", "allow_always"];
     const denied: PermissionOptionKind[] = ["reject_once", "reject_always"];
     const option = firstOf(asked.options, decision === "deny" ? denied : allowed);
@@ -139,7 +140,7 @@ export class AgentRequests {
     const reason = title ?? tool;
     const args = JSON.parse(JSON.stringify({ input, content, locations }));
     const call_id = new_call_id();
-    // Without its input, what a call does is not known: the next one is asked about again.
+    // Without its input, the effect of a call is unknown, so the next one needs approval again.
     const does = input === undefined ? `once, as ${call_id}` : JSON.stringify([reason, args]);
     const rule = `${session.state.model} ${kind}: ${does}`;
     return await session.approvals.ask({ call_id, tool, args, reason, rule }, {
@@ -163,7 +164,7 @@ export class AgentRequests {
     return await runCall({ ...context, tools: [tool] }, call);
   }
 
-  /** A path as the tools take it; whether it really stays inside is theirs to find out. */
+  /** Converts a path into the form for the tools, which check that it really stays inside. */
   #inside(path: string): string {
     const { workdir } = this.#parts.context.session.state;
     const inside = isAbsolute(path) ? relative(workdir, path) || "." : path;
@@ -185,7 +186,7 @@ function firstOf(
   return undefined;
 }
 
-/** Some lines of a text, the first one being 1. */
+/** Returns some lines of a text; the first line is 1. */
 function linesOf(text: string, first: number, count: number): string {
   const start = Math.max(first, 1) - 1;
   if (start === 0 && count === Infinity) return text;

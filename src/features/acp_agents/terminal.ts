@@ -1,9 +1,9 @@
-/** A command that an agent has run: its output as it comes, and its end. */
+/** A command that an agent has started: its output as it arrives, and its end. */
 import type { ToolOutcome } from "../../agent/tools.ts";
 
-/** Output kept where the agent sets no limit of its own, and at most, in bytes. */
+/** The most output that is kept, and the default, in bytes. */
 const OUTPUT_MAX = 1024 * 1024;
-/** `run_command` gives this for a command that a signal ended. */
+/** The note of `run_command` about a command that a signal ended. */
 const ENDED_BY = /\[ended by (\w+)\]$/;
 
 export interface ExitStatus {
@@ -23,12 +23,12 @@ export class Terminal {
     this.#limit = Math.min(limit, OUTPUT_MAX);
   }
 
-  /** Fires when the command is to stop. */
+  /** Fires when the command must stop. */
   get signal(): AbortSignal {
     return this.#stop.signal;
   }
 
-  /** Resolves with how the command ended. */
+  /** Resolves when the command has ended. */
   get ended(): Promise<ExitStatus> {
     return this.#ended;
   }
@@ -44,7 +44,7 @@ export class Terminal {
     ).then((exit) => this.#exit = exit);
   }
 
-  /** Takes output; only the end of it is kept. */
+  /** Adds output; only its end is kept. */
   add(text: string): void {
     const bytes = new TextEncoder().encode(text);
     const all = new Uint8Array(this.#output.length + bytes.length);
@@ -54,7 +54,7 @@ export class Terminal {
     this.#output = all.subarray(startOfKept(all, this.#limit));
   }
 
-  /** The output so far, and how the command ended, if it has. */
+  /** Returns the output so far and, if the command has ended, how. */
   read(): { output: string; truncated: boolean; exitStatus?: ExitStatus } {
     return {
       output: new TextDecoder().decode(this.#output),
@@ -68,7 +68,7 @@ export class Terminal {
   }
 }
 
-/** Where the last `limit` bytes begin, not in the middle of a character. */
+/** Returns where the last `limit` bytes begin, without splitting a character. */
 function startOfKept(bytes: Uint8Array, limit: number): number {
   let start = Math.max(0, bytes.length - limit);
   while (start < bytes.length && (bytes[start] & 0xc0) === 0x80) start++;

@@ -2,7 +2,7 @@
 import { messageOf, SvcError } from "../../protocol/errors.ts";
 import type { SessionEvent } from "../../protocol/events.ts";
 import { shownDigest } from "../../session/question.ts";
-import type { Effect } from "./press.ts";
+import type { Effect } from "./keymap.ts";
 import type { Conversation, SessionDetail, Tui } from "./tui.ts";
 
 /** An event that was pushed. */

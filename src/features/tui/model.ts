@@ -1,6 +1,6 @@
 /**
  * What the terminal UI shows of a session: plain data, changed by the session's events (`fold.ts`)
- * and by keys (`press.ts`), drawn by `render.ts`.
+ * and by keys (`keymap.ts`), drawn by `render.ts`.
  */
 import { type LaneKind, type LaneStatus, MAIN_LANE } from "../../protocol/events.ts";
 import type { Question } from "../../session/question.ts";

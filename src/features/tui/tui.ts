@@ -14,7 +14,7 @@ import { laneView } from "./lanes.ts";
 import { Layouts } from "./layout.ts";
 import { emptyModel, type Model } from "./model.ts";
 import { outline, type Region } from "./outline.ts";
-import { type Effect, press, showLane } from "./press.ts";
+import { type Effect, press, showLane } from "./keymap.ts";
 import { render, type Screen, showsQuestion } from "./render.ts";
 import { clean, cleanLine, lineText } from "./text.ts";
 

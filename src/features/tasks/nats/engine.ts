@@ -51,7 +51,7 @@ import { Retention } from "./retention.ts";
 import { QueueSettings, type Settings } from "./settings.ts";
 import { Steps } from "./steps.ts";
 import { settled, type StoredTask } from "./transitions.ts";
-import { Waits } from "./waits.ts";
+import { WaitingClients } from "./waiting_clients.ts";
 import { Worker, type WorkerStep } from "./worker.ts";
 
 export interface NatsEngineParts {
@@ -108,7 +108,7 @@ export class NatsTaskEngine implements TaskEngine {
   readonly #retention: Retention;
   readonly #feed: Feed;
   readonly #intake: Intake;
-  readonly #waits: Waits;
+  readonly #waiting: WaitingClients;
   readonly #worker: Worker | undefined;
   readonly #callbacks: Callbacks | undefined;
   /** The background work of a connection. */
@@ -149,7 +149,7 @@ export class NatsTaskEngine implements TaskEngine {
     const stopping = this.#stopping.signal;
     const intake = new Intake({ link, steps, reports, executors, log, clock, stopping });
     this.#intake = intake;
-    this.#waits = new Waits({
+    this.#waiting = new WaitingClients({
       link,
       steps,
       intake,
@@ -237,7 +237,7 @@ export class NatsTaskEngine implements TaskEngine {
   }
 
   run(request: TaskRequest, options: RunOptions = {}): Promise<TaskRecord> {
-    return this.#waits.run(request, options);
+    return this.#waiting.run(request, options);
   }
 
   // ── looking ──────────────────────────────────────────────────────────────────────────────────
@@ -390,7 +390,7 @@ export class NatsTaskEngine implements TaskEngine {
 
   async #close(grace_ms: number): Promise<void> {
     this.#stopping.abort();
-    await Promise.all([this.#worker?.close(grace_ms), this.#waits.close(grace_ms)]);
+    await Promise.all([this.#worker?.close(grace_ms), this.#waiting.close(grace_ms)]);
     await this.#callbacks?.close();
     await this.#retention.close();
     this.#closed.abort();

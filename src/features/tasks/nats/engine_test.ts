@@ -169,7 +169,7 @@ test("a task is cancelled from another process, and its executor is told", async
   }
 });
 
-test("who waits for a task is answered at the deadline, also when nobody runs it", async (bench) => {
+test("a client that waits for a task gets its answer at the deadline, even when nobody runs it", async (bench) => {
   const front = bench.engine({ workers: 0 });
   const late = await front.run({ task_type: "echo", description: "x" }, { timeout_ms: 300 });
   assertEquals([late.status, late.error], ["failed", "deadline of 300ms exceeded"]);

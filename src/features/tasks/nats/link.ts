@@ -94,7 +94,7 @@ export class NatsLink {
     }
   }
 
-  /** Waits until the server can be used, or the signal fires. */
+  /** WaitingClients until the server can be used, or the signal fires. */
   async ready(signal: AbortSignal): Promise<void> {
     const stop = AbortSignal.any([signal, this.#closed.signal]);
     await abortable(this.#ready.promise, stop).catch(() => {});

@@ -52,7 +52,7 @@ export async function countWorkers({ nc }: Jet): Promise<number> {
 }
 
 /**
- * Waits until a process no longer works on a task. @throws when it is lost or does not finish in
+ * WaitingClients until a process no longer works on a task. @throws when it is lost or does not finish in
  * time.
  */
 export async function untilIdle(

@@ -1,9 +1,9 @@
-/** What an agent tells during a turn, as events of the session. */
+/** Records an agent's updates during a turn as events of the session. */
 import type { SessionUpdate, ToolCallContent, ToolCallUpdate } from "@agentclientprotocol/sdk";
 import { MAIN_LANE } from "../../protocol/events.ts";
 import type { Session, Turn } from "../../session/session.ts";
 
-/** Output of an agent's own call that is kept, in characters. */
+/** The most output of an agent's own call that is kept, in characters. */
 const OUTPUT_MAX = 48 * 1024;
 
 interface OwnCall {
@@ -13,28 +13,28 @@ interface OwnCall {
   content: ToolCallContent[];
 }
 
-export interface ToldParts {
+export interface TurnEventsParts {
   session: Session;
   turn: Turn;
   new_call_id(): string;
-  /** seq of the last event that the agent was told of. */
+  /** The seq of the last event that the agent has received. */
   seen_seq: number;
 }
 
-/** Takes the updates of one prompt, in their order. */
-export class Told {
-  readonly #parts: ToldParts;
+/** Records the updates of one prompt, in order. */
+export class TurnEvents {
+  readonly #parts: TurnEventsParts;
   readonly #calls = new Map<string, OwnCall>();
   #last: Promise<unknown> = Promise.resolve();
-  /** Whether text came since the last step was closed, or none was closed yet. */
+  /** Whether there is text since the last closed step, or no step was closed yet. */
   #open = true;
   #usd = 0;
 
-  constructor(parts: ToldParts) {
+  constructor(parts: TurnEventsParts) {
     this.#parts = parts;
   }
 
-  /** Takes an update; those of a kind that svc has no place for are left out. */
+  /** Records an update; kinds without a counterpart in svc are ignored. */
   take(update: SessionUpdate): void {
     if (update.sessionUpdate === "agent_message_chunk") {
       if (update.content.type === "text") this.#say(update.content.text);
@@ -46,9 +46,9 @@ export class Told {
   }
 
   /**
-   * Closes what the agent has said so far, so that a call follows it.
+   * Closes the agent's text so far, so that a call can follow it.
    *
-   * @param usd_delta what it cost, in USD.
+   * @param usd_delta its cost, in USD
    */
   closeStep(usd_delta = 0): Promise<void> {
     return this.#inOrder(() => this.#closeStep(usd_delta));
@@ -62,7 +62,10 @@ export class Told {
     await session.emit("cost.tick", { ...cost, seen_seq });
   }
 
-  /** Ends it: calls that the agent has left open have no result. @param before_usd told before. */
+  /**
+   * Ends the turn: calls that the agent has left open have no result. @param before_usd the cost
+   * reported before this turn
+   */
   async end(before_usd: number): Promise<number> {
     await this.#last;
     this.#open ||= this.#usd > before_usd;
@@ -118,7 +121,7 @@ export class Told {
   }
 
   #inOrder(work: () => void | Promise<void>): Promise<void> {
-    // An event that cannot be written ends the turn by itself.
+    // A failed write ends the turn by itself.
     const done = this.#last.then(work);
     this.#last = done.catch(() => {});
     return done.catch(() => {});

@@ -1,4 +1,4 @@
-/** An agent of the Agent Client Protocol at work: one process, one conversation with it. */
+/** A running agent of the Agent Client Protocol: one process and one conversation. */
 import {
   type AnyMessage,
   client,
@@ -18,18 +18,18 @@ import { messageOf, SvcError } from "../../protocol/errors.ts";
 import { within } from "../../base/within.ts";
 import type { AgentRequests } from "./requests.ts";
 
-/** An agent says who it is within this time. */
+/** The time within which an agent must introduce itself. */
 const START_MS = 30_000;
-/** An agent that was asked to stop its turn is ended after this. */
+/** The time that an agent has to stop its turn before it is ended. */
 const CANCEL_MS = 5_000;
 
-/** What takes what an agent says and asks during one turn. */
+/** Receives an agent's updates and requests during one turn. */
 export interface TurnSide {
   requests: AgentRequests;
   update(update: SessionUpdate): void;
 }
 
-export class Mind {
+export class Agent {
   readonly #transport: StdioTransport;
   readonly #connection: ClientConnection;
   #session_id = "";
@@ -43,20 +43,20 @@ export class Mind {
   /**
    * Starts an agent and a conversation with it.
    *
-   * @param workdir its working directory: an absolute path.
-   * @throws {SvcError} internal when it does not start, or does not speak the protocol.
+   * @param workdir its working directory, an absolute path
+   * @throws {SvcError} internal when it does not start, or does not speak the protocol
    */
   static async open(
     transport: StdioTransport,
     { workdir, version }: { workdir: string; version: string },
-  ): Promise<Mind> {
-    const mind = new Mind(transport);
+  ): Promise<Agent> {
+    const agent = new Agent(transport);
     try {
       await transport.start();
-      await deadline(mind.#introduce(workdir, version), START_MS);
-      return mind;
+      await deadline(agent.#introduce(workdir, version), START_MS);
+      return agent;
     } catch (cause) {
-      await mind.close();
+      await agent.close();
       const ended = transport.ended === undefined ? "" : `; ${transport.ended}`;
       throw new SvcError("internal", `the agent did not start: ${messageOf(cause)}${ended}`, {
         cause,
@@ -64,16 +64,16 @@ export class Mind {
     }
   }
 
-  /** Whether its process is gone. */
+  /** Whether its process has ended. */
   get gone(): boolean {
     return this.#transport.ended !== undefined;
   }
 
   /**
-   * Has it answer.
+   * Sends a prompt and waits for the end of the answer.
    *
-   * @param signal fires when it is to stop; it is ended where it does not.
-   * @throws {Error} when it fails or is gone.
+   * @param signal stops the answer; an agent that does not stop is ended
+   * @throws {Error} when the agent fails or has ended
    */
   async prompt(text: string, turn: TurnSide, signal: AbortSignal): Promise<StopReason> {
     this.#turn = turn;
@@ -98,7 +98,7 @@ export class Mind {
     }
   }
 
-  /** Ends its process, with all that it started. */
+  /** Ends its process with everything that it started. */
   async close(): Promise<void> {
     this.#connection.close();
     await this.#transport.close();
@@ -143,7 +143,7 @@ export class Mind {
   }
 }
 
-/** A program's input and output as the protocol's library wants them. */
+/** Returns a program's input and output in the form that the protocol's library needs. */
 function streamOf(transport: StdioTransport): Stream {
   return {
     readable: new ReadableStream<AnyMessage>({

@@ -20,7 +20,7 @@ import type { NatsLink } from "./link.ts";
 import type { Steps } from "./steps.ts";
 import { settled } from "./transitions.ts";
 
-export interface WaitsParts {
+export interface WaitingClientsParts {
   link: NatsLink;
   steps: Steps;
   intake: Intake;
@@ -33,13 +33,13 @@ export interface WaitsParts {
 /** How long to wait for the last notes of a task that has ended. */
 const NOTES_MS = 1_000;
 
-export class Waits {
-  readonly #parts: WaitsParts;
+export class WaitingClients {
+  readonly #parts: WaitingClientsParts;
   readonly #waiting = new Set<Promise<unknown>>();
   /** Fires when those who still wait must be answered. */
   readonly #cutting = new AbortController();
 
-  constructor(parts: WaitsParts) {
+  constructor(parts: WaitingClientsParts) {
     this.#parts = parts;
   }
 

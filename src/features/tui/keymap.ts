@@ -1,4 +1,4 @@
-/** What a key does: it changes the model, and what the daemon is to do is given back. */
+/** Handles keys: a key changes the model and returns what the daemon must do. */
 import type { Decision } from "../../protocol/events.ts";
 import type { Question } from "../../session/question.ts";
 import { addMessage } from "./fold.ts";
@@ -7,25 +7,25 @@ import type { Key } from "./keys.ts";
 import { type ApprovalView, type Focus, type Model, shownLane } from "./model.ts";
 import { scrollBy, scrollToStart, type View } from "./scroll.ts";
 
-/** Something to be done outside the model. */
+/** An action outside the model. */
 export type Effect =
   | { type: "send"; text: string; client_message_id: string }
   | { type: "approve"; approval_id: string; decision: Decision; question: Question }
   | { type: "cancel" | "compact" | "pause" | "resume" | "kill" }
   | { type: "kill_lane"; lane_id: string }
   | { type: "pin_lane"; lane_id: string; pinned: boolean }
-  /** Its output from before this model knew it is wanted. */
+  /** Requests a lane's output from before this model existed. */
   | { type: "load_lane"; lane_id: string }
   | { type: "quit" | "redraw" | "suspend" };
 
 export interface PressContext {
-  /** The transcript's window as it stands. */
+  /** The current window of the transcript. */
   view: View;
-  /** Makes a client_message_id. */
+  /** Creates a client_message_id. */
   newId(): string;
 }
 
-/** Takes a key. @returns what is to be done because of it, in order. */
+/** Handles a key. @returns the resulting actions, in order. */
 export function press(model: Model, key: Key, context: PressContext): Effect[] {
   const leaving = model.leaving;
   model.leaving = false;
@@ -61,7 +61,7 @@ export function press(model: Model, key: Key, context: PressContext): Effect[] {
     const lane = /^[1-9]$/.test(char) ? model.lanes[Number(char) - 1] : undefined;
     if (lane !== undefined && model.lanes.length > 1) return showLane(model, lane.lane_id);
   }
-  // Whoever types, types a message.
+  // Typing goes to the message, whatever has the focus.
   model.focus = "input";
   return inInput(model, key, context);
 }
@@ -75,7 +75,7 @@ function interrupt(model: Model, leaving: boolean): Effect[] {
   return [];
 }
 
-/** Esc: out of what is open; with nothing open it cancels the turn. */
+/** Esc: closes what is open; with nothing open it cancels the turn. */
 function goBack(model: Model): Effect[] {
   if (model.approval_shown || model.lane_shown !== undefined) {
     model.approval_shown = false;
@@ -90,7 +90,7 @@ function goBack(model: Model): Effect[] {
   return model.session.turn ? [{ type: "cancel" }] : [];
 }
 
-/** Keys that do the same whatever has the focus. @returns whether it was one. */
+/** Handles keys that do the same whatever has the focus. @returns whether it was one. */
 function everywhere(model: Model, name: string, context: PressContext): boolean {
   const { view } = context;
   const page = Math.max(view.height - 1, 1);
@@ -126,7 +126,7 @@ function scroll(model: Model, { view }: PressContext, by: number): Effect[] {
   return [];
 }
 
-/** The parts that can have the focus now, in their order. */
+/** Returns the next part that can have the focus. */
 function nextFocus({ focus, approvals, lanes }: Model, by: 1 | -1): Focus {
   const parts: Focus[] = ["input"];
   if (approvals.length > 0) parts.push("approval");
@@ -139,7 +139,7 @@ function nextFocus({ focus, approvals, lanes }: Model, by: 1 | -1): Focus {
 
 const ANSWERS: Record<string, Decision> = { y: "allow", a: "allow_always", n: "deny" };
 
-/** @returns undefined when the key is no answer. */
+/** @returns undefined when the key is not an answer */
 function answer(model: Model, char: string | undefined): Effect[] | undefined {
   const [approval] = model.approvals;
   if (approval === undefined || char === undefined) return undefined;
@@ -149,7 +149,7 @@ function answer(model: Model, char: string | undefined): Effect[] | undefined {
     return [];
   }
   const decision = ANSWERS[char.toLowerCase()];
-  // A key that was on its way when the question came is no answer to it.
+  // A key that was pressed before the question appeared does not answer it.
   if (decision === undefined || !approval.armed) return undefined;
   if (approval.answered) return [];
   if (decision !== "deny" && !mayAllow(model, approval)) return [];
@@ -158,7 +158,7 @@ function answer(model: Model, char: string | undefined): Effect[] | undefined {
   return [{ type: "approve", approval_id, decision, question }];
 }
 
-/** What was not shown cannot be allowed: it is opened instead. */
+/** A question that was not shown completely is opened instead of allowed. */
 function mayAllow(model: Model, { about, left_out, read }: ApprovalView): boolean {
   if (left_out > 0) {
     model.notice = "too long to show here: decide in the web app, or deny it";
@@ -175,7 +175,7 @@ function mayAllow(model: Model, { about, left_out, read }: ApprovalView): boolea
 
 // ── lanes ──────────────────────────────────────────────────────────────────────────────────────
 
-/** Shows a lane in the transcript's place; the main lane is the transcript. */
+/** Shows a lane in place of the transcript; the main lane is the transcript. */
 export function showLane(model: Model, lane_id: string): Effect[] {
   model.lane_at = lane_id;
   model.scroll = undefined;
@@ -217,7 +217,7 @@ function inLanes(model: Model, key: Key, context: PressContext): Effect[] {
 function inInput(model: Model, key: Key, context: PressContext): Effect[] {
   const { input } = model;
   if (key.type !== "named") {
-    if (!insert(input, key.text)) model.notice = "the message is too long and was cut off";
+    if (!insert(input, key.text)) model.notice = "the message is too long and was cut";
     return [];
   }
   switch (key.name) {
@@ -300,6 +300,6 @@ function submit(model: Model, { newId }: PressContext): Effect[] {
   addMessage(model, text, client_message_id);
   const { state, paused_by_stop } = model.session;
   const send: Effect = { type: "send", text, client_message_id };
-  // Whoever says something to a paused session wants it to go on.
+  // A message to a paused session also resumes it.
   return state === "paused" && !paused_by_stop ? [{ type: "resume" }, send] : [send];
 }

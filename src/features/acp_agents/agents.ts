@@ -1,7 +1,7 @@
 /**
- * Sessions whose mind is an agent of the Agent Client Protocol. The agent runs in the sandbox of
- * commands; what it asks for goes through the tools of every session. The session's journal is its
- * memory: an agent that was ended is told anew what was said.
+ * Runs the sessions whose turns an agent of the Agent Client Protocol answers. The agent runs in
+ * the sandbox of commands; its requests go through the tools of every session. The session's
+ * journal is its memory: an agent that was ended receives the conversation again.
  */
 import { criticised, type TurnParts } from "../../agent/loop.ts";
 import type { Message } from "../../models/model.ts";
@@ -14,50 +14,50 @@ import { SvcError } from "../../protocol/errors.ts";
 import type { Env } from "../../os/paths.ts";
 import type { Session, Turn, TurnEnd } from "../../session/session.ts";
 import { type AcpEntry, acpEntry, acpName } from "../../models/acp_entry.ts";
-import { Mind } from "./mind.ts";
+import { Agent } from "./agent.ts";
 import { AgentRequests } from "./requests.ts";
-import { Told } from "./told.ts";
+import { TurnEvents } from "./turn_events.ts";
 
-export interface MindsOptions extends TurnParts {
-  /** `[acp]` of daemon.toml. */
+export interface AgentsOptions extends TurnParts {
+  /** Returns `[acp]` of daemon.toml. */
   entries(): Readonly<Record<string, AcpEntry>>;
   env: Env;
   log: Log;
   version: string;
   sandbox(): Promise<Sandbox>;
   scope(workdir: string): SandboxScope;
-  /** The tools of this program. */
+  /** The built-in tools. */
   tools: readonly Tool[];
   readText(path: string, scope: ToolScope): Promise<ToolOutcome>;
   new_call_id(): string;
 }
 
-/** An agent that nobody talks to is ended after this, in milliseconds. */
+/** An idle agent is ended after this time, in milliseconds. */
 const IDLE_MS = 10 * 60_000;
-/** Longest message that is read from an agent, in bytes. */
+/** The longest message from an agent that is read, in bytes. */
 const MESSAGE_MAX = 16 * 1024 * 1024;
-/** What an agent is told of a conversation that it was not there for, in characters. */
+/** The most of an earlier conversation that a new agent receives, in characters. */
 const HISTORY_MAX = 48 * 1024;
 
 interface Hosted {
-  mind: Mind;
+  agent: Agent;
   model: string;
   idle?: ReturnType<typeof setTimeout>;
-  /** Whether it cannot write in the session's directory itself. */
+  /** Whether it cannot write to the session's directory itself. */
   read_only: boolean;
-  /** What it has told that it cost, in USD. */
+  /** The cost that it has reported, in USD. */
   usd: number;
 }
 
-export class Minds {
-  readonly #options: MindsOptions;
+export class Agents {
+  readonly #options: AgentsOptions;
   readonly #hosted = new Map<string, Hosted>();
 
-  constructor(options: MindsOptions) {
+  constructor(options: AgentsOptions) {
     this.#options = options;
   }
 
-  /** Carries out one turn of a session. */
+  /** Runs one turn of a session. */
   async runTurn(session: Session, turn: Turn): Promise<TurnEnd> {
     if (session.state.trust !== "trusted") {
       return { stop_reason: "error", error: "hired work cannot use agents of acp/…" };
@@ -79,7 +79,7 @@ export class Minds {
     if (hosted === undefined) return;
     this.#hosted.delete(session_id);
     clearTimeout(hosted.idle);
-    await hosted.mind.close();
+    await hosted.agent.close();
   }
 
   /** Ends all agents. */
@@ -101,7 +101,7 @@ export class Minds {
     }
   }
 
-  /** @param fresh whether the agent knows nothing of the conversation yet. */
+  /** @param fresh whether the agent does not know the conversation yet */
   async #ask(hosted: Hosted, fresh: boolean, session: Session, turn: Turn): Promise<TurnEnd> {
     const transcript = await session.transcript();
     const seen_seq = session.published_seq;
@@ -109,43 +109,43 @@ export class Minds {
     session.takeFresh();
     const text = promptOf(messages, fresh);
     const { tools, readText, new_call_id } = this.#options;
-    const told = new Told({ session, turn, seen_seq, new_call_id });
+    const events = new TurnEvents({ session, turn, seen_seq, new_call_id });
     const requests = new AgentRequests({
       context: { parts: this.#options, tools, session, turn },
-      beforeCall: () => told.closeStep(),
+      beforeCall: () => events.closeStep(),
       new_call_id,
       readText,
     });
     try {
-      const side = { requests, update: told.take.bind(told) };
-      const reason = await hosted.mind.prompt(text, side, turn.soft);
+      const side = { requests, update: events.take.bind(events) };
+      const reason = await hosted.agent.prompt(text, side, turn.soft);
       if (turn.soft.aborted) return { stop_reason: "interrupted" };
       return endOf(reason);
     } finally {
       await requests.close();
-      hosted.usd = await told.end(hosted.usd);
+      hosted.usd = await events.end(hosted.usd);
     }
   }
 
-  /** The agent of a session, and whether it has just been started. */
+  /** Returns the agent of a session, and whether it has just been started. */
   async #hostedFor(session: Session): Promise<{ hosted: Hosted; fresh: boolean }> {
     const { model } = session.state;
     const known = this.#hosted.get(session.id);
     const read_only = session.state.approval !== "auto";
     const fits = known?.model === model && known.read_only === read_only;
-    if (known !== undefined && !known.mind.gone && fits) {
+    if (known !== undefined && !known.agent.gone && fits) {
       clearTimeout(known.idle);
       return { hosted: known, fresh: false };
     }
     await this.sessionEnded(session.id);
-    const mind = await this.#open(session, read_only);
-    const hosted: Hosted = { mind, model, read_only, usd: 0 };
+    const agent = await this.#open(session, read_only);
+    const hosted: Hosted = { agent, model, read_only, usd: 0 };
     this.#hosted.set(session.id, hosted);
     return { hosted, fresh: true };
   }
 
-  /** @param read_only what it writes goes through the session's tools, and is asked about. */
-  async #open({ id, state }: Session, read_only: boolean): Promise<Mind> {
+  /** @param read_only whether its writes go through the session's tools and need approval */
+  async #open({ id, state }: Session, read_only: boolean): Promise<Agent> {
     const { workdir, model, approval } = state;
     const { entries, env, log, version, scope } = this.#options;
     const sandbox = await this.#options.sandbox();
@@ -176,9 +176,9 @@ export class Minds {
       started: spawned.started,
       cwd: workdir,
       max_bytes: MESSAGE_MAX,
-      onStderr: (line) => log.debug("an agent says", { session_id: id, line }),
+      onStderr: (line) => log.debug("an agent's output", { session_id: id, line }),
     });
-    return await Mind.open(transport, { workdir, version });
+    return await Agent.open(transport, { workdir, version });
   }
 }
 
@@ -189,7 +189,10 @@ function endOf(reason: string): TurnEnd {
   return { stop_reason: "budget", error: `the agent stopped: ${reason}` };
 }
 
-/** What an agent is asked: what it has not heard, and before that, for a new one, what was said. */
+/**
+ * Returns the prompt: the messages that the agent has not received, and for a new agent the
+ * conversation before them.
+ */
 function promptOf(messages: readonly Message[], fresh: boolean): string {
   const heard = messages.findLastIndex(({ role }) => role !== "user") + 1;
   const asked = messages.slice(heard).flatMap((message) =>

@@ -4,6 +4,7 @@
  *   deno task docs
  */
 import { fromFileUrl } from "@std/path";
+import * as z from "zod";
 import { wholeTable } from "../src/cli/commands.ts";
 import type { Command } from "../src/cli/spec.ts";
 import { helpText } from "../src/cli/help.ts";
@@ -11,8 +12,9 @@ import { STATUS } from "../src/net/answers.ts";
 import { openApiPath } from "../src/doors/openapi.ts";
 import type { SvcCode } from "../src/protocol/errors.ts";
 import { NUMBERS } from "../src/doors/rpc/codec.ts";
+import type { Section } from "../src/config/section.ts";
 import type { Verb } from "../src/verbs/define.ts";
-import { VERBS } from "../src/features/registry.ts";
+import { SECTIONS, VERBS } from "../src/features/registry.ts";
 
 /** A generated part of a page. */
 export interface Part {
@@ -29,6 +31,7 @@ export const PARTS: readonly Part[] = [
   { file: page("api.md"), name: "errors", text: errorTable },
   { file: page("commands.md"), name: "commands", text: commandHelp },
   { file: page("events.md"), name: "events", text: eventTable },
+  { file: page("configuration.md"), name: "keys", text: () => keyTables(SECTIONS) },
 ];
 
 /** Keeps the formatter from padding the columns. */
@@ -58,6 +61,35 @@ function verbTable(verbs: readonly Verb[]): string {
     );
   });
   return ["| verb | what it does | REST |", "|---|---|---|", ...rows].join("\n");
+}
+
+/** What a schema says of a key, as JSON Schema. */
+interface Key {
+  description?: string;
+  default?: unknown;
+  properties?: Record<string, Key>;
+  additionalProperties?: Key;
+}
+
+/** A table for each section of daemon.toml that belongs to a feature. */
+function keyTables(sections: readonly Section[]): string {
+  return sections.map(({ name, schema }) => {
+    const { properties, additionalProperties } = z.toJSONSchema(schema(), {
+      io: "input",
+      unrepresentable: "any",
+    }) as Key;
+    const title = properties === undefined ? `${name}.<name>` : name;
+    const keys = properties ?? additionalProperties?.properties ?? {};
+    const rows = Object.entries(keys).map(([key, { description, default: value }]) => {
+      if (description === undefined) throw new Error(`${name}.${key} has no description`);
+      const fallback = value === undefined ? "" : `\`${JSON.stringify(value)}\``;
+      return `| \`${key}\` | ${fallback} | ${description} |`.replace("|  |", "| |");
+    });
+    return [`### \`[${title}]\``, "", "| key | default | what it is |", "|---|---|---|", ...rows]
+      .join(
+        "\n",
+      );
+  }).join("\n\n");
 }
 
 function errorTable(): string {

@@ -1,15 +1,11 @@
 /** Reads messages of a tool server in bounded memory, regardless of their length. */
+import { LineSplitter } from "../../base/line_splitter.ts";
 
-const NEWLINE = 0x0a;
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 const OPENING = new Set([0x7b, 0x5b]);
 const CLOSING = new Set([0x7d, 0x5d]);
 const COMMA = 0x2c;
-
-const FIRST_CAPACITY = 512;
-/** A larger buffer is released after the line that needed it. */
-const KEPT_CAPACITY = 64 * 1024;
 
 /** Receives the results of a message reader. */
 export interface MessageSink {
@@ -18,63 +14,29 @@ export interface MessageSink {
   tooLong(id: unknown): void;
 }
 
-/** Splits a stream of bytes into lines; a line longer than `max_bytes` is skipped. */
+/** Splits a stream of bytes into messages, one per line; one longer than `max_bytes` is skipped. */
 export class MessageLines {
-  readonly #max: number;
-  readonly #sink: MessageSink;
-  #line = new Uint8Array(FIRST_CAPACITY);
-  #length = 0;
+  readonly #lines: LineSplitter;
   #id: TopLevelId | undefined;
 
   constructor(max_bytes: number, sink: MessageSink) {
-    this.#max = max_bytes;
-    this.#sink = sink;
+    const decoder = new TextDecoder();
+    this.#lines = new LineSplitter(max_bytes, {
+      line(bytes) {
+        const text = decoder.decode(bytes).trim();
+        if (text !== "") sink.message(text);
+      },
+      tooLong: (piece) => (this.#id ??= new TopLevelId()).push(piece),
+      tooLongEnd: () => {
+        sink.tooLong(this.#id?.value());
+        this.#id = undefined;
+      },
+    });
   }
 
   /** Adds bytes; the chunk may be reused afterwards. */
   push(chunk: Uint8Array): void {
-    let start = 0;
-    for (let at; (at = chunk.indexOf(NEWLINE, start)) >= 0; start = at + 1) {
-      this.#take(chunk.subarray(start, at));
-      this.#end();
-    }
-    this.#take(chunk.subarray(start));
-  }
-
-  #take(piece: Uint8Array): void {
-    if (this.#id !== undefined) return this.#id.push(piece);
-    if (this.#length + piece.length <= this.#max) return this.#keep(piece);
-    this.#id = new TopLevelId();
-    this.#id.push(this.#line.subarray(0, this.#length));
-    this.#id.push(piece);
-    this.#forget();
-  }
-
-  #keep(piece: Uint8Array): void {
-    const needed = this.#length + piece.length;
-    if (needed > this.#line.length) {
-      const larger = new Uint8Array(Math.min(this.#max, Math.max(needed, this.#line.length * 2)));
-      larger.set(this.#line.subarray(0, this.#length));
-      this.#line = larger;
-    }
-    this.#line.set(piece, this.#length);
-    this.#length = needed;
-  }
-
-  #end(): void {
-    if (this.#id !== undefined) {
-      this.#sink.tooLong(this.#id.value());
-      this.#id = undefined;
-      return;
-    }
-    const text = new TextDecoder().decode(this.#line.subarray(0, this.#length)).trim();
-    this.#forget();
-    if (text !== "") this.#sink.message(text);
-  }
-
-  #forget(): void {
-    this.#length = 0;
-    if (this.#line.length > KEPT_CAPACITY) this.#line = new Uint8Array(FIRST_CAPACITY);
+    this.#lines.push(chunk);
   }
 }
 

@@ -1,35 +1,40 @@
+import { LineSplitter } from "../../base/line_splitter.ts";
 import { plainText } from "../../jail/output.ts";
 
-/** Characters of a line that are looked at. */
+/** The most characters of a line that are used. */
 const LINE_MAX = 4_096;
+/** The most bytes in so many characters. */
+const LINE_BYTES_MAX = 4 * LINE_MAX;
 
-/** Cuts output into lines while it is written, without their ends and without escape sequences. */
+/** Splits output into lines while it is written, without line ends and escape sequences. */
 export class OutputLines {
-  readonly #onLine: (line: string) => void;
-  readonly #decoder = new TextDecoder();
-  #rest = "";
+  readonly #lines: LineSplitter;
+  #long = "";
 
   constructor(onLine: (line: string) => void) {
-    this.#onLine = onLine;
+    const decoder = new TextDecoder();
+    const pass = (text: string) => onLine(plainText(text.slice(0, LINE_MAX).replace(/\r$/, "")));
+    this.#lines = new LineSplitter(LINE_BYTES_MAX, {
+      line: (bytes) => pass(decoder.decode(bytes)),
+      tooLong: (piece) => {
+        if (this.#long.length >= LINE_MAX) return;
+        this.#long += decoder.decode(piece.subarray(0, LINE_BYTES_MAX), { stream: true });
+      },
+      tooLongEnd: () => {
+        decoder.decode();
+        pass(this.#long);
+        this.#long = "";
+      },
+    });
   }
 
-  /** Takes the next bytes; the chunk may be reused afterwards. */
+  /** Adds bytes; the chunk may be reused afterwards. */
   push(chunk: Uint8Array): void {
-    const [first, ...lines] = this.#decoder.decode(chunk, { stream: true }).split("\n");
-    this.#rest = (this.#rest + first).slice(0, LINE_MAX);
-    for (const line of lines) {
-      this.#pass();
-      this.#rest = line.slice(0, LINE_MAX);
-    }
+    this.#lines.push(chunk);
   }
 
-  /** Passes on a last line that has no end. */
+  /** Passes on a last line without an end. */
   close(): void {
-    if (this.#rest !== "") this.#pass();
-    this.#rest = "";
-  }
-
-  #pass(): void {
-    this.#onLine(plainText(this.#rest.replace(/\r$/, "")));
+    this.#lines.close();
   }
 }

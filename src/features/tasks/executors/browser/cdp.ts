@@ -3,8 +3,8 @@
  * Unlike the debugging port, no other program on the machine can reach them, and Chromium ends when
  * they close.
  */
-import { Buffer } from "node:buffer";
 import type { Duplex } from "node:stream";
+import { LineSplitter } from "../../../../base/line_splitter.ts";
 
 // deno-lint-ignore no-explicit-any -- what a method answers is in Chromium's own description of it
 export type CdpResult = any;
@@ -45,23 +45,13 @@ export class Cdp {
    */
   constructor(to: Duplex, from: Duplex) {
     this.#to = to;
-    const chunks: Uint8Array[] = [];
-    let size = 0;
-    from.on("data", (data: Uint8Array) => {
-      for (let rest = data; rest.length > 0;) {
-        const end = rest.indexOf(0);
-        const part = end < 0 ? rest : rest.subarray(0, end);
-        chunks.push(part.slice());
-        size += part.length;
-        if (size > MESSAGE_MAX) {
-          return this.end(new CdpError("Chromium sent a message that is too long"));
-        }
-        if (end < 0) break;
-        this.#receive(JSON.parse(Buffer.concat(chunks.splice(0)).toString("utf8")));
-        size = 0;
-        rest = rest.subarray(end + 1);
-      }
-    });
+    const decoder = new TextDecoder();
+    const messages = new LineSplitter(MESSAGE_MAX, {
+      line: (bytes) => this.#receive(JSON.parse(decoder.decode(bytes))),
+      tooLong: () => this.end(new CdpError("Chromium sent a message that is too long")),
+      tooLongEnd: () => {},
+    }, 0);
+    from.on("data", (data: Uint8Array) => messages.push(data));
     const gone = () => this.end(new CdpError("Chromium has ended"));
     for (const stream of [to, from]) stream.on("error", gone);
     from.on("close", gone);

@@ -11,7 +11,7 @@ import { removeTree } from "../../os/remove_tree.ts";
 import { checkWorkdir } from "../../session/workdir.ts";
 import { endWorkSessions, WorkSession } from "../../session/work_session.ts";
 import { LocalArtifacts } from "./artifacts.ts";
-import type { DeployTarget } from "../../config/deploy_target.ts";
+import type { DeployTarget } from "../tool_servers/deploy_target.ts";
 import type { Deliver } from "./callbacks.ts";
 import type { TaskEngine } from "./engine.ts";
 import type { CodeParts } from "./executors/code/executor.ts";

@@ -1,7 +1,7 @@
 /** `policy.yaml`: the tool servers that the operator or a project offers to sessions. */
 import { readTextIfAny } from "../../os/files.ts";
 import type { Trust } from "../../protocol/events.ts";
-import type { DeployTarget } from "../../config/deploy_target.ts";
+import type { DeployTarget } from "./deploy_target.ts";
 
 /** One entry of `mcp_servers`, with all defaults. */
 export type ServerEntry = CommonEntry & (StdioEntry | HttpEntry);

@@ -4,7 +4,7 @@ import * as z from "zod";
 import { parseDuration } from "../../base/duration.ts";
 import { messageOf, SvcError } from "../../protocol/errors.ts";
 import { misfit } from "../../os/operator_file.ts";
-import { deploy_target } from "../../config/deploy_target.ts";
+import { deploy_target } from "./deploy_target.ts";
 import type { Policy, ServerEntry } from "./policy.ts";
 
 /** Longer time limits are probably mistakes. */

@@ -9,7 +9,7 @@ import { nearestOf } from "../../../base/nearest.ts";
 import { type FoundProgram, unfound } from "../../../os/own_programs.ts";
 import type { Env } from "../../../os/paths.ts";
 import { Semaphore } from "../../../base/semaphore.ts";
-import { commit_name, type DeployTarget } from "../../../config/deploy_target.ts";
+import { commit_name, type DeployTarget } from "../../tool_servers/deploy_target.ts";
 import type { Deliverable, Effort, Executor, TaskContext, TaskRequest } from "../task.ts";
 import { textDeliverable } from "./deliverable.ts";
 

@@ -1,7 +1,7 @@
 /** What may be deployed: `deploy_targets` of the operator's policy file. */
 import { isAbsolute } from "@std/path";
 import * as z from "zod";
-import { parseDuration } from "../base/duration.ts";
+import { parseDuration } from "../../base/duration.ts";
 
 const HEALTH_TIMEOUT_MAX_MS = 3_600_000;
 

@@ -11,6 +11,7 @@ import { READ_EARLIER } from "../protocol/events.ts";
 import type { Journal } from "../session/journal.ts";
 import { runCommand } from "../jail/command.ts";
 import { runsAtHome, runsLater, watchLater } from "../jail/later_files.ts";
+import type { CommandSpace } from "../jail/command_space.ts";
 import type { Sandbox, SandboxScope } from "../jail/sandbox.ts";
 import type { UnitOp, UnitPool } from "../jail/unit/pool.ts";
 import { describeChange, SeenFiles } from "../jail/unit/seen_files.ts";
@@ -64,6 +65,8 @@ export interface ToolParts {
   sandbox(): Promise<Sandbox>;
   /** Whether commands currently have network access. */
   network(): boolean;
+  /** Directories of a session's commands that outlive one command; undefined without a sandbox. */
+  space(session_id: string): Promise<CommandSpace | undefined>;
   /** The person's home directory. */
   home?: string;
   /** The daemon's own port, which no tool may fetch from. */
@@ -289,9 +292,10 @@ async function execute(
   parts: ToolParts,
   command: string,
   timeout_s: number,
-  { workdir, hidden, signal, onOutput }: ToolScope,
+  { session_id, workdir, hidden, signal, onOutput }: ToolScope,
 ): Promise<ToolOutcome> {
-  const scope = { workdir, hidden, network: parts.network() };
+  const space = await parts.space(session_id);
+  const scope = { workdir, hidden, space, network: parts.network() };
   const sandbox = await parts.sandbox();
   const filesMade = watchLater(workdir);
   const timeout_ms = timeout_s * 1000;

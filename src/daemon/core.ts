@@ -53,6 +53,9 @@ export function makeCore(parts: CoreParts): Core {
     hub: () => hub,
     features,
     runtime_dir: paths.runtime_dir,
+    commands: paths.commands,
+    home: env("HOME"),
+    log,
     onRest: trimAtRest,
   });
   const turns = new Opener<DaemonTurns>(async () => {
@@ -121,6 +124,7 @@ export function makeCore(parts: CoreParts): Core {
     units: jail.units,
     sandbox: jail.sandbox,
     scope: jail.scope,
+    space: jail.space,
     writable: jail.writable,
     openEgress: egressOpener({
       uid,

@@ -3,6 +3,9 @@ import { Opener } from "../base/lazy.ts";
 import type { Config } from "../config/config.ts";
 import type { Sandbox, SandboxScope, shownTo } from "../jail/sandbox.ts";
 import type { UnitPool } from "../jail/unit/pool.ts";
+import type { CommandSpace, CommandSpaces } from "../jail/command_space.ts";
+import type { Log } from "../os/log.ts";
+import { messageOf } from "../protocol/errors.ts";
 import type { Hub } from "../session/hub.ts";
 import type { OpenFeatures } from "../verbs/feature.ts";
 
@@ -15,6 +18,11 @@ export interface JailParts {
   features(): OpenFeatures;
   /** The directory of the daemon's own files, which no tool sees. */
   runtime_dir: string;
+  /** Where directories of commands lie that outlive one command. */
+  commands: string;
+  /** The person's home directory. */
+  home: string | undefined;
+  log: Log;
   /** Called when the last busy unit has come to rest. */
   onRest(): void;
 }
@@ -38,12 +46,31 @@ export class Jail implements Disposable {
     return this.#sandbox = await detectSandbox(limits().shell, undefined, limits, this.writable);
   });
 
+  readonly #spaces = new Opener(() => this.#openSpaces());
+
   constructor(parts: JailParts) {
     this.#parts = parts;
     this.#units = new Opener(async () => {
       const { UnitPool } = await import("../jail/unit/pool.ts");
       const { units: max } = parts.config().sandbox;
       return this.#pool = new UnitPool({ max, idle_ms: UNIT_IDLE_MS, onRest: parts.onRest });
+    });
+  }
+
+  async #openSpaces(): Promise<CommandSpaces> {
+    const [{ CommandSpaces }, { GitIdentity }] = await Promise.all([
+      import("../jail/command_space.ts"),
+      import("../jail/git_identity.ts"),
+    ]);
+    const { hub, commands, home, log } = this.#parts;
+    const identity = new GitIdentity(home);
+    return new CommandSpaces({
+      root: commands,
+      openSessions: async () => (await hub().list(false)).map(({ id }) => id),
+      gitConfig: () => identity.config(this.writable()),
+      onError(path, error) {
+        log.warn("cannot remove a directory of commands", { path, error: messageOf(error) });
+      },
     });
   }
 
@@ -78,6 +105,14 @@ export class Jail implements Disposable {
     network: this.#parts.config().sandbox.network,
   });
 
+  /** Directories of a session's commands that outlive one command; undefined without a sandbox. */
+  readonly space = async (session_id: string): Promise<CommandSpace | undefined> => {
+    if ((await this.sandbox()).kind === "none") return undefined;
+    const { workdir, trust } = (await this.#parts.hub().get(session_id)).state;
+    const spaces = await this.#spaces.get();
+    return await spaces.of({ session_id, workdir, trusted: trust === "trusted" });
+  };
+
   /** As {@linkcode HubParts.runsAbove}. */
   runsAbove(directory: string): string | undefined {
     return this.#sandbox?.runsAbove(directory);
@@ -90,6 +125,7 @@ export class Jail implements Disposable {
 
   sessionEnded(session_id: string): void {
     this.#pool?.closeSession(session_id);
+    this.#spaces.opened?.then((spaces) => spaces.sessionEnded(session_id));
   }
 
   async close(): Promise<void> {

@@ -26,6 +26,7 @@ export async function openTurns(
     units: await host.units(),
     sandbox,
     network: () => config().sandbox.network,
+    space: host.space,
     home: env("HOME") ?? env("USERPROFILE"),
     own_port: () => host.discovery()?.port ?? 0,
     async egress(session_id) {

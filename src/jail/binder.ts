@@ -17,8 +17,12 @@ export interface Binder extends Disposable {
    * machine lacks most of the known toolchains.
    */
   isThere(path: string): boolean;
-  /** Returns arguments for bwrap that bind a path, writable unless `mode` is "ro". */
-  bind(path: string, mode?: "ro"): Argument[];
+  /**
+   * Returns arguments for bwrap that bind a path, writable unless `mode` is "ro".
+   *
+   * @param at where the sandbox has it; by default where it is.
+   */
+  bind(path: string, mode?: "ro", at?: string): Argument[];
   /**
    * Returns device and inode of a directory, for a check inside; undefined if no check is needed.
    */
@@ -74,7 +78,7 @@ class DescriptorBinder implements Binder {
     return there;
   }
 
-  bind(path: string, mode?: "ro"): Argument[] {
+  bind(path: string, mode?: "ro", at = path): Argument[] {
     const open = () => {
       try {
         return this.#kernel.openReal(path, { inherited: true });
@@ -82,7 +86,7 @@ class DescriptorBinder implements Binder {
         throw error instanceof SystemError ? movedError(path, error) : error;
       }
     };
-    return [mode === "ro" ? "--ro-bind-fd" : "--bind-fd", { open }, path];
+    return [mode === "ro" ? "--ro-bind-fd" : "--bind-fd", { open }, at];
   }
 
   identity(): undefined {
@@ -105,7 +109,7 @@ export const bindByPath: Binder = {
     }
   },
   isThere: (path) => bindByPath.kind(path) !== undefined,
-  bind: (path, mode) => [mode === "ro" ? "--ro-bind" : "--bind", path, path],
+  bind: (path, mode, at = path) => [mode === "ro" ? "--ro-bind" : "--bind", path, at],
   identity(path) {
     const { dev, ino } = Deno.lstatSync(path);
     return `${dev}:${ino}`;

@@ -8,6 +8,7 @@ import type { Argument } from "../os/passing.ts";
 import { Turns } from "../base/turns.ts";
 import { findOwn, type FoundProgram, isOwn } from "../os/own_programs.ts";
 import { firstFile, pathDirs, which } from "../os/which.ts";
+import { cacheEnvironment, type CommandSpace } from "./command_space.ts";
 import { bindByDescriptor, bindByPath, type Binder } from "./binder.ts";
 import { type CommandLimits, countsProcesses, limitLine } from "./command_limits.ts";
 import { prepareOwn } from "./own_directory.ts";
@@ -38,6 +39,8 @@ export interface SandboxScope {
   env?: Readonly<Record<string, string>>;
   /** Whether the command has network access. */
   network: boolean;
+  /** Directories that outlive the command; without it there are none but the workdir. */
+  space?: CommandSpace;
   /** Makes the workdir read-only. */
   read_only?: boolean;
   /**
@@ -295,6 +298,7 @@ function bubblewrap(
     argv(command, scope) {
       const { workdir } = scope;
       prepareOwn(scope, binder);
+      const git = gitConfig(scope, memory);
       return {
         cmd: program,
         args: [
@@ -302,6 +306,7 @@ function bubblewrap(
           ...(scope.lasting ? [] : ["--die-with-parent"]),
           ...(scope.network ? [] : ["--unshare-net"]),
           ...mounts(scope, surroundings, binder),
+          ...git.args,
           "--chdir",
           workdir,
           "--",
@@ -310,7 +315,13 @@ function bubblewrap(
           (limits === undefined ? "" : limitLine(limits(), { shell, counted })) +
           sameDirectory(binder.identity(workdir)) + command,
         ],
-        env: commandEnvironment(environment, { shell, home: commandHome, scope, programs }),
+        env: {
+          ...git.env,
+          ...(scope.space?.caches === undefined || workdir === "/"
+            ? {}
+            : cacheEnvironment(scope.network, commandHome)),
+          ...commandEnvironment(environment, { shell, home: commandHome, scope, programs }),
+        },
         started: (child) => running.add(workdir, child),
       };
     },
@@ -418,6 +429,23 @@ function plain(
       };
     },
     [Symbol.dispose]() {},
+  };
+}
+
+/** Where commands find the configuration of git that svc gives them. */
+const GIT_CONFIG = "/run/svc-gitconfig";
+
+/** Returns what gives git a configuration, as arguments of bwrap and as variables. */
+function gitConfig(
+  { space }: SandboxScope,
+  memory: MemoryFiles | undefined,
+): { args: Argument[]; env: Record<string, string> } {
+  const { git_config } = space ?? {};
+  if (git_config === undefined || memory === undefined) return { args: [], env: {} };
+  const file = memory.passed(new TextEncoder().encode(git_config));
+  return {
+    args: ["--perms", "0444", "--file", file, GIT_CONFIG],
+    env: { GIT_CONFIG_SYSTEM: GIT_CONFIG },
   };
 }
 

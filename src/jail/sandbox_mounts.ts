@@ -9,10 +9,11 @@ import type { Argument } from "../os/passing.ts";
 import { recent } from "../base/recent.ts";
 import { worktreeAt } from "../base/worktree_path.ts";
 import type { Binder } from "./binder.ts";
+import { CACHE_DIR } from "./command_space.ts";
 import { type Cover, fewer } from "./covers.ts";
 import { gitParts, readOnlyIn } from "./later_files.ts";
 import type { SandboxScope } from "./sandbox.ts";
-import { realDirectory } from "./toolchains.ts";
+import { CACHES, realDirectory } from "./toolchains.ts";
 
 /** What commands can and cannot see of a machine. All paths are absolute and real. */
 export interface Surroundings {
@@ -110,7 +111,13 @@ export function mounts(
     // For a session at "/", everything is inside; directories of people are covered as a whole.
     !(workdir === "/" && personal.some((each) => isWithin(path, each)));
   const inside = fewer(existing(hidden.filter(isInside)), workdir);
-  const shown = shownPrograms(scope, programs).filter((path) => binder.isThere(path));
+  const { tmp, caches } = scope.space ?? {};
+  const own_caches = ownCaches(scope, home);
+  const shown = shownPrograms(scope, programs)
+    .filter((path) => !own_caches.has(path) && binder.isThere(path));
+  // Where bwrap makes a mount point in a directory that commands keep, they may have left a symlink.
+  const mounted = [workdir, ...scratch.filter((path) => path !== "/tmp"), ...shown];
+  const kept_tmp = mounted.some((path) => isWithin(path, "/tmp")) ? undefined : tmp;
   const whole = workdir === "/";
   const { system, others, links } = whole ? { system: [], others: [], links: [] } : root();
   const isCovered = (path: string) => others.some((each) => isWithin(path, each));
@@ -136,7 +143,12 @@ export function mounts(
     // For root without a user namespace these would stay writable, regardless of capabilities.
     ...["/proc/sys", "/proc/sysrq-trigger"].flatMap((path) => ["--ro-bind-try", path, path]),
     ...beside.flatMap(cover),
-    ...scratch.flatMap((path) => ["--tmpfs", path]),
+    ...scratch.flatMap((path) =>
+      path === "/tmp" && kept_tmp !== undefined
+        ? binder.bind(kept_tmp, undefined, path)
+        : ["--tmpfs", path]
+    ),
+    ...(whole || caches === undefined ? [] : binder.bind(caches, undefined, CACHE_DIR)),
     ...(isCovered("/var") ? ["--symlink", "/run", "/var/run"] : []),
     ...[...parts, ...resolver(scope)].filter(isCovered)
       .flatMap((path) => ["--ro-bind", path, path]),
@@ -152,6 +164,15 @@ export function mounts(
     ...sealed.flatMap(({ path }) => ["--remount-ro", path]),
     ...(whole ? [] : ["--remount-ro", "/"]),
   ];
+}
+
+/**
+ * Returns the person's caches that a command does not see because it fills its own. Without network
+ * it could not, and reads the person's.
+ */
+function ownCaches({ network, space }: SandboxScope, home: string): ReadonlySet<string> {
+  const own = network && space?.caches !== undefined;
+  return new Set(own ? CACHES.map((name) => join(home, name)) : []);
 }
 
 function isSocket(path: string): boolean {

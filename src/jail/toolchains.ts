@@ -6,15 +6,20 @@ import { basename, dirname, join } from "@std/path";
 import { isWithin } from "../os/paths.ts";
 import { pathDirs } from "../os/which.ts";
 
+/** What toolchains fetched, below the home directory. */
+export const CACHES = [
+  ...[".cargo/git", ".cargo/registry", "go/pkg/mod", ".cache/deno", ".m2/repository"],
+];
+
 /**
  * Paths below the home directory. Only parts of cargo, because its registry token is beside them.
  */
 export const TOOLCHAINS = [
-  ...[".cargo/bin", ".cargo/git", ".cargo/registry", ".rustup"],
-  ...["go/bin", "go/pkg/mod"],
-  ...[".deno/bin", ".cache/deno", ".bun/bin", ".nvm", ".volta", ".local/share/fnm"],
+  ...CACHES,
+  ...[".cargo/bin", ".rustup", "go/bin"],
+  ...[".deno/bin", ".bun/bin", ".nvm", ".volta", ".local/share/fnm"],
   ...[".pyenv", ".local/share/uv", ".local/share/pipx", ".local/share/virtualenvs"],
-  ...[".rbenv", ".asdf", ".local/share/mise", ".sdkman/candidates", ".m2/repository"],
+  ...[".rbenv", ".asdf", ".local/share/mise", ".sdkman/candidates"],
 ];
 
 /** Names of program directories that may be visible wherever the PATH finds them. */

@@ -20,6 +20,8 @@ export interface HomePaths {
   curator_audit: string;
   /** The files of missions, a directory each. */
   missions: string;
+  /** Directories of commands that outlive one command. */
+  commands: string;
   /** What tasks made, a directory each. */
   artifacts: string;
   /** The database: memory, missions, tasks. SQLite keeps two more files beside it. */
@@ -75,6 +77,7 @@ export function homePaths(env: Env, uid: number | null): HomePaths {
     cortex: join(home, "cortex"),
     curator_audit: join(home, "cortex", "curator-audit.jsonl"),
     missions: join(home, "missions"),
+    commands: join(home, "commands"),
     artifacts: join(home, "artifacts"),
     state_db: join(home, "state.db"),
     desktop: join(home, "desktop"),
@@ -108,6 +111,7 @@ export function workerPaths(paths: HomePaths, n: number): HomePaths {
     cortex: join(dir, "cortex"),
     curator_audit: join(dir, "cortex", "curator-audit.jsonl"),
     missions: join(dir, "missions"),
+    commands: join(dir, "commands"),
     artifacts: join(dir, "artifacts"),
     state_db: join(dir, "state.db"),
     log_dir,

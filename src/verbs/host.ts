@@ -4,6 +4,7 @@ import type { TurnParts } from "../agent/loop.ts";
 import type { Tool } from "../agent/tools.ts";
 import type { Config } from "../config/config.ts";
 import type { ConfigEditor } from "../config/config_editor.ts";
+import type { CommandSpace } from "../jail/command_space.ts";
 import type { Sandbox, SandboxScope } from "../jail/sandbox.ts";
 import type { UnitPool } from "../jail/unit/pool.ts";
 import type { Usage } from "../models/model.ts";
@@ -57,6 +58,8 @@ export interface Host {
   sandbox(): Promise<Sandbox>;
   /** What a command in a directory can see. */
   scope(workdir: string): SandboxScope;
+  /** Directories of a session's commands that outlive one command; undefined without a sandbox. */
+  space(session_id: string): Promise<CommandSpace | undefined>;
   /** Real paths of the directories that sessions can write. */
   writable(): readonly string[];
   /** Opens the way out of one task; hired ones may not go everywhere. */

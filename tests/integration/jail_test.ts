@@ -1,5 +1,6 @@
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import { join } from "@std/path";
+import { instruct } from "../support/instruct.ts";
 import { can_run_svc, type Daemon, Place, type TestClient } from "../support/svc.ts";
 
 const ignore = !can_run_svc;
@@ -33,19 +34,9 @@ async function end({ client, place }: Jailed): Promise<void> {
   await place[Symbol.asyncDispose]();
 }
 
-/** Runs one instruction; gives how its call ended and what the model said of it. */
-async function instruct({ client }: Jailed, session_id: string, text: string) {
-  const { data, seq } = await client.turn(session_id, text);
-  const call = client.events.findLast((event) =>
-    event.session_id === session_id && event.type === "session.tool_completed" && event.seq < seq
-  );
-  const { ok, output } = call!.data;
-  return { ok, output, message: data.message as string };
-}
-
 /** Asserts that a file tool refuses with a sentence, which the model is told, and shows nothing. */
 async function refused(jailed: Jailed, session_id: string, text: string): Promise<void> {
-  const { ok, output, message } = await instruct(jailed, session_id, text);
+  const { ok, output, message } = await instruct(jailed.client, session_id, text);
   assertEquals(ok, false, `${text}: ${output}`);
   assert(/\w+ \w+ \w+/.test(output) && !/os error|\bat .*:\d+:\d+/.test(output), output);
   assertStringIncludes(message, output.split("\n")[0], text);
@@ -104,15 +95,15 @@ Deno.test({
       assertEquals(Deno.readTextFileSync(join(place.home, "daemon.json")), before);
       const names = [...Deno.readDirSync(place.dir)].map(({ name }) => name).sort();
       assertEquals(names, ["home", "outside.txt", "project"]);
-      const searched = await instruct(jailed, id, "grep outside-secret");
+      const searched = await instruct(jailed.client, id, "grep outside-secret");
       assert(!searched.output.includes(SECRET), searched.output);
-      const listed = await instruct(jailed, id, "ls");
+      const listed = await instruct(jailed.client, id, "ls");
       assert(!listed.output.includes(".svc"), listed.output);
-      const globbed = await instruct(jailed, id, "glob **/*");
+      const globbed = await instruct(jailed.client, id, "glob **/*");
       assert(!/journal|outside\.txt|daemon\.json/.test(globbed.output), globbed.output);
       // What is the session's own works, also by its absolute path.
-      assertEquals((await instruct(jailed, id, "write a/b.txt\n```\nhi\n```")).ok, true);
-      const own = await instruct(jailed, id, `read ${join(workdir, "a", "b.txt")}`);
+      assertEquals((await instruct(jailed.client, id, "write a/b.txt\n```\nhi\n```")).ok, true);
+      const own = await instruct(jailed.client, id, `read ${join(workdir, "a", "b.txt")}`);
       assertEquals([own.ok, own.output.trim()], [true, "hi"]);
     } finally {
       await end(jailed);
@@ -186,23 +177,34 @@ for (const { name, own, other } of LAYOUTS) {
           await refused(jailed, id, `write ${at}/theirs.txt\n\`\`\`\nmine\n\`\`\``);
           await refused(jailed, id, `write ${at}/new.txt\n\`\`\`\nmine\n\`\`\``);
         }
-        const read = await instruct(jailed, id, "read mine.txt");
+        const read = await instruct(jailed.client, id, "read mine.txt");
         assertEquals([read.ok, read.output.trim()], [true, "my own"]);
-        const found = await instruct(jailed, id, "grep outside-secret");
+        const found = await instruct(jailed.client, id, "grep outside-secret");
         assert(!found.output.includes(SECRET), found.output);
         if (bubblewrap) {
           for (const at of [theirs, way]) {
-            const shown = await instruct(jailed, id, `run cat ${at}/theirs.txt`);
+            const shown = await instruct(jailed.client, id, `run cat ${at}/theirs.txt`);
             assertEquals([shown.ok, shown.output.includes(SECRET)], [false, false], shown.output);
-            await instruct(jailed, id, `run echo mine > ${at}/theirs.txt; echo x > ${at}/new.txt`);
+            await instruct(
+              jailed.client,
+              id,
+              `run echo mine > ${at}/theirs.txt; echo x > ${at}/new.txt`,
+            );
           }
-          const ran = await instruct(jailed, id, "run cat mine.txt && echo more >> mine.txt");
+          const ran = await instruct(
+            jailed.client,
+            id,
+            "run cat mine.txt && echo more >> mine.txt",
+          );
           assertEquals([ran.ok, ran.output], [true, "my own"]);
         }
         assertEquals(Deno.readTextFileSync(join(theirs, "theirs.txt")), SECRET);
         const files = [...Deno.readDirSync(theirs)].filter(({ isFile }) => isFile);
         assertEquals(files.map((file) => file.name), ["theirs.txt"]);
-        assertEquals((await instruct(jailed, other_id, "read theirs.txt")).output.trim(), SECRET);
+        assertEquals(
+          (await instruct(jailed.client, other_id, "read theirs.txt")).output.trim(),
+          SECRET,
+        );
       } finally {
         await end(jailed);
       }
@@ -234,22 +236,22 @@ Deno.test({
         await refused(jailed, id, `write ${path}\n\`\`\`\nmine\n\`\`\``);
         if (!bubblewrap) continue;
         for (const command of [`cat ${path}`, `cat ~/${path}`, `echo mine > ${path}`]) {
-          const ran = await instruct(jailed, id, `run ${command}`);
+          const ran = await instruct(jailed.client, id, `run ${command}`);
           assertEquals([ran.ok, ran.output.includes("token")], [false, false], ran.output);
           assert(!ran.output.includes(SECRET), ran.output);
         }
       }
       if (bubblewrap) {
-        await instruct(jailed, id, "run mv projects moved; mv .svc svc-moved; true");
+        await instruct(jailed.client, id, "run mv projects moved; mv .svc svc-moved; true");
         const ran = await instruct(
-          jailed,
+          jailed.client,
           id,
           "run cat moved/secret/theirs.txt svc-moved/*; ls -a",
         );
         assert(!ran.output.includes(SECRET) && !ran.output.includes(daemon.token), ran.output);
       }
       assertEquals(Deno.readTextFileSync(join(nested, "theirs.txt")), SECRET);
-      assertEquals((await instruct(jailed, id, "read mine.txt")).output.trim(), "my own");
+      assertEquals((await instruct(jailed.client, id, "read mine.txt")).output.trim(), "my own");
     } finally {
       await end(jailed);
     }
@@ -283,26 +285,30 @@ Deno.test({
         daemon.sock,
       ];
       for (const path of paths) {
-        const read = await instruct(jailed, id, `run cat '${path}'`);
+        const read = await instruct(jailed.client, id, `run cat '${path}'`);
         assertEquals(read.ok, false, `${path}: ${read.output}`);
         assertStringIncludes(read.message, read.output);
-        await instruct(jailed, id, `run echo mine > '${path}'; rm -f '${path}'`);
-        await instruct(jailed, id, `run mv '${path}' here; cp ${outside} here`);
+        await instruct(jailed.client, id, `run echo mine > '${path}'; rm -f '${path}'`);
+        await instruct(jailed.client, id, `run mv '${path}' here; cp ${outside} here`);
       }
       assertEquals(Deno.readTextFileSync(outside), SECRET);
       assertEquals(place.discovery().token, daemon.token);
       const journal = join(workdir, ".svc", "sessions", id, "journal.ndjson");
       assert(Deno.statSync(journal).size > 0);
 
-      const env = await instruct(jailed, id, "run env; cat /proc/*/environ | tr '\\0' '\\n'");
+      const env = await instruct(
+        jailed.client,
+        id,
+        "run env; cat /proc/*/environ | tr '\\0' '\\n'",
+      );
       assertStringIncludes(env.output, "PATH=");
       assert(!env.output.includes(key) && !env.output.includes("SVC_HOME"), env.output);
       const connect = `python3 -c "import socket; s = socket.socket(socket.AF_UNIX); ` +
         `s.connect('${daemon.sock}')"`;
-      const spoken = await instruct(jailed, id, `run ${connect} && echo connected`);
+      const spoken = await instruct(jailed.client, id, `run ${connect} && echo connected`);
       assert(!spoken.ok && !spoken.output.includes("connected\n"), spoken.output);
       const port = `exec 3<>/dev/tcp/127.0.0.1/${daemon.port} && echo connected`;
-      assertEquals((await instruct(jailed, id, `run ${port}`)).ok, false);
+      assertEquals((await instruct(jailed.client, id, `run ${port}`)).ok, false);
     } finally {
       await end(jailed);
     }
@@ -318,7 +324,7 @@ Deno.test({
     try {
       const workdir = jailed.place.mkdir("project");
       const id = await jailed.client.session({ workdir, ...MODEL });
-      const { output } = await instruct(jailed, id, "run env");
+      const { output } = await instruct(jailed.client, id, "run env");
       assertStringIncludes(output, "PATH=");
       assert(!output.includes(key) && !output.includes("SVC_HOME"), output);
     } finally {
@@ -356,7 +362,7 @@ Deno.test({
       const urls = hosts.map((host) => `http://${host}:${port}/v1/discover`);
       urls.push(`http://127.0.0.1:${redirect.addr.port}/`, `http://x@127.0.0.1:${port}/`);
       for (const url of urls) {
-        const { ok, output, message } = await instruct(jailed, id, `fetch ${url}`);
+        const { ok, output, message } = await instruct(jailed.client, id, `fetch ${url}`);
         assertEquals(ok, false, `${url}: ${output}`);
         assert(!output.includes(token) && !output.includes("HTTP 2"), `${url}: ${output}`);
         assertStringIncludes(output, "cannot fetch");

@@ -63,7 +63,7 @@ export class Scenario implements AsyncDisposable {
       : startOpenAiServer(recorded, { api_key: KEY, capture: options.record });
     const name = provider === "anthropic" ? "claude" : "local";
     this.model = `${name}/model-1`;
-    this.place = new Place({ MODEL_KEY: key, ...options.env }, options.command);
+    this.place = new Place({ MODEL_KEY: key, ...options.env }, { command: options.command });
     if (options.policy !== undefined) this.place.setPolicy(options.policy);
     this.place.configure(`
 [cortex]

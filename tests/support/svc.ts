@@ -67,9 +67,13 @@ export class Place implements AsyncDisposable {
   readonly command: [string, string[]];
   #daemons: Daemon[] = [];
 
-  constructor(env: Record<string, string> = {}, command = svcCommand()) {
+  /** @param parent where the folder is made; by default the directory of temporary files. */
+  constructor(
+    env: Record<string, string> = {},
+    { command = svcCommand(), parent }: { command?: [string, string[]]; parent?: string } = {},
+  ) {
     this.command = command;
-    this.dir = Deno.realPathSync(Deno.makeTempDirSync({ prefix: "svc-test-" }));
+    this.dir = Deno.realPathSync(Deno.makeTempDirSync({ dir: parent, prefix: "svc-test-" }));
     this.home = join(this.dir, "home");
     this.env = { SVC_HOME: this.home, ...env };
     for (const name of ["PATH", "HOME", "DENO_DIR", "DENO_TLS_CA_STORE"]) {

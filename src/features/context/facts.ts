@@ -61,10 +61,10 @@ export function factsOf(from: FactSources): Facts {
 
 const FILE_TOOLS = "file tools reach the working directory only";
 const CONFINED =
-  `${FILE_TOOLS}. Commands can write there and in temporary directories, which are ` +
-  "empty for each command; they can read the system and its programs, and see none of the person's " +
-  "other files. If the work needs another directory, say which and why: the person can start a " +
-  "session there";
+  `${FILE_TOOLS}. Commands can write there and in /tmp, which is this session's own; the home ` +
+  "directory is empty for each command, but package managers keep their caches. They can read the " +
+  "system and its programs, and see none of the person's other files. If the work needs another directory, say which and " +
+  "why: the person can start a session there";
 const UNCONFINED = `${FILE_TOOLS}. No sandbox holds commands on this machine, so keep to it in ` +
   "commands too";
 

@@ -5,11 +5,11 @@ import { verifyVerbs } from "./verbs.ts";
 export const verify = feature({
   name: "verify",
   verbs: verifyVerbs,
-  open: ({ hub, paths: { home }, sandbox, scope, config }) => ({
+  open: ({ hub, paths: { home }, sandbox, scope, space, config }) => ({
     services: { hub, home, sandbox, scope },
     async tools() {
       const { verifyTool } = await import("./tool.ts");
-      return [verifyTool({ sandbox, network: () => config().sandbox.network })];
+      return [verifyTool({ sandbox, space, network: () => config().sandbox.network })];
     },
   }),
 });

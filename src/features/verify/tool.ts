@@ -14,7 +14,7 @@ import type { Agreed } from "./verify.ts";
 
 const VERIFY_TIMEOUT_S = 600;
 
-type VerifyToolParts = Pick<ToolParts, "sandbox" | "network">;
+type VerifyToolParts = Pick<ToolParts, "sandbox" | "network" | "space">;
 
 /** Makes the tool. */
 export function verifyTool(parts: VerifyToolParts): Tool {
@@ -53,11 +53,12 @@ async function verifyProject(
     packages?: string[];
     timeout_s?: number;
   },
-  { workdir, hidden, signal, onOutput }: ToolScope,
+  { session_id, workdir, hidden, signal, onOutput }: ToolScope,
 ): Promise<ToolOutcome> {
   const { verify } = await import("./verify.ts");
   const { outcomeText } = await import("./outcome.ts");
-  const scope = { workdir, hidden, network: parts.network() };
+  const space = await parts.space(session_id);
+  const scope = { workdir, hidden, space, network: parts.network() };
   const sandbox = await parts.sandbox();
   const timeout_ms = timeout_s * 1000;
   const how = { scope, sandbox, timeout_ms, signal, onOutput };

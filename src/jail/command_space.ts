@@ -1,0 +1,150 @@
+/**
+ * Directories of commands that outlive one command: a `/tmp` for each session, and for each working
+ * directory one in which package managers keep what they fetch. They lie in the daemon's own home,
+ * which no tool sees, so a command never writes to the person's caches or reads another session's
+ * temporary files.
+ */
+import { join } from "@std/path";
+import { ensurePrivateDir, readDirIfAny, readTextIfAny } from "../os/files.ts";
+import { removeTree } from "../os/remove_tree.ts";
+
+/** Where commands of a session find their own files. Absolute paths outside of the sandbox. */
+export interface CommandSpace {
+  /** What they see as `/tmp`, where they work elsewhere. */
+  tmp: string;
+  /** Where package managers keep what they fetch; undefined where nothing is kept. */
+  caches?: string;
+  /** A configuration file for git with the person's name and address. */
+  git_config?: string;
+}
+
+/** Where commands see {@linkcode CommandSpace.caches}: nothing else is mounted in it. */
+export const CACHE_DIR = "/var/cache/svc";
+
+/**
+ * Returns the variables by which package managers find {@linkcode CACHE_DIR}. Without network those
+ * whose caches the person has keep to them, as they could fetch nothing.
+ */
+export function cacheEnvironment(network: boolean, home: string): Record<string, string> {
+  return {
+    XDG_CACHE_HOME: `${CACHE_DIR}/xdg`,
+    npm_config_cache: `${CACHE_DIR}/npm`,
+    npm_config_store_dir: `${CACHE_DIR}/pnpm`,
+    YARN_CACHE_FOLDER: `${CACHE_DIR}/yarn`,
+    BUN_INSTALL_CACHE_DIR: `${CACHE_DIR}/bun`,
+    PYTHONUSERBASE: `${CACHE_DIR}/python`,
+    GRADLE_USER_HOME: `${CACHE_DIR}/gradle`,
+    NUGET_PACKAGES: `${CACHE_DIR}/nuget`,
+    ...(network
+      ? {
+        CARGO_HOME: `${CACHE_DIR}/cargo`,
+        GOMODCACHE: `${CACHE_DIR}/go`,
+        DENO_DIR: `${CACHE_DIR}/deno`,
+        MAVEN_ARGS: `-Dmaven.repo.local=${CACHE_DIR}/maven`,
+      }
+      : { DENO_DIR: `${home}/.cache/deno` }),
+  };
+}
+
+/** Whose command it is. */
+export interface SpaceOwner {
+  session_id: string;
+  /** Absolute real path. */
+  workdir: string;
+  /** Sessions that work for others keep nothing: what they leave would reach the person's. */
+  trusted: boolean;
+}
+
+export interface CommandSpacesParts {
+  /** The directory that all of them lie in. */
+  root: string;
+  /** Ids of the sessions that have not ended. */
+  openSessions(): Promise<Iterable<string>>;
+  /** Reads the person's {@linkcode CommandSpace.git_config}. */
+  gitConfig(): Promise<string | undefined>;
+  /** Reports what could not be removed. */
+  onError(path: string, error: unknown): void;
+}
+
+/** How long caches are kept that no session uses, in milliseconds: 30 days. */
+const CACHES_KEPT_MS = 30 * 24 * 60 * 60 * 1000;
+/** Names the working directory of caches, and by its time when they were last used. */
+const OWNER = ".svc-workdir";
+
+/** Makes and removes the directories. */
+export class CommandSpaces {
+  readonly #parts: CommandSpacesParts;
+  readonly #tmp: string;
+  readonly #caches: string;
+  #swept: Promise<void> | undefined;
+
+  constructor(parts: CommandSpacesParts) {
+    this.#parts = parts;
+    this.#tmp = join(parts.root, "tmp");
+    this.#caches = join(parts.root, "caches");
+  }
+
+  /**
+   * Makes the directories of a session's commands where they are missing.
+   *
+   * @throws {Error} when they cannot be made, for instance because the disk is full.
+   */
+  async of({ session_id, workdir, trusted }: SpaceOwner): Promise<CommandSpace> {
+    ensurePrivateDir(this.#parts.root);
+    ensurePrivateDir(this.#tmp);
+    const tmp = join(this.#tmp, session_id);
+    ensureDirectory(tmp);
+    this.#swept ??= this.#sweep();
+    if (!trusted) return { tmp };
+    ensurePrivateDir(this.#caches);
+    const name = await nameOf(workdir);
+    const owner = join(this.#caches, `${name}${OWNER}`);
+    if (await readTextIfAny(owner) !== workdir) await Deno.writeTextFile(owner, workdir);
+    const now = new Date();
+    await Deno.utime(owner, now, now);
+    const caches = join(this.#caches, name);
+    ensureDirectory(caches);
+    return { tmp, caches, git_config: await this.#parts.gitConfig() };
+  }
+
+  /** Removes the temporary files of a session that has ended. */
+  async sessionEnded(session_id: string): Promise<void> {
+    await this.#remove(join(this.#tmp, session_id));
+  }
+
+  /** Removes what an earlier daemon left: files of ended sessions, caches that nothing used. */
+  async #sweep(): Promise<void> {
+    const open = new Set(await this.#parts.openSessions());
+    for (const { name } of readDirIfAny(this.#tmp)) {
+      if (!open.has(name)) await this.#remove(join(this.#tmp, name));
+    }
+    const oldest = Date.now() - CACHES_KEPT_MS;
+    for (const { name } of readDirIfAny(this.#caches)) {
+      if (!name.endsWith(OWNER)) continue;
+      const owner = join(this.#caches, name);
+      const used = (await Deno.stat(owner)).mtime?.getTime() ?? 0;
+      if (used >= oldest) continue;
+      await this.#remove(owner.slice(0, -OWNER.length));
+      await this.#remove(owner);
+    }
+  }
+
+  async #remove(path: string): Promise<void> {
+    try {
+      await removeTree(path);
+    } catch (error) {
+      this.#parts.onError(path, error);
+    }
+  }
+}
+
+/** Its mode is for commands to change: only the directory around it keeps others out. */
+function ensureDirectory(path: string): void {
+  Deno.mkdirSync(path, { recursive: true, mode: 0o700 });
+}
+
+/** A name for a working directory that no other one has. */
+async function nameOf(workdir: string): Promise<string> {
+  const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(workdir));
+  return new Uint8Array(digest).slice(0, 16).toHex();
+}

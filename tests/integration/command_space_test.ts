@@ -1,0 +1,231 @@
+/** What commands find again: their session's /tmp, their directory's caches, and who commits. */
+import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
+import { join } from "@std/path";
+import { instruct } from "../support/instruct.ts";
+import { until } from "../support/scripted.ts";
+import { can_run_svc, Place } from "../support/svc.ts";
+
+const bubblewrap = ["/usr/bin/bwrap", "/usr/local/bin/bwrap"].some((path) => {
+  try {
+    return Deno.statSync(path).isFile;
+  } catch {
+    return false;
+  }
+});
+const ignore = !can_run_svc || !bubblewrap;
+const MODEL = { model: "builtin/toolbelt", approval: "auto" };
+
+/** A daemon of a person with a home directory of their own, and a client of it. */
+async function begin(gitconfig = "") {
+  // Whoever works below /tmp has an empty one for each command.
+  const place = new Place({}, { parent: "/var/tmp" });
+  const home = place.mkdir("person");
+  place.env.HOME = home;
+  Deno.writeTextFileSync(join(home, "private.txt"), "the person's own\n");
+  if (gitconfig !== "") Deno.writeTextFileSync(join(home, ".gitconfig"), gitconfig);
+  const daemon = await place.serve();
+  const client = await daemon.rpc();
+  return {
+    place,
+    daemon,
+    client,
+    home,
+    session: (name: string) => client.session({ workdir: place.mkdir(name), ...MODEL }),
+    async run(session_id: string, command: string) {
+      const { output } = await instruct(client, session_id, `run ${command}`);
+      return output;
+    },
+    async [Symbol.asyncDispose]() {
+      await client[Symbol.asyncDispose]();
+      await place[Symbol.asyncDispose]();
+    },
+  };
+}
+
+Deno.test({
+  name: "a session has a /tmp of its own, until it ends",
+  ignore,
+  async fn() {
+    await using here = await begin();
+    const { place, client } = here;
+    const one = await here.session("one");
+    const other = await here.session("other");
+    await here.run(one, "mkdir -p /tmp/build/deep && echo kept > /tmp/build/deep/object");
+    await here.run(one, "chmod 000 /tmp/build && chmod 777 /tmp");
+    assertEquals(await here.run(one, "chmod 700 /tmp/build && cat /tmp/build/deep/object"), "kept");
+    assertMatch(await here.run(other, "cat /tmp/build/deep/object"), /No such file/);
+    await here.run(one, "chmod 000 /tmp/build");
+
+    const kept = join(place.home, "commands", "tmp");
+    assertEquals([...Deno.readDirSync(kept)].map(({ name }) => name).sort(), [one, other].sort());
+    assertEquals(Deno.statSync(kept).mode! & 0o777, 0o700);
+    await client.rpc.call("session.kill", { session_id: one });
+    await until(() => [...Deno.readDirSync(kept)].length === 1, "one directory");
+    assertEquals([...Deno.readDirSync(kept)].map(({ name }) => name), [other]);
+  },
+});
+
+Deno.test({
+  name: "what a daemon left that was killed is removed by the next one, of ended sessions only",
+  ignore,
+  async fn() {
+    await using here = await begin();
+    const { place, daemon } = here;
+    const open = await here.session("open");
+    await here.run(open, "echo kept > /tmp/file");
+    const kept = join(place.home, "commands", "tmp");
+    Deno.mkdirSync(join(kept, "sess_ended", "below"), { recursive: true });
+    await daemon.kill();
+    const next = await place.serve();
+    await using client = await next.rpc();
+    await client.rpc.call("session.subscribe", { session_id: open, since_seq: 0 });
+    assertEquals((await instruct(client, open, "run cat /tmp/file")).output, "kept");
+    await until(() => [...Deno.readDirSync(kept)].length === 1, "one directory");
+  },
+});
+
+Deno.test({
+  name: "package managers keep what they fetch, for the sessions of a directory",
+  ignore,
+  async fn() {
+    await using here = await begin();
+    const { place, client, home } = here;
+    const workdir = place.mkdir("project");
+    const first = await client.session({ workdir, ...MODEL });
+    await here.run(first, "mkdir -p $npm_config_cache && echo fetched > $npm_config_cache/index");
+    await here.run(first, "mkdir -p ~/.npm && echo gone > ~/.npm/index");
+    await client.rpc.call("session.kill", { session_id: first });
+    const second = await client.session({ workdir, ...MODEL });
+    assertEquals(await here.run(second, "cat $npm_config_cache/index"), "fetched");
+    assertMatch(await here.run(second, "cat ~/.npm/index"), /No such file/);
+    const elsewhere = await here.session("elsewhere");
+    assertMatch(await here.run(elsewhere, "cat $npm_config_cache/index"), /No such file/);
+    // Control: the person's file is there, and commands neither see it nor leave anything beside it.
+    assertEquals(Deno.readTextFileSync(join(home, "private.txt")), "the person's own\n");
+    assertMatch(await here.run(second, "cat ~/private.txt"), /No such file/);
+    assertEquals([...Deno.readDirSync(home)].map(({ name }) => name), ["private.txt"]);
+    assertMatch(await here.run(second, `ls ${place.home}/commands`), /No such file|cannot access/);
+  },
+});
+
+/** An npm registry with one package, made by npm itself. */
+async function registry(dir: string) {
+  Deno.writeTextFileSync(
+    join(dir, "package.json"),
+    '{"name":"tiny-greeting","version":"1.0.0","main":"index.js"}',
+  );
+  Deno.writeTextFileSync(join(dir, "index.js"), "module.exports = 'hello from the registry';\n");
+  const packed = await new Deno.Command("npm", { args: ["pack", "--silent"], cwd: dir }).output();
+  assert(packed.success, new TextDecoder().decode(packed.stderr));
+  const tarball = Deno.readFileSync(join(dir, "tiny-greeting-1.0.0.tgz"));
+  const sha512 = new Uint8Array(await crypto.subtle.digest("SHA-512", tarball)).toBase64();
+  const server = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen() {} }, ({ url }) => {
+    if (url.endsWith(".tgz")) return new Response(tarball);
+    const dist = { tarball: `${url}/-/tiny.tgz`, integrity: `sha512-${sha512}` };
+    const version = { name: "tiny-greeting", version: "1.0.0", main: "index.js", dist };
+    return Response.json({
+      name: "tiny-greeting",
+      "dist-tags": { latest: "1.0.0" },
+      versions: { "1.0.0": version },
+    });
+  });
+  return { url: `http://127.0.0.1:${server.addr.port}/`, close: () => server.shutdown() };
+}
+
+Deno.test({
+  name: "npm installs, and once more from its cache when the registry is gone",
+  ignore: ignore || !hasNpm(),
+  async fn() {
+    await using here = await begin();
+    await here.client.rpc.call("daemon.set_config", { changes: { "sandbox.network": true } });
+    const { url, close } = await registry(here.place.mkdir("package"));
+    const id = await here.session("project");
+    const install = `npm install --no-audit --no-fund --registry ${url} tiny-greeting`;
+    const use = "node -p 'require(`tiny-greeting`)'";
+    const first = await here.run(id, `${install} && ${use}`);
+    assertStringIncludes(first, "hello from the registry");
+    await close();
+    const again = await here.run(
+      id,
+      `rm -rf node_modules && ${install} --prefer-offline && ${use}`,
+    );
+    assertStringIncludes(again, "hello from the registry");
+    // Control: without the cache there is nothing to install it from.
+    const other = await here.session("elsewhere");
+    const failed = await here.run(other, `${install} --prefer-offline --fetch-retries 0 && ${use}`);
+    assert(!failed.includes("hello from the registry"), failed);
+  },
+});
+
+function hasNpm(): boolean {
+  try {
+    return new Deno.Command("npm", { args: ["--version"], stdout: "null" }).outputSync().success;
+  } catch {
+    return false;
+  }
+}
+
+Deno.test({
+  name: "nothing is mounted inside of what commands keep: they may have left a symlink there",
+  ignore,
+  async fn() {
+    await using here = await begin();
+    const { place, client } = here;
+    const inside = (path: string) => `grep -c ' ${path}/' /proc/self/mountinfo`;
+    const id = await here.session("project");
+    // Control: the directories themselves are mounted.
+    const own = await here.run(id, "grep -cE ' (/tmp|/var/cache/svc) ' /proc/self/mountinfo");
+    assertEquals(own, "2");
+    for (const path of ["/tmp", "/var/cache/svc"]) {
+      assertMatch(await here.run(id, inside(path)), /^0/, path);
+    }
+    await using below = new Place({}, { parent: "/tmp" });
+    const workdir = below.mkdir("in/deep");
+    const there = await client.session({ workdir, ...MODEL });
+    const outside = place.mkdir("outside");
+    await here.run(
+      there,
+      `mv ${below.dir} /tmp/moved; ln -s /oldroot${outside} ${below.dir}; ls /tmp`,
+    );
+    await here.run(there, "true");
+    assertEquals([...Deno.readDirSync(outside)], []);
+    assertEquals((await instruct(client, there, "run pwd")).output, workdir);
+  },
+});
+
+Deno.test({
+  name: "git commits as the person, unless the repository says otherwise",
+  ignore,
+  async fn() {
+    const name = 'Ada "the first" \\ Lovelace';
+    await using here = await begin(
+      `[user]\n\tname = ${JSON.stringify(name)}\n\temail = ada@example.org\n` +
+        "[credential]\n\thelper = store --file=/nowhere\n",
+    );
+    const id = await here.session("project");
+    const commit =
+      "git commit -q --allow-empty -m one && git log -1 --format='%an <%ae>|%cn <%ce>'";
+    const who = `${name} <ada@example.org>`;
+    assertEquals(await here.run(id, `git init -q . && ${commit}`), `${who}|${who}`);
+    const settings = await here.run(id, "git config --list");
+    assertStringIncludes(settings, "user.email=ada@example.org");
+    assert(!settings.includes("/nowhere"), settings);
+
+    const workdir = here.place.mkdir("theirs");
+    const git = async (...args: string[]) => {
+      const { success } = await new Deno.Command("git", { args: ["-C", workdir, ...args] })
+        .output();
+      assert(success);
+    };
+    await git("init", "-q");
+    await git("config", "user.email", "work@example.org");
+    const theirs = await here.client.session({ workdir, ...MODEL });
+    assertStringIncludes(await here.run(theirs, commit), "<work@example.org>");
+
+    Deno.writeTextFileSync(
+      join(here.home, ".gitconfig"),
+      "[user]\n\tname = Grace Hopper\n\temail = grace@example.org\n",
+    );
+    assertStringIncludes(await here.run(id, commit), "Grace Hopper <grace@example.org>");
+  },
+});

@@ -10,10 +10,11 @@ import { LocalArtifacts } from "../src/features/tasks/artifacts.ts";
 import { ExecutorRegistry } from "../src/features/tasks/executors/registry.ts";
 import { openTaskEngine } from "../src/features/tasks/local_engine.ts";
 import type { Log } from "../src/os/log.ts";
+import { openTestDb } from "../tests/support/state_db.ts";
 
 const [dir] = Deno.args;
 const log: Log = { debug() {}, info() {}, warn: console.error, error: console.error };
-const engine = await openTaskEngine(join(dir, "state.db"), {
+const engine = await openTaskEngine(await openTestDb(join(dir, "state.db")), {
   executors: new ExecutorRegistry([{
     task_type: "nothing",
     run: () => Promise.resolve({ summary: "done", size: 4 }),

@@ -9,7 +9,7 @@ import { CATEGORIES, SCOPES } from "../src/protocol/memory.ts";
 import { Memory } from "../src/features/memory/memory.ts";
 import { memoryFor } from "../src/features/memory/prompt.ts";
 import { MemoryStore } from "../src/features/memory/store.ts";
-import { openStateDb } from "../src/os/state_db.ts";
+import { openTestDb } from "../tests/support/state_db.ts";
 import { Random } from "../tests/support/random.ts";
 
 const ENTRIES = 10_000;
@@ -33,7 +33,7 @@ function sentence(length: number): string {
 }
 
 const dir = Deno.makeTempDirSync({ prefix: "svc-bench-" });
-const db = await openStateDb(join(dir, "state.db"));
+const db = await openTestDb(join(dir, "state.db"));
 let ids = 0;
 const memory = await Memory.open({
   store: new MemoryStore(db),

@@ -10,6 +10,7 @@ import {
 import type { Message } from "../models/model.ts";
 import type { EventParams, RpcClient } from "../client/rpc.ts";
 import { messageOf } from "../protocol/errors.ts";
+import { aboutAnswer } from "../protocol/events.ts";
 import { rulesLine } from "../base/rules_line.ts";
 import { visibleLine } from "../base/visible.ts";
 import { shownDigest } from "../session/question.ts";
@@ -241,6 +242,8 @@ export class Sessions {
       if (call !== undefined) this.#tell(session_id, callEnded(call, data.ok, data.output));
     } else if (type === "rules.loaded") {
       this.#options.notice(visibleLine(rulesLine(data)));
+    } else if (type === "lane.note" && aboutAnswer(data.reason_code)) {
+      this.#options.notice(visibleLine(data.text));
     } else if (type === "approval.requested") {
       if (seq > open.asked_seq) this.#ask(session_id, open, data);
     } else if (type === "approval.resolved") open.asked.get(data.approval_id)?.abort();

@@ -43,6 +43,9 @@ export function stopReason(stop_reason: string): StopReason | undefined {
     cancelled: "cancelled",
     budget: "max_turn_requests",
     critic: "refusal",
+    filtered: "refusal",
+    refused: "refusal",
+    length: "max_tokens",
   };
   return reasons[stop_reason];
 }

@@ -337,6 +337,8 @@ async function ask(
       session.emit("cost.tick", { lane_id, ...spent, seen_seq: session.published_seq }),
       session.emit("lane.cost", { lane_id, ...spent }),
     ]);
+    const { reason } = part;
+    if (reason === "filtered" || reason === "refused") throw new Error(`the summary was ${reason}`);
   }
   const summary = answer.trim();
   if (summary === "") throw new Error("the model wrote no summary");

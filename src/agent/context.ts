@@ -19,6 +19,7 @@ export function tokensOf(text: string): number {
 /** Estimates the tokens of an item of a conversation. */
 export function itemTokens(item: Item): number {
   if ("told" in item) return FRAME + tokensOf(item.told);
+  if ("notice" in item) return FRAME + tokensOf(item.notice);
   if ("user" in item) return FRAME + tokensOf(item.user) + tokensOf(item.memory ?? "");
   if ("summary" in item) return 5 * FRAME + tokensOf(item.summary + item.files.join(", "));
   const { text, calls, results } = item.step;

@@ -1,15 +1,22 @@
 /** One turn: asks the model and runs its calls, until it makes no more calls. */
-import { type Compacted, MAIN_LANE, MODEL_RETRY, MODEL_SKIPPED } from "../protocol/events.ts";
+import {
+  type Compacted,
+  MAIN_LANE,
+  MODEL_RETRY,
+  MODEL_SKIPPED,
+  MODEL_TOLD,
+} from "../protocol/events.ts";
 import type { Session, Turn, TurnEnd } from "../session/session.ts";
 import type { Limits } from "../models/limits.ts";
 import { type Model, ModelError, type ToolCall, type Usage } from "../models/model.ts";
+import { type Answer, Answers } from "./answers.ts";
 import { spentBudget } from "./budget.ts";
 import type { Cause } from "./compaction.ts";
 import { limitsFor, prefixTokens, requestTokens, roomOf } from "./context.ts";
 import { SYSTEM_PROMPT } from "./prefix.ts";
 import { type CallParts, runCall } from "./calls.ts";
-import { withRetries } from "./retries.ts";
-import type { Access, Tool } from "./tools.ts";
+import { endOfFailure, withRetries } from "./retries.ts";
+import type { Access, Tool, ToolOutcome } from "./tools.ts";
 
 /** What a turn needs, whether a model or an agent over ACP answers it. */
 export interface TurnParts extends CallParts {
@@ -57,29 +64,58 @@ interface Step {
   tools: readonly Tool[];
   session: Session;
   turn: Turn;
+  /** Whether the answer continues one that was cut off. */
+  continues?: boolean;
 }
 
 /** Returns the function that runs a session's turns. */
 export function turnRunner(parts: LoopParts): (session: Session, turn: Turn) => Promise<TurnEnd> {
   return async (session, turn) => {
-    const model = await parts.model(session.state.model);
-    const max_steps = parts.max_steps();
-    await Promise.all([parts.recall(session, turn), parts.tell(session, turn)]);
-    for (let count = 1; count <= max_steps; count++) {
-      if (turn.soft.aborted) return { stop_reason: "interrupted" };
-      const spent = spentBudget(session.state, parts.budget_usd());
-      if (spent !== undefined) return { stop_reason: "budget", error: spent };
-      const tools = await parts.tools(session, turn.soft);
-      const current = { parts, model, tools, session, turn };
-      await makeRoom(current);
-      const calls = await askModel(current);
-      if (calls.length > 0) {
-        await runCalls(current, calls);
-        await parts.touched(session, turn, calls);
-      } else if (!session.fresh) return await criticised(session, parts);
+    try {
+      return await runTurn(parts, session, turn);
+    } catch (error) {
+      const end = endOfFailure(error);
+      if (end === undefined) throw error;
+      return end;
     }
-    return { stop_reason: "budget", error: `the limit of ${max_steps} steps per turn is reached` };
   };
+}
+
+async function runTurn(parts: LoopParts, session: Session, turn: Turn): Promise<TurnEnd> {
+  const model = await parts.model(session.state.model);
+  const max_steps = parts.max_steps();
+  await Promise.all([parts.recall(session, turn), parts.tell(session, turn)]);
+  const answers = new Answers();
+  let continues = false;
+  for (let count = 1; count <= max_steps; count++) {
+    if (turn.soft.aborted) return { stop_reason: "interrupted" };
+    const spent = spentBudget(session.state, parts.budget_usd());
+    if (spent !== undefined) return { stop_reason: "budget", error: spent };
+    const tools = await parts.tools(session, turn.soft);
+    const step = { parts, model, tools, session, turn, continues };
+    await makeRoom(step);
+    const answer = await askModel(step);
+    let { end, tell } = answers.judge(answer);
+    const { calls } = answer;
+    if (end === undefined && calls.length > 0) {
+      const outcomes = await runCalls(step, calls);
+      await parts.touched(session, turn, calls);
+      const repeated = answers.judgeCalls(calls, outcomes);
+      end = repeated.end;
+      tell ??= repeated.tell;
+    }
+    if (end !== undefined && end.stop_reason !== "ok") return end;
+    // A message that came during the answer is answered too.
+    if (end !== undefined && !session.fresh) return await criticised(session, parts);
+    if (tell !== undefined) await tellModel(session, tell);
+    continues = answer.reason === "length" && calls.length === 0;
+  }
+  return { stop_reason: "budget", error: `the limit of ${max_steps} steps per turn is reached` };
+}
+
+/** Tells the model, and shows the person, what was wrong with an answer. */
+async function tellModel(session: Session, text: string): Promise<void> {
+  await session.emit("lane.note", { lane_id: MAIN_LANE, text, reason_code: MODEL_TOLD });
 }
 
 /**
@@ -139,7 +175,7 @@ async function shorten(step: Step, cause: Cause): Promise<Compacted | undefined>
 }
 
 /** Asks the model; if its provider finds the conversation too long, shortens it and asks again. */
-async function askModel(step: Step): Promise<ToolCall[]> {
+async function askModel(step: Step): Promise<Answer> {
   for (let refusals = 1;; refusals++) {
     try {
       return await askOnce(step);
@@ -157,7 +193,8 @@ async function askModel(step: Step): Promise<ToolCall[]> {
   }
 }
 
-async function askOnce({ parts, model, tools, session, turn }: Step): Promise<ToolCall[]> {
+async function askOnce(step: Step): Promise<Answer> {
+  const { parts, model, tools, session, turn, continues } = step;
   const transcript = await session.transcript();
   const seen_seq = session.published_seq;
   session.takeFresh();
@@ -169,12 +206,15 @@ async function askOnce({ parts, model, tools, session, turn }: Step): Promise<To
   };
   const attempt = async () => {
     const calls: ToolCall[] = [];
-    const said = session.state.turn?.text ?? "";
-    let separator = said === "" || said.endsWith("\n") ? "" : STEP_SEPARATOR;
+    const before = session.state.turn?.text ?? "";
+    const joined = continues || before === "" || before.endsWith("\n");
+    let separator = joined ? "" : STEP_SEPARATOR;
+    let said = false;
     for await (const part of model.stream(request)) {
       if (part.type === "text") {
         session.emitText(turn.turn_id, separator + part.text);
         separator = "";
+        said ||= part.text.trim() !== "";
       } else if (part.type === "call") calls.push(part.call);
       else if (part.type === "skipped") {
         await session.emit("lane.note", {
@@ -182,11 +222,11 @@ async function askOnce({ parts, model, tools, session, turn }: Step): Promise<To
           text: part.reason,
           reason_code: MODEL_SKIPPED,
         });
-      } else return { calls, usage: part.usage };
+      } else return { calls, said, reason: part.reason, usage: part.usage };
     }
     throw new ModelError("the model's answer ended early", { retryable: true });
   };
-  const { calls, usage } = await withRetries(session, turn, attempt);
+  const { usage, ...answer } = await withRetries(session, turn, attempt);
   const cost = {
     usd_delta: parts.cost(model.id, usage),
     tokens_in: usage.tokens_in,
@@ -201,13 +241,14 @@ async function askOnce({ parts, model, tools, session, turn }: Step): Promise<To
     session.emit("cost.tick", { ...cost, seen_seq, context_limit }),
     session.emit("lane.cost", { lane_id: MAIN_LANE, ...cost }),
   ]);
-  return calls;
+  return answer;
 }
 
 // ── tool calls ─────────────────────────────────────────────────────────────────────────────────
 
 /** Runs the calls of one answer in order; adjacent calls that only read run concurrently. */
-async function runCalls(step: Step, calls: readonly ToolCall[]): Promise<void> {
+async function runCalls(step: Step, calls: readonly ToolCall[]): Promise<ToolOutcome[]> {
+  const outcomes: ToolOutcome[] = [];
   const accessOf = (call: ToolCall): Access | undefined =>
     step.tools.find((tool) => tool.spec.name === call.tool)?.access;
   for (let at = 0; at < calls.length;) {
@@ -216,7 +257,8 @@ async function runCalls(step: Step, calls: readonly ToolCall[]): Promise<void> {
     if (accessOf(calls[at]) === "read") {
       while (end < calls.length && accessOf(calls[end]) === "read") end++;
     }
-    await Promise.all(calls.slice(at, end).map((call) => runCall(step, call)));
+    outcomes.push(...await Promise.all(calls.slice(at, end).map((call) => runCall(step, call))));
     at = end;
   }
+  return outcomes;
 }

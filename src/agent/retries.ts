@@ -2,14 +2,17 @@
 import pRetry from "p-retry";
 import { delay } from "@std/async";
 import { MAIN_LANE, MODEL_RETRY } from "../protocol/events.ts";
-import type { Session, Turn } from "../session/session.ts";
+import { formatDuration } from "../base/duration.ts";
+import type { Session, Turn, TurnEnd } from "../session/session.ts";
 import { ModelError } from "../models/model.ts";
 
 const RETRIES = 4;
 const RETRY_MIN_MS = 500;
 const RETRY_MAX_MS = 30_000;
-/** The longest wait that a provider may request; otherwise the call fails. */
-const RETRY_AFTER_MAX_MS = 60_000;
+/** How long a call waits in all for what its provider asks; beyond that it fails. */
+const WAIT_MAX_MS = 10 * 60_000;
+/** Nothing that a provider names lies farther ahead than this, whatever it names. */
+const AHEAD_MAX_MS = 366 * 24 * 3_600_000;
 
 /**
  * Makes a model call and retries temporary failures; each wait is visible.
@@ -21,6 +24,7 @@ export function withRetries<T>(
   turn: Turn,
   attempt: () => Promise<T>,
 ): Promise<T> {
+  const waits = { left_ms: WAIT_MAX_MS };
   return pRetry(attempt, {
     retries: RETRIES,
     minTimeout: RETRY_MIN_MS,
@@ -28,14 +32,28 @@ export function withRetries<T>(
     randomize: true,
     signal: turn.signal,
     shouldRetry: ({ error, attemptNumber, retryDelay }) =>
-      noteRetry(session, turn, error, attemptNumber, retryDelay),
+      noteRetry(session, turn, waits, error, attemptNumber, retryDelay),
   });
+}
+
+/** How a turn ends whose model call failed, where the reason has a name; undefined for any other. */
+export function endOfFailure(error: unknown): TurnEnd | undefined {
+  if (!(error instanceof ModelError)) return undefined;
+  if (error.filtered) return { stop_reason: "filtered", error: error.message };
+  if (error.status !== 429) return undefined;
+  const { message, retry_after_ms } = error;
+  const wait = retry_after_ms === undefined
+    ? ""
+    : `; it asks to wait until ${timeIn(retry_after_ms)}`;
+  const bound = `svc waits at most ${formatDuration(WAIT_MAX_MS)} and ${RETRIES + 1} attempts`;
+  return { stop_reason: "rate_limit", error: `${message}${wait}; ${bound}` };
 }
 
 /** Decides whether to try again, and shows that before the wait. */
 async function noteRetry(
   session: Session,
   turn: Turn,
+  waits: { left_ms: number },
   error: Error,
   attempt: number,
   backoff_ms: number,
@@ -44,14 +62,25 @@ async function noteRetry(
   const attempts = Math.min(error.attempts ?? Infinity, RETRIES + 1);
   if (attempt >= attempts) return false;
   const asked_ms = error.retry_after_ms ?? 0;
-  if (asked_ms > RETRY_AFTER_MAX_MS) return false;
+  if (asked_ms > waits.left_ms) return false;
+  waits.left_ms -= asked_ms;
   const wait_ms = Math.max(backoff_ms, asked_ms);
   await session.emit("lane.note", {
     lane_id: MAIN_LANE,
-    text: `${error.message}; trying again in ${(wait_ms / 1000).toFixed(1)} s ` +
-      `(attempt ${attempt + 1} of ${attempts})`,
+    text: `${error.message}; trying again in ${(wait_ms / 1000).toFixed(1)} s` +
+      `${asked_ms > 0 ? `, at ${timeIn(wait_ms)}` : ""} (attempt ${attempt + 1} of ${attempts})`,
     reason_code: MODEL_RETRY,
   });
-  await delay(wait_ms - backoff_ms, { signal: turn.signal });
+  // A pause does not wait for the provider.
+  await delay(wait_ms - backoff_ms, { signal: turn.soft });
   return true;
+}
+
+/** The time of day in so many milliseconds; with its date when it is not today. */
+function timeIn(ms: number): string {
+  const [date, time] = new Date(Date.now() + Math.min(ms, AHEAD_MAX_MS)).toISOString().split(
+    /[T.]/,
+  );
+  const today = new Date().toISOString().startsWith(date);
+  return `${today ? "" : `${date} `}${time} UTC`;
 }

@@ -1,6 +1,7 @@
 import type { EventParams, RpcClient } from "../client/rpc.ts";
 import { reachesFar, REMEMBER, type Scope } from "../protocol/memory.ts";
 import { APPROVAL_TOOL } from "../features/tool_servers/names.ts";
+import { stopExitCode } from "../protocol/stop_reasons.ts";
 import { SvcError } from "../protocol/errors.ts";
 import { writeAllSync } from "../base/write_all.ts";
 import { MAIN_LANE } from "../protocol/events.ts";
@@ -57,7 +58,7 @@ export async function askOnce(rpc: RpcClient, options: OnceOptions): Promise<num
     if (data.stop_reason === "ok") return 0;
     const why = data.error ? `: ${visible(data.error)}` : "";
     console.error(`svc: turn ${data.stop_reason}${why}`);
-    return 1;
+    return stopExitCode(data.stop_reason);
   } finally {
     interrupted.dispose();
   }

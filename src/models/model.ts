@@ -78,7 +78,13 @@ export type ModelPart =
   /** An unreadable event was skipped; the reason is shown to the person. */
   | { type: "skipped"; reason: string }
   | { type: "call"; call: ToolCall }
-  | { type: "finish"; usage: Usage; reason: "stop" | "calls" | "length" | "filtered" };
+  | { type: "finish"; usage: Usage; reason: FinishReason };
+
+/**
+ * Why an answer ended. `length`: the output limit is reached, so the answer is cut off. `filtered`:
+ * a content filter stopped it. `refused`: the model itself did not want to answer.
+ */
+export type FinishReason = "stop" | "calls" | "length" | "filtered" | "refused";
 
 /** Something that answers {@linkcode ModelRequest}s. */
 export interface Model {
@@ -114,6 +120,8 @@ export class ModelError extends Error {
   readonly attempts?: number;
   /** The conversation is too long for the model; a shorter one may succeed. */
   readonly too_long?: TooLong;
+  /** A content filter of the provider refused the request. */
+  readonly filtered: boolean;
 
   constructor(
     message: string,
@@ -123,6 +131,7 @@ export class ModelError extends Error {
       retry_after_ms?: number;
       attempts?: number;
       too_long?: TooLong;
+      filtered?: boolean;
       cause?: unknown;
     },
   ) {
@@ -132,5 +141,6 @@ export class ModelError extends Error {
     this.retry_after_ms = options.retry_after_ms;
     this.attempts = options.attempts;
     this.too_long = options.too_long;
+    this.filtered = options.filtered ?? false;
   }
 }

@@ -107,6 +107,7 @@ function ofResponse(error: Record<string, unknown>, context: ProviderContext): M
       retryable: isRetryable(status) && !outOfQuota(sent) && too_long === undefined,
       status,
       too_long,
+      filtered: filters(status, `${body} ${message}`),
       retry_after_ms: retryAfter(headers) ?? retryDelay(body),
     },
   );
@@ -138,6 +139,7 @@ function failed(
     retryable,
     status,
     too_long,
+    filtered: filters(status, message),
   });
 }
 
@@ -178,6 +180,13 @@ function tooLong(status: number | undefined, text: string): TooLong | undefined 
     if (limit > 0) return { limit };
   }
   return {};
+}
+
+/** Wordings with which Azure, Anthropic and gateways refuse what their filters find. */
+const FILTERED = /\bcontent_filter\b|content[ -]filter(?:ing)? policy|content management policy/i;
+
+function filters(status: number | undefined, text: string): boolean {
+  return (status === undefined || status === 400 || status === 403) && FILTERED.test(text);
 }
 
 function isRetryable(status: number): boolean {

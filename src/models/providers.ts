@@ -2,6 +2,7 @@
 
 import type { LanguageModelV4, LanguageModelV4StreamPart } from "@ai-sdk/provider";
 import {
+  type FinishReason,
   type Model,
   ModelError,
   type ModelPart,
@@ -305,15 +306,21 @@ function toFinish(
       tokens_cached: inputTokens.cacheRead ?? 0,
       tokens_cache_write: inputTokens.cacheWrite ?? 0,
     },
-    // Some servers report "stop" for an answer with calls.
-    reason: unified === "length"
-      ? "length"
-      : unified === "content-filter"
-      ? "filtered"
-      : has_calls
-      ? "calls"
-      : "stop",
+    reason: reasonOf(part.finishReason, has_calls),
   };
+}
+
+function reasonOf(
+  { unified, raw }: Extract<LanguageModelV4StreamPart, { type: "finish" }>["finishReason"],
+  has_calls: boolean,
+): FinishReason {
+  if (unified === "length") return "length";
+  // Anthropic names a refusal; OpenAI marks its text and ends the answer with "stop".
+  if (unified === "content-filter") {
+    return /^(refusal|stop)$/.test(raw ?? "") ? "refused" : "filtered";
+  }
+  // Some servers report "stop" for an answer with calls.
+  return has_calls ? "calls" : "stop";
 }
 
 function abortError(signal: AbortSignal): DOMException {

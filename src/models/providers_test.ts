@@ -227,11 +227,21 @@ for (const kind of KINDS) {
 
   test(
     kind,
-    "says when the answer was too long or filtered",
-    scriptSteps([{ text: "cut", stop: "length" }, { text: "", stop: "filter" }]),
+    "says when the answer was too long, filtered or refused",
+    scriptSteps([
+      { text: "cut", stop: "length" },
+      { text: "", stop: "filter" },
+      { text: "I cannot help.", stop: "refusal" },
+    ]),
     async ({ model }) => {
-      assertEquals(finishOf(await collect(model, request([user("x")]))).reason, "length");
-      assertEquals(finishOf(await collect(model, request([user("x")]))).reason, "filtered");
+      const reasons: string[] = [];
+      for (let n = 0; n < 3; n++) {
+        reasons.push(finishOf(await collect(model, request([user("x")]))).reason);
+      }
+      // Anthropic has one word for both, Gemini none for a refusal.
+      const filtered = kind === "anthropic" ? "refused" : "filtered";
+      const refused = kind === "google" ? "stop" : "refused";
+      assertEquals(reasons, ["length", filtered, refused]);
     },
   );
 

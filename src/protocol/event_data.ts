@@ -7,7 +7,20 @@ export type Approval = "auto" | "ask" | "read_only";
 /** Whether a session may use the tools of trusted servers (product.md, Tool-protocol catalog). */
 export type Trust = "trusted" | "untrusted";
 export type Decision = "allow" | "allow_always" | "deny";
-export type StopReason = "ok" | "cancelled" | "error" | "budget" | "critic" | "interrupted";
+/** How a turn ended; `stop_reasons.ts` says what each means. */
+export type StopReason =
+  | "ok"
+  | "cancelled"
+  | "error"
+  | "budget"
+  | "critic"
+  | "interrupted"
+  | "length"
+  | "filtered"
+  | "refused"
+  | "empty"
+  | "loop"
+  | "rate_limit";
 export type LaneKind = "main" | "tool" | "mission_task" | "lobe" | "router";
 /** How much a note matters. */
 export type Severity = "info" | "warning" | "error";
@@ -248,7 +261,10 @@ export interface EventData {
     tokens_out: number;
     tokens_cached: number;
   };
-  /** A note for the person: why something is tried again, was left out, or was published. */
+  /**
+   * A note for the person: why something is tried again, was left out, or was published. The model
+   * reads it too if its `reason_code` is `model_told`.
+   */
   "lane.note": {
     lane_id: string;
     text: string;

@@ -16,11 +16,19 @@ export const MAIN_LANE = "main";
 /** The `reason_code` of the note before a model call is tried again: what it said so far is void. */
 export const MODEL_RETRY = "model_retry";
 
+/** The `reason_code` of a note that the next model call contains: what was wrong with an answer. */
+export const MODEL_TOLD = "model_told";
+
 /** The tool that reads again what a compaction left out. */
 export const READ_EARLIER = "read_earlier";
 
 /** The `reason_code` of the note that an event of a model's answer could not be read. */
 export const MODEL_SKIPPED = "model_event_skipped";
+
+/** Whether a note is about the model's answer, and so shown within the conversation. */
+export function aboutAnswer(reason_code: string): boolean {
+  return reason_code === MODEL_RETRY || reason_code === MODEL_TOLD || reason_code === MODEL_SKIPPED;
+}
 
 /** The `reason_code` of a note that was published to the session. */
 export const PUBLISHED = "published";

@@ -9,6 +9,7 @@ import {
   type EventData,
   MAIN_LANE,
   MODEL_RETRY,
+  MODEL_TOLD,
   READ_EARLIER,
   type SessionEvent,
 } from "../protocol/events.ts";
@@ -40,6 +41,12 @@ export interface Context {
   seq: number;
 }
 
+/** What svc told the model about its last answer. */
+export interface Notice {
+  notice: string;
+  seq: number;
+}
+
 /** What stands for the conversation before it. */
 export interface Summary {
   /** Empty when none could be made. */
@@ -49,7 +56,7 @@ export interface Summary {
   seq: number;
 }
 
-export type Item = Said | Context | { step: Step } | Summary;
+export type Item = Said | Context | Notice | { step: Step } | Summary;
 
 /** What a model call measured: the tokens of the first items. */
 interface Measured {
@@ -59,7 +66,7 @@ interface Measured {
 
 interface Checkpointed {
   items: Item[];
-  waiting: (Said | Context)[];
+  waiting: (Said | Context | Notice)[];
   /** Whether there were items before these. */
   shortened?: boolean;
   recalled?: string[];
@@ -89,7 +96,7 @@ export class Transcript {
   /** The step that the model is writing, or whose calls run. */
   #step: Step | undefined;
   /** What arrived during the current step and follows it: first what svc told, then the messages. */
-  #waiting: (Said | Context)[] = [];
+  #waiting: (Said | Context | Notice)[] = [];
   /** Whether the current step's text is complete (its cost.tick came). */
   #written = false;
   #measured: Measured | undefined;
@@ -175,6 +182,10 @@ export class Transcript {
         break;
       case "lane.note":
         if (event.data.reason_code === MODEL_RETRY && !this.#written) this.#step = undefined;
+        if (event.data.reason_code === MODEL_TOLD) {
+          this.#waiting.push({ notice: event.data.text, seq: event.seq });
+          this.#grow(event.data.text.length);
+        }
         break;
       case "cost.tick": {
         if ((event.data.lane_id ?? MAIN_LANE) !== MAIN_LANE) break;
@@ -244,6 +255,10 @@ export class Transcript {
       }
       if ("told" in item) {
         out.push({ role: "context", text: item.told });
+        continue;
+      }
+      if ("notice" in item) {
+        out.push({ role: "context", text: noticeText(item) });
         continue;
       }
       if ("user" in item) {
@@ -414,6 +429,10 @@ function cutText(text: string, max: number, seq: number): string {
   return body.slice(0, max).replace(/[\uD800-\uDBFF]$/, "") + note;
 }
 
+function noticeText({ notice }: Notice): string {
+  return `<context about="answer">\n${notice}\n</context>`;
+}
+
 function summaryText({ summary, files }: Summary): string {
   const changed = files.length === 0 ? "" : `\n\nFiles changed so far: ${files.join(", ")}`;
   const said = summary === ""
@@ -425,6 +444,7 @@ function summaryText({ summary, files }: Summary): string {
 /** Characters of an item. */
 function lengthOf(item: Item): number {
   if ("told" in item) return item.told.length;
+  if ("notice" in item) return item.notice.length;
   if ("summary" in item) return summaryText(item).length;
   if ("user" in item) return item.user.length + (item.memory?.length ?? 0);
   const { text, calls, results } = item.step;

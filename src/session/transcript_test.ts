@@ -195,6 +195,34 @@ Deno.test("a message that comes during a model call follows its answer and resul
   assert(!it.live.unanswered);
 });
 
+Deno.test("what is told about an answer follows it, and goes with what a compaction leaves out", () => {
+  const it = new Conversation();
+  const seen = it.user("go");
+  it.text("One tw");
+  it.tick(seen);
+  it.add("lane.note", { lane_id: "main", text: "cut off", reason_code: "model_told" });
+  const before = it.live.prompt();
+  assertEquals(before, it.rebuilt().prompt());
+  assertEquals(before.map((message) => "text" in message ? message.text : message.role), [
+    "go",
+    "One tw",
+    '<context about="answer">\ncut off\n</context>',
+  ]);
+  assert(!it.live.unanswered);
+  it.tick(it.events.length);
+  assertEquals(Transcript.from(it.live.toCheckpoint()).prompt(), it.rebuilt().prompt());
+  it.add("session.compacted", {
+    reason: "asked",
+    tokens_before: 10,
+    tokens_after: 1,
+    seen_seq: it.events.length,
+    until_seq: itemSeq(it.live.items.at(-1)!),
+    summary: "all",
+  });
+  assertEquals(it.live.prompt().length, 1);
+  assertEquals(it.live.prompt(), it.rebuilt().prompt());
+});
+
 Deno.test("a call without a result gets one that says so when its turn ends", () => {
   const it = new Conversation();
   const seen = it.user("go");

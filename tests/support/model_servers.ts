@@ -47,7 +47,7 @@ export interface Answer {
   calls?: ScriptedCall[];
 
   /** Default: "stop", or "calls" where there are some. */
-  stop?: "stop" | "length" | "filter";
+  stop?: "stop" | "length" | "filter" | "refusal";
   usage?: { input?: number; output?: number; cached?: number };
   /** Between two deltas, on average: after a timer that was late the next ones come sooner. */
   pace_ms?: number;

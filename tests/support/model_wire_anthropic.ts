@@ -202,7 +202,9 @@ function parse(
         : (block.content ?? []).map((part: Json) => part.text ?? "").join(""),
     }));
     if (results.length > 0) messages.push({ role: "tool", results });
-    const said = saidIn(text);
+    // The package joins messages of one role into blocks of one message.
+    const said = blocks.flatMap((block) => block.type === "text" ? saidIn(block.text) ?? [] : [])
+      .join("");
     if (said) messages.push({ role: "user", text: said });
   }
   return {
@@ -297,7 +299,9 @@ const REASONS = {
   stop: "end_turn",
   calls: "tool_use",
   length: "max_tokens",
+  // Anthropic reports what its classifiers stop as a refusal too.
   filter: "refusal",
+  refusal: "refusal",
 };
 
 /** `input_tokens` counts neither what was read from the cache nor what was written to it. */

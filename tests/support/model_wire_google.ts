@@ -158,7 +158,13 @@ function render(answer: Answer, body: Json, signatures: Map<string, string>) {
   };
 }
 
-const REASONS = { stop: "STOP", length: "MAX_TOKENS", filter: "SAFETY" };
+const REASONS = {
+  stop: "STOP",
+  length: "MAX_TOKENS",
+  filter: "SAFETY",
+  // Gemini has no reason for it: a refusal is an answer like any other.
+  refusal: "STOP",
+};
 
 function event(data: Json): string {
   return `data: ${JSON.stringify(data)}\r\n\r\n`;

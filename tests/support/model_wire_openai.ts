@@ -182,7 +182,9 @@ function render(answer: Answer, body: Json, cache: PrefixCache | undefined) {
   const chunk = (delta: Json, finish_reason: string | null = null) =>
     event({ ...shell, choices: [{ index: 0, delta, logprobs: null, finish_reason }] });
 
-  const deltas = textDeltas(answer).map((content) => chunk({ content }));
+  const deltas = textDeltas(answer).map((text) =>
+    chunk(answer.stop === "refusal" ? { refusal: text } : { content: text })
+  );
   for (const [index, call] of (answer.calls ?? []).entries()) {
     const id = call.id ?? `call_${crypto.randomUUID().replaceAll("-", "").slice(0, 24)}`;
     const begin = { index, id, type: "function", function: { name: call.name, arguments: "" } };
@@ -209,6 +211,7 @@ const REASONS = {
   calls: "tool_calls",
   length: "length",
   filter: "content_filter",
+  refusal: "stop",
 };
 
 /** OpenAI's cache needs no marks: whole messages of a prefix that was seen count as cached. */

@@ -8,13 +8,19 @@ import {
   type Scripted,
   scriptSteps,
   startAnthropicServer,
+  startGoogleServer,
   startOpenAiServer,
 } from "./model_servers.ts";
 import { type Daemon, Place, type TestClient } from "./svc.ts";
 
-export type Provider = "openai-compatible" | "anthropic";
+export type Provider = "openai-compatible" | "anthropic" | "google";
 export const PROVIDERS: readonly Provider[] = ["openai-compatible", "anthropic"];
 
+const SERVERS: Record<Provider, [name: string, start: typeof startOpenAiServer]> = {
+  "openai-compatible": ["local", startOpenAiServer],
+  anthropic: ["claude", startAnthropicServer],
+  google: ["gemini", startGoogleServer],
+};
 const KEY = "sk-the-right-key-of-the-test";
 
 export interface ScenarioOptions {
@@ -58,10 +64,8 @@ export class Scenario implements AsyncDisposable {
       if (options.record ?? true) this.asked.push(structuredClone(request.messages));
       return script(request);
     };
-    this.server = provider === "anthropic"
-      ? startAnthropicServer(recorded, { api_key: KEY, capture: options.record })
-      : startOpenAiServer(recorded, { api_key: KEY, capture: options.record });
-    const name = provider === "anthropic" ? "claude" : "local";
+    const [name, start_server] = SERVERS[provider];
+    this.server = start_server(recorded, { api_key: KEY, capture: options.record });
     this.model = `${name}/model-1`;
     this.place = new Place({ MODEL_KEY: key, ...options.env }, { command: options.command });
     if (options.policy !== undefined) this.place.setPolicy(options.policy);

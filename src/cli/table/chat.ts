@@ -1,9 +1,13 @@
 /** What is said of the commands that people talk to agents with. */
 import { command, JSON_FLAG, on, oneOf, option, optional, spec, TEXT } from "../define.ts";
+import { STOPS } from "../../protocol/stop_reasons.ts";
 import type { Command } from "../spec.ts";
 import { SUMMARIES } from "./summaries.ts";
 
 const APPROVAL = oneOf(["auto", "ask", "read_only"]);
+
+const EXIT_CODES = Object.entries(STOPS)
+  .map(([stop_reason, { exit_code }]) => `${exit_code} ${stop_reason}`).join(", ");
 
 export const CHAT = spec({
   summary: SUMMARIES.chat,
@@ -34,7 +38,9 @@ export const CHAT = spec({
     `On a terminal, the conversation fills the screen; ? shows its keys. Ctrl-C cancels the turn,
 a second Ctrl-C leaves. The session continues in the daemon, and \`svc chat -c\` returns to it.
 
-Without a terminal, with TERM=dumb or with --json, the conversation goes line by line.`,
+Without a terminal, with TERM=dumb or with --json, the conversation goes line by line.
+
+The exit code of -p says how the turn ended: ${EXIT_CODES}.`,
 });
 
 export const ACP = spec({

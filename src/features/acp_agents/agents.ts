@@ -112,7 +112,10 @@ export class Agents {
     const events = new TurnEvents({ session, turn, seen_seq, new_call_id });
     const requests = new AgentRequests({
       context: { parts: this.#options, tools, session, turn },
-      beforeCall: () => events.closeStep(),
+      beforeCall: () => {
+        events.answered = true;
+        return events.closeStep();
+      },
       new_call_id,
       readText,
     });
@@ -120,7 +123,9 @@ export class Agents {
       const side = { requests, update: events.take.bind(events) };
       const reason = await hosted.agent.prompt(text, side, turn.soft);
       if (turn.soft.aborted) return { stop_reason: "interrupted" };
-      return endOf(reason);
+      const end = endOf(reason);
+      if (end.stop_reason !== "ok" || events.answered) return end;
+      return { stop_reason: "empty", error: "the agent answered with nothing" };
     } finally {
       await requests.close();
       hosted.usd = await events.end(hosted.usd);
@@ -184,7 +189,10 @@ export class Agents {
 
 function endOf(reason: string): TurnEnd {
   if (reason === "end_turn") return { stop_reason: "ok" };
-  if (reason === "refusal") return { stop_reason: "error", error: "the agent refused" };
+  if (reason === "refusal") return { stop_reason: "refused", error: "the agent refused to answer" };
+  if (reason === "max_tokens") {
+    return { stop_reason: "length", error: "the agent reached its model's output limit" };
+  }
   if (reason === "cancelled") return { stop_reason: "error", error: "the agent stopped its turn" };
   return { stop_reason: "budget", error: `the agent stopped: ${reason}` };
 }

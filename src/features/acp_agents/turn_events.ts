@@ -29,6 +29,8 @@ export class TurnEvents {
   /** Whether there is text since the last closed step, or no step was closed yet. */
   #open = true;
   #usd = 0;
+  /** Whether the agent has said or done anything. */
+  answered = false;
 
   constructor(parts: TurnEventsParts) {
     this.#parts = parts;
@@ -77,6 +79,7 @@ export class TurnEvents {
   }
 
   #say(text: string): void {
+    this.answered ||= text.trim() !== "";
     this.#inOrder(() => {
       const { session, turn } = this.#parts;
       this.#open = true;
@@ -85,6 +88,7 @@ export class TurnEvents {
   }
 
   #called(update: ToolCallUpdate): void {
+    this.answered = true;
     this.#inOrder(async () => {
       const call = this.#calls.get(update.toolCallId) ?? await this.#started(update);
       if (update.content) call.content = update.content;

@@ -57,10 +57,18 @@ export class TurnFailed extends Error {
   constructor(session_id: string, { stop_reason, error }: TurnResult) {
     const why = error === undefined ? "" : `: ${error}`;
     super(`the turn of session ${session_id} ended with "${stop_reason}"${why}`);
-    this.again = stop_reason === "error";
+    this.again = AGAIN.has(stop_reason);
   }
 }
 
+/** Ends of a turn that another attempt may spare. */
+const AGAIN: ReadonlySet<TurnResult["stop_reason"]> = new Set([
+  "error",
+  "length",
+  "empty",
+  "loop",
+  "rate_limit",
+]);
 /** Turns that may be spent on the conflicts of one merge. */
 const CONFLICT_TURNS = 3;
 

@@ -1,10 +1,10 @@
 /** How events change the model: the same fold for a terminal and for an instance without one. */
 import type { Message } from "../../models/model.ts";
 import {
+  aboutAnswer,
   type EventData,
   MAIN_LANE,
   MODEL_RETRY,
-  MODEL_SKIPPED,
   type SessionEvent,
 } from "../../protocol/events.ts";
 import { compactedText } from "../../protocol/compacted_text.ts";
@@ -95,10 +95,8 @@ function applyToTranscript(model: Model, event: SessionEvent): void {
       if (event.data.reason_code === MODEL_RETRY) {
         removeEntry(model, model.writing);
         model.writing = undefined;
-        addEntry(model, "note", clean(event.data.text));
-      } else if (event.data.reason_code === MODEL_SKIPPED) {
-        addEntry(model, "note", clean(event.data.text));
       }
+      if (aboutAnswer(event.data.reason_code)) addEntry(model, "note", clean(event.data.text));
       break;
     case "rules.loaded":
       addEntry(model, "note", cleanLine(rulesLine(event.data)));

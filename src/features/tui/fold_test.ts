@@ -58,6 +58,21 @@ Deno.test("what a failed model call had said is taken back", () => {
   ]);
 });
 
+Deno.test("what the model is told about its answer is shown, other notes are not", () => {
+  const model = fold(emptyModel(ID), [
+    ["turn.started", { turn_id: "t", model: "m" }],
+    ["session.delta", { turn_id: "t", text: "One tw" }],
+    ["lane.note", { lane_id: "main", text: "cut off", reason_code: "model_told" }],
+    ["lane.note", { lane_id: "main", text: "hidden", reason_code: "pinned" }],
+    ["turn.completed", { turn_id: "t", stop_reason: "length", error: "too long", message: "" }],
+  ]);
+  assertEquals(shown(model), [
+    "assistant: One tw",
+    "note: cut off",
+    "problem: turn length: too long",
+  ]);
+});
+
 Deno.test("the rules that a model was told are named, and those that could not be read", () => {
   const model = fold(emptyModel(ID), [
     ["rules.loaded", {

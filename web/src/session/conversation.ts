@@ -4,11 +4,12 @@
  */
 import { compactedText } from "../../../src/protocol/compacted_text.ts";
 import {
+  aboutAnswer,
   MAIN_LANE,
   MODEL_RETRY,
-  MODEL_SKIPPED,
   type SessionEvent,
 } from "../../../src/protocol/events.ts";
+import { stopLabel } from "../../../src/protocol/stop_reasons.ts";
 import { rulesLine } from "../../../src/base/rules_line.ts";
 
 interface Shown {
@@ -70,7 +71,7 @@ interface Kept {
   shortened?: boolean;
 }
 
-type KeptItem = { user: string } | { told: string } | { summary: string } | {
+type KeptItem = { user: string } | { notice: string } | { told: string } | { summary: string } | {
   step: {
     text: string;
     calls: { call_id: string; tool: string; args: unknown }[];
@@ -149,7 +150,7 @@ export class Conversation {
         break;
       case "lane.note":
         if (event.data.reason_code === MODEL_RETRY) this.#takeBackText();
-        else if (event.data.reason_code !== MODEL_SKIPPED) break;
+        if (!aboutAnswer(event.data.reason_code)) break;
         this.#note(key, at, "warning", event.data.text);
         break;
       case "rules.loaded":
@@ -224,7 +225,7 @@ export class Conversation {
     }
     this.#approvals.clear();
     if (stop_reason === "ok") return;
-    const said = STOPS[stop_reason] ?? stop_reason;
+    const said = stopLabel(stop_reason);
     const tone = stop_reason === "cancelled" ? "plain" : "error";
     this.#note(key, at, tone, error === undefined ? said : `${said}: ${error}`);
   }
@@ -255,6 +256,10 @@ export class Conversation {
         this.#note(key(), at, "plain", `What was said before, in short: ${item.summary}`);
         continue;
       }
+      if ("notice" in item) {
+        this.#note(key(), at, "warning", item.notice);
+        continue;
+      }
       if (!("step" in item)) continue;
       const { text, calls, results } = item.step;
       if (text !== "") this.#add({ kind: "text", key: key(), at, revision: 0, text });
@@ -266,11 +271,3 @@ export class Conversation {
     }
   }
 }
-
-const STOPS: Record<string, string> = {
-  cancelled: "Cancelled",
-  error: "The turn failed",
-  budget: "Stopped by a limit",
-  critic: "Stopped by the critic",
-  interrupted: "Interrupted",
-};

@@ -16,7 +16,7 @@ const TICK = { usd_delta: 0, ...USAGE, seen_seq: 1 };
 const delta = (text: string) => ["session.delta", { turn_id: "t", text }] as const;
 const call = (call_id: string) =>
   ["session.tool_started", { call_id, tool: "run_command", args: {}, lane_id: "main" }] as const;
-const completed = (stop_reason: "ok" | "interrupted" | "error", error?: string) =>
+const completed = (stop_reason: "ok" | "interrupted" | "error" | "length", error?: string) =>
   ["turn.completed", {
     turn_id: "t",
     stop_reason,
@@ -62,6 +62,17 @@ Deno.test("a model call that is tried again takes back what it said", () => {
     [...delta("whole")],
   );
   assertEquals(shown(conversation), ["note trying again", "text whole"]);
+});
+
+Deno.test("what the model is told about its answer is shown, and how the turn ended", () => {
+  const conversation = folded(
+    [...delta("One tw")],
+    ["cost.tick", TICK],
+    ["lane.note", { lane_id: "main", text: "cut off", reason_code: "model_told" }],
+    ["lane.note", { lane_id: "main", text: "hidden", reason_code: "pinned" }],
+    [...completed("length", "too long")],
+  );
+  assertEquals(shown(conversation), ["text One tw", "note cut off", "note Cut off: too long"]);
 });
 
 Deno.test("rules that were read and left out stand in the conversation", () => {

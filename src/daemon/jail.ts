@@ -125,7 +125,7 @@ export class Jail implements Disposable {
 
   sessionEnded(session_id: string): void {
     this.#pool?.closeSession(session_id);
-    this.#spaces.opened?.then((spaces) => spaces.sessionEnded(session_id));
+    this.#spaces.opened?.then((spaces) => spaces.sessionEnded(session_id), () => {});
   }
 
   async close(): Promise<void> {

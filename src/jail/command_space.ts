@@ -5,7 +5,7 @@
  * temporary files.
  */
 import { join } from "@std/path";
-import { ensurePrivateDir, readDirIfAny, readTextIfAny } from "../os/files.ts";
+import { ensurePrivateDir, exists, readDirIfAny } from "../os/files.ts";
 import { removeTree } from "../os/remove_tree.ts";
 
 /** Where commands of a session find their own files. Absolute paths outside of the sandbox. */
@@ -68,7 +68,7 @@ export interface CommandSpacesParts {
 
 /** How long caches are kept that no session uses, in milliseconds: 30 days. */
 const CACHES_KEPT_MS = 30 * 24 * 60 * 60 * 1000;
-/** Names the working directory of caches, and by its time when they were last used. */
+/** Names the working directory of caches; its time is when a session began to use them. */
 const OWNER = ".svc-workdir";
 
 /** Makes and removes the directories. */
@@ -76,6 +76,8 @@ export class CommandSpaces {
   readonly #parts: CommandSpacesParts;
   readonly #tmp: string;
   readonly #caches: string;
+  /** Of the sessions that ran a command. */
+  readonly #known = new Map<string, CommandSpace>();
   #swept: Promise<void> | undefined;
 
   constructor(parts: CommandSpacesParts) {
@@ -89,33 +91,41 @@ export class CommandSpaces {
    *
    * @throws {Error} when they cannot be made, for instance because the disk is full.
    */
-  async of({ session_id, workdir, trusted }: SpaceOwner): Promise<CommandSpace> {
+  async of(owner: SpaceOwner): Promise<CommandSpace> {
+    let known = this.#known.get(owner.session_id);
+    if (known === undefined || !isThere(known)) {
+      known = await this.#make(owner);
+      this.#known.set(owner.session_id, known);
+    }
+    this.#swept ??= this.#sweep().catch((error) => this.#parts.onError(this.#parts.root, error));
+    return owner.trusted ? { ...known, git_config: await this.#parts.gitConfig() } : known;
+  }
+
+  async #make({ session_id, workdir, trusted }: SpaceOwner): Promise<CommandSpace> {
     ensurePrivateDir(this.#parts.root);
     ensurePrivateDir(this.#tmp);
     const tmp = join(this.#tmp, session_id);
     ensureDirectory(tmp);
-    this.#swept ??= this.#sweep();
     if (!trusted) return { tmp };
     ensurePrivateDir(this.#caches);
-    const name = await nameOf(workdir);
-    const owner = join(this.#caches, `${name}${OWNER}`);
-    if (await readTextIfAny(owner) !== workdir) await Deno.writeTextFile(owner, workdir);
-    const now = new Date();
-    await Deno.utime(owner, now, now);
-    const caches = join(this.#caches, name);
+    const caches = join(this.#caches, await nameOf(workdir));
+    await Deno.writeTextFile(`${caches}${OWNER}`, workdir);
     ensureDirectory(caches);
-    return { tmp, caches, git_config: await this.#parts.gitConfig() };
+    return { tmp, caches };
   }
 
   /** Removes the temporary files of a session that has ended. */
   async sessionEnded(session_id: string): Promise<void> {
+    this.#known.delete(session_id);
     await this.#remove(join(this.#tmp, session_id));
   }
 
   /** Removes what an earlier daemon left: files of ended sessions, caches that nothing used. */
   async #sweep(): Promise<void> {
+    // Listed first: a session that begins meanwhile is not among them.
+    const left = readDirIfAny(this.#tmp);
     const open = new Set(await this.#parts.openSessions());
-    for (const { name } of readDirIfAny(this.#tmp)) {
+    for (const { name } of left) {
       if (!open.has(name)) await this.#remove(join(this.#tmp, name));
     }
     const oldest = Date.now() - CACHES_KEPT_MS;
@@ -136,6 +146,10 @@ export class CommandSpaces {
       this.#parts.onError(path, error);
     }
   }
+}
+
+function isThere({ tmp, caches }: CommandSpace): boolean {
+  return exists(tmp) && (caches === undefined || exists(caches));
 }
 
 /** Its mode is for commands to change: only the directory around it keeps others out. */

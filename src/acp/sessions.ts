@@ -20,6 +20,7 @@ import {
   type Call,
   callEnded,
   callStarted,
+  planned,
   promptText,
   replay,
   runningCalls,
@@ -200,7 +201,10 @@ export class Sessions {
 
   /** Follows a session from where its conversation was read, and asks what waits for an answer. */
   async #goOn(session_id: string, { workdir, running, seq }: Conversation): Promise<void> {
-    const { pending_approvals, last_seq } = await this.#link.call("session.get", { session_id });
+    const { pending_approvals, plan = [], last_seq } = await this.#link.call("session.get", {
+      session_id,
+    });
+    if (plan.length > 0) this.#tell(session_id, planned(plan));
     const open = newlyOpen(workdir, this.#open.get(session_id));
     open.asked_seq = last_seq;
     for (const call of running) open.calls.set(call.call_id, call);
@@ -240,6 +244,8 @@ export class Sessions {
       const call = open.calls.get(data.call_id);
       open.calls.delete(data.call_id);
       if (call !== undefined) this.#tell(session_id, callEnded(call, data.ok, data.output));
+    } else if (type === "plan.changed") {
+      this.#tell(session_id, planned(data.steps));
     } else if (type === "rules.loaded") {
       this.#options.notice(visibleLine(rulesLine(data)));
     } else if (type === "lane.note" && aboutAnswer(data.reason_code)) {

@@ -9,6 +9,7 @@ import type {
 } from "@agentclientprotocol/sdk";
 import { fromFileUrl, join } from "@std/path";
 import type { Message } from "../models/model.ts";
+import type { PlanStep } from "../protocol/plan_text.ts";
 import { visible, visibleLine } from "../base/visible.ts";
 import { callLine } from "../base/call_line.ts";
 
@@ -25,6 +26,8 @@ const KINDS: Readonly<Record<string, ToolKind>> = {
   verify: "execute",
   write_file: "edit",
 };
+
+const PLAN_STATUS = { pending: "pending", doing: "in_progress", done: "completed" } as const;
 
 /** A call of a tool, as far as it is known. */
 export interface Call {
@@ -54,6 +57,18 @@ export function stopReason(stop_reason: string): StopReason | undefined {
 export function said(role: "user" | "agent", text: string, before?: string): SessionUpdate {
   const shown = visible(text, { before });
   return { sessionUpdate: `${role}_message_chunk`, content: { type: "text", text: shown } };
+}
+
+/** A plan as it stands. */
+export function planned(steps: readonly PlanStep[]): SessionUpdate {
+  return {
+    sessionUpdate: "plan",
+    entries: steps.map(({ step, state }) => ({
+      content: visibleLine(step),
+      priority: "medium",
+      status: PLAN_STATUS[state],
+    })),
+  };
 }
 
 /** A call that begins. */

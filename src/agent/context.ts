@@ -21,7 +21,9 @@ export function itemTokens(item: Item): number {
   if ("told" in item) return FRAME + tokensOf(item.told);
   if ("notice" in item) return FRAME + tokensOf(item.notice);
   if ("user" in item) return FRAME + tokensOf(item.user) + tokensOf(item.memory ?? "");
-  if ("summary" in item) return 5 * FRAME + tokensOf(item.summary + item.files.join(", "));
+  if ("summary" in item) {
+    return 5 * FRAME + tokensOf(item.summary + item.files.join(", ") + (item.plan ?? ""));
+  }
   const { text, calls, results } = item.step;
   let tokens = FRAME + tokensOf(text);
   for (const { call_id, tool, args, echo } of calls) {

@@ -3,6 +3,7 @@ import { bold, cyan, dim, green, red, yellow } from "@std/fmt/colors";
 import { compactedText } from "../protocol/compacted_text.ts";
 import type { EventParams } from "../client/rpc.ts";
 import { callLine } from "../base/call_line.ts";
+import { planText } from "../protocol/plan_text.ts";
 import { rulesLine } from "../base/rules_line.ts";
 import { visible, visibleLine } from "../base/visible.ts";
 
@@ -41,6 +42,8 @@ export function eventLines(event: EventParams, paint: Paint): string[] {
     }
     case "lane.note":
       return [paint.yellow(visible(data.text))];
+    case "plan.changed":
+      return visible(planText(data.steps)).split("\n").map((line) => paint.cyan(line));
     case "rules.loaded":
       return [paint.dim(visibleLine(rulesLine(data)))];
     case "session.compacted":

@@ -7,6 +7,7 @@ import { controlOf } from "./control/feature.ts";
 import { hire } from "./hire/feature.ts";
 import { memory } from "./memory/feature.ts";
 import { missions } from "./missions/feature.ts";
+import { plan } from "./plan/feature.ts";
 import { service } from "./service/feature.ts";
 import { sessions } from "./sessions/feature.ts";
 import { tasks } from "./tasks/feature.ts";
@@ -22,6 +23,7 @@ const OTHERS = [
   sessions,
   context,
   memory,
+  plan,
   toolServers,
   acpAgents,
   missions,

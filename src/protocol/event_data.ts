@@ -3,6 +3,8 @@
  * anyone sees it; the state of a session is a fold over its events.
  */
 
+import type { PlanStep } from "./plan_text.ts";
+
 export type Approval = "auto" | "ask" | "read_only";
 /** Whether a session may use the tools of trusted servers (product.md, Tool-protocol catalog). */
 export type Trust = "trusted" | "untrusted";
@@ -292,6 +294,8 @@ export interface EventData {
     /** What the next model call is given, as it is; empty where no file could be read. */
     text: string;
   };
+  /** The model has changed its plan; this is all of it. */
+  "plan.changed": { steps: PlanStep[] };
   /** What a turn's first model call is given of the memory. */
   "memory.recalled": {
     turn_id: string;

@@ -2,6 +2,7 @@
  * The state of a session: a fold over its events, the same one live and after a restart. It stays
  * small however long the session gets; the conversation itself is in `transcript.ts`.
  */
+import type { PlanStep } from "../protocol/plan_text.ts";
 import type {
   Approval,
   CheckpointState,
@@ -113,6 +114,8 @@ export interface SessionState {
   allowed: string[];
   /** What its model knows of where and how it works, by name; empty before its first turn. */
   facts: Record<string, string>;
+  /** What its model says it will do, and how far it is. */
+  plan: PlanStep[];
   /** The rules that its model was told, and the files that could not be read for it. */
   rules: { files: RulesFile[]; skipped: SkippedRules[] };
   /** The last {@linkcode SENT_KEPT} client_message_ids and what was answered to them. */
@@ -162,6 +165,7 @@ export function emptyState(id: string): SessionState {
     descents: [],
     allowed: [],
     facts: {},
+    plan: [],
     rules: { files: [], skipped: [] },
     sent: new Map(),
   };
@@ -337,6 +341,9 @@ export function applyToState(state: SessionState, event: SessionEvent): void {
       break;
     case "context.told":
       state.facts = event.data.facts;
+      break;
+    case "plan.changed":
+      state.plan = event.data.steps;
       break;
     case "rules.loaded":
       state.rules = rulesAfter(state.rules, event.data);

@@ -4,6 +4,7 @@
  * session costs no memory for its history.
  */
 import type { Message, Told, ToolCall, ToolResult } from "../models/model.ts";
+import { planIsOpen, planText } from "../protocol/plan_text.ts";
 import {
   type CheckpointTranscript,
   type EventData,
@@ -53,6 +54,8 @@ export interface Summary {
   summary: string;
   /** Files that were changed there. */
   files: string[];
+  /** The plan as it stood, if steps of it were open. */
+  plan?: string;
   seq: number;
 }
 
@@ -70,6 +73,7 @@ interface Checkpointed {
   /** Whether there were items before these. */
   shortened?: boolean;
   recalled?: string[];
+  plan?: string;
   measured?: Measured;
   learned?: LearnedLimit;
   /** The step that is being written, or whether the last item is the one whose calls run. */
@@ -105,6 +109,8 @@ export class Transcript {
   #length = 0;
   #shortened = false;
   #recalled = new Set<string>();
+  /** The plan, if steps of it are open. */
+  #plan: string | undefined;
 
   /** What a checkpoint keeps. It shares its parts with the transcript: to be written at once. */
   toCheckpoint(): CheckpointTranscript {
@@ -119,6 +125,7 @@ export class Transcript {
       waiting: this.#waiting,
       shortened: this.#shortened,
       recalled: [...this.#recalled],
+      plan: this.#plan,
       measured: this.#measured,
       learned: this.#learned,
     };
@@ -140,6 +147,7 @@ export class Transcript {
     this.#waiting = waiting;
     this.#shortened = shortened;
     this.#recalled = new Set(recalled);
+    this.#plan = kept.plan;
     this.#measured = measured;
     this.#learned = kept.learned;
     this.#measureLength();
@@ -210,6 +218,11 @@ export class Transcript {
       case "session.tool_completed": {
         const { call_id, tool, ok, output } = event.data;
         this.#addResult({ call_id, tool, ok, output, seq: event.seq });
+        break;
+      }
+      case "plan.changed": {
+        const { steps } = event.data;
+        this.#plan = planIsOpen(steps) ? planText(steps) : undefined;
         break;
       }
       case "session.compacted":
@@ -351,7 +364,7 @@ export class Transcript {
       const told = gone.filter((item) => "told" in item);
       const kept = gone.filter((item) => "user" in item && kept_seqs.includes(item.seq));
       // What was said comes first: after the summary it would look as if it were still to be done.
-      this.#items.splice(0, last + 1, ...told, ...kept, { summary, files, seq });
+      this.#items.splice(0, last + 1, ...told, ...kept, { summary, files, plan: this.#plan, seq });
       // The memory may be asked for them again.
       this.#recalled.clear();
       this.#shortened = false;
@@ -433,12 +446,12 @@ function noticeText({ notice }: Notice): string {
   return `<context about="answer">\n${notice}\n</context>`;
 }
 
-function summaryText({ summary, files }: Summary): string {
+function summaryText({ summary, files, plan }: Summary): string {
   const changed = files.length === 0 ? "" : `\n\nFiles changed so far: ${files.join(", ")}`;
   const said = summary === ""
     ? "[The conversation before this was left out to save room, without a summary.]"
     : `[The conversation before this was left out to save room. Its summary:]\n\n${summary}`;
-  return said + changed;
+  return said + changed + (plan === undefined ? "" : `\n\nThe plan:\n${plan}`);
 }
 
 /** Characters of an item. */

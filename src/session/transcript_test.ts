@@ -223,6 +223,31 @@ Deno.test("what is told about an answer follows it, and goes with what a compact
   assertEquals(it.live.prompt(), it.rebuilt().prompt());
 });
 
+Deno.test("an open plan outlives a compaction and a checkpoint, one that is done does not", () => {
+  for (const state of ["doing", "done"] as const) {
+    const it = new Conversation();
+    const seen = it.user("go");
+    it.add("plan.changed", { steps: [{ step: "look", state: "done" }, { step: "mend", state }] });
+    it.text("I look.");
+    it.tick(seen);
+    const kept = Transcript.from(structuredClone(it.live.toCheckpoint()));
+    const event = it.add("session.compacted", {
+      reason: "asked",
+      tokens_before: 10,
+      tokens_after: 1,
+      seen_seq: it.events.length,
+      until_seq: itemSeq(it.live.items.at(-1)!),
+      summary: "all",
+    });
+    kept.apply(it.events[event - 1]);
+    assertEquals(kept.prompt(), it.live.prompt());
+    assertEquals(it.live.prompt(), it.rebuilt().prompt());
+    const [summary] = it.live.prompt();
+    const shows = JSON.stringify(summary).includes("[x] look\\n[>] mend");
+    assertEquals(shows, state === "doing");
+  }
+});
+
 Deno.test("a call without a result gets one that says so when its turn ends", () => {
   const it = new Conversation();
   const seen = it.user("go");

@@ -1,10 +1,17 @@
 /** Records an agent's updates during a turn as events of the session. */
-import type { SessionUpdate, ToolCallContent, ToolCallUpdate } from "@agentclientprotocol/sdk";
+import type {
+  PlanEntry,
+  SessionUpdate,
+  ToolCallContent,
+  ToolCallUpdate,
+} from "@agentclientprotocol/sdk";
 import { MAIN_LANE } from "../../protocol/events.ts";
 import type { Session, Turn } from "../../session/session.ts";
 
 /** The most output of an agent's own call that is kept, in characters. */
 const OUTPUT_MAX = 48 * 1024;
+
+const PLAN_STATES = { pending: "pending", in_progress: "doing", completed: "done" } as const;
 
 interface OwnCall {
   call_id: string;
@@ -42,6 +49,7 @@ export class TurnEvents {
       if (update.content.type === "text") this.#say(update.content.text);
     } else if (update.sessionUpdate === "tool_call") this.#called(update);
     else if (update.sessionUpdate === "tool_call_update") this.#called(update);
+    else if (update.sessionUpdate === "plan") this.#planned(update.entries);
     else if (update.sessionUpdate === "usage_update" && update.cost?.currency === "USD") {
       this.#usd = Math.max(this.#usd, update.cost.amount);
     }
@@ -84,6 +92,16 @@ export class TurnEvents {
       const { session, turn } = this.#parts;
       this.#open = true;
       session.emitText(turn.turn_id, text);
+    });
+  }
+
+  #planned(entries: readonly PlanEntry[]): void {
+    const steps = entries.map(({ content, status }) => ({
+      step: content,
+      state: PLAN_STATES[status],
+    }));
+    this.#inOrder(async () => {
+      await this.#parts.session.emit("plan.changed", { steps });
     });
   }
 

@@ -179,6 +179,8 @@ export const sessionVerbs = [
         context: z.object({ used: z.int(), limit: z.int() }).optional()
           .describe("Tokens of the conversation and their limit, after the first answer"),
         pending_approvals: z.array(pending()),
+        plan: z.array(z.object({ step: z.string(), state: z.enum(["pending", "doing", "done"]) }))
+          .describe("What the model says it will do"),
         rules: rules(),
       }),
     async handle({ services }, { session_id }) {
@@ -194,6 +196,7 @@ export const sessionVerbs = [
         messages_count,
         context: state.context,
         pending_approvals,
+        plan: state.plan,
         rules,
       };
     },

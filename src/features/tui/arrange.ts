@@ -19,6 +19,7 @@ export interface Arrangement {
   title: number;
   view: View;
   rule: number;
+  plan: number;
   approval: number;
   lanes: number;
   input: InputRows;
@@ -49,7 +50,8 @@ export function arrange(model: Model, size: Size, layouts: Layouts): Arrangement
   const title = roomy && replaced ? 1 : 0;
   const panel = roomy && model.lanes.length > 1 ? model.lanes.length : 0;
   const lanes = Math.min(panel, Math.max(Math.floor(rows / 5), 1));
-  const left = rows - status - input.rows.length - rule - title - lanes;
+  const plan = roomy ? Math.min(model.plan.length, Math.max(Math.floor(rows / 5), 1)) : 0;
+  const left = rows - status - input.rows.length - rule - title - lanes - plan;
   const options = { cols, expanded: model.expanded };
   const [first] = model.approvals;
   const wanted = first === undefined
@@ -58,7 +60,7 @@ export function arrange(model: Model, size: Size, layouts: Layouts): Arrangement
   const approval = Math.min(wanted, Math.max(Math.ceil(left / 2), 0));
   const height = Math.max(left - approval, 0);
   const view = { ...options, layouts, height };
-  return { size, title, view, rule, approval, lanes, input, status };
+  return { size, title, view, rule, plan, approval, lanes, input, status };
 }
 
 const PROMPT = "› ";

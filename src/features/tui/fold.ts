@@ -11,6 +11,7 @@ import { compactedText } from "../../protocol/compacted_text.ts";
 import { applyToApprovals } from "./approvals.ts";
 import { callLine } from "../../base/call_line.ts";
 import { addEntry, growEntry, removeEntry } from "./entries.ts";
+import { planIsOpen, type PlanStep, planText } from "../../protocol/plan_text.ts";
 import { rulesLine } from "../../base/rules_line.ts";
 import { applyToLanes } from "./lanes.ts";
 import type { Entry, Model } from "./model.ts";
@@ -98,6 +99,9 @@ function applyToTranscript(model: Model, event: SessionEvent): void {
       }
       if (aboutAnswer(event.data.reason_code)) addEntry(model, "note", clean(event.data.text));
       break;
+    case "plan.changed":
+      setPlan(model, event.data.steps);
+      break;
     case "rules.loaded":
       addEntry(model, "note", cleanLine(rulesLine(event.data)));
       break;
@@ -122,6 +126,15 @@ function applyToTranscript(model: Model, event: SessionEvent): void {
       addEntry(model, "note", `the daemon was restarted (${cleanLine(event.data.version)})`);
       break;
   }
+}
+
+/** Shows a plan while a step of it is open. */
+export function setPlan(model: Model, steps: readonly PlanStep[]): void {
+  model.plan = planIsOpen(steps) ? cleanLines(planText(steps)) : [];
+}
+
+function cleanLines(text: string): string[] {
+  return text.split("\n").map((line) => cleanLine(line));
 }
 
 /** Adds text that the model writes. */

@@ -100,6 +100,8 @@ export interface Model {
   cut: boolean;
   /** Entry of the text that the model is writing. */
   writing?: number;
+  /** Its steps as lines; empty when no step is open. */
+  plan: string[];
   lanes: LaneView[];
   approvals: ApprovalView[];
   /** Messages that the daemon has not confirmed; sent again after a reconnect. */
@@ -143,6 +145,7 @@ export function emptyModel(session_id: string): Model {
     next_entry: 1,
     cut: false,
     writing: undefined,
+    plan: [],
     lanes: [],
     approvals: [],
     outbox: [],

@@ -35,6 +35,10 @@ export function outline(model: Model, size: Size, layouts: Layouts): Region[] {
       ? { role: "dialog", name: "help", text: HELP.join("\n") }
       : transcriptRegion(model, windowOf(model, parts.view).entries),
   ];
+  if (model.plan.length > 0) {
+    const children = model.plan.map((name) => ({ role: "listitem", name }));
+    regions.push({ role: "list", name: "plan", children });
+  }
   if (model.approvals.length > 0) regions.push(approvalRegion(model));
   if (model.lanes.length > 1) regions.push(lanesRegion(model));
   regions.push(focusable(model, "input", {

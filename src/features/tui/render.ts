@@ -34,6 +34,7 @@ export function render(model: Model, size: Size, layouts: Layouts): Screen {
     ...window.rows,
     ...Array<Line>(blank).fill([]),
     ...ruleLines(window, parts),
+    ...planLines(model, parts),
     ...approvalLines(model, parts),
     ...laneLines(model, parts),
   ];
@@ -72,6 +73,15 @@ function ruleLines(window: Window, { rule, size }: Arrangement): Line[] {
 function heading(text: string, cols: number): Line {
   const label = text === "" ? "" : ` ${text} `;
   return line(`──${label}${"─".repeat(Math.max(cols - 2 - label.length, 0))}`, "dim");
+}
+
+/** The plan from its first open step on, as far as there is room. */
+function planLines({ plan }: Model, { plan: height }: Arrangement): Line[] {
+  const open = plan.findIndex((text) => !text.startsWith("[x]"));
+  const first = Math.min(Math.max(open, 0), plan.length - height);
+  return plan.slice(first, first + height).map((text) =>
+    line(text, text.startsWith("[>]") ? "bold" : "dim")
+  );
 }
 
 // ── approvals ──────────────────────────────────────────────────────────────────────────────────

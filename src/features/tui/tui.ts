@@ -6,7 +6,8 @@ import { SvcError } from "../../protocol/errors.ts";
 import { arrange, type Size } from "./arrange.ts";
 import { addApproval } from "./approvals.ts";
 import { addEntry, prependToEntry } from "./entries.ts";
-import { addConversation, addText, applyEvent } from "./fold.ts";
+import type { PlanStep } from "../../protocol/plan_text.ts";
+import { addConversation, addText, applyEvent, setPlan } from "./fold.ts";
 import { introduction } from "./introduction.ts";
 import { insert } from "./input.ts";
 import type { Key } from "./keys.ts";
@@ -27,6 +28,8 @@ export interface SessionDetail {
   activity: "idle" | "working" | "awaiting_approval";
   cost_usd: number;
   context?: { used: number; limit: number };
+  /** Absent from older daemons. */
+  plan?: PlanStep[];
   last_seq: number;
   lanes: Lane[];
   pending_approvals: PendingApproval[];
@@ -99,6 +102,7 @@ export class Tui {
       cost_usd: detail.cost_usd,
       context: detail.context,
     });
+    setPlan(model, detail.plan ?? []);
     if (model.cut) addEntry(model, "note", "older messages are in the journal");
     addConversation(model, conversation.messages);
     if (conversation.writing !== "") addText(model, conversation.writing);

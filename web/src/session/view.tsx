@@ -13,6 +13,7 @@ import { Failed, Loading } from "../ui/states.tsx";
 import { Approvals } from "./approvals.tsx";
 import { Composer } from "./composer.tsx";
 import { LanesPanel } from "./lanes_panel.tsx";
+import { PlanPanel } from "./plan_panel.tsx";
 import { Search } from "./search.tsx";
 import type { SessionStore } from "./store.ts";
 import { Transcript } from "./transcript.tsx";
@@ -72,6 +73,7 @@ export default function SessionView({ params: { id } }: { params: RouteParams })
           {store.loaded.value
             ? <Transcript store={store} search={search} />
             : <Loading lines={6} label="Loading the conversation" />}
+          <PlanPanel store={store} />
           <Approvals store={store} onNone={() => input.current?.focus()} />
           <Composer store={store} input={input} />
         </div>

@@ -22,6 +22,12 @@ export interface Parsed {
  * @throws {UsageError} for an unknown flag or command, and for values that are missing or wrong.
  */
 export function parse(command: Command, path: string, argv: readonly string[]): Parsed {
+  const [first, ...others] = argv;
+  const { commands = {} } = command;
+  // The flags of one command are read in a fraction of the time that those of all take.
+  if (first !== undefined && Object.hasOwn(commands, first)) {
+    return parse(commands[first], `${path} ${first}`, others);
+  }
   const flags = flagsBelow(command);
   const names = Object.keys(flags);
   const string = names.filter((name) => flags[name].kind === "option");
@@ -35,7 +41,7 @@ export function parse(command: Command, path: string, argv: readonly string[]): 
     "--": true,
     unknown(arg, key) {
       if (key === undefined || !arg.startsWith("-") || arg === "-") return true;
-      unknown.push(arg);
+      unknown.push(arg.split("=", 1)[0]);
     },
   });
   const found = descend(command, path, parsed._.map(String));

@@ -58,12 +58,13 @@ async function compose(options: RuntimeOptions, where?: DaemonOptions) {
   const ports = new Map<string, number>();
   const ids = ulidIds();
   const current = await Current.read({
-    path: paths.config,
+    paths,
     sections: SECTIONS,
     env,
     ids,
     features: () => features,
     onChange: () => doors?.reconfigure(),
+    onKey: (api_key) => log.mask(api_key),
   });
   const { config } = current;
   ensurePrivateDir(paths.log_dir);

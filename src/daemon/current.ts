@@ -5,15 +5,14 @@ import type { ConfigEditor } from "../config/config_editor.ts";
 import type { Section } from "../config/section.ts";
 import { readConfig } from "../config/read.ts";
 import type { Usage } from "../models/model.ts";
-import { costUsd } from "../models/prices.ts";
+import { KeyFile } from "../models/key_file.ts";
 import { ModelRegistry } from "../models/registry.ts";
-import type { Env } from "../os/paths.ts";
+import type { Env, HomePaths } from "../os/paths.ts";
 import type { Ids } from "../session/ids.ts";
 import type { OpenFeatures } from "../verbs/feature.ts";
 
 export interface CurrentParts {
-  /** Path of daemon.toml. */
-  path: string;
+  paths: Pick<HomePaths, "config" | "keys">;
   /** The tables of features. */
   sections: readonly Section[];
   env: Env;
@@ -21,26 +20,32 @@ export interface CurrentParts {
   features(): OpenFeatures;
   /** Called when another configuration is in effect. */
   onChange(): void;
+  /** Called with every key of a provider that is found. */
+  onKey(api_key: string): void;
 }
 
 export class Current {
   readonly #parts: CurrentParts;
   #config: Config;
   #models: ModelRegistry;
+  readonly #keys: KeyFile;
+  /** Loaded before the first model is given out. */
+  #prices: typeof import("../models/prices.ts") | undefined;
   readonly #editor: Opener<ConfigEditor>;
 
   /** @throws {SvcError} validation when daemon.toml has an error. */
   static async read(parts: CurrentParts): Promise<Current> {
-    return new Current(parts, await readConfig(parts.path, parts.sections));
+    return new Current(parts, await readConfig(parts.paths.config, parts.sections));
   }
 
   private constructor(parts: CurrentParts, started: Config) {
     this.#parts = parts;
     this.#config = started;
+    this.#keys = new KeyFile(parts.paths.keys);
     this.#models = this.#newModels();
     this.#editor = new Opener(async () => {
       const { ConfigEditor } = await import("../config/config_editor.ts");
-      const { path, sections } = parts;
+      const { sections, paths: { config: path } } = parts;
       const checkModel = (id: string) => this.#models.check(id);
       const { config, reload } = this;
       return new ConfigEditor({ path, sections, started, config, reload, checkModel });
@@ -51,14 +56,16 @@ export class Current {
   readonly models = (): ModelRegistry => this.#models;
   readonly editor = (): Promise<ConfigEditor> => this.#editor.get();
 
-  /** What a model call cost, in USD. */
-  readonly cost = (model_id: string, usage: Usage): number =>
-    costUsd(model_id, usage, this.#config.prices).usd;
+  /** What a model call cost, in USD; for models that were given out. */
+  readonly cost = (model_id: string, usage: Usage): number => {
+    if (this.#prices === undefined) throw new Error(`${model_id} was not given out`);
+    return this.#prices.costUsd(model_id, usage, this.#config.prices).usd;
+  };
 
   /** Reads all files again. @throws {SvcError} when one has an error; nothing changes. */
   readonly reload = async (): Promise<void> => {
-    const { path, sections, features, onChange } = this.#parts;
-    const changed = await readConfig(path, sections);
+    const { paths, sections, features, onChange } = this.#parts;
+    const changed = await readConfig(paths.config, sections);
     const read = await Promise.all(features().each("read"));
     this.#config = changed;
     for (const apply of read) await apply();
@@ -68,10 +75,14 @@ export class Current {
 
   #newModels(): ModelRegistry {
     const { models, default_model, agent } = this.#config;
-    const { env, ids, features } = this.#parts;
+    const { env, ids, features, onKey } = this.#parts;
     return new ModelRegistry({
       models,
       env,
+      keys: this.#keys,
+      onKey,
+      prepare: async () => void (this.#prices ??= await import("../models/prices.ts")),
+      suggestions: () => this.#prices?.pricedModels() ?? [],
       default_model,
       limits: {
         first_byte_ms: agent.first_byte_timeout,

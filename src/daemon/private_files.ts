@@ -10,8 +10,8 @@ import { stateDbFiles } from "../os/state_db_files.ts";
  * @throws {SvcError} permission_denied for one that is wider than it may be, foreign or a link.
  */
 export function checkPrivateFiles(paths: HomePaths): { state_db_there: boolean } {
-  const { discovery, index, config, policy, log, curator_audit } = paths;
-  for (const path of [discovery, index, config, policy, log, curator_audit]) {
+  const { discovery, index, config, keys, policy, log, curator_audit } = paths;
+  for (const path of [discovery, index, config, keys, policy, log, curator_audit]) {
     checkPrivate(path, 0o600, "file");
   }
   const { journal_links, log_dir, bus, cortex, missions, artifacts } = paths;

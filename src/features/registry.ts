@@ -7,6 +7,7 @@ import { controlOf } from "./control/feature.ts";
 import { hire } from "./hire/feature.ts";
 import { memory } from "./memory/feature.ts";
 import { missions } from "./missions/feature.ts";
+import { models } from "./models/feature.ts";
 import { plan } from "./plan/feature.ts";
 import { service } from "./service/feature.ts";
 import { sessions } from "./sessions/feature.ts";
@@ -34,6 +35,7 @@ const OTHERS = [
   tui,
   service,
   update,
+  models,
 ];
 
 /** Every feature. They open in this order, so each can use those before it, and stop in reverse. */

@@ -59,22 +59,28 @@ const PROVIDERS: Readonly<Record<string, Known>> = {
 
 /** Returns the limits of a model by its id, `<provider>/<model>`. */
 export function limitsOf(id: string, overrides: LimitOverrides = {}): Limits {
-  const [provider, ...names] = id.split("/");
-  // Resellers put the maker before the name, and write dots where the maker writes dashes.
-  const name = names.at(-1) ?? "";
-  let known: Known | undefined = Object.hasOwn(PROVIDERS, provider)
-    ? PROVIDERS[provider]
-    : undefined;
-  if (known === undefined) {
-    let longest = "";
-    for (const start of Object.keys(KNOWN)) {
-      const fits = name.startsWith(start) || name.replaceAll(".", "-").startsWith(start);
-      if (fits && start.length > longest.length) longest = start;
-    }
-    known = longest === "" ? UNKNOWN : KNOWN[longest];
-  }
+  const known = find(id) ?? UNKNOWN;
   const { context_tokens = known[0] } = overrides;
   const most = Math.min(known[1], OUTPUT_MAX, Math.floor(context_tokens / 4));
   const { output_tokens = most } = overrides;
-  return { context_tokens, output_tokens, compacts: provider !== "builtin" };
+  return { context_tokens, output_tokens, compacts: !id.startsWith("builtin/") };
+}
+
+/** Returns the limits of a model whose context is known; undefined for any other. */
+export function knownLimits(id: string, overrides: LimitOverrides = {}): Limits | undefined {
+  const known = overrides.context_tokens !== undefined || find(id) !== undefined;
+  return known ? limitsOf(id, overrides) : undefined;
+}
+
+function find(id: string): Known | undefined {
+  const [provider, ...names] = id.split("/");
+  // Resellers put the maker before the name, and write dots where the maker writes dashes.
+  const name = names.at(-1) ?? "";
+  if (Object.hasOwn(PROVIDERS, provider)) return PROVIDERS[provider];
+  let longest = "";
+  for (const start of Object.keys(KNOWN)) {
+    const fits = name.startsWith(start) || name.replaceAll(".", "-").startsWith(start);
+    if (fits && start.length > longest.length) longest = start;
+  }
+  return longest === "" ? undefined : KNOWN[longest];
 }

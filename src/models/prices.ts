@@ -31,7 +31,7 @@ export function costUsd(
   usage: Usage,
   overrides: Readonly<Record<string, Price>> = {},
 ): Cost {
-  const price = priceOf(model_id, overrides) ?? priceOf(model_id, PRICES);
+  const price = priceOf(model_id, overrides);
   if (price === undefined) {
     return { usd: 0, known: /^(builtin|ollama)\//.test(model_id) };
   }
@@ -44,6 +44,14 @@ export function costUsd(
   return { usd: millionths / 1e6, known: true };
 }
 
+/** Returns the price of a model, which the overrides or the table know; otherwise undefined. */
+export function priceOf(
+  id: string,
+  overrides: Readonly<Record<string, Price>> = {},
+): Price | undefined {
+  return priceIn(id, overrides) ?? priceIn(id, PRICES);
+}
+
 /** Returns the ids that have a price, for suggestions. */
 export function pricedModels(): string[] {
   return Object.keys(PRICES);
@@ -52,7 +60,7 @@ export function pricedModels(): string[] {
 /** Suffixes that do not make a name another model's. */
 const SAME_MODEL = /^([-@](\d{8}|\d{4}-\d{2}-\d{2}|latest|00\d))?$/;
 
-function priceOf(id: string, table: Readonly<Record<string, Price>>): Price | undefined {
+function priceIn(id: string, table: Readonly<Record<string, Price>>): Price | undefined {
   let longest = "";
   for (const name of Object.keys(table)) {
     const matches = id.startsWith(name) && SAME_MODEL.test(id.slice(name.length));

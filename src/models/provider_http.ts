@@ -4,8 +4,9 @@ import { AnswerClock } from "./answer_clock.ts";
 import { TextJoiner } from "./joined_text.ts";
 import type { AnswerLimits } from "./answer_limits.ts";
 import { ModelError } from "./model.ts";
+import { addressOf } from "./provider_address.ts";
 import { type ProviderContext, unreachable } from "./provider_errors.ts";
-import type { ProviderConfig, ProviderKind } from "./providers.ts";
+import type { ProviderConfig } from "./providers.ts";
 
 /** Returns the key in the header that the provider expects; no header when there is no key. */
 export function headersOf(config: ProviderConfig): Record<string, string> {
@@ -58,38 +59,17 @@ export function fetchFor(context: ProviderContext, limits: AnswerLimits): typeof
  * @throws {ModelError} when there is no address, or it is not HTTP
  */
 export function baseUrl(config: ProviderConfig): string {
-  const given = config.base_url ?? DEFAULT_URLS[config.kind];
-  if (given === undefined) {
-    throw new ModelError(`${config.name} has no address; set base_url in [models.${config.name}]`, {
-      retryable: false,
-    });
-  }
-  const url = URL.parse(given);
-  if (url === null || !/^https?:$/.test(url.protocol)) {
-    throw new ModelError(
-      `base_url of ${config.name} is not an HTTP address: got "${given}", expected e.g. ` +
+  const address = addressOf(config);
+  if (address !== undefined) return address;
+  const { name, base_url } = config;
+  throw new ModelError(
+    base_url === undefined
+      ? `${name} has no address; set base_url in [models.${name}]`
+      : `base_url of ${name} is not an HTTP address: got "${base_url}", expected e.g. ` +
         `"http://127.0.0.1:11434/v1"`,
-      { retryable: false },
-    );
-  }
-  let path = url.pathname.replace(/\/+$/, "");
-  // Other tools expect ANTHROPIC_BASE_URL and Google's address without the version.
-  const version = VERSIONS[config.kind];
-  if (version !== undefined && !/\/v\d\w*$/.test(path)) path += version;
-  return url.origin + path;
+    { retryable: false },
+  );
 }
-
-const DEFAULT_URLS: Record<ProviderKind, string | undefined> = {
-  anthropic: "https://api.anthropic.com/v1",
-  openai: "https://api.openai.com/v1",
-  google: "https://generativelanguage.googleapis.com/v1beta",
-  "openai-compatible": undefined,
-};
-
-const VERSIONS: Partial<Record<ProviderKind, string>> = {
-  anthropic: "/v1",
-  google: "/v1beta",
-};
 
 /** Returns the key and the values of headers that look like one. */
 export function secretsOf(config: ProviderConfig): string[] {

@@ -18,11 +18,9 @@ import {
   toModelError,
   unreadable,
 } from "./provider_errors.ts";
+import type { ProviderKind } from "./provider_address.ts";
 import { baseUrl, fetchFor, headersOf, secretsOf } from "./provider_http.ts";
 import { type Dialect, toCallOptions } from "./provider_prompt.ts";
-
-/** The supported wire formats. */
-export type ProviderKind = "anthropic" | "openai" | "google" | "openai-compatible";
 
 /** The address of a provider and our credentials there. */
 export interface ProviderConfig {

@@ -26,7 +26,8 @@ import {
   type ToolCall,
   type ToolSpec,
 } from "./model.ts";
-import { type ProviderConfig, type ProviderKind, providerModel } from "./providers.ts";
+import type { ProviderKind } from "./provider_address.ts";
+import { type ProviderConfig, providerModel } from "./providers.ts";
 
 const KEY = "sk-test-0123456789abcdef";
 const ignore = !granted("net");

@@ -2,11 +2,12 @@
 
 import { closestString, levenshteinDistance } from "@std/text";
 import { acpName } from "./acp_entry.ts";
-import { SvcError } from "../protocol/errors.ts";
+import { messageOf, SvcError } from "../protocol/errors.ts";
+import type { SavedKey } from "./key_file.ts";
 import type { Model } from "./model.ts";
-import { pricedModels } from "./prices.ts";
 import type { AnswerLimits } from "./answer_limits.ts";
-import type { ProviderConfig, ProviderKind } from "./providers.ts";
+import { addressOf, type ProviderKind } from "./provider_address.ts";
+import type { ProviderConfig } from "./providers.ts";
 
 /** `[models.<name>]` in daemon.toml. */
 export interface ModelEntry {
@@ -24,6 +25,14 @@ export interface ModelRegistryOptions {
   /** By name; an entry with the name of a known provider replaces it. */
   models: Readonly<Record<string, ModelEntry>>;
   env: (name: string) => string | undefined;
+  /** The keys of `svc login`; a key in the environment comes first. Default: none. */
+  keys?: { get(provider: string): SavedKey | undefined };
+  /** Called with every key that is found, so that it can be masked. */
+  onKey?(api_key: string): void;
+  /** Waited for before a model is given out. */
+  prepare?(): Promise<void>;
+  /** Ids to suggest, beside the default models of the providers. */
+  suggestions?(): readonly string[];
   /** `default_model` in daemon.toml. */
   default_model?: string;
   /** Time limits of an answer. */
@@ -44,6 +53,27 @@ export interface ProviderInfo {
   configured: boolean;
 }
 
+/** A provider with its address and its key's origin. */
+export interface ProviderDetails extends ProviderInfo {
+  /** Its base URL, which the embedded model does not have. */
+  address?: string;
+  /** The variables that can hold its key. */
+  key_env?: readonly string[];
+  /** Where its key comes from, if it has one. */
+  key_from?: KeySource;
+  /** Why its saved key is not used. */
+  key_problem?: string;
+}
+
+/** Where a key comes from. */
+export type KeySource = "environment" | "login";
+
+/** How to reach a provider. */
+export interface ProviderTarget extends ProviderConfig {
+  /** Whether it is a known one that daemon.toml does not replace. */
+  known: boolean;
+}
+
 /** A model id that cannot be used; the message says which can and how to configure more. */
 export class UnknownModel extends SvcError {
   constructor(message: string) {
@@ -61,14 +91,23 @@ interface KnownProvider {
   model?: string;
 }
 
-interface Resolved {
+/** A provider as it is configured, without its key. */
+interface Stated {
   kind: ProviderKind;
   base_url?: string;
-  /** At least one of these variables must be set. */
+  /** At least one of these variables must be set, or a key saved; an empty list: no key is needed. */
   key_env: readonly string[];
-  api_key?: string;
-  key_source?: string;
 }
+
+interface Key {
+  api_key?: string;
+  /** In messages: where the key comes from, or would come from. */
+  key_source?: string;
+  key_from?: KeySource;
+  key_problem?: string;
+}
+
+type Resolved = Stated & Key;
 
 /** In the order of preference for the default model. */
 const KNOWN: Readonly<Record<string, KnownProvider>> = {
@@ -96,6 +135,7 @@ const KNOWN: Readonly<Record<string, KnownProvider>> = {
     model: "anthropic/claude-sonnet-4.5",
   },
   ollama: { kind: "openai-compatible", key_env: [] },
+  lmstudio: { kind: "openai-compatible", key_env: [], base_url: "http://127.0.0.1:1234/v1" },
 };
 
 const BUILTIN = "builtin/toolbelt";
@@ -122,6 +162,7 @@ export class ModelRegistry {
    * @throws {ModelError} when the provider's configured address is invalid
    */
   async resolve(id: string): Promise<Model> {
+    await this.#options.prepare?.();
     if (id === BUILTIN) return await this.#options.builtin();
     requireNoAgent(id);
     const { config, model } = this.#locate(id);
@@ -175,29 +216,48 @@ export class ModelRegistry {
     }
     const name = id.slice(0, slash);
     const model = id.slice(slash + 1);
-    const provider = this.#provider(name);
+    const { known: _, ...config } = this.#target(name, `/${model}`);
+    return { config, model };
+  }
+
+  /**
+   * Returns how to reach a provider.
+   *
+   * @param api_key a key to use instead of the configured one
+   * @throws {UnknownModel} when the provider is unknown or lacks its key
+   */
+  target(name: string, api_key?: string): ProviderTarget {
+    return this.#target(name, "", api_key);
+  }
+
+  #target(name: string, rest: string, api_key?: string): ProviderTarget {
+    const stated = this.#stated(name);
     const { models } = this.#options;
-    if (provider === undefined) {
+    if (stated === undefined) {
       const nearest = closestString(name, this.#names());
-      const hint = isNear(name, nearest) ? ` (did you mean "${nearest}/${model}"?)` : "";
+      const hint = isNear(name, nearest) ? ` (did you mean "${nearest}${rest}"?)` : "";
       throw new UnknownModel(`unknown model provider "${name}"${hint}. ${this.#advice()}`);
     }
-    if (provider.key_env.length > 0 && provider.api_key === undefined) {
-      throw new UnknownModel(
-        `${name} has no API key: set ${provider.key_env.join(" or ")} in the environment of the ` +
-          `daemon and restart it. ${this.#advice()}`,
-      );
+    const key: Key = api_key === undefined
+      ? this.#key(name, stated)
+      : { api_key, key_source: "the key" };
+    const { kind, base_url, key_env } = stated;
+    if (key_env.length > 0 && key.api_key === undefined) {
+      const reason = key.key_problem ??
+        `${name} has no API key: run \`svc login ${name}\`, or set ${key_env.join(" or ")} in ` +
+          "the environment of the daemon and restart it";
+      throw new UnknownModel(`${reason}. ${this.#advice()}`);
     }
-    const config: ProviderConfig = {
+    return {
       name,
-      kind: provider.kind,
-      base_url: provider.base_url,
-      api_key: provider.api_key,
-      key_source: provider.key_source,
+      kind,
+      base_url,
+      api_key: key.api_key,
+      key_source: key.key_source,
       limits: this.#options.limits,
       tokens: Object.hasOwn(models, name) ? models[name] : undefined,
+      known: !Object.hasOwn(models, name),
     };
-    return { config, model };
   }
 
   /**
@@ -236,11 +296,18 @@ export class ModelRegistry {
 
   /** Lists every provider that an id can name. */
   list(): ProviderInfo[] {
+    return this.details().map(({ provider, kind, configured }) => ({ provider, kind, configured }));
+  }
+
+  /** Lists every provider that an id can name, with its address and its key's origin. */
+  details(): ProviderDetails[] {
     return this.#names().map((name) => {
       const provider = this.#provider(name);
       if (provider === undefined) return { provider: name, kind: "builtin", configured: true };
-      const configured = provider.key_env.length === 0 || provider.api_key !== undefined;
-      return { provider: name, kind: provider.kind, configured };
+      const { kind, key_env, api_key, key_from, key_problem } = provider;
+      const configured = key_env.length === 0 || api_key !== undefined;
+      const address = addressOf(provider);
+      return { provider: name, kind, configured, address, key_env, key_from, key_problem };
     });
   }
 
@@ -249,20 +316,24 @@ export class ModelRegistry {
   }
 
   #provider(name: string): Resolved | undefined {
+    const stated = this.#stated(name);
+    return stated && { ...stated, ...this.#key(name, stated) };
+  }
+
+  #stated(name: string): Stated | undefined {
     if (Object.hasOwn(this.#options.models, name)) return this.#fromEntry(name);
     if (!Object.hasOwn(KNOWN, name)) return undefined;
     const { kind, key_env, base_url_env, base_url } = KNOWN[name];
     return {
       kind,
       key_env,
-      ...this.#key(key_env),
       base_url: name === "ollama"
         ? ollamaUrl(this.#env("OLLAMA_HOST"))
         : (base_url_env && this.#env(base_url_env)) || base_url,
     };
   }
 
-  #fromEntry(name: string): Resolved {
+  #fromEntry(name: string): Stated {
     const { kind, base_url, api_key_env } = this.#options.models[name];
     const key_env = api_key_env !== undefined
       ? [api_key_env]
@@ -270,15 +341,43 @@ export class ModelRegistry {
       : base_url === undefined && kind !== "openai-compatible"
       ? KNOWN[kind].key_env
       : [];
-    return { kind, base_url, key_env, ...this.#key(key_env) };
+    return { kind, base_url, key_env };
   }
 
-  #key(names: readonly string[]): { api_key?: string; key_source?: string } {
-    for (const name of names) {
-      const value = this.#env(name);
-      if (value !== undefined) return { api_key: value, key_source: name };
+  #key(name: string, stated: Stated): Key {
+    for (const variable of stated.key_env) {
+      const value = this.#env(variable);
+      if (value === undefined) continue;
+      this.#options.onKey?.(value);
+      return { api_key: value, key_source: variable, key_from: "environment" };
     }
-    return names.length > 0 ? { key_source: names.join(" or ") } : {};
+    const key_source = stated.key_env.join(" or ") || undefined;
+    return { key_source, ...this.#savedKey(name, stated) };
+  }
+
+  #savedKey(name: string, stated: Stated): Key {
+    let saved: SavedKey | undefined;
+    try {
+      saved = this.#options.keys?.get(name);
+    } catch (error) {
+      const hint = error instanceof SvcError && error.hint ? `; ${error.hint}` : "";
+      return { key_problem: `${messageOf(error)}${hint}` };
+    }
+    if (saved === undefined) return {};
+    this.#options.onKey?.(saved.api_key);
+    const address = addressOf(stated);
+    const login = `\`svc login ${name}\``;
+    if (saved.base_url !== address) {
+      const key_problem =
+        `the saved key of ${name} is for ${saved.base_url}, not for ${address}; ` +
+        `run ${login}`;
+      return { key_problem };
+    }
+    return {
+      api_key: saved.api_key,
+      key_source: `the key; ${login} replaces it`,
+      key_from: "login",
+    };
   }
 
   /**
@@ -293,7 +392,9 @@ export class ModelRegistry {
     const configured = new Set(
       this.list().filter((info) => info.configured).map((info) => info.provider),
     );
-    const ids = [BUILTIN, ...pricedModels()];
+    const defaults = Object.entries(KNOWN)
+      .flatMap(([name, { model }]) => model === undefined ? [] : [`${name}/${model}`]);
+    const ids = [BUILTIN, ...defaults, ...this.#options.suggestions?.() ?? []];
     const usable = ids.filter((id) => configured.has(id.slice(0, id.indexOf("/"))));
     // A matching model name is worth suggesting even if its provider lacks a key.
     return [...usable, ...ids.filter((id) => !usable.includes(id))];
@@ -302,8 +403,9 @@ export class ModelRegistry {
   #advice(): string {
     const usable = this.list().filter((info) => info.configured).map((info) => info.provider);
     const keys = Object.values(KNOWN).flatMap((known) => known.key_env.slice(0, 1));
-    return `Configured: ${usable.join(", ")}. For more, set one of ${keys.join(", ")} in the ` +
-      `daemon's environment, or add a [models.<name>] section to ~/.svc/daemon.toml.`;
+    return `Configured: ${usable.join(", ")}. For more, run \`svc login\`, set one of ` +
+      `${keys.join(", ")} in the daemon's environment, or add a [models.<name>] section to ` +
+      "~/.svc/daemon.toml.";
   }
 }
 

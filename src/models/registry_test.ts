@@ -5,6 +5,8 @@ import {
   assertStrictEquals,
   assertThrows,
 } from "@std/assert";
+import { SvcError } from "../protocol/errors.ts";
+import type { SavedKey } from "./key_file.ts";
 import type { Model } from "./model.ts";
 import { ModelRegistry, type ModelRegistryOptions, UnknownModel } from "./registry.ts";
 import { scriptSteps, startOpenAiServer } from "../../tests/support/model_servers.ts";
@@ -101,10 +103,62 @@ Deno.test("every provider is listed with whether it can be called", () => {
     { provider: "google", kind: "google", configured: false },
     { provider: "openrouter", kind: "openai-compatible", configured: false },
     { provider: "ollama", kind: "openai-compatible", configured: true },
+    { provider: "lmstudio", kind: "openai-compatible", configured: true },
     { provider: "local", kind: "openai-compatible", configured: true },
     { provider: "work", kind: "anthropic", configured: false },
     { provider: "builtin", kind: "builtin", configured: true },
   ]);
+});
+
+Deno.test("a saved key counts, the environment's comes first, and each is told", async () => {
+  const saved: Record<string, SavedKey> = {
+    openai: { api_key: "sk-saved", base_url: "https://api.openai.com/v1" },
+  };
+  const told: string[] = [];
+  const keys = { get: (name: string) => saved[name] };
+  const onKey = (key: string) => void told.push(key);
+  const from = registry({}, { keys, onKey });
+  assertEquals(from.defaultId().split("/")[0], "openai");
+  assertEquals([from.target("openai").api_key, from.target("openai").key_source], [
+    "sk-saved",
+    "the key; `svc login openai` replaces it",
+  ]);
+  assertEquals(new Set(told), new Set(["sk-saved"]));
+  const both = registry({ OPENAI_API_KEY: "sk-env" }, { keys, onKey });
+  assertEquals(both.target("openai").api_key, "sk-env");
+  assertEquals(told.at(-1), "sk-env");
+  const found = (of: ModelRegistry) =>
+    of.details().find(({ provider }) => provider === "openai")?.key_from;
+  assertEquals([found(from), found(both), found(registry())], ["login", "environment", undefined]);
+  // The next request has the next key, and none has one that was removed.
+  saved.openai = { ...saved.openai, api_key: "sk-next" };
+  assertEquals(from.target("openai").api_key, "sk-next");
+  delete saved.openai;
+  assertMatch(await refusal(from, "openai/gpt-5"), /run `svc login openai`, or set OPENAI_API_KEY/);
+});
+
+Deno.test("a saved key goes only to the address that it was saved for", async () => {
+  const keys = { get: () => ({ api_key: "sk-saved", base_url: "https://api.openai.com/v1" }) };
+  assertEquals(registry({}, { keys }).target("openai").api_key, "sk-saved");
+  const elsewhere = registry({ OPENAI_BASE_URL: "https://gateway.example/v1" }, { keys });
+  assertMatch(
+    await refusal(elsewhere, "openai/gpt-5"),
+    /saved key of openai is for https:\/\/api\.openai\.com\/v1, not for https:\/\/gateway\.example/,
+  );
+  const models = { openai: { kind: "openai" as const, base_url: "http://other.example/v1" } };
+  assertEquals(registry({}, { keys, models }).target("openai").api_key, undefined);
+});
+
+Deno.test("a key file that cannot be trusted is reported where a key is needed", async () => {
+  const keys = {
+    get(): never {
+      throw new SvcError("permission_denied", "keys.json has mode 0644", { hint: "chmod 0600" });
+    },
+  };
+  const from = registry({}, { keys });
+  assertMatch(await refusal(from, "openai/gpt-5"), /^keys\.json has mode 0644; chmod 0600\./);
+  assertEquals(from.defaultId(), "builtin/toolbelt");
+  assertEquals(registry({ OPENAI_API_KEY: "k" }, { keys }).target("openai").api_key, "k");
 });
 
 Deno.test("an id that leads nowhere is answered with the nearest and the way on", async () => {

@@ -34,6 +34,9 @@ export interface HomePaths {
   update_lock: string;
   update_state: string;
   config: string;
+  /** The keys of model providers that `svc login` saved, and what is held while they change. */
+  keys: string;
+  keys_lock: string;
   /** Variables for the daemon that the background unit runs. */
   environment: string;
   /** The operator's tool servers. */
@@ -85,6 +88,8 @@ export function homePaths(env: Env, uid: number | null): HomePaths {
     update_lock: join(home, "update.lock"),
     update_state: join(home, "update.json"),
     config: join(home, "daemon.toml"),
+    keys: join(home, "keys.json"),
+    keys_lock: join(home, "keys.lock"),
     environment: join(home, "env"),
     policy: join(home, "policy.yaml"),
     project_servers: join(home, "project-servers.json"),

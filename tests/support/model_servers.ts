@@ -218,7 +218,15 @@ function start(wire: Wire, script: Scripted, options: ServerOptions): ModelServe
   const handle = async (request: Request): Promise<Response> => {
     const path = new URL(request.url).pathname;
     const other = request.method === "GET" ? wire.other?.(path) : undefined;
-    if (other !== undefined) return Response.json(other);
+    if (other !== undefined) {
+      const given = wire.key(request.headers);
+      const refusal = options.open || options.api_key === undefined || given === options.api_key
+        ? undefined
+        : given === undefined
+        ? wire.noKey()
+        : wire.wrongKey(given);
+      return Response.json(refusal?.body ?? other, { status: refusal?.status });
+    }
 
     const text = await request.text();
     const ended = Promise.withResolvers<"whole" | "cut" | "closed by client">();

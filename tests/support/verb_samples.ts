@@ -255,6 +255,7 @@ export const SAMPLES: Readonly<Record<string, VerbSample>> = {
   "tui.answer": { params: () => ({ request_id: "none", result: {} }), fails_with: "not_found" },
   "bus.tail": none,
   "bus.replay": { params: () => ({ from_seq: 1, to_seq: 10 }) },
+  "models.list": none,
   "service.status": none,
   "service.install": { fails_with: "not_found" },
   "service.uninstall": none,

@@ -30,6 +30,8 @@ export function files({ paths }: Patient): Finding {
     paths.lock,
     paths.index,
     paths.config,
+    paths.keys,
+    paths.keys_lock,
     paths.log,
     join(paths.home, "state.db"),
     paths.policy,

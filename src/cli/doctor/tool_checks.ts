@@ -1,45 +1,37 @@
 /** Checks of what sessions work with: models, the sandbox, how paths are kept, git, a browser. */
-import { agentProblem } from "../../models/acp_entry.ts";
-import { ACP } from "../../features/acp_agents/config.ts";
-import { ModelRegistry } from "../../models/registry.ts";
-import { toolbelt } from "../../models/toolbelt.ts";
+import type { ModelRegistry } from "../../models/registry.ts";
 import { detectSandbox } from "../../jail/sandbox.ts";
 import { findBrowser } from "../../os/browsers.ts";
 import { messageOf } from "../../protocol/errors.ts";
 import { chooseBeneath } from "../../jail/beneath.ts";
 import { runProgram } from "../../os/program.ts";
+import { ownRegistry } from "../own_models.ts";
 import { type Finding, type Patient, workdirsOf } from "./check.ts";
 
 /** Which providers are configured: by the daemon's environment, or without one by our own. */
-export function models({ daemon, config, env }: Patient): Finding {
+export function models({ daemon, config, env, paths }: Patient): Finding {
   const name = "models";
   if (daemon === undefined && config === undefined) {
     return { name, status: "warn", message: "unknown, because daemon.toml cannot be read" };
   }
-  const { list, default_id } = daemon === undefined ? ownModels(config!, env) : {
-    list: daemon.models,
-    default_id: daemon.default_model,
-  };
+  const { list, default_id } = daemon === undefined
+    ? ownModels(ownRegistry(config!, env, paths))
+    : {
+      list: daemon.models,
+      default_id: daemon.default_model,
+    };
   const configured = list.filter((it) => it.configured).map(({ provider }) => provider);
   const message = `${configured.join(", ")}; the default is ${default_id}`;
   if (!default_id.startsWith("builtin/")) return { name, status: "ok", message };
-  const where = daemon === undefined ? "" : " in the daemon's environment";
   return {
     name,
     status: "warn",
     message,
-    hint: `set ANTHROPIC_API_KEY, OPENAI_API_KEY, GEMINI_API_KEY or OPENROUTER_API_KEY${where}`,
+    hint: "no model has a key: `svc login` saves one, and `svc models` lists the models",
   };
 }
 
-function ownModels(config: NonNullable<Patient["config"]>, env: Patient["env"]) {
-  const registry = new ModelRegistry({
-    models: config.models,
-    env,
-    default_model: config.default_model,
-    builtin: () => toolbelt(() => ""),
-    agentProblem: (name) => agentProblem(name, config.of(ACP), env),
-  });
+function ownModels(registry: ModelRegistry) {
   return { list: registry.list(), default_id: registry.defaultId() };
 }
 

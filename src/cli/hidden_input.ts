@@ -1,0 +1,41 @@
+/** Asks for a secret on a terminal, which shows nothing of it. */
+import { writeAllSync } from "../base/write_all.ts";
+
+const ENTER = ["\r", "\n"];
+/** Ctrl-C and Ctrl-D: in raw mode the terminal sends them as text. */
+const LEAVE = ["\x03", "\x04"];
+const BACKSPACE = ["\x7f", "\b"];
+/** Ctrl-U, which removes the whole line. */
+const KILL = "\x15";
+/** What some terminals send around pasted text. */
+const PASTE = ["\x1b[200~", "\x1b[201~"];
+
+/**
+ * Asks on the terminal. The question goes to standard error.
+ *
+ * @returns undefined when the person leaves with Ctrl-C or Ctrl-D, or the input ends
+ */
+export async function askHidden(question: string): Promise<string | undefined> {
+  const say = (text: string) => writeAllSync(Deno.stderr, new TextEncoder().encode(text));
+  say(question);
+  Deno.stdin.setRaw(true);
+  try {
+    const decoder = new TextDecoder();
+    const buffer = new Uint8Array(4_096);
+    let typed = "";
+    for (;;) {
+      const count = await Deno.stdin.read(buffer);
+      if (count === null) return undefined;
+      for (const char of decoder.decode(buffer.subarray(0, count), { stream: true })) {
+        if (ENTER.includes(char)) return PASTE.reduce((text, it) => text.replace(it, ""), typed);
+        if (LEAVE.includes(char)) return undefined;
+        if (BACKSPACE.includes(char)) typed = typed.slice(0, -1);
+        else if (char === KILL) typed = "";
+        else typed += char;
+      }
+    }
+  } finally {
+    Deno.stdin.setRaw(false);
+    say("\n");
+  }
+}

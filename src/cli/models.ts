@@ -1,0 +1,57 @@
+/** `svc models`. */
+import { visibleLine } from "../base/visible.ts";
+import { connectIfAny } from "../client/connect.ts";
+import { readConfig } from "../config/read.ts";
+import { usableModels } from "../features/models/usable.ts";
+import { SECTIONS } from "../features/registry.ts";
+import type { Overview } from "../models/overview.ts";
+import { print } from "./daemon_call.ts";
+import { env, ownPaths } from "./environment.ts";
+import { ownRegistry } from "./own_models.ts";
+import type { Input } from "./spec.ts";
+import { table } from "./table.ts";
+import type { MODELS } from "./table/models.ts";
+
+/** Runs `svc models`. */
+export async function run({ flags, args }: Input<typeof MODELS>): Promise<number> {
+  const found = await list(args.provider);
+  if (flags.json) return print(found);
+  console.log(modelTable(found));
+  const others = found.providers.filter((it) => it.problem !== undefined);
+  if (others.length > 0) console.log();
+  for (const { provider, problem, hint } of others) {
+    console.log(visibleLine(`${provider}: ${problem}${hint ? `; ${hint}` : ""}`));
+  }
+  return 0;
+}
+
+/** Asks the running daemon; without one, the answer is what a daemon would find that starts now. */
+async function list(provider: string | undefined): Promise<Overview> {
+  const paths = ownPaths();
+  const rpc = await connectIfAny(paths);
+  try {
+    if (rpc !== undefined) return await rpc.call("models.list", { provider });
+  } finally {
+    rpc?.close();
+  }
+  const config = await readConfig(paths.config, SECTIONS);
+  const { signal } = new AbortController();
+  return await usableModels(ownRegistry(config, env, paths), config, {
+    ask: true,
+    provider,
+    signal,
+  });
+}
+
+function modelTable({ models }: Overview): string {
+  const count = (tokens: number | undefined) => tokens?.toLocaleString("en-US") ?? "";
+  const usd = (price: number | undefined) => price === undefined ? "" : `$${price}`;
+  const rows = models.map((it) => [
+    it.default ? `${it.id} (default)` : it.id,
+    count(it.context_tokens),
+    count(it.output_tokens),
+    usd(it.price?.input),
+    usd(it.price?.output),
+  ]);
+  return table([["MODEL", "CONTEXT", "ANSWER", "INPUT/M", "OUTPUT/M"], ...rows]);
+}

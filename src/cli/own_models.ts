@@ -1,0 +1,22 @@
+/** The models of this user and environment, as a daemon that starts now would find them. */
+import type { Config } from "../config/config.ts";
+import { ACP } from "../features/acp_agents/config.ts";
+import { agentProblem } from "../models/acp_entry.ts";
+import { KeyFile } from "../models/key_file.ts";
+import { ModelRegistry } from "../models/registry.ts";
+import type { Env, HomePaths } from "../os/paths.ts";
+
+/** Returns the registry of models for a configuration and an environment. */
+export function ownRegistry(config: Config, env: Env, paths: HomePaths): ModelRegistry {
+  return new ModelRegistry({
+    models: config.models,
+    env,
+    keys: new KeyFile(paths.keys),
+    default_model: config.default_model,
+    async builtin() {
+      const { toolbelt } = await import("../models/toolbelt.ts");
+      return toolbelt(() => "");
+    },
+    agentProblem: (name) => agentProblem(name, config.of(ACP), env),
+  });
+}

@@ -1,0 +1,32 @@
+/** The wire formats of providers, and their addresses. */
+
+/** The supported wire formats. */
+export type ProviderKind = "anthropic" | "openai" | "google" | "openai-compatible";
+
+/**
+ * Returns a provider's base URL, without a slash at the end; undefined when there is none, or it is
+ * not an HTTP address.
+ */
+export function addressOf(
+  { kind, base_url = DEFAULT_URLS[kind] }: { kind: ProviderKind; base_url?: string },
+): string | undefined {
+  const url = base_url === undefined ? null : URL.parse(base_url);
+  if (url === null || !/^https?:$/.test(url.protocol)) return undefined;
+  let path = url.pathname.replace(/\/+$/, "");
+  // Other tools expect ANTHROPIC_BASE_URL and Google's address without the version.
+  const version = VERSIONS[kind];
+  if (version !== undefined && !/\/v\d\w*$/.test(path)) path += version;
+  return url.origin + path;
+}
+
+const DEFAULT_URLS: Record<ProviderKind, string | undefined> = {
+  anthropic: "https://api.anthropic.com/v1",
+  openai: "https://api.openai.com/v1",
+  google: "https://generativelanguage.googleapis.com/v1beta",
+  "openai-compatible": undefined,
+};
+
+const VERSIONS: Partial<Record<ProviderKind, string>> = {
+  anthropic: "/v1",
+  google: "/v1beta",
+};

@@ -155,12 +155,21 @@ export async function converse(rpc: RpcClient, options: ConverseOptions): Promis
 
   const context = session.context ? ` · ${contextText(session.context)}` : "";
   const about = `${session.model} in ${session.workdir} · ${session_id}${context} · /help`;
-  say(paint.dim(visible(about)));
+  const advice = await hasNoModel(rpc, session.model)
+    ? "\nno model has an API key yet; `svc login` saves one"
+    : "";
+  say(paint.dim(visible(about + advice)));
   await rpc.call("session.subscribe", { session_id, deltas: "session" });
   ask();
   const code = await left.promise;
   input.close();
   return code;
+}
+
+/** Whether the embedded model answers because nothing else is configured, not by choice. */
+async function hasNoModel(rpc: RpcClient, model: string): Promise<boolean> {
+  if (!model.startsWith("builtin/")) return false;
+  return (await rpc.call("daemon.info")).default_model === model;
 }
 
 async function approve(

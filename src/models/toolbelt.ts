@@ -26,9 +26,8 @@ export const HELP =
   recall WORDS            search the memory
   help                    show this help
 
-To use a model, set ANTHROPIC_API_KEY, OPENAI_API_KEY or GEMINI_API_KEY before the daemon
-starts, or add [models.<name>] to daemon.toml, and select the model with
-\`svc chat -m <provider>/<model>\`.`;
+To use a model, save its API key with \`svc login\`, or add [models.<name>] to daemon.toml.
+\`svc models\` lists the models, and \`svc chat -m <provider>/<model>\` selects one.`;
 
 const FENCE = /^\s*```/;
 const STRING = String.raw`\s+("(?:[^"\\]|\\.)*")`;

@@ -188,11 +188,25 @@ Deno.test({
   async fn() {
     await using it = begin();
     const { place, api_key, keys, server } = it;
+    await place.serve();
     await using terminal = await TmuxTerminal.open(place, { cols: 160 });
     const record = join(place.dir, "terminal.txt");
     await terminal.record(record);
     const [program, first] = svcCommand();
     const line = (...args: string[]) => terminal.line([program, ...first, ...args].join(" "));
+    // Without a key, chat says how to log in: line by line, and on the whole screen.
+    const advice = "no model has an API key yet; `svc login` saves one";
+    await terminal.line("TERM=dumb " + [program, ...first, "chat", place.dir].join(" "));
+    await terminal.shows(advice);
+    await terminal.line("/quit");
+    await terminal.shows(/\/quit\s*\n[#$]/);
+    await line("chat", place.dir);
+    await terminal.shows("save its API key with `svc login`");
+    await terminal.press("C-c");
+    await terminal.shows("Ctrl-C again leaves");
+    await terminal.press("C-c");
+    await terminal.shows("The session continues. To return");
+    await terminal.line("clear");
     await line("login");
     await terminal.shows("Log in to which provider?");
     await terminal.line("2");
@@ -204,10 +218,18 @@ Deno.test({
     await terminal.shows("saved the key of openai");
     assertEquals(JSON.parse(Deno.readTextFileSync(keys)).openai.api_key, api_key);
 
+    await terminal.line("clear");
+    await terminal.line("TERM=dumb " + [program, ...first, "chat", place.dir].join(" "));
+    const talk = await terminal.shows("/help");
+    assertEquals([talk.includes("openai/"), talk.includes(advice)], [true, false]);
+    await terminal.line("/quit");
+    await terminal.shows(/\/quit\s*\n[#$]/);
     await line("login", "anthropic");
     await terminal.shows("API key of anthropic");
     await terminal.type("sk-ant");
     await terminal.press("C-c");
+    // What is typed before the shell is back is lost with the mode of the terminal.
+    await terminal.shows(/not shown:\s*\n[#$]/);
     // The terminal echoes again.
     await terminal.line("echo left-with-$?");
     await terminal.shows("echo left-with-");

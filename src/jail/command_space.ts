@@ -109,7 +109,7 @@ export class CommandSpaces {
     if (!trusted) return { tmp };
     ensurePrivateDir(this.#caches);
     const caches = join(this.#caches, await nameOf(workdir));
-    await Deno.writeTextFile(`${caches}${OWNER}`, workdir);
+    await Deno.writeTextFile(`${caches}${OWNER}`, workdir, { mode: 0o600 });
     ensureDirectory(caches);
     return { tmp, caches };
   }

@@ -65,8 +65,13 @@ section7("[agent] approval", async () => {
 });
 
 section7("[agent] budget_usd, where the session has none of its own", async () => {
-  const list = { calls: [{ name: "list_dir", args: {} }], usage: { input: 1e6, output: 0 } };
-  const server = startOpenAiServer(() => list, { open: true });
+  let asked = 0;
+  // Each call differs: the same one again and again would end the turn as a loop.
+  const list = () => ({
+    calls: [{ name: "list_dir", args: { path: `.${"/.".repeat(++asked)}` } }],
+    usage: { input: 1e6, output: 0 },
+  });
+  const server = startOpenAiServer(list, { open: true });
   try {
     await using place = new Place();
     const prices = '[prices."local/m"]\ninput = 1\noutput = 1\n';

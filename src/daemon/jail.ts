@@ -67,6 +67,7 @@ export class Jail implements Disposable {
     return new CommandSpaces({
       root: commands,
       openSessions: async () => (await hub().list(false)).map(({ id }) => id),
+      turn: async () => (await this.sandbox()).starts.next(),
       gitConfig: () => identity.config(this.writable()),
       onError(path, error) {
         log.warn("cannot remove a directory of commands", { path, error: messageOf(error) });

@@ -62,6 +62,8 @@ export interface CommandSpacesParts {
   openSessions(): Promise<Iterable<string>>;
   /** Reads the person's {@linkcode CommandSpace.git_config}. */
   gitConfig(): Promise<string | undefined>;
+  /** Whose turn it is to make them: many at once would keep the daemon from all else. */
+  turn(): Promise<void>;
   /** Reports what could not be removed. */
   onError(path: string, error: unknown): void;
 }
@@ -94,6 +96,7 @@ export class CommandSpaces {
   async of(owner: SpaceOwner): Promise<CommandSpace> {
     let known = this.#known.get(owner.session_id);
     if (known === undefined || !isThere(known)) {
+      await this.#parts.turn();
       known = await this.#make(owner);
       this.#known.set(owner.session_id, known);
     }

@@ -9,10 +9,13 @@ import { runProgram } from "../os/program.ts";
 /** Where git's configuration may have changed, below the home directory and `XDG_CONFIG_HOME`. */
 const FILES = [".gitconfig", ".config/git/config"];
 
+const PATTERN = "^user\\.(name|email)$";
+
 /** Reads it again only when the person's configuration has changed. */
 export class GitIdentity {
   readonly #home: string | undefined;
-  #known: { at: string; config: string | undefined } | undefined;
+  /** What was read, or is being read: many commands that start at once share one git. */
+  #known: { at: string; config: Promise<string | undefined> } | undefined;
 
   /** @param home the person's home directory. */
   constructor(home: string | undefined) {
@@ -25,21 +28,21 @@ export class GitIdentity {
    *
    * @param writable real paths of the directories that sessions can write: git is not run from there.
    */
-  async config(writable: readonly string[]): Promise<string | undefined> {
+  config(writable: readonly string[]): Promise<string | undefined> {
     const at = FILES.map((name) => changedAt(this.#home, name)).join();
-    if (this.#known?.at === at) return this.#known.config;
-    const query = [
-      "config",
-      "--global",
-      "--includes",
-      "-z",
-      "--get-regexp",
-      "^user\\.(name|email)$",
-    ];
+    if (this.#known?.at !== at) this.#known = { at, config: read(writable) };
+    return this.#known.config;
+  }
+}
+
+async function read(writable: readonly string[]): Promise<string | undefined> {
+  const query = ["config", "--global", "--includes", "-z", "--get-regexp", PATTERN];
+  try {
     const found = await runProgram("git", query, writable);
-    const config = found?.success ? configOf(found.stdout) : undefined;
-    this.#known = { at, config };
-    return config;
+    return found?.success ? configOf(found.stdout) : undefined;
+  } catch {
+    // A git that hangs or cannot be started: commands do without an identity.
+    return undefined;
   }
 }
 

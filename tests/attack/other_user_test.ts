@@ -468,7 +468,7 @@ for (const [what, args] of Object.entries(COMMANDS)) {
 /** What `ps` shows while a command of the victim's runs, if the token is in it. */
 async function commandLines(args: readonly string[]): Promise<Loot> {
   const { stage } = it;
-  const look = "for n in $(seq 20); do cat /proc/[0-9]*/cmdline 2>/dev/null; sleep 0.02; done";
+  const look = "for n in $(seq 100); do cat /proc/[0-9]*/cmdline 2>/dev/null; sleep 0.02; done";
   const seeing = stage.attacker.sh(look);
   const env = { SVC_HOME: stage.svc_home };
   await stage.svc(args, { env, cwd: stage.victim.home, timeout_ms: 20_000 });

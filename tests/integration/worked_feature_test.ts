@@ -8,7 +8,7 @@ import { TempDir } from "../support/sessions.ts";
 import { can_run_svc } from "../support/svc.ts";
 
 const ROOT = fromFileUrl(new URL("../../", import.meta.url));
-const LAST = "  update,\n];\n";
+const LIST = /(const OTHERS = \[\n[^\]]*)(\];\n)/;
 
 /** The files of the page, by their paths, and the lines for the list of features. */
 function snippetsOf(page: string): { files: [string, string][]; lines: string[] } {
@@ -39,8 +39,9 @@ async function build(root: string): Promise<void> {
   }
   const list = join(root, "src/features/registry.ts");
   const text = await Deno.readTextFile(list);
-  assert(text.includes(LAST), `the list ends with ${LAST}`);
-  await Deno.writeTextFile(list, imported + text.replace(LAST, entry + LAST));
+  const added = text.replace(LIST, (_, before, end) => before + entry + end);
+  assert(added !== text, "the list of features is found");
+  await Deno.writeTextFile(list, imported + added);
 }
 
 async function deno(root: string, ...args: string[]): Promise<void> {

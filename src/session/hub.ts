@@ -652,11 +652,19 @@ export class Hub {
     this.#forgetDerived();
   }
 
-  /** The entries of an index, with those of sessions that it lacks and that are linked. */
+  /**
+   * The entries of an index, with those of sessions that it lacks and that are linked. A session that
+   * was being made at a crash may be in the index without a link; it gets one, so that it does not go
+   * with the index.
+   */
   #completed(entries: IndexEntries): IndexEntries {
     const { journal_links, index_path, log } = this.#parts;
-    const lost = readDirIfAny(journal_links)
-      .filter(({ name, isSymlink }) => isSymlink && !Object.hasOwn(entries, name));
+    const links = readDirIfAny(journal_links).filter(({ isSymlink }) => isSymlink);
+    const linked = new Set(links.map(({ name }) => name));
+    for (const [id, { journal_path }] of Object.entries(entries)) {
+      if (!linked.has(id)) this.#linkLate(id, journal_path);
+    }
+    const lost = links.filter(({ name }) => !Object.hasOwn(entries, name));
     if (lost.length === 0) return entries;
     log.warn("the sessions index was incomplete; completed it from the journals", {
       path: index_path,
@@ -665,6 +673,16 @@ export class Hub {
     const found = { ...entries };
     for (const { name } of lost) found[name] = linkedEntry(journal_links, name);
     return found;
+  }
+
+  /** Links a session's journal; one that cannot be linked now is linked when it is opened. */
+  #linkLate(id: string, journal_path: string): void {
+    const { journal_links, log } = this.#parts;
+    try {
+      linkIfAllowed(journal_path, join(journal_links, basename(id)));
+    } catch (error) {
+      log.warn("cannot link a session's journal", { session_id: id, error: messageOf(error) });
+    }
   }
 
   /** The index as the journals that are found make it. */

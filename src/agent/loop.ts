@@ -29,7 +29,7 @@ export interface TurnParts extends CallParts {
 }
 
 export interface LoopParts extends TurnParts {
-  /** Finds a model by its id; throws an error with a message for the person when there is none. */
+  /** Finds a model by its id. @throws {UnknownModel} with a message for the person */
   model(id: string): Promise<Model>;
   /**
    * Returns the tools of a session for one step: built-in tools first, always in the same order.

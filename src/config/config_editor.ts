@@ -1,5 +1,6 @@
 /** Changes `daemon.toml` and nothing else of it: comments, order and layout stay. */
 import { patch } from "@decimalturn/toml-patch";
+import { sha256Hex } from "../base/sha256.ts";
 import { parse } from "smol-toml";
 import { isDeepStrictEqual } from "node:util";
 import { InvalidParams, messageOf, SvcError } from "../protocol/errors.ts";
@@ -160,8 +161,7 @@ function valueAt(table: object, key: string): SettingValue | undefined {
 }
 
 async function revisionOf(text: string): Promise<string> {
-  const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(text));
-  return new Uint8Array(digest).toHex().slice(0, 16);
+  return (await sha256Hex(text)).slice(0, 16);
 }
 
 function changedMeanwhile(path: string): SvcError {

@@ -4,6 +4,7 @@
  * directory by a link, and the next command would get the link's target.
  */
 import { type Kernel, openKernel, SystemError } from "../os/beneath_kernel.ts";
+import { recent } from "../base/recent.ts";
 import type { Argument } from "../os/passing.ts";
 
 /** Binds paths to themselves. */
@@ -49,8 +50,7 @@ const MISSING_MS = 1_000;
 
 class DescriptorBinder implements Binder {
   readonly #kernel: Kernel;
-  readonly #missing = new Set<string>();
-  #missing_since = 0;
+  readonly #missing = recent(MISSING_MS, () => new Set<string>());
 
   constructor(kernel: Kernel) {
     this.#kernel = kernel;
@@ -67,14 +67,10 @@ class DescriptorBinder implements Binder {
   }
 
   isThere(path: string): boolean {
-    const now = performance.now();
-    if (now - this.#missing_since > MISSING_MS) {
-      this.#missing.clear();
-      this.#missing_since = now;
-    }
-    if (this.#missing.has(path)) return false;
+    const missing = this.#missing();
+    if (missing.has(path)) return false;
     const there = this.kind(path) !== undefined;
-    if (!there) this.#missing.add(path);
+    if (!there) missing.add(path);
     return there;
   }
 

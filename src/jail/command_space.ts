@@ -5,6 +5,7 @@
  * temporary files.
  */
 import { join } from "@std/path";
+import { sha256Hex } from "../base/sha256.ts";
 import { ensurePrivateDir, exists, readDirIfAny } from "../os/files.ts";
 import { removeTree } from "../os/remove_tree.ts";
 
@@ -111,7 +112,7 @@ export class CommandSpaces {
     ensureDirectory(tmp);
     if (!trusted) return { tmp };
     ensurePrivateDir(this.#caches);
-    const caches = join(this.#caches, await nameOf(workdir));
+    const caches = join(this.#caches, (await sha256Hex(workdir)).slice(0, 32));
     await Deno.writeTextFile(`${caches}${OWNER}`, workdir, { mode: 0o600 });
     ensureDirectory(caches);
     return { tmp, caches };
@@ -158,10 +159,4 @@ function isThere({ tmp, caches }: CommandSpace): boolean {
 /** Its mode is for commands to change: only the directory around it keeps others out. */
 function ensureDirectory(path: string): void {
   Deno.mkdirSync(path, { recursive: true, mode: 0o700 });
-}
-
-/** A name for a working directory that no other one has. */
-async function nameOf(workdir: string): Promise<string> {
-  const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(workdir));
-  return new Uint8Array(digest).slice(0, 16).toHex();
 }

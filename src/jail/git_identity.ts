@@ -4,6 +4,7 @@
  * which a repository's configuration overrides.
  */
 import { join } from "@std/path";
+import { changedAt } from "../os/files.ts";
 import { runProgram } from "../os/program.ts";
 
 /** Where git's configuration may have changed, below the home directory and `XDG_CONFIG_HOME`. */
@@ -29,7 +30,7 @@ export class GitIdentity {
    * @param writable real paths of the directories that sessions can write: git is not run from there.
    */
   config(writable: readonly string[]): Promise<string | undefined> {
-    const at = FILES.map((name) => changedAt(this.#home, name)).join();
+    const at = FILES.map((name) => this.#home && changedAt(join(this.#home, name))).join();
     if (this.#known?.at !== at) this.#known = { at, config: read(writable) };
     return this.#known.config;
   }
@@ -65,13 +66,4 @@ export function configOf(printed: string): string | undefined {
 
 function quoted(value: string): string {
   return `"${value.replaceAll("\\", "\\\\").replaceAll('"', '\\"')}"`;
-}
-
-function changedAt(home: string | undefined, name: string): number | undefined {
-  if (home === undefined) return undefined;
-  try {
-    return Deno.statSync(join(home, name)).mtime?.getTime();
-  } catch {
-    return undefined;
-  }
 }

@@ -4,7 +4,7 @@
  * before each write.
  */
 import { join } from "@std/path";
-import { readDirIfAny } from "../os/files.ts";
+import { changedAt, readDirIfAny } from "../os/files.ts";
 import { isWithin } from "../os/paths.ts";
 import type { Argument } from "../os/passing.ts";
 import type { Binder } from "./binder.ts";
@@ -122,15 +122,6 @@ export function watchLater(workdir: string): () => string[] {
       .map(([name, runner]) => `[${name} is new: ${runner}]`);
     return withoutCommonDir(workdir) ? [...made, COMMON_DIR_NOTE] : made;
   };
-}
-
-/** When a name in a directory last changed. */
-function changedAt(directory: string): number | undefined {
-  try {
-    return Deno.statSync(directory).mtime?.getTime();
-  } catch {
-    return undefined;
-  }
 }
 
 /** When a file was created; 0 when it does not exist. */

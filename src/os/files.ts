@@ -129,6 +129,15 @@ export function exists(path: string): boolean {
   }
 }
 
+/** Returns when a file, or the list of names in a directory, last changed; undefined if it is missing. */
+export function changedAt(path: string): number | undefined {
+  try {
+    return Deno.statSync(path).mtime?.getTime();
+  } catch {
+    return undefined;
+  }
+}
+
 /** What is in a directory; nothing where there is none. */
 export function readDirIfAny(path: string): Deno.DirEntry[] {
   try {

@@ -1,5 +1,6 @@
 /** A question whether a call may be made, as every face shows it to a person. */
 import { exact, exactLine } from "../base/visible.ts";
+import { sha256Hex } from "../base/sha256.ts";
 
 /** What is asked. */
 export interface Question {
@@ -36,7 +37,5 @@ export function alwaysText({ tool, args, rule }: Omit<Question, "reason">): stri
  * allow.
  */
 export async function shownDigest({ tool, args, reason, rule }: Question): Promise<string> {
-  const bytes = new TextEncoder().encode(JSON.stringify([tool, args, reason, rule]));
-  const digest = await crypto.subtle.digest("SHA-256", bytes);
-  return Array.from(new Uint8Array(digest), (byte) => byte.toString(16).padStart(2, "0")).join("");
+  return await sha256Hex(JSON.stringify([tool, args, reason, rule]));
 }

@@ -1,18 +1,12 @@
 /** What commands find again: their session's /tmp, their directory's caches, and who commits. */
 import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
+import { has_bubblewrap } from "../support/bubblewrap.ts";
 import { join } from "@std/path";
 import { instruct } from "../support/instruct.ts";
 import { until } from "../support/scripted.ts";
 import { can_run_svc, Place } from "../support/svc.ts";
 
-const bubblewrap = ["/usr/bin/bwrap", "/usr/local/bin/bwrap"].some((path) => {
-  try {
-    return Deno.statSync(path).isFile;
-  } catch {
-    return false;
-  }
-});
-const ignore = !can_run_svc || !bubblewrap;
+const ignore = !can_run_svc || !has_bubblewrap;
 const MODEL = { model: "builtin/toolbelt", approval: "auto" };
 
 /** A daemon of a person with a home directory of their own, and a client of it. */

@@ -1,16 +1,10 @@
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
+import { has_bubblewrap } from "../support/bubblewrap.ts";
 import { join } from "@std/path";
 import { instruct } from "../support/instruct.ts";
 import { can_run_svc, type Daemon, Place, type TestClient } from "../support/svc.ts";
 
 const ignore = !can_run_svc;
-const bubblewrap = ["/usr/bin/bwrap", "/usr/local/bin/bwrap"].some((path) => {
-  try {
-    return Deno.statSync(path).isFile;
-  } catch {
-    return false;
-  }
-});
 const MODEL = { model: "builtin/toolbelt", approval: "auto" };
 const SECRET = "outside-secret-4711";
 
@@ -181,7 +175,7 @@ for (const { name, own, other } of LAYOUTS) {
         assertEquals([read.ok, read.output.trim()], [true, "my own"]);
         const found = await instruct(jailed.client, id, "grep outside-secret");
         assert(!found.output.includes(SECRET), found.output);
-        if (bubblewrap) {
+        if (has_bubblewrap) {
           for (const at of [theirs, way]) {
             const shown = await instruct(jailed.client, id, `run cat ${at}/theirs.txt`);
             assertEquals([shown.ok, shown.output.includes(SECRET)], [false, false], shown.output);
@@ -234,14 +228,14 @@ Deno.test({
       for (const path of [".svc/daemon.json", "projects/secret/theirs.txt"]) {
         await refused(jailed, id, `read ${path}`);
         await refused(jailed, id, `write ${path}\n\`\`\`\nmine\n\`\`\``);
-        if (!bubblewrap) continue;
+        if (!has_bubblewrap) continue;
         for (const command of [`cat ${path}`, `cat ~/${path}`, `echo mine > ${path}`]) {
           const ran = await instruct(jailed.client, id, `run ${command}`);
           assertEquals([ran.ok, ran.output.includes("token")], [false, false], ran.output);
           assert(!ran.output.includes(SECRET), ran.output);
         }
       }
-      if (bubblewrap) {
+      if (has_bubblewrap) {
         await instruct(jailed.client, id, "run mv projects moved; mv .svc svc-moved; true");
         const ran = await instruct(
           jailed.client,
@@ -260,7 +254,7 @@ Deno.test({
 
 Deno.test({
   name: "a command sees its workdir and the system, nothing of svc and nothing of its environment",
-  ignore: ignore || !bubblewrap,
+  ignore: ignore || !has_bubblewrap,
   async fn() {
     const key = "sk-ant-secret-of-the-daemon";
     const jailed = await begin({ ANTHROPIC_API_KEY: key, OPENAI_API_KEY: key, MY_SECRET: key });

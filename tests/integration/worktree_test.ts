@@ -1,18 +1,11 @@
 import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
+import { has_bubblewrap } from "../support/bubblewrap.ts";
 import { delay } from "@std/async";
 import { join } from "@std/path";
-import { granted } from "../support/permissions.ts";
 import { gitInstalled, Repository } from "../support/repository.ts";
 import { can_run_svc, Place, type TestClient } from "../support/svc.ts";
 
 const ignore = !can_run_svc || !gitInstalled();
-const bubblewrap = granted("read") && ["/usr/bin/bwrap", "/usr/local/bin/bwrap"].some((path) => {
-  try {
-    return Deno.statSync(path).isFile;
-  } catch {
-    return false;
-  }
-});
 const MODEL = { model: "builtin/toolbelt", approval: "auto" };
 
 /** Carries out one instruction in a session; gives how its call ended. */
@@ -80,7 +73,7 @@ Deno.test({
 
 Deno.test({
   name: "a session in a worktree reads the repository's history and reaches nothing else of it",
-  ignore: ignore || !bubblewrap,
+  ignore: ignore || !has_bubblewrap,
   async fn() {
     await using place = new Place();
     using repo = new Repository({ "a.txt": "one\n", "secret.txt": "of the main checkout\n" });

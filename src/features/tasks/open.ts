@@ -3,6 +3,7 @@
  * first task.
  */
 import { join } from "@std/path";
+import { sha256Hex } from "../../base/sha256.ts";
 import { messageOf, SvcError } from "../../protocol/errors.ts";
 import { ensurePrivateDir } from "../../os/files.ts";
 import { personsPrograms } from "../../os/own_programs.ts";
@@ -210,8 +211,7 @@ class TaskPlaces {
   }
 
   static async open({ paths, env, log }: TaskParts): Promise<TaskPlaces> {
-    const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(paths.artifacts));
-    const name = `svc-tasks-${new Uint8Array(digest).slice(0, 6).toHex()}`;
+    const name = `svc-tasks-${(await sha256Hex(paths.artifacts)).slice(0, 12)}`;
     const dir = join(env("TMPDIR") ?? "/tmp", name);
     await removeTree(dir).catch((error) =>
       log.warn("cannot remove the files of old tasks", { path: dir, error: messageOf(error) })

@@ -1,5 +1,6 @@
 /** `svc.policy.yaml`: the tool servers of a project, in a file that commands may have written. */
 import { dirname, join } from "@std/path";
+import { sha256Hex } from "../../base/sha256.ts";
 import { messageOf, SvcError } from "../../protocol/errors.ts";
 import { NO_POLICY, type Policy, PROJECT_POLICY, toPolicy } from "./policy.ts";
 
@@ -29,7 +30,7 @@ export class ProjectPolicy {
       if (info !== undefined) checkProjectFile(this.path, info);
       const text = info && await this.#text();
       this.#policy = await toPolicy(text, this.path);
-      this.#sha256 = await sha256Of(text ?? "");
+      this.#sha256 = await sha256Hex(text ?? "");
       this.#stamp = stamp;
     }
     return { policy: this.#policy, sha256: this.#sha256, changed };
@@ -52,11 +53,6 @@ export class ProjectPolicy {
       });
     }
   }
-}
-
-async function sha256Of(text: string): Promise<string> {
-  const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(text));
-  return new Uint8Array(digest).toHex();
 }
 
 async function lstatIfAny(path: string): Promise<Deno.FileInfo | undefined> {

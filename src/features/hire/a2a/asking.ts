@@ -1,5 +1,6 @@
 /** Turns a message into a task, once, however often the message is sent. */
 import { Message, type SendMessageRequest } from "@a2a-js/sdk";
+import { sha256Hex } from "../../../base/sha256.ts";
 import { RequestMalformedError, UnsupportedOperationError } from "@a2a-js/sdk/errors";
 import type { CallbackTarget } from "../../tasks/callback_store.ts";
 import type { TaskClient } from "../../tasks/client_store.ts";
@@ -49,7 +50,7 @@ export async function askFor(
   const text = JSON.stringify(said);
   const client: TaskClient = {
     key_id: keyOf(asker),
-    request_id: await sha256(`${text} ${JSON.stringify(metadata)}`),
+    request_id: await sha256Hex(`${text} ${JSON.stringify(metadata)}`),
     context_id: message.contextId || crypto.randomUUID(),
     message: text.length <= MESSAGE_KEPT_MAX ? said : null,
   };
@@ -63,9 +64,4 @@ async function refuseFollowUp(hiring: Hiring, id: string, asker: Hirer): Promise
   throw new UnsupportedOperationError(
     `task ${id} accepts no further messages; send a message without taskId to start a new task`,
   );
-}
-
-async function sha256(text: string): Promise<string> {
-  const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(text));
-  return new Uint8Array(digest).toHex();
 }

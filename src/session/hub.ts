@@ -386,7 +386,7 @@ export class Hub {
       });
       await Promise.all([created, main]);
       this.#add(session);
-      await Promise.all([journal.flush(), this.#index.save()]);
+      await Promise.all([journal.flush(), this.#index.saveMade()]);
       // Last: without the index, a session that nobody was told of is known by its missing link.
       linkIfAllowed(journal_path, link);
       return session;

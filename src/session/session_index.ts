@@ -189,6 +189,15 @@ export class SessionIndex {
     if (this.#dirty || this.#saving_known !== undefined) await this.save();
   }
 
+  /**
+   * Writes the file for a session that was made. What else is known follows: without it the journal
+   * is read at the next start.
+   */
+  async saveMade(): Promise<void> {
+    this.#saveKnownSoon();
+    await this.#save(this.#file);
+  }
+
   /** As {@linkcode SessionIndex.save}; a failure is logged, and the next change has it written again. */
   async trySave(): Promise<void> {
     await this.save().catch((error) => this.#failed(error));
@@ -206,11 +215,15 @@ export class SessionIndex {
   saveFlushed(sessions: number): void {
     if (sessions < MANY) {
       this.#save(this.#file).catch((error) => this.#failed(error));
-      this.#saving_known ??= setTimeout(
-        () => this.#save(this.#known).catch((error) => this.#failed(error)),
-        KNOWN_MS,
-      );
+      this.#saveKnownSoon();
     } else this.#saving ??= setTimeout(() => this.trySave(), sessions * SAVE_MS_EACH);
+  }
+
+  #saveKnownSoon(): void {
+    this.#saving_known ??= setTimeout(
+      () => this.#save(this.#known).catch((error) => this.#failed(error)),
+      KNOWN_MS,
+    );
   }
 
   #current(): IndexEntries {

@@ -98,6 +98,12 @@ const argumentAt = (index: number) => 16 + 8 * index;
 
 type Test = keyof typeof JUMP;
 
+/** What a filter does for numbers from one on. */
+interface Part {
+  from: number;
+  filter: Filter;
+}
+
 /** A program, written from top to bottom: each step returns or falls through to the next one. */
 class Filter {
   readonly #steps: [code: number, if_true: number, if_false: number, value: number][] = [];
@@ -115,13 +121,30 @@ class Filter {
     return this.#add(JUMP[test], 0, 1, value).returns(verdict);
   }
 
-  /** Runs the steps that `write` adds for one system call only; they must end with a return. */
-  forCall(number: number, write: (inner: Filter) => void): this {
-    const inner = new Filter();
-    write(inner);
-    this.#add(JUMP.equal, 0, inner.#steps.length, number);
+  /** Runs `inner` when the last loaded value is `value`; its steps must end with a return. */
+  when(value: number, inner: Filter): this {
+    this.#add(JUMP.equal, 0, inner.#steps.length, value);
     this.#steps.push(...inner.#steps);
     return this;
+  }
+
+  /**
+   * Runs the last of the parts whose `from` is not above the last loaded value; their steps must end
+   * with a return. It is found by halving: the kernel runs a filter for every number there is when it
+   * is installed, which happens twice for each command.
+   *
+   * @param parts in rising order, the first one for all that is below the second.
+   */
+  choose(parts: readonly Part[]): this {
+    if (parts.length === 1) {
+      this.#steps.push(...parts[0].filter.#steps);
+      return this;
+    }
+    const half = parts.length >> 1;
+    const below = new Filter().choose(parts.slice(0, half));
+    this.#add(JUMP.at_least, below.#steps.length, 0, parts[half].from);
+    this.#steps.push(...below.#steps);
+    return this.choose(parts.slice(half));
   }
 
   /** Encodes it as an array of `struct sock_filter`. Both machines are little-endian. */
@@ -151,33 +174,38 @@ export function syscallFilter(arch = Deno.build.arch): Uint8Array<ArrayBuffer> |
   const machine = MACHINES[arch];
   if (machine === undefined) return undefined;
   const { audit_arch, foreign_from, socket, ioctl, clone, unshare, refused } = machine;
-  const filter = new Filter().load(MACHINE_AT);
-  // Falls through for calls of the machine's own ABI.
-  filter.forCall(audit_arch, (own) => {
-    own.load(NUMBER_AT);
-    if (foreign_from !== undefined) own.returnIf("at_least", foreign_from, KILL_PROCESS);
-    for (const number of MISSING) own.returnIf("equal", number, errno(ENOSYS));
-    for (const number of [...refused, ...REFUSED_SINCE_5_1]) {
-      own.returnIf("equal", number, errno(EPERM));
-    }
-    own.forCall(socket, (call) => {
-      call.load(argumentAt(0));
-      for (const family of FAMILIES) call.returnIf("equal", family, ALLOW);
-      call.returns(errno(EAFNOSUPPORT));
-    });
-    own.forCall(ioctl, (call) => {
-      call.load(argumentAt(1));
-      for (const request of TERMINAL_TRICKS) call.returnIf("equal", request, errno(EPERM));
-      call.returns(ALLOW);
-    });
-    own.forCall(clone, (call) => {
-      call.load(argumentAt(0)).returnIf("any_bit", NEW_NAMESPACES, errno(EPERM)).returns(ALLOW);
-    });
-    own.forCall(unshare, (call) => {
-      call.load(argumentAt(0)).returnIf("any_bit", NEW_NAMESPACES | NEW_TIME, errno(EPERM))
-        .returns(ALLOW);
-    });
-    own.returns(ALLOW);
-  });
-  return filter.returns(KILL_PROCESS).bytes();
+  const rules = new Map<number, Filter>();
+  const [missing, forbidden] = [always(errno(ENOSYS)), always(errno(EPERM))];
+  for (const number of MISSING) rules.set(number, missing);
+  for (const number of [...refused, ...REFUSED_SINCE_5_1]) rules.set(number, forbidden);
+  const families = new Filter().load(argumentAt(0));
+  for (const family of FAMILIES) families.returnIf("equal", family, ALLOW);
+  rules.set(socket, families.returns(errno(EAFNOSUPPORT)));
+  const requests = new Filter().load(argumentAt(1));
+  for (const request of TERMINAL_TRICKS) requests.returnIf("equal", request, errno(EPERM));
+  rules.set(ioctl, requests.returns(ALLOW));
+  const withoutBits = (bits: number) =>
+    new Filter().load(argumentAt(0)).returnIf("any_bit", bits, errno(EPERM)).returns(ALLOW);
+  rules.set(clone, withoutBits(NEW_NAMESPACES));
+  rules.set(unshare, withoutBits(NEW_NAMESPACES | NEW_TIME));
+  const own = new Filter().load(NUMBER_AT).choose(partsOf(rules, foreign_from));
+  return new Filter().load(MACHINE_AT).when(audit_arch, own).returns(KILL_PROCESS).bytes();
+}
+
+function always(verdict: number): Filter {
+  return new Filter().returns(verdict);
+}
+
+/** Puts rules for single numbers in order; all numbers without one are allowed, up to `foreign_from`. */
+function partsOf(rules: ReadonlyMap<number, Filter>, foreign_from?: number): Part[] {
+  const allowed = always(ALLOW);
+  const parts: Part[] = [{ from: 0, filter: allowed }];
+  for (const [number, filter] of [...rules].sort(([a], [b]) => a - b)) {
+    // What ended here goes on: neighbours with the same rule are one part.
+    if (parts.at(-1)!.from === number) parts.pop();
+    if (parts.at(-1)?.filter !== filter) parts.push({ from: number, filter });
+    parts.push({ from: number + 1, filter: allowed });
+  }
+  if (foreign_from !== undefined) parts.push({ from: foreign_from, filter: always(KILL_PROCESS) });
+  return parts;
 }

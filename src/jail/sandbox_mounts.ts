@@ -51,9 +51,8 @@ const SYSTEM = new Set([
 
 /** Files that the system's programs need, in otherwise hidden directories. */
 const SYSTEM_PARTS = [
-  ...["dpkg", "apt", "rpm", "pacman", "alternatives", "ca-certificates", "ghc", "gems", "texmf"]
+  ...["dpkg", "rpm", "pacman", "alternatives", "ca-certificates", "ghc", "gems", "texmf"]
     .map((name) => `/var/lib/${name}`),
-  "/var/cache/fontconfig",
   // The number of processors. The rest of /sys is a dozen mounts, and each one takes time.
   "/sys/devices",
   // The program directories of NixOS and of Homebrew.

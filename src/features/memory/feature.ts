@@ -27,8 +27,8 @@ export const memory = feature({
         });
       },
       async beforeTurn(session, turn) {
-        // Nothing was ever remembered, or nobody reads it.
-        if (!exists(paths.state_db) || models().isBuiltin(session.state.model)) return;
+        // Nobody reads it, or nothing was ever remembered.
+        if (models().isBuiltin(session.state.model) || !exists(paths.state_db)) return;
         await (await cortex()).recallForTurn(session, turn);
       },
       onEvents(session, events) {

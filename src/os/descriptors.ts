@@ -35,29 +35,44 @@ const DARWIN = {
 
 type LinuxLibc = Deno.DynamicLibrary<typeof LINUX>["symbols"];
 
+/** How soon it is done in a process that starts no other: after its first answers. */
+const SOON_MS = 50;
+
 /** The C library of a process that prepared its descriptors. */
 let prepared: LinuxLibc | undefined;
+/** Prepares them, in a process that is about to start its first. */
+let prepare: (() => void) | undefined;
 
 /**
  * Readies the descriptors of a process that starts others: keeps from them what it was started with
- * itself, and raises the number that may be open, as far as the system lets it. From then on
- * {@linkcode requireDescriptors} costs next to nothing.
+ * itself, and raises the number that may be open, as far as the system lets it. That is done soon,
+ * and before {@linkcode requireDescriptors} returns, which costs next to nothing from then on.
  *
  * @returns what closes the C library.
  */
 export function prepareDescriptors(): Disposable {
-  if (Deno.build.os === "darwin") raiseDarwinLimit();
-  const libc = Deno.build.os === "linux" ? openLibc(LINUX) : undefined;
-  if (libc === undefined) return { [Symbol.dispose]() {} };
-  keepInherited(libc.symbols);
-  raiseLimit(libc.symbols);
-  prepared = libc.symbols;
-  return {
-    [Symbol.dispose]() {
+  using cleanup = new DisposableStack();
+  const own = () => {
+    prepare = undefined;
+    if (Deno.build.os === "darwin") raiseDarwinLimit();
+    const libc = Deno.build.os === "linux" ? openLibc(LINUX) : undefined;
+    if (libc === undefined) return;
+    keepInherited(libc.symbols);
+    raiseLimit(libc.symbols);
+    prepared = libc.symbols;
+    opened.defer(() => {
       if (prepared === libc.symbols) prepared = undefined;
       libc.close();
-    },
+    });
   };
+  prepare = own;
+  const timer = setTimeout(() => prepare === own && own(), SOON_MS);
+  cleanup.defer(() => {
+    clearTimeout(timer);
+    if (prepare === own) prepare = undefined;
+  });
+  const opened = cleanup.move();
+  return opened;
 }
 
 function raiseLimit({ prlimit }: LinuxLibc): void {
@@ -102,6 +117,7 @@ function keepInherited({ fcntl }: LinuxLibc): void {
  * @throws {SvcError} unavailable when this process has too few descriptors left
  */
 export function requireDescriptors(what: string): void {
+  prepare?.();
   if (Deno.build.os === "windows" || hasFreeTop()) return;
   const opened: Deno.FsFile[] = [];
   try {

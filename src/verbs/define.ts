@@ -29,6 +29,9 @@ export function pushChannel(caller: Caller, verb: string, hint: string): PushCha
   throw new SvcError("validation", `${verb}: this transport cannot push events`, { hint });
 }
 
+/** The input of a verb without parameters. */
+export const nothing = () => z.object({});
+
 interface Definition<I extends z.ZodType, O extends z.ZodType, S>
   extends
     Pick<Verb, "destructive" | "internal" | "idempotent" | "legacy" | "replaces" | "secrets"> {
@@ -57,6 +60,7 @@ export function verbsOf<S>() {
     let input: I | undefined;
     const verb = {
       ...rest,
+      takes_nothing: (makeInput as () => z.ZodType) === nothing,
       get input() {
         return input ??= makeInput();
       },
@@ -123,14 +127,21 @@ export class Dispatcher {
 
   /** As {@linkcode Dispatcher.run}; gives the result itself where the handler does. */
   start(verb: Verb, params: unknown, caller: Caller, call: Call): unknown {
+    const { handle } = this.#bound.get(verb.name)!;
+    if (verb.takes_nothing && isEmpty(params)) return handle({}, caller, call);
     const parsed = verb.input.safeParse(params ?? {});
     if (!parsed.success) {
       throw new InvalidParams(`${verb.name}: ${explain(parsed.error)}`, {
         issues: parsed.error.issues.map(({ path, message }) => ({ path, message })),
       });
     }
-    return this.#bound.get(verb.name)!.handle(parsed.data, caller, call);
+    return handle(parsed.data, caller, call);
   }
+}
+
+function isEmpty(params: unknown): boolean {
+  if (params === undefined || params === null) return true;
+  return typeof params === "object" && !Array.isArray(params) && Object.keys(params).length === 0;
 }
 
 function explain(error: z.ZodError): string {

@@ -89,6 +89,8 @@ export interface Verb {
   readonly summary: string;
   /** Created on first use, because a starting daemon needs hardly any schema. */
   readonly input: z.ZodType;
+  /** Whether it has no parameters: a call without any needs no schema. */
+  readonly takes_nothing: boolean;
   /** Creates the output schema. Documents need it, calls do not. */
   output(): z.ZodType;
   /** Whether it changes anything. */

@@ -2,7 +2,7 @@ import * as z from "zod";
 import { VERSION } from "../../protocol/version.ts";
 import type { SettingsChanged, SettingsView } from "../../config/settings.ts";
 import { SvcError } from "../../protocol/errors.ts";
-import { verbsOf } from "../../verbs/define.ts";
+import { nothing, verbsOf } from "../../verbs/define.ts";
 import type { ControlServices } from "./services.ts";
 
 const defineVerb = verbsOf<ControlServices>();
@@ -36,7 +36,7 @@ export const daemonVerbs = [
     summary: "Reports whether the daemon is healthy.",
     access: "read",
     rest: { method: "GET", path: "/v1/health", status: 200, public: true },
-    input: () => z.object({}),
+    input: nothing,
     output: () =>
       z.object({
         status: z.string(),
@@ -61,7 +61,7 @@ export const daemonVerbs = [
     access: "read",
     rest: { method: "GET", path: "/v1/discover", status: 200, public: true, same_user: true },
     secrets: ["token"],
-    input: () => z.object({}),
+    input: nothing,
     output: discovery,
     handle: ({ services }) => services.discovery(),
   }),
@@ -69,7 +69,7 @@ export const daemonVerbs = [
     name: "daemon.info",
     summary: "Shows the daemon's versions, memory use, models and configuration.",
     access: "read",
-    input: () => z.object({}),
+    input: nothing,
     output: () =>
       z.object({
         version: z.string(),
@@ -134,7 +134,7 @@ export const daemonVerbs = [
     summary: "Reloads daemon.toml and policy.yaml; if a file has an error, nothing changes.",
     access: "write",
     idempotent: true,
-    input: () => z.object({}),
+    input: nothing,
     output: () => z.object({}),
     async handle({ services }) {
       await services.reload_config();
@@ -213,7 +213,7 @@ export const daemonVerbs = [
     name: "daemon.verbs",
     summary: "Lists every verb with the JSON Schema of its parameters.",
     access: "read",
-    input: () => z.object({}),
+    input: nothing,
     output: () =>
       z.object({
         verbs: z.array(z.object({
@@ -246,7 +246,7 @@ export function configVerbs<K extends string>(keys: readonly K[]) {
       name: "daemon.get_config",
       summary: "Shows the settings that daemon.set_config can change.",
       access: "read",
-      input: () => z.object({}),
+      input: nothing,
       output: () =>
         z.object({
           path: z.string(),

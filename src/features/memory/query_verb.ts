@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { SCOPES } from "../../protocol/memory.ts";
-import { verbsOf } from "../../verbs/define.ts";
+import { nothing, verbsOf } from "../../verbs/define.ts";
 import type { MemoryServices } from "./open.ts";
 
 const defineVerb = verbsOf<MemoryServices>();
@@ -10,7 +10,7 @@ export const memoryVerbs = [
     name: "memory.list_scopes",
     summary: "Lists the scopes that memory entries can have.",
     access: "read",
-    input: () => z.object({}),
+    input: nothing,
     output: () => z.object({ scopes: z.array(z.enum(SCOPES)) }),
     handle: () => ({ scopes: [...SCOPES] }),
   }),

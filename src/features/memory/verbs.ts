@@ -3,7 +3,7 @@ import { CATEGORIES, CONTENT_MAX, SCOPES, TAG_MAX, TAGS_MAX } from "../../protoc
 import { LOBES } from "./lobes.ts";
 import { MAIN_LANE, PUBLISHED } from "../../protocol/events.ts";
 import type { Session } from "../../session/session.ts";
-import { type Context, verbsOf } from "../../verbs/define.ts";
+import { type Context, nothing, verbsOf } from "../../verbs/define.ts";
 import { session_id } from "../../verbs/session_id.ts";
 import type { MemoryServices } from "./open.ts";
 
@@ -211,7 +211,7 @@ export const cortexVerbs = [
     name: "cortex.lobes_list",
     summary: "Lists the lobes: background helpers that work beside the conversation.",
     access: "read",
-    input: () => z.object({}),
+    input: nothing,
     output: () =>
       z.object({
         lobes: z.array(z.object({

@@ -3,7 +3,7 @@ import * as z from "zod";
 import type { MissionView } from "./engine.ts";
 import type { MissionStatus } from "./mission.ts";
 import { SvcError } from "../../protocol/errors.ts";
-import { verbsOf } from "../../verbs/define.ts";
+import { nothing, verbsOf } from "../../verbs/define.ts";
 import { mission_id } from "./verbs.ts";
 import type { MissionServices } from "./open.ts";
 
@@ -154,7 +154,7 @@ export const legacyMissionVerbs = [
     summary: "Lists the builds, newest first.",
     access: "read",
     legacy: true,
-    input: () => z.object({}),
+    input: nothing,
     output: () => z.object({ missions: z.array(item()) }),
     async handle({ services }) {
       const { missions } = (await services.missions()).list({ limit: LISTED });

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { verbsOf } from "../../verbs/define.ts";
+import { nothing, verbsOf } from "../../verbs/define.ts";
 import type { ServiceServices } from "./open.ts";
 
 const defineVerb = verbsOf<ServiceServices>();
@@ -22,7 +22,7 @@ export const serviceVerbs = [
     name: "service.status",
     summary: "Shows whether the daemon is installed as a background unit of this user.",
     access: "read",
-    input: () => z.object({}),
+    input: nothing,
     output: () => z.object(status()),
     handle: async ({ services }) => await (await services.service()).status(),
   }),
@@ -31,7 +31,7 @@ export const serviceVerbs = [
     summary: "Installs the daemon as a background unit of this user and hands over to it.",
     access: "write",
     idempotent: true,
-    input: () => z.object({}),
+    input: nothing,
     output: () =>
       z.object({
         ...status(),
@@ -46,7 +46,7 @@ export const serviceVerbs = [
     summary: "Stops and removes the background unit of this user; all data is kept.",
     access: "write",
     idempotent: true,
-    input: () => z.object({}),
+    input: nothing,
     output: () => z.object(status()),
     handle: async ({ services }) => await (await services.service()).uninstall(),
   }),

@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { WORKERS_MAX } from "./limits.ts";
-import { verbsOf } from "../../verbs/define.ts";
+import { nothing, verbsOf } from "../../verbs/define.ts";
 import {
   cancelVerb,
   listVerb,
@@ -41,7 +41,7 @@ function switchVerb<const N extends "queue.pause" | "queue.resume">(name: N, sum
     summary,
     access: "write",
     idempotent: true,
-    input: () => z.object({}),
+    input: nothing,
     output: status,
     async handle({ services }) {
       const engine = await services.tasks();
@@ -71,7 +71,7 @@ export const queueVerbs = [
     name: "queue.status",
     summary: "Shows the status of the queue.",
     access: "read",
-    input: () => z.object({}),
+    input: nothing,
     output: status,
     async handle({ services }) {
       return (await services.tasks()).status();

@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { VERSION } from "../../protocol/version.ts";
 import { EFFORTS, TASK_ID, TASK_TYPES, TIMEOUT_MS } from "./task.ts";
-import { pushChannel, verbsOf } from "../../verbs/define.ts";
+import { nothing, pushChannel, verbsOf } from "../../verbs/define.ts";
 import { pushTaskLog } from "./log_push.ts";
 import { TASKS } from "./config.ts";
 import type { TaskServices } from "./open.ts";
@@ -163,7 +163,7 @@ export const taskVerbs = [
     name: "task.options",
     summary: "Shows the options that each task type accepts in extra, as JSON Schema.",
     access: "read",
-    input: () => z.object({}),
+    input: nothing,
     output: () => z.object({ extra: z.record(z.string(), z.record(z.string(), z.unknown())) }),
     async handle({ services }) {
       const { extraSchemas } = await import("./executors/options.ts");
@@ -174,7 +174,7 @@ export const taskVerbs = [
     name: "task.capabilities",
     summary: "Lists the task types that can be run, and the budget.",
     access: "read",
-    input: () => z.object({}),
+    input: nothing,
     output: () =>
       z.object({
         version: z.string(),

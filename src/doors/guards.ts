@@ -36,10 +36,10 @@ export class Guards {
    * precedence over the header (RFC 9112, 3.2.2): both must name this listener.
    */
   host({ headers, url }: Pick<Request, "headers" | "url">): boolean {
-    if (!this.#hosts.has(headers.get("host") ?? "")) return false;
-    return this.#starts.some((start) =>
-      url.startsWith(start) && (url.length === start.length || "/?#".includes(url[start.length]))
-    );
+    const host = headers.get("host") ?? "";
+    if (!this.#hosts.has(host)) return false;
+    // Nearly always it has no authority of its own.
+    return startsAt(url, `http://${host}`) || this.#starts.some((start) => startsAt(url, start));
   }
 
   /** Origin pin; a request without Origin comes from a client that is not a browser. */
@@ -72,6 +72,12 @@ export class Guards {
     const [, token] = headers.get("authorization")?.match(/^Bearer +([^\s]+)$/i) ?? [];
     return this.token(token);
   }
+}
+
+/** Whether a URL begins with a scheme and an authority, and not with a longer one. */
+function startsAt(url: string, start: string): boolean {
+  return url.startsWith(start) &&
+    (url.length === start.length || "/?#".includes(url[start.length]));
 }
 
 /** Returns the subprotocols that a WebSocket client offers, in its order. */

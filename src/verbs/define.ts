@@ -93,17 +93,30 @@ export function bind<S>(verbs: readonly VerbOf<S>[], services: S): BoundVerb[] {
   return verbs.map((verb) => ({
     verb,
     handle(params, caller, call) {
-      const context: Context<S> = {
-        services,
-        caller,
-        get signal() {
-          return call.signal;
-        },
-        progress: (report) => call.progress?.(report),
-      };
-      return verb.handle(context, params);
+      return verb.handle(new CallContext(services, caller, call), params);
     },
   }));
+}
+
+/** A class: an object with a getter of its own is slow to make, and each call has one. */
+class CallContext<S> implements Context<S> {
+  readonly services: S;
+  readonly caller: Caller;
+  readonly #call: Call;
+
+  constructor(services: S, caller: Caller, call: Call) {
+    this.services = services;
+    this.caller = caller;
+    this.#call = call;
+  }
+
+  get signal(): AbortSignal {
+    return this.#call.signal;
+  }
+
+  get progress(): Context<S>["progress"] {
+    return (report) => this.#call.progress?.(report);
+  }
 }
 
 /** Finds a verb and runs it; every door goes through it. */

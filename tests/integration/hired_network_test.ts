@@ -9,9 +9,9 @@ import type { Deliverable } from "../../src/features/tasks/task.ts";
 import { chromiumPath } from "../support/browser.ts";
 import { PRIVATE, PUBLIC_NAME, WithPublicSite } from "../support/private_network.ts";
 import { html, Site } from "../support/site.ts";
-import { tests_binary } from "../support/svc.ts";
+import { tests_source } from "../support/svc.ts";
 
-const ignore = chromiumPath() === undefined || tests_binary;
+const ignore = chromiumPath() === undefined || !tests_source;
 
 /** A server on every address of this machine, and the paths it was asked for. */
 class Inside implements AsyncDisposable {

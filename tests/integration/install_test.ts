@@ -9,11 +9,11 @@ import {
   scriptBinary,
   testSigner,
 } from "../support/releases.ts";
-import { can_run_svc, tests_binary } from "../support/svc.ts";
+import { can_run_svc, tests_source } from "../support/svc.ts";
 
 const source = fromFileUrl(new URL("../../install/install.sh", import.meta.url));
 // Nothing of it is the compiled binary.
-const ignore = !can_run_svc || tests_binary || Deno.build.os === "windows";
+const ignore = !can_run_svc || !tests_source || Deno.build.os === "windows";
 const ARCHIVE = `svc-${Deno.build.target}.tar.gz`;
 
 const SHELLS = ignore ? [] : ["dash", "bash", "busybox"].filter((shell) => programPath(shell));

@@ -1,13 +1,13 @@
 import { assertEquals } from "@std/assert";
 import { fromFileUrl } from "@std/path";
 import { TempDir } from "../support/sessions.ts";
-import { can_run_svc, tests_binary } from "../support/svc.ts";
+import { can_run_svc, tests_source } from "../support/svc.ts";
 
 const SUITE = "npm:@modelcontextprotocol/conformance@0.1.16";
 const CLIENT = fromFileUrl(new URL("../support/conformance_client.ts", import.meta.url));
 const CONFIG = fromFileUrl(new URL("../../deno.json", import.meta.url));
 // Without a daemon: the binary has no part in it.
-const ignore = !can_run_svc || tests_binary || Deno.build.os === "windows";
+const ignore = !can_run_svc || !tests_source || Deno.build.os === "windows";
 
 /** What the suite says of one scenario with our client as its subject, and how many checks passed. */
 async function examine(scenario: string): Promise<{ code: number; passed: number; said: string }> {

@@ -2,7 +2,7 @@ import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/
 import { SvcError } from "../../src/protocol/errors.ts";
 import { until } from "../support/scripted.ts";
 import { TempDir } from "../support/sessions.ts";
-import { can_run_svc, gone, tests_binary } from "../support/svc.ts";
+import { can_run_svc, gone, tests_source } from "../support/svc.ts";
 import { startHttpToolServer } from "../support/tool_server_http.ts";
 import {
   httpEntry,
@@ -14,7 +14,7 @@ import {
 } from "../support/tool_servers.ts";
 
 // Without a daemon: the binary has no part in it.
-const ignore = !can_run_svc || tests_binary || Deno.build.os === "windows";
+const ignore = !can_run_svc || !tests_source || Deno.build.os === "windows";
 const SECRET = "token-of-the-tests";
 
 function test(name: string, fn: () => Promise<void>): void {

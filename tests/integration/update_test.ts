@@ -15,11 +15,11 @@ import {
   updateToml,
 } from "../support/releases.ts";
 import { canMount, SmallDisk } from "../support/small_disk.ts";
-import { can_run_svc, Place, tests_binary } from "../support/svc.ts";
+import { can_run_svc, Place, tests_source } from "../support/svc.ts";
 
 const root = fromFileUrl(new URL("../../", import.meta.url));
 // Nothing of it is the compiled binary.
-const ignore = !can_run_svc || tests_binary || Deno.build.os === "windows";
+const ignore = !can_run_svc || !tests_source || Deno.build.os === "windows";
 const ARCHIVE = `svc-${Deno.build.target}.tar.gz`;
 
 /** A home with svc 0.1.0 in it, and a server with a release of 0.2.0. */

@@ -19,6 +19,9 @@ export const can_run_svc = granted("read", "write", "run", "net", "env");
 /** Whether `svc` is the compiled binary in this run. */
 export const tests_binary = granted("env") && Boolean(Deno.env.get("SVC_BIN"));
 
+/** Whether `svc` runs from source: for tests that bring their own modules into it. */
+export const tests_source = !tests_binary;
+
 /** The program and first arguments of `svc`. */
 export function svcCommand(): [string, string[]] {
   const binary = Deno.env.get("SVC_BIN");

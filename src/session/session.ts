@@ -454,6 +454,8 @@ export class Session {
     if (findLane(this.state, MAIN_LANE)?.status === "blocked") {
       await this.lanes.move(MAIN_LANE, "running", "its turn ended", stop_reason);
     }
+    // What it said last may still wait to be written.
+    await this.#writer.written();
     const { text = "", usage = { tokens_in: 0, tokens_out: 0, tokens_cached: 0, usd: 0 } } =
       this.state.turn ?? {};
     const taken = taken_seq === undefined ? {} : { taken_seq };

@@ -133,6 +133,28 @@ test("a turn that fails before it takes up its message is not tried again by its
   await session.kill();
 });
 
+test("what a cut-off turn is said to have said has its last words", async ({ path }) => {
+  const session = await newSession(path, {
+    runTurn: async (it, turn) => {
+      it.takeFresh();
+      const cut = new Promise<void>((done) => turn.signal.addEventListener("abort", () => done()));
+      it.emitText(turn.turn_id, "the first words, ");
+      await cut;
+      return turn.signal.reason;
+    },
+  });
+  await session.send("go");
+  await until(() => session.state.turn?.text !== undefined && session.state.turn.text !== "");
+  session.emitText(session.state.turn!.turn_id, "the last words");
+  await session.cancel();
+  const events = await journaled(path);
+  const said = events.flatMap((it) => it.type === "session.delta" ? [it.data.text] : []).join("");
+  const [end] = events.flatMap((it) => it.type === "turn.completed" ? [it.data] : []);
+  assertEquals(said, "the first words, the last words");
+  assertEquals([end.stop_reason, end.message], ["cancelled", said]);
+  await session.kill();
+});
+
 test("asked to pause or to resume twice at once, a session does it once", async ({ path }) => {
   const session = await newSession(path, { runTurn: streams });
   await session.send("go");

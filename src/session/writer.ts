@@ -49,6 +49,8 @@ export class Writer implements Source {
   #jobs: (() => void)[] = [];
   #compacting = false;
   #draining = false;
+  /** The commit that is under way, or the last one. */
+  #committing: Promise<void> = Promise.resolve();
   #subscriptions = new Set<Subscription>();
   /** session.ended is on its way: no event may follow it. */
   #ending = false;
@@ -102,6 +104,14 @@ export class Writer implements Source {
     this.#post({ type: "lane.delta", data: { lane_id, delta_seq: 0, content_block } });
   }
 
+  /** Resolves once what was recorded so far is in the journal, or could not be written. */
+  async written(): Promise<void> {
+    const last = this.#waiting.at(-1);
+    if (last === undefined) return await this.#committing.catch(() => {});
+    last.done ??= Promise.withResolvers();
+    await last.done.promise.catch(() => {});
+  }
+
   #post(waiting: Waiting): void {
     this.#waiting.push(waiting);
     this.#wake();
@@ -134,7 +144,7 @@ export class Writer implements Source {
       this.#waiting = [];
       if (batch.length === 0) continue;
       try {
-        await this.#commit(batch);
+        await (this.#committing = this.#commit(batch));
       } catch (cause) {
         const error = this.#unwritable(cause);
         for (const { done } of batch) done?.reject(error);

@@ -2,8 +2,8 @@
 import type { Session } from "./session.ts";
 import type { HourCost } from "./state.ts";
 
-export const BUCKETS = ["minute", "hour", "day"] as const;
-export type Bucket = typeof BUCKETS[number];
+/** How long a time is summed up. */
+export type Bucket = "minute" | "hour" | "day";
 
 /** What was spent; `tokens_cached` are some of `tokens_in`. */
 export type Spent = Omit<HourCost, "at">;

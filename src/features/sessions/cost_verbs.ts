@@ -1,18 +1,12 @@
 import * as z from "zod";
-import {
-  addSpent,
-  BUCKETS,
-  CostBuckets,
-  costsOf,
-  nothingSpent,
-  type Spent,
-} from "../../session/costs.ts";
-import type { Session } from "../../session/session.ts";
+import type { Bucket } from "../../session/costs.ts";
 import { verbsOf } from "../../verbs/define.ts";
 import { session_id } from "../../verbs/session_id.ts";
 import type { Hub } from "../../session/hub.ts";
 
 const defineVerb = verbsOf<{ readonly hub: Hub }>();
+
+const BUCKETS = ["minute", "hour", "day"] as const satisfies readonly Bucket[];
 
 const since = () => z.iso.datetime({ offset: true }).optional();
 const bucket = () =>
@@ -66,16 +60,9 @@ export const costVerbs = [
       z.object({
         buckets: z.array(z.object({ at: z.string(), usd: z.number(), tokens: z.int() })),
       }),
-    async handle({ services }, { session_id, since, bucket }) {
-      const sums = new CostBuckets(bucket, since);
-      for (const session of await services.hub.some(session_id)) {
-        for await (const cost of costsOf(session, bucket)) sums.add(cost);
-      }
-      return {
-        buckets: sums.buckets.map(({ at, usd, tokens_in, tokens_out }) => {
-          return { at, usd, tokens: tokens_in + tokens_out };
-        }),
-      };
+    async handle({ services }, params) {
+      const { costHistory } = await import("./cost_reports.ts");
+      return await costHistory(services.hub, params);
     },
   }),
   defineVerb({
@@ -95,41 +82,9 @@ export const costVerbs = [
         groups: z.array(group()),
         other: spent().optional().describe("Sum of the groups beyond the limit"),
       }),
-    async handle({ services, signal }, { by, since, bucket, limit }) {
-      const sums = new Map<string, { title?: string; sums: CostBuckets }>();
-      for (const session of await services.hub.some(undefined)) {
-        signal.throwIfAborted();
-        const { key, title } = groupOf(session, by);
-        const group = sums.get(key) ?? { title, sums: new CostBuckets(bucket, since) };
-        const newest = session.state.cost_hours.at(-1);
-        // Its journal need not be read.
-        if (newest === undefined || !group.sums.covers(newest)) continue;
-        for await (const cost of costsOf(session, bucket)) group.sums.add(cost);
-        if (group.sums.buckets.length > 0) sums.set(key, group);
-      }
-      const groups = [...sums]
-        .map(([key, { title, sums }]) => ({ key, title, ...sums.total, buckets: sums.buckets }))
-        .sort(dearestFirst);
-      const rest = groups.slice(limit);
-      return {
-        total: sumOf(groups),
-        groups: groups.slice(0, limit),
-        ...(rest.length > 0 ? { other: sumOf(rest) } : {}),
-      };
+    async handle({ services, signal }, params) {
+      const { costBreakdown } = await import("./cost_reports.ts");
+      return await costBreakdown(services.hub, params, signal);
     },
   }),
 ];
-
-function groupOf({ id, state }: Session, by: "session" | "model") {
-  return by === "session" ? { key: id, title: state.title } : { key: state.model };
-}
-
-function dearestFirst(a: Spent, b: Spent): number {
-  return b.usd - a.usd || (b.tokens_in + b.tokens_out) - (a.tokens_in + a.tokens_out);
-}
-
-function sumOf(costs: readonly Spent[]): Spent {
-  const sum = nothingSpent();
-  for (const cost of costs) addSpent(sum, cost);
-  return sum;
-}

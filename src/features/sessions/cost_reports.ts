@@ -1,0 +1,84 @@
+/** Costs over time and by group, from the journals of sessions. */
+import {
+  addSpent,
+  type Bucket,
+  CostBuckets,
+  costsOf,
+  nothingSpent,
+  type Spent,
+} from "../../session/costs.ts";
+import type { Hub } from "../../session/hub.ts";
+import type { Session } from "../../session/session.ts";
+
+/** Which costs, and how they are put together. */
+interface Period {
+  /** RFC 3339; what was spent before it does not count. */
+  since?: string;
+  bucket: Bucket;
+}
+
+/**
+ * Returns what was spent in each bucket.
+ *
+ * @throws {SvcError} not_found when there is no such session.
+ */
+export async function costHistory(
+  hub: Hub,
+  { session_id, since, bucket }: Period & { session_id?: string },
+) {
+  const sums = new CostBuckets(bucket, since);
+  for (const session of await hub.some(session_id)) {
+    for await (const cost of costsOf(session, bucket)) sums.add(cost);
+  }
+  return {
+    buckets: sums.buckets.map(({ at, usd, tokens_in, tokens_out }) => {
+      return { at, usd, tokens: tokens_in + tokens_out };
+    }),
+  };
+}
+
+/**
+ * Returns what was spent by session or by model, most expensive first.
+ *
+ * @throws the signal's reason when the caller has gone.
+ */
+export async function costBreakdown(
+  hub: Hub,
+  { by, since, bucket, limit }: Period & { by: "session" | "model"; limit: number },
+  signal: AbortSignal,
+) {
+  const sums = new Map<string, { title?: string; sums: CostBuckets }>();
+  for (const session of await hub.some(undefined)) {
+    signal.throwIfAborted();
+    const { key, title } = groupOf(session, by);
+    const group = sums.get(key) ?? { title, sums: new CostBuckets(bucket, since) };
+    const newest = session.state.cost_hours.at(-1);
+    // Its journal need not be read.
+    if (newest === undefined || !group.sums.covers(newest)) continue;
+    for await (const cost of costsOf(session, bucket)) group.sums.add(cost);
+    if (group.sums.buckets.length > 0) sums.set(key, group);
+  }
+  const groups = [...sums]
+    .map(([key, { title, sums }]) => ({ key, title, ...sums.total, buckets: sums.buckets }))
+    .sort(dearestFirst);
+  const rest = groups.slice(limit);
+  return {
+    total: sumOf(groups),
+    groups: groups.slice(0, limit),
+    ...(rest.length > 0 ? { other: sumOf(rest) } : {}),
+  };
+}
+
+function groupOf({ id, state }: Session, by: "session" | "model") {
+  return by === "session" ? { key: id, title: state.title } : { key: state.model };
+}
+
+function dearestFirst(a: Spent, b: Spent): number {
+  return b.usd - a.usd || (b.tokens_in + b.tokens_out) - (a.tokens_in + a.tokens_out);
+}
+
+function sumOf(costs: readonly Spent[]): Spent {
+  const sum = nothingSpent();
+  for (const cost of costs) addSpent(sum, cost);
+  return sum;
+}

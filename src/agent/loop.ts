@@ -83,7 +83,8 @@ export function turnRunner(parts: LoopParts): (session: Session, turn: Turn) => 
 
 async function runTurn(parts: LoopParts, session: Session, turn: Turn): Promise<TurnEnd> {
   const model = await parts.model(session.state.model);
-  const max_steps = parts.max_steps();
+  const { max_steps = parts.max_steps(), max_usd = Infinity } = session.state.turn_limits ?? {};
+  const cost_before = session.state.cost_usd;
   await Promise.all([parts.recall(session, turn), parts.tell(session, turn)]);
   const answers = new Answers();
   let continues = false;
@@ -91,6 +92,9 @@ async function runTurn(parts: LoopParts, session: Session, turn: Turn): Promise<
     if (turn.soft.aborted) return { stop_reason: "interrupted" };
     const spent = spentBudget(session.state, parts.budget_usd());
     if (spent !== undefined) return { stop_reason: "budget", error: spent };
+    if (session.state.cost_usd - cost_before >= max_usd) {
+      return { stop_reason: "budget", error: `the limit of $${max_usd} for this turn is reached` };
+    }
     const tools = await parts.tools(session, turn.soft);
     const step = { parts, model, tools, session, turn, continues };
     await makeRoom(step);

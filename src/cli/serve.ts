@@ -1,9 +1,7 @@
 import { startDaemon } from "../daemon/compose.ts";
 import { forHire, hire as hireFeature } from "../features/hire/feature.ts";
 import { AlreadyRunning, type Daemon } from "../daemon/runtime.ts";
-import { readDiscovery } from "../client/discovery.ts";
 import { messageOf } from "../protocol/errors.ts";
-import type { HomePaths } from "../os/paths.ts";
 import type { ServiceOptions } from "../features/service/service.ts";
 import { STOP_GRACE_S } from "../features/service/limits.ts";
 import { UsageError } from "./define.ts";
@@ -74,6 +72,7 @@ async function runDaemon(input: ServeInput, options: ServiceOptions): Promise<nu
     });
   } catch (error) {
     if (!(error instanceof AlreadyRunning)) throw error;
+    const { runningMessage } = await import("./serve_status.ts");
     console.error(await runningMessage(paths));
     if (hire) console.error("     stop it first: only one daemon can accept tasks for hire");
     return 1;
@@ -137,13 +136,6 @@ async function leaveToUnit(
 async function stopWithShell(daemon: Daemon): Promise<void> {
   await Deno.stdin.readable.pipeTo(new WritableStream()).catch(() => {});
   daemon.shutdown(STOP_GRACE_S);
-}
-
-async function runningMessage(paths: HomePaths): Promise<string> {
-  const running = await readDiscovery(paths.discovery);
-  const pid = running ? `pid ${running.pid}` : "pid unknown";
-  return `svc: a daemon is already running (${pid}, socket ${running?.sock ?? paths.socket}); ` +
-    "use `svc ctl` to control it";
 }
 
 /** @throws {UsageError} for an address that is invalid or not loopback. */

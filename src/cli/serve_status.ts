@@ -1,4 +1,5 @@
 /** `svc serve --status`: the daemon and its background unit. */
+import { readDiscovery } from "../client/discovery.ts";
 import { type DaemonStatus, daemonStatus } from "../client/status.ts";
 import { SvcError } from "../protocol/errors.ts";
 import { exists } from "../os/files.ts";
@@ -77,4 +78,12 @@ function running(
     port,
     url,
   };
+}
+
+/** Says that a daemon runs already, and which. */
+export async function runningMessage(paths: HomePaths): Promise<string> {
+  const running = await readDiscovery(paths.discovery);
+  const pid = running ? `pid ${running.pid}` : "pid unknown";
+  return `svc: a daemon is already running (${pid}, socket ${running?.sock ?? paths.socket}); ` +
+    "use `svc ctl` to control it";
 }

@@ -40,6 +40,12 @@ export interface TurnUsage {
   usd: number;
 }
 
+/** What may come with the text of a message. */
+export type SendOptions = Omit<EventData["user.message"], "message_id" | "text">;
+
+/** Limits of the turn that a message starts; the session's own budget holds as well. */
+export type TurnLimits = Omit<SendOptions, "client_message_id">;
+
 export interface ContentBlock {
   type: "text";
   text: string;
@@ -116,7 +122,14 @@ export interface EventData {
     trust?: Trust;
   };
   /** A message was accepted; with one in flight it steers the turn. */
-  "user.message": { message_id: string; text: string; client_message_id?: string };
+  "user.message": {
+    message_id: string;
+    text: string;
+    client_message_id?: string;
+    /** Limits of the turn that the message starts: model calls, and USD. */
+    max_steps?: number;
+    max_usd?: number;
+  };
   /** A turn begins. */
   "turn.started": { turn_id: string; model: string };
   /** Text of the main lane. */

@@ -11,6 +11,7 @@ import {
   type EventData,
   type EventType,
   MAIN_LANE,
+  type SendOptions,
   type SessionEvent,
   type StopReason,
 } from "../protocol/events.ts";
@@ -253,29 +254,31 @@ export class Session {
   /**
    * Takes a message: starts a turn, or steers the one in flight.
    *
-   * @param client_message_id a second call with the same one sends nothing and answers the same.
+   * @param more its limits; a second call with the same client_message_id sends nothing and answers
+   * the same.
    * @throws {SvcError} `ended`, or `conflict` when the session is paused.
    */
-  send(text: string, client_message_id?: string): Promise<{ message_id: string; seq: number }> {
+  send(text: string, more: SendOptions = {}): Promise<{ message_id: string; seq: number }> {
     this.#requireRunning();
-    if (client_message_id === undefined) return this.#send(text);
+    const { client_message_id } = more;
+    if (client_message_id === undefined) return this.#send(text, more);
     const sent = this.state.sent.get(client_message_id);
     if (sent !== undefined) return Promise.resolve(sent);
     let sending = this.#sending.get(client_message_id);
     if (sending === undefined) {
-      sending = this.#send(text, client_message_id)
+      sending = this.#send(text, more)
         .finally(() => this.#sending.delete(client_message_id));
       this.#sending.set(client_message_id, sending);
     }
     return sending;
   }
 
-  async #send(text: string, client_message_id?: string) {
+  async #send(text: string, more: SendOptions) {
     this.#writer.requireWritable();
     await this.#closeStrayTurn("error");
     this.#mended();
     const message_id = this.#parts.ids.next("msg");
-    const { seq } = await this.emit("user.message", { message_id, text, client_message_id });
+    const { seq } = await this.emit("user.message", { message_id, text, ...more });
     this.#startTurn();
     return { message_id, seq };
   }

@@ -75,12 +75,15 @@ test("nothing follows the end: not what is emitted with it, nor later, nor a mes
 
 test("the same client_message_id sends once: at the same time, later, after a restart", async ({ path }) => {
   const session = await newSession(path);
-  const [a, b] = await Promise.all([session.send("hi", "c1"), session.send("hi", "c1")]);
-  assertEquals([a, await session.send("hi", "c1")], [b, a]);
+  const [a, b] = await Promise.all([
+    session.send("hi", { client_message_id: "c1" }),
+    session.send("hi", { client_message_id: "c1" }),
+  ]);
+  assertEquals([a, await session.send("hi", { client_message_id: "c1" })], [b, a]);
   await until(() => session.state.last_stop !== undefined);
   session.journal.release();
   const again = await reopened(path);
-  assertEquals(await again.send("hi", "c1"), a);
+  assertEquals(await again.send("hi", { client_message_id: "c1" }), a);
   const messages = (await journaled(path)).filter((it) => it.type === "user.message");
   assertEquals(messages.length, 1);
   again.journal.release();

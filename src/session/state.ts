@@ -14,6 +14,7 @@ import type {
   SkippedRules,
   StopReason,
   Trust,
+  TurnLimits,
 } from "../protocol/events.ts";
 import { MAIN_LANE, MODEL_RETRY, PINNED, UNPINNED } from "../protocol/events.ts";
 
@@ -97,6 +98,8 @@ export interface SessionState {
   last_message_id: string;
   /** seq of that message; 0 before the first. */
   last_message_seq: number;
+  /** Limits of the turn that this message starts. */
+  turn_limits?: TurnLimits;
   /** Messages up to this seq were answered, or their turn has ended for good. */
   taken_seq: number;
   /** Cost by the hour, oldest first: it outlives the events that retention rewrites. */
@@ -247,7 +250,8 @@ export function applyToState(state: SessionState, event: SessionEvent): void {
       break;
     case "user.message": {
       state.messages_count++;
-      const { client_message_id, message_id } = event.data;
+      const { client_message_id, message_id, text: _, ...limits } = event.data;
+      state.turn_limits = limits;
       state.last_message_id = message_id;
       state.last_message_seq = event.seq;
       if (client_message_id !== undefined) {

@@ -212,10 +212,13 @@ export const sessionVerbs = [
         text: z.string().min(1),
         client_message_id: z.string().min(1).max(128).optional()
           .describe("Sending the same id again sends nothing and returns the same answer"),
+        max_steps: z.int().positive().optional().describe("Model calls of the turn it starts"),
+        max_usd: z.number().positive().optional().describe("Cost of that turn"),
       }),
     output: () => z.object({ message_id: z.string(), seq: z.int() }),
-    async handle({ services }, { session_id, text, client_message_id }) {
+    async handle({ services }, { session_id, text, ...more }) {
       const session = await services.hub.get(session_id);
+      const { client_message_id } = more;
       const known = client_message_id !== undefined && session.state.sent.has(client_message_id);
       const spent = spentBudget(session.state, services.config().agent.budget_usd);
       if (spent !== undefined && !known) {
@@ -223,7 +226,7 @@ export const sessionVerbs = [
           hint: "start a session with a larger budget",
         });
       }
-      return session.send(text, client_message_id);
+      return session.send(text, more);
     },
   }),
   defineVerb({

@@ -1,6 +1,4 @@
 import * as z from "zod";
-import { SvcError } from "../../protocol/errors.ts";
-import type { Session } from "../../session/session.ts";
 import { verbsOf } from "../../verbs/define.ts";
 import { session_id } from "../../verbs/session_id.ts";
 import type { Hub } from "../../session/hub.ts";
@@ -23,20 +21,8 @@ export const ledgerVerbs = [
         edges: z.array(z.object({ to: hash(), kind: z.enum(["prev", "cause"]) })),
       }),
     async handle({ services }, { hash }) {
-      const { ledger } = await import("../../session/ledger.ts");
-      for (const session of await services.hub.some(undefined)) {
-        for await (const node of ledger(session.journal)) {
-          if (node.hash !== hash) continue;
-          const { seq, at, type, data } = node.event;
-          return {
-            hash,
-            type,
-            payload: { session_id: session.id, seq, at, data },
-            edges: node.edges,
-          };
-        }
-      }
-      throw new SvcError("not_found", `no journal has a record with the hash ${hash}`);
+      const { nodeOf } = await import("./ledger_pages.ts");
+      return await nodeOf(await services.hub.some(undefined), hash);
     },
   }),
   defineVerb({
@@ -55,23 +41,9 @@ export const ledgerVerbs = [
         events: z.array(z.object({ hash: hash(), type: z.string(), at: z.string() })),
         next_cursor: z.string().optional(),
       }),
-    async handle({ services }, { session_id, since, limit, cursor }) {
-      const { ledger } = await import("../../session/ledger.ts");
-      const sessions = await services.hub.some(session_id);
-      const from = since === undefined ? "" : new Date(since).toISOString();
-      const start = parseCursor(cursor, sessions);
-      const events: { hash: string; type: string; at: string }[] = [];
-      for (const session of sessions.slice(start.at)) {
-        const after_seq = session === sessions[start.at] ? start.seq : 0;
-        for await (const { hash, event } of ledger(session.journal)) {
-          if (event.seq <= after_seq || event.at < from) continue;
-          if (events.length === limit) {
-            return { events, next_cursor: `${session.id}:${event.seq - 1}` };
-          }
-          events.push({ hash, type: event.type, at: event.at });
-        }
-      }
-      return { events };
+    async handle({ services }, { session_id, ...page }) {
+      const { pageOf } = await import("./ledger_pages.ts");
+      return await pageOf(await services.hub.some(session_id), page);
     },
   }),
   defineVerb({
@@ -98,16 +70,3 @@ export const ledgerVerbs = [
     },
   }),
 ];
-
-/** Position where a listing continues: a cursor is `<session_id>:<last seq>`. */
-function parseCursor(cursor: string | undefined, sessions: readonly Session[]) {
-  if (cursor === undefined) return { at: 0, seq: 0 };
-  const [id, seq] = cursor.split(":");
-  const at = sessions.findIndex((session) => session.id === id);
-  if (at < 0 || !/^\d+$/.test(seq ?? "")) {
-    throw new SvcError("validation", `cursor ${JSON.stringify(cursor)} is not valid`, {
-      hint: "pass next_cursor of an earlier page unchanged",
-    });
-  }
-  return { at, seq: Number(seq) };
-}

@@ -8,6 +8,7 @@ import type { SessionEvent } from "../protocol/events.ts";
 import { stillPending } from "../session/state.ts";
 import { exactLine, visible, visibleJson } from "../base/visible.ts";
 import { alwaysText, type Question, questionText, shownDigest } from "../session/question.ts";
+import { messageFor } from "./chat_message.ts";
 import { eventLines, ModelText, painter, wantsColour } from "./chat_render.ts";
 
 export interface ConverseOptions {
@@ -88,6 +89,20 @@ export async function converse(rpc: RpcClient, options: ConverseOptions): Promis
     if (!compacted) say(paint.dim("there is nothing worth leaving out of the conversation"));
   };
 
+  const send = async (typed: string) => {
+    const text = await messageFor(rpc, session_id, typed);
+    busy = true;
+    await rpc.call("session.send", { session_id, text });
+  };
+  const help = async () => {
+    say(COMMANDS);
+    const { commands, problems } = await rpc.call("commands.list", { session_id });
+    for (const { name, argument_hint = "", description } of commands) {
+      say(`  /${name} ${argument_hint}`.trimEnd() + paint.dim(`  ${description}`));
+    }
+    for (const { path, message } of problems) say(paint.dim(`  not used: ${path}: ${message}`));
+  };
+
   rpc.onEvent = (event) => {
     if (json) return console.log(visibleJson(JSON.stringify(event)));
     const { type, data } = event;
@@ -127,8 +142,8 @@ export async function converse(rpc: RpcClient, options: ConverseOptions): Promis
     if (line === "/kill") return act(rpc.call("session.kill", { session_id }));
     if (line === "/cancel") return act(rpc.call("session.cancel", { session_id }));
     if (line === "/compact") return act(compact().finally(() => busy || ask()));
-    if (line === "/help") say(COMMANDS);
-    else if (first) {
+    if (line === "/help") return act(help().finally(() => busy || ask()));
+    if (first) {
       const decision = ANSWERS[line.toLowerCase()];
       if (decision === undefined) return ask();
       if (performance.now() - asked_at < READ_MS) {
@@ -137,8 +152,7 @@ export async function converse(rpc: RpcClient, options: ConverseOptions): Promis
       }
       return act(approve(rpc, session_id, first, decision));
     } else if (line !== "") {
-      busy = true;
-      return act(rpc.call("session.send", { session_id, text }));
+      return act(send(text).finally(() => busy || ask()));
     }
     if (!busy) input.prompt();
   });

@@ -6,6 +6,7 @@ import { SvcError } from "../protocol/errors.ts";
 import { writeAllSync } from "../base/write_all.ts";
 import { MAIN_LANE } from "../protocol/events.ts";
 import { callLine } from "../base/call_line.ts";
+import { messageFor } from "./chat_message.ts";
 import { eventLines, ModelText, painter, wantsColour } from "./chat_render.ts";
 import { exactLine, visible, visibleJson } from "../base/visible.ts";
 
@@ -41,8 +42,9 @@ export async function askOnce(rpc: RpcClient, options: OnceOptions): Promise<num
       for (const line of eventLines(event, paint)) console.error(line);
     }
   };
+  const text = await messageFor(rpc, session_id, prompt);
   await rpc.call("session.subscribe", { session_id, deltas: "session" });
-  const sent = await rpc.call("session.send", { session_id, text: prompt });
+  const sent = await rpc.call("session.send", { session_id, text });
   sent_seq = sent.seq;
   if (completed && completed.seq > sent_seq) finished.resolve(completed);
   const interrupted = onInterrupt(() => rpc.call("session.cancel", { session_id }));

@@ -11,6 +11,7 @@ import { models } from "./models/feature.ts";
 import { plan } from "./plan/feature.ts";
 import { service } from "./service/feature.ts";
 import { sessions } from "./sessions/feature.ts";
+import { skills } from "./skills/feature.ts";
 import { tasks } from "./tasks/feature.ts";
 import { toolServers } from "./tool_servers/feature.ts";
 import { tui } from "./tui/feature.ts";
@@ -22,6 +23,7 @@ import { worktrees } from "./worktree/feature.ts";
 const OTHERS = [
   bus,
   sessions,
+  skills,
   context,
   memory,
   plan,

@@ -159,6 +159,10 @@ export const SAMPLES: Readonly<Record<string, VerbSample>> = {
   "session.subscribe": of_session,
   // Only the connection that made a subscription can end it.
   "session.unsubscribe": { params: () => ({ sub: 9_999 }), fails_with: "not_found" },
+  "commands.list": of_session,
+  "commands.expand": {
+    params: async (it) => ({ session_id: await it.session(), text: "/etc/hosts" }),
+  },
   "lanes.list": of_session,
   "lanes.get": { params: async (it) => ({ session_id: await it.session(), lane_id: "main" }) },
   "lanes.subscribe": of_session,

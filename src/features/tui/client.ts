@@ -137,7 +137,10 @@ export class TuiClient {
       case "send": {
         const { text, client_message_id } = effect;
         if (this.#link === undefined) return;
-        const { seq } = await this.#call("session.send", { text, client_message_id });
+        const { text: message } = text.startsWith("/")
+          ? await this.#call("commands.expand", { text })
+          : effect;
+        const { seq } = await this.#call("session.send", { text: message, client_message_id });
         this.tui.sent(client_message_id, seq);
         return this.#events.onChange();
       }
@@ -161,6 +164,11 @@ export class TuiClient {
       case "pin_lane": {
         const { lane_id, pinned } = effect;
         return await this.#call("lanes.pin", { lane_id, pinned });
+      }
+      case "load_commands": {
+        const { commands } = await this.#call("commands.list");
+        this.tui.loadCommands(commands);
+        return this.#events.onChange();
       }
       case "load_lane": {
         const { lane_id } = effect;

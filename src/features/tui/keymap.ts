@@ -1,5 +1,6 @@
 /** Handles keys: a key changes the model and returns what the daemon must do. */
 import type { Decision } from "../../protocol/events.ts";
+import { CHAT_COMMANDS, type ChatCommand } from "../../protocol/chat_commands.ts";
 import type { Question } from "../../session/question.ts";
 import { addMessage } from "./fold.ts";
 import { clear, erase, insert, move, moveLine, recall } from "./input.ts";
@@ -16,6 +17,8 @@ export type Effect =
   | { type: "pin_lane"; lane_id: string; pinned: boolean }
   /** Requests a lane's output from before this model existed. */
   | { type: "load_lane"; lane_id: string }
+  /** Requests the commands from files, for the help. */
+  | { type: "load_commands" }
   | { type: "quit" | "redraw" | "suspend" };
 
 export interface PressContext {
@@ -56,7 +59,7 @@ export function press(model: Model, key: Key, context: PressContext): Effect[] {
   if (char !== undefined && model.input.text === "") {
     if (char === "?") {
       model.help = true;
-      return [];
+      return [COMMANDS.help];
     }
     const lane = /^[1-9]$/.test(char) ? model.lanes[Number(char) - 1] : undefined;
     if (lane !== undefined && model.lanes.length > 1) return showLane(model, lane.lane_id);
@@ -268,32 +271,31 @@ const EDITS: Record<string, (model: Model) => void> = {
   "ctrl-n": (model) => recall(model, 1),
 };
 
-const COMMANDS: ReadonlyMap<string, Effect> = new Map<string, Effect>([
-  ["/quit", { type: "quit" }],
-  ["/exit", { type: "quit" }],
-  ["/cancel", { type: "cancel" }],
-  ["/compact", { type: "compact" }],
-  ["/pause", { type: "pause" }],
-  ["/resume", { type: "resume" }],
-  ["/kill", { type: "kill" }],
-]);
+const COMMANDS: Record<ChatCommand, Effect> = {
+  cancel: { type: "cancel" },
+  compact: { type: "compact" },
+  exit: { type: "quit" },
+  help: { type: "load_commands" },
+  kill: { type: "kill" },
+  pause: { type: "pause" },
+  quit: { type: "quit" },
+  resume: { type: "resume" },
+};
 
 function submit(model: Model, { newId }: PressContext): Effect[] {
   const { input } = model;
   const { text } = input;
   const word = text.trim();
   if (word === "") return [];
-  const command = COMMANDS.get(word);
+  const own = CHAT_COMMANDS.find((name) => word === `/${name}`);
+  const command = own && COMMANDS[own];
   if (model.session.state === "ended") {
     model.notice = "the session has ended; Ctrl-D on an empty message leaves";
     if (command?.type !== "quit") return [];
   }
   clear(input);
   model.scroll = model.lane_shown = undefined;
-  if (word === "/help") {
-    model.help = true;
-    return [];
-  }
+  if (own === "help") model.help = true;
   if (command !== undefined) return [command];
   const client_message_id = newId();
   model.outbox.push({ client_message_id, text });

@@ -119,6 +119,8 @@ export interface Model {
   /** Calls show all of their output. */
   expanded: boolean;
   help: boolean;
+  /** Commands from files, as lines of the help. */
+  commands: string[];
   /** Said in the status line until the next key. */
   notice?: string;
   /** Ctrl-C was pressed: the next one leaves. */
@@ -158,6 +160,7 @@ export function emptyModel(session_id: string): Model {
     scroll: undefined,
     expanded: false,
     help: false,
+    commands: [],
     notice: undefined,
     leaving: false,
   };

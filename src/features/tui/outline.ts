@@ -32,7 +32,7 @@ export function outline(model: Model, size: Size, layouts: Layouts): Region[] {
   const parts = arrange(model, size, layouts);
   const regions = [
     model.help
-      ? { role: "dialog", name: "help", text: HELP.join("\n") }
+      ? { role: "dialog", name: "help", text: [...HELP, ...model.commands].join("\n") }
       : transcriptRegion(model, windowOf(model, parts.view).entries),
   ];
   if (model.plan.length > 0) {

@@ -27,7 +27,7 @@ export function showsQuestion(model: Model, size: Size, layouts: Layouts): boole
 /** Draws the whole screen. */
 export function render(model: Model, size: Size, layouts: Layouts): Screen {
   const parts = arrange(model, size, layouts);
-  const window = model.help ? helpWindow(parts) : windowOf(model, parts.view);
+  const window = model.help ? helpWindow(model, parts) : windowOf(model, parts.view);
   const blank = Math.max(parts.view.height - window.rows.length, 0);
   const upper = [
     ...titleLines(model, parts),
@@ -49,8 +49,8 @@ export function render(model: Model, size: Size, layouts: Layouts): Screen {
   };
 }
 
-function helpWindow({ view }: Arrangement): Window {
-  const rows = HELP.slice(0, view.height).map((text) => line(text));
+function helpWindow({ commands }: Model, { view }: Arrangement): Window {
+  const rows = [...HELP, ...commands].slice(0, view.height).map((text) => line(text));
   return { rows, entries: [], at_end: true };
 }
 

@@ -150,6 +150,15 @@ export class Tui {
     prependToEntry(lane.output, clean(before.map(({ text }) => text).join("")));
   }
 
+  /** Takes the commands from files, which the help shows. */
+  loadCommands(
+    commands: readonly { name: string; argument_hint?: string; description: string }[],
+  ): void {
+    this.model.commands = commands.map(({ name, argument_hint = "", description }) =>
+      cleanLine(`${`/${name} ${argument_hint}`.trimEnd()}   ${description}`)
+    );
+  }
+
   /** The daemon has a message, as event `seq`: one that was seen already is in the conversation. */
   sent(client_message_id: string, seq: number): void {
     if (seq <= this.model.seq) this.#dropWaiting(client_message_id);

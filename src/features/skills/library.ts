@@ -1,0 +1,53 @@
+/** The commands of sessions. Loaded on first use. */
+import { UntrustedReader } from "../../jail/untrusted_files.ts";
+import type { Session } from "../../session/session.ts";
+import { expandCommand, findCommands } from "./commands.ts";
+import type { Owner } from "./places.ts";
+
+export interface LibraryParts {
+  /** Home of svc. */
+  home: string;
+  /** Absolute real paths that no tool of a session can see. */
+  hidden(session: Session): string[];
+}
+
+/** Reads what Markdown files define for sessions. Disposing of it closes the C library. */
+export class Library implements Disposable {
+  readonly #parts: LibraryParts;
+  readonly #reader = new UntrustedReader();
+
+  constructor(parts: LibraryParts) {
+    this.#parts = parts;
+  }
+
+  /** Returns the commands of a session; none for an untrusted one. */
+  commands(session: Session) {
+    const { commands, problems } = this.#find(session);
+    return { commands: commands.map(({ body: _, ...rest }) => rest), problems };
+  }
+
+  /** Returns the message that a line stands for; see {@linkcode expandCommand}. */
+  expand(session: Session, text: string): { text: string; command?: string } {
+    return isTrusted(session) ? expandCommand(text, this.#find(session).commands) : { text };
+  }
+
+  [Symbol.dispose](): void {
+    this.#reader[Symbol.dispose]();
+  }
+
+  #find(session: Session) {
+    return isTrusted(session)
+      ? findCommands(this.#reader, this.#owner(session))
+      : { commands: [], problems: [] };
+  }
+
+  #owner(session: Session): Owner {
+    const { home, hidden } = this.#parts;
+    return { home, workdir: session.state.workdir, hidden: hidden(session) };
+  }
+}
+
+/** Work for others must not see what the person keeps for themselves. */
+function isTrusted({ state }: Session): boolean {
+  return state.trust === "trusted";
+}

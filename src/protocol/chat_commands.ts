@@ -1,0 +1,14 @@
+/** The commands of `svc chat` itself; Markdown files cannot replace them. */
+export const CHAT_COMMANDS = [
+  "cancel",
+  "compact",
+  "exit",
+  "help",
+  "kill",
+  "pause",
+  "quit",
+  "resume",
+] as const;
+
+/** The name of a command of `svc chat` itself, without its slash. */
+export type ChatCommand = typeof CHAT_COMMANDS[number];

@@ -1,0 +1,169 @@
+/** Commands from Markdown files: what is listed, what is sent, and what is refused. */
+import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
+import { dirname, join } from "@std/path";
+import { SvcError } from "../../src/protocol/errors.ts";
+import type { Json } from "../support/model_servers.ts";
+import { Scenario, type ScenarioOptions, until } from "../support/scripted.ts";
+import { can_run_svc } from "../support/svc.ts";
+
+const ignore = !can_run_svc || Deno.build.os === "windows";
+
+function write(it: Scenario, files: Record<string, string>): void {
+  for (const [name, text] of Object.entries(files)) {
+    const path = join(it.place.dir, name);
+    Deno.mkdirSync(dirname(path), { recursive: true });
+    Deno.writeTextFileSync(path, text);
+  }
+}
+
+function test(name: string, options: ScenarioOptions, fn: (it: Scenario) => Promise<void>): void {
+  Deno.test({
+    name,
+    ignore,
+    async fn() {
+      await using it = await Scenario.begin(() => ({ text: "Yes." }), options);
+      await fn(it);
+    },
+  });
+}
+
+/** The last message of the person in a request. */
+function lastMessage(it: Scenario): string {
+  const { content } = it.server.requests.at(-1)!.body.messages
+    .findLast(({ role }: Json) => role === "user");
+  return typeof content === "string" ? content : content.at(-1).text;
+}
+
+const problemsOf = async (it: Scenario): Promise<Record<string, string>> => {
+  const { problems } = await it.call("commands.list");
+  const begin = it.place.dir.length + 1;
+  return Object.fromEntries(problems.map((at: Json) => [at.path.slice(begin), at.message]));
+};
+
+const REVIEW = `---
+description: Reviews a branch
+argument-hint: [branch] [focus]
+model: other
+---
+
+Review $1, mind $2 ($ARGUMENTS), not $10. !\`touch canary\`
+`;
+
+test("/name sends the file's text with its arguments, and nothing of it is run", {}, async (it) => {
+  write(it, { "project/.agents/commands/review.md": REVIEW });
+  const { session_id } = it;
+  const once = ["chat", "--session", session_id, "-p"];
+  const said = await it.place.svc([...once, "/review main 'two $1 words'"]);
+  assertEquals(said, { code: 0, stdout: "Yes.\n", stderr: "" });
+  const text = "Review main, mind two $1 words (main 'two $1 words'), not $10. !`touch canary`";
+  assert(lastMessage(it).endsWith(text), lastMessage(it));
+  assert([...Deno.readDirSync(it.workdir)].every(({ name }) => name !== "canary"));
+
+  await it.call("tui.press_key", { text: "/help" });
+  await it.call("tui.press_key", { key: "Enter" });
+  await until(async () => {
+    const { view } = await it.call("tui.snapshot", { cols: 100, rows: 40 });
+    return view.includes("/review [branch] [focus]   Reviews a branch");
+  }, "the help shows the command");
+  await it.call("tui.press_key", { key: "escape" });
+  await it.call("tui.press_key", { text: "/review dev" });
+  await it.call("tui.press_key", { key: "Enter" });
+  await until(() => lastMessage(it).includes("Review dev, mind  (dev)"), "the text is sent");
+
+  const mistaken = await it.place.svc([...once, "/reveiw main"]);
+  assertEquals(mistaken.code, 1);
+  assertStringIncludes(mistaken.stderr, "unknown command /reveiw");
+  assertStringIncludes(mistaken.stderr, "did you mean /review?");
+  const asked = it.server.requests.length;
+  for (const sent of ["/etc/hosts is what?", "/unheard of", " /reveiw main"]) {
+    await it.call("commands.expand", { text: sent }).then(({ text }) => assertEquals(text, sent));
+  }
+  assertEquals(it.server.requests.length, asked);
+});
+
+test("the project wins over home, and what cannot be used is told", {}, async (it) => {
+  const big = "x".repeat(70_000);
+  write(it, {
+    "home/commands/one.md": "From home $ARGUMENTS",
+    "home/commands/two.md": "# Two\n\nFrom home.",
+    "home/commands/git/squash.md": "Squash.\u202e",
+    "project/.agents/commands/one.md": "From the project.",
+    "project/.claude/commands/one.md": "From elsewhere in the project.",
+    "project/.claude/commands/three.md": "---\r\ndescription: 'Tab\there \u202e'\r\n---\r\nThree",
+    "project/.claude/commands/notes.txt": "not a command",
+    "project/.claude/commands/compact.md": "x",
+    "project/.claude/commands/bad.md": "---\ndescription: a: b\n---\nx",
+    "project/.claude/commands/list.md": "---\n- a\n---\nx",
+    "project/.claude/commands/number.md": "---\ndescription: 7\n---\nx",
+    "project/.claude/commands/open.md": "---\ndescription: x\n",
+    "project/.claude/commands/empty.md": "---\ndescription: x\n---\n",
+    "project/.claude/commands/big.md": big,
+    "project/.claude/commands/a b.md": "x",
+    "elsewhere/secret.md": "a secret",
+    "elsewhere/more/secret.md": "a secret",
+  });
+  const commands = join(it.workdir, ".claude/commands");
+  Deno.symlinkSync(join(it.place.dir, "elsewhere/secret.md"), join(commands, "link.md"));
+  Deno.symlinkSync(join(it.place.dir, "elsewhere/more"), join(commands, "more"));
+  Deno.symlinkSync(it.place.home, join(it.place.home, "commands/home"));
+  new Deno.Command("mkfifo", { args: [join(commands, "fifo.md")] }).outputSync();
+  const listed = await it.call("commands.list");
+  assertEquals(
+    listed.commands.map((at: Json) => [at.name, at.description, at.source]),
+    [
+      ["git:squash", "Squash.\\u{202e}", "home"],
+      ["one", "From the project.", "project"],
+      ["three", "Tab\\u{9}here \\u{202e}", "project"],
+      ["two", "Two", "home"],
+    ],
+  );
+  assert(!JSON.stringify(listed).includes("a secret"));
+  const found = await problemsOf(it);
+  const of = (name: string) => found[`project/.claude/commands/${name}`];
+  assertStringIncludes(of("one.md"), `/one is already defined by ${it.workdir}/.agents/commands/`);
+  assertStringIncludes(found["home/commands/one.md"], "/one is already defined by");
+  assertStringIncludes(of("compact.md"), "svc chat has its own /compact");
+  assertStringIncludes(of("bad.md"), "its front matter is not YAML");
+  assertStringIncludes(of("list.md"), "its front matter must have lines such as");
+  assertStringIncludes(of("number.md"), "description in its front matter must be text");
+  assertStringIncludes(of("open.md"), "has no closing line");
+  assertStringIncludes(of("empty.md"), "has no text to send");
+  assertStringIncludes(of("big.md"), "has more than 65536 bytes");
+  assertStringIncludes(of("a b.md"), "a command's name has letters");
+  assertStringIncludes(of("link.md"), "leads outside");
+  assertStringIncludes(of("more"), "leads outside");
+  assertStringIncludes(of("fifo.md"), "is not a regular file");
+  assertStringIncludes(found["home/commands/home"], "leads outside");
+  assertEquals(Object.keys(found).length, 14);
+  const expand = async (text: string) => (await it.call("commands.expand", { text })).text;
+  assertEquals(await expand("/one now"), "From the project.\n\nnow");
+  assertEquals(await expand("/git:squash"), "Squash.\u202e");
+  await assertRejects(() => expand("/thre"), SvcError, "unknown command /thre");
+});
+
+test("of a thousand files the first 200 are used", {}, async (it) => {
+  const names = Array.from({ length: 1_000 }, (_, n) => `c${String(n).padStart(4, "0")}`);
+  write(
+    it,
+    Object.fromEntries(names.map((name) => [`project/.agents/commands/${name}.md`, name])),
+  );
+  const { commands } = await it.call("commands.list");
+  assertEquals(commands.map(({ name }: Json) => name), names.slice(0, 200));
+  assertEquals(await problemsOf(it), {
+    "project/.agents/commands": "only the first 200 command files are used",
+  });
+});
+
+test(
+  "an untrusted session has no commands",
+  { start: { trust: "untrusted" } },
+  async (it) => {
+    write(it, { "project/.agents/commands/one.md": "One.", "home/commands/two.md": "Two." });
+    assertEquals(await it.call("commands.list"), { commands: [], problems: [] });
+    assertEquals(await it.call("commands.expand", { text: "/one" }), { text: "/one" });
+    const { workdir, model } = it;
+    const session_id = await it.client.session({ workdir, model });
+    const { commands } = await it.client.rpc.call("commands.list", { session_id });
+    assertEquals(commands.length, 2, "the control");
+  },
+);

@@ -163,6 +163,7 @@ export const SAMPLES: Readonly<Record<string, VerbSample>> = {
   "commands.expand": {
     params: async (it) => ({ session_id: await it.session(), text: "/etc/hosts" }),
   },
+  "skills.list": of_session,
   "lanes.list": of_session,
   "lanes.get": { params: async (it) => ({ session_id: await it.session(), lane_id: "main" }) },
   "lanes.subscribe": of_session,

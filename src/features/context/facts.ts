@@ -3,7 +3,10 @@ import { visibleLine } from "../../base/visible.ts";
 import type { Approval, Trust } from "../../protocol/events.ts";
 
 /** Facts by name, each in words. The same names always, so that a change is one value. */
-export type Facts = Record<FactName, string>;
+export type Facts = Record<Exclude<FactName, "skills">, string> & {
+  /** Absent from a session that has none. */
+  skills?: string;
+};
 
 export type FactName = keyof typeof LABELS;
 
@@ -19,6 +22,7 @@ const LABELS = {
   approval: "Approval",
   sandbox: "Limits",
   network: "Network of commands",
+  skills: "Skills",
 };
 
 /** What facts are made of. */
@@ -36,6 +40,7 @@ export interface FactSources {
   /** Whether commands are held by a sandbox. */
   confined: boolean;
   network: boolean;
+  skills?: string;
 }
 
 /** Says the facts in words. */
@@ -56,6 +61,7 @@ export function factsOf(from: FactSources): Facts {
     approval: approvalOf(from),
     sandbox: from.confined ? CONFINED : UNCONFINED,
     network: networkOf(from),
+    ...(from.skills === undefined ? {} : { skills: from.skills }),
   };
 }
 
@@ -120,7 +126,7 @@ export function factsText(
     "session",
     [
       ...(first ? [] : ["This has changed since you were told:"]),
-      ...changed.map((name) => `${LABELS[name]}: ${facts[name]}`),
+      ...changed.map((name) => `${LABELS[name]}: ${facts[name] ?? "none"}`),
       ...(status.length === 0 ? [] : [`Git status now: ${status.join("\n")}`]),
     ].join("\n"),
   );

@@ -1,14 +1,19 @@
 /** What tells the models of a daemon where they work. Loaded at the first turn. */
 import type { Host } from "../../verbs/host.ts";
+import { skills } from "../skills/feature.ts";
+import { skillsText } from "../skills/skills.ts";
 import { Teller } from "./teller.ts";
 
 /** Makes it. */
-export function openTeller({ models, sandbox, config, paths, turn_parts, uid, log }: Host): Teller {
+export async function openTeller(host: Host): Promise<Teller> {
+  const { models, sandbox, config, paths, turn_parts, uid, log } = host;
+  const library = await host.use(skills).library();
   return new Teller({
     isBuiltin: (model) => models().isBuiltin(model),
     sandbox,
     network: () => config().sandbox.network,
     home: paths.home,
+    skills: (session) => skillsText(library.skills(session).skills),
     hidden: turn_parts.hidden,
     uid: Deno.build.os === "windows" ? undefined : uid,
     now: () => new Date(),

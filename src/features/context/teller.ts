@@ -24,6 +24,8 @@ export interface TellerParts {
   network(): boolean;
   /** Home of svc, where the person's own rules are. */
   home: string;
+  /** The skills of a session, in words; undefined if it has none. */
+  skills(session: Session): string | undefined;
   /** What no tool of a session may see. */
   hidden(session: Session): string[];
   /** User of this process; undefined where files have no owner. */
@@ -116,8 +118,8 @@ export class Teller implements Disposable {
     return { turn_id, files, skipped, removed, text: rulesText(news, told.files) };
   }
 
-  #facts({ state }: Session, sandbox: Sandbox, repository: Repository | undefined): Facts {
-    const { workdir, model, approval, trust } = state;
+  #facts(session: Session, sandbox: Sandbox, repository: Repository | undefined): Facts {
+    const { workdir, model, approval, trust } = session.state;
     return factsOf({
       workdir,
       repository: repository?.root,
@@ -130,6 +132,7 @@ export class Teller implements Disposable {
       trust,
       confined: sandbox.kind !== "none",
       network: this.#parts.network(),
+      skills: this.#parts.skills(session),
     });
   }
 

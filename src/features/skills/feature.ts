@@ -12,6 +12,12 @@ export const skills = feature({
       return new Library({ home: host.paths.home, hidden: host.turn_parts.hidden });
     });
     return {
+      async sessionTools({ id, state }) {
+        // Told of in this session, which an untrusted one never is.
+        if (state.facts.skills === undefined) return [];
+        const { skillTool } = await import("./tool.ts");
+        return [skillTool(async () => (await library.get()).skills(await host.hub.get(id)).skills)];
+      },
       services: { hub: host.hub, library: () => library.get() },
       stop: () => library.opened?.then((it) => it[Symbol.dispose]()),
     };

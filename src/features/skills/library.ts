@@ -1,8 +1,9 @@
-/** The commands of sessions. Loaded on first use. */
+/** The commands and skills of sessions. Loaded on first use. */
 import { UntrustedReader } from "../../jail/untrusted_files.ts";
 import type { Session } from "../../session/session.ts";
 import { expandCommand, findCommands } from "./commands.ts";
 import type { Owner } from "./places.ts";
+import { findSkills } from "./skills.ts";
 
 export interface LibraryParts {
   /** Home of svc. */
@@ -29,6 +30,13 @@ export class Library implements Disposable {
   /** Returns the message that a line stands for; see {@linkcode expandCommand}. */
   expand(session: Session, text: string): { text: string; command?: string } {
     return isTrusted(session) ? expandCommand(text, this.#find(session).commands) : { text };
+  }
+
+  /** Returns the skills of a session; none for an untrusted one. */
+  skills(session: Session) {
+    return isTrusted(session)
+      ? findSkills(this.#reader, this.#owner(session))
+      : { skills: [], problems: [] };
   }
 
   [Symbol.dispose](): void {

@@ -55,4 +55,19 @@ export const skillVerbs = [
       return library.expand(await services.hub.get(session_id), text);
     },
   }),
+  defineVerb({
+    name: "skills.list",
+    summary: "Lists the skills that a session's model is told about.",
+    access: "read",
+    input: of_session,
+    output: () => z.object({ skills: z.array(found()), problems: problems() }),
+    async handle({ services }, { session_id }) {
+      const library = await services.library();
+      const { skills, problems } = library.skills(await services.hub.get(session_id));
+      const shown = skills.map(({ name, description, source, path }) => {
+        return { name, description, source, path };
+      });
+      return { skills: shown, problems };
+    },
+  }),
 ];

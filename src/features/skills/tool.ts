@@ -1,0 +1,62 @@
+/** The tool with which a model reads a skill. */
+import * as z from "zod";
+import { defineTool, type Tool, type ToolOutcome } from "../../agent/tools.ts";
+import { nearestOf } from "../../base/nearest.ts";
+import { visibleLine } from "../../base/visible.ts";
+import { BeneathError } from "../../jail/beneath.ts";
+import { FILE_BYTES_MAX } from "./places.ts";
+import { type FoundSkill, otherFiles } from "./skills.ts";
+
+/** Makes the tool. @param find returns the skills of the session */
+export function skillTool(find: () => Promise<readonly FoundSkill[]>): Tool {
+  return defineTool({
+    name: "use_skill",
+    description:
+      "Returns the instructions of a skill and the names of its other files; with file, one of these.",
+    access: "read",
+    input: z.strictObject({
+      name: z.string().min(1),
+      file: z.string().min(1).optional().describe("Path of another file of the skill"),
+    }),
+    describe: ({ name, file }) => `skill ${name}${file === undefined ? "" : `, ${file}`}`,
+    async run({ name, file }) {
+      const skills = await find();
+      const skill = skills.find((it) => it.name === name);
+      if (skill === undefined) return missing("skill", name, skills.map((it) => it.name));
+      const files = otherFiles(skill);
+      if (file === undefined) return { ok: true, output: introduced(skill, files) };
+      return files.includes(file) ? contentOf(skill, file) : missing("file", file, files);
+    },
+  });
+}
+
+function missing(what: string, name: string, known: readonly string[]): ToolOutcome {
+  const near = nearestOf(name, known);
+  const meant = near === undefined ? "" : `; did you mean ${visibleLine(near)}?`;
+  return { ok: false, output: `there is no ${what} ${visibleLine(name)}${meant}` };
+}
+
+function introduced({ name, path, source, folder, body }: FoundSkill, files: readonly string[]) {
+  const lines = [`Skill ${name}, from ${path}.`];
+  if (files.length > 0) {
+    lines.push("Its other files:", ...files.map((file) => `- ${visibleLine(file)}`));
+    lines.push(
+      source === "project"
+        ? `They are in ${visibleLine(folder)} of the working directory.`
+        : "Only use_skill can read them, with file.",
+    );
+  }
+  return `${lines.join("\n")}\n\n${body}`;
+}
+
+function contentOf({ files, folder }: FoundSkill, file: string): ToolOutcome {
+  try {
+    const text = files.text(`${folder}/${file}`, FILE_BYTES_MAX) ?? "";
+    return text.includes("\0")
+      ? { ok: false, output: `${visibleLine(file)}: is not text` }
+      : { ok: true, output: text };
+  } catch (error) {
+    if (error instanceof BeneathError) return { ok: false, output: error.message };
+    throw error;
+  }
+}

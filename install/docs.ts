@@ -8,6 +8,8 @@ import * as z from "zod";
 import { wholeTable } from "../src/cli/commands.ts";
 import type { Command } from "../src/cli/spec.ts";
 import { helpText } from "../src/cli/help.ts";
+import { EXITS } from "../src/cli/chat_exits.ts";
+import { LINES } from "../src/cli/chat_lines.ts";
 import { STATUS } from "../src/net/answers.ts";
 import { openApiPath } from "../src/doors/openapi.ts";
 import type { SvcCode } from "../src/protocol/errors.ts";
@@ -30,6 +32,8 @@ export const PARTS: readonly Part[] = [
   { file: page("verbs.md"), name: "verbs", text: () => verbTable(VERBS) },
   { file: page("api.md"), name: "errors", text: errorTable },
   { file: page("commands.md"), name: "commands", text: commandHelp },
+  { file: page("output.md"), name: "lines", text: lineTables },
+  { file: page("output.md"), name: "exits", text: exitTable },
   { file: page("events.md"), name: "events", text: eventTable },
   { file: page("configuration.md"), name: "keys", text: () => keyTables(SECTIONS) },
 ];
@@ -90,6 +94,42 @@ function keyTables(sections: readonly Section[]): string {
         "\n",
       );
   }).join("\n\n");
+}
+
+/** A table for each line that `svc chat -p` prints. */
+function lineTables(): string {
+  return Object.entries(LINES).map(([type, { about, schema }]) => {
+    const { properties, required } = z.toJSONSchema<z.ZodType>(schema()) as {
+      properties: Record<string, Key>;
+      required: string[];
+    };
+    const rows = Object.entries(properties).filter(([name]) => name !== "type").map(
+      ([name, { description }]) => {
+        if (description === undefined) throw new Error(`${type}.${name} has no description`);
+        return `| \`${name}\` | ${required.includes(name) ? "yes" : "no"} | ${description} |`;
+      },
+    );
+    return [
+      `### \`${type}\``,
+      "",
+      `${about}.`,
+      "",
+      "| field | always there | what it is |",
+      "|---|---|---|",
+      ...rows,
+    ].join("\n");
+  }).join("\n\n");
+}
+
+/** Lists how `svc chat -p` ends. */
+function exitTable(): string {
+  const exits = Object.entries(EXITS).map(([name, exit]) => ({ name: `\`${name}\``, ...exit }));
+  const usage = { name: "", exit_code: 2, about: "wrong usage; nothing was sent" };
+  const rows = [...exits, usage].sort((a, b) => a.exit_code - b.exit_code)
+    .map(({ name, exit_code, about }) =>
+      `| ${exit_code} | ${name} | ${about} |`.replace("|  |", "| |")
+    );
+  return ["| exit code | `stop_reason` | meaning |", "|---|---|---|", ...rows].join("\n");
 }
 
 function errorTable(): string {

@@ -2,44 +2,96 @@ import { toText } from "@std/streams";
 import { connectOrStart } from "../client/connect.ts";
 import type { RpcClient } from "../client/rpc.ts";
 import { SvcError } from "../protocol/errors.ts";
+import type { TurnLimits } from "../protocol/event_data.ts";
 import type { SessionItem } from "../session/session_item.ts";
 import { UsageError } from "./define.ts";
 import type { Input } from "./spec.ts";
 import type { CHAT } from "./table/chat.ts";
-import { askOnce } from "./chat_once.ts";
+import type { Form } from "./chat_faces.ts";
+import type { AnswerCheck } from "./chat_schema.ts";
 import { env, ownPaths } from "./environment.ts";
 import { absolute } from "./workdir.ts";
 
+type Flags = Input<typeof CHAT>["flags"];
+
+/** Flags that only a prompt of the command line can have. */
+const FOR_PROMPTS = ["output", "max-steps", "max-usd", "schema"];
+
 /** Runs `svc chat`. */
-export async function run({ flags, args }: Input<typeof CHAT>): Promise<number> {
-  const piped = Deno.stdin.isTerminal() ? "" : (await toText(Deno.stdin.readable)).trim();
-  const prompt = [flags.prompt, piped].filter(Boolean).join("\n\n");
-  if (prompt === "" && !Deno.stdin.isTerminal()) {
-    throw new UsageError("no prompt: use -p, or pipe a prompt in");
+export async function run({ flags, args, given }: Input<typeof CHAT>): Promise<number> {
+  if (flags.json && given.includes("output")) {
+    throw new UsageError("--json and --output cannot be used together");
   }
+  const prompt = await readPrompt(flags.prompt);
   const paths = ownPaths();
-  const rpc = await connectOrStart(paths, () => {
-    if (Deno.stderr.isTerminal()) console.error("starting the daemon …");
-  });
-  try {
+  const open = async () => {
+    const rpc = await connectOrStart(paths, () => {
+      if (Deno.stderr.isTerminal()) console.error("starting the daemon …");
+    });
     const session_id = await findSession(rpc, {
       workdir: absolute(args.workdir ?? "."),
       session: flags.session,
       resume: flags.continue,
       model: flags.model,
       approval: flags.approve,
+    }).catch((error) => {
+      rpc.close();
+      throw error;
     });
-    const options = { session_id, json: flags.json };
-    if (prompt !== "") return await askOnce(rpc, { ...options, prompt });
-    if (options.json || !canShowScreens()) {
+    return { rpc, session_id };
+  };
+  if (prompt !== "") {
+    const schema = await schemaOf(flags);
+    const { askOnce } = await import("./chat_once.ts");
+    return await askOnce({ prompt, form: formOf(flags), limits: limitsOf(flags), schema, open });
+  }
+  const flag = given.find((name) => FOR_PROMPTS.includes(name));
+  if (flag !== undefined) {
+    throw new UsageError(`--${flag} needs a prompt`, "pass one with -p, or pipe one in");
+  }
+  const { rpc, session_id } = await open();
+  try {
+    if (flags.json || !canShowScreens()) {
       const { converse } = await import("./chat_interactive.ts");
-      return await converse(rpc, options);
+      return await converse(rpc, { session_id, json: flags.json });
     }
     const { converseInTerminal } = await import("./chat_terminal.ts");
     return await converseInTerminal(rpc, { session_id, paths });
   } finally {
     rpc.close();
   }
+}
+
+/**
+ * Returns the prompt of the command line and of standard input; "-" stands for standard input.
+ * Empty at a terminal without -p.
+ *
+ * @throws {UsageError} when a prompt is expected and there is none.
+ */
+async function readPrompt(prompt = ""): Promise<string> {
+  const reads = prompt === "-" || !Deno.stdin.isTerminal();
+  const piped = reads ? (await toText(Deno.stdin.readable)).trim() : "";
+  const text = [prompt === "-" ? "" : prompt, piped].filter(Boolean).join("\n\n");
+  if (text === "" && reads) throw new UsageError("no prompt: use -p, or pipe a prompt in");
+  return text;
+}
+
+function formOf({ json, output }: Flags): Form {
+  return json ? "events" : output;
+}
+
+function limitsOf(flags: Flags): TurnLimits {
+  const { "max-steps": max_steps, "max-usd": max_usd } = flags;
+  return {
+    ...(max_steps === undefined ? {} : { max_steps }),
+    ...(max_usd === undefined ? {} : { max_usd }),
+  };
+}
+
+async function schemaOf({ schema }: Flags): Promise<AnswerCheck | undefined> {
+  if (schema === undefined) return undefined;
+  const { readSchema } = await import("./chat_schema.ts");
+  return readSchema(absolute(schema));
 }
 
 /** Whether what is written goes to a terminal that can do more than lines. */

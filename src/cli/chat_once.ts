@@ -1,104 +1,280 @@
+/** `svc chat -p`: one prompt, one answer, an exit code. */
 import type { EventParams, RpcClient } from "../client/rpc.ts";
 import { reachesFar, REMEMBER, type Scope } from "../protocol/memory.ts";
 import { APPROVAL_TOOL } from "../features/tool_servers/names.ts";
-import { stopExitCode } from "../protocol/stop_reasons.ts";
-import { SvcError } from "../protocol/errors.ts";
-import { writeAllSync } from "../base/write_all.ts";
+import { messageOf, SvcError } from "../protocol/errors.ts";
+import type { TurnLimits } from "../protocol/event_data.ts";
 import { MAIN_LANE } from "../protocol/events.ts";
 import { callLine } from "../base/call_line.ts";
+import { exactLine, visible } from "../base/visible.ts";
+import { exitCodeOf } from "./chat_exits.ts";
+import { type Face, faceOf, type Form, Output } from "./chat_faces.ts";
+import type { Line, ResultLine } from "./chat_lines.ts";
 import { messageFor } from "./chat_message.ts";
-import { eventLines, ModelText, painter, wantsColour } from "./chat_render.ts";
-import { exactLine, visible, visibleJson } from "../base/visible.ts";
+import { Progress } from "./chat_progress.ts";
+import type { AnswerCheck, Checked } from "./chat_schema.ts";
 
 export interface OnceOptions {
-  session_id: string;
   prompt: string;
-  json: boolean;
+  form: Form;
+  /** Limits of the run. */
+  limits: TurnLimits;
+  /** What the answer must fit. */
+  schema?: AnswerCheck;
+  /** Connects, and finds or starts the session. */
+  open(): Promise<Opened>;
 }
 
-/** Sends one message, prints the answer, and waits until its turn has ended. */
-export async function askOnce(rpc: RpcClient, options: OnceOptions): Promise<number> {
-  const { session_id, prompt, json } = options;
-  const paint = painter(wantsColour(Deno.stderr));
-  // Piped, it stays as the model wrote it.
-  const answer = new ModelText(Deno.stdout.isTerminal());
-  const verbose = Deno.stderr.isTerminal();
-  const finished = Promise.withResolvers<EventParams>();
-  let sent_seq = Infinity;
-  let completed: EventParams | undefined;
-  let at_line_start = true;
-  rpc.onEvent = (event) => {
-    if (json) console.log(visibleJson(JSON.stringify(withoutSub(event))));
-    const { type, data } = event;
-    if (type === "session.delta" && !json) {
-      write(answer.take(data.text));
-      at_line_start = data.text.endsWith("\n");
-    } else if (type === "approval.requested" && data.lane_id === MAIN_LANE) {
-      refuse(rpc, session_id, data);
-    } else if (type === "turn.completed") {
-      completed = event;
-      if (event.seq > sent_seq) finished.resolve(event);
-    } else if (verbose && !json) {
-      for (const line of eventLines(event, paint)) console.error(line);
+/** A connection and the session that is asked. */
+export interface Opened {
+  rpc: RpcClient;
+  session_id: string;
+}
+
+/** How a run ended. */
+interface End {
+  stop_reason: string;
+  error?: string;
+}
+
+/** How often the model is asked again for an answer that fits the schema. */
+const REPAIRS_MAX = 2;
+
+/** Asks, prints what happens, and waits for the end. @returns the exit code. */
+export async function askOnce(options: OnceOptions): Promise<number> {
+  const run = new Run(options);
+  return await run.toItsEnd();
+}
+
+class Run {
+  readonly #options: OnceOptions;
+  readonly #output = new Output();
+  readonly #face: Face;
+  readonly #progress = new Progress();
+  readonly #started = performance.now();
+  #opened: Opened | undefined;
+  #model: string | undefined;
+  /** The last answer, held against the schema. */
+  #checked: Checked | undefined;
+  /** Why the turn was cancelled from here. */
+  #stopped: string | undefined;
+  #sent_seq = Infinity;
+  #completed: EventParams | undefined;
+  #finished = Promise.withResolvers<EventParams>();
+
+  constructor(options: OnceOptions) {
+    this.#options = options;
+    this.#face = faceOf(options.form, this.#output, options.schema !== undefined);
+  }
+
+  async toItsEnd(): Promise<number> {
+    const signals = onSignals((reason) => this.#onSignal(reason));
+    this.#output.closed.then(() => this.#stop("output_closed"));
+    let end: End;
+    let failure: { error: unknown } | undefined;
+    try {
+      end = await this.#converse();
+    } catch (error) {
+      failure = { error };
+      end = { stop_reason: "error", error: messageOf(error) };
+    } finally {
+      signals.dispose();
+      this.#opened?.rpc.close();
     }
-  };
-  const text = await messageFor(rpc, session_id, prompt);
-  await rpc.call("session.subscribe", { session_id, deltas: "session" });
-  const sent = await rpc.call("session.send", { session_id, text });
-  sent_seq = sent.seq;
-  if (completed && completed.seq > sent_seq) finished.resolve(completed);
-  const interrupted = onInterrupt(() => rpc.call("session.cancel", { session_id }));
-  try {
+    const result = this.#result(end);
+    this.#line(result);
+    if (!await this.#output.flush()) return exitCodeOf("output_closed");
+    if (failure !== undefined) throw failure.error;
+    this.#complain(end);
+    return result.exit_code;
+  }
+
+  async #converse(): Promise<End> {
+    const { schema } = this.#options;
+    this.#opened = await this.#options.open();
+    await this.#begin(this.#opened);
+    const { rpc, session_id } = this.#opened;
+    const text = await messageFor(rpc, session_id, this.#options.prompt);
+    let end = await this.#ask(schema === undefined ? text : `${text}\n\n${schema.instruction}`);
+    if (schema === undefined) return end;
+    const { repairPrompt } = await import("./chat_schema.ts");
+    for (let repairs = 0; end.stop_reason === "ok"; repairs++) {
+      this.#checked = schema.check(this.#progress.answer);
+      const { problems } = this.#checked;
+      if (problems.length === 0) return end;
+      if (repairs === REPAIRS_MAX) {
+        return { stop_reason: "schema", error: "the answer does not fit the schema" };
+      }
+      this.#line({ type: "asked_again", problems });
+      end = await this.#ask(repairPrompt(problems));
+    }
+    return end;
+  }
+
+  async #begin({ rpc, session_id }: Opened): Promise<void> {
+    const session = await rpc.call("session.get", { session_id });
+    this.#model = session.model as string;
+    if (Object.keys(this.#options.limits).length > 0) requireLimitable(session);
+    if (session.state === "paused") await rpc.call("session.resume", { session_id });
+    this.#line({ type: "init", session_id, model: this.#model, cwd: session.workdir });
+    rpc.onEvent = (event) => this.#onEvent(event);
+    await rpc.call("session.subscribe", { session_id, deltas: "session" });
+  }
+
+  /** Sends one message and waits until its turn has ended. */
+  async #ask(text: string): Promise<End> {
+    const { rpc, session_id } = this.#opened!;
+    const limits = this.#limitsLeft();
+    if ("stop_reason" in limits) return limits;
+    if (this.#stopped !== undefined) return { stop_reason: this.#stopped };
+    this.#sent_seq = Infinity;
+    this.#completed = undefined;
+    this.#finished = Promise.withResolvers();
+    try {
+      this.#sent_seq = (await rpc.call("session.send", { session_id, text, ...limits })).seq;
+    } catch (error) {
+      if (!(error instanceof SvcError) || error.code !== "budget_exceeded") throw error;
+      return { stop_reason: "budget", error: error.message };
+    }
+    if (this.#completed !== undefined) this.#onCompleted(this.#completed);
+    // A signal came while it was sent.
+    if (this.#stopped !== undefined) this.#cancel();
     const lost = rpc.closed.then((): never => {
       throw new SvcError("internal", "lost the connection to the daemon", {
         hint:
           `the turn is in the journal; \`svc chat --session ${session_id}\` continues the session`,
       });
     });
-    const { data } = await Promise.race([finished.promise, lost]);
-    if (!json && !at_line_start) write("\n");
-    if (data.stop_reason === "ok") return 0;
-    const why = data.error ? `: ${visible(data.error)}` : "";
-    console.error(`svc: turn ${data.stop_reason}${why}`);
-    return stopExitCode(data.stop_reason);
-  } finally {
-    interrupted.dispose();
+    const { data: { stop_reason, error } } = await Promise.race([this.#finished.promise, lost]);
+    return this.#stopped === undefined ? { stop_reason, error } : { stop_reason: this.#stopped };
+  }
+
+  /** What the next turn may use, or how the run ends because nothing is left. */
+  #limitsLeft(): TurnLimits | End {
+    const { max_steps, max_usd } = this.#options.limits;
+    const left: TurnLimits = {};
+    if (max_steps !== undefined) left.max_steps = max_steps - this.#progress.steps;
+    if (max_usd !== undefined) left.max_usd = max_usd - this.#progress.usage.usd;
+    const { max_steps: steps_left = 1, max_usd: usd_left = 1 } = left;
+    if (steps_left > 0 && usd_left > 0) return left;
+    const limit = steps_left > 0 ? `$${max_usd}` : `${max_steps} steps`;
+    return { stop_reason: "budget", error: `the limit of ${limit} is reached` };
+  }
+
+  #onEvent(event: EventParams): void {
+    this.#face.event?.(event);
+    const line = this.#progress.take(event);
+    if (line !== undefined) this.#line(line);
+    if (event.type === "approval.requested" && event.data.lane_id === MAIN_LANE) {
+      this.#deny(event.data);
+    } else if (event.type === "turn.completed") {
+      this.#completed = event;
+      this.#onCompleted(event);
+    }
+  }
+
+  #onCompleted(event: EventParams): void {
+    if (event.seq > this.#sent_seq) this.#finished.resolve(event);
+  }
+
+  /** Nobody is there to be asked: the call is denied, and how to allow it is said. */
+  #deny(
+    { approval_id, call_id, tool, args }: {
+      approval_id: string;
+      call_id: string;
+      tool: string;
+      args: unknown;
+    },
+  ): void {
+    const { rpc, session_id } = this.#opened!;
+    const every_session = tool === APPROVAL_TOOL ||
+      (tool === REMEMBER && reachesFar((args as { scope?: Scope }).scope));
+    const hint = every_session
+      ? `this always needs an answer; give it with \`svc chat --session ${session_id}\``
+      : "--approve auto allows such calls";
+    const call = exactLine(callLine(tool, args));
+    console.error(`svc: denied, because nobody can be asked: ${call} (${hint})`);
+    this.#progress.denied++;
+    this.#line({ type: "denied", call_id, tool, args, hint });
+    rpc.call("session.approve", { session_id, approval_id, decision: "deny" }).catch(() => {});
+  }
+
+  /** Cancels the turn at the first signal and exits at the second, or while there is no turn. */
+  #onSignal(reason: string): void {
+    if (this.#opened === undefined || this.#stopped !== undefined) Deno.exit(exitCodeOf(reason));
+    this.#stop(reason);
+  }
+
+  #stop(reason: string): void {
+    this.#stopped ??= reason;
+    this.#cancel();
+  }
+
+  #cancel(): void {
+    if (this.#opened === undefined) return;
+    const { rpc, session_id } = this.#opened;
+    rpc.call("session.cancel", { session_id }).catch(() => {});
+  }
+
+  #line(line: Line): void {
+    this.#face.line?.(line);
+  }
+
+  #result({ stop_reason, error }: End): ResultLine {
+    const { answer, usage, steps, tool_calls, denied } = this.#progress;
+    const { value, problems } = this.#checked ?? {};
+    return {
+      type: "result",
+      stop_reason,
+      exit_code: exitCodeOf(stop_reason),
+      result: answer,
+      value,
+      schema_problems: problems?.length ? problems : undefined,
+      error,
+      session_id: this.#opened?.session_id,
+      model: this.#model,
+      usage,
+      duration_ms: Math.round(performance.now() - this.#started),
+      steps,
+      tool_calls,
+      denied,
+    };
+  }
+
+  /** Tells the person how a run ended that did not end well. */
+  #complain({ stop_reason, error }: End): void {
+    if (stop_reason === "ok") return;
+    const why = error === undefined ? "" : `: ${visible(error)}`;
+    console.error(`svc: turn ${stop_reason}${why}`);
+    if (stop_reason !== "schema") return;
+    for (const problem of this.#checked!.problems) console.error(`     ${visible(problem)}`);
+    console.error(`     the answer was:\n${visible(this.#progress.answer)}`);
   }
 }
 
-/** Nobody is there to be asked: the call is denied, and how to allow it is said. */
-function refuse(
-  rpc: RpcClient,
-  session_id: string,
-  { approval_id, tool, args }: { approval_id: string; tool: string; args: unknown },
-): void {
-  const every_session = tool === APPROVAL_TOOL ||
-    (tool === REMEMBER && reachesFar((args as { scope?: Scope }).scope));
-  const way = every_session
-    ? `this always needs an answer; give it with \`svc chat --session ${session_id}\``
-    : "--approve auto allows such calls";
-  console.error(
-    `svc: denied, because nobody can be asked: ${exactLine(callLine(tool, args))} (${way})`,
-  );
-  rpc.call("session.approve", { session_id, approval_id, decision: "deny" }).catch(() => {});
+/** @throws {SvcError} for a session whose next message cannot be limited. */
+function requireLimitable(session: { id: string; activity: string; model: string }): void {
+  if (session.model.startsWith("acp/")) {
+    throw new SvcError("validation", `${session.model} cannot be limited by steps or cost`, {
+      hint: "the agent makes its own model calls; leave out --max-steps and --max-usd",
+    });
+  }
+  if (session.activity !== "idle") {
+    throw new SvcError("conflict", `session ${session.id} is working, so its turn has its limits`, {
+      hint: "wait until it is idle, or leave out --max-steps and --max-usd",
+    });
+  }
 }
 
-function withoutSub({ sub: _, ...event }: EventParams): Omit<EventParams, "sub"> {
-  return event;
-}
-
-function write(text: string): void {
-  writeAllSync(Deno.stdout, new TextEncoder().encode(text));
-}
-
-/** Runs `cancel` at the first Ctrl-C and exits at the second. */
-function onInterrupt(cancel: () => Promise<unknown>): { dispose(): void } {
-  let asked = false;
-  const handler = () => {
-    if (asked) Deno.exit(130);
-    asked = true;
-    cancel().catch(() => {});
+/** Listens to what ends a program until it is disposed of. */
+function onSignals(stop: (stop_reason: string) => void): { dispose(): void } {
+  const reasons: [Deno.Signal, string][] = [["SIGINT", "cancelled"]];
+  if (Deno.build.os !== "windows") reasons.push(["SIGTERM", "terminated"]);
+  const listeners = reasons.map(([signal, reason]) => [signal, () => stop(reason)] as const);
+  for (const [signal, listener] of listeners) Deno.addSignalListener(signal, listener);
+  return {
+    dispose: () => {
+      for (const [signal, listener] of listeners) Deno.removeSignalListener(signal, listener);
+    },
   };
-  Deno.addSignalListener("SIGINT", handler);
-  return { dispose: () => Deno.removeSignalListener("SIGINT", handler) };
 }

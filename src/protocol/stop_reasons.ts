@@ -53,8 +53,3 @@ export const STOPS: Readonly<Record<StopReason, Stop>> = {
 export function stopLabel(stop_reason: string): string {
   return Object.hasOwn(STOPS, stop_reason) ? STOPS[stop_reason as StopReason].label : stop_reason;
 }
-
-/** Returns the exit code of `svc chat -p` for the end of its turn. */
-export function stopExitCode(stop_reason: string): number {
-  return Object.hasOwn(STOPS, stop_reason) ? STOPS[stop_reason as StopReason].exit_code : 1;
-}

@@ -1,12 +1,21 @@
 /** What is said of the commands that people talk to agents with. */
-import { command, JSON_FLAG, on, oneOf, option, optional, spec, TEXT } from "../define.ts";
-import { STOPS } from "../../protocol/stop_reasons.ts";
-import type { Command } from "../spec.ts";
+import { command, integer, JSON_FLAG, on, oneOf, option, optional, spec, TEXT } from "../define.ts";
+import { EXITS } from "../chat_exits.ts";
+import type { Command, ValueType } from "../spec.ts";
 import { SUMMARIES } from "./summaries.ts";
 
 const APPROVAL = oneOf(["auto", "ask", "read_only"]);
 
-const EXIT_CODES = Object.entries(STOPS)
+/** An amount in USD. */
+const USD: ValueType<number> = {
+  expects: "an amount in USD such as 0.5",
+  parse: (text) => /^\d*\.?\d+$/.test(text) && Number(text) > 0 ? Number(text) : undefined,
+};
+
+/** The heading of flags that need a prompt. */
+const PROMPTS = "With a prompt";
+
+const EXIT_CODES = Object.entries(EXITS)
   .map(([stop_reason, { exit_code }]) => `${exit_code} ${stop_reason}`).join(", ");
 
 export const CHAT = spec({
@@ -14,9 +23,12 @@ export const CHAT = spec({
   about: "Starts the daemon if none is running.",
   args: { workdir: optional(TEXT, "Directory that the agent works in", ".") },
   flags: {
-    prompt: option(TEXT, "text", "Ask once, print the answer and exit with the turn's outcome", {
-      short: "p",
-    }),
+    prompt: option(
+      TEXT,
+      "text",
+      "Ask once, print the answer and exit with the turn's outcome; - reads standard input",
+      { short: "p" },
+    ),
     model: option(
       TEXT,
       "id",
@@ -28,10 +40,33 @@ export const CHAT = spec({
     session: option(TEXT, "id", "Continue this session"),
     approve: option(APPROVAL, "mode", "What the agent may do without asking; ask by default"),
     json: on("Print events as NDJSON, one per line"),
+    output: option(
+      oneOf(["text", "json", "stream-json"]),
+      "form",
+      "Print the answer, one JSON object at the end, or one per line as things happen",
+      { default: "text", group: PROMPTS },
+    ),
+    "max-steps": option(
+      integer(1, 10_000),
+      "count",
+      "Model calls that this run may make; by default, max_steps of daemon.toml",
+      { group: PROMPTS },
+    ),
+    "max-usd": option(USD, "amount", "Stop when this run has cost so much", { group: PROMPTS }),
+    schema: option(
+      TEXT,
+      "file",
+      "JSON Schema that the answer must fit; the model is asked again at most twice",
+      { group: PROMPTS },
+    ),
   },
   examples: [
     ["svc chat ~/project", "Start a conversation in a directory"],
     ['git diff | svc chat -p "review this"', "Ask about piped text and print the answer"],
+    [
+      "svc chat -p 'is the build green?' --schema ok.json --output json",
+      "Get an answer that fits a schema, in a script",
+    ],
     ["svc chat -c", "Continue the newest session of the current directory"],
   ],
   notes:
@@ -40,7 +75,7 @@ a second Ctrl-C leaves. The session continues in the daemon, and \`svc chat -c\`
 
 Without a terminal, with TERM=dumb or with --json, the conversation goes line by line.
 
-The exit code of -p says how the turn ended: ${EXIT_CODES}.`,
+The exit code of -p says how the turn ended: ${EXIT_CODES}. 2 is wrong usage.`,
 });
 
 export const ACP = spec({

@@ -1,0 +1,104 @@
+/** The forms in which `svc chat -p` prints what happens. */
+import type { EventParams } from "../client/rpc.ts";
+import { writeAll } from "../base/write_all.ts";
+import { visibleJson } from "../base/visible.ts";
+import type { Line } from "./chat_lines.ts";
+import { eventLines, ModelText, painter, wantsColour } from "./chat_render.ts";
+
+/** The values of `--output`, and `events` for `--json`. */
+export type Form = "text" | "json" | "stream-json" | "events";
+
+/** Prints a run in one form. */
+export interface Face {
+  /** Takes each event as the daemon sends it. */
+  event?(event: EventParams): void;
+  line?(line: Line): void;
+}
+
+/**
+ * Standard output, written in order and without a buffer. A reader that is slow does not keep
+ * svc from seeing signals.
+ */
+export class Output {
+  readonly #gone = Promise.withResolvers<void>();
+  /** Resolves when the reader has left. */
+  readonly closed: Promise<void> = this.#gone.promise;
+  #closed = false;
+  #writing: Promise<void> = Promise.resolve();
+
+  write(text: string): void {
+    const bytes = new TextEncoder().encode(text);
+    this.#writing = this.#writing.then(async () => {
+      if (this.#closed) return;
+      try {
+        await writeAll(Deno.stdout, bytes);
+      } catch {
+        this.#closed = true;
+        this.#gone.resolve();
+      }
+    });
+  }
+
+  /** Waits until everything is written. @returns whether there was a reader for all of it. */
+  async flush(): Promise<boolean> {
+    await this.#writing;
+    return !this.#closed;
+  }
+}
+
+/**
+ * Makes the face of a form.
+ *
+ * @param only_result whether the text form leaves out everything but a valid answer.
+ */
+export function faceOf(form: Form, output: Output, only_result: boolean): Face {
+  const print = (value: unknown) => output.write(`${visibleJson(JSON.stringify(value))}\n`);
+  switch (form) {
+    case "events":
+      return { event: ({ sub: _, ...event }) => print(event) };
+    case "stream-json":
+      return { line: print };
+    case "json":
+      return { line: (line) => line.type === "result" && print(line) };
+    case "text":
+      return only_result ? resultFace(output) : textFace(output);
+  }
+}
+
+function textFace(output: Output): Face {
+  // Piped, it stays as the model wrote it.
+  const answer = new ModelText(Deno.stdout.isTerminal());
+  let at_line_start = true;
+  return {
+    ...progress(),
+    line(line) {
+      if (line.type === "text") {
+        output.write(answer.take(line.text));
+        at_line_start = line.text.endsWith("\n");
+      } else if (line.type === "result" && !at_line_start) output.write("\n");
+    },
+  };
+}
+
+function resultFace(output: Output): Face {
+  return {
+    ...progress(),
+    line(line) {
+      if (line.type === "result" && line.stop_reason === "ok") {
+        output.write(`${visibleJson(JSON.stringify(line.value, null, 2))}\n`);
+      }
+    },
+  };
+}
+
+/** What a person at a terminal sees beside the answer. */
+function progress(): Face {
+  if (!Deno.stderr.isTerminal()) return {};
+  const paint = painter(wantsColour(Deno.stderr));
+  return {
+    event(event) {
+      if (event.type === "turn.completed") return;
+      for (const line of eventLines(event, paint)) console.error(line);
+    },
+  };
+}

@@ -1,0 +1,66 @@
+/** What has happened in a run of `svc chat -p`. */
+import type { EventParams } from "../client/rpc.ts";
+import { MAIN_LANE, MODEL_RETRY } from "../protocol/events.ts";
+import type { Line } from "./chat_lines.ts";
+
+/** Follows the events of a run. */
+export class Progress {
+  steps = 0;
+  tool_calls = 0;
+  denied = 0;
+  readonly usage = { tokens_in: 0, tokens_out: 0, tokens_cached: 0, usd: 0 };
+  /** The turn's text, where its last model call ended, and where the text after the last call begins. */
+  #text = "";
+  #step_start = 0;
+  #answer_start = 0;
+
+  /** The model's text after its last tool call. */
+  get answer(): string {
+    return this.#text.slice(this.#answer_start).trimStart();
+  }
+
+  /** Takes an event. @returns the line that tells of it, if one does. */
+  take({ type, data }: EventParams): Line | undefined {
+    switch (type) {
+      case "turn.started":
+        this.#text = "";
+        this.#step_start = this.#answer_start = 0;
+        return undefined;
+      case "session.delta":
+        this.#text += data.text;
+        return { type: "text", text: data.text };
+      case "cost.tick":
+        if ((data.lane_id ?? MAIN_LANE) !== MAIN_LANE) return undefined;
+        this.steps++;
+        this.#step_start = this.#text.length;
+        return undefined;
+      case "session.tool_started": {
+        this.tool_calls++;
+        this.#answer_start = this.#text.length;
+        const { call_id, tool, args } = data;
+        return { type: "tool_started", call_id, tool, args };
+      }
+      case "session.tool_completed": {
+        const { call_id, tool, ok, output, truncated, duration_ms, exit_code } = data;
+        const ended = { call_id, tool, ok, output, truncated, duration_ms };
+        return {
+          type: "tool_completed",
+          ...ended,
+          ...(exit_code === undefined ? {} : { exit_code }),
+        };
+      }
+      case "lane.note": {
+        const { lane_id, text, reason_code } = data;
+        if (lane_id !== MAIN_LANE) return undefined;
+        // What the model had said of an answer that failed is not part of it.
+        if (reason_code === MODEL_RETRY) this.#text = this.#text.slice(0, this.#step_start);
+        return { type: "note", text, reason_code };
+      }
+      case "turn.completed":
+        for (const name of ["tokens_in", "tokens_out", "tokens_cached", "usd"] as const) {
+          this.usage[name] += data.usage[name];
+        }
+    }
+    return undefined;
+  }
+}

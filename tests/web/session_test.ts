@@ -264,3 +264,28 @@ async function shows(page: import("playwright-core").Page, it: Scenario): Promis
     }
   }
 }
+
+Deno.test({
+  name: "/name sends the text of a command's file, and a mistaken name stays in the box",
+  ignore: no_browser,
+  async fn() {
+    await using it = await Scenario.begin([{ text: "Reviewed." }]);
+    const commands = join(it.workdir, ".agents/commands");
+    Deno.mkdirSync(commands, { recursive: true });
+    Deno.writeTextFileSync(join(commands, "review.md"), "Review the branch $1.");
+    await using browser = await Browser.launch();
+    const app = await AppPage.open(browser, it.daemon);
+    const { page } = app;
+    await app.go(`/sessions/${it.session_id}`);
+    const box = page.getByLabel("Message", { exact: true });
+    await box.fill("/reveiw main");
+    await page.keyboard.press("Control+Enter");
+    await page.getByText("unknown command /reveiw").first().waitFor();
+    assertEquals(await box.inputValue(), "/reveiw main");
+    await box.fill("/review main");
+    await page.keyboard.press("Control+Enter");
+    await page.getByRole("log").getByText("Reviewed.").waitFor();
+    await page.getByRole("log").getByText("Review the branch main.").waitFor();
+    assertEquals(it.server.requests.length, 1);
+  },
+});

@@ -35,11 +35,13 @@ export function Composer({ store, input }: ComposerProps) {
     // The same id if it has to be asked again: it is sent once.
     const client_message_id = crypto.randomUUID();
     const session_id = store.id;
-    const sent = await app.attempt(() =>
-      message.trim() === COMPACT
-        ? app.client.ask("session.compact", { session_id })
-        : app.client.ask("session.send", { session_id, text: message, client_message_id })
-    );
+    const sent = await app.attempt(async () => {
+      if (message.trim() === COMPACT) return app.client.ask("session.compact", { session_id });
+      const { text } = message.startsWith("/")
+        ? await app.client.ask("commands.expand", { session_id, text: message })
+        : { text: message };
+      return app.client.ask("session.send", { session_id, text, client_message_id });
+    });
     sending.value = false;
     if (!sent) return;
     if (text.value === message) write("");

@@ -334,7 +334,12 @@ async function ask(
     const { tokens_in, tokens_out, tokens_cached } = part.usage;
     const spent = { usd_delta: cost(part.usage), tokens_in, tokens_out, tokens_cached };
     await Promise.all([
-      session.emit("cost.tick", { lane_id, ...spent, seen_seq: session.published_seq }),
+      session.emit("cost.tick", {
+        lane_id,
+        ...spent,
+        seen_seq: session.published_seq,
+        model: model.id,
+      }),
       session.emit("lane.cost", { lane_id, ...spent }),
     ]);
     const { reason } = part;

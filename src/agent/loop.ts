@@ -82,7 +82,8 @@ export function turnRunner(parts: LoopParts): (session: Session, turn: Turn) => 
 }
 
 async function runTurn(parts: LoopParts, session: Session, turn: Turn): Promise<TurnEnd> {
-  const model = await parts.model(session.state.model);
+  let { approval } = session.state;
+  let model = await parts.model(session.state.model);
   const { max_steps = parts.max_steps(), max_usd = Infinity } = session.state.turn_limits ?? {};
   const cost_before = session.state.cost_usd;
   await Promise.all([parts.recall(session, turn), parts.tell(session, turn)]);
@@ -94,6 +95,11 @@ async function runTurn(parts: LoopParts, session: Session, turn: Turn): Promise<
     if (spent !== undefined) return { stop_reason: "budget", error: spent };
     if (session.state.cost_usd - cost_before >= max_usd) {
       return { stop_reason: "budget", error: `the limit of $${max_usd} for this turn is reached` };
+    }
+    if (session.state.model !== model.id || session.state.approval !== approval) {
+      model = await parts.model(session.state.model);
+      approval = session.state.approval;
+      await parts.tell(session, turn);
     }
     const tools = await parts.tools(session, turn.soft);
     const step = { parts, model, tools, session, turn, continues };
@@ -242,7 +248,7 @@ async function askOnce(step: Step): Promise<Answer> {
   // Some servers do not count tokens.
   const context_limit = usage.tokens_in > 0 ? context_tokens : undefined;
   await Promise.all([
-    session.emit("cost.tick", { ...cost, seen_seq, context_limit }),
+    session.emit("cost.tick", { ...cost, seen_seq, context_limit, model: model.id }),
     session.emit("lane.cost", { lane_id: MAIN_LANE, ...cost }),
   ]);
   return answer;

@@ -8,6 +8,7 @@ import type { SessionEvent } from "../protocol/events.ts";
 import { stillPending } from "../session/state.ts";
 import { exactLine, visible, visibleJson } from "../base/visible.ts";
 import { alwaysText, type Question, questionText, shownDigest } from "../session/question.ts";
+import { runSetting, type SettingCommand, settingCommand } from "../session/setting_command.ts";
 import { messageFor } from "./chat_message.ts";
 import { eventLines, ModelText, painter, wantsColour } from "./chat_render.ts";
 
@@ -39,6 +40,9 @@ const ANSWERS: Record<string, "allow" | "allow_always" | "deny"> = {
 const COMMANDS = `  /help     show this
   /cancel   cancel the turn (so does Ctrl-C)
   /compact  shorten the conversation that the model is given
+  /model [NAME]     show or change the model
+  /approval [MODE]  show or change what needs your approval: auto, ask or read_only
+  /rename TITLE     change the title
   /kill     end the session permanently
   /quit     leave; the session continues in the daemon`;
 
@@ -89,6 +93,14 @@ export async function converse(rpc: RpcClient, options: ConverseOptions): Promis
     if (!compacted) say(paint.dim("there is nothing worth leaving out of the conversation"));
   };
 
+  const configure = async (command: SettingCommand) => {
+    const said = await runSetting(
+      command,
+      session_id,
+      (method, params) => rpc.call(method, params),
+    );
+    if (said !== undefined) say(paint.dim(visible(said)));
+  };
   const send = async (typed: string) => {
     const text = await messageFor(rpc, session_id, typed);
     busy = true;
@@ -142,6 +154,8 @@ export async function converse(rpc: RpcClient, options: ConverseOptions): Promis
     if (line === "/kill") return act(rpc.call("session.kill", { session_id }));
     if (line === "/cancel") return act(rpc.call("session.cancel", { session_id }));
     if (line === "/compact") return act(compact().finally(() => busy || ask()));
+    const setting = settingCommand(line);
+    if (setting !== undefined) return act(configure(setting).finally(() => busy || ask()));
     if (line === "/help") return act(help().finally(() => busy || ask()));
     if (first) {
       const decision = ANSWERS[line.toLowerCase()];

@@ -1,6 +1,7 @@
 /** How a conversation looks on a terminal or in a pipe. */
 import { bold, cyan, dim, green, red, yellow } from "@std/fmt/colors";
 import { compactedText } from "../protocol/compacted_text.ts";
+import { configuredText } from "../protocol/configured_text.ts";
 import type { EventParams } from "../client/rpc.ts";
 import { callLine } from "../base/call_line.ts";
 import { planText } from "../protocol/plan_text.ts";
@@ -46,6 +47,8 @@ export function eventLines(event: EventParams, paint: Paint): string[] {
       return visible(planText(data.steps)).split("\n").map((line) => paint.cyan(line));
     case "rules.loaded":
       return [paint.dim(visibleLine(rulesLine(data)))];
+    case "session.configured":
+      return [paint.dim(visibleLine(configuredText(data)))];
     case "session.compacted":
       return [paint.yellow(visible(compactedText(data)))];
     case "session.paused":

@@ -49,6 +49,20 @@ export async function startSession(
   return 0;
 }
 
+/** Runs `svc ctl sessions configure`. */
+export async function configureSession(
+  { flags: { model, approval, budget, title, json }, args: { session_id } }: Input<
+    typeof spec.SESSIONS_CONFIGURE
+  >,
+): Promise<number> {
+  const params = { session_id, model, approval, budget_usd: budget, title };
+  const { changed, ...now } = await withDaemon((rpc) => rpc.call("session.configure", params));
+  if (json) return print({ changed, ...now });
+  const rows = Object.entries(now).map(([name, value]) => [name, String(value)]);
+  console.log(table(rows));
+  return 0;
+}
+
 /** Runs `svc ctl sessions kill`. */
 export async function killSession(
   { flags, args: { session_id } }: Input<typeof spec.SESSIONS_KILL>,

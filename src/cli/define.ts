@@ -95,6 +95,12 @@ export function integer(min: number, max: number): ValueType<number> {
   };
 }
 
+/** An amount of money. */
+export const USD: ValueType<number> = {
+  expects: "an amount in USD, more than 0",
+  parse: (text) => /^\d*\.?\d+$/.test(text) && Number(text) > 0 ? Number(text) : undefined,
+};
+
 /** States a command. */
 export function spec<
   const F extends Record<string, Flag> = Record<never, never>,

@@ -1,12 +1,15 @@
 /** The commands of `svc chat` itself; Markdown files cannot replace them. */
 export const CHAT_COMMANDS = [
+  "approval",
   "cancel",
   "compact",
   "exit",
   "help",
   "kill",
+  "model",
   "pause",
   "quit",
+  "rename",
   "resume",
 ] as const;
 

@@ -121,6 +121,14 @@ export interface EventData {
     /** Journals from before it was recorded have none: those sessions are trusted. */
     trust?: Trust;
   };
+  /** Settings of the session were changed; what is missing stays as it was. */
+  "session.configured": {
+    model?: string;
+    approval?: Approval;
+    budget_usd?: number;
+    title?: string;
+    by: string;
+  };
   /** A message was accepted; with one in flight it steers the turn. */
   "user.message": {
     message_id: string;
@@ -193,6 +201,8 @@ export interface EventData {
     context_limit?: number;
     /** The lane whose call it was, when it was not the main one's. */
     lane_id?: string;
+    /** The model that was called; without it, the session's. */
+    model?: string;
   };
   /** The session is paused. */
   "session.paused": { reason: "operator" | "daemon_shutdown" };

@@ -6,7 +6,7 @@ import type { HourCost } from "./state.ts";
 export type Bucket = "minute" | "hour" | "day";
 
 /** What was spent; `tokens_cached` are some of `tokens_in`. */
-export type Spent = Omit<HourCost, "at">;
+export type Spent = Omit<HourCost, "at" | "model">;
 
 /** Length of the RFC 3339 prefix that names a bucket, and what completes it to a timestamp. */
 const CUTS: Record<Bucket, [number, string]> = {
@@ -75,8 +75,8 @@ export async function* costsOf(session: Session, bucket: Bucket): AsyncGenerator
   }
   for await (const { type, at, data } of session.journal.read(trimmed_seq)) {
     if (type !== "cost.tick") continue;
-    const { usd_delta: usd, tokens_in, tokens_out, tokens_cached } = data;
-    yield { at, usd, tokens_in, tokens_out, tokens_cached };
+    const { usd_delta: usd, ...spent } = data;
+    yield { at, usd, ...spent };
   }
 }
 

@@ -466,6 +466,16 @@ export class Hub {
     await this.#index.save();
   }
 
+  /**
+   * Has the index know what {@linkcode Session.configuring} holds: its journal is not taken for a
+   * changed one if the daemon dies while it is recorded.
+   *
+   * @throws what the system says.
+   */
+  saveConfiguring(session: Session): Promise<void> {
+    return this.#index.saveConfiguring(session);
+  }
+
   // ── stopping and coming back ─────────────────────────────────────────────────────────────────
 
   /**

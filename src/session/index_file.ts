@@ -2,7 +2,8 @@
  * `sessions-index.json`: which sessions there are and where their journals lie (product.md,
  * daemon-level files). Written atomically, once for all changes that wait.
  */
-import { atomicWrite } from "../os/files.ts";
+import { dirname } from "@std/path";
+import { atomicWrite, flushDir } from "../os/files.ts";
 import type { Approval, Trust } from "../protocol/events.ts";
 import type { Lane, SessionState } from "./state.ts";
 
@@ -15,19 +16,25 @@ export interface IndexEntry {
   known?: Known;
 }
 
+/** What a session may do: its journal cannot change it alone. */
+export interface Rights {
+  approval: Approval;
+  trust: Trust;
+  budget_usd?: number;
+}
+
 /**
  * What lists show of a session, and what its journal is held against when it is opened: here no tool
  * can write.
  */
-export interface Known {
+export interface Known extends Rights {
   model: string;
   title: string;
   state: SessionState["state"];
   ended_at?: string;
   last_event_at: string;
-  approval: Approval;
-  trust: Trust;
-  budget_usd?: number;
+  /** Rights that were about to be recorded: the journal may have them already. */
+  configuring?: Rights[];
   cost_usd: number;
   tokens_in: number;
   tokens_out: number;
@@ -125,6 +132,14 @@ export class IndexFile<E extends object = IndexEntry> {
       this.#next = undefined;
       return this.#writing = this.#write();
     });
+  }
+
+  /** As {@linkcode IndexFile.save}; what is written outlives a power cut. */
+  async saveDurably(): Promise<void> {
+    await this.save();
+    using file = await Deno.open(this.#path, { write: true });
+    await file.sync();
+    await flushDir(dirname(this.#path));
   }
 
   /** Resolves when no write is under way any more. @throws what the last one throws. */

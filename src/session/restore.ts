@@ -160,10 +160,11 @@ function isSame(anchor: Anchor, { hash, timeless }: Anchor): boolean {
     (anchor.timeless !== undefined && anchor.timeless === timeless);
 }
 
-/** What a session may do is fixed when it is made; a journal that says otherwise was changed. */
+/** The index has what a session may do before its journal; one that says otherwise was changed. */
 function requireSame(state: SessionState, known: Known): void {
   for (const name of ["approval", "trust", "budget_usd"] as const) {
     if (state[name] === known[name]) continue;
+    if (known.configuring?.some((rights) => rights[name] === state[name])) continue;
     throw new UnreadableJournal(
       `its journal says ${name} ${JSON.stringify(state[name] ?? null)}, the sessions index ` +
         JSON.stringify(known[name] ?? null),

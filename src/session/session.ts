@@ -16,6 +16,7 @@ import {
   type StopReason,
 } from "../protocol/events.ts";
 import type { Ids } from "./ids.ts";
+import type { Rights } from "./index_file.ts";
 import type { Journal } from "./journal.ts";
 import { Lanes } from "./lanes.ts";
 import type { Retention } from "./retention.ts";
@@ -82,6 +83,8 @@ export class Session {
   readonly journal: Journal;
   readonly lanes: Lanes;
   readonly approvals: Approvals;
+  /** The rights that are about to be recorded. */
+  readonly configuring: Set<Rights> = new Set();
   readonly #parts: SessionParts;
   readonly #writer: Writer;
   #turn: RunningTurn | undefined;

@@ -198,6 +198,12 @@ export class SessionIndex {
     await this.#save(this.#file);
   }
 
+  /** Writes the rights of a session before its journal has them. */
+  async saveConfiguring(session: Session): Promise<void> {
+    this.changed(session);
+    await this.#known.saveDurably();
+  }
+
   /** As {@linkcode SessionIndex.save}; a failure is logged, and the next change has it written again. */
   async trySave(): Promise<void> {
     await this.save().catch((error) => this.#failed(error));
@@ -229,11 +235,12 @@ export class SessionIndex {
   #current(): IndexEntries {
     const { entries } = this;
     this.#dirty = false;
-    for (const { id, state, journal } of this.#changed) {
+    for (const { id, state, journal, configuring } of this.#changed) {
       const { workdir, started_at, last_seq } = state;
       const { path: journal_path, size, oldest_at } = journal;
       const changed = changeOf(journal_path) ?? "";
       const known = knownOf(state, { size, changed, oldest_at });
+      if (configuring.size > 0) known.configuring = [...configuring];
       entries[id] = { workdir, started_at, journal_path, last_seq, known };
     }
     this.#changed.clear();

@@ -31,10 +31,12 @@ export interface Lane {
   cost_usd: number;
 }
 
-/** What the model calls of one hour cost. */
+/** What the calls of one model cost in one hour. */
 export interface HourCost {
   /** Start of the hour, RFC 3339. */
   at: string;
+  /** Missing in what an older version has kept: it was the session's. */
+  model?: string;
   usd: number;
   tokens_in: number;
   tokens_out: number;
@@ -248,6 +250,9 @@ export function applyToState(state: SessionState, event: SessionEvent): void {
       state.budget_usd = event.data.budget_usd;
       state.started_at = event.at;
       break;
+    case "session.configured":
+      applySettings(state, event.data);
+      break;
     case "user.message": {
       state.messages_count++;
       const { client_message_id, message_id, text: _, ...limits } = event.data;
@@ -284,7 +289,7 @@ export function applyToState(state: SessionState, event: SessionEvent): void {
         total.tokens_cached += tokens_cached;
       }
       state.cost_usd += usd_delta;
-      addHourCost(state.cost_hours, event.at, event.data);
+      addHourCost(state, event.at, event.data);
       const { context_limit: limit } = event.data;
       if (limit !== undefined) state.context = { used: tokens_in + tokens_out, limit };
       if (turn) {
@@ -429,21 +434,36 @@ function withdrawApprovals(state: SessionState, event: SessionEvent): void {
   state.activity = activityOf(state);
 }
 
+function applySettings(
+  state: SessionState,
+  { model = state.model, approval, budget_usd, title }: EventData["session.configured"],
+): void {
+  if (model !== state.model) {
+    // Another model has another limit.
+    state.context = undefined;
+    for (const hour of state.cost_hours) hour.model ??= state.model;
+  }
+  state.model = model;
+  state.approval = approval ?? state.approval;
+  state.budget_usd = budget_usd ?? state.budget_usd;
+  state.title = title ?? state.title;
+}
+
 function addHourCost(
-  hours: HourCost[],
+  { cost_hours: hours, model: own }: SessionState,
   at: string,
-  { usd_delta: usd, tokens_in, tokens_out, tokens_cached }: EventData["cost.tick"],
+  { usd_delta: usd, tokens_in, tokens_out, tokens_cached, model = own }: EventData["cost.tick"],
 ): void {
   if (usd === 0 && tokens_in + tokens_out === 0) return;
   const start = `${at.slice(0, 13)}:00:00.000Z`;
   const last = hours.at(-1);
-  if (last?.at === start) {
+  if (last?.at === start && last.model === model) {
     last.usd += usd;
     last.tokens_in += tokens_in;
     last.tokens_out += tokens_out;
     last.tokens_cached += tokens_cached;
   } else {
-    hours.push({ at: start, usd, tokens_in, tokens_out, tokens_cached });
+    hours.push({ at: start, model, usd, tokens_in, tokens_out, tokens_cached });
   }
 }
 

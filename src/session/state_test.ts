@@ -61,6 +61,15 @@ class Fold {
 
 const usage = { tokens_in: 0, tokens_out: 0, tokens_cached: 0, usd: 0 };
 
+Deno.test("settings change one by one, and what was spent stays with its model", () => {
+  const fold = new Fold().created().tick(1, 0.5);
+  fold.add("session.configured", { model: "m/other", by: "socket" }).tick(2, 0.25);
+  fold.add("session.configured", { approval: "auto", title: "new", by: "socket" });
+  const { model, approval, title, budget_usd, cost_hours } = fold.state;
+  assertEquals([model, approval, title, budget_usd], ["m/other", "auto", "new", 2]);
+  assertEquals(cost_hours.map(({ model, usd }) => [model, usd]), [["m/m", 0.5], ["m/other", 0.25]]);
+});
+
 Deno.test("lanes may move as contract.md section 5 says, and in no other way", () => {
   const all: LaneStatus[] = ["pending", "running", "blocked", "done", "errored", "cancelled"];
   const allowed = [

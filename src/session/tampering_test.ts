@@ -99,6 +99,39 @@ Deno.test({
 });
 
 Deno.test({
+  name: "a record that was added gives a session no rights; those that were asked for hold",
+  ignore,
+  async fn() {
+    using home = await Home.filled(0);
+    const configured = (seq: number) => {
+      const data = { approval: "auto" as const, budget_usd: 9, by: "socket" };
+      return recordOf({ seq, at: new Date().toISOString(), type: "session.configured", data });
+    };
+    const before = home.text;
+    home.change((text) => text + configured(text.trimEnd().split("\n").length + 1));
+    assertStringIncludes(await home.refused(), 'says approval "auto", the sessions index "ask"');
+    home.change(() => before);
+    await home.with(async (hub) => {
+      const session = await hub.get(home.id);
+      session.configuring.add({ approval: "auto", trust: "trusted", budget_usd: 9 });
+      await hub.saveConfiguring(session);
+    });
+    await home.with(async (hub) => {
+      const session = await hub.get(home.id);
+      assertEquals(session.state.approval, "ask");
+      session.configuring.add({ approval: "auto", trust: "trusted", budget_usd: 9 });
+      await hub.saveConfiguring(session);
+    });
+    // As if the daemon had died right behind the record.
+    home.change((text) => text + configured(text.trimEnd().split("\n").length + 1));
+    await home.with(async (hub) => {
+      const { approval, budget_usd } = (await hub.get(home.id)).state;
+      assertEquals([approval, budget_usd], ["auto", 9]);
+    });
+  },
+});
+
+Deno.test({
   name: "of a long journal what was kept is believed: changed before it, it says nothing new",
   ignore,
   async fn() {

@@ -37,7 +37,7 @@ const BEYOND: Record<string, string[]> = {
   "user.message": ["client_message_id"],
   "session.tool_completed": ["exit_code"],
   "approval.requested": ["lane_id", "rule"],
-  "cost.tick": ["seen_seq", "lane_id", "context_limit"],
+  "cost.tick": ["seen_seq", "lane_id", "context_limit", "model"],
   "lane.created": ["call_id"],
   "turn.completed": ["error"],
 };

@@ -1,7 +1,14 @@
 /** Sessions whose mind is an agent of the Agent Client Protocol: `acp/<name>`. */
-import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
+import {
+  assert,
+  assertEquals,
+  assertMatch,
+  assertRejects,
+  assertStringIncludes,
+} from "@std/assert";
 import { fromFileUrl, join } from "@std/path";
 import type { EventParams } from "../../src/client/rpc.ts";
+import { SvcError } from "../../src/protocol/errors.ts";
 import { programPath } from "../support/programs.ts";
 import { processesWith, until } from "../support/scripted.ts";
 import { can_run_svc, type Daemon, Place, type TestClient } from "../support/svc.ts";
@@ -246,6 +253,10 @@ Deno.test({
       const delta = (event: EventParams) =>
         event.type === "session.delta" && event.data.text.includes(said);
       await it.client.wait(delta, String(said), 60_000);
+      for (const change of [{ model: "builtin/toolbelt" }, { approval: "ask" }]) {
+        const refused = it.client.rpc.call("session.configure", { session_id, ...change });
+        assertEquals((await assertRejects(() => refused, SvcError)).code, "conflict");
+      }
       const [agent] = it.agents();
       await it.client.rpc.call("session.cancel", { session_id });
       assertEquals((await turn).stop_reason, "cancelled");

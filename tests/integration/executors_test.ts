@@ -564,6 +564,28 @@ test("code: a private address is not cloned from, and the session is an untruste
   assertEquals([session.trust, session.state, session.budget_usd], ["untrusted", "ended", 5]);
 });
 
+test("code: the session of a hired task cannot be configured", async () => {
+  const id = await shared.hire.queue({
+    task_type: "code",
+    description: "run until test -e go; do sleep 0.05; done",
+    extra: { workdir: repo, model: "builtin/toolbelt" },
+  });
+  const ctl = async (...args: string[]) => await shared.place.svc(["ctl", "sessions", ...args]);
+  let session: Json;
+  await until(async () => {
+    const { stdout } = await ctl("list", "--json");
+    session = JSON.parse(stdout).sessions.find(({ title }: Json) => title === `task ${id}`);
+    return session !== undefined;
+  }, "the session of the task");
+  for (const change of [["--approval", "ask"], ["--budget", "1000"], ["--title", "mine"]]) {
+    const { code, stderr } = await ctl("configure", session.id, ...change);
+    assertEquals(code, 1);
+    assertStringIncludes(stderr, "works for others");
+  }
+  Deno.writeTextFileSync(join(session.workdir, "go"), "");
+  await shared.hire.events(id);
+});
+
 /** A repository with one commit, in a directory of its own. */
 function makeRepo(place: Place): string {
   const dir = place.mkdir(`repo-${crypto.randomUUID().slice(0, 8)}`);

@@ -141,6 +141,9 @@ export const SAMPLES: Readonly<Record<string, VerbSample>> = {
   "session.start": { params: (it) => ({ workdir: it.workdir(), model: "builtin/toolbelt" }) },
   "session.list": { params: () => ({ include_ended: true }) },
   "session.get": of_session,
+  "session.configure": {
+    params: async (it) => ({ session_id: await it.session(), title: "renamed" }),
+  },
   "session.send": { params: async (it) => ({ session_id: await it.session(), text: "help" }) },
   "session.cancel": of_session,
   "session.compact": of_session,

@@ -15,6 +15,7 @@ import {
   spec,
   suggested,
   TEXT,
+  USD,
   words,
 } from "../define.ts";
 import { SUMMARIES } from "./summaries.ts";
@@ -24,6 +25,11 @@ const session_id = argument(TEXT, "The session");
 const task_id = argument(TEXT, "The task");
 const json = JSON_FLAG;
 const model = option(TEXT, "id", "Model as <provider>/<model>", { short: "m" });
+const approval = option(
+  oneOf(["auto", "ask", "read_only"]),
+  "mode",
+  "What the agent may do without asking",
+);
 
 export const DISCOVER = spec({ summary: "Print the discovery record", flags: { json } });
 export const SESSIONS_LIST = spec({
@@ -40,12 +46,21 @@ export const SESSIONS_START = spec({
   args: { workdir: argument(TEXT, "Directory that the agent works in") },
   flags: {
     model,
-    approval: option(
-      oneOf(["auto", "ask", "read_only"]),
-      "mode",
-      "What the agent may do without asking",
-    ),
+    approval,
     prompt: option(TEXT, "text", "First message"),
+    json,
+  },
+});
+export const SESSIONS_CONFIGURE = spec({
+  summary: "Change a session's model, approval mode, budget or title",
+  about:
+    "A running turn goes on with them: the next model call and the next tool call follow them.",
+  args: { session_id },
+  flags: {
+    model,
+    approval,
+    budget: option(USD, "usd", "What the session may cost"),
+    title: option(TEXT, "text", "Title in lists"),
     json,
   },
 });
@@ -106,10 +121,11 @@ const queue = () => import("../ctl_queue.ts");
 
 export const ctl = group({ summary: SUMMARIES.ctl }, {
   discover: command(DISCOVER, async () => (await implementation()).discover),
-  sessions: group({ summary: "List, start and end sessions" }, {
+  sessions: group({ summary: "List, start, change and end sessions" }, {
     list: command(SESSIONS_LIST, async () => (await implementation()).listSessions),
     get: command(SESSIONS_GET, async () => (await implementation()).getSession),
     start: command(SESSIONS_START, async () => (await implementation()).startSession),
+    configure: command(SESSIONS_CONFIGURE, async () => (await implementation()).configureSession),
     kill: command(SESSIONS_KILL, async () => (await implementation()).killSession),
   }),
   ledger: group({ summary: "Check the journals of sessions" }, {

@@ -9,6 +9,7 @@ import {
 } from "../../session/costs.ts";
 import type { Hub } from "../../session/hub.ts";
 import type { Session } from "../../session/session.ts";
+import type { HourCost } from "../../session/state.ts";
 
 /** Which costs, and how they are put together. */
 interface Period {
@@ -50,15 +51,17 @@ export async function costBreakdown(
   const sums = new Map<string, { title?: string; sums: CostBuckets }>();
   for (const session of await hub.some(undefined)) {
     signal.throwIfAborted();
-    const { key, title } = groupOf(session, by);
-    const group = sums.get(key) ?? { title, sums: new CostBuckets(bucket, since) };
     const newest = session.state.cost_hours.at(-1);
     // Its journal need not be read.
-    if (newest === undefined || !group.sums.covers(newest)) continue;
-    for await (const cost of costsOf(session, bucket)) group.sums.add(cost);
-    if (group.sums.buckets.length > 0) sums.set(key, group);
+    if (newest === undefined || !new CostBuckets(bucket, since).covers(newest)) continue;
+    for await (const cost of costsOf(session, bucket)) {
+      const { key, title } = groupOf(session, by, cost);
+      const group = sums.get(key) ?? { title, sums: new CostBuckets(bucket, since) };
+      group.sums.add(cost);
+      sums.set(key, group);
+    }
   }
-  const groups = [...sums]
+  const groups = [...sums].filter(([, { sums }]) => sums.buckets.length > 0)
     .map(([key, { title, sums }]) => ({ key, title, ...sums.total, buckets: sums.buckets }))
     .sort(dearestFirst);
   const rest = groups.slice(limit);
@@ -69,8 +72,8 @@ export async function costBreakdown(
   };
 }
 
-function groupOf({ id, state }: Session, by: "session" | "model") {
-  return by === "session" ? { key: id, title: state.title } : { key: state.model };
+function groupOf({ id, state }: Session, by: "session" | "model", { model }: HourCost) {
+  return by === "session" ? { key: id, title: state.title } : { key: model ?? state.model };
 }
 
 function dearestFirst(a: Spent, b: Spent): number {

@@ -21,6 +21,8 @@ const defineVerb = verbsOf<SessionServices>();
 const approval = () => z.enum(["auto", "ask", "read_only"]);
 const trust = () => z.enum(["trusted", "untrusted"]);
 const timestamp = () => z.iso.datetime();
+const title = () => z.string().min(1).max(200);
+const budget = () => z.number().positive();
 
 export const lane = () =>
   z.object({
@@ -105,45 +107,16 @@ export const sessionVerbs = [
         provider: z.string().optional()
           .describe("Provider of the model; without model, the provider's default model is used"),
         skill_pack: z.string().optional(),
-        budget_usd: z.number().positive().optional(),
+        budget_usd: budget().optional(),
         approval: approval().optional(),
         trust: trust().optional()
           .describe("An untrusted session can use only the tools of untrusted tool servers"),
-        title: z.string().min(1).max(200).optional(),
+        title: title().optional(),
       }),
     output: () =>
       z.object({ session_id: session_id(), workdir: z.string(), started_at: timestamp() }),
     async handle({ services }, params) {
-      const { hub } = services;
-      const models = services.models();
-      const config = services.config();
-      const workdir = params.workdir ?? config.default_workdir;
-      if (workdir === undefined) {
-        throw new SvcError("validation", "session.start: workdir is required", {
-          hint: "pass workdir, or set default_workdir in daemon.toml",
-        });
-      }
-      if (params.skill_pack !== undefined) {
-        throw new SvcError("not_implemented", "session.start: skill packs are not supported yet");
-      }
-      const { provider } = params;
-      const model = params.model === undefined
-        ? (provider === undefined ? models.defaultId() : models.defaultIdOf(provider))
-        : provider === undefined
-        ? params.model
-        : `${provider}/${params.model}`;
-      models.check(model);
-      const session = await hub.create({
-        workdir,
-        model,
-        title: params.title,
-        approval: params.approval ?? config.agent.approval,
-        budget_usd: params.budget_usd,
-        trust: params.trust,
-      });
-      if (params.prompt !== undefined) await session.send(params.prompt);
-      const { id, state } = session;
-      return { session_id: id, workdir: state.workdir, started_at: state.started_at };
+      return await (await import("./start.ts")).startSession(services, params);
     },
   }),
   defineVerb({
@@ -202,6 +175,33 @@ export const sessionVerbs = [
     },
   }),
   defineVerb({
+    name: "session.configure",
+    summary: "Changes a session's model, approval mode, budget or title.",
+    access: "write",
+    idempotent: true,
+    rest: { method: "POST", path: "/v1/sessions/:session_id/configure", status: 200 },
+    input: () =>
+      z.object({
+        session_id: session_id(),
+        model: z.string().optional().describe("<provider>/<model>, from the next model call on"),
+        approval: approval().optional().describe("For calls that have not begun"),
+        budget_usd: budget().optional(),
+        title: title().optional(),
+      }),
+    output: () =>
+      z.object({
+        changed: z.boolean().describe("False when all of it was so before"),
+        model: z.string(),
+        approval: approval(),
+        budget_usd: z.number().optional(),
+        title: z.string(),
+      }),
+    async handle({ services, caller }, params) {
+      const { configureSession } = await import("./configure.ts");
+      return await configureSession(services, params, caller.via);
+    },
+  }),
+  defineVerb({
     name: "session.send",
     summary: "Sends a message: starts a turn, or steers the running one.",
     access: "write",
@@ -223,7 +223,7 @@ export const sessionVerbs = [
       const spent = spentBudget(session.state, services.config().agent.budget_usd);
       if (spent !== undefined && !known) {
         throw new SvcError("budget_exceeded", spent, {
-          hint: "start a session with a larger budget",
+          hint: "give it a larger budget with session.configure",
         });
       }
       return session.send(text, more);

@@ -2,6 +2,7 @@
 import { messageOf, SvcError } from "../../protocol/errors.ts";
 import type { SessionEvent } from "../../protocol/events.ts";
 import { shownDigest } from "../../session/question.ts";
+import { runSetting } from "../../session/setting_command.ts";
 import type { Effect } from "./keymap.ts";
 import type { Conversation, SessionDetail, Tui } from "./tui.ts";
 
@@ -157,6 +158,16 @@ export class TuiClient {
       case "compact": {
         const { compacted } = await this.#call("session.compact");
         if (!compacted) this.tui.notice("there is nothing worth leaving out of the conversation");
+        return this.#events.onChange();
+      }
+      case "setting": {
+        const { id } = this.tui.model.session;
+        const said = await runSetting(
+          effect.command,
+          id,
+          (method, params) => this.#call(method, params),
+        );
+        if (said !== undefined) this.tui.tell(said);
         return this.#events.onChange();
       }
       case "kill_lane":

@@ -65,6 +65,22 @@ async function send({ tui, client }: { tui: Tui; client: TuiClient }, text: stri
   await client.perform(tui.press(parseKey("enter")));
 }
 
+Deno.test("a line that changes a setting is carried out, and says what no event will say", async () => {
+  const bench = await opened();
+  bench.link.calls.length = 0;
+  await send(bench, "/rename a new title");
+  await send(bench, "/approval");
+  await send(bench, "/modelling is fun");
+  const calls = bench.link.calls.slice(0, 3);
+  assertEquals(calls.map(([method, params]) => [method, params.title]), [
+    ["session.configure", "a new title"],
+    ["session.get", undefined],
+    ["commands.expand", undefined],
+  ]);
+  const notes = bench.tui.model.entries.filter(({ kind }) => kind === "note");
+  assertEquals(notes.at(-1)?.lines[0], "approval: ask");
+});
+
 Deno.test("the first link loads the conversation, the next goes on after the last event", async () => {
   const { tui, client, link } = await opened();
   assertEquals(link.asked(), [

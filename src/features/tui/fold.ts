@@ -7,6 +7,7 @@ import {
   MODEL_RETRY,
   type SessionEvent,
 } from "../../protocol/events.ts";
+import { configuredText } from "../../protocol/configured_text.ts";
 import { compactedText } from "../../protocol/compacted_text.ts";
 import { applyToApprovals } from "./approvals.ts";
 import { callLine } from "../../base/call_line.ts";
@@ -40,6 +41,15 @@ function applyToSession({ session, cost_seq }: Model, event: SessionEvent): void
       session.model = cleanLine(event.data.model);
       session.approval = event.data.approval;
       break;
+    case "session.configured": {
+      const { model, approval } = event.data;
+      if (model !== undefined) {
+        session.model = cleanLine(model);
+        session.context = undefined;
+      }
+      session.approval = approval ?? session.approval;
+      break;
+    }
     case "turn.started":
       session.turn = true;
       break;
@@ -113,6 +123,9 @@ function applyToTranscript(model: Model, event: SessionEvent): void {
       addEntry(model, stop_reason === "cancelled" ? "note" : "problem", text);
       break;
     }
+    case "session.configured":
+      addEntry(model, "note", cleanLine(configuredText(event.data)));
+      break;
     case "session.compacted":
       addEntry(model, "note", clean(compactedText(event.data)));
       break;

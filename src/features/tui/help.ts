@@ -14,5 +14,6 @@ export const HELP: readonly string[] = [
   "The transcript Up Down scroll by line",
   "",
   "/pause /resume /cancel   the session, the turn   /compact  the conversation",
+  "/model [NAME]   /approval [MODE]   /rename TITLE   settings of the session",
   "/kill  end the session permanently       /quit  leave",
 ];

@@ -2,6 +2,7 @@
 import type { Decision } from "../../protocol/events.ts";
 import { CHAT_COMMANDS, type ChatCommand } from "../../protocol/chat_commands.ts";
 import type { Question } from "../../session/question.ts";
+import { type SettingCommand, settingCommand } from "../../session/setting_command.ts";
 import { addMessage } from "./fold.ts";
 import { clear, erase, insert, move, moveLine, recall } from "./input.ts";
 import type { Key } from "./keys.ts";
@@ -13,6 +14,7 @@ export type Effect =
   | { type: "send"; text: string; client_message_id: string }
   | { type: "approve"; approval_id: string; decision: Decision; question: Question }
   | { type: "cancel" | "compact" | "pause" | "resume" | "kill" }
+  | { type: "setting"; command: SettingCommand }
   | { type: "kill_lane"; lane_id: string }
   | { type: "pin_lane"; lane_id: string; pinned: boolean }
   /** Requests a lane's output from before this model existed. */
@@ -59,7 +61,7 @@ export function press(model: Model, key: Key, context: PressContext): Effect[] {
   if (char !== undefined && model.input.text === "") {
     if (char === "?") {
       model.help = true;
-      return [COMMANDS.help];
+      return [LOAD_COMMANDS];
     }
     const lane = /^[1-9]$/.test(char) ? model.lanes[Number(char) - 1] : undefined;
     if (lane !== undefined && model.lanes.length > 1) return showLane(model, lane.lane_id);
@@ -271,11 +273,12 @@ const EDITS: Record<string, (model: Model) => void> = {
   "ctrl-n": (model) => recall(model, 1),
 };
 
-const COMMANDS: Record<ChatCommand, Effect> = {
+const LOAD_COMMANDS: Effect = { type: "load_commands" };
+const COMMANDS: Partial<Record<ChatCommand, Effect>> = {
   cancel: { type: "cancel" },
   compact: { type: "compact" },
   exit: { type: "quit" },
-  help: { type: "load_commands" },
+  help: LOAD_COMMANDS,
   kill: { type: "kill" },
   pause: { type: "pause" },
   quit: { type: "quit" },
@@ -297,6 +300,8 @@ function submit(model: Model, { newId }: PressContext): Effect[] {
   model.scroll = model.lane_shown = undefined;
   if (own === "help") model.help = true;
   if (command !== undefined) return [command];
+  const setting = settingCommand(word);
+  if (setting !== undefined) return [{ type: "setting", command: setting }];
   const client_message_id = newId();
   model.outbox.push({ client_message_id, text });
   addMessage(model, text, client_message_id);

@@ -198,6 +198,11 @@ export class Tui {
     this.model.notice = text;
   }
 
+  /** Says something in the transcript. */
+  tell(text: string): void {
+    addEntry(this.model, "note", clean(text));
+  }
+
   /** Tells of something that went wrong. */
   complain(message: string): void {
     addEntry(this.model, "problem", clean(message));

@@ -3,6 +3,7 @@
  * what the session is in, its lanes and approvals are in the daemon's own fold, `state.ts`.
  */
 import { compactedText } from "../../../src/protocol/compacted_text.ts";
+import { configuredText } from "../../../src/protocol/configured_text.ts";
 import {
   aboutAnswer,
   MAIN_LANE,
@@ -155,6 +156,9 @@ export class Conversation {
         break;
       case "rules.loaded":
         this.#note(key, at, "plain", rulesLine(event.data));
+        break;
+      case "session.configured":
+        this.#note(key, at, "plain", `Settings: ${configuredText(event.data)}`);
         break;
       case "session.compacted":
         this.#note(key, at, "plain", `Context: ${compactedText(event.data)}`);

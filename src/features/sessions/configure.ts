@@ -1,0 +1,111 @@
+/** How the settings of a session are changed. */
+import { acpName } from "../../models/acp_entry.ts";
+import { messageOf, SvcError } from "../../protocol/errors.ts";
+import type { Approval } from "../../protocol/events.ts";
+import type { Hub } from "../../session/hub.ts";
+import type { Session } from "../../session/session.ts";
+import { isWorkTitle } from "../../session/work_session.ts";
+import type { SessionServices } from "./verbs.ts";
+
+/** The settings that can be changed. */
+export interface Settings {
+  model?: string;
+  approval?: Approval;
+  budget_usd?: number;
+  title?: string;
+}
+
+const SETTINGS = ["model", "approval", "budget_usd", "title"] as const;
+
+/**
+ * Changes the settings of a session, recorded as one event; nothing is recorded if they are so
+ * already.
+ *
+ * @param by who changes them, for the record.
+ * @returns the settings from then on.
+ * @throws {SvcError} `ended`; validation when there is nothing to change or the model is unknown;
+ * permission_denied for an untrusted session; conflict where it cannot be changed now.
+ */
+export async function configureSession(
+  { hub, models }: Pick<SessionServices, "hub" | "models">,
+  { session_id, ...asked }: Settings & { session_id: string },
+  by: string,
+) {
+  if (SETTINGS.every((name) => asked[name] === undefined)) {
+    throw new SvcError("validation", "session.configure: there is nothing to change", {
+      hint: `pass at least one of ${SETTINGS.join(", ")}`,
+    });
+  }
+  const session = await hub.get(session_id);
+  const { state } = session;
+  if (session.final) throw new SvcError("ended", `session ${session_id} has ended`);
+  if (state.trust !== "trusted") {
+    throw new SvcError(
+      "permission_denied",
+      `session ${session_id} works for others; it keeps the settings that it began with`,
+    );
+  }
+  if (asked.model !== undefined) models().check(asked.model);
+  const changed = SETTINGS.filter((name) =>
+    asked[name] !== undefined && asked[name] !== state[name]
+  );
+  const changes: Settings = Object.fromEntries(changed.map((name) => [name, asked[name]]));
+  if (changed.length > 0) {
+    requireTitle(session, changes);
+    requireNoAgentAtWork(session, changes);
+    await record(hub, session, changes, by);
+  }
+  const { model, approval, budget_usd, title } = state;
+  return { changed: changed.length > 0, model, approval, budget_usd, title };
+}
+
+/** Work sessions are found by their titles after a crash, and others must not be taken for one. */
+function requireTitle({ id, state }: Session, { title }: Settings): void {
+  if (title === undefined) return;
+  if (isWorkTitle(state.title)) {
+    throw new SvcError("conflict", `session ${id} belongs to ${state.title}, which names it`);
+  }
+  if (isWorkTitle(title)) {
+    throw new SvcError(
+      "validation",
+      `session.configure: ${JSON.stringify(title)} is the title of a task's or mission's session`,
+    );
+  }
+}
+
+/** An agent over ACP answers whole turns, with the rights that it was given at their beginning. */
+function requireNoAgentAtWork(session: Session, { model, approval }: Settings): void {
+  const { activity, fresh, state } = session;
+  const is_agent = acpName(state.model) !== undefined;
+  const concerned = model !== undefined && (is_agent || acpName(model) !== undefined) ||
+    approval !== undefined && is_agent;
+  if (!concerned || activity === "idle" && !fresh) return;
+  throw new SvcError("conflict", `an agent over acp/… answers whole turns, and one is running`, {
+    hint: "change it after the turn, or cancel the turn first",
+  });
+}
+
+async function record(hub: Hub, session: Session, changes: Settings, by: string): Promise<void> {
+  const { state } = session;
+  const { approval = state.approval, budget_usd = state.budget_usd } = changes;
+  const rights = { approval, trust: state.trust, budget_usd };
+  const more = changes.approval !== undefined || changes.budget_usd !== undefined;
+  if (more) session.configuring.add(rights);
+  try {
+    if (more) await announce(hub, session);
+    await session.emit("session.configured", { ...changes, by });
+  } finally {
+    session.configuring.delete(rights);
+  }
+}
+
+async function announce(hub: Hub, session: Session): Promise<void> {
+  try {
+    await hub.saveConfiguring(session);
+  } catch (cause) {
+    throw new SvcError("internal", `cannot write the sessions index: ${messageOf(cause)}`, {
+      hint: "free disk space, or repair the directory; the session keeps its settings",
+      cause,
+    });
+  }
+}

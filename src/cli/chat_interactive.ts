@@ -1,7 +1,7 @@
 import { createInterface } from "node:readline";
 import process from "node:process";
 import type { RpcClient } from "../client/rpc.ts";
-import { messageOf } from "../protocol/errors.ts";
+import { toSvcError, withHint } from "../protocol/errors.ts";
 import { writeAllSync } from "../base/write_all.ts";
 import { contextText } from "../protocol/compacted_text.ts";
 import type { SessionEvent } from "../protocol/events.ts";
@@ -86,7 +86,7 @@ export async function converse(rpc: RpcClient, options: ConverseOptions): Promis
     if (first || !busy) input.prompt();
   };
   const act = (call: Promise<unknown>) =>
-    call.catch((error) => say(paint.red(visible(messageOf(error)))));
+    call.catch((error) => say(paint.red(visible(withHint(toSvcError(error))))));
 
   const compact = async () => {
     const { compacted } = await rpc.call("session.compact", { session_id });

@@ -4,7 +4,8 @@ import { dirname, join } from "@std/path";
 import { SvcError } from "../../src/protocol/errors.ts";
 import type { Json } from "../support/model_servers.ts";
 import { Scenario, type ScenarioOptions, until } from "../support/scripted.ts";
-import { can_run_svc } from "../support/svc.ts";
+import { can_run_svc, svcCommand } from "../support/svc.ts";
+import { has_tmux, TmuxTerminal } from "../support/tmux.ts";
 
 const ignore = !can_run_svc || Deno.build.os === "windows";
 
@@ -167,3 +168,29 @@ test(
     assertEquals(commands.length, 2, "the control");
   },
 );
+
+Deno.test({
+  name: "svc chat on a plain terminal lists commands, sends them, and suggests the nearest",
+  ignore: ignore || !has_tmux,
+  async fn() {
+    await using it = await Scenario.begin(() => ({ text: "Reviewed." }));
+    write(it, {
+      "project/.agents/commands/review.md": REVIEW,
+      "project/.agents/commands/kill.md": "x",
+    });
+    await using terminal = await TmuxTerminal.open(it.place, { cols: 150 });
+    const [program, first] = svcCommand();
+    const chat = [program, ...first, "chat", "--session", it.session_id];
+    await terminal.line(`TERM=dumb ${chat.join(" ")}`);
+    await terminal.shows("· /help");
+    await terminal.line("/help");
+    await terminal.shows(/\/review \[branch\] \[focus\] +Reviews a branch/);
+    await terminal.shows(/not used: .*kill\.md: svc chat has its own \/kill/);
+    await terminal.line("/reveiw main");
+    await terminal.shows(/unknown command \/reveiw.*did you mean \/review\?/);
+    await terminal.line("/review main");
+    await terminal.shows(/Reviewed\./);
+    assert(lastMessage(it).includes("Review main, mind  (main)"), lastMessage(it));
+    assertEquals(it.server.requests.length, 1);
+  },
+});

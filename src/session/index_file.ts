@@ -137,8 +137,12 @@ export class IndexFile<E extends object = IndexEntry> {
   /** As {@linkcode IndexFile.save}; what is written outlives a power cut. */
   async saveDurably(): Promise<void> {
     await this.save();
-    using file = await Deno.open(this.#path, { write: true });
-    await file.sync();
+    const file = await Deno.open(this.#path, { write: true });
+    try {
+      await file.sync();
+    } finally {
+      file.close();
+    }
     await flushDir(dirname(this.#path));
   }
 

@@ -57,7 +57,13 @@ interface Part {
   svc_bin?: string;
 }
 
-/** Compiles the binary. @returns its path; undefined where Deno cannot, which it has said by then. */
+/**
+ * Compiles the binary.
+ *
+ * @returns its path; undefined where Deno cannot, which it has said by then: it may be unable to
+ * download its runtime.
+ * @throws {Error} when it cannot though DENORT_BIN names a runtime.
+ */
 async function compiled(): Promise<string | undefined> {
   const path = join(root, "dist", Deno.build.os === "windows" ? "svc.exe" : "svc");
   const { success } = await new Deno.Command(Deno.execPath(), {
@@ -65,6 +71,7 @@ async function compiled(): Promise<string | undefined> {
     cwd: root,
     stdout: "null",
   }).spawn().status;
+  if (!success && Deno.env.get("DENORT_BIN")) throw new Error("the binary cannot be compiled");
   return success ? path : undefined;
 }
 

@@ -19,7 +19,6 @@ export type Keys = Readonly<Record<string, SavedKey>>;
 export class KeyFile {
   readonly #path: string;
   #read: { stamp: string; keys: Keys } | undefined;
-  #now: Keys | undefined;
 
   /** @param path of the file, which may not exist */
   constructor(path: string) {
@@ -39,15 +38,6 @@ export class KeyFile {
 
   /** Returns all keys by their providers. @throws {SvcError} like {@linkcode get} */
   all(): Keys {
-    // Whoever asks for every provider in turn looks at the file once.
-    if (this.#now === undefined) {
-      this.#now = this.#load();
-      queueMicrotask(() => this.#now = undefined);
-    }
-    return this.#now;
-  }
-
-  #load(): Keys {
     const path = this.#path;
     // Checked at every read: a file that became readable for others must not be used any longer.
     if (!checkPrivate(path, 0o600, "file")) return {};

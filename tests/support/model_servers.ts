@@ -261,7 +261,7 @@ function start(wire: Wire, script: Scripted, options: ServerOptions): ModelServe
     if (refusal !== undefined) return refuse(refusal);
 
     const gone = Promise.withResolvers<undefined>();
-    request.signal.addEventListener("abort", () => gone.resolve(undefined));
+    whenAborted(request.signal, () => gone.resolve(undefined));
     const decided = script({
       ...wire.parse(captured.body, path),
       headers: request.headers,
@@ -297,7 +297,7 @@ function start(wire: Wire, script: Scripted, options: ServerOptions): ModelServe
       ended.resolve(how);
     });
     // A client that leaves before the answer's head was sent never cancels its body.
-    request.signal.addEventListener("abort", () => {
+    whenAborted(request.signal, () => {
       ended.resolve("closed by client");
       stop.abort();
     });
@@ -386,6 +386,12 @@ function play(
       gone.abort();
     },
   });
+}
+
+/** Calls back when a signal fires, also when it has already. */
+function whenAborted(signal: AbortSignal, call: () => void): void {
+  if (signal.aborted) call();
+  else signal.addEventListener("abort", call, { once: true });
 }
 
 /** Resolves after `ms` (never, if undefined) or when one of the signals fires. */

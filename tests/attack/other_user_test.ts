@@ -2,7 +2,9 @@
  * Another user of the same machine, with a shell and time. The victim's home directory may be looked
  * into, as on many systems, so that only the modes and checks of svc protect what is in it.
  */
+import { delay } from "@std/async";
 import { join } from "@std/path";
+import { exists } from "../../src/os/files.ts";
 import { attacksBy, type Loot, lootOf, once, sharedStage, type Stage } from "./kit.ts";
 import type { User } from "./users.ts";
 
@@ -468,8 +470,11 @@ for (const [what, args] of Object.entries(COMMANDS)) {
 /** What `ps` shows while a command of the victim's runs, if the token is in it. */
 async function commandLines(args: readonly string[]): Promise<Loot> {
   const { stage } = it;
+  const looking = join(stage.attacker.home, `looking-${crypto.randomUUID()}`);
   const look = "for n in $(seq 100); do cat /proc/[0-9]*/cmdline 2>/dev/null; sleep 0.02; done";
-  const seeing = stage.attacker.sh(look);
+  const seeing = stage.attacker.sh(`touch ${looking}; ${look}`);
+  // A command may have ended before another user's shell has begun.
+  for (let n = 0; n < 1_000 && !exists(looking); n++) await delay(5);
   const env = { SVC_HOME: stage.svc_home };
   await stage.svc(args, { env, cwd: stage.victim.home, timeout_ms: 20_000 });
   return lootOf(await seeing, stage.daemon.token, "sk-key");

@@ -97,9 +97,12 @@ export function integer(min: number, max: number): ValueType<number> {
 
 /** An amount of money. */
 export const USD: ValueType<number> = {
-  expects: "an amount in USD, more than 0",
+  expects: "an amount in USD such as 0.5",
   parse: (text) => /^\d*\.?\d+$/.test(text) && Number(text) > 0 ? Number(text) : undefined,
 };
+
+/** What an agent may do without asking. */
+export const APPROVAL = oneOf(["auto", "ask", "read_only"]);
 
 /** States a command. */
 export function spec<

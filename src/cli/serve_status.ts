@@ -80,7 +80,7 @@ function running(
   };
 }
 
-/** Says that a daemon runs already, and which. */
+/** Says that a daemon is already running, and which one. */
 export async function runningMessage(paths: HomePaths): Promise<string> {
   const running = await readDiscovery(paths.discovery);
   const pid = running ? `pid ${running.pid}` : "pid unknown";

@@ -1,16 +1,20 @@
 /** What is said of the commands that people talk to agents with. */
-import { command, integer, JSON_FLAG, on, oneOf, option, optional, spec, TEXT } from "../define.ts";
+import {
+  APPROVAL,
+  command,
+  integer,
+  JSON_FLAG,
+  on,
+  oneOf,
+  option,
+  optional,
+  spec,
+  TEXT,
+  USD,
+} from "../define.ts";
 import { EXITS } from "../chat_exits.ts";
-import type { Command, ValueType } from "../spec.ts";
+import type { Command } from "../spec.ts";
 import { SUMMARIES } from "./summaries.ts";
-
-const APPROVAL = oneOf(["auto", "ask", "read_only"]);
-
-/** An amount in USD. */
-const USD: ValueType<number> = {
-  expects: "an amount in USD such as 0.5",
-  parse: (text) => /^\d*\.?\d+$/.test(text) && Number(text) > 0 ? Number(text) : undefined,
-};
 
 /** The heading of flags that need a prompt. */
 const PROMPTS = "With a prompt";

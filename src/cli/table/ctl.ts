@@ -2,6 +2,7 @@
 import { TASK_TYPES } from "../../features/tasks/task.ts";
 import { WORKERS_MAX } from "../../features/tasks/limits.ts";
 import {
+  APPROVAL,
   argument,
   command,
   group,
@@ -9,7 +10,6 @@ import {
   JSON_FLAG,
   JSON_VALUE,
   on,
-  oneOf,
   option,
   optional,
   spec,
@@ -25,11 +25,7 @@ const session_id = argument(TEXT, "The session");
 const task_id = argument(TEXT, "The task");
 const json = JSON_FLAG;
 const model = option(TEXT, "id", "Model as <provider>/<model>", { short: "m" });
-const approval = option(
-  oneOf(["auto", "ask", "read_only"]),
-  "mode",
-  "What the agent may do without asking",
-);
+const approval = option(APPROVAL, "mode", "What the agent may do without asking");
 
 export const DISCOVER = spec({ summary: "Print the discovery record", flags: { json } });
 export const SESSIONS_LIST = spec({

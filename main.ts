@@ -1,3 +1,7 @@
 import { run } from "./src/cli/run.ts";
+import { trustOwnCertificates } from "./src/os/own_ca.ts";
 
-if (import.meta.main) Deno.exit(await run(Deno.args));
+if (import.meta.main) {
+  trustOwnCertificates();
+  Deno.exit(await run(Deno.args));
+}

@@ -5,6 +5,7 @@
  *   deno run … bench/hire_main.ts <directory>
  */
 import { join } from "@std/path";
+import { Drafts } from "../src/features/hire/a2a/drafts.ts";
 import { openHire } from "../src/features/hire/listener.ts";
 import { LocalArtifacts } from "../src/features/tasks/artifacts.ts";
 import { ExecutorRegistry } from "../src/features/tasks/executors/registry.ts";
@@ -24,6 +25,7 @@ const engine = await openTaskEngine(await openTestDb(join(dir, "state.db")), {
   artifacts: new LocalArtifacts(join(dir, "artifacts")),
   deliver: () => Promise.resolve(),
 });
+const drafts = new Drafts(() => openTestDb(join(dir, "state.db")));
 const hire = openHire({
   hostname: "127.0.0.1",
   port: 0,
@@ -34,6 +36,7 @@ const hire = openHire({
   version: "bench",
   log,
   engine: () => Promise.resolve(engine),
+  drafts,
   budget_usd: () => 5,
   shared: () => false,
   allowed_origins: () => [],
@@ -42,4 +45,5 @@ const hire = openHire({
 console.log(hire.port);
 await Deno.stdin.readable.pipeTo(new WritableStream());
 await hire.close();
+await drafts.close();
 await engine.close();

@@ -24,6 +24,7 @@ const PROGRAM = [
   "main.ts",
   "src/jail/unit/main.ts",
   "src/features/tasks/executors/research/extract_worker.ts",
+  "src/features/search/index_worker.ts",
 ];
 
 /** Each in its own bundle. */
@@ -34,6 +35,8 @@ const SDKS = [
     .map((name) => `src/sdk/${name}.ts`),
   // MCP's package likewise; its server and its client share their common parts.
   ["mcp_client", "mcp_server"].map((name) => `src/sdk/${name}.ts`),
+  // Only loaded for clients without sessions, which know another revision.
+  ["src/sdk/mcp_stateless.ts"],
 ];
 
 /** Every entry of the binary's bundles. */

@@ -35,6 +35,8 @@ export const PARTS: readonly Part[] = [
   { file: page("output.md"), name: "lines", text: lineTables },
   { file: page("output.md"), name: "exits", text: exitTable },
   { file: page("events.md"), name: "events", text: eventTable },
+  { file: page("tools.md"), name: "tools", text: toolTables },
+  { file: page("hooks.md"), name: "hooks", text: hookTables },
   { file: page("configuration.md"), name: "keys", text: () => keyTables(SECTIONS) },
 ];
 
@@ -73,27 +75,86 @@ interface Key {
   default?: unknown;
   properties?: Record<string, Key>;
   additionalProperties?: Key;
+  items?: Key;
 }
 
 /** A table for each section of daemon.toml that belongs to a feature. */
 function keyTables(sections: readonly Section[]): string {
   return sections.map(({ name, schema }) => {
-    const { properties, additionalProperties } = z.toJSONSchema(schema(), {
+    const { properties, additionalProperties, items } = z.toJSONSchema(schema(), {
       io: "input",
       unrepresentable: "any",
     }) as Key;
-    const title = properties === undefined ? `${name}.<name>` : name;
-    const keys = properties ?? additionalProperties?.properties ?? {};
+    const title = properties ?? items ? name : `${name}.<name>`;
+    const heading = items === undefined ? `[${title}]` : `[[${title}]]`;
+    const keys = properties ?? (items ?? additionalProperties)?.properties ?? {};
     const rows = Object.entries(keys).map(([key, { description, default: value }]) => {
       if (description === undefined) throw new Error(`${name}.${key} has no description`);
       const fallback = value === undefined ? "" : `\`${JSON.stringify(value)}\``;
       return `| \`${key}\` | ${fallback} | ${description} |`.replace("|  |", "| |");
     });
-    return [`### \`[${title}]\``, "", "| key | default | what it is |", "|---|---|---|", ...rows]
+    return [`### \`${heading}\``, "", "| key | default | what it is |", "|---|---|---|", ...rows]
       .join(
         "\n",
       );
   }).join("\n\n");
+}
+
+/** The tools that models are given, with their arguments. */
+async function toolTables(): Promise<string> {
+  const { builtinTools } = await import("../src/agent/tools.ts");
+  const { backgroundTools } = await import("../src/features/background/tools.ts");
+  const { memoryTools } = await import("../src/features/memory/tools.ts");
+  const { planTool } = await import("../src/features/plan/tool.ts");
+  const { askUserTool } = await import("../src/features/questions/tool.ts");
+  const { skillTool } = await import("../src/features/skills/tool.ts");
+  const { agentTool } = await import("../src/features/subagents/tool.ts");
+  const { verifyTool } = await import("../src/features/verify/tool.ts");
+  // Only their specifications are read, and no part of a daemon is needed for those.
+  const none = {} as never;
+  const more = [
+    ...backgroundTools(none),
+    ...memoryTools(none),
+    planTool(none),
+    askUserTool(),
+    skillTool(none),
+    agentTool(none),
+    verifyTool(none),
+  ];
+  return builtinTools(none, more).map(({ access, spec }) => {
+    const { properties = {}, required = [] } = spec.input_schema as {
+      properties?: Record<string, Key>;
+      required?: string[];
+    };
+    const rows = Object.entries(properties).map(([name, { description = "" }]) =>
+      `| \`${name}\` | ${required.includes(name) ? "yes" : "no"} | ${description} |`
+        .replace("|  |", "| |")
+    );
+    const table = ["| argument | required | what it is |", "|---|---|---|", ...rows].join("\n");
+    const about = `${spec.description} Access: ${access}.`;
+    return [`## \`${spec.name}\``, about, ...(rows.length > 0 ? [table] : [])].join("\n\n");
+  }).join("\n\n");
+}
+
+/** A table for what hooks read, by event, and one for what they answer. */
+async function hookTables(): Promise<string> {
+  const { hookAnswer, hookInput } = await import("../src/features/hooks/messages.ts");
+  const table = (title: string, schema: z.ZodType) => {
+    const { properties = {}, required = [] } = z.toJSONSchema(schema) as {
+      properties?: Record<string, Key & { const?: string }>;
+      required?: string[];
+    };
+    const rows = Object.entries(properties).map(([name, { description = "", const: is }]) => {
+      const text = is === undefined ? description : `\`${is}\``;
+      return `| \`${name}${required.includes(name) ? "" : "?"}\` | ${text} |`
+        .replace("|  |", "| |");
+    });
+    return [`## ${title}`, "", "| field | what it is |", "|---|---|", ...rows].join("\n");
+  };
+  const inputs = hookInput().options.map((option) =>
+    table(`\`${option.shape.event.value}\``, option)
+  );
+  return [...inputs, table("The answer", hookAnswer())].join("\n\n");
 }
 
 /** A table for each line that `svc chat -p` prints. */

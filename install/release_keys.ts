@@ -4,7 +4,11 @@
  * Generates a key. @returns the private key in PEM, and the public key in the form for `svc
  * update`.
  */
+import * as ssh from "../src/base/ssh_signature.ts";
 import { parsePublicKey } from "../src/features/update/signature.ts";
+
+const { parseSshKey, sshKeyText } = ssh;
+
 export async function newKey(): Promise<{ private_pem: string; public_key: string }> {
   const generated = await crypto.subtle.generateKey("Ed25519", true, ["sign", "verify"]);
   const pair = generated as CryptoKeyPair;
@@ -45,7 +49,7 @@ export async function readSigner(pem: string): Promise<Signer> {
   return {
     public_key,
     key_id: (await parsePublicKey(public_key)).id,
-    ssh_key: `ssh-ed25519 ${sshPublicKey(raw).toBase64()}`,
+    ssh_key: sshKeyText(raw),
     sign: async (bytes) => new Uint8Array(await crypto.subtle.sign("Ed25519", key, bytes)),
   };
 }
@@ -58,49 +62,11 @@ async function publicKeyOf(key: CryptoKey): Promise<string> {
 export const SSH_NAMESPACE = "svc-release";
 
 /**
- * Signs for OpenSSH (PROTOCOL.sshsig), because some systems have `ssh-keygen` but an openssl
- * without Ed25519.
+ * Signs for OpenSSH, because some systems have `ssh-keygen` but an openssl without Ed25519.
  *
  * @returns the armoured signature
  */
 export async function signForSsh(signer: Signer, bytes: Uint8Array<ArrayBuffer>): Promise<string> {
-  const digest = new Uint8Array(await crypto.subtle.digest("SHA-512", bytes));
-  const common = [sshString(SSH_NAMESPACE), sshString(""), sshString("sha512")];
-  const signature = await signer.sign(joined([text("SSHSIG"), ...common, sshString(digest)]));
-  const public_key = Uint8Array.fromBase64(signer.ssh_key.split(" ")[1]);
-  const blob = joined([
-    text("SSHSIG"),
-    new Uint8Array([0, 0, 0, 1]),
-    sshString(public_key),
-    ...common,
-    sshString(joined([sshString("ssh-ed25519"), sshString(signature)])),
-  ]);
-  const lines = blob.toBase64().replaceAll(/.{70}/g, "$&\n").trimEnd();
-  return `-----BEGIN SSH SIGNATURE-----\n${lines}\n-----END SSH SIGNATURE-----\n`;
-}
-
-function sshPublicKey(raw: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> {
-  return joined([sshString("ssh-ed25519"), sshString(raw)]);
-}
-
-/** Encodes a string of RFC 4251: its length in four bytes, then its bytes. */
-function sshString(value: string | Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> {
-  const bytes = typeof value === "string" ? text(value) : value;
-  const length = new Uint8Array(4);
-  new DataView(length.buffer).setUint32(0, bytes.length);
-  return joined([length, bytes]);
-}
-
-function text(value: string): Uint8Array<ArrayBuffer> {
-  return new TextEncoder().encode(value);
-}
-
-function joined(parts: readonly Uint8Array<ArrayBuffer>[]): Uint8Array<ArrayBuffer> {
-  const whole = new Uint8Array(parts.reduce((length, part) => length + part.length, 0));
-  let at = 0;
-  for (const part of parts) {
-    whole.set(part, at);
-    at += part.length;
-  }
-  return whole;
+  const key = parseSshKey(signer.ssh_key)!;
+  return await ssh.signForSsh(bytes, { key, namespace: SSH_NAMESPACE }, signer.sign);
 }

@@ -28,6 +28,9 @@ const MANIFEST = join(WEB_DIST, "manifest.json");
 const SOURCES = ["web/src", "web/styles", "web/index.html", "web/deno.json", "deno.json"]
   .concat("install/web.ts", "src/doors/app.ts", "src/session/state.ts", "src/protocol/events.ts")
   .concat("src/session/question.ts", "src/base/visible.ts")
+  .concat("src/session/view.ts", "src/session/view_items.ts", "src/session/view_kept.ts")
+  .concat("src/base/elapsed.ts", "src/session/view_list.ts", "src/protocol/note_text.ts")
+  .concat("src/session/question_text.ts")
   .map((path) => join(root, path));
 
 const TYPES: Record<string, string> = {

@@ -26,7 +26,10 @@ export function acpAgent(options: AcpAgentOptions): AgentApp {
     closed.finally(() => sessions.close());
   });
   return app
-    .onRequest(methods.agent.initialize, () => introduction(options.version))
+    .onRequest(methods.agent.initialize, ({ params }) => {
+      sessions.introduced(params.clientCapabilities ?? {});
+      return introduction(options.version);
+    })
     .onRequest(methods.agent.session.new, ({ params }) => answer(() => sessions.start(params)))
     .onRequest(methods.agent.session.load, ({ params }) => answer(() => sessions.load(params)))
     .onRequest(methods.agent.session.resume, ({ params }) => answer(() => sessions.resume(params)))
@@ -52,7 +55,7 @@ function introduction(version: string): InitializeResponse {
     agentInfo: { name: "svc", version },
     agentCapabilities: {
       loadSession: true,
-      promptCapabilities: { embeddedContext: true },
+      promptCapabilities: { embeddedContext: true, image: true },
       sessionCapabilities: { list: {}, resume: {}, close: {}, delete: {} },
     },
     authMethods: [],

@@ -1,18 +1,28 @@
 /** The question whether a call may be made, in the words of the Agent Client Protocol. */
 import type {
+  CreateElicitationRequest,
+  CreateElicitationResponse,
+  ElicitationPropertySchema,
   PermissionOption,
   RequestPermissionRequest,
   RequestPermissionResponse,
 } from "@agentclientprotocol/sdk";
 import { readUntrusted } from "../jail/untrusted_files.ts";
-import { exactLine } from "../base/visible.ts";
-import { alwaysText, type Question, questionText } from "../session/question.ts";
+import { exact, exactLine } from "../base/visible.ts";
+import type { PersonAnswer, PersonQuestion } from "../protocol/person_question.ts";
+import {
+  alwaysText,
+  personQuestionText,
+  type Question,
+  questionText,
+} from "../session/question.ts";
 import { type Call, diffOf, fenced, fileOf, textContent } from "./updates.ts";
 
 /** An approval that waits, as far as the editor is told of it. */
 export interface AskedApproval extends Question {
   approval_id: string;
   call_id: string;
+  kind?: string;
 }
 
 const OPTIONS: PermissionOption[] = [
@@ -53,6 +63,95 @@ export function question(
 /** What the person has decided, in the words of `session.approve`. */
 export function decisionOf({ outcome }: RequestPermissionResponse): string {
   return outcome.outcome === "selected" ? outcome.optionId : "deny";
+}
+
+// ── questions of the model ─────────────────────────────────────────────────────────────────────
+
+const CHOICE = "choice-";
+const DONE = "done";
+const SKIP: PermissionOption = { optionId: "skip", name: "Skip", kind: "reject_once" };
+
+/**
+ * Puts a question of the model. The protocol's permissions have buttons only: where several options
+ * may be chosen, it is put again until the person is done.
+ *
+ * @param chosen the labels that were chosen so far
+ */
+export function personQuestion(
+  sessionId: string,
+  call_id: string,
+  asked: PersonQuestion,
+  chosen: readonly string[],
+): RequestPermissionRequest {
+  const { question, options, multiple, free_text } = asked;
+  const left = options.map(({ label }, n): PermissionOption => ({
+    optionId: `${CHOICE}${n}`,
+    name: exactLine(label),
+    kind: "allow_once",
+  })).filter((_, n) => !chosen.includes(options[n].label));
+  const done: PermissionOption[] = multiple && chosen.length > 0
+    ? [{
+      optionId: DONE,
+      name: `Done: ${chosen.map((it) => exactLine(it)).join(", ")}`,
+      kind: "allow_once",
+    }]
+    : [];
+  const words = free_text ? "\nTo answer in your own words, use svc chat or the web app." : "";
+  return {
+    sessionId,
+    toolCall: {
+      toolCallId: call_id,
+      title: exactLine(question),
+      status: "pending",
+      content: [textContent(fenced(personQuestionText(asked) + words))],
+    },
+    options: [...left, ...done, SKIP],
+  };
+}
+
+/** What a button means: the chosen label, that the person is done, or that the question is skipped. */
+export function chosenOf(
+  { outcome }: RequestPermissionResponse,
+  { options }: PersonQuestion,
+): { label: string } | "done" | "skip" {
+  const id = outcome.outcome === "selected" ? outcome.optionId : SKIP.optionId;
+  if (id === DONE) return "done";
+  const label = id.startsWith(CHOICE) ? options[Number(id.slice(CHOICE.length))]?.label : undefined;
+  return label === undefined ? "skip" : { label };
+}
+
+/** Puts a question of the model as a form, for editors that have them. */
+export function personForm(
+  sessionId: string,
+  toolCallId: string,
+  asked: PersonQuestion,
+): CreateElicitationRequest {
+  const { question, options, multiple, free_text } = asked;
+  const choices = options.map(({ label, description }) => ({
+    const: label,
+    title: exactLine(description === undefined ? label : `${label} (${description})`),
+  }));
+  const properties: Record<string, ElicitationPropertySchema> = {};
+  if (choices.length > 0) {
+    properties.choice = multiple
+      ? { type: "array", title: "Options", items: { anyOf: choices } }
+      : { type: "string", title: "Options", oneOf: choices };
+  }
+  if (free_text) properties.text = { type: "string", title: "Your own words" };
+  const required = free_text ? [] : ["choice"];
+  const requestedSchema = { type: "object" as const, properties, required };
+  return { mode: "form", sessionId, toolCallId, message: exact(question), requestedSchema };
+}
+
+/** What a form was filled with; undefined when the question was skipped. */
+export function formAnswer(
+  response: CreateElicitationResponse,
+): PersonAnswer | undefined {
+  if (response.action !== "accept") return undefined;
+  const { choice, text } = (response.content ?? {}) as { choice?: unknown; text?: unknown };
+  const chosen = [choice ?? []].flat().map(String);
+  const words = typeof text === "string" && text.trim() !== "" ? { text } : {};
+  return chosen.length === 0 && !("text" in words) ? undefined : { chosen, ...words };
 }
 
 /** What stands in a file; undefined where there is none, or none that is small text. */

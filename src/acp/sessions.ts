@@ -1,30 +1,42 @@
 /** The sessions that one editor has open. */
 import {
   type AgentContext,
+  type ClientCapabilities,
   methods,
   type PromptRequest,
   type PromptResponse,
   RequestError,
   type SessionUpdate,
+  type ToolCallContent,
 } from "@agentclientprotocol/sdk";
-import type { Message } from "../models/model.ts";
+import { messageLines } from "../protocol/attachments.ts";
 import type { EventParams, RpcClient } from "../client/rpc.ts";
+import { askedOf, type PersonAnswer, type PersonQuestion } from "../protocol/person_question.ts";
 import { messageOf } from "../protocol/errors.ts";
-import { aboutAnswer } from "../protocol/events.ts";
-import { rulesLine } from "../base/rules_line.ts";
+import type { SessionEvent } from "../protocol/events.ts";
 import { visibleLine } from "../base/visible.ts";
 import { shownDigest } from "../session/question.ts";
+import { type Change, type Item, type ToolItem, type ToolOutcome, View } from "../session/view.ts";
+import { itemsOfTranscript, type SoFar } from "../session/view_kept.ts";
 import { DaemonLink } from "./link.ts";
-import { type AskedApproval, decisionOf, question } from "./permission.ts";
+import {
+  type AskedApproval,
+  chosenOf,
+  decisionOf,
+  formAnswer,
+  personForm,
+  personQuestion,
+  question,
+} from "./permission.ts";
 import {
   type Call,
   callEnded,
+  callGoesOn,
   callStarted,
   planned,
-  promptText,
-  replay,
-  runningCalls,
+  promptOf,
   said,
+  thought,
 } from "./updates.ts";
 import { type TurnEnd, Waiting } from "./waiting.ts";
 
@@ -45,8 +57,10 @@ const CONTEXT = 64;
 /** A session that the editor has open. */
 interface Open {
   workdir: string;
+  view: View;
   waiting: Set<Waiting>;
-  calls: Map<string, Call>;
+  /** Those that the editor was told of. */
+  calls: WeakMap<ToolItem, Call>;
   /** What the editor was asked, to be taken back when someone else decides. */
   asked: Map<string, AbortController>;
   /** Approvals requested up to this seq were asked when it was opened, as far as they waited. */
@@ -72,6 +86,8 @@ export class Sessions {
   readonly #closeConnection: (error: unknown) => void;
   readonly #link: DaemonLink;
   readonly #open = new Map<string, Open>();
+  /** Whether the editor shows forms. */
+  #forms = false;
   #unsent = 0;
 
   constructor(
@@ -90,6 +106,11 @@ export class Sessions {
     });
   }
 
+  /** Takes what the editor says that it can do. */
+  introduced({ elicitation }: ClientCapabilities): void {
+    this.#forms = Boolean(elicitation?.form);
+  }
+
   async start({ cwd, mcpServers }: Settings): Promise<Where> {
     this.#mention(mcpServers);
     const { start } = this.#options;
@@ -102,20 +123,15 @@ export class Sessions {
   /** Opens a session that is there already, and tells what was said in it. */
   async load({ sessionId, mcpServers }: Settings & Where): Promise<Record<string, never>> {
     this.#mention(mcpServers);
-    const conversation = await this.#resumed(sessionId);
-    const { workdir, messages, writing } = conversation;
-    for (const update of replay(messages, workdir)) this.#tell(sessionId, update);
-    if (writing !== "") this.#tell(sessionId, said("agent", writing));
-    await this.#goOn(sessionId, conversation);
+    await this.#goOn(sessionId, await this.#resumed(sessionId), () => true);
     return {};
   }
 
   /** Opens a session whose conversation the editor has. */
   async resume({ sessionId }: Where): Promise<Record<string, never>> {
-    const conversation = await this.#resumed(sessionId);
     // It may have begun after the editor had left.
-    for (const call of conversation.running) this.#tell(sessionId, callStarted(call));
-    await this.#goOn(sessionId, conversation);
+    const runs = (item: Item) => item.kind === "tool" && item.outcome === undefined;
+    await this.#goOn(sessionId, await this.#resumed(sessionId), runs);
     return {};
   }
 
@@ -137,12 +153,17 @@ export class Sessions {
   async prompt({ sessionId, prompt }: PromptRequest): Promise<PromptResponse> {
     const open = this.#session(sessionId);
     const client_message_id = crypto.randomUUID();
-    const text = promptText(prompt);
+    const { text, attachments } = promptOf(prompt);
     const waiting = new Waiting();
     open.waiting.add(waiting);
     open.own.add(client_message_id);
     try {
-      const params = { session_id: sessionId, text, client_message_id };
+      const params = {
+        session_id: sessionId,
+        text,
+        client_message_id,
+        ...(attachments.length > 0 && { attachments }),
+      };
       const { seq } = await this.#link.call("session.send", params);
       waiting.sent(seq);
       return await waiting.done;
@@ -196,20 +217,38 @@ export class Sessions {
     const { state, workdir } = await this.#link.call("session.get", { session_id });
     if (state === "paused") await this.#link.call("session.resume", { session_id });
     const transcript = await this.#link.call("session.transcript", { session_id });
-    return { ...transcript, workdir, running: runningCalls(transcript.messages, workdir) };
+    return { ...transcript, workdir };
   }
 
-  /** Follows a session from where its conversation was read, and asks what waits for an answer. */
-  async #goOn(session_id: string, { workdir, running, seq }: Conversation): Promise<void> {
+  /**
+   * Follows a session from where its conversation was read, and asks what waits for an answer.
+   *
+   * @param tells whether the editor is shown an item of the conversation
+   */
+  async #goOn(
+    session_id: string,
+    conversation: Conversation,
+    tells: (item: Item) => boolean,
+  ): Promise<void> {
+    const { workdir, writing, seq } = conversation;
     const { pending_approvals, plan = [], last_seq } = await this.#link.call("session.get", {
       session_id,
     });
-    if (plan.length > 0) this.#tell(session_id, planned(plan));
     const open = newlyOpen(workdir, this.#open.get(session_id));
     open.asked_seq = last_seq;
-    for (const call of running) open.calls.set(call.call_id, call);
     this.#open.set(session_id, open);
-    for (const approval of pending_approvals) this.#ask(session_id, open, approval);
+    const so_far = open.view.load(itemsOfTranscript(conversation), writing !== "");
+    for (const change of so_far) {
+      if (change.type === "added" && tells(change.item)) this.#show(session_id, open, change, 0);
+    }
+    if (plan.length > 0) this.#tell(session_id, planned(plan));
+    for (const approval of pending_approvals) {
+      const call = so_far.find((it): it is Extract<Change, { type: "added" }> =>
+        it.type === "added" && it.item.kind === "tool" && it.item.call_id === approval.call_id
+      );
+      const item = call?.item.kind === "tool" ? call.item : undefined;
+      this.#ask(session_id, open, approval, item && open.calls.get(item));
+    }
     await this.#link.follow(session_id, seq);
   }
 
@@ -226,58 +265,167 @@ export class Sessions {
     );
   }
 
-  #take({ session_id, type, seq, data }: EventParams): void {
+  #take(event: EventParams): void {
+    const { session_id, seq, type } = event;
     const open = this.#open.get(session_id);
     if (open === undefined) return;
-    if (type === "session.delta") {
-      this.#tell(session_id, said("agent", data.text, open.said));
-      open.said = (open.said + data.text).slice(-CONTEXT);
-    } else if (type === "user.message") {
-      if (open.own.delete(data.client_message_id)) return;
-      this.#tell(session_id, said("user", data.text));
-    } else if (type === "session.tool_started") {
-      const { call_id, tool, args } = data;
-      const call = { call_id, tool, args, workdir: open.workdir };
-      open.calls.set(call_id, call);
-      this.#tell(session_id, callStarted(call));
-    } else if (type === "session.tool_completed") {
-      const call = open.calls.get(data.call_id);
-      open.calls.delete(data.call_id);
-      if (call !== undefined) this.#tell(session_id, callEnded(call, data.ok, data.output));
-    } else if (type === "plan.changed") {
-      this.#tell(session_id, planned(data.steps));
-    } else if (type === "rules.loaded") {
-      this.#options.notice(visibleLine(rulesLine(data)));
-    } else if (type === "lane.note" && aboutAnswer(data.reason_code)) {
-      this.#options.notice(visibleLine(data.text));
-    } else if (type === "approval.requested") {
-      if (seq > open.asked_seq) this.#ask(session_id, open, data);
-    } else if (type === "approval.resolved") open.asked.get(data.approval_id)?.abort();
-    else if (type === "turn.completed") endTurn(open, { ...data, seq });
-    else if (type === "session.ended") {
+    for (const change of open.view.apply(event as unknown as SessionEvent)) {
+      this.#show(session_id, open, change, seq);
+    }
+    if (type === "session.ended") {
       endTurn(open, { seq, stop_reason: "cancelled" });
       this.#drop(session_id);
     }
   }
 
-  async #ask(session_id: string, open: Open, asked: AskedApproval): Promise<void> {
+  #show(session_id: string, open: Open, change: Change, seq: number): void {
+    switch (change.type) {
+      case "added":
+        return this.#showItem(session_id, open, change.item);
+      case "grew":
+        return this.#showText(session_id, open, change.item.kind, change.text);
+      case "changed":
+        return this.#showChange(session_id, open, change.item);
+      case "plan":
+        return this.#tell(session_id, planned(change.steps));
+      case "asked":
+        if (seq <= open.asked_seq) return;
+        this.#ask(session_id, open, change.request, callOf(open, change.item));
+        return;
+      case "settled":
+        open.asked.get(change.asked.approval_id)?.abort();
+        return;
+      case "turn_ended":
+        return endTurn(open, { ...change.end, seq });
+    }
+  }
+
+  #showItem(session_id: string, open: Open, item: Item): void {
+    switch (item.kind) {
+      case "user":
+        if (open.own.delete(item.client_message_id ?? "")) return;
+        return this.#tell(session_id, said("user", messageLines(item.text, item.attachments)));
+      case "text":
+      case "thought":
+        return this.#showText(session_id, open, item.kind, item.text);
+      case "tool": {
+        const { call_id, tool, args } = item;
+        const call = { call_id, tool, args, workdir: open.workdir };
+        open.calls.set(item, call);
+        this.#tell(session_id, callStarted(call));
+        if (item.outcome !== undefined) this.#showOutcome(session_id, call, item.outcome);
+        return;
+      }
+      case "note":
+        // It stands for a part of the conversation.
+        if (item.topic === "summary") this.#tell(session_id, said("user", item.text));
+        else this.#options.notice(visibleLine(item.text));
+    }
+  }
+
+  #showText(session_id: string, open: Open, kind: "text" | "thought", text: string): void {
+    if (kind === "thought") return this.#tell(session_id, thought(text));
+    this.#tell(session_id, said("agent", text, open.said));
+    open.said = (open.said + text).slice(-CONTEXT);
+  }
+
+  #showChange(session_id: string, open: Open, item: Item): void {
+    if (item.kind === "note" && item.end === undefined) {
+      this.#options.notice(visibleLine(item.text));
+    }
+    const call = callOf(open, item);
+    if (item.kind !== "tool" || call === undefined) return;
+    if (item.outcome !== undefined) this.#showOutcome(session_id, call, item.outcome);
+    else if (call.ended) this.#tell(session_id, callGoesOn(call));
+    call.ended = item.outcome !== undefined;
+  }
+
+  #showOutcome(session_id: string, call: Call, outcome: ToolOutcome): void {
+    this.#tell(session_id, callEnded(call, outcome));
+    if (outcome.attachments !== undefined) this.#showImages(session_id, call, outcome);
+  }
+
+  /** Shows the images of a call that has ended, once they are read. */
+  async #showImages(session_id: string, call: Call, result: ToolOutcome): Promise<void> {
+    const images: ToolCallContent[] = [];
+    for (const { hash, media_type: mimeType } of result.attachments ?? []) {
+      if (!mimeType.startsWith("image/")) continue;
+      const read = this.#link.call("session.attachment", { session_id, hash });
+      // Without it, the output still has its line.
+      const found = await read.catch(() => undefined);
+      if (found === undefined) continue;
+      images.push({ type: "content", content: { type: "image", mimeType, data: found.data } });
+    }
+    if (images.length > 0) this.#tell(session_id, callEnded(call, result, images));
+  }
+
+  async #ask(
+    session_id: string,
+    open: Open,
+    asked: AskedApproval,
+    call: Call | undefined,
+  ): Promise<void> {
     const { approval_id } = asked;
     const controller = new AbortController();
     open.asked.set(approval_id, controller);
     try {
-      const answer = await this.#client.request(
-        methods.client.session.requestPermission,
-        question(session_id, asked, open.calls.get(asked.call_id)),
-        { cancellationSignal: controller.signal, stopWaitingOnCancel: true },
-      );
-      const decision = decisionOf(answer);
+      const about = askedOf(asked);
+      const { verb, ...params } = about === undefined
+        ? await this.#decision(session_id, asked, call, controller.signal)
+        : await this.#answer(session_id, asked.call_id, about, controller.signal);
       const shown = await shownDigest(asked);
-      await this.#link.call("session.approve", { session_id, approval_id, decision, shown });
+      await this.#link.call(verb, { session_id, approval_id, ...params, shown });
     } catch (error) {
       // Someone else has decided, or the turn is cancelled: there is nothing left to ask.
       if (!controller.signal.aborted) this.#options.notice(String(error));
     } finally {
       open.asked.delete(approval_id);
+    }
+  }
+
+  async #decision(
+    session_id: string,
+    asked: AskedApproval,
+    call: Call | undefined,
+    cancellationSignal: AbortSignal,
+  ) {
+    const answer = await this.#client.request(
+      methods.client.session.requestPermission,
+      question(session_id, asked, call),
+      { cancellationSignal, stopWaitingOnCancel: true },
+    );
+    return { verb: "session.approve", decision: decisionOf(answer) };
+  }
+
+  async #answer(
+    session_id: string,
+    call_id: string,
+    asked: PersonQuestion,
+    cancellationSignal: AbortSignal,
+  ) {
+    const waiting = { cancellationSignal, stopWaitingOnCancel: true };
+    const answered = (answer: PersonAnswer | undefined) => ({
+      verb: "session.answer",
+      ...answer ?? { unanswered: "declined" },
+    });
+    if (this.#forms) {
+      const form = personForm(session_id, call_id, asked);
+      const filled = await this.#client.request(methods.client.elicitation.create, form, waiting);
+      return answered(formAnswer(filled));
+    }
+    const chosen: string[] = [];
+    while (true) {
+      const put = personQuestion(session_id, call_id, asked, chosen);
+      const response = await this.#client.request(
+        methods.client.session.requestPermission,
+        put,
+        waiting,
+      );
+      const choice = chosenOf(response, asked);
+      if (choice === "skip") return answered(undefined);
+      if (choice !== "done") chosen.push(choice.label);
+      const left = asked.multiple && chosen.length < asked.options.length;
+      if (choice === "done" || !left) return answered({ chosen });
     }
   }
 
@@ -291,13 +439,14 @@ export class Sessions {
   }
 }
 
-/** What was said in a session up to `seq`, and the calls that had not ended then. */
-interface Conversation {
+/** What was said in a session up to `seq`. */
+interface Conversation extends SoFar {
   workdir: string;
-  messages: Message[];
-  writing: string;
-  running: Call[];
   seq: number;
+}
+
+function callOf({ calls }: Open, item: Item): Call | undefined {
+  return item.kind === "tool" ? calls.get(item) : undefined;
 }
 
 /** A session as it is opened; what the editor waits for since it opened it before goes on. */
@@ -305,8 +454,9 @@ function newlyOpen(workdir: string, before?: Open): Open {
   for (const controller of before?.asked.values() ?? []) controller.abort();
   return {
     workdir,
+    view: new View(),
     waiting: before?.waiting ?? new Set(),
-    calls: new Map(),
+    calls: new WeakMap(),
     asked: new Map(),
     asked_seq: 0,
     own: before?.own ?? new Set(),

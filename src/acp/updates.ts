@@ -8,8 +8,8 @@ import type {
   ToolKind,
 } from "@agentclientprotocol/sdk";
 import { fromFileUrl, join } from "@std/path";
-import type { Message } from "../models/model.ts";
 import type { PlanStep } from "../protocol/plan_text.ts";
+import type { ToolOutcome } from "../session/view.ts";
 import { visible, visibleLine } from "../base/visible.ts";
 import { callLine } from "../base/call_line.ts";
 
@@ -37,6 +37,8 @@ export interface Call {
   workdir: string;
   /** What stood in the file before, of a call that writes one. */
   before?: string;
+  /** The editor was told that it has ended. */
+  ended?: boolean;
 }
 
 /** How a turn ended, as `session/prompt` answers; undefined for one that failed. */
@@ -57,6 +59,11 @@ export function stopReason(stop_reason: string): StopReason | undefined {
 export function said(role: "user" | "agent", text: string, before?: string): SessionUpdate {
   const shown = visible(text, { before });
   return { sessionUpdate: `${role}_message_chunk`, content: { type: "text", text: shown } };
+}
+
+/** A piece of what the model thought before its answer. */
+export function thought(text: string): SessionUpdate {
+  return { sessionUpdate: "agent_thought_chunk", content: { type: "text", text: visible(text) } };
 }
 
 /** A plan as it stands. */
@@ -85,14 +92,23 @@ export function callStarted(call: Call): SessionUpdate {
   };
 }
 
+/** A call that goes on with its turn, after it had counted as ended. */
+export function callGoesOn({ call_id }: Call): SessionUpdate {
+  return { sessionUpdate: "tool_call_update", toolCallId: call_id, status: "in_progress" };
+}
+
 /** A call that has ended. */
-export function callEnded(call: Call, ok: boolean, output: string): SessionUpdate {
+export function callEnded(
+  call: Call,
+  { ok, output }: Pick<ToolOutcome, "ok" | "output">,
+  images: readonly ToolCallContent[] = [],
+): SessionUpdate {
   const diff = ok ? diffOf(call) : [];
   return {
     sessionUpdate: "tool_call_update",
     toolCallId: call.call_id,
     status: ok ? "completed" : "failed",
-    content: diff.length > 0 ? diff : [textContent(fenced(visible(output)))],
+    content: diff.length > 0 ? diff : [textContent(fenced(visible(output))), ...images],
     rawOutput: output,
   };
 }
@@ -130,47 +146,35 @@ export function fenced(output: string): string {
   return `${fence}\n${output}\n${fence}`;
 }
 
-/** A conversation so far, as the updates that would have told of it. */
-export function* replay(messages: readonly Message[], workdir: string): Generator<SessionUpdate> {
-  const calls = new Map<string, Call>();
-  for (const message of messages) {
-    if (message.role === "user") yield said("user", message.text);
-    else if (message.role === "assistant") {
-      if (message.text !== "") yield said("agent", message.text);
-      for (const { call_id, tool, args } of message.calls) {
-        const call = { call_id, tool, args, workdir };
-        calls.set(call_id, call);
-        yield callStarted(call);
-      }
-    } else {
-      for (const { call_id, ok, output } of message.results) {
-        const call = calls.get(call_id);
-        if (call !== undefined) yield callEnded(call, ok, output);
-      }
-    }
-  }
+/** A message as `session.send` takes it. */
+export interface Prompt {
+  text: string;
+  attachments: { data: string; name?: string }[];
 }
 
-/** The calls of a conversation that have no result yet. */
-export function runningCalls(messages: readonly Message[], workdir: string): Call[] {
-  const ended = new Set(
-    messages.flatMap((it) => it.role === "tool" ? it.results.map(({ call_id }) => call_id) : []),
-  );
-  return messages.flatMap((it) => it.role === "assistant" ? it.calls : [])
-    .filter(({ call_id }) => !ended.has(call_id))
-    .map(({ call_id, tool, args }) => ({ call_id, tool, args, workdir }));
-}
-
-/** A prompt as one text: files that are mentioned by their paths, what is embedded in full. */
-export function promptText(blocks: readonly ContentBlock[]): string {
-  return blocks.map((block) => {
+/**
+ * A prompt as one message: files that are mentioned by their paths, text that is embedded in full,
+ * images and documents as attachments.
+ */
+export function promptOf(blocks: readonly ContentBlock[]): Prompt {
+  const attachments: Prompt["attachments"] = [];
+  const text = blocks.map((block) => {
     if (block.type === "text") return block.text;
     if (block.type === "resource_link") return `@${pathOf(block.uri)}`;
-    if (block.type === "resource" && "text" in block.resource) {
-      return `\n${pathOf(block.resource.uri)}:\n${fenced(block.resource.text)}\n`;
+    if (block.type === "image") {
+      attachments.push({ data: block.data, name: block.uri ? pathOf(block.uri) : undefined });
+      return "";
     }
-    throw new TypeError(`a prompt can have text and resources, but not ${block.type}`);
+    if (block.type !== "resource") {
+      throw new TypeError(`a prompt can have text, images and resources, but not ${block.type}`);
+    }
+    const { resource } = block;
+    const path = pathOf(resource.uri);
+    if ("text" in resource) return `\n${path}:\n${fenced(resource.text)}\n`;
+    attachments.push({ data: resource.blob, name: path });
+    return "";
   }).join("");
+  return { text: text.trim() === "" && attachments.length > 0 ? "(attached)" : text, attachments };
 }
 
 function pathOf(uri: string): string {

@@ -1,24 +1,44 @@
 /** Records, approves and runs the calls of a turn; a call that takes long gets its own lane. */
 import { messageOf } from "../protocol/errors.ts";
+import type { Attachment } from "../protocol/attachments.ts";
 import { MAIN_LANE } from "../protocol/events.ts";
-import type { Session, Turn } from "../session/session.ts";
+import type { Session, Turn, TurnSession } from "../session/session.ts";
 import type { ToolCall } from "../models/model.ts";
+import { askPerson } from "../session/person_answers.ts";
+import { isWorkTitle } from "../session/ids.ts";
+import { type CallHooks, type HookedCall, withContext } from "./call_hooks.ts";
 import { watchLane } from "./tool_lane.ts";
-import type { Tool, ToolOutcome } from "./tools.ts";
+import type { Ruling } from "./ruling.ts";
+import { connectOf } from "./connect.ts";
+import type { Judged, Subagent, SubagentEnd, Tool, ToolOutcome } from "./tools.ts";
 
-export interface CallParts {
+/** The result of a call that was under way when its daemon stopped. */
+export const UNKNOWN_OUTCOME =
+  "svc was stopped while this call ran; it may or may not have taken effect";
+
+/** The result of a call that a person did not allow. */
+export const DENIED = "denied: the person did not allow this call";
+
+/** @template S the sessions whose calls they are about */
+export interface CallParts<S = Session> extends CallHooks<S> {
   /** Returns the paths that the session's tools must not see. */
-  hidden(session: Session): string[];
+  hidden(session: S): string[];
+  /** Called before a call that may change files, once it was allowed. */
+  beforeWrite?(session: S, turn: Turn): Promise<void>;
   new_lane_id(): string;
+  /** Returns what the person's rules say about a call. */
+  judge(session: S, tool: Judged, args: unknown): Promise<Ruling>;
 }
 
 /** Where a call is made. */
 export interface CallContext {
-  parts: CallParts;
+  parts: CallParts<TurnSession>;
   /** The available tools. */
   tools: readonly Tool[];
-  session: Session;
+  session: TurnSession;
   turn: Turn;
+  /** Runs a subagent for a call, if it can have one. */
+  delegate?(subagent: Subagent): Promise<SubagentEnd>;
 }
 
 /**
@@ -28,35 +48,102 @@ export interface CallContext {
  * @throws the turn's reason when the turn is stopped immediately
  */
 export async function runCall(step: CallContext, call: ToolCall): Promise<ToolOutcome> {
-  const { session, turn } = step;
-  const { call_id, tool: name, args, echo } = call;
+  const { call_id, tool, args, echo } = call;
   const lane_id = MAIN_LANE;
-  await session.emit("session.tool_started", { call_id, tool: name, args, lane_id, echo });
-  const started = performance.now();
+  await step.session.emit("session.tool_started", { call_id, tool, args, lane_id, echo });
+  return await finishCall(step, call);
+}
+
+/**
+ * Does what follows the record that a call has begun. When the turn is left for the next daemon, a
+ * call that can simply be made again gets no result yet.
+ *
+ * @returns as {@linkcode runCall}
+ */
+export async function finishCall(step: CallContext, call: ToolCall): Promise<ToolOutcome> {
+  const { turn } = step;
+  const progress = new CallProgress();
   let outcome: ToolOutcome;
   try {
-    outcome = await perform(step, call);
+    outcome = await perform(step, call, progress);
   } catch (error) {
-    outcome = { ok: false, output: turn.soft.aborted ? "stopped" : messageOf(error) };
+    if (turn.left && turn.soft.aborted && !progress.acts) throw turn.soft.reason;
+    outcome = { ok: false, output: failureOf(error, turn) };
   }
+  outcome = await recordOutcome(step, call, outcome, progress.duration_ms);
+  turn.signal.throwIfAborted();
+  return outcome;
+}
+
+function failureOf(error: unknown, { left, signal, soft }: Turn): string {
+  if (left) return signal.aborted ? UNKNOWN_OUTCOME : messageOf(error);
+  return soft.aborted ? "stopped" : messageOf(error);
+}
+
+/** Records the result of a call. @returns what was recorded. */
+export async function recordOutcome(
+  { session }: CallContext,
+  { call_id, tool }: ToolCall,
+  outcome: ToolOutcome,
+  duration_ms: number,
+): Promise<ToolOutcome> {
+  const attachments = await keepMedia(session, outcome).catch((error): Attachment[] => {
+    outcome = { ok: false, output: `its images could not be kept: ${messageOf(error)}` };
+    return [];
+  });
   const { ok, output, truncated = false, exit_code } = outcome;
-  const duration_ms = Math.round(performance.now() - started);
   await session.emit("session.tool_completed", {
     call_id,
-    tool: name,
+    tool,
     ok,
     duration_ms,
     output,
     truncated,
     exit_code,
+    ...(attachments.length > 0 && { attachments }),
   });
-  turn.signal.throwIfAborted();
   return outcome;
 }
 
+/** Keeps the images and documents of a result, before an event names them. */
+export async function keepMedia(
+  session: Pick<TurnSession, "attachments">,
+  { media = [], attachments = [] }: Pick<ToolOutcome, "media" | "attachments">,
+): Promise<Attachment[]> {
+  const kept = [...attachments];
+  if (media.length === 0) return kept;
+  const store = await session.attachments();
+  for (const each of media) kept.push(await store.put(each));
+  return kept;
+}
+
+/** Follows a call, and measures it without the time that a person takes to decide it. */
+class CallProgress {
+  /** Whether it has begun to do what cannot simply be done again. */
+  acts = false;
+
+  readonly #started = performance.now();
+  #waited = 0;
+
+  get duration_ms(): number {
+    return Math.round(performance.now() - this.#started - this.#waited);
+  }
+
+  /** Waits for a person. */
+  async wait<T>(decision: Promise<T>): Promise<T> {
+    const from = performance.now();
+    try {
+      return await decision;
+    } finally {
+      this.#waited += performance.now() - from;
+    }
+  }
+}
+
 async function perform(
-  { parts, tools, session, turn }: CallContext,
+  { parts, tools, session, turn, delegate }: CallContext,
   call: ToolCall,
+  progress: CallProgress,
 ): Promise<ToolOutcome> {
   const tool = tools.find((it) => it.spec.name === call.tool);
   if (tool === undefined) {
@@ -65,61 +152,167 @@ async function perform(
   }
   const { args: parsed, problem } = tool.parse(call.args);
   if (problem !== undefined) return { ok: false, output: `invalid arguments:\n${problem}` };
-  const args = await tool.prepare(parsed, session.state.workdir);
-  const refusal = await approve(tool, args, call.call_id, session, turn);
-  if (refusal !== undefined) return { ok: false, output: refusal };
-  const lane = watchLane(session, turn, parts.new_lane_id, {
-    call_id: call.call_id,
-    label: tool.describe(args),
-  });
+  const args = await tool.prepare(parsed, session.state.workdir, session.id);
+  const hooked: HookedCall = { call_id: call.call_id, tool, args };
+  const { refusal, by_rule = false, context } = await approve(
+    parts,
+    hooked,
+    session,
+    turn,
+    progress,
+  );
+  if (turn.continued) await session.approvals.settle(call.call_id, refusal ? "deny" : "allow");
+  if (refusal !== undefined) return withContext({ ok: false, output: refusal }, context);
+  if (tool.access === "write" || tool.access === "execute") {
+    await parts.beforeWrite?.(session, turn);
+    turn.signal.throwIfAborted();
+  }
+  progress.acts = tool.access !== "read";
+  const { call_id } = call;
+  const label = tool.describe(args);
+  const lane = watchLane(session, turn, parts.new_lane_id, { call_id, label }, tool.waits);
   try {
     const outcome = await tool.run(args, {
       session_id: session.id,
+      call_id,
+      reader: session.reader,
       workdir: session.state.workdir,
       hidden: parts.hidden(session),
       signal: lane.signal,
       onOutput: lane.output,
+      delegate: delegate && ((subagent) => {
+        turn.soft.throwIfAborted();
+        progress.acts = true;
+        return delegate(subagent);
+      }),
+      ...(tool.access === "network" ? { mayReach: reachOf(parts, session, tool, by_rule) } : {}),
+      ...(tool.access === "execute"
+        ? { mayConnect: connectOf(parts, session, turn, { call_id, label }, progress) }
+        : {}),
+      async askPerson(question) {
+        // Such a session has no person; it keeps the tool for the sake of a common prefix.
+        if (isWorkTitle(session.state.title)) return "nobody";
+        const asking = { call_id, tool: call.tool };
+        return await progress.wait(askPerson(session.approvals, asking, question, turn.soft));
+      },
     });
+    await session.approvals.withdraw(call_id);
     await lane.end(outcome.ok ? "done" : "errored");
-    return outcome;
+    if (turn.soft.aborted) return withContext(outcome, context);
+    const hooks = parts.afterCall?.(session, hooked, outcome, turn.soft) ?? Promise.resolve("");
+    // Keep the call's result, whatever stops its hooks.
+    const after = await progress.wait(hooks.catch(() => ""));
+    return withContext(outcome, context, after);
   } catch (error) {
+    // What it asked goes with it; the end of a turn does that by itself.
+    if (!turn.soft.aborted) await session.approvals.withdraw(call_id);
     await lane.end(turn.signal.aborted ? "cancelled" : "errored");
     throw error;
   }
 }
 
 /**
- * Asks for approval if one is needed (contract.md section 5). @returns why the call must not run,
- * if so.
+ * Returns what decides about the addresses to which a fetch is redirected: the rules hold for them
+ * as for the first one, and a fetch that a rule allowed goes only where rules allow it.
+ */
+function reachOf(
+  { judge }: CallParts<TurnSession>,
+  session: TurnSession,
+  tool: Tool,
+  by_rule: boolean,
+): (url: string) => Promise<string | undefined> {
+  return async (url) => {
+    const { action, by } = await judge(session, tool, { url });
+    if (action === "deny") return `denied by the rule ${by}`;
+    if (by_rule && action !== "allow") return `no rule allows ${URL.parse(url)?.host ?? url}`;
+  };
+}
+
+/** Whether a call may run. */
+interface Approved {
+  /** Why it must not run, if so. */
+  refusal?: string;
+  /** Whether only a rule allowed it. */
+  by_rule?: boolean;
+  /** Text from hooks for the model. */
+  context?: string;
+}
+
+/**
+ * Decides by the person's rules, then by the approval mode (contract.md section 5); asks for approval
+ * if one is needed. A rule that allows a call does it in sessions that ask, and never for a call that
+ * also needs approval in `auto`.
  */
 async function approve(
-  tool: Tool,
-  args: unknown,
-  call_id: string,
-  session: Session,
+  { judge, beforeCall }: CallParts<TurnSession>,
+  call: HookedCall,
+  session: TurnSession,
   turn: Turn,
-): Promise<string | undefined> {
+  progress: CallProgress,
+): Promise<Approved> {
+  const { action, by, choices } = await judge(session, call.tool, call.args);
+  if (action === "deny") {
+    return { refusal: `denied by the person's rule ${by}; do not try to do it in another way` };
+  }
+  const hooks = beforeCall?.(session, call, turn.soft) ?? Promise.resolve(undefined);
+  const { action: said, reason = "", context } = await progress.wait(hooks) ?? {};
+  if (said === "deny") {
+    return { refusal: `refused: ${reason}; do not try to do it in another way`, context };
+  }
+  // A hook can only be stricter than a rule; where no rule decides, it may allow like one.
+  const decided = said === "ask" ? { action: said, by: reason } : { action: action ?? said, by };
+  return { ...await decideCall(call, { ...decided, choices }, session, turn, progress), context };
+}
+
+/** Decides by what rules and hooks say, and by the approval mode. */
+async function decideCall(
+  { tool, args, call_id }: HookedCall,
+  { action, by, choices }: Ruling,
+  session: TurnSession,
+  turn: Turn,
+  progress: CallProgress,
+): Promise<Approved> {
   const { approval, trust, workdir } = session.state;
-  if (tool.access === "read") return undefined;
+  const must_ask = action === "ask";
+  if (tool.access === "read" && !must_ask) return {};
+  const beyond = tool.beyond?.(args);
+  if (trust === "untrusted" && beyond !== undefined) {
+    return { refusal: `refused: work for others must not run a command ${beyond}` };
+  }
   const risk = tool.risk?.(args, workdir);
+  const certain = risk === undefined && beyond === undefined && !tool.asks_in_auto(args, workdir);
   if (approval === "auto") {
     if (trust === "untrusted" && risk !== undefined) {
-      return `refused: work for others must not ${tool.describe(args)}: ${risk}`;
+      return { refusal: `refused: work for others must not ${tool.describe(args)}: ${risk}` };
+    }
+    if (trust === "untrusted" && must_ask) {
+      return { refusal: `refused because of ${by}: sessions that work for others ask nobody` };
     }
     // The memory itself refuses what work for others must not save, so nobody needs to approve it.
-    if (trust === "untrusted" || !tool.asks_in_auto(args, workdir)) return undefined;
+    if (!must_ask && (trust === "untrusted" || !tool.asks_in_auto(args, workdir))) return {};
   }
-  if (approval === "read_only") {
-    return `refused: this session is read_only and ${tool.spec.name} changes something`;
+  if (approval === "read_only" && tool.access !== "read") {
+    return {
+      refusal: `refused: this session is read_only and ${tool.spec.name} changes something`,
+    };
   }
-  if (!tool.asks(args)) return undefined;
-  const decision = await session.approvals.ask({
+  if (action === "allow" && certain && trust === "trusted") return { by_rule: true };
+  if (!must_ask && !tool.asks(args)) return {};
+  const notes = [risk, must_ask ? `asked because of ${by}` : undefined]
+    .filter((it) => it !== undefined).join("; ");
+  const decided = session.approvals.ask({
     call_id,
     tool: tool.spec.name,
     args,
-    reason: risk === undefined ? tool.describe(args) : `${tool.describe(args)} (${risk})`,
+    reason: notes === "" ? tool.describe(args) : `${tool.describe(args)} (${notes})`,
     // "Always" for other calls of this tool does not cover this call.
-    rule: risk === undefined ? tool.rule(args) : `${tool.rule(args)} ${JSON.stringify(args)}`,
-  }, { signal: turn.soft });
-  return decision === "deny" ? "denied: the person did not allow this call" : undefined;
+    rule: must_ask
+      ? `only this call, because of ${by}`
+      : risk === undefined
+      ? tool.rule(args)
+      : `${tool.rule(args)} ${JSON.stringify(args)}`,
+    choices: certain && !must_ask && trust === "trusted" ? choices?.() : undefined,
+  }, { signal: turn.soft, each_time: must_ask });
+  const decision = await progress.wait(decided);
+  return decision === "deny" ? { refusal: DENIED } : {};
 }

@@ -1,13 +1,14 @@
 /**
- * Shortens a conversation. Old outputs of tools are removed first; if that is not enough, the model
- * summarizes everything older than the newest messages. Only one event, at the end, makes the
- * change, so an interrupted compaction has no effect.
+ * Shortens a conversation. Old images and documents are removed first, then old outputs of tools; if
+ * that is not enough, the model summarizes everything older than the newest messages. Only one event,
+ * at the end, makes the change, so an interrupted compaction has no effect.
  */
 import { messageOf } from "../protocol/errors.ts";
 import type { Compacted, SessionEvent } from "../protocol/events.ts";
 import { runLobe } from "../session/lobe.ts";
-import type { Session, Turn } from "../session/session.ts";
+import type { Turn, TurnSession } from "../session/session.ts";
 import { type Item, itemSeq, Transcript } from "../session/transcript.ts";
+import { allAttachments, filesFor, oldAttachments, refusedAttachments } from "./attachments.ts";
 import { itemTokens, limitsFor, prefixTokens, requestTokens, roomOf, tokensOf } from "./context.ts";
 import type { Limits } from "../models/limits.ts";
 import {
@@ -22,7 +23,7 @@ import { withRetries } from "./retries.ts";
 import type { Tool } from "./tools.ts";
 
 export interface CompactionParts {
-  session: Session;
+  session: TurnSession;
   turn: Turn;
   model: Model;
   limits: Limits;
@@ -111,12 +112,22 @@ interface Context extends CompactionParts {
 }
 
 async function decide(context: Context): Promise<Plan | undefined> {
-  const { limits, transcript, sizes, cause: { reason } } = context;
+  const { limits, transcript, sizes, cause: { reason, refused } } = context;
   const room = roomOf(limits);
   const least = Math.min(room, sizes.before);
-  const outputs_seq = oldOutputs(transcript.items, least * OUTPUTS_PART, sizes);
+  const { items } = transcript;
+  const attachments = oldAttachments(items, least * OUTPUTS_PART);
+  if (reason === "attachments") {
+    const which = refused === undefined ? attachments : refusedAttachments(items);
+    return which && { attachments: which };
+  }
+  if (reason !== "asked" && attachments !== undefined) {
+    const plan = { attachments };
+    if (sizes.after(plan) <= least / 2) return plan;
+  }
+  const outputs_seq = oldOutputs(items, least * OUTPUTS_PART, sizes);
   if (reason !== "asked" && outputs_seq !== undefined) {
-    const plan = { outputs_seq };
+    const plan = { attachments, outputs_seq };
     if (sizes.after(plan) <= least / 2) return plan;
   }
   const begin = tailOf(transcript.items, least * TAIL_PART, sizes);
@@ -128,8 +139,11 @@ async function decide(context: Context): Promise<Plan | undefined> {
   const plan = worth ? await leaveOut(context, goes, least) : {};
   // If the newest messages alone are too long, they are cut too.
   const enough = reason === "too_long" ? least * 0.75 : room;
-  const tries: Plan[] = [plan, { ...plan, outputs_seq }];
-  for (const text_max of TEXT_MAX) tries.push({ ...plan, outputs_seq, text_max });
+  const tries: Plan[] = [plan, { ...plan, attachments }, { ...plan, attachments, outputs_seq }];
+  const all = allAttachments(items);
+  for (const text_max of TEXT_MAX) {
+    tries.push({ ...plan, attachments: all, outputs_seq, text_max });
+  }
   const fits = tries.find((it) => sizes.after(it) <= enough) ?? tries.at(-1)!;
   return sizes.after(fits) < sizes.before * WORTH_LEFT ? fits : undefined;
 }
@@ -273,7 +287,11 @@ async function askInParts(
   const { sizes } = context;
   const told = context.transcript.items.filter((item) => "told" in item);
   const left = room - sizes.of(told) - sizes.prefix - max;
-  const cut = sizes.applied({ outputs_seq: Number.MAX_SAFE_INTEGER, text_max: PART_TEXT_MAX });
+  const cut = sizes.applied({
+    attachments: allAttachments(context.transcript.items),
+    outputs_seq: Number.MAX_SAFE_INTEGER,
+    text_max: PART_TEXT_MAX,
+  });
   const wanted = new Set(older.map(itemSeq));
   const parts: Item[][] = [];
   let free = 0;
@@ -315,11 +333,13 @@ async function ask(
   { lane_id, signal }: Asking,
 ): Promise<string> {
   const text = question(max);
+  const messages: ModelRequest["messages"] = [...about.prompt(), { role: "user", text }];
   const request: ModelRequest = {
     // The same prefix as a turn's, which the provider has in its cache.
     system: SYSTEM_PROMPT,
     tools: tools.map(({ spec }) => spec),
-    messages: [...about.prompt(), { role: "user", text }],
+    messages,
+    files: await filesFor(session, messages, model),
     signal,
   };
   let answer = "";

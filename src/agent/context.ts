@@ -2,6 +2,7 @@
 import type { Item, Transcript } from "../session/transcript.ts";
 import type { Limits } from "../models/limits.ts";
 import { SYSTEM_PROMPT } from "./prefix.ts";
+import { attachmentTokens } from "./attachments.ts";
 import type { Tool } from "./tools.ts";
 
 /** The fewest characters of English text or code in a token. */
@@ -20,7 +21,10 @@ export function tokensOf(text: string): number {
 export function itemTokens(item: Item): number {
   if ("told" in item) return FRAME + tokensOf(item.told);
   if ("notice" in item) return FRAME + tokensOf(item.notice);
-  if ("user" in item) return FRAME + tokensOf(item.user) + tokensOf(item.memory ?? "");
+  if ("user" in item) {
+    return FRAME + tokensOf(item.user) + tokensOf(item.memory ?? "") +
+      attachmentTokens(item.attachments);
+  }
   if ("summary" in item) {
     return 5 * FRAME + tokensOf(item.summary + item.files.join(", ") + (item.plan ?? ""));
   }
@@ -29,8 +33,8 @@ export function itemTokens(item: Item): number {
   for (const { call_id, tool, args, echo } of calls) {
     tokens += FRAME + tokensOf(JSON.stringify([call_id, tool, args, echo]));
   }
-  for (const { call_id, tool, output } of results) {
-    tokens += FRAME + tokensOf(call_id + tool) + tokensOf(output);
+  for (const { call_id, tool, output, attachments } of results) {
+    tokens += FRAME + tokensOf(call_id + tool) + tokensOf(output) + attachmentTokens(attachments);
   }
   return tokens;
 }

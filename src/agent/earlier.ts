@@ -1,4 +1,5 @@
 /** Reads messages and outputs that a compaction removed from a conversation. */
+import type { Attachment } from "../protocol/attachments.ts";
 import type { SessionEvent } from "../protocol/events.ts";
 import type { Journal } from "../session/journal.ts";
 import { Transcript } from "../session/transcript.ts";
@@ -18,21 +19,28 @@ export async function readEarlier(
   seq: number,
   { offset = 0, limit = PIECE }: { offset?: number; limit?: number },
 ): Promise<ToolOutcome> {
-  const text = await textOf(journal, seq);
-  if (typeof text !== "string") return { ok: false, output: text.problem };
+  const found = await find(journal, seq);
+  if ("problem" in found) return { ok: false, output: found.problem };
+  const { text, attachments = [] } = found;
   const end = Math.min(offset + Math.min(limit, PIECE_MAX), text.length);
   const piece = text.slice(offset, end);
-  if (end >= text.length) return { ok: true, output: piece };
+  if (end >= text.length) return { ok: true, output: piece, attachments };
   const note = `[characters ${offset} to ${end} of ${text.length}; continue with offset ${end}]`;
   return { ok: true, output: `${piece}\n${note}`, truncated: true };
 }
 
-async function textOf(journal: Journal, seq: number): Promise<string | { problem: string }> {
+/** What a record has. */
+interface Found {
+  text: string;
+  attachments?: readonly Attachment[];
+}
+
+async function find(journal: Journal, seq: number): Promise<Found | { problem: string }> {
   for await (const event of journal.read(Math.max(seq - 1, 0))) {
-    const text = event.type === "session.checkpoint"
+    const found = event.type === "session.checkpoint"
       ? inCheckpoint(event, seq)
       : inEvent(event, seq);
-    if (text !== undefined) return text;
+    if (found !== undefined) return found;
     if (event.seq < journal.trimmed_seq) continue;
     break;
   }
@@ -44,20 +52,26 @@ async function textOf(journal: Journal, seq: number): Promise<string | { problem
   };
 }
 
-function inEvent(event: SessionEvent, seq: number): string | undefined {
+function inEvent(event: SessionEvent, seq: number): Found | undefined {
   if (event.seq !== seq) return undefined;
-  if (event.type === "session.tool_completed") return event.data.output;
-  return event.type === "user.message" ? event.data.text : undefined;
+  if (event.type === "subagent.started") return { text: event.data.task };
+  if (event.type === "subagent.completed") return { text: event.data.message };
+  if (event.type === "session.tool_completed" || event.type === "subagent.tool_completed") {
+    return { text: event.data.output, attachments: event.data.attachments };
+  }
+  return event.type === "user.message" ? event.data : undefined;
 }
 
 /** Looks in the checkpoint, which lacks whatever was removed before it was made. */
 function inCheckpoint(
   { data }: Extract<SessionEvent, { type: "session.checkpoint" }>,
   seq: number,
-): string | undefined {
+): Found | undefined {
   for (const item of Transcript.from(data.transcript).items) {
-    if ("user" in item && item.seq === seq) return item.user;
+    if ("user" in item && item.seq === seq) {
+      return { text: item.user, attachments: item.attachments };
+    }
     const result = "step" in item && item.step.results.find((it) => it.seq === seq);
-    if (result) return result.output;
+    if (result) return { text: result.output, attachments: result.attachments };
   }
 }

@@ -4,6 +4,7 @@
 
 import { lookup } from "node:dns/promises";
 import { isMetadataHost, METADATA_REFUSED } from "../net/address.ts";
+import { isOwnName } from "../net/allowed_hosts.ts";
 import type { Egress } from "../net/egress.ts";
 import {
   type Body,
@@ -33,6 +34,8 @@ export interface FetchOptions {
   own_port?: number;
   /** The route for a caller that may not reach every address; default: Deno's own network. */
   egress?: Egress;
+  /** Why an address must not be fetched, the first one or one that a redirect names. */
+  mayReach?(url: string): Promise<string | undefined>;
   /** The most bytes of the body to read; default: 1 MiB. */
   max_bytes?: number;
   /** The most time for everything; default: 30 s. */
@@ -104,8 +107,10 @@ export async function fetchUrl(options: FetchOptions): Promise<FetchResult> {
  */
 async function check(
   url: URL,
-  { own_port, egress }: Pick<FetchOptions, "own_port" | "egress">,
+  { own_port, egress, mayReach }: Pick<FetchOptions, "own_port" | "egress" | "mayReach">,
 ): Promise<void> {
+  const refused = await mayReach?.(url.href);
+  if (refused !== undefined) throw new Refusal(refused);
   const host = url.hostname.replace(/^\[|\]$/g, "").replace(/\.$/, "");
   const is_own_port = portOf(url) === own_port;
   if (isMetadataHost(host)) throw new Refusal(`${host} ${METADATA_REFUSED}`);
@@ -122,7 +127,7 @@ async function check(
 const OWN_ADDRESS = "that is an address of svc itself";
 
 function isLocalName(host: string): boolean {
-  return host === "localhost" || host.endsWith(".localhost") || isLoopback(host);
+  return isOwnName(host) || isLoopback(host);
 }
 
 /**

@@ -1,4 +1,5 @@
 /** One turn: asks the model and runs its calls, until it makes no more calls. */
+import type { Effort } from "../protocol/effort.ts";
 import {
   type Compacted,
   MAIN_LANE,
@@ -6,29 +7,33 @@ import {
   MODEL_SKIPPED,
   MODEL_TOLD,
 } from "../protocol/events.ts";
-import type { Session, Turn, TurnEnd } from "../session/session.ts";
+import type { Session, Turn, TurnEnd, TurnSession } from "../session/session.ts";
+import type { Transcript } from "../session/transcript.ts";
 import type { Limits } from "../models/limits.ts";
 import { type Model, ModelError, type ToolCall, type Usage } from "../models/model.ts";
 import { type Answer, Answers } from "./answers.ts";
+import { allAttachments, filesFor, isCrowded, refusesAttachments } from "./attachments.ts";
 import { spentBudget } from "./budget.ts";
+import type { Left } from "./continuation.ts";
 import type { Cause } from "./compaction.ts";
+import { Fallbacks } from "./fallback.ts";
 import { limitsFor, prefixTokens, requestTokens, roomOf } from "./context.ts";
 import { SYSTEM_PROMPT } from "./prefix.ts";
 import { type CallParts, runCall } from "./calls.ts";
 import { endOfFailure, withRetries } from "./retries.ts";
-import type { Access, Tool, ToolOutcome } from "./tools.ts";
+import type { Access, Subagent, Tool, ToolOutcome } from "./tools.ts";
 
 /** What a turn needs, whether a model or an agent over ACP answers it. */
-export interface TurnParts extends CallParts {
+export interface TurnParts<S = Session> extends CallParts<S> {
   /** Records what the memory knows about a turn, before its first model call. */
-  recall(session: Session, turn: Turn): Promise<void>;
+  recall(session: S, turn: Turn): Promise<void>;
   /** Returns the budget of a session without its own, in USD. */
   budget_usd(): number | undefined;
   /** Whether the critic also checks the answers of trusted sessions. */
   critic(): boolean;
 }
 
-export interface LoopParts extends TurnParts {
+export interface LoopParts<S = Session> extends TurnParts<S> {
   /** Finds a model by its id. @throws {UnknownModel} with a message for the person */
   model(id: string): Promise<Model>;
   /**
@@ -36,20 +41,26 @@ export interface LoopParts extends TurnParts {
    *
    * @throws the signal's reason
    */
-  tools(session: Session, signal: AbortSignal): Promise<readonly Tool[]>;
+  tools(session: S, signal: AbortSignal): Promise<readonly Tool[]>;
   /** Records the context message about the working place, before the turn's first model call. */
-  tell(session: Session, turn: Turn): Promise<void>;
+  tell(session: S, turn: Turn): Promise<void>;
   /**
    * Records the context messages about the places that a step's calls touched, before the next
    * call.
    */
-  touched(session: Session, turn: Turn, calls: readonly ToolCall[]): Promise<void>;
+  touched(session: S, turn: Turn, calls: readonly ToolCall[]): Promise<void>;
   /** Returns how many tokens a model accepts and writes. */
   limits(model_id: string): Limits;
+  /** Returns the models that follow when a session's own one fails for good. */
+  fallback(): readonly string[];
   /** Returns the most model calls in a turn. */
   max_steps(): number;
   /** Returns the cost of a model call, in USD. */
   cost(model_id: string, usage: Usage): number;
+  /** Reports whether the cost of a model's calls is known. */
+  priced(model_id: string): boolean;
+  /** Whether the turns are those of a subagent, which has none of its own. */
+  readonly of_subagent?: boolean;
 }
 
 /** Separates the texts of two steps. */
@@ -59,72 +70,143 @@ const REFUSALS_MAX = 3;
 
 /** One step of a turn: a model call and the tool calls in its answer. */
 interface Step {
-  parts: LoopParts;
+  parts: LoopParts<TurnSession>;
   model: Model;
   tools: readonly Tool[];
-  session: Session;
+  session: TurnSession;
   turn: Turn;
   /** Whether the answer continues one that was cut off. */
   continues?: boolean;
+  /** How long the model may think. It holds for a whole turn: calls refer to reasoning before. */
+  effort?: Effort;
+  /** What a daemon before has done of the answer's calls. */
+  left?: Left["last"];
 }
 
 /** Returns the function that runs a session's turns. */
 export function turnRunner(parts: LoopParts): (session: Session, turn: Turn) => Promise<TurnEnd> {
-  return async (session, turn) => {
-    try {
-      return await runTurn(parts, session, turn);
-    } catch (error) {
-      const end = endOfFailure(error);
-      if (end === undefined) throw error;
-      return end;
-    }
-  };
+  return (session, turn) => runLoop(parts, session, turn);
 }
 
-async function runTurn(parts: LoopParts, session: Session, turn: Turn): Promise<TurnEnd> {
+/** Runs a turn. @throws {Error} for a failure without its own stop reason */
+async function runLoop(
+  parts: LoopParts<TurnSession>,
+  session: TurnSession,
+  turn: Turn,
+): Promise<TurnEnd> {
+  try {
+    return await runTurn(parts, session, turn);
+  } catch (error) {
+    const end = endOfFailure(error);
+    if (end === undefined) throw error;
+    return end;
+  }
+}
+
+async function runTurn(
+  parts: LoopParts<TurnSession>,
+  session: TurnSession,
+  turn: Turn,
+): Promise<TurnEnd> {
   let { approval } = session.state;
-  let model = await parts.model(session.state.model);
-  const { max_steps = parts.max_steps(), max_usd = Infinity } = session.state.turn_limits ?? {};
-  const cost_before = session.state.cost_usd;
-  await Promise.all([parts.recall(session, turn), parts.tell(session, turn)]);
-  const answers = new Answers();
-  let continues = false;
-  for (let count = 1; count <= max_steps; count++) {
+  let effort = (turn.continued ? session.state.turn : session.state)?.effort;
+  const { max_steps = parts.max_steps(), max_usd = Infinity } = session.state.turn?.limits ?? {};
+  const cost_before = session.state.cost_usd - (session.state.turn?.usage.usd ?? 0);
+  const before = turn.continued ? await whatIsLeft(session) : undefined;
+  const models = new Fallbacks(parts, session, before?.fallback);
+  let model = await models.model();
+  if (models.away) effort = undefined;
+  if (before === undefined || before.steps === 0) {
+    await Promise.all([
+      before?.recalled ? undefined : parts.recall(session, turn),
+      parts.tell(session, turn),
+    ]);
+  } else if (before.configured) await parts.tell(session, turn);
+  const answers = before?.answers ?? new Answers();
+  let continues = before?.continues ?? false;
+  let left = before?.last;
+  for (let count = (before?.steps ?? 0) + 1; left !== undefined || count <= max_steps; count++) {
+    if (left !== undefined) {
+      const tools = await parts.tools(session, turn.soft);
+      const step = { parts, model, tools, session, turn, left };
+      left = undefined;
+      count--;
+      const { calls, reason } = step.left.answer;
+      const end = await followUp(step, step.left.answer, answers);
+      if (end !== undefined) return end;
+      continues = reason === "length" && calls.length === 0;
+      continue;
+    }
     if (turn.soft.aborted) return { stop_reason: "interrupted" };
     const spent = spentBudget(session.state, parts.budget_usd());
     if (spent !== undefined) return { stop_reason: "budget", error: spent };
     if (session.state.cost_usd - cost_before >= max_usd) {
       return { stop_reason: "budget", error: `the limit of $${max_usd} for this turn is reached` };
     }
-    if (session.state.model !== model.id || session.state.approval !== approval) {
-      model = await parts.model(session.state.model);
+    // Another model cannot have thought before the calls that it is told of.
+    if (models.changed) effort = undefined;
+    if (models.changed || session.state.approval !== approval) {
+      model = await models.model();
       approval = session.state.approval;
       await parts.tell(session, turn);
     }
     const tools = await parts.tools(session, turn.soft);
-    const step = { parts, model, tools, session, turn, continues };
-    await makeRoom(step);
-    const answer = await askModel(step);
-    let { end, tell } = answers.judge(answer);
-    const { calls } = answer;
-    if (end === undefined && calls.length > 0) {
-      const outcomes = await runCalls(step, calls);
-      await parts.touched(session, turn, calls);
-      const repeated = answers.judgeCalls(calls, outcomes);
-      end = repeated.end;
-      tell ??= repeated.tell;
+    const step = { parts, model, tools, session, turn, continues, effort };
+    let answer: Answer;
+    try {
+      await makeRoom(step);
+      answer = await askModel(step);
+    } catch (error) {
+      const next = await models.after(error);
+      if (next === undefined) throw error;
+      model = next;
+      // The other model has different levels and cannot read this reasoning.
+      effort = undefined;
+      count--;
+      continue;
     }
-    if (end !== undefined && end.stop_reason !== "ok") return end;
-    // A message that came during the answer is answered too.
-    if (end !== undefined && !session.fresh) return await criticised(session, parts);
-    if (tell !== undefined) await tellModel(session, tell);
-    continues = answer.reason === "length" && calls.length === 0;
+    const end = await followUp(step, answer, answers);
+    if (end !== undefined) return end;
+    continues = answer.reason === "length" && answer.calls.length === 0;
   }
   return { stop_reason: "budget", error: `the limit of ${max_steps} steps per turn is reached` };
 }
 
+/** What daemons before have done of a turn. */
+async function whatIsLeft(session: TurnSession): Promise<Left> {
+  const { readLeft } = await import("./continuation.ts");
+  return await readLeft(session);
+}
+
+/**
+ * Does what an answer asks for.
+ *
+ * @returns how the turn ends; undefined when it goes on
+ */
+async function followUp(
+  step: Step,
+  answer: Answer,
+  answers: Answers,
+): Promise<TurnEnd | undefined> {
+  const { parts, session, turn, left } = step;
+  const { calls } = answer;
+  let { end, tell } = answers.judge(answer);
+  if (end === undefined && calls.length > 0) {
+    const outcomes = await runCalls(step, calls);
+    await parts.touched(session, turn, calls);
+    const repeated = answers.judgeCalls(calls, outcomes);
+    end = repeated.end;
+    tell ??= repeated.tell;
+  }
+  if (end !== undefined && end.stop_reason !== "ok") return end;
+  // A message that came during the answer is answered too.
+  if (end !== undefined && !session.fresh) return await criticised(session, parts);
+  if (tell !== undefined && !left?.told) await tellModel(session, tell);
+  return undefined;
+}
+
 /** Tells the model, and shows the person, what was wrong with an answer. */
-async function tellModel(session: Session, text: string): Promise<void> {
+async function tellModel(session: TurnSession, text: string): Promise<void> {
   await session.emit("lane.note", { lane_id: MAIN_LANE, text, reason_code: MODEL_TOLD });
 }
 
@@ -135,7 +217,7 @@ async function tellModel(session: Session, text: string): Promise<void> {
  * @returns how the turn ends
  */
 export async function criticised(
-  { state }: Session,
+  { state }: Pick<TurnSession, "state">,
   { critic }: Pick<TurnParts, "critic">,
 ): Promise<TurnEnd> {
   if (state.trust === "trusted" && !critic()) return { stop_reason: "ok" };
@@ -169,6 +251,7 @@ async function makeRoom(step: Step): Promise<void> {
   if (!known.compacts) return;
   const transcript = await session.transcript();
   const limits = limitsFor(known, transcript.learnedLimit(model.id));
+  if (isCrowded(transcript.items)) await shorten(step, { reason: "attachments" });
   if (requestTokens(transcript, () => prefixTokens(tools)) <= roomOf(limits)) return;
   await shorten(step, { reason: "limit" });
 }
@@ -190,28 +273,43 @@ async function askModel(step: Step): Promise<Answer> {
     try {
       return await askOnce(step);
     } catch (error) {
-      if (!(error instanceof ModelError) || error.too_long === undefined) throw error;
-      if (refusals > REFUSALS_MAX) throw error;
+      if (!(error instanceof ModelError)) throw error;
+      const cause = causeOf(error, await step.session.transcript());
+      if (cause === undefined || refusals > REFUSALS_MAX) throw error;
+      const without = cause.reason === "attachments"
+        ? "asking again without images and documents that it has not accepted yet"
+        : "shortening the conversation";
       await step.session.emit("lane.note", {
         lane_id: MAIN_LANE,
-        text: `${error.message}; shortening the conversation`,
+        text: `${error.message}; ${without}`,
         reason_code: MODEL_RETRY,
       });
-      const done = await shorten(step, { reason: "too_long", refused: error.too_long });
+      const done = await shorten(step, cause);
       if (done === undefined) throw error;
     }
   }
 }
 
+/** Returns what a refused request is to be shortened for; undefined if that would not help. */
+function causeOf(error: ModelError, { items }: Transcript): Cause | undefined {
+  const { too_long } = error;
+  if (too_long !== undefined) return { reason: "too_long", refused: too_long };
+  if (!refusesAttachments(error) || allAttachments(items) === undefined) return undefined;
+  return { reason: "attachments", refused: {} };
+}
+
 async function askOnce(step: Step): Promise<Answer> {
-  const { parts, model, tools, session, turn, continues } = step;
+  const { parts, model, tools, session, turn, continues, effort } = step;
   const transcript = await session.transcript();
   const seen_seq = session.published_seq;
   session.takeFresh();
+  const messages = transcript.prompt();
   const request = {
     system: SYSTEM_PROMPT,
-    messages: transcript.prompt(),
+    messages,
+    files: await filesFor(session, messages, model),
     tools: tools.map((tool) => tool.spec),
+    effort,
     signal: turn.signal,
   };
   const attempt = async () => {
@@ -225,7 +323,8 @@ async function askOnce(step: Step): Promise<Answer> {
         session.emitText(turn.turn_id, separator + part.text);
         separator = "";
         said ||= part.text.trim() !== "";
-      } else if (part.type === "call") calls.push(part.call);
+      } else if (part.type === "reasoning") session.emitReasoning(turn.turn_id, part.text);
+      else if (part.type === "call") calls.push(part.call);
       else if (part.type === "skipped") {
         await session.emit("lane.note", {
           lane_id: MAIN_LANE,
@@ -247,8 +346,18 @@ async function askOnce(step: Step): Promise<Answer> {
   const { context_tokens } = limitsFor(parts.limits(model.id), learned);
   // Some servers do not count tokens.
   const context_limit = usage.tokens_in > 0 ? context_tokens : undefined;
+  const { calls, reason } = answer;
+  const ended = reason === "stop" && calls.length === 0;
+  const answered = ended ? undefined : { reason, calls };
   await Promise.all([
-    session.emit("cost.tick", { ...cost, seen_seq, context_limit, model: model.id }),
+    session.emit("cost.tick", {
+      ...cost,
+      seen_seq,
+      context_limit,
+      model: model.id,
+      answered,
+      unpriced: parts.priced(model.id) ? undefined : true,
+    }),
     session.emit("lane.cost", { lane_id: MAIN_LANE, ...cost }),
   ]);
   return answer;
@@ -267,8 +376,27 @@ async function runCalls(step: Step, calls: readonly ToolCall[]): Promise<ToolOut
     if (accessOf(calls[at]) === "read") {
       while (end < calls.length && accessOf(calls[end]) === "read") end++;
     }
-    outcomes.push(...await Promise.all(calls.slice(at, end).map((call) => runCall(step, call))));
+    const group = calls.slice(at, end).map((call) => takeUpCall(step, call));
+    // None may end after the turn.
+    await Promise.allSettled(group);
+    outcomes.push(...await Promise.all(group));
     at = end;
   }
   return outcomes;
+}
+
+/** Runs a call, unless a daemon before has done so. */
+async function takeUpCall(step: Step, call: ToolCall): Promise<ToolOutcome> {
+  const context = step.parts.of_subagent ? step : {
+    ...step,
+    async delegate(subagent: Subagent) {
+      const { runSubagent } = await import("./subagent.ts");
+      return await runSubagent({ ...step, runLoop }, subagent);
+    },
+  };
+  const before = step.left?.calls.get(call.call_id);
+  if (before === undefined) return await runCall(context, call);
+  if (before.outcome !== undefined) return before.outcome;
+  const { continueCall } = await import("./continuation.ts");
+  return await continueCall(context, call, before);
 }

@@ -3,7 +3,7 @@ import pRetry from "p-retry";
 import { delay } from "@std/async";
 import { MAIN_LANE, MODEL_RETRY } from "../protocol/events.ts";
 import { formatDuration } from "../base/duration.ts";
-import type { Session, Turn, TurnEnd } from "../session/session.ts";
+import type { Turn, TurnEnd, TurnSession } from "../session/session.ts";
 import { ModelError } from "../models/model.ts";
 
 const RETRIES = 4;
@@ -20,7 +20,7 @@ const AHEAD_MAX_MS = 366 * 24 * 3_600_000;
  * @throws the last failure, or the signal's reason
  */
 export function withRetries<T>(
-  session: Session,
+  session: Pick<TurnSession, "emit">,
   turn: Turn,
   attempt: () => Promise<T>,
 ): Promise<T> {
@@ -51,7 +51,7 @@ export function endOfFailure(error: unknown): TurnEnd | undefined {
 
 /** Decides whether to try again, and shows that before the wait. */
 async function noteRetry(
-  session: Session,
+  session: Pick<TurnSession, "emit">,
   turn: Turn,
   waits: { left_ms: number },
   error: Error,

@@ -1,5 +1,5 @@
 import { MAIN_LANE } from "../protocol/events.ts";
-import type { Session, Turn } from "../session/session.ts";
+import type { Turn, TurnSession } from "../session/session.ts";
 
 /** A tool call that runs longer than this gets its own lane (contract.md section 5). */
 const LANE_AFTER_MS = 2_000;
@@ -15,12 +15,17 @@ export interface ToolLane {
   end(status: "done" | "errored" | "cancelled"): Promise<void>;
 }
 
-/** Watches a running call and opens a lane with live output once it takes long. */
+/**
+ * Watches a running call and opens a lane with live output once it takes long.
+ *
+ * @param without whether it gets no lane however long it takes
+ */
 export function watchLane(
-  session: Session,
+  session: TurnSession,
   turn: Turn,
   newId: () => string,
   { call_id, label }: { call_id: string; label: string },
+  without = false,
 ): ToolLane {
   const started_at = new Date().toISOString();
   let early = "";
@@ -43,7 +48,7 @@ export function watchLane(
     if (early !== "") session.emitLaneText(id, early);
     early = "";
   };
-  const timer = setTimeout(() => {
+  const timer = without ? undefined : setTimeout(() => {
     // If the session ends meanwhile, it refuses the lane; the call's own end reports that.
     opened = open(newId()).catch(() => {});
   }, LANE_AFTER_MS);

@@ -3,16 +3,29 @@
  */
 import { isAbsolute, join } from "@std/path";
 import * as z from "zod";
+import type { Media } from "../base/media.ts";
+import type { PersonQuestion } from "../protocol/person_question.ts";
+import type { QuestionOutcome } from "../session/person_answers.ts";
 import type { ToolSpec } from "../models/model.ts";
 import type { Egress } from "../net/egress.ts";
 import { parsePatch, pathsOf } from "../base/edits/patch.ts";
 import { stripWorkdir } from "../jail/beneath_path.ts";
+import { accessWords, type CommandAccess } from "../protocol/command_access.ts";
+import type { Attachment } from "../protocol/attachments.ts";
 import { READ_EARLIER } from "../protocol/events.ts";
 import type { Journal } from "../session/journal.ts";
+import type { SessionState } from "../session/state.ts";
 import { runCommand } from "../jail/command.ts";
 import { runsAtHome, runsLater, watchLater } from "../jail/later_files.ts";
 import type { CommandSpace } from "../jail/command_space.ts";
 import type { Sandbox, SandboxScope } from "../jail/sandbox.ts";
+import {
+  type DecideHost,
+  decideHost,
+  type MayConnect,
+  refusalNotes,
+  type WayOut,
+} from "./way_out.ts";
 import type { UnitOp, UnitPool } from "../jail/unit/pool.ts";
 import { describeChange, SeenFiles } from "../jail/unit/seen_files.ts";
 
@@ -22,6 +35,9 @@ export type Access = "read" | "write" | "execute" | "network";
 /** Where, and for which session, a call runs. */
 export interface ToolScope {
   session_id: string;
+  call_id: string;
+  /** The conversation that the call reads for; default: the session's own. */
+  reader?: string;
   /** Absolute real path; the call is confined to it. */
   workdir: string;
   /** Absolute real paths that no tool may see. */
@@ -29,6 +45,39 @@ export interface ToolScope {
   signal: AbortSignal;
   /** Receives output while the call is still running. */
   onOutput(text: string): void;
+  /** Why an address must not be fetched; for tools that reach the network. */
+  mayReach?(url: string): Promise<string | undefined>;
+  /** Decides whether a command may connect to a host; for tools that run commands. */
+  mayConnect?: MayConnect;
+  /** Asks the person and waits for the answer. */
+  askPerson(question: PersonQuestion): Promise<QuestionOutcome>;
+  /** Runs a subagent; undefined where a call cannot have one. */
+  delegate?(subagent: Subagent): Promise<SubagentEnd>;
+}
+
+/** An agent that does a task for a call, with its own conversation. */
+export interface Subagent {
+  /** The call that starts it. */
+  call_id: string;
+  /** A few words, for the person. */
+  description: string;
+  /** Its complete instructions. */
+  task: string;
+  /** Default: the session's. */
+  model?: string;
+  /** `read`: only those that change nothing. */
+  tools: "read" | "all";
+  /** Ends it at once. */
+  signal: AbortSignal;
+  /** Its time limit. */
+  max_ms: number;
+}
+
+/** How a subagent ended. */
+export interface SubagentEnd {
+  ok: boolean;
+  /** Its answer, or what it did and why it ended. */
+  text: string;
 }
 
 export interface ToolOutcome {
@@ -37,17 +86,26 @@ export interface ToolOutcome {
   truncated?: boolean;
   /** Set for a command that ran to its end. */
   exit_code?: number;
+  /** Images and documents for the model: new ones, and those that the session already has. */
+  media?: readonly Media[];
+  attachments?: readonly Attachment[];
 }
 
 export interface Tool {
   spec: ToolSpec;
   access: Access;
+  /** Whether a call waits for the person, so that it has no lane however long it takes. */
+  waits?: boolean;
+  /** Whether a call that has started a subagent must not run again, although it only reads. */
+  once?: boolean;
+  /** Whether a session has it; without this, every session. */
+  offered?(session: Pick<SessionState, "trust">): boolean;
   /** Validates a model's arguments. */
   parse(args: unknown): { args?: unknown; problem?: string };
   /** Why each such call needs approval: a file it writes runs later, outside of any sandbox. */
   risk?(args: unknown, workdir: string): string | undefined;
   /** Resolves what a call would do; the result is shown for approval and then run. */
-  prepare(args: unknown, workdir: string): Promise<unknown>;
+  prepare(args: unknown, workdir: string, session_id: string): Promise<unknown>;
   /** Describes a call in one line, for the person who approves it. */
   describe(args: unknown): string;
   /** What `allow_always` covers: this tool, or for a command exactly this command line. */
@@ -56,15 +114,30 @@ export interface Tool {
   asks(args: unknown): boolean;
   /** Whether it needs approval even in a trusted session with `approval: auto`. */
   asks_in_auto(args: unknown, workdir: string): boolean;
+  /** What the call asks for beyond the sandbox; work for others never gets it. */
+  beyond?(args: unknown): string | undefined;
+  /** Whether `rule` is the same for all its calls, so that it stands for the whole tool. */
+  readonly whole?: boolean;
+  /** Whether a project chose its name, which then says nothing about what it does. */
+  readonly foreign?: boolean;
   run(args: unknown, scope: ToolScope): Promise<ToolOutcome>;
 }
+
+/** A tool as rules see it. */
+export type Judged = Pick<Tool, "access" | "foreign" | "rule" | "whole"> & {
+  spec: Pick<ToolSpec, "name">;
+};
 
 export interface ToolParts {
   units: UnitPool;
   /** Chosen at the first command. */
   sandbox(): Promise<Sandbox>;
+  /** Runs commands that the person lets out of the sandbox. */
+  unconfined(): Promise<Sandbox>;
   /** Whether commands currently have network access. */
   network(): boolean;
+  /** Opens the proxy for one command; undefined if commands get no network, or all of it. */
+  wayOut(session_id: string, decide?: DecideHost): Promise<WayOut | undefined>;
   /** Directories of a session's commands that outlive one command; undefined without a sandbox. */
   space(session_id: string): Promise<CommandSpace | undefined>;
   /** The person's home directory. */
@@ -77,6 +150,8 @@ export interface ToolParts {
   egress(session_id: string): Promise<Egress | undefined>;
   /** Returns the journal of a session. */
   journal(session_id: string): Promise<Journal>;
+  /** Starts a command in the background. */
+  startInBackground(command: Command, scope: ToolScope): Promise<ToolOutcome>;
 }
 
 /** The most characters of an output that go to the model and into the journal. */
@@ -84,6 +159,8 @@ const OUTPUT_MAX = 48 * 1024;
 const COMMAND_TIMEOUT_S = 120;
 /** The longest time limit that a model may set for a command, in seconds. */
 export const COMMAND_TIMEOUT_MAX_S = 3_600;
+/** The longest reason that a person is shown for a call, in characters. */
+const REASON_MAX = 500;
 /** The most edits of one file in one call. */
 const EDITS_MAX = 100;
 
@@ -103,14 +180,14 @@ export function builtinTools(parts: ToolParts, more: readonly Tool[]): Tool[] {
     args: A,
     { signal, ...scope }: ToolScope,
   ): Promise<ToolOutcome> => {
-    const { session_id, workdir } = scope;
-    const seen = seen_files.of(session_id, workdir, pathsIn(args));
+    const { session_id, workdir, reader = session_id } = scope;
+    const seen = seen_files.of(reader, workdir, pathsIn(args));
     const result = await parts.units.call(op, { ...args, seen }, scope, signal);
-    seen_files.note(session_id, workdir, result);
-    const { ok, output, changed } = result;
-    if (changed === undefined) return { ok, output };
+    seen_files.note(reader, workdir, result);
+    const { ok, output, changed, media } = result;
+    if (changed === undefined) return { ok, output, ...(media && { media }) };
     const { text, whole } = await describeChange(changed);
-    if (whole) seen_files.note(session_id, workdir, { ...result, files: [changed.now!] });
+    if (whole) seen_files.note(reader, workdir, { ...result, files: [changed.now!] });
     return { ok, output: text };
   };
   const thePath = ({ path }: { path: string }) => [path];
@@ -177,11 +254,11 @@ export function builtinTools(parts: ToolParts, more: readonly Tool[]): Tool[] {
       access: "network",
       input: z.strictObject({ url: z.string().min(1) }),
       describe: ({ url }) => `fetch ${url}`,
-      run: async ({ url }, { session_id, signal }) => {
+      run: async ({ url }, { session_id, signal, mayReach }) => {
         const { fetchUrl } = await import("./fetch.ts");
         const egress = await parts.egress(session_id);
         try {
-          return await fetchUrl({ url, signal, own_port: parts.own_port(), egress });
+          return await fetchUrl({ url, signal, own_port: parts.own_port(), egress, mayReach });
         } finally {
           await egress?.[Symbol.asyncDispose]();
         }
@@ -221,7 +298,7 @@ export function builtinTools(parts: ToolParts, more: readonly Tool[]): Tool[] {
       name: READ_EARLIER,
       description:
         "Reads an output or a message that was removed from this conversation to save space, " +
-        "by the seq in its note. Long texts are returned in pieces.",
+        "by the seq in its note. Long texts are returned in pieces, images and PDF files whole.",
       access: "read",
       input: z.strictObject({
         seq: z.int().min(1).describe("The number in the note"),
@@ -236,7 +313,8 @@ export function builtinTools(parts: ToolParts, more: readonly Tool[]): Tool[] {
     }),
     defineTool({
       name: "read_file",
-      description: "Reads a text file, or a range of its lines.",
+      description: "Reads a text file, or a range of its lines. Shows a PNG, JPEG, GIF or WebP " +
+        "image or a PDF if you can see such files.",
       access: "read",
       input: z.strictObject({
         path: path(),
@@ -249,18 +327,48 @@ export function builtinTools(parts: ToolParts, more: readonly Tool[]): Tool[] {
     defineTool({
       name: "run_command",
       description: "Runs a shell command in the working directory and returns its output. " +
-        "It has no terminal and no input. .git/config and .git/hooks are read-only.",
+        "It has no terminal and no input. .git/config and .git/hooks are read-only. " +
+        "With background it runs on beside your work, such as a server, and you get its id at once. " +
+        "network and outside_sandbox ask the person to let this one command do more; use them when " +
+        "the sandbox is what stops the work, and say why in reason.",
       access: "execute",
       input: z.strictObject({
         command: z.string().min(1),
         timeout_s: z.int().min(1).max(COMMAND_TIMEOUT_MAX_S).optional()
           .describe(`Time limit in seconds (default: ${COMMAND_TIMEOUT_S})`),
+        background: z.boolean().optional()
+          .describe("Run in the background, without a time limit unless timeout_s is set"),
+        network: z.boolean().optional().describe("Run with network access"),
+        outside_sandbox: z.boolean().optional()
+          .describe("Run with all rights of the person, network included"),
+        reason: z.string().min(1).max(REASON_MAX).optional()
+          .describe("Why the command needs that, for the person"),
+      }).refine((args) => accessWords(args) === undefined || args.reason !== undefined, {
+        error: "reason is required with network and outside_sandbox",
       }),
-      describe: ({ command }) => `run ${command}`,
-      rule: ({ command }) => `run_command ${command}`,
-      run: ({ command, timeout_s = COMMAND_TIMEOUT_S }, scope) =>
-        execute(parts, command, timeout_s, scope),
+      prepare: async (
+        { command, timeout_s, reason, background, ...access },
+      ): Promise<Command> => {
+        const sandbox = await parts.sandbox();
+        const asked = stillNeeded(access, sandbox.kind !== "none", parts.network());
+        return {
+          command,
+          timeout_s,
+          ...(background ? { background } : {}),
+          ...asked,
+          ...(accessWords(asked) ? { reason } : {}),
+        };
+      },
+      describe: (args: Command) => named(args.background ? "run in the background" : "run", args),
+      // The comma tells it from the rule of any command line that keeps to the sandbox.
+      rule: (args: Command) =>
+        named(accessWords(args) === undefined ? "run_command" : "run_command,", args),
+      asks_in_auto: (args) => accessWords(args) !== undefined,
+      beyond: accessWords,
+      run: (args: Command, scope) =>
+        args.background ? parts.startInBackground(args, scope) : execute(parts, args, scope),
     }),
+
     defineTool({
       name: "write_file",
       description: "Writes a file and creates its directories; replaces an existing file.",
@@ -288,24 +396,63 @@ function riskOf(
   return place === undefined ? undefined : runner(place, at_home);
 }
 
+/** A verb and the command line; what it asks for stands before a line that may be long. */
+function named(verb: string, { command, ...access }: Command): string {
+  const words = accessWords(access);
+  return words === undefined ? `${verb} ${command}` : `${verb} ${words}: ${command}`;
+}
+
+/** What a command has to ask for where these limits hold. */
+function stillNeeded(
+  { network, outside_sandbox }: CommandAccess,
+  confined: boolean,
+  has_network: boolean,
+): CommandAccess {
+  if (!confined) return {};
+  if (outside_sandbox === true) return { outside_sandbox };
+  return network === true && !has_network ? { network } : {};
+}
+
+/** A command line, as it was agreed to. */
+export interface Command extends CommandAccess {
+  command: string;
+  timeout_s?: number;
+  background?: boolean;
+  reason?: string;
+}
+
 async function execute(
   parts: ToolParts,
-  command: string,
-  timeout_s: number,
-  { session_id, workdir, hidden, signal, onOutput }: ToolScope,
+  { command, timeout_s = COMMAND_TIMEOUT_S, network = false, outside_sandbox = false }: Command,
+  { session_id, workdir, hidden, signal, onOutput, mayConnect }: ToolScope,
 ): Promise<ToolOutcome> {
   const space = await parts.space(session_id);
-  const scope = { workdir, hidden, space, network: parts.network() };
-  const sandbox = await parts.sandbox();
+  const all = network || outside_sandbox || parts.network();
+  await using way_out = all ? undefined : await parts.wayOut(session_id, decideHost(mayConnect));
+  const scope = {
+    workdir,
+    hidden,
+    space,
+    network: network || parts.network(),
+    proxy: way_out?.proxy,
+  };
+  const sandbox = await (outside_sandbox ? parts.unconfined() : parts.sandbox());
   const filesMade = watchLater(workdir);
-  const timeout_ms = timeout_s * 1000;
-  const result = await runCommand({ command, scope, sandbox, timeout_ms, signal, onOutput });
+  const result = await runCommand({
+    command,
+    scope,
+    sandbox,
+    timeout_ms: timeout_s * 1000,
+    waited_ms: () => way_out?.waited_ms ?? 0,
+    signal,
+    onOutput,
+  });
   const notes: string[] = [];
   if (result.timed_out) notes.push(`[stopped at the time limit of ${timeout_s} s]`);
   else if (result.signal !== null) notes.push(`[ended by ${result.signal}]`);
   else if (result.exit_code !== 0) notes.push(`[exit code ${result.exit_code}]`);
   const ok = notes.length === 0;
-  notes.push(...unseenPrograms(result, sandbox, scope), ...filesMade());
+  notes.push(...unseenPrograms(result, sandbox, scope), ...filesMade(), ...refusalNotes(way_out));
   const output = [result.output.trimEnd(), ...notes].filter((it) => it !== "").join("\n");
   return {
     ok,
@@ -336,12 +483,16 @@ interface Definition<I extends z.ZodType, P> {
   name: string;
   description: string;
   access: Access;
+  waits?: boolean;
+  once?: boolean;
+  offered?: Tool["offered"];
   input: I;
-  prepare?(args: z.output<I>, workdir: string): Promise<P>;
+  prepare?(args: z.output<I>, workdir: string, session_id: string): Promise<P>;
   describe(args: P): string;
   rule?(args: P): string;
   asks?(args: P): boolean;
   asks_in_auto?(args: P, workdir: string): boolean;
+  beyond?(args: P): string | undefined;
   risk?(args: P, workdir: string): string | undefined;
   run(args: P, scope: ToolScope): Promise<ToolOutcome>;
 }
@@ -352,21 +503,26 @@ export function defineTool<I extends z.ZodType, P = z.output<I>>(
 ): Tool {
   const { name, description, access, input, describe } = definition;
   const { rule = () => name, asks = () => true, asks_in_auto = () => false } = definition;
-  const { risk = () => undefined } = definition;
+  const { risk = () => undefined, beyond = () => undefined, waits, once, offered } = definition;
   const { $schema: _, ...input_schema } = z.toJSONSchema(input) as Record<string, unknown>;
   return {
     spec: { name, description, input_schema },
     access,
+    whole: definition.rule === undefined,
+    waits,
+    once,
+    offered,
     parse(args) {
       const parsed = input.safeParse(args);
       return parsed.success ? { args: parsed.data } : { problem: z.prettifyError(parsed.error) };
     },
-    prepare: async (args, workdir) =>
-      await definition.prepare?.(args as z.output<I>, workdir) ?? args,
+    prepare: async (args, workdir, session_id) =>
+      await definition.prepare?.(args as z.output<I>, workdir, session_id) ?? args,
     describe: (args) => describe(args as P),
     rule: (args) => rule(args as P),
     asks: (args) => asks(args as P),
     asks_in_auto: (args, workdir) => asks_in_auto(args as P, workdir),
+    beyond: (args) => beyond(args as P),
     risk: (args, workdir) => risk(args as P, workdir),
     run: async (args, scope) => capped(await definition.run(args as P, scope)),
   };

@@ -3,12 +3,12 @@
  * file: the web app, the terminal UI, the line-by-line chat, the command line, editors.
  *
  * What cannot be seen is written out, as in `\u{202e}`. Nothing is removed: a person sees that it is
- * there. It imports nothing, so that the web app can use it.
+ * there. It imports nothing of the daemon's, so that the web app can use it.
  */
+import { HIDDEN, lazy } from "./hidden.ts";
 
-/** Characters that show nothing, or change how the characters around them are shown. */
-const HIDDEN =
-  "\\p{C}\\p{Zl}\\p{Zp}\\p{Default_Ignorable_Code_Point}\\u2800\\ufffc\\u{16fe4}\\u{1d159}";
+export { visibleJson } from "./visible_json.ts";
+
 /** Scripts that are written from right to left. */
 const RTL =
   "\\u0590-\\u08ff\\ufb1d-\\ufdff\\ufe70-\\ufeff\\u{10800}-\\u{10fff}\\u{1e800}-\\u{1efff}";
@@ -23,15 +23,6 @@ const MARKS_MAX = 8;
 const JOINED_PICTURES_MAX = 8;
 /** What is looked at of the text before, in code units. */
 const CONTEXT = 64;
-
-/**
- * A pattern that is built when it is first used: those with Unicode properties take some 5 ms
- * together, which every command would pay at its start.
- */
-function lazy(source: string, flags: string): () => RegExp {
-  let built: RegExp | undefined;
-  return () => built ??= new RegExp(source, flags);
-}
 
 /** Most text: nothing in it has to be looked at more closely. */
 const PLAIN = /^[\x20-\x7e\n\t]*$/;
@@ -131,18 +122,6 @@ function isExact(char: string, before: string): boolean {
   if (MARK.test(char) && !(ownMark().test(char) && ownLetter().test(before))) return false;
   const both = before.toWellFormed() + char;
   return char === char.normalize() && both.normalize().endsWith(char);
-}
-
-const hiddenInJson = lazy(`(?!\\n)[${HIDDEN}]`, "gu");
-
-/** JSON that means the same and can be shown on a terminal. */
-export function visibleJson(json: string): string {
-  // The pattern takes a millisecond to make, and most lines are plain.
-  if (/^[\n -~]*$/.test(json)) return json;
-  return json.replaceAll(hiddenInJson(), (char) => {
-    const units = Array.from({ length: char.length }, (_, at) => char.charCodeAt(at));
-    return units.map((unit) => `\\u${unit.toString(16).padStart(4, "0")}`).join("");
-  });
 }
 
 function escaped(text: string): string {

@@ -1,13 +1,15 @@
 import { toText } from "@std/streams";
-import { connectOrStart } from "../client/connect.ts";
+import { connectOrStart, connectPatiently } from "../client/connect.ts";
 import type { RpcClient } from "../client/rpc.ts";
-import { SvcError } from "../protocol/errors.ts";
+import { messageOf, SvcError } from "../protocol/errors.ts";
 import type { TurnLimits } from "../protocol/event_data.ts";
+import type { Action } from "../features/permissions/rule.ts";
 import type { SessionItem } from "../session/session_item.ts";
 import { UsageError } from "./define.ts";
 import type { Input } from "./spec.ts";
 import type { CHAT } from "./table/chat.ts";
 import type { Form } from "./chat_faces.ts";
+import type { AttachedFile } from "./chat_attach.ts";
 import type { AnswerCheck } from "./chat_schema.ts";
 import { env, ownPaths } from "./environment.ts";
 import { absolute } from "./workdir.ts";
@@ -15,35 +17,45 @@ import { absolute } from "./workdir.ts";
 type Flags = Input<typeof CHAT>["flags"];
 
 /** Flags that only a prompt of the command line can have. */
-const FOR_PROMPTS = ["output", "max-steps", "max-usd", "schema"];
+const FOR_PROMPTS = ["output", "max-steps", "max-usd", "schema", "attach"];
 
 /** Runs `svc chat`. */
 export async function run({ flags, args, given }: Input<typeof CHAT>): Promise<number> {
   if (flags.json && given.includes("output")) {
     throw new UsageError("--json and --output cannot be used together");
   }
+  const rules = await rulesOf(flags);
   const prompt = await readPrompt(flags.prompt);
   const paths = ownPaths();
   const open = async () => {
     const rpc = await connectOrStart(paths, () => {
       if (Deno.stderr.isTerminal()) console.error("starting the daemon …");
     });
-    const session_id = await findSession(rpc, {
-      workdir: absolute(args.workdir ?? "."),
-      session: flags.session,
-      resume: flags.continue,
-      model: flags.model,
-      approval: flags.approve,
-    }).catch((error) => {
+    try {
+      const session_id = await findSession(rpc, {
+        workdir: absolute(args.workdir ?? "."),
+        session: flags.session,
+        resume: flags.continue,
+        model: flags.model,
+        approval: flags.approve,
+        effort: flags.effort,
+      });
+      for (const rule of rules) {
+        await rpc.call("permissions.add", { ...rule, scope: "session", session_id });
+      }
+      return { rpc, session_id };
+    } catch (error) {
       rpc.close();
       throw error;
-    });
-    return { rpc, session_id };
+    }
   };
+  const reconnect = () => connectPatiently(paths, () => {});
   if (prompt !== "") {
     const schema = await schemaOf(flags);
+    const attachments = await attachmentsOf(flags);
     const { askOnce } = await import("./chat_once.ts");
-    return await askOnce({ prompt, form: formOf(flags), limits: limitsOf(flags), schema, open });
+    const [form, limits] = [formOf(flags), limitsOf(flags)];
+    return await askOnce({ prompt, attachments, form, limits, schema, open, reconnect });
   }
   const flag = given.find((name) => FOR_PROMPTS.includes(name));
   if (flag !== undefined) {
@@ -53,7 +65,7 @@ export async function run({ flags, args, given }: Input<typeof CHAT>): Promise<n
   try {
     if (flags.json || !canShowScreens()) {
       const { converse } = await import("./chat_interactive.ts");
-      return await converse(rpc, { session_id, json: flags.json });
+      return await converse(rpc, { session_id, json: flags.json, reconnect });
     }
     const { converseInTerminal } = await import("./chat_terminal.ts");
     return await converseInTerminal(rpc, { session_id, paths });
@@ -88,10 +100,36 @@ function limitsOf(flags: Flags): TurnLimits {
   };
 }
 
+/**
+ * Returns the permission rules of the command line.
+ *
+ * @throws {UsageError} when one cannot be read: before a session is started for it.
+ */
+async function rulesOf({ allow, deny }: Flags): Promise<{ action: Action; rule: string }[]> {
+  if (allow.length + deny.length === 0) return [];
+  const { parseRule } = await import("../features/permissions/rule.ts");
+  const read = (action: "allow" | "deny", rules: readonly string[]) =>
+    rules.map((rule) => {
+      try {
+        parseRule(action, rule);
+      } catch (error) {
+        throw new UsageError(`--${action}: ${messageOf(error)}`);
+      }
+      return { action, rule };
+    });
+  return [...read("deny", deny), ...read("allow", allow)];
+}
+
 async function schemaOf({ schema }: Flags): Promise<AnswerCheck | undefined> {
   if (schema === undefined) return undefined;
   const { readSchema } = await import("./chat_schema.ts");
   return readSchema(absolute(schema));
+}
+
+async function attachmentsOf({ attach }: Flags): Promise<AttachedFile[]> {
+  if (attach.length === 0) return [];
+  const { readAttachments } = await import("./chat_attach.ts");
+  return readAttachments(attach.map(absolute));
 }
 
 /** Whether what is written goes to a terminal that can do more than lines. */
@@ -105,13 +143,14 @@ interface Wanted {
   resume: boolean;
   model?: string;
   approval?: string;
+  effort?: string;
 }
 
 async function findSession(rpc: RpcClient, wanted: Wanted): Promise<string> {
   if (wanted.session !== undefined) return wanted.session;
-  const { workdir, model, approval } = wanted;
+  const { workdir, model, approval, effort } = wanted;
   if (!wanted.resume) {
-    return (await rpc.call("session.start", { workdir, model, approval })).session_id;
+    return (await rpc.call("session.start", { workdir, model, approval, effort })).session_id;
   }
   const real = await Deno.realPath(workdir);
   const { sessions } = await rpc.call("session.list");

@@ -2,8 +2,10 @@
 import type { EventParams } from "../client/rpc.ts";
 import { writeAll } from "../base/write_all.ts";
 import { visibleJson } from "../base/visible.ts";
+import type { SessionEvent } from "../protocol/events.ts";
+import { type Change, View } from "../session/view.ts";
 import type { Line } from "./chat_lines.ts";
-import { eventLines, ModelText, painter, wantsColour } from "./chat_render.ts";
+import { changeLines, ModelText, painter, wantsColour } from "./chat_render.ts";
 
 /** The values of `--output`, and `events` for `--json`. */
 export type Form = "text" | "json" | "stream-json" | "events";
@@ -95,10 +97,18 @@ function resultFace(output: Output): Face {
 function progress(): Face {
   if (!Deno.stderr.isTerminal()) return {};
   const paint = painter(wantsColour(Deno.stderr));
+  const view = new View();
   return {
     event(event) {
-      if (event.type === "turn.completed") return;
-      for (const line of eventLines(event, paint)) console.error(line);
+      const changes = view.apply(event as unknown as SessionEvent);
+      // How the run ended is told at its end.
+      for (const change of changes.filter((it) => !isEnd(it))) {
+        for (const line of changeLines(change, paint)) console.error(line);
+      }
     },
   };
+}
+
+function isEnd(change: Change): boolean {
+  return change.type === "added" && change.item.kind === "note" && change.item.end !== undefined;
 }

@@ -1,18 +1,31 @@
 import { createInterface } from "node:readline";
 import process from "node:process";
-import type { RpcClient } from "../client/rpc.ts";
+import type { EventParams, RpcClient } from "../client/rpc.ts";
 import { toSvcError, withHint } from "../protocol/errors.ts";
 import { writeAllSync } from "../base/write_all.ts";
 import { contextText } from "../protocol/compacted_text.ts";
 import type { SessionEvent } from "../protocol/events.ts";
 import { stillPending } from "../session/state.ts";
 import { exactLine, visible, visibleJson } from "../base/visible.ts";
-import { alwaysText, type Question, questionText, shownDigest } from "../session/question.ts";
+import { askedOf, hintOf, typedAnswer } from "../protocol/person_question.ts";
+import {
+  alwaysText,
+  choiceText,
+  personQuestionText,
+  type Question,
+  questionText,
+  RULE_SCOPES,
+  shownDigest,
+} from "../session/question.ts";
 import { runSetting, type SettingCommand, settingCommand } from "../session/setting_command.ts";
+import { runUndo, type UndoCommand, undoCommand } from "../session/undo_command.ts";
 import { messageFor } from "./chat_message.ts";
-import { eventLines, ModelText, painter, wantsColour } from "./chat_render.ts";
+import { ModelText, painter, wantsColour } from "./chat_render.ts";
+import { ChatView } from "./chat_view.ts";
 
 export interface ConverseOptions {
+  /** Connects to the daemon that follows one that has stopped. @throws {SvcError} not_found. */
+  reconnect(): Promise<RpcClient>;
   session_id: string;
   json: boolean;
 }
@@ -20,6 +33,7 @@ export interface ConverseOptions {
 interface Approval extends Question {
   approval_id: string;
   lane_id: string;
+  kind?: string;
 }
 
 /** What is typed sooner after a question was typed before it was there. */
@@ -40,15 +54,25 @@ const ANSWERS: Record<string, "allow" | "allow_always" | "deny"> = {
 const COMMANDS = `  /help     show this
   /cancel   cancel the turn (so does Ctrl-C)
   /compact  shorten the conversation that the model is given
+  /continue continue the last turn, if a restart or a crash cut it off
   /model [NAME]     show or change the model
+  /pin /unpin       show this session first in lists, or no longer
+  /archive          leave it out of lists until it gets another message
+  /effort [LEVEL]   show or change how long the model may think
   /approval [MODE]  show or change what needs your approval: auto, ask or read_only
   /rename TITLE     change the title
+  /background [ID | stop ID]  what runs in the background: all, the output of one, stop it
+  /changes  show what was changed in the directory
+  /undo [files|conversation|both] [force]  undo the last changes of files
+  /redo [force]     undo the last /undo
+  /fork [TITLE]     start a session with a copy of this conversation
   /kill     end the session permanently
   /quit     leave; the session continues in the daemon`;
 
 /** Talks until the person leaves. What is typed during a turn steers it. */
-export async function converse(rpc: RpcClient, options: ConverseOptions): Promise<number> {
+export async function converse(first: RpcClient, options: ConverseOptions): Promise<number> {
   const { session_id, json } = options;
+  let rpc = first;
   const paint = painter(wantsColour(Deno.stdout));
   const session = await rpc.call("session.get", { session_id });
   const input = createInterface({
@@ -74,10 +98,24 @@ export async function converse(rpc: RpcClient, options: ConverseOptions): Promis
   };
   const ask = () => {
     const [first] = approvals;
-    if (first) {
+    const asked = first && askedOf(first);
+    if (asked) {
+      const [head, ...rest] = personQuestionText(asked).split("\n");
+      say(`${paint.yellow("?")} ${head}`);
+      for (const line of rest) say(`  ${line}`);
+      asked_at = performance.now();
+      input.setPrompt(`  answer (${hintOf(asked)}): `);
+    } else if (first) {
       say(`${paint.yellow("?")} allow ${exactLine(first.tool)}?`);
       for (const line of questionText(first).split("\n")) say(`  ${line}`);
       say(paint.dim(`  always: ${alwaysText(first)}`));
+      for (const [n, choice] of (first.choices ?? []).entries()) {
+        say(paint.dim(`  ${n + 1}: always ${choiceText(first, choice)}`));
+      }
+      if ((first.choices?.length ?? 0) > 0) {
+        const keys = RULE_SCOPES.map(({ key, words }) => `1${key} ${words}`).join(", ");
+        say(paint.dim(`  to keep one of these: ${keys}`));
+      }
       asked_at = performance.now();
       input.setPrompt("  allow? [y]es, [a]lways, [n]o: ");
     } else {
@@ -101,10 +139,16 @@ export async function converse(rpc: RpcClient, options: ConverseOptions): Promis
     );
     if (said !== undefined) say(paint.dim(visible(said)));
   };
+  const undo = async (command: UndoCommand) => {
+    const said = await runUndo(command, session_id, (method, params) => rpc.call(method, params));
+    if (said !== undefined) say(paint.dim(visible(said)));
+  };
   const send = async (typed: string) => {
     const text = await messageFor(rpc, session_id, typed);
     busy = true;
-    await rpc.call("session.send", { session_id, text });
+    const client_message_id = crypto.randomUUID();
+    view.typedHere(client_message_id);
+    await rpc.call("session.send", { session_id, text, client_message_id });
   };
   const help = async () => {
     say(COMMANDS);
@@ -115,21 +159,30 @@ export async function converse(rpc: RpcClient, options: ConverseOptions): Promis
     for (const { path, message } of problems) say(paint.dim(`  not used: ${path}: ${message}`));
   };
 
-  rpc.onEvent = (event) => {
+  const view = new ChatView({
+    paint,
+    say,
+    write(text) {
+      writeAllSync(Deno.stdout, new TextEncoder().encode(answer.take(text)));
+      at_line_start = text.endsWith("\n");
+    },
+  });
+
+  /** The last event that was seen, and whether the daemon stops. */
+  let seq: number | undefined;
+  let daemon_stops = false;
+  const onEvent = (event: EventParams) => {
+    seq = event.seq;
+    if (event.type === "session.paused") daemon_stops = event.data.reason === "daemon_shutdown";
     if (json) return console.log(visibleJson(JSON.stringify(event)));
     const { type, data } = event;
-    if (type === "session.delta") {
-      writeAllSync(Deno.stdout, new TextEncoder().encode(answer.take(data.text)));
-      at_line_start = data.text.endsWith("\n");
-      return;
-    }
-    for (const line of eventLines(event, paint)) say(line);
+    view.apply(event as unknown as SessionEvent);
     if (type === "cost.tick" && data.context_limit !== undefined) {
       const used = data.tokens_in + data.tokens_out;
       const near = used > NEAR_FULL * data.context_limit;
       full = near ? contextText({ used, limit: data.context_limit }) : undefined;
     }
-    if (type === "turn.started") busy = true;
+    if (type === "turn.started" || type === "turn.continued") busy = true;
     else if (type === "approval.requested") {
       approvals.push(data);
       if (approvals.length === 1) ask();
@@ -153,18 +206,22 @@ export async function converse(rpc: RpcClient, options: ConverseOptions): Promis
     if (line === "/quit" || line === "/exit") return left.resolve(0);
     if (line === "/kill") return act(rpc.call("session.kill", { session_id }));
     if (line === "/cancel") return act(rpc.call("session.cancel", { session_id }));
+    if (line === "/continue") return act(rpc.call("session.continue", { session_id }));
     if (line === "/compact") return act(compact().finally(() => busy || ask()));
     const setting = settingCommand(line);
     if (setting !== undefined) return act(configure(setting).finally(() => busy || ask()));
+    const undoing = undoCommand(line);
+    if (undoing !== undefined) return act(undo(undoing).finally(() => busy || ask()));
     if (line === "/help") return act(help().finally(() => busy || ask()));
     if (first) {
-      const decision = ANSWERS[line.toLowerCase()];
-      if (decision === undefined) return ask();
+      const decide = decisionOf(first, line);
+      if (decide === undefined) return ask();
       if (performance.now() - asked_at < READ_MS) {
         say(paint.yellow("that was typed before the question appeared; please answer now"));
         return input.prompt();
       }
-      return act(approve(rpc, session_id, first, decision));
+      view.typedHere(first.approval_id);
+      return act(resolve(rpc, session_id, first, decide));
     } else if (line !== "") {
       return act(send(text).finally(() => busy || ask()));
     }
@@ -176,10 +233,25 @@ export async function converse(rpc: RpcClient, options: ConverseOptions): Promis
     act(rpc.call("session.cancel", { session_id }));
   });
   input.on("close", () => left.resolve(0));
-  rpc.closed.then(() => {
-    say(paint.red("lost the connection to the daemon; `svc chat -c` returns to the session"));
-    left.resolve(1);
-  });
+  /** Follows the session; after a stop of the daemon, with the next one. */
+  const follow = async () => {
+    rpc.onEvent = onEvent;
+    await rpc.call("session.subscribe", { session_id, since_seq: seq, deltas: "session" });
+    rpc.closed.then(onLost);
+  };
+  let leaving = false;
+  const onLost = async () => {
+    if (leaving) return;
+    try {
+      if (!daemon_stops) throw new Error("it did not stop in order");
+      daemon_stops = false;
+      rpc = await options.reconnect();
+      await follow();
+    } catch {
+      say(paint.red("lost the connection to the daemon; `svc chat -c` returns to the session"));
+      left.resolve(1);
+    }
+  };
 
   const context = session.context ? ` · ${contextText(session.context)}` : "";
   const about = `${session.model} in ${session.workdir} · ${session_id}${context} · /help`;
@@ -187,10 +259,12 @@ export async function converse(rpc: RpcClient, options: ConverseOptions): Promis
     ? "\nno model has an API key yet; `svc login` saves one"
     : "";
   say(paint.dim(visible(about + advice)));
-  await rpc.call("session.subscribe", { session_id, deltas: "session" });
+  await follow();
   ask();
   const code = await left.promise;
+  leaving = true;
   input.close();
+  rpc.close();
   return code;
 }
 
@@ -200,13 +274,42 @@ async function hasNoModel(rpc: RpcClient, model: string): Promise<boolean> {
   return (await rpc.call("daemon.info")).default_model === model;
 }
 
-async function approve(
+/** The verb that a typed line is for, and its own parameters; undefined when it is no answer. */
+function decisionOf(
+  pending: Approval,
+  line: string,
+): { verb: string; params: Record<string, unknown> } | undefined {
+  const asked = askedOf(pending);
+  if (asked === undefined) {
+    const always = ruleChosen(pending, line.toLowerCase());
+    const decision = always === undefined ? ANSWERS[line.toLowerCase()] : "allow_always";
+    return decision && { verb: "session.approve", params: { decision, always } };
+  }
+  const typed = typedAnswer(asked, line);
+  if (typed === undefined) return { verb: "session.answer", params: { unanswered: "declined" } };
+  return typed.answer && { verb: "session.answer", params: { ...typed.answer } };
+}
+
+async function resolve(
   rpc: RpcClient,
   session_id: string,
-  asked: Approval,
-  decision: string,
+  pending: Approval,
+  { verb, params }: { verb: string; params: Record<string, unknown> },
 ): Promise<void> {
-  const { approval_id } = asked;
-  const shown = await shownDigest(asked);
-  await rpc.call("session.approve", { session_id, approval_id, decision, shown });
+  const { approval_id } = pending;
+  const shown = await shownDigest(pending);
+  await rpc.call(verb, { session_id, approval_id, ...params, shown });
+}
+
+interface KeptRule {
+  rule: string;
+  scope: string;
+}
+
+/** The rule that an answer such as `2d` chooses. */
+function ruleChosen({ choices }: Question, answer: string): KeptRule | undefined {
+  const [, number, letter] = /^([1-9]) ?([sde])$/.exec(answer) ?? [];
+  const rule = choices?.[Number(number) - 1];
+  const scope = RULE_SCOPES.find(({ key }) => key === letter)?.scope;
+  return rule === undefined || scope === undefined ? undefined : { rule, scope };
 }

@@ -53,6 +53,19 @@ export const LINES = {
         hint: z.string().describe("How to allow it"),
       }),
   },
+  unanswered: {
+    about: "The model asked a question, and nobody is there to answer",
+    schema: () =>
+      z.strictObject({
+        type: z.literal("unanswered"),
+        call_id: z.string().describe("Id of the call"),
+        question: z.string().describe("The question"),
+        options: z.array(z.strictObject({
+          label: z.string(),
+          description: z.string().optional(),
+        })).describe("Options, each with `label` and perhaps `description`"),
+      }),
+  },
   note: {
     about: "A note, such as why the model is asked again",
     schema: () =>

@@ -3,8 +3,10 @@ import type { EventParams, RpcClient } from "../client/rpc.ts";
 import { reachesFar, REMEMBER, type Scope } from "../protocol/memory.ts";
 import { APPROVAL_TOOL } from "../features/tool_servers/names.ts";
 import { messageOf, SvcError } from "../protocol/errors.ts";
+import { accessWords } from "../protocol/command_access.ts";
 import type { TurnLimits } from "../protocol/event_data.ts";
 import { MAIN_LANE } from "../protocol/events.ts";
+import { askedOf, type PersonQuestion } from "../protocol/person_question.ts";
 import { callLine } from "../base/call_line.ts";
 import { exactLine, visible } from "../base/visible.ts";
 import { exitCodeOf } from "./chat_exits.ts";
@@ -12,10 +14,13 @@ import { type Face, faceOf, type Form, Output } from "./chat_faces.ts";
 import type { Line, ResultLine } from "./chat_lines.ts";
 import { messageFor } from "./chat_message.ts";
 import { Progress } from "./chat_progress.ts";
+import type { AttachedFile } from "./chat_attach.ts";
 import type { AnswerCheck, Checked } from "./chat_schema.ts";
 
 export interface OnceOptions {
   prompt: string;
+  /** Sent with the prompt. */
+  attachments: readonly AttachedFile[];
   form: Form;
   /** Limits of the run. */
   limits: TurnLimits;
@@ -23,6 +28,8 @@ export interface OnceOptions {
   schema?: AnswerCheck;
   /** Connects, and finds or starts the session. */
   open(): Promise<Opened>;
+  /** Connects to the daemon that follows one that has stopped. @throws {SvcError} not_found. */
+  reconnect(): Promise<RpcClient>;
 }
 
 /** A connection and the session that is asked. */
@@ -58,6 +65,12 @@ class Run {
   #checked: Checked | undefined;
   /** Why the turn was cancelled from here. */
   #stopped: string | undefined;
+  /** The lanes whose questions hold the turn up: its own and those of its subagents. */
+  readonly #asking = new Set([MAIN_LANE]);
+  /** Whether the daemon stops: the next one has the turn go on. */
+  #daemon_stops = false;
+  /** The last event that was seen. */
+  #seq: number | undefined;
   #sent_seq = Infinity;
   #completed: EventParams | undefined;
   #finished = Promise.withResolvers<EventParams>();
@@ -95,7 +108,9 @@ class Run {
     await this.#begin(this.#opened);
     const { rpc, session_id } = this.#opened;
     const text = await messageFor(rpc, session_id, this.#options.prompt);
-    let end = await this.#ask(schema === undefined ? text : `${text}\n\n${schema.instruction}`);
+    const { attachments } = this.#options;
+    const message = schema === undefined ? text : `${text}\n\n${schema.instruction}`;
+    let end = await this.#ask(message, attachments.length > 0 ? { attachments } : {});
     if (schema === undefined) return end;
     const { repairPrompt } = await import("./chat_schema.ts");
     for (let repairs = 0; end.stop_reason === "ok"; repairs++) {
@@ -122,7 +137,7 @@ class Run {
   }
 
   /** Sends one message and waits until its turn has ended. */
-  async #ask(text: string): Promise<End> {
+  async #ask(text: string, more: { attachments?: readonly AttachedFile[] } = {}): Promise<End> {
     const { rpc, session_id } = this.#opened!;
     const limits = this.#limitsLeft();
     if ("stop_reason" in limits) return limits;
@@ -131,7 +146,8 @@ class Run {
     this.#completed = undefined;
     this.#finished = Promise.withResolvers();
     try {
-      this.#sent_seq = (await rpc.call("session.send", { session_id, text, ...limits })).seq;
+      const params = { session_id, text, ...limits, ...more };
+      this.#sent_seq = (await rpc.call("session.send", params)).seq;
     } catch (error) {
       if (!(error instanceof SvcError) || error.code !== "budget_exceeded") throw error;
       return { stop_reason: "budget", error: error.message };
@@ -139,14 +155,42 @@ class Run {
     if (this.#completed !== undefined) this.#onCompleted(this.#completed);
     // A signal came while it was sent.
     if (this.#stopped !== undefined) this.#cancel();
-    const lost = rpc.closed.then((): never => {
-      throw new SvcError("internal", "lost the connection to the daemon", {
-        hint:
-          `the turn is in the journal; \`svc chat --session ${session_id}\` continues the session`,
-      });
-    });
-    const { data: { stop_reason, error } } = await Promise.race([this.#finished.promise, lost]);
+    const { stop_reason, error } = await this.#turnEnd();
     return this.#stopped === undefined ? { stop_reason, error } : { stop_reason: this.#stopped };
+  }
+
+  /** Waits for the end of the turn, also over a restart of the daemon. */
+  async #turnEnd(): Promise<End> {
+    for (;;) {
+      const { rpc, session_id } = this.#opened!;
+      const lost = rpc.closed.then(() => undefined);
+      const completed = await Promise.race([this.#finished.promise, lost]);
+      if (completed !== undefined) return completed.data as End;
+      if (!this.#daemon_stops) {
+        throw new SvcError("internal", "lost the connection to the daemon", {
+          hint:
+            `the turn is in the journal; \`svc chat --session ${session_id}\` continues the session`,
+        });
+      }
+      const next = await this.#options.reconnect().catch(() => undefined);
+      if (next === undefined) {
+        const error = "the daemon has stopped; the turn goes on when it runs again";
+        return { stop_reason: "interrupted", error };
+      }
+      this.#opened = { rpc: next, session_id };
+      await this.#follow(next, session_id);
+    }
+  }
+
+  /** Follows the session over another connection, from where the last one ended. */
+  async #follow(rpc: RpcClient, session_id: string): Promise<void> {
+    this.#daemon_stops = false;
+    rpc.onEvent = (event) => this.#onEvent(event);
+    await rpc.call("session.subscribe", { session_id, since_seq: this.#seq, deltas: "session" });
+    if (this.#stopped !== undefined) return this.#cancel();
+    // An answer that was on its way is lost.
+    const { pending_approvals } = await rpc.call("session.get", { session_id });
+    for (const asked of pending_approvals) this.#deny(asked);
   }
 
   /** What the next turn may use, or how the run ends because nothing is left. */
@@ -162,11 +206,18 @@ class Run {
   }
 
   #onEvent(event: EventParams): void {
+    this.#seq = event.seq;
+    if (event.type === "session.paused") {
+      this.#daemon_stops = event.data.reason === "daemon_shutdown";
+    }
     this.#face.event?.(event);
     const line = this.#progress.take(event);
     if (line !== undefined) this.#line(line);
-    if (event.type === "approval.requested" && event.data.lane_id === MAIN_LANE) {
-      this.#deny(event.data);
+    if (event.type === "subagent.started") this.#asking.add(event.data.lane_id);
+    if (event.type === "approval.requested" && this.#asking.has(event.data.lane_id)) {
+      const asked = askedOf(event.data);
+      if (asked === undefined) this.#deny(event.data);
+      else this.#leaveOpen(event.data, asked);
     } else if (event.type === "turn.completed") {
       this.#completed = event;
       this.#onCompleted(event);
@@ -187,16 +238,27 @@ class Run {
     },
   ): void {
     const { rpc, session_id } = this.#opened!;
-    const every_session = tool === APPROVAL_TOOL ||
+    const every_session = tool === APPROVAL_TOOL || asksForMore(tool, args) ||
       (tool === REMEMBER && reachesFar((args as { scope?: Scope }).scope));
     const hint = every_session
       ? `this always needs an answer; give it with \`svc chat --session ${session_id}\``
-      : "--approve auto allows such calls";
+      : "--allow with a rule or --approve auto allows such calls";
     const call = exactLine(callLine(tool, args));
     console.error(`svc: denied, because nobody can be asked: ${call} (${hint})`);
     this.#progress.denied++;
     this.#line({ type: "denied", call_id, tool, args, hint });
     rpc.call("session.approve", { session_id, approval_id, decision: "deny" }).catch(() => {});
+  }
+
+  /** Nobody is there to answer a question, and the model is told so. */
+  #leaveOpen(
+    { approval_id, call_id }: { approval_id: string; call_id: string },
+    { question, options }: PersonQuestion,
+  ): void {
+    const { rpc, session_id } = this.#opened!;
+    console.error(`svc: nobody is there to answer: ${exactLine(question)}`);
+    this.#line({ type: "unanswered", call_id, question, options });
+    rpc.call("session.answer", { session_id, approval_id, unanswered: "nobody" }).catch(() => {});
   }
 
   /** Cancels the turn at the first signal and exits at the second, or while there is no turn. */
@@ -277,4 +339,8 @@ function onSignals(stop: (stop_reason: string) => void): { dispose(): void } {
       for (const [signal, listener] of listeners) Deno.removeSignalListener(signal, listener);
     },
   };
+}
+
+function asksForMore(tool: string, args: unknown): boolean {
+  return tool === "run_command" && accessWords(args) !== undefined;
 }

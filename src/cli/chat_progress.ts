@@ -13,6 +13,8 @@ export class Progress {
   #text = "";
   #step_start = 0;
   #answer_start = 0;
+  /** What was told of an answer that is given again, and has not come again. */
+  #said = "";
 
   /** The model's text after its last tool call. */
   get answer(): string {
@@ -26,11 +28,18 @@ export class Progress {
         this.#text = "";
         this.#step_start = this.#answer_start = 0;
         return undefined;
-      case "session.delta":
+      case "turn.continued":
+        this.#said = this.#text.slice(this.#step_start);
+        this.#text = this.#text.slice(0, this.#step_start);
+        return { type: "note", text: "the turn goes on", reason_code: "turn_continued" };
+      case "session.delta": {
         this.#text += data.text;
-        return { type: "text", text: data.text };
+        const text = this.#news(data.text);
+        return text === "" ? undefined : { type: "text", text };
+      }
       case "cost.tick":
         if ((data.lane_id ?? MAIN_LANE) !== MAIN_LANE) return undefined;
+        this.#said = "";
         this.steps++;
         this.#step_start = this.#text.length;
         return undefined;
@@ -62,5 +71,18 @@ export class Progress {
         }
     }
     return undefined;
+  }
+
+  /** What a piece of an answer says that was not told before. */
+  #news(text: string): string {
+    const said = this.#said;
+    this.#said = "";
+    if (said.startsWith(text)) {
+      this.#said = said.slice(text.length);
+      return "";
+    }
+    if (text.startsWith(said)) return text.slice(said.length);
+    // It goes another way this time.
+    return `\n${this.#text.slice(this.#step_start)}`;
   }
 }

@@ -1,8 +1,10 @@
 import { readDiscovery } from "../client/discovery.ts";
 import { SvcError } from "../protocol/errors.ts";
-import { visible } from "../base/visible.ts";
+import { costText } from "../base/amount.ts";
+import { visible, visibleLine } from "../base/visible.ts";
 import type { SessionItem } from "../session/session_item.ts";
 import { print, withDaemon } from "./daemon_call.ts";
+import { UsageError } from "./define.ts";
 import type { Input } from "./spec.ts";
 import { ownPaths } from "./environment.ts";
 import { table } from "./table.ts";
@@ -25,7 +27,7 @@ export async function discover({ flags }: Input<typeof spec.DISCOVER>): Promise<
 
 /** Runs `svc ctl sessions list`. */
 export async function listSessions({ flags }: Input<typeof spec.SESSIONS_LIST>): Promise<number> {
-  const params = { include_ended: flags.all };
+  const params = { include_ended: flags.all, include_archived: flags.all || flags.archived };
   const { sessions } = await withDaemon((rpc) => rpc.call("session.list", params));
   if (flags.json) return print({ sessions });
   if (sessions.length === 0) console.log("no sessions; `svc chat` starts one");
@@ -40,9 +42,9 @@ export async function getSession({ args }: Input<typeof spec.SESSIONS_GET>): Pro
 
 /** Runs `svc ctl sessions start`. */
 export async function startSession(
-  { flags: { model, approval, prompt, json }, args }: Input<typeof spec.SESSIONS_START>,
+  { flags: { model, approval, effort, prompt, json }, args }: Input<typeof spec.SESSIONS_START>,
 ): Promise<number> {
-  const params = { workdir: absolute(args.workdir), model, approval, prompt };
+  const params = { workdir: absolute(args.workdir), model, approval, effort, prompt };
   const started = await withDaemon((rpc) => rpc.call("session.start", params));
   if (json) return print(started);
   console.log(started.session_id);
@@ -51,15 +53,64 @@ export async function startSession(
 
 /** Runs `svc ctl sessions configure`. */
 export async function configureSession(
-  { flags: { model, approval, budget, title, json }, args: { session_id } }: Input<
+  { flags: { json, budget, pin, unpin, archive, unarchive, ...more }, args: { session_id } }: Input<
     typeof spec.SESSIONS_CONFIGURE
   >,
 ): Promise<number> {
-  const params = { session_id, model, approval, budget_usd: budget, title };
+  const pinned = either(pin, unpin, "pin");
+  const archived = either(archive, unarchive, "archive");
+  const params = { session_id, ...more, budget_usd: budget, pinned, archived };
   const { changed, ...now } = await withDaemon((rpc) => rpc.call("session.configure", params));
   if (json) return print({ changed, ...now });
   const rows = Object.entries(now).map(([name, value]) => [name, String(value)]);
   console.log(table(rows));
+  return 0;
+}
+
+/** What one of two opposite flags says. @throws {UsageError} for both of them */
+function either(on: boolean, off: boolean, name: string): boolean | undefined {
+  if (on && off) throw new UsageError(`--${name} and --un${name} cannot be used together`);
+  return on ? true : off ? false : undefined;
+}
+
+/** Runs `svc ctl sessions changes`. */
+export async function sessionChanges(
+  { flags: { turn, full, json }, args: { session_id } }: Input<typeof spec.SESSIONS_CHANGES>,
+): Promise<number> {
+  const params = { session_id, turn_id: turn, full };
+  const changes = await withDaemon((rpc) => rpc.call("session.changes", params));
+  if (json) return print(changes);
+  const { changesText } = await import("../session/undo_command.ts");
+  console.log(visible(changesText(changes, Infinity)));
+  return 0;
+}
+
+/** Runs `svc ctl sessions rewind`. */
+export async function rewindSession(
+  { flags: { message, what, force, undo, json }, args: { session_id } }: Input<
+    typeof spec.SESSIONS_REWIND
+  >,
+): Promise<number> {
+  const params = { session_id, message_id: message, what, force, undo };
+  const done = await withDaemon((rpc) => rpc.call("session.rewind", params));
+  if (json) return print(done);
+  const { files, files_changed } = done;
+  for (const path of files) console.log(visible(path));
+  if (files_changed > files.length) console.log(`and ${files_changed - files.length} more`);
+  if (files_changed === 0) console.log("no file changed");
+  return 0;
+}
+
+/** Runs `svc ctl sessions fork`. */
+export async function forkSession(
+  { flags: { message, title, worktree, json }, args: { session_id } }: Input<
+    typeof spec.SESSIONS_FORK
+  >,
+): Promise<number> {
+  const params = { session_id, message_id: message, title, worktree };
+  const forked = await withDaemon((rpc) => rpc.call("session.fork", params));
+  if (json) return print(forked);
+  console.log(forked.session_id);
   return 0;
 }
 
@@ -70,6 +121,67 @@ export async function killSession(
   await withDaemon((rpc) => rpc.call("session.kill", { session_id }));
   if (flags.json) return print({ session_id, state: "ended" });
   console.log(`ended ${session_id}`);
+  return 0;
+}
+
+/** Runs `svc ctl sessions search`. */
+export async function searchSessions(
+  { flags: { json, best, workdir, ...more }, args: { query } }: Input<typeof spec.SESSIONS_SEARCH>,
+): Promise<number> {
+  const params = {
+    ...more,
+    query,
+    workdir: workdir === undefined ? undefined : absolute(workdir),
+    order: best ? "best" : "newest",
+  };
+  const found = await withDaemon((rpc) => rpc.call("session.search", params));
+  if (json) return print(found);
+  const bold = Deno.stdout.isTerminal() && !Deno.noColor;
+  for (const { session_id, title, seq, at, who, snippet } of found.results) {
+    const text = snippet.map(({ text, match }: { text: string; match?: true }) => {
+      const shown = visibleLine(text.replaceAll(/\s+/g, " "));
+      return match && bold ? `\x1b[1m${shown}\x1b[22m` : shown;
+    }).join("");
+    console.log(`${session_id} ${seq}  ${at}  ${visibleLine(title)}\n  ${who}: ${text}`);
+  }
+  if (found.results.length === 0) console.log("no matches");
+  if (found.pending_sessions > 0) {
+    console.error(`${found.pending_sessions} sessions are not indexed yet; search again soon`);
+  }
+  return 0;
+}
+
+/** Runs `svc ctl sessions delete`. */
+export async function deleteSession(
+  { flags, args: { session_id } }: Input<typeof spec.SESSIONS_DELETE>,
+): Promise<number> {
+  if (!flags.yes && !Deno.stdin.isTerminal()) {
+    throw new UsageError("deleting a session cannot be undone: pass --yes to delete it");
+  }
+  return await withDaemon(async (rpc) => {
+    if (!flags.yes) {
+      const { sessions } = await rpc.call("session.list", {
+        include_ended: true,
+        include_archived: true,
+      });
+      const title = sessions.find(({ id }: SessionItem) => id === session_id)?.title;
+      const named = title === undefined ? session_id : `${session_id} (${visibleLine(title)})`;
+      if (!confirm(`Delete ${named} permanently?`)) return 1;
+    }
+    await rpc.call("session.delete", { session_id });
+    if (flags.json) return print({ session_id, deleted: true });
+    console.log(`deleted ${session_id}`);
+    return 0;
+  });
+}
+
+/** Runs `svc ctl sessions continue`. */
+export async function continueSession(
+  { flags, args: { session_id } }: Input<typeof spec.SESSIONS_CONTINUE>,
+): Promise<number> {
+  const { turn_id } = await withDaemon((rpc) => rpc.call("session.continue", { session_id }));
+  if (flags.json) return print({ session_id, turn_id });
+  console.log(`turn ${turn_id} of ${session_id} goes on`);
   return 0;
 }
 
@@ -96,11 +208,12 @@ export async function call({ args }: Input<typeof spec.CALL>): Promise<number> {
 }
 
 function sessionTable(sessions: SessionItem[]): string {
-  const rows = sessions.map(({ id, state, activity, model, cost_usd, workdir, reason }) => [
+  const pinned_first = sessions.toSorted((a, b) => Number(b.pinned ?? 0) - Number(a.pinned ?? 0));
+  const rows = pinned_first.map(({ id, state, activity, model, workdir, reason, ...spent }) => [
     id,
     state === "running" ? activity : state,
     model,
-    `$${cost_usd.toFixed(2)}`,
+    costText(spent),
     reason ? `${workdir} (${reason})` : workdir,
   ]);
   return table([["SESSION", "STATE", "MODEL", "COST", "WORKDIR"], ...rows]);

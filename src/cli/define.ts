@@ -1,4 +1,5 @@
 /** The words that the table of commands is written with; see spec.ts for what they make. */
+import { EFFORTS } from "../protocol/effort.ts";
 import { parseDuration } from "../base/duration.ts";
 import { nearestOf } from "../base/nearest.ts";
 import type {
@@ -103,6 +104,8 @@ export const USD: ValueType<number> = {
 
 /** What an agent may do without asking. */
 export const APPROVAL = oneOf(["auto", "ask", "read_only"]);
+export const EFFORT = oneOf(EFFORTS);
+export const EFFORT_OR_DEFAULT = oneOf([...EFFORTS, "default"]);
 
 /** States a command. */
 export function spec<
@@ -128,6 +131,17 @@ export function option<T, const O extends FlagOptions & { default?: string }>(
 ): Option<T, O extends { default: string } ? true : false> {
   const has_default = options?.default !== undefined;
   return { kind: "option", type, value, help, ...options, has_default: has_default as never };
+}
+
+/** A flag with a value that can be given more than once. */
+export function options<T>(
+  type: ValueType<T>,
+  value: string,
+  help: string,
+  more?: FlagOptions,
+): Option<T[], true> {
+  const each = type as ValueType<never>;
+  return { kind: "option", type: each, value, help, ...more, has_default: true, repeats: true };
 }
 
 /** An argument that must be given. */

@@ -1,4 +1,5 @@
 /** The flags of `svc serve` that are about hired tasks. */
+import { urlHost } from "../base/url_host.ts";
 import type { HireOptions } from "../features/hire/listener.ts";
 import { UsageError } from "./define.ts";
 import type { Input } from "./spec.ts";
@@ -74,7 +75,7 @@ export function announceHire(
   tokens: readonly string[],
   { "emit-port-stdout": as_json }: Input<typeof SERVE>["flags"],
 ): void {
-  const url = `http://${hostname.includes(":") ? `[${hostname}]` : hostname}:${port}/`;
+  const url = `http://${urlHost(hostname)}:${port}/`;
   if (as_json) console.log(JSON.stringify({ event: "agent.listening", url, port }));
   else console.log(`accepting tasks for hire at ${url}api/task`);
   if (tokens.length > 0) return;

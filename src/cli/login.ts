@@ -8,8 +8,11 @@ import { removeKey, requireKey, saveKey } from "../models/key_change.ts";
 import { KeyFile } from "../models/key_file.ts";
 import { ModelError } from "../models/model.ts";
 import { isLocal } from "../models/overview.ts";
+import { type Preset, presetOf } from "../models/presets.ts";
 import { baseUrl } from "../models/provider_http.ts";
 import type { ModelRegistry } from "../models/registry.ts";
+import type { HomePaths } from "../os/paths.ts";
+import { sessionDirs } from "../os/session_dirs.ts";
 import { SvcError } from "../protocol/errors.ts";
 import { UsageError } from "./define.ts";
 import { env, ownPaths } from "./environment.ts";
@@ -40,10 +43,16 @@ export async function login({ flags, args }: Input<typeof LOGIN>): Promise<numbe
   }
   // A daemon that runs may know another address, from its environment.
   const base_url = baseUrl({ ...target, base_url: place.address ?? target.base_url });
-  const given = await readKey(provider, base_url, flags["key-stdin"]);
+  const pkce = target.known && !flags.key && !flags["key-stdin"]
+    ? presetOf(provider)?.pkce
+    : undefined;
+  const given = pkce === undefined
+    ? await readKey(provider, base_url, flags["key-stdin"])
+    : await inBrowser(provider, base_url, pkce, paths);
   if (given === undefined) return INTERRUPTED;
   const api_key = requireKey(given);
-  if (!flags["no-check"]) await check({ ...target, base_url, api_key });
+  // A provider that has just given out a key need not be asked for it.
+  if (!flags["no-check"] && pkce === undefined) await check({ ...target, base_url, api_key });
   await saveKey(paths, provider, { api_key, base_url });
   console.log(`saved the key of ${provider} in ${paths.keys}; \`svc models\` lists its models`);
   if (place.key_from === "environment") {
@@ -121,6 +130,39 @@ function choose(
     throw new UsageError(`expected a provider or a number from 1 to ${names.length}`);
   }
   return chosen;
+}
+
+/** @returns undefined when the person leaves with Ctrl-C */
+async function inBrowser(
+  provider: string,
+  base_url: string,
+  { authorize, exchange }: NonNullable<Preset["pkce"]>,
+  { index }: HomePaths,
+): Promise<string | undefined> {
+  const { loginInBrowser } = await import("../models/pkce_login.ts");
+  const { openInBrowser } = await import("../os/open_url.ts");
+  const stop = new AbortController();
+  const onInterrupt = () => stop.abort();
+  Deno.addSignalListener("SIGINT", onInterrupt);
+  try {
+    return await loginInBrowser({
+      provider,
+      authorize_url: new URL(authorize, `${base_url}/`).href,
+      exchange_url: new URL(exchange, `${base_url}/`).href,
+      signal: stop.signal,
+      async show(page, once) {
+        console.log(`log in to ${provider} in the browser:\n\n  ${page}\n`);
+        const opened = await openInBrowser(once, sessionDirs(index));
+        if (!opened) console.log("could not start a browser; open the address yourself");
+        return opened;
+      },
+    });
+  } catch (error) {
+    if (stop.signal.aborted) return undefined;
+    throw error;
+  } finally {
+    Deno.removeSignalListener("SIGINT", onInterrupt);
+  }
 }
 
 async function readKey(

@@ -13,7 +13,11 @@ export async function run({ flags }: Input<typeof MCP_SERVE>): Promise<number> {
   // Standard output carries MCP and nothing else.
   const notice = (text: string) => console.error(`svc: ${visible(text)}`);
   const bridge = new McpBridge({
-    client: { caps: flags.caps, safe_names: flags["safe-names"] },
+    client: {
+      caps: flags.caps,
+      toolset: flags.toolset,
+      safe_names: flags["safe-names"] || undefined,
+    },
     dial: () => dial(paths),
     dialOrStart: () => dialOrStart(paths, () => notice("starting the daemon")),
     input: Deno.stdin.readable.pipeThrough(new TextDecoderStream())

@@ -12,11 +12,16 @@ import type { Input } from "./spec.ts";
 import { table } from "./table.ts";
 import type { MODELS } from "./table/models.ts";
 
+const UNKNOWN = "unknown";
+
 /** Runs `svc models`. */
 export async function run({ flags, args }: Input<typeof MODELS>): Promise<number> {
   const found = await list(args.provider);
   if (flags.json) return print(found);
   console.log(modelTable(found));
+  const { source, date, problem: unused } = found.catalogue;
+  console.log(`\nlimits and prices: ${source}, ${date}`);
+  if (unused !== undefined) console.log(visibleLine(`downloaded catalogue: ${unused}`));
   const others = found.providers.filter((it) => it.problem !== undefined);
   if (others.length > 0) console.log();
   for (const { provider, problem, hint } of others) {
@@ -35,8 +40,10 @@ async function list(provider: string | undefined): Promise<Overview> {
     rpc?.close();
   }
   const config = await readConfig(paths.config, SECTIONS);
+  const { CatalogueFile } = await import("../models/catalogue_file.ts");
+  const catalogue = await new CatalogueFile(paths.catalogue).get();
   const { signal } = new AbortController();
-  return await usableModels(ownRegistry(config, env, paths), config, {
+  return await usableModels(ownRegistry(config, env, paths, catalogue), config, catalogue, {
     ask: true,
     provider,
     signal,
@@ -44,14 +51,17 @@ async function list(provider: string | undefined): Promise<Overview> {
 }
 
 function modelTable({ models }: Overview): string {
-  const count = (tokens: number | undefined) => tokens?.toLocaleString("en-US") ?? "";
-  const usd = (price: number | undefined) => price === undefined ? "" : `$${price}`;
+  const count = (tokens: number | undefined) => tokens?.toLocaleString("en-US") ?? UNKNOWN;
+  const usd = (price: number | undefined) => price === undefined ? UNKNOWN : `$${price}`;
   const rows = models.map((it) => [
     it.default ? `${it.id} (default)` : it.id,
     count(it.context_tokens),
     count(it.output_tokens),
     usd(it.price?.input),
     usd(it.price?.output),
+    it.images ? "yes" : "no",
+    it.efforts?.length === 0 ? "none" : it.efforts?.join(" ") ?? UNKNOWN,
   ]);
-  return table([["MODEL", "CONTEXT", "ANSWER", "INPUT/M", "OUTPUT/M"], ...rows]);
+  const head = ["MODEL", "CONTEXT", "ANSWER", "INPUT/M", "OUTPUT/M", "IMAGES", "EFFORT"];
+  return table([head, ...rows]);
 }

@@ -2,16 +2,27 @@
 import type { Config } from "../config/config.ts";
 import { ACP } from "../features/acp_agents/config.ts";
 import { agentProblem } from "../models/acp_entry.ts";
+import type { Catalogue } from "../models/catalogue.ts";
 import { KeyFile } from "../models/key_file.ts";
 import { ModelRegistry } from "../models/registry.ts";
 import type { Env, HomePaths } from "../os/paths.ts";
 
-/** Returns the registry of models for a configuration and an environment. */
-export function ownRegistry(config: Config, env: Env, paths: HomePaths): ModelRegistry {
+/**
+ * Returns the registry of models for a configuration and an environment.
+ *
+ * @param catalogue what is known of models, for commands that tell it
+ */
+export function ownRegistry(
+  config: Config,
+  env: Env,
+  paths: HomePaths,
+  catalogue?: Catalogue,
+): ModelRegistry {
   return new ModelRegistry({
     models: config.models,
     env,
     keys: new KeyFile(paths.keys),
+    catalogue: () => catalogue,
     default_model: config.default_model,
     async builtin() {
       const { toolbelt } = await import("../models/toolbelt.ts");

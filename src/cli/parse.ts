@@ -32,7 +32,7 @@ export function parse(command: Command, path: string, argv: readonly string[]): 
   const names = Object.keys(flags);
   const string = names.filter((name) => flags[name].kind === "option");
   const unknown: string[] = [];
-  const parsed = parseArgs([...argv], {
+  const parsed = parseArgs(withDashes(argv, string), {
     boolean: ["help", ...names.filter((name) => flags[name].kind === "switch")],
     // Without "_" an argument such as 1e3 would become a number.
     string: ["_", ...string],
@@ -71,6 +71,19 @@ export function parse(command: Command, path: string, argv: readonly string[]): 
       given,
     },
   };
+}
+
+/** Joins `--flag -` to `--flag=-`: parseArgs takes a dash behind a long name for another flag. */
+function withDashes(argv: readonly string[], options: readonly string[]): string[] {
+  const joined: string[] = [];
+  for (const arg of argv) {
+    const last = joined.at(-1);
+    const belongs = arg === "-" && last?.startsWith("--") && options.includes(last.slice(2)) &&
+      !joined.includes("--");
+    if (belongs) joined[joined.length - 1] = `${last}=-`;
+    else joined.push(arg);
+  }
+  return joined;
 }
 
 /** The command that a line is about, and the words behind it. */
@@ -131,6 +144,9 @@ function unknownFlag(arg: string, path: string, { flags }: Spec): UsageError {
 function flagValue(name: string, flag: Flag, given: unknown, path: string): unknown {
   if (flag.kind === "switch") return given === true;
   const values = given as string[] | undefined ?? [];
+  if (flag.repeats && !values.includes("")) {
+    return values.map((text) => valueOf(flag, text, `--${name}`, path));
+  }
   if (values.length > 1) throw new UsageError(`--${name} was given more than once`);
   const text = values[0] ?? flag.default;
   if (text === "") {

@@ -75,6 +75,14 @@ Deno.test("flags may stand before the command, and after -- nothing is a flag", 
   });
 });
 
+Deno.test("a dash is the value of the flag before it, and a word elsewhere", () => {
+  assertEquals(read("do", "code", "x", "--model", "-").flags?.model, "-");
+  assertEquals(read("do", "code", "x", "-m", "-").flags?.model, "-");
+  assertEquals(read("do", "code", "x", "--model=-").flags?.model, "-");
+  assertEquals(read("do", "code", "-").args?.text, "-");
+  assertEquals(read("do", "code", "--", "--model", "-").args?.text, "--model -");
+});
+
 Deno.test("wrong usage names what is wrong, what is expected and the nearest name", () => {
   const cases: [string[], string, string][] = [
     [["do", "--modl", "x"], "unknown flag --modl for `svc x do`", "did you mean --model?"],

@@ -1,6 +1,5 @@
 /** The command line: finds the command, loads only its module, turns errors into exit codes. */
 import { messageOf, SvcError } from "../protocol/errors.ts";
-import { visible } from "../base/visible.ts";
 import { COMMANDS, SVC } from "./commands.ts";
 import { UsageError } from "./define.ts";
 import type { Command } from "./spec.ts";
@@ -20,6 +19,7 @@ export async function run(argv: string[]): Promise<number> {
   try {
     return await dispatch(argv);
   } catch (error) {
+    const { visible } = await import("../base/visible.ts");
     console.error(`svc: ${visible(messageOf(error))}`);
     const hint = error instanceof SvcError || error instanceof UsageError ? error.hint : undefined;
     if (hint) console.error(`     ${visible(hint)}`);

@@ -42,6 +42,8 @@ export interface Option<T = unknown, D extends boolean = boolean> extends FlagOp
   /** The value that is used if the flag is missing, as text. */
   readonly default?: string;
   readonly has_default: D;
+  /** Whether it can be given more than once; its value is a list. */
+  readonly repeats?: boolean;
 }
 
 /** An argument that is not a flag. */

@@ -2,17 +2,19 @@
  * Carries an MCP client's messages to the daemon and back, a line each. The daemon is the server;
  * when it goes and comes again, the conversation goes on with the new one.
  */
+import type * as z from "zod";
 import { deadline, delay } from "@std/async";
 import { within } from "../base/within.ts";
 import { TextLineStream } from "@std/streams";
 import { messageOf, SvcError, toSvcError } from "../protocol/errors.ts";
+import type { catalogChoiceSchema } from "../protocol/schemas/mcp.ts";
 import { LineWriter } from "../base/line_writer.ts";
 import type { LocalConn } from "../os/local_socket.ts";
 import { McpConversation, type McpMessage } from "./mcp_conversation.ts";
 
 export interface McpBridgeOptions {
   /** What the daemon is told about this client. */
-  client: { caps?: string; safe_names: boolean };
+  client: z.input<ReturnType<typeof catalogChoiceSchema>>;
   /** Connects to the running daemon; undefined when none answers. */
   dial(): Promise<LocalConn | undefined>;
   /** Connects to the running daemon, or to one that it starts. */

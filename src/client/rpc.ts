@@ -1,18 +1,15 @@
 /** A JSON-RPC client over the local socket. */
 import { TextLineStream } from "@std/streams";
 import { SvcError } from "../protocol/errors.ts";
+import type { BusEvent } from "../protocol/schemas/bus.ts";
 import type { LocalConn } from "../os/local_socket.ts";
 import { writeAll } from "../base/write_all.ts";
 
 /** An event as `$/event` pushes it. */
-export interface EventParams {
+export interface EventParams extends Required<Omit<BusEvent, "bus_seq" | "data">> {
   sub: number;
   /** Of an event that came over the bus. */
   bus_seq?: number;
-  session_id: string;
-  seq: number;
-  at: string;
-  type: string;
   // deno-lint-ignore no-explicit-any -- its shape depends on the type; readers pick what they know
   data: any;
 }
@@ -109,6 +106,10 @@ export class RpcClient {
 }
 
 function svcError({ message, data }: RpcError): SvcError {
-  const code = (data?.svc_code ?? "internal") as SvcError["code"];
-  return new SvcError(code, message, { hint: data?.hint });
+  const { svc_code = "internal", hint, ...details } = data ?? {};
+  const has_details = Object.keys(details).length > 0;
+  return new SvcError(svc_code as SvcError["code"], message, {
+    hint,
+    details: has_details ? details : undefined,
+  });
 }

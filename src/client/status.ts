@@ -1,15 +1,19 @@
 /** What is to be known of a running daemon, asked over its socket. */
+import type * as z from "zod";
 import { deadline } from "@std/async";
 import type { HomePaths } from "../os/paths.ts";
 import type { Discovery } from "../protocol/discovery.ts";
+import type { providerInfoSchema } from "../protocol/schemas/models.ts";
 import { connect } from "./connect.ts";
+
+type ProviderInfo = z.output<ReturnType<typeof providerInfoSchema>>;
 
 /** A daemon that answers. */
 export interface DaemonStatus extends Discovery {
   uptime_s: number;
   sessions: number;
   url: string;
-  models: { provider: string; kind: string; configured: boolean }[];
+  models: ProviderInfo[];
   default_model: string;
 }
 

@@ -1,4 +1,6 @@
 /** The keys of `daemon.toml` that a client may change, each one value; those of features are in their sections. */
+import type * as z from "zod";
+import type { settingStateSchema, settingsViewSchema } from "../protocol/schemas/daemon.ts";
 import type { Setting } from "./section.ts";
 
 /** Those of the daemon itself, by the path of the key. */
@@ -6,13 +8,17 @@ export const SETTINGS = {
   "default_model": { restart: false },
   "default_workdir": { restart: false },
   "agent.approval": { restart: false },
+  "agent.effort": { restart: false },
   "agent.max_steps": { restart: false },
   "agent.budget_usd": { restart: false },
+  "agent.continue": { restart: false },
   "agent.critic": { restart: false },
+  "agent.titles": { restart: false },
   "journal.retention_hours": { restart: false },
   "journal.retention_mb": { restart: false },
   "sandbox.shell": { restart: true },
   "sandbox.network": { restart: false },
+  "sandbox.registries": { restart: false },
   "sandbox.units": { restart: true },
   "sandbox.max_processes": { restart: false },
   "sandbox.max_memory_mb": { restart: false },
@@ -27,24 +33,12 @@ export type SettingValue = string | number | boolean;
 export const SETTING_KEYS = Object.keys(SETTINGS) as SettingKey[];
 
 /** What a setting is, and why. */
-export interface SettingState {
-  /** What holds as the file is now. */
-  value?: SettingValue;
-  source: "default" | "file";
-  /** What holds without the file. */
-  default?: SettingValue;
-  /** What the daemon works with, where that is something else until it starts or reads the file again. */
-  in_use?: SettingValue;
-  restart: boolean;
-}
+export type SettingState = z.output<ReturnType<typeof settingStateSchema>>;
 
 /** The settings as a file has them. */
-export interface SettingsView<K extends string = string> {
-  path: string;
-  /** Of the file's text: another text has another. */
-  revision: string;
-  settings: Partial<Record<K, SettingState>>;
-}
+export type SettingsView<K extends string = string> = z.output<
+  ReturnType<typeof settingsViewSchema<K>>
+>;
 
 /** New values; null takes a key out of the file, so that its default holds. */
 export type SettingChanges = Partial<Record<string, SettingValue | null>>;

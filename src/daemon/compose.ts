@@ -44,7 +44,7 @@ export async function startWorker(options: RuntimeOptions): Promise<Runtime> {
 
 /** @param where it listens; a worker does not. */
 async function compose(options: RuntimeOptions, where?: DaemonOptions) {
-  const { paths, env } = options;
+  const { paths, env, log_stderr: stderr } = options;
   using cleanup = new DisposableStack();
   cleanup.use(prepareDescriptors());
   ensurePrivateDir(paths.home);
@@ -68,8 +68,7 @@ async function compose(options: RuntimeOptions, where?: DaemonOptions) {
   });
   const { config } = current;
   ensurePrivateDir(paths.log_dir);
-  const { level } = config().log;
-  const log = new LogFile({ path: paths.log, level, stderr: options.log_stderr });
+  const log = new LogFile({ path: paths.log, level: config().log.level, stderr });
   cleanup.defer(() => log.close());
 
   let stopping = false;
@@ -108,7 +107,7 @@ async function compose(options: RuntimeOptions, where?: DaemonOptions) {
   }
   const restored = hub.restore();
   await doors?.announce();
-  resumeAfter(restored, features, log);
+  resumeAfter(restored, hub, features, log);
   const opened = cleanup.move();
 
   async function stop(grace_ms: number): Promise<void> {

@@ -7,7 +7,7 @@ import type { Discovery } from "../protocol/discovery.ts";
 import { SvcError } from "../protocol/errors.ts";
 import { VERSION } from "../protocol/version.ts";
 import { Hub } from "../session/hub.ts";
-import type { Ids } from "../session/ids.ts";
+import { type Ids, isWorkTitle } from "../session/ids.ts";
 import type { Dispatcher } from "../verbs/define.ts";
 import { givenOf, migrationsOf, type OpenFeatures } from "../verbs/feature.ts";
 import type { Host } from "../verbs/host.ts";
@@ -48,6 +48,7 @@ export function makeCore(parts: CoreParts): Core {
   const trimAtRest = () => {
     if (hub.at_rest && jail.at_rest) trimMemory()();
   };
+  const own_ports = () => [discovery()?.port, ...ports().values()].filter((it) => it !== undefined);
   const jail = new Jail({
     config,
     hub: () => hub,
@@ -55,8 +56,13 @@ export function makeCore(parts: CoreParts): Core {
     runtime_dir: paths.runtime_dir,
     commands: paths.commands,
     home: env("HOME"),
+    ports: own_ports,
     log,
     onRest: trimAtRest,
+  });
+  const background = new Opener(async () => {
+    const { BackgroundCommands } = await import("../agent/background.ts");
+    return new BackgroundCommands(log);
   });
   const turns = new Opener<DaemonTurns>(async () => {
     const { openTurns } = await import("./turns.ts");
@@ -76,7 +82,19 @@ export function makeCore(parts: CoreParts): Core {
       await jail.load();
       const { model } = session.state;
       const agents = features().agents.find((it) => it.answers(model)) ?? await turns.get();
-      return await agents.runTurn(session, turn);
+      try {
+        return await agents.runTurn(session, turn);
+      } finally {
+        await Promise.all(features().each("afterTurn", session, turn));
+      }
+    },
+    goesOn({ state }, after) {
+      const { model, title } = state;
+      // Tasks and missions have their own ways, and an agent keeps its conversation itself.
+      if (isWorkTitle(title) || features().agents.some((it) => it.answers(model))) return false;
+      const { continue: mode } = config().agent;
+      if (after === "asked") return mode !== "never";
+      return mode === "always" || (mode === undefined && after === "stop");
     },
     async compact(session, turn) {
       const { model } = session.state;
@@ -85,6 +103,7 @@ export function makeCore(parts: CoreParts): Core {
       }
       return await (await turns.get()).compact(session, turn);
     },
+    endBackground: async ({ id }) => await (await background.opened)?.endSession(id),
     retention: () => ({
       age_ms: config().journal.retention_hours * 3_600_000,
       bytes: config().journal.retention_mb * 1_000_000,
@@ -97,6 +116,10 @@ export function makeCore(parts: CoreParts): Core {
     onEnded({ id }) {
       jail.sessionEnded(id);
       features().each("onEnded", id);
+    },
+    async onDeleted(id) {
+      await jail.sessionDeleted(id);
+      await Promise.all(features().each("onDeleted", id));
     },
   });
   const core: Core = {
@@ -116,21 +139,26 @@ export function makeCore(parts: CoreParts): Core {
     config_editor: current.editor,
     reload_config: current.reload,
     models,
+    catalogue: current.catalogue,
     cost: current.cost,
+    priced: current.priced,
     async openStateDb() {
       const { openStateDb } = await import("../os/state_db.ts");
       return openStateDb(paths.state_db, await migrationsOf(FEATURES));
     },
     units: jail.units,
     sandbox: jail.sandbox,
+    unconfined: jail.unconfined,
     scope: jail.scope,
+    background,
     space: jail.space,
+    wayOut: jail.wayOut,
     writable: jail.writable,
     openEgress: egressOpener({
       uid,
       findPeer,
       allow_private,
-      ports: () => [discovery()?.port, ...ports().values()].filter((it) => it !== undefined),
+      ports: own_ports,
     }),
     turn_parts: {
       async recall(session, turn) {
@@ -139,7 +167,13 @@ export function makeCore(parts: CoreParts): Core {
       budget_usd: () => config().agent.budget_usd,
       critic: () => config().agent.critic,
       hidden: ({ state }) => jail.hidden(state.workdir),
+      async beforeWrite(session, turn) {
+        await Promise.all(features().each("beforeWrite", session, turn));
+      },
       new_lane_id: () => ids.next("lane"),
+      judge: async (...call) => await features().each("judge", ...call)[0],
+      beforeCall: async (...call) => await features().each("beforeCall", ...call)[0],
+      afterCall: async (...call) => await features().each("afterCall", ...call)[0],
     },
     builtin_tools: async () => (await turns.get()).builtin,
     trimAtRest,

@@ -4,6 +4,8 @@ import type { Config } from "../config/config.ts";
 import type { ConfigEditor } from "../config/config_editor.ts";
 import type { Section } from "../config/section.ts";
 import { readConfig } from "../config/read.ts";
+import type { Catalogue } from "../models/catalogue.ts";
+import type { CatalogueFile } from "../models/catalogue_file.ts";
 import type { Usage } from "../models/model.ts";
 import { KeyFile } from "../models/key_file.ts";
 import { ModelRegistry } from "../models/registry.ts";
@@ -12,7 +14,7 @@ import type { Ids } from "../session/ids.ts";
 import type { OpenFeatures } from "../verbs/feature.ts";
 
 export interface CurrentParts {
-  paths: Pick<HomePaths, "config" | "keys">;
+  paths: Pick<HomePaths, "config" | "keys" | "catalogue">;
   /** The tables of features. */
   sections: readonly Section[];
   env: Env;
@@ -30,7 +32,8 @@ export class Current {
   #models: ModelRegistry;
   readonly #keys: KeyFile;
   /** Loaded before the first model is given out. */
-  #prices: typeof import("../models/prices.ts") | undefined;
+  #known: { prices: typeof import("../models/prices.ts"); catalogue: Catalogue } | undefined;
+  readonly #catalogue_file: Opener<CatalogueFile>;
   readonly #editor: Opener<ConfigEditor>;
 
   /** @throws {SvcError} validation when daemon.toml has an error. */
@@ -42,6 +45,10 @@ export class Current {
     this.#parts = parts;
     this.#config = started;
     this.#keys = new KeyFile(parts.paths.keys);
+    this.#catalogue_file = new Opener(async () => {
+      const { CatalogueFile } = await import("../models/catalogue_file.ts");
+      return new CatalogueFile(parts.paths.catalogue);
+    });
     this.#models = this.#newModels();
     this.#editor = new Opener(async () => {
       const { ConfigEditor } = await import("../config/config_editor.ts");
@@ -56,10 +63,26 @@ export class Current {
   readonly models = (): ModelRegistry => this.#models;
   readonly editor = (): Promise<ConfigEditor> => this.#editor.get();
 
+  /** What is known of models; another one once it was downloaded. */
+  readonly catalogue = async (): Promise<Catalogue> => {
+    const catalogue = await (await this.#catalogue_file.get()).get();
+    const prices = this.#known?.prices ?? await import("../models/prices.ts");
+    this.#known = { prices, catalogue };
+    return catalogue;
+  };
+
   /** What a model call cost, in USD; for models that were given out. */
   readonly cost = (model_id: string, usage: Usage): number => {
-    if (this.#prices === undefined) throw new Error(`${model_id} was not given out`);
-    return this.#prices.costUsd(model_id, usage, this.#config.prices).usd;
+    if (this.#known === undefined) throw new Error(`${model_id} was not given out`);
+    const { prices, catalogue } = this.#known;
+    return prices.costUsd(model_id, usage, catalogue, this.#config.prices).usd;
+  };
+
+  /** Whether a model has a price; what has none costs 0 in all sums. */
+  readonly priced = (model_id: string): boolean => {
+    if (this.#known === undefined) throw new Error(`${model_id} was not given out`);
+    const { prices, catalogue } = this.#known;
+    return prices.isPriced(model_id, catalogue, this.#config.prices);
   };
 
   /** Reads all files again. @throws {SvcError} when one has an error; nothing changes. */
@@ -81,8 +104,8 @@ export class Current {
       env,
       keys: this.#keys,
       onKey,
-      prepare: async () => void (this.#prices ??= await import("../models/prices.ts")),
-      suggestions: () => this.#prices?.pricedModels() ?? [],
+      prepare: async () => void await this.catalogue(),
+      catalogue: () => this.#known?.catalogue,
       default_model,
       limits: {
         first_byte_ms: agent.first_byte_timeout,

@@ -111,7 +111,7 @@ export async function openDoors(parts: DoorParts): Promise<Doors> {
   const listener = await listenLocal(parts);
   const socket = serveSocket(listener, {
     dispatcher,
-    serveMcp: async (options, send) => await (await mcp.get()).connect(options, send),
+    serveMcp: async (options, send) => (await mcp.get()).connect(options, send),
     log,
   });
   cleanup.defer(() => void socket.close());

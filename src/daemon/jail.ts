@@ -1,13 +1,18 @@
 /** What the work of a daemon's sessions and tasks is jailed with. */
+import { join } from "@std/path";
 import { Opener } from "../base/lazy.ts";
+import type { DecideHost, WayOut } from "../agent/way_out.ts";
 import type { Config } from "../config/config.ts";
 import type { Sandbox, SandboxScope, shownTo } from "../jail/sandbox.ts";
 import type { UnitPool } from "../jail/unit/pool.ts";
 import type { CommandSpace, CommandSpaces } from "../jail/command_space.ts";
+import { ensurePrivateDir } from "../os/files.ts";
 import type { Log } from "../os/log.ts";
+import { removeTree } from "../os/remove_tree.ts";
 import { messageOf } from "../protocol/errors.ts";
 import type { Hub } from "../session/hub.ts";
 import type { OpenFeatures } from "../verbs/feature.ts";
+import type { WaysOut } from "./way_out.ts";
 
 /** A unit that nothing used for this long is given back. */
 const UNIT_IDLE_MS = 30_000;
@@ -22,6 +27,8 @@ export interface JailParts {
   commands: string;
   /** The person's home directory. */
   home: string | undefined;
+  /** The ports on which this process listens. */
+  ports(): number[];
   log: Log;
   /** Called when the last busy unit has come to rest. */
   onRest(): void;
@@ -46,7 +53,24 @@ export class Jail implements Disposable {
     return this.#sandbox = await detectSandbox(limits().shell, undefined, limits, this.writable);
   });
 
+  readonly #unconfined = new Opener(async () => {
+    const detectSandbox = await this.#loaded.get();
+    return await detectSandbox(
+      "none",
+      undefined,
+      () => this.#parts.config().sandbox,
+      this.writable,
+    );
+  });
+
   readonly #spaces = new Opener(() => this.#openSpaces());
+  readonly #ways_out = new Opener<WaysOut>(async () => {
+    const { WaysOut } = await import("./way_out.ts");
+    const { config, commands, ports } = this.#parts;
+    ensurePrivateDir(commands);
+    const directory = join(commands, "proxies");
+    return new WaysOut({ config, sandbox: this.sandbox, directory, ports });
+  });
 
   constructor(parts: JailParts) {
     this.#parts = parts;
@@ -86,6 +110,8 @@ export class Jail implements Disposable {
 
   readonly units = (): Promise<UnitPool> => this.#units.get();
   readonly sandbox = (): Promise<Sandbox> => this.#detected.get();
+  /** Runs what a person has let out of the sandbox. */
+  readonly unconfined = (): Promise<Sandbox> => this.#unconfined.get();
 
   /** Real paths of the directories that sessions can write. */
   readonly writable = (): string[] => {
@@ -103,7 +129,7 @@ export class Jail implements Disposable {
   readonly scope = (workdir: string): SandboxScope => ({
     workdir,
     hidden: this.hidden(workdir),
-    network: this.#parts.config().sandbox.network,
+    network: this.#parts.config().sandbox.network === true,
   });
 
   /** Directories of a session's commands that outlive one command; undefined without a sandbox. */
@@ -112,6 +138,16 @@ export class Jail implements Disposable {
     const { workdir, trust } = (await this.#parts.hub().get(session_id)).state;
     const spaces = await this.#spaces.get();
     return await spaces.of({ session_id, workdir, trusted: trust === "trusted" });
+  };
+
+  /** Opens the proxy for one command; undefined if commands get no network, or all of it. */
+  readonly wayOut = async (
+    session_id: string,
+    decide?: DecideHost,
+  ): Promise<WayOut | undefined> => {
+    if (this.#parts.config().sandbox.network !== "allowed") return undefined;
+    const { state } = await this.#parts.hub().get(session_id);
+    return await (await this.#ways_out.get()).open(state, decide);
   };
 
   /** As {@linkcode HubParts.runsAbove}. */
@@ -127,6 +163,12 @@ export class Jail implements Disposable {
   sessionEnded(session_id: string): void {
     this.#pool?.closeSession(session_id);
     this.#spaces.opened?.then((spaces) => spaces.sessionEnded(session_id), () => {});
+  }
+
+  /** Removes the temporary files of a session's commands, also those of an earlier daemon. */
+  async sessionDeleted(session_id: string): Promise<void> {
+    await (await this.#spaces.opened)?.sessionEnded(session_id);
+    await removeTree(join(this.#parts.commands, "tmp", session_id));
   }
 
   async close(): Promise<void> {

@@ -20,12 +20,14 @@ export async function openTurns(
   host: Omit<Host, "use">,
   features: OpenFeatures,
 ): Promise<DaemonTurns> {
-  const { env, config, models, cost, hub, sandbox, turn_parts } = host;
+  const { env, config, models, cost, priced, hub, sandbox, turn_parts } = host;
   const more = await Promise.all(features.each("tools"));
   const builtin = builtinTools({
     units: await host.units(),
     sandbox,
-    network: () => config().sandbox.network,
+    unconfined: host.unconfined,
+    network: () => config().sandbox.network === true,
+    wayOut: host.wayOut,
     space: host.space,
     home: env("HOME") ?? env("USERPROFILE"),
     own_port: () => host.discovery()?.port ?? 0,
@@ -37,12 +39,18 @@ export async function openTurns(
       return goesThroughProxy(env) ? undefined : await host.openEgress(false);
     },
     journal: async (session_id) => (await hub.get(session_id)).journal,
+    async startInBackground(command, scope) {
+      const { startInBackground } = await import("../features/background/start.ts");
+      return await startInBackground(host, command, scope);
+    },
   }, more.flat());
   const parts: LoopParts = {
     ...turn_parts,
     model: (id) => models().resolve(id),
     max_steps: () => config().agent.max_steps,
+    fallback: () => config().agent.fallback,
     cost,
+    priced,
     async tell(session, turn) {
       await Promise.all(features.each("beforeModel", session, turn));
     },
@@ -50,13 +58,14 @@ export async function openTurns(
       await Promise.all(features.each("afterCalls", session, turn, calls));
     },
     limits(id) {
-      const [provider] = id.split("/");
-      const known = config().models;
-      return limitsOf(id, Object.hasOwn(known, provider) ? known[provider] : {});
+      const { overrides, facts } = models().describe(id);
+      return limitsOf(id, overrides, facts);
     },
     async tools(session, signal) {
       const own = await Promise.all(features.each("sessionTools", session, signal));
-      return own.every(({ length }) => length === 0) ? builtin : [...builtin, ...own.flat()];
+      const offered = (tool: Tool) => tool.offered?.(session.state) ?? true;
+      const base = builtin.every(offered) ? builtin : builtin.filter(offered);
+      return own.every(({ length }) => length === 0) ? base : [...base, ...own.flat()];
     },
   };
   return {

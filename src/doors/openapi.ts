@@ -1,6 +1,6 @@
 /** The OpenAPI 3.1 description of the loopback listener, made from the verbs. */
 import * as z from "zod";
-import { CAPS } from "./mcp/catalog.ts";
+import { CAPS, TOOLSETS } from "../protocol/schemas/mcp.ts";
 import type { Verb } from "../verbs/define.ts";
 import { PROTOCOL_VERSION, VERSION } from "../protocol/version.ts";
 
@@ -224,9 +224,14 @@ function mcp(): Record<string, Json> {
   });
   const catalog = [
     parameter("caps", "query", false, { enum: [...CAPS], description: "Tools to offer" }),
+    parameter("toolset", "query", false, {
+      enum: [...TOOLSETS],
+      description: "Tools to list; the others can still be called",
+    }),
     parameter("safe_names", "query", false, {
       type: "boolean",
-      description: "Whether tool names have underscores instead of dots",
+      description: "Whether tool names have underscores instead of dots; default: as the client " +
+        "needs it",
     }),
   ];
   const operation = (id: string, summary: string, parameters: Json[], success: Json): Json => ({

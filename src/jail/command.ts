@@ -21,6 +21,8 @@ export interface CommandOptions {
   sandbox: Sandbox;
   /** The time limit. */
   timeout_ms: number;
+  /** How long it has waited for a person; this does not count as its time. */
+  waited_ms?: () => number;
   /** Aborts it. */
   signal: AbortSignal;
   /** Receives the output as it arrives, paced and shortened by {@linkcode LiveOutput}. */
@@ -35,7 +37,7 @@ export interface CommandOptions {
  * @throws the signal's reason when it was aborted, once the processes are dead
  */
 export async function runCommand(options: CommandOptions): Promise<CommandResult> {
-  const { command, sandbox, scope, timeout_ms, signal, onOutput } = options;
+  const { command, sandbox, scope, timeout_ms, waited_ms, signal, onOutput } = options;
   const kept = new BoundedOutput();
   const live = onOutput && new LiveOutput(onOutput);
   try {
@@ -46,6 +48,7 @@ export async function runCommand(options: CommandOptions): Promise<CommandResult
       cwd: scope.workdir,
       sandbox: sandbox.kind,
       timeout_ms,
+      waited_ms,
       signal,
       onOutput(chunk) {
         kept.push(chunk);

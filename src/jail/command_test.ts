@@ -50,6 +50,8 @@ function each(name: string, body: (here: Here) => Promise<void>): void {
           await body({ kind, workdir, run });
         } finally {
           await Deno.remove(workdir, { recursive: true });
+          // The turn of the next command begins with a timer, which may be left of one that failed.
+          await new Promise((resolve) => setTimeout(resolve));
         }
       },
     });

@@ -18,6 +18,7 @@ const IN_PROJECTS: Readonly<Record<string, string>> = {
   ".envrc": "direnv runs it in your shell",
   ".husky": "git runs it at each commit",
   "svc.policy.yaml": "svc starts the tool servers in it",
+  "svc.permissions.toml": "its rules decide what you are asked",
 };
 
 /** Which program runs a file in a home directory. */
@@ -89,19 +90,27 @@ interface Places {
   /** Directories with the person's programs. */
   programs: readonly string[];
   binder: Binder;
+  /** Whether `.git` is read-only as a whole. */
+  git_read_only?: boolean;
 }
 
 /**
  * Returns arguments for bwrap that make the existing files that run later read-only in a workdir.
  */
-export function readOnlyIn(workdir: string, { home, programs, binder }: Places): Argument[] {
+export function readOnlyIn(
+  workdir: string,
+  { home, programs, binder, git_read_only = false }: Places,
+): Argument[] {
   const files = Object.keys(IN_PROJECTS).map((name) => join(workdir, name));
   if (isWithin(home, workdir)) {
     files.push(...Object.keys(IN_HOMES).map((name) => join(home, name)));
     files.push(...programs.filter((path) => isWithin(path, workdir)));
   }
+  const git = join(workdir, ".git");
   return [
-    ...gitParts(workdir, binder),
+    ...git_read_only
+      ? binder.kind(git) === undefined ? [] : binder.bind(git, "ro")
+      : gitParts(workdir, binder),
     ...[...new Set(files)].filter((path) => binder.kind(path) !== undefined)
       .flatMap((path) => binder.bind(path, "ro")),
   ];

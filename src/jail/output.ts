@@ -202,12 +202,20 @@ export function plainText(text: string): string {
   return text.replace(ESCAPES, "").replace(CONTROLS, "");
 }
 
+/** Returns where an escape sequence begins that is not complete at the end; -1 if none is. */
+export function openEscape(bytes: Uint8Array): number {
+  // An escape sequence is longer than this only if nothing would hide it.
+  const from = Math.max(bytes.length - 512, 0);
+  const at = new TextDecoder("latin1").decode(bytes.subarray(from)).search(OPEN_ESCAPE);
+  return at < 0 ? -1 : from + at;
+}
+
 function decode(bytes: Uint8Array): string {
   return new TextDecoder().decode(bytes);
 }
 
 /** Returns the length without a character that is cut off at the end. */
-function completeLength(bytes: Uint8Array): number {
+export function completeLength(bytes: Uint8Array): number {
   for (let back = 1; back <= Math.min(3, bytes.length); back++) {
     const byte = bytes[bytes.length - back];
     if (byte < 0x80) break;
@@ -219,7 +227,7 @@ function completeLength(bytes: Uint8Array): number {
 }
 
 /** Returns how many bytes at the start belong to a character that began before them. */
-function continuationLength(bytes: Uint8Array): number {
+export function continuationLength(bytes: Uint8Array): number {
   let length = 0;
   while (length < Math.min(3, bytes.length) && (bytes[length] & 0xc0) === 0x80) length++;
   return length;

@@ -12,6 +12,7 @@ import {
   guardedShell,
   killTree,
 } from "../os/process_tree.ts";
+import type { Passed } from "../os/passing.ts";
 import type { Sandbox, SandboxArgv } from "./sandbox.ts";
 import { spawnArgv } from "./spawn.ts";
 
@@ -22,6 +23,8 @@ export interface ProcessOptions {
   /** The kind of sandbox that built `argv`; it determines how to end the program. */
   sandbox: Sandbox["kind"];
   timeout_ms: number;
+  /** How long it has waited for a person, in milliseconds; this does not count as its time. */
+  waited_ms?(): number;
   /** Aborts it. */
   signal: AbortSignal;
   /** Receives standard output as it arrives; the chunk is valid only during the call. */
@@ -37,6 +40,10 @@ export interface ProcessOptions {
   lasting?: boolean;
   /** Whether its standard error is merged into its standard output. */
   merged?: boolean;
+  /** What it reads as its standard input, if it is one that ends with this process. */
+  input?: Passed;
+  /** Called once it has been started. */
+  onStarted?(): void;
 }
 
 /** How a program ended. */
@@ -72,6 +79,7 @@ export async function runProcess(options: ProcessOptions): Promise<ProcessEnd> {
   options.signal.throwIfAborted();
   const started = performance.now();
   const child = spawn(options);
+  options.onStarted?.();
   const endGroup = options.may_leave ? () => {} : groupTree(child.pid);
   const pipes = [new Pipe(child.stdout, options.onStdout)];
   if (options.onStderr !== undefined) pipes.push(new Pipe(child.stderr, options.onStderr));
@@ -161,12 +169,13 @@ function isGuarded({ may_leave, lasting }: ProcessOptions): boolean {
 
 /** Wraps the program in a shell if something must be set up first. */
 function wrapped(options: ProcessOptions): SandboxArgv {
-  const { argv, merged = false, sandbox } = options;
+  const { argv, merged = false, sandbox, input } = options;
   if (!isGuarded(options) && !merged) return argv;
   const shell = isGuarded(options)
-    ? guardedShell({ merged, below: sandbox === "bubblewrap" })
+    ? guardedShell({ merged, below: sandbox === "bubblewrap", input: input !== undefined })
     : ["-c", 'exec "$@" 2>&1', "sh"];
-  return { ...argv, cmd: SHELL, args: [...shell, argv.cmd, ...argv.args] };
+  const first = input === undefined ? [] : [input];
+  return { ...argv, cmd: SHELL, args: [...shell, ...first, argv.cmd, ...argv.args] };
 }
 
 /**
@@ -211,12 +220,19 @@ function explain(cwd: string, cause: unknown): string {
 /** Waits for the first of several events; leaves no timer and no listener behind. */
 async function firstOf(
   exit: Promise<unknown>,
-  { signal, timeout_ms }: ProcessOptions,
+  { signal, timeout_ms, waited_ms = () => 0 }: ProcessOptions,
 ): Promise<"exit" | "timeout" | "abort"> {
   const end = Promise.withResolvers<"timeout" | "abort">();
   const onAbort = () => end.resolve("abort");
+  let given_ms = 0;
+  const onTime = () => {
+    const more_ms = waited_ms() - given_ms;
+    if (more_ms < 1) return end.resolve("timeout");
+    given_ms += more_ms;
+    timer = setTimeout(onTime, more_ms);
+  };
   // A timer with a delay over 31 bits would fire immediately.
-  const timer = setTimeout(() => end.resolve("timeout"), Math.min(timeout_ms, 2 ** 31 - 1));
+  let timer = setTimeout(onTime, Math.min(timeout_ms, 2 ** 31 - 1));
   signal.addEventListener("abort", onAbort, { once: true });
   try {
     return await Promise.race([exit.then(() => "exit" as const), end.promise]);

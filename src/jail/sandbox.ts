@@ -11,6 +11,7 @@ import { firstFile, pathDirs, which } from "../os/which.ts";
 import { cacheEnvironment, type CommandSpace } from "./command_space.ts";
 import { bindByDescriptor, bindByPath, type Binder } from "./binder.ts";
 import { type CommandLimits, countsProcesses, limitLine } from "./command_limits.ts";
+import { FORWARDER, forwarder, PROXY_SOCKET, proxyEnvironment } from "./forwarder.ts";
 import { prepareOwn } from "./own_directory.ts";
 import { aloneMounts, checkedFirst, type SeenDirectory } from "./sandbox_alone.ts";
 import {
@@ -29,6 +30,11 @@ import { type Programs, programsOf, realDirectory } from "./toolchains.ts";
 /** `[sandbox] shell` in `daemon.toml`. */
 export type ShellSandbox = "auto" | "bubblewrap" | "none";
 
+/** Whether a command can fetch anything. */
+export function reachesOut({ network, proxy }: Pick<SandboxScope, "network" | "proxy">): boolean {
+  return network || proxy !== undefined;
+}
+
 /** What one command may see. */
 export interface SandboxScope {
   /** The absolute real path of the only writable directory. */
@@ -39,6 +45,11 @@ export interface SandboxScope {
   env?: Readonly<Record<string, string>>;
   /** Whether the command has network access. */
   network: boolean;
+  /**
+   * The Unix socket of a proxy, which is all that a command without network access can reach. Only
+   * where {@linkcode Sandbox.forwards} holds.
+   */
+  proxy?: ScopeProxy;
   /** Directories that outlive the command; without it there are none but the workdir. */
   space?: CommandSpace;
   /** Makes the workdir read-only. */
@@ -47,6 +58,11 @@ export interface SandboxScope {
    * Whether it continues when the daemon dies, because an interruption would leave work half done.
    */
   lasting?: boolean;
+  /**
+   * For a command in the background: `.git` is read-only, because what it makes there, others would
+   * find while it runs.
+   */
+  background?: boolean;
   /**
    * For a git that svc itself runs, and that runs nothing from the repository: it may change the
    * repository's configuration.
@@ -58,6 +74,14 @@ export interface SandboxScope {
    * own files are writable, except files that name programs.
    */
   git_tree?: string;
+}
+
+/** A proxy for one command. */
+export interface ScopeProxy {
+  /** Its Unix socket, outside of the sandbox. */
+  path: string;
+  /** Hosts on the command's own loopback, which its programs reach without the proxy. */
+  direct: readonly string[];
 }
 
 /** A command line to spawn, with its whole environment. */
@@ -84,6 +108,8 @@ export interface Sandbox extends Disposable {
   readonly filtered: boolean;
   /** Whether the number of a command's processes can be limited. */
   readonly bounded: boolean;
+  /** Whether commands without network access can be given a proxy. */
+  readonly forwards: boolean;
   /**
    * Returns what to spawn for a command line. It depends on the current file system, so use it for
    * one spawn only.
@@ -292,6 +318,7 @@ function bubblewrap(
     filtered,
     // The kernel does not limit processes of root outside of a user namespace.
     bounded: counted && Deno.uid() !== 0,
+    forwards: memory !== undefined && forwarder() !== undefined,
     hidden_path: programs.hidden,
     starts: new Turns(),
     runsAbove: (directory) => running.above(directory),
@@ -299,6 +326,8 @@ function bubblewrap(
       const { workdir } = scope;
       prepareOwn(scope, binder);
       const git = gitConfig(scope, memory);
+      const way_out = wayOut(scope, binder, memory, counted ? limits?.() : undefined);
+      const inside = setInside(scope.env);
       return {
         cmd: program,
         args: [
@@ -307,20 +336,24 @@ function bubblewrap(
           ...(scope.network ? [] : ["--unshare-net"]),
           ...mounts(scope, surroundings, binder),
           ...git.args,
+          ...way_out.args,
           "--chdir",
           workdir,
           "--",
+          ...way_out.first,
           shell,
           "-c",
           (limits === undefined ? "" : limitLine(limits(), { shell, counted })) +
-          sameDirectory(binder.identity(workdir)) + command,
+          sameDirectory(binder.identity(workdir)) + inside.line + command,
         ],
         env: {
+          ...inside.env,
           ...git.env,
+          ...way_out.env,
           ...(scope.space?.caches === undefined || workdir === "/"
             ? {}
-            : cacheEnvironment(scope.network, commandHome)),
-          ...commandEnvironment(environment, { shell, home: commandHome, scope, programs }),
+            : cacheEnvironment(reachesOut(scope), commandHome)),
+          ...commandEnvironment(environment, { shell, home: commandHome, workdir, programs }),
         },
         started: (child) => running.add(workdir, child),
       };
@@ -412,6 +445,7 @@ function plain(
     note,
     filtered: false,
     bounded: false,
+    forwards: false,
     alone: () => undefined,
     hidden_path: [],
     starts: new Turns(),
@@ -424,7 +458,10 @@ function plain(
       return {
         cmd: shell,
         args: windows ? ["/d", "/s", "/c", command] : ["-c", line + command],
-        env: commandEnvironment(environment, { shell, home, scope }),
+        env: {
+          ...commandEnvironment(environment, { shell, home, workdir: scope.workdir }),
+          ...scope.env,
+        },
         raw: windows,
       };
     },
@@ -449,13 +486,35 @@ function gitConfig(
   };
 }
 
+/** Returns what gives a command its proxy: arguments of bwrap, the first program, and variables. */
+function wayOut(
+  { network, proxy }: SandboxScope,
+  binder: Binder,
+  memory: MemoryFiles | undefined,
+  limits: CommandLimits | undefined,
+): { args: Argument[]; first: string[]; env: Record<string, string> } {
+  const { max_processes } = limits ?? {};
+  const program = proxy === undefined || network
+    ? undefined
+    : forwarder(Deno.build.arch, { max_processes });
+  if (program === undefined || memory === undefined) return { args: [], first: [], env: {} };
+  return {
+    args: [
+      ...["--perms", "0555", "--file", memory.passed(program), FORWARDER],
+      ...binder.bind(proxy!.path, "ro", PROXY_SOCKET),
+    ],
+    first: [FORWARDER],
+    env: proxyEnvironment(proxy!.direct),
+  };
+}
+
 /** Returns variables that control behaviour and reveal nothing about the person. */
 function commandEnvironment(
   environment: Record<string, string>,
-  { shell, home, scope: { workdir, env }, programs }: {
+  { shell, home, workdir, programs }: {
     shell: string;
     home: string;
-    scope: SandboxScope;
+    workdir: string;
     programs?: Programs;
   },
 ): Record<string, string> {
@@ -480,9 +539,30 @@ function commandEnvironment(
     GIT_CONFIG_COUNT: "1",
     GIT_CONFIG_KEY_0: "branch.autoSetupMerge",
     GIT_CONFIG_VALUE_0: "false",
-    ...env,
   };
 }
+
+/** Variables that bash does not let anyone set. */
+const KEPT_BY_BASH = new Set(["BASHOPTS", "BASH_VERSINFO", "EUID", "PPID", "SHELLOPTS", "UID"]);
+
+/**
+ * Returns what sets variables in the shell inside of the sandbox. The programs that make the sandbox
+ * run outside of it: they get each variable as the value of another one, because with `LD_PRELOAD`
+ * and its like they would run code.
+ */
+function setInside(
+  variables: Readonly<Record<string, string>> = {},
+): { env: Record<string, string>; line: string } {
+  const assignments = Object.entries(variables)
+    .filter(([name]) => VARIABLE_NAME.test(name) && !KEPT_BY_BASH.has(name))
+    .map(([name, value], place) => [`SVC_SET_${place}`, `${name}=${value}`] as const);
+  return {
+    env: Object.fromEntries(assignments),
+    line: assignments.map(([passed]) => `export "$${passed}"; unset ${passed}\n`).join(""),
+  };
+}
+
+const VARIABLE_NAME = /^[A-Za-z_][A-Za-z0-9_]*$/;
 
 const PASSED = new Set([
   "PATH",

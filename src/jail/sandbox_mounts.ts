@@ -157,7 +157,9 @@ export function mounts(
     ...repositoryOf(workdir, binder).flatMap((path) => binder.bind(path, "ro")),
     ...directoriesAbove(inside, workdir).flatMap((path) => binder.bind(path, mode)),
     ...treeOf(scope, binder),
-    ...(scope.git || mode === "ro" ? [] : readOnlyIn(workdir, { home, programs, binder })),
+    ...(scope.git || mode === "ro"
+      ? []
+      : readOnlyIn(workdir, { home, programs, binder, git_read_only: scope.background })),
     ...inside.flatMap(cover),
     // Last, because creating mount points writes into them.
     ...sealed.flatMap(({ path }) => ["--remount-ro", path]),
@@ -169,8 +171,9 @@ export function mounts(
  * Returns the person's caches that a command does not see because it fills its own. Without network
  * it could not, and reads the person's.
  */
-function ownCaches({ network, space }: SandboxScope, home: string): ReadonlySet<string> {
-  const own = network && space?.caches !== undefined;
+function ownCaches(scope: SandboxScope, home: string): ReadonlySet<string> {
+  const { space } = scope;
+  const own = (scope.network || scope.proxy !== undefined) && space?.caches !== undefined;
   return new Set(own ? CACHES.map((name) => join(home, name)) : []);
 }
 

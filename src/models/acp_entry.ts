@@ -1,6 +1,8 @@
 /** Agents over the Agent Client Protocol that answer a session's turns: `acp/<name>`. */
+import type * as z from "zod";
 import type { Env } from "../os/paths.ts";
 import { which } from "../os/which.ts";
+import type { acpEntrySchema } from "../protocol/schemas/models.ts";
 
 const PREFIX = "acp/";
 
@@ -8,15 +10,7 @@ const PREFIX = "acp/";
 export const ACP_NAME = /^[\w.-]+$/;
 
 /** `[acp.<name>]` of daemon.toml. */
-export interface AcpEntry {
-  /** The program, found on the PATH, or an absolute path. */
-  command: string;
-  args: string[];
-  /** Variables of the daemon's environment to pass on, such as API keys. */
-  env: string[];
-  /** Whether it may use the network; its working directory is always available. */
-  network: boolean;
-}
+export type AcpEntry = z.output<ReturnType<typeof acpEntrySchema>>;
 
 /** Returns the name of the agent in a model id; undefined when the id is not one of an agent. */
 export function acpName(model_id: string): string | undefined {

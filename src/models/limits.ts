@@ -1,4 +1,5 @@
 /** How many tokens a model accepts and writes. */
+import type { ModelFacts } from "./catalogue.ts";
 
 /** The limits of a model. */
 export interface Limits {
@@ -13,20 +14,23 @@ export interface Limits {
   compacts: boolean;
 }
 
-/** Limits from daemon.toml; they override the table. */
+/** Limits from daemon.toml; they override what is known. */
 export interface LimitOverrides {
   context_tokens?: number;
   output_tokens?: number;
 }
 
-/** For models that are not in the table. A model with a lower limit says so when it refuses. */
+/** For unknown models. A model with a lower limit says so when it refuses. */
 const UNKNOWN: Known = [128_000, 16_384];
 /** The longest answer that svc asks for, even if the model could write more. */
 export const OUTPUT_MAX = 32_000;
 
 type Known = readonly [context_tokens: number, output_tokens: number];
 
-/** By the beginning of the model's name; the longest match wins. */
+/**
+ * For models that the catalogue does not have: by the beginning of the model's name; the longest match
+ * wins.
+ */
 const KNOWN: Readonly<Record<string, Known>> = {
   "claude-": [200_000, 64_000],
   "claude-opus-4": [200_000, 32_000],
@@ -57,9 +61,17 @@ const PROVIDERS: Readonly<Record<string, Known>> = {
   "builtin": [128_000, 16_384],
 };
 
-/** Returns the limits of a model by its id, `<provider>/<model>`. */
-export function limitsOf(id: string, overrides: LimitOverrides = {}): Limits {
-  const known = find(id) ?? UNKNOWN;
+/**
+ * Returns the limits of a model by its id, `<provider>/<model>`.
+ *
+ * @param facts what the catalogue knows of it
+ */
+export function limitsOf(
+  id: string,
+  overrides: LimitOverrides = {},
+  facts: ModelFacts = {},
+): Limits {
+  const known = find(id, facts) ?? UNKNOWN;
   const { context_tokens = known[0] } = overrides;
   const most = Math.min(known[1], OUTPUT_MAX, Math.floor(context_tokens / 4));
   const { output_tokens = most } = overrides;
@@ -67,20 +79,35 @@ export function limitsOf(id: string, overrides: LimitOverrides = {}): Limits {
 }
 
 /** Returns the limits of a model whose context is known; undefined for any other. */
-export function knownLimits(id: string, overrides: LimitOverrides = {}): Limits | undefined {
-  const known = overrides.context_tokens !== undefined || find(id) !== undefined;
-  return known ? limitsOf(id, overrides) : undefined;
+export function knownLimits(
+  id: string,
+  overrides: LimitOverrides = {},
+  facts: ModelFacts = {},
+): Limits | undefined {
+  const known = overrides.context_tokens !== undefined || find(id, facts) !== undefined;
+  return known ? limitsOf(id, overrides, facts) : undefined;
 }
 
-function find(id: string): Known | undefined {
+function find(id: string, { context_tokens, output_tokens }: ModelFacts): Known | undefined {
   const [provider, ...names] = id.split("/");
-  // Resellers put the maker before the name, and write dots where the maker writes dashes.
-  const name = names.at(-1) ?? "";
   if (Object.hasOwn(PROVIDERS, provider)) return PROVIDERS[provider];
+  const named = byNameStart(names.join("/"), KNOWN);
+  if (context_tokens === undefined) return named;
+  return [context_tokens, output_tokens ?? named?.[1] ?? UNKNOWN[1]];
+}
+
+/**
+ * Looks a model up by the beginning of its name; the longest match wins.
+ *
+ * @param model without our name for its provider
+ */
+export function byNameStart<T>(model: string, table: Readonly<Record<string, T>>): T | undefined {
+  // Resellers put the maker before the name, and write dots where the maker writes dashes.
+  const name = model.split("/").at(-1) ?? "";
   let longest = "";
-  for (const start of Object.keys(KNOWN)) {
+  for (const start of Object.keys(table)) {
     const fits = name.startsWith(start) || name.replaceAll(".", "-").startsWith(start);
     if (fits && start.length > longest.length) longest = start;
   }
-  return longest === "" ? undefined : KNOWN[longest];
+  return longest === "" ? undefined : table[longest];
 }

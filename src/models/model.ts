@@ -3,6 +3,11 @@
  * (`providers.ts`) and the embedded instruction language (`toolbelt.ts`) implement it.
  */
 
+import type * as z from "zod";
+import type { Attachment, MediaType } from "../protocol/attachments.ts";
+import type { Effort } from "../protocol/effort.ts";
+import type { modelUsageSchema } from "../protocol/schemas/models.ts";
+
 /** A tool as it is offered to a model. */
 export interface ToolSpec {
   name: string;
@@ -29,6 +34,7 @@ export interface ToolResult {
   tool: string;
   ok: boolean;
   output: string;
+  attachments?: readonly Attachment[];
 }
 
 /** One message of a conversation, oldest first. */
@@ -37,7 +43,13 @@ export type Message =
    * `memory`: what is remembered about the message, as one text. `notice`: the message comes from
    * svc, not from the person.
    */
-  | { role: "user"; text: string; memory?: string; notice?: true }
+  | {
+    role: "user";
+    text: string;
+    memory?: string;
+    notice?: true;
+    attachments?: readonly Attachment[];
+  }
   | { role: "assistant"; text: string; calls: ToolCall[] }
   | { role: "tool"; results: ToolResult[] };
 
@@ -53,28 +65,30 @@ export interface Told {
 export interface ModelRequest {
   system: string;
   messages: readonly (Message | Told)[];
+  /**
+   * The bytes of attachments in base64, by their hashes; a line tells the model of those that are
+   * missing here. Without it, lines stand for all of them.
+   */
+  files?: ReadonlyMap<string, string>;
   /** Sorted by name, so that the prefix stays byte-identical and providers can cache it. */
   tools: readonly ToolSpec[];
   /**
    * The most tokens that the answer may have, thinking included; default: the model's own limit.
    */
   max_output_tokens?: number;
+  /** How long the model may think before it answers; default: as the provider has it. */
+  effort?: Effort;
   signal: AbortSignal;
 }
 
 /** Tokens of one model call. `tokens_in` counts all input tokens, the cached ones included. */
-export interface Usage {
-  tokens_in: number;
-  tokens_out: number;
-  /** Input tokens read from the provider's cache. */
-  tokens_cached: number;
-  /** Input tokens written to the provider's cache. */
-  tokens_cache_write: number;
-}
+export type Usage = z.output<ReturnType<typeof modelUsageSchema>>;
 
 /** A piece of a streamed answer. A complete answer ends with exactly one `finish`. */
 export type ModelPart =
   | { type: "text"; text: string }
+  /** A piece of the reasoning before the answer. */
+  | { type: "reasoning"; text: string }
   /** An unreadable event was skipped; the reason is shown to the person. */
   | { type: "skipped"; reason: string }
   | { type: "call"; call: ToolCall }
@@ -90,6 +104,8 @@ export type FinishReason = "stop" | "calls" | "length" | "filtered" | "refused";
 export interface Model {
   /** `<provider>/<model>`, contract.md section 8. */
   readonly id: string;
+  /** The kinds of images and documents that it can be given; default: none. */
+  readonly accepts?: readonly MediaType[];
   /**
    * Streams one answer.
    *

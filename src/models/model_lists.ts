@@ -25,6 +25,7 @@ const UNUSUAL: Readonly<Record<string, Paths>> = {
   ollama: { models: "../api/tags", key: "../api/tags" },
   // Its list of models is open to everyone.
   openrouter: { models: "models", key: "key" },
+  "github-models": { models: "../catalog/models", key: "../catalog/models" },
 };
 
 /** Time limits of a list, in milliseconds. */
@@ -113,10 +114,13 @@ async function textOf({ body }: Response, name: string): Promise<string> {
   return text + decoder.decode();
 }
 
-/** OpenAI, Anthropic and compatible servers send `data`; Google and Ollama send `models`. */
+/**
+ * OpenAI, Anthropic and compatible servers send `data`; Google and Ollama send `models`; Together and
+ * GitHub the bare list.
+ */
 function modelsIn(answer: unknown): ListedModel[] | undefined {
   const { data, models } = (answer ?? {}) as { data?: unknown; models?: unknown };
-  const entries = Array.isArray(data) ? data : Array.isArray(models) ? models : undefined;
+  const entries = [answer, data, models].find((it) => Array.isArray(it)) as unknown[] | undefined;
   return entries?.flatMap((entry) => modelIn(entry) ?? []);
 }
 
@@ -124,6 +128,7 @@ function modelIn(entry: unknown): ListedModel | undefined {
   const { id, name, display_name, displayName, supportedGenerationMethods: methods } =
     (entry ?? {}) as Record<string, unknown>;
   if (Array.isArray(methods) && !methods.includes("generateContent")) return undefined;
+  if (writesNoText(entry)) return undefined;
   const own = typeof id === "string" ? id : name;
   if (typeof own !== "string" || own.length > NAME_MAX || OTHER.test(own)) return undefined;
   const called = own.replace(/^models\//, "");
@@ -132,4 +137,14 @@ function modelIn(entry: unknown): ListedModel | undefined {
     typeof it === "string" && it !== own
   );
   return { name: called, title: (title as string | undefined)?.slice(0, NAME_MAX) };
+}
+
+/** Reports whether the provider (Together, Mistral, Azure) marks a model as not for conversations. */
+function writesNoText(entry: unknown): boolean {
+  const { type, capabilities } = (entry ?? {}) as {
+    type?: unknown;
+    capabilities?: { completion_chat?: unknown; chat_completion?: unknown };
+  };
+  return typeof type === "string" && OTHER.test(type) ||
+    capabilities?.completion_chat === false || capabilities?.chat_completion === false;
 }

@@ -182,13 +182,17 @@ Deno.test({
       builtin: () => Promise.reject(new Error("unused")),
       agentProblem: () => undefined,
     });
-    const limits = (id: string) =>
+    const known = (id: string) =>
       id === "work/gpt-5.1"
-        ? { context_tokens: 400_000, output_tokens: 32_000, compacts: true }
-        : undefined;
-    const price = (id: string) =>
-      id === "work/gpt-5.1" ? { input: 1, output: 2, cache_read: 0.1, cache_write: 1 } : undefined;
-    const parts = { registry, limits, price };
+        ? {
+          context_tokens: 400_000,
+          output_tokens: 32_000,
+          price: { input: 1, output: 2, cache_read: 0.1, cache_write: 1 },
+          images: true,
+        }
+        : { images: false };
+    const catalogue = { source: "test", license: "MIT", date: "2026-01-02" };
+    const parts = { registry, known, catalogue };
     const found = await overview(parts, { ask: true, signal });
     const of = (name: string) => found.providers.find(({ provider }) => provider === name)!;
     assertEquals(found.default_model, "work/gpt-5.1");
@@ -204,7 +208,9 @@ Deno.test({
       context_tokens: 400_000,
       output_tokens: 32_000,
       price: { input: 1, output: 2, cache_read: 0.1, cache_write: 1 },
+      images: true,
     });
+    assertEquals(found.catalogue, catalogue);
     assertEquals(of("anthropic").problem, "has no API key");
     assertEquals(
       of("anthropic").hint,

@@ -1,50 +1,36 @@
 /** The models that can be used now, and what the others lack. */
 
+import type * as z from "zod";
 import { messageOf } from "../protocol/errors.ts";
-import type { Limits } from "./limits.ts";
 import { ModelError } from "./model.ts";
 import { listModels } from "./model_lists.ts";
-import type { Price } from "./prices.ts";
-import type { KeySource, ModelRegistry, ProviderDetails } from "./registry.ts";
+import { presetOf } from "./presets.ts";
+import type { ModelRegistry, ProviderDetails } from "./registry.ts";
+import type {
+  catalogueOverviewSchema,
+  overviewSchema,
+  providerOverviewSchema,
+  usableModelSchema,
+} from "../protocol/schemas/models.ts";
 
 /** A model that can be used. */
-export interface UsableModel {
-  /** `<provider>/<model>`. */
-  id: string;
-  title?: string;
-  default: boolean;
-  /** The limits that svc works with, if the model's are known. */
-  context_tokens?: number;
-  output_tokens?: number;
-  /** USD per million tokens, if known. */
-  price?: Pick<Price, "input" | "output" | "cache_read" | "cache_write">;
-}
+export type UsableModel = z.output<ReturnType<typeof usableModelSchema>>;
+
+/** What is known of a model that can be used. */
+export type KnownOfModel = Omit<UsableModel, "id" | "title" | "default">;
 
 /** A provider, and whether its models can be used. */
-export interface ProviderOverview {
-  provider: string;
-  kind: string;
-  configured: boolean;
-  address?: string;
-  key_from?: KeySource;
-  /** Why its models are not listed. */
-  problem?: string;
-  /** What to do about it. */
-  hint?: string;
-}
+export type ProviderOverview = z.output<ReturnType<typeof providerOverviewSchema>>;
 
-export interface Overview {
-  default_model: string;
-  providers: ProviderOverview[];
-  models: UsableModel[];
-}
+export type Overview = z.output<ReturnType<typeof overviewSchema>>;
+
+/** Where limits and prices come from. */
+export type CatalogueOverview = z.output<ReturnType<typeof catalogueOverviewSchema>>;
 
 export interface OverviewParts {
   registry: ModelRegistry;
-  /** Limits of a model; undefined when they are unknown. */
-  limits(id: string): Limits | undefined;
-  /** Price of a model; undefined when it is unknown. */
-  price(id: string): Price | undefined;
+  catalogue: CatalogueOverview;
+  known(id: string): KnownOfModel;
 }
 
 /** Options of {@linkcode overview}. */
@@ -64,7 +50,7 @@ export interface OverviewOptions {
  * @throws what the signal was aborted with
  */
 export async function overview(
-  { registry, limits, price }: OverviewParts,
+  { registry, catalogue, known }: OverviewParts,
   { ask, provider, signal }: OverviewOptions,
 ): Promise<Overview> {
   const infos = registry.details().filter((it) =>
@@ -78,18 +64,14 @@ export async function overview(
   if (infos.some((it) => it.provider === wanted) && !ids.has(default_model)) {
     ids.set(default_model, undefined);
   }
-  const models = [...ids].map(([id, title]): UsableModel => {
-    const known = limits(id);
-    const { long: _, ...base } = price(id) ?? {} as Price;
-    return {
-      id,
-      ...(title === undefined ? {} : { title }),
-      default: id === default_model,
-      ...(known && { context_tokens: known.context_tokens, output_tokens: known.output_tokens }),
-      ...(base.input === undefined ? {} : { price: base }),
-    };
-  });
-  return { default_model, providers: listed.map((it) => it.about), models };
+  const models = [...ids].map(([id, title]): UsableModel => ({
+    id,
+    ...(title === undefined ? {} : { title }),
+    default: id === default_model,
+    ...known(id),
+  }));
+  const providers = listed.map((it) => it.about);
+  return { default_model, providers, models, catalogue };
 }
 
 /** Reports whether a provider is a server of this machine that svc looks for by itself. */
@@ -97,7 +79,8 @@ export function isLocal(
   registry: ModelRegistry,
   { provider, kind, key_env = [] }: ProviderDetails,
 ): boolean {
-  return kind !== "builtin" && key_env.length === 0 && registry.target(provider).known;
+  return kind !== "builtin" && key_env.length === 0 &&
+    presetOf(provider)?.key_env.length === 0 && registry.target(provider).known;
 }
 
 interface Listed {
@@ -114,6 +97,11 @@ async function listOf(
   const { provider, kind, configured, address, key_env = [], key_from, key_problem } = info;
   const about = { provider, kind, configured, address, key_from };
   if (kind === "builtin") return { about, models: [[registry.defaultIdOf(provider), undefined]] };
+  if (!configured && address === undefined) {
+    const variable = presetOf(provider)?.base_url_env;
+    const hint = `set ${variable} for the daemon, or base_url in [models.${provider}]`;
+    return { about: { ...about, problem: "has no address", hint }, models: [] };
+  }
   if (!configured) {
     const problem = key_problem ?? "has no API key";
     const hint = `run \`svc login ${provider}\`, or set ${key_env.join(" or ")} for the daemon`;

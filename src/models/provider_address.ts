@@ -3,6 +3,19 @@
 /** The supported wire formats. */
 export type ProviderKind = "anthropic" | "openai" | "google" | "openai-compatible";
 
+/** OpenAI's two interfaces. Other servers for its models often have chat completions only. */
+export type OpenAiApi = "responses" | "chat";
+
+/**
+ * Returns which of OpenAI's interfaces is used: the configured one, otherwise responses at OpenAI
+ * itself, whose newer models answer nothing else, and chat completions elsewhere.
+ */
+export function openAiApi({ api, base_url }: { api?: OpenAiApi; base_url?: string }): OpenAiApi {
+  if (api !== undefined) return api;
+  const address = addressOf({ kind: "openai", base_url });
+  return address === DEFAULT_URLS.openai ? "responses" : "chat";
+}
+
 /**
  * Returns a provider's base URL, without a slash at the end; undefined when there is none, or it is
  * not an HTTP address.

@@ -4,6 +4,7 @@ import { AnswerClock } from "./answer_clock.ts";
 import { TextJoiner } from "./joined_text.ts";
 import type { AnswerLimits } from "./answer_limits.ts";
 import { ModelError } from "./model.ts";
+import { presetOf } from "./presets.ts";
 import { addressOf } from "./provider_address.ts";
 import { type ProviderContext, unreachable } from "./provider_errors.ts";
 import type { ProviderConfig } from "./providers.ts";
@@ -20,8 +21,11 @@ export function headersOf(config: ProviderConfig): Record<string, string> {
       case "google":
         headers["x-goog-api-key"] = config.api_key;
         break;
-      default:
-        headers["authorization"] = `Bearer ${config.api_key}`;
+      default: {
+        const { key_header } = config.quirks ?? {};
+        if (key_header === undefined) headers["authorization"] = `Bearer ${config.api_key}`;
+        else headers[key_header] = config.api_key;
+      }
     }
   }
   for (const [name, value] of Object.entries(config.headers ?? {})) {
@@ -62,9 +66,11 @@ export function baseUrl(config: ProviderConfig): string {
   const address = addressOf(config);
   if (address !== undefined) return address;
   const { name, base_url } = config;
+  const { base_url_env } = presetOf(name) ?? {};
+  const variable = base_url_env === undefined ? "" : `${base_url_env} for the daemon, or `;
   throw new ModelError(
-    base_url === undefined
-      ? `${name} has no address; set base_url in [models.${name}]`
+    base_url === undefined || base_url === ""
+      ? `${name} has no address; set ${variable}base_url in [models.${name}]`
       : `base_url of ${name} is not an HTTP address: got "${base_url}", expected e.g. ` +
         `"http://127.0.0.1:11434/v1"`,
     { retryable: false },

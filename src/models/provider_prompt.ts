@@ -2,12 +2,14 @@
 
 import type {
   LanguageModelV4CallOptions,
+  LanguageModelV4FilePart,
   LanguageModelV4FunctionTool,
   LanguageModelV4Message,
   LanguageModelV4Prompt,
   SharedV4ProviderOptions,
 } from "@ai-sdk/provider";
-import type { Message, ModelRequest, ToolCall } from "./model.ts";
+import { type Attachment, attachmentLine, type MediaType } from "../protocol/attachments.ts";
+import type { Message, ModelRequest, ToolCall, ToolResult } from "./model.ts";
 
 /** The differences between providers. */
 export interface Dialect {
@@ -15,8 +17,21 @@ export interface Dialect {
   echo_key: string;
   /** Whether svc marks the prefix for the provider's cache; the others cache without marks. */
   cache_marks: boolean;
+  /** The key under which a call's echo has the reasoning before it; absent: none is given back. */
+  reasoning_key?: string;
+  /** What the model can be given beside text. */
+  accepts: readonly MediaType[];
+  /** Whether the result of a call can contain files; otherwise they follow in a message. */
+  files_in_results: boolean;
   /** Converts a call id into one that the provider accepts. */
   call_id: (id: string) => string;
+}
+
+/** A piece of a model's reasoning, to be given back as it came. */
+export interface ReasoningPart {
+  text: string;
+  /** The package's own, with what only the provider can read. */
+  metadata: SharedV4ProviderOptions;
 }
 
 const CACHE: SharedV4ProviderOptions = {
@@ -37,10 +52,8 @@ export function toCallOptions(
   if (request.system !== "") {
     prompt.push({ role: "system", content: request.system, providerOptions: mark });
   }
-  for (const message of joinTold(request.messages)) {
-    const mapped = toMessage(message, dialect);
-    if (mapped !== undefined) prompt.push(mapped);
-  }
+  const given = new Given(dialect, request.files);
+  prompt.push(...joined(request.messages, dialect, given));
   const last = prompt.at(-1);
   if (last !== undefined && last.role !== "system") last.providerOptions = mark;
 
@@ -55,64 +68,156 @@ export function toCallOptions(
 }
 
 /**
- * Puts svc's own messages in front of the person's next message, because some servers require the
- * roles to alternate. If no message of the person follows, they become a message of their own.
+ * Puts svc's own messages, and files that a result cannot contain, in front of the person's next
+ * message, because some servers require the roles to alternate. If no message of the person follows,
+ * they become a message of their own.
  */
-function* joinTold(messages: ModelRequest["messages"]): Generator<Message> {
+function* joined(
+  messages: ModelRequest["messages"],
+  dialect: Dialect,
+  given: Given,
+): Generator<LanguageModelV4Message> {
   let told = "";
+  let files: LanguageModelV4FilePart[] = [];
   for (const message of messages) {
     if (message.role === "context") {
       told += `${message.text}\n\n`;
       continue;
     }
-    if (message.role === "user") yield { role: "user", text: `${told}${toUserText(message)}` };
-    else {
-      if (told !== "") yield { role: "user", text: told.trimEnd() };
-      yield message;
-    }
+    if (message.role === "user") {
+      const content = [...files, ...given.files(message.attachments)];
+      yield toUser(content, `${told}${toUserText(message, given)}`);
+    } else if (told !== "" || files.length > 0) yield toUser(files, told.trimEnd());
     told = "";
+    files = [];
+    if (message.role === "assistant") {
+      const mapped = toAssistant(message, dialect);
+      if (mapped !== undefined) yield mapped;
+    } else if (message.role === "tool") {
+      yield toResults(message.results, dialect, given);
+      const apart = message.results.filter((result) => !given.inResult(result));
+      files = apart.flatMap(({ attachments }) => given.files(attachments));
+      if (files.length > 0) {
+        const names = files.map(({ filename }) => filename).join(", ");
+        told = `[Files from the results above: ${names}]\n\n`;
+      }
+    }
   }
-  if (told !== "") yield { role: "user", text: told.trimEnd() };
+  if (told !== "" || files.length > 0) yield toUser(files, told.trimEnd());
 }
 
-function toMessage(message: Message, dialect: Dialect): LanguageModelV4Message | undefined {
-  switch (message.role) {
-    case "user":
-      return { role: "user", content: [{ type: "text", text: message.text }] };
-    case "assistant": {
-      if (isBlank(message.text) && message.calls.length === 0) return undefined;
-      return {
-        role: "assistant",
-        content: [
-          ...(isBlank(message.text) ? [] : [{ type: "text" as const, text: message.text }]),
-          ...message.calls.map((call) => ({
-            type: "tool-call" as const,
-            toolCallId: dialect.call_id(call.call_id),
-            toolName: call.tool,
-            input: toInput(call.args),
-            providerOptions: toEcho(call, dialect.echo_key),
-          })),
-        ],
-      };
-    }
-    case "tool":
-      return {
-        role: "tool",
-        content: message.results.map((result) => ({
-          type: "tool-result",
-          toolCallId: dialect.call_id(result.call_id),
-          toolName: result.tool,
-          output: { type: result.ok ? "text" : "error-text", value: result.output },
-        })),
-      };
+/** The files of a request, as far as its model can be given them. */
+class Given {
+  readonly #dialect: Dialect;
+  /** Undefined for a request that is about the conversation, and needs no files. */
+  readonly #files: ReadonlyMap<string, string> | undefined;
+
+  constructor(dialect: Dialect, files: ReadonlyMap<string, string> | undefined) {
+    this.#dialect = dialect;
+    this.#files = files;
   }
+
+  /** Whether a result contains its files. */
+  inResult({ ok }: ToolResult): boolean {
+    // A failed result is marked as such only where it is a text.
+    return ok && this.#dialect.files_in_results;
+  }
+
+  files(attachments: readonly Attachment[] = []): LanguageModelV4FilePart[] {
+    return attachments.flatMap(({ hash, media_type, name }) => {
+      const data = this.#files?.get(hash);
+      if (data === undefined || !this.#sees(media_type)) return [];
+      return [{
+        type: "file",
+        mediaType: media_type,
+        filename: name,
+        data: { type: "data", data },
+      }];
+    });
+  }
+
+  /** A line for each attachment that the model is not given, and why. */
+  lines(attachments: readonly Attachment[] = [], { all }: { all: boolean }): string[] {
+    return attachments.flatMap((attachment) => {
+      const { media_type, hash } = attachment;
+      const problem = this.#dialect.accepts.length === 0
+        ? "this model cannot see images or documents"
+        : !this.#sees(media_type)
+        ? `this model cannot be given ${media_type}`
+        : this.#files === undefined || this.#files.has(hash)
+        ? undefined
+        : "its file is missing or damaged";
+      return problem === undefined && !all ? [] : [attachmentLine(attachment, problem)];
+    });
+  }
+
+  #sees(media_type: MediaType): boolean {
+    return this.#dialect.accepts.includes(media_type);
+  }
+}
+
+function toUser(files: readonly LanguageModelV4FilePart[], text: string): LanguageModelV4Message {
+  return { role: "user", content: [...files, { type: "text", text }] };
+}
+
+function toAssistant(
+  { text, calls }: Extract<Message, { role: "assistant" }>,
+  dialect: Dialect,
+): LanguageModelV4Message | undefined {
+  if (isBlank(text) && calls.length === 0) return undefined;
+  const made = calls.map((call) => ({
+    reasoning: toReasoning(call, dialect.reasoning_key),
+    call: {
+      type: "tool-call" as const,
+      toolCallId: dialect.call_id(call.call_id),
+      toolName: call.tool,
+      input: toInput(call.args),
+      providerOptions: toEcho(call, dialect.echo_key),
+    },
+  }));
+  return {
+    role: "assistant",
+    content: [
+      // What a model thinks before its first call it thinks before its text.
+      ...(made[0]?.reasoning ?? []),
+      ...(isBlank(text) ? [] : [{ type: "text" as const, text }]),
+      ...made.flatMap(({ reasoning, call }, at) => at === 0 ? [call] : [...reasoning, call]),
+    ],
+  };
+}
+
+function toResults(
+  results: readonly ToolResult[],
+  dialect: Dialect,
+  given: Given,
+): LanguageModelV4Message {
+  return {
+    role: "tool",
+    content: results.map((result) => {
+      const value = [result.output, ...given.lines(result.attachments, { all: false })].join("\n");
+      const files = given.inResult(result) ? given.files(result.attachments) : [];
+      return {
+        type: "tool-result",
+        toolCallId: dialect.call_id(result.call_id),
+        toolName: result.tool,
+        output: files.length > 0
+          ? { type: "content", value: [{ type: "text", text: value }, ...files] }
+          : { type: result.ok ? "text" : "error-text", value },
+      };
+    }),
+  };
 }
 
 /** One text, with what is remembered first: some servers do not accept a list of texts. */
-function toUserText({ text, memory }: Extract<Message, { role: "user" }>): string {
+function toUserText(
+  { text, memory, attachments }: Extract<Message, { role: "user" }>,
+  given: Given,
+): string {
   // Providers refuse a blank text, and with it every later turn of the conversation.
   const said = isBlank(text) ? "(empty)" : text;
-  return memory === undefined ? said : `${memory}\n\n${said}`;
+  const lines = given.lines(attachments, { all: true });
+  const whole = lines.length === 0 ? said : `${said}\n\n${lines.join("\n")}`;
+  return memory === undefined ? whole : `${memory}\n\n${whole}`;
 }
 
 /** Arguments that are not a JSON object stay visible to the model, wrapped in an object. */
@@ -125,6 +230,16 @@ function toInput(args: unknown): unknown {
 function toEcho(call: ToolCall, key: string): SharedV4ProviderOptions | undefined {
   const value = call.echo?.[key];
   return value === undefined ? undefined : { [key]: value } as SharedV4ProviderOptions;
+}
+
+function toReasoning({ echo }: ToolCall, key: string | undefined) {
+  const parts = key === undefined ? undefined : echo?.[key];
+  if (!Array.isArray(parts)) return [];
+  return (parts as ReasoningPart[]).map(({ text, metadata }) => ({
+    type: "reasoning" as const,
+    text,
+    providerOptions: metadata,
+  }));
 }
 
 function isBlank(text: string): boolean {

@@ -10,6 +10,8 @@ import {
   type ToolCall,
 } from "./model.ts";
 import { ANSWER_LIMITS, type AnswerLimits } from "./answer_limits.ts";
+import type { Effort } from "../protocol/effort.ts";
+import { nearestEffort } from "./effort_levels.ts";
 import { type LimitOverrides, limitsOf, OUTPUT_MAX } from "./limits.ts";
 import {
   damagedCalls,
@@ -18,9 +20,11 @@ import {
   toModelError,
   unreadable,
 } from "./provider_errors.ts";
-import type { ProviderKind } from "./provider_address.ts";
+import { type OpenAiApi, openAiApi, type ProviderKind } from "./provider_address.ts";
+import type { Quirks } from "./presets.ts";
 import { baseUrl, fetchFor, headersOf, secretsOf } from "./provider_http.ts";
-import { type Dialect, toCallOptions } from "./provider_prompt.ts";
+import { type Dialect, type ReasoningPart, toCallOptions } from "./provider_prompt.ts";
+import { acceptedMedia } from "./vision.ts";
 
 /** The address of a provider and our credentials there. */
 export interface ProviderConfig {
@@ -29,6 +33,8 @@ export interface ProviderConfig {
   kind: ProviderKind;
   /** Default: the provider's own address; "openai-compatible" has none. */
   base_url?: string;
+  /** For "openai"; default: see {@linkcode openAiApi}. */
+  api?: OpenAiApi;
   api_key?: string;
   /** Where the key comes from, such as a variable's name; used in messages when it is refused. */
   key_source?: string;
@@ -38,6 +44,13 @@ export interface ProviderConfig {
   limits?: AnswerLimits;
   /** The model's limits in daemon.toml. */
   tokens?: LimitOverrides;
+  /** Whether its models can be given images; default: by their names. */
+  images?: boolean;
+  /** How long the model can think, if known. */
+  efforts?: readonly Effort[];
+  /** The most tokens that the model can write in an answer, if known. */
+  longest_answer?: number;
+  quirks?: Quirks;
 }
 
 type CallOptions = Parameters<LanguageModelV4["doStream"]>[0];
@@ -45,7 +58,9 @@ type CallOptions = Parameters<LanguageModelV4["doStream"]>[0];
 interface Provider {
   language: LanguageModelV4;
   dialect: Dialect;
-  settings?: Pick<CallOptions, "maxOutputTokens" | "providerOptions">;
+  /** Whether reasoning is given back although everyone could have written it. */
+  open_reasoning?: true;
+  settings?: Pick<CallOptions, "maxOutputTokens" | "providerOptions" | "includeRawChunks">;
 }
 
 /** The most unreadable events that one answer may contain. */
@@ -61,7 +76,8 @@ const LINGER_MS = 250;
  */
 export async function providerModel(config: ProviderConfig, model: string): Promise<Model> {
   const base_url = baseUrl(config);
-  const max_output_tokens = outputLimit(`${config.name}/${model}`, config.tokens);
+  const { efforts, tokens } = config;
+  const max_output_tokens = outputLimit(`${config.name}/${model}`, tokens);
   const context: ProviderContext = {
     name: config.name,
     base_url,
@@ -76,7 +92,11 @@ export async function providerModel(config: ProviderConfig, model: string): Prom
   );
   return {
     id: `${config.name}/${model}`,
-    stream: (request) => stream(provider, { max_output_tokens, ...request }, context),
+    accepts: provider.dialect.accepts,
+    stream: (request) => {
+      const effort = nearestEffort(request.effort, efforts);
+      return stream(provider, { max_output_tokens, ...request, effort }, context);
+    },
   };
 }
 
@@ -97,6 +117,8 @@ async function load(
   // reads the environment, and even an empty OPENAI_BASE_URL makes that fail.
   const headers = headersOf(config);
   const call_id = (id: string) => id;
+  const { kind, name: provider_name, images } = config;
+  const accepts = acceptedMedia({ kind, provider: provider_name, model, images });
 
   switch (config.kind) {
     case "anthropic": {
@@ -111,32 +133,48 @@ async function load(
         dialect: {
           echo_key: "anthropic",
           cache_marks: true,
+          reasoning_key: `anthropic/reasoning/${model}`,
+          accepts,
+          files_in_results: true,
           // The conversation may have begun with a provider that allows other ids.
           call_id: (id) => id.replace(/[^a-zA-Z0-9_-]/g, "_"),
         },
         settings: {
           // The API requires it. The package knows the limits of some models and stays below them;
           // for the others it would ask for 4096 tokens, too few to write a file.
-          maxOutputTokens: OUTPUT_MAX,
+          maxOutputTokens: Math.min(OUTPUT_MAX, config.longest_answer ?? OUTPUT_MAX),
           // Arguments are used only when complete, so the API should check that they are JSON.
           providerOptions: { anthropic: { toolStreaming: false } },
         },
       };
     }
     case "openai": {
-      const { OpenAIChatLanguageModel } = await import("../sdk/openai.ts");
+      const sdk = await import("../sdk/openai.ts");
+      const responses = openAiApi(config) === "responses";
+      const Language = responses ? sdk.OpenAIResponsesLanguageModel : sdk.OpenAIChatLanguageModel;
       return {
-        // Uses chat completions, not responses: each request carries the whole conversation, so the
-        // server keeps nothing, a conversation can move between providers, and every gateway for
-        // OpenAI supports it.
-        language: new OpenAIChatLanguageModel(model, {
-          provider: "openai.chat",
+        language: new Language(model, {
+          provider: responses ? "openai.responses" : "openai.chat",
           url: ({ path }) => baseURL + path,
           headers,
           fetch,
         }),
-        dialect: { echo_key: "openai", cache_marks: false, call_id },
-        settings: { providerOptions: { openai: { store: false } } },
+        dialect: {
+          echo_key: "openai",
+          cache_marks: false,
+          accepts,
+          files_in_results: responses,
+          call_id,
+          // Only the model that wrote it can read it.
+          ...(responses ? { reasoning_key: `openai/reasoning/${model}` } : {}),
+        },
+        // The server keeps nothing: each request carries the whole conversation, which can so move
+        // between providers.
+        settings: {
+          providerOptions: { openai: { store: false } },
+          // For the end of an answer; see `closingReason`.
+          includeRawChunks: responses,
+        },
       };
     }
     case "google": {
@@ -150,11 +188,18 @@ async function load(
           // Gemini may omit a call's id. OpenAI refuses ids of more than 40 characters.
           generateId: () => `call_${crypto.randomUUID().replaceAll("-", "")}`,
         }),
-        dialect: { echo_key: "google", cache_marks: false, call_id },
+        dialect: {
+          echo_key: "google",
+          cache_marks: false,
+          accepts,
+          files_in_results: true,
+          call_id,
+        },
       };
     }
     case "openai-compatible": {
       const { OpenAICompatibleChatLanguageModel } = await import("../sdk/openai_compatible.ts");
+      const { no_stream_options, reasoning_back, short_call_ids } = config.quirks ?? {};
       // The key of the package's metadata is the package's own name, so it cannot be the configured
       // name; nor "openaiCompatible", because the package copies that metadata into the request.
       const name = "compatible";
@@ -164,12 +209,40 @@ async function load(
           url: ({ path }) => baseURL + path,
           headers,
           fetch,
-          includeUsage: true,
+          includeUsage: no_stream_options !== true,
+          ...(reasoning_back ? { transformRequestBody: withReasoning } : {}),
         }),
-        dialect: { echo_key: name, cache_marks: false, call_id },
+        dialect: {
+          echo_key: name,
+          cache_marks: false,
+          accepts,
+          files_in_results: false,
+          call_id: short_call_ids ? shortCallId : call_id,
+          ...(reasoning_back ? { reasoning_key: `${provider_name}/reasoning/${model}` } : {}),
+        },
+        ...(reasoning_back ? { open_reasoning: true } : {}),
       };
     }
   }
+}
+
+/** A call of another model has no reasoning to give back, which must be said. */
+function withReasoning(body: Record<string, unknown>): Record<string, unknown> {
+  const messages = (body.messages as Record<string, unknown>[]).map((message) =>
+    message.tool_calls === undefined ? message : { reasoning_content: "", ...message }
+  );
+  return { ...body, messages };
+}
+
+/** Returns nine letters and digits for a call id, always the same ones. */
+function shortCallId(id: string): string {
+  if (/^[a-zA-Z0-9]{9}$/.test(id)) return id;
+  // FNV-1a, 64 bits.
+  let hash = 0xcbf29ce484222325n;
+  for (const byte of new TextEncoder().encode(id)) {
+    hash = BigInt.asUintN(64, (hash ^ BigInt(byte)) * 0x100000001b3n);
+  }
+  return hash.toString(36).padStart(9, "0").slice(-9);
 }
 
 async function* stream(
@@ -190,6 +263,7 @@ async function* stream(
     const answer = await provider.language.doStream({
       ...provider.settings,
       ...limitOf(request),
+      ...(request.effort === undefined ? {} : { reasoning: request.effort }),
       ...toCallOptions(request, provider.dialect),
       abortSignal: connection.signal,
     });
@@ -198,15 +272,24 @@ async function* stream(
     // The packages also pass on the calls of an answer that was cut, with half of their arguments.
     // So calls wait for the end; nobody could run them earlier anyway.
     const calls: ToolCall[] = [];
+    const reasoning = new ReasoningParts(provider.open_reasoning ?? false);
     let skipped = 0;
     let damaged = false;
+    let closing: LanguageFinish | undefined;
     for (;;) {
       const { done, value: part } = await reader.read();
       if (done) throw endedEarly(context);
       if (part.type === "text-delta") {
         if (part.delta !== "") yield { type: "text", text: part.delta };
       } else if (part.type === "tool-call" && !part.providerExecuted) {
-        calls.push(toCall(part, provider.dialect.echo_key));
+        calls.push(toCall(part, provider.dialect, reasoning.take()));
+      } else if (isReasoning(part)) {
+        reasoning.add(part);
+        if (part.type === "reasoning-delta" && part.delta !== "") {
+          yield { type: "reasoning", text: part.delta };
+        }
+      } else if (part.type === "raw") {
+        closing = closingReason(part.rawValue) ?? closing;
       } else if (part.type === "error") {
         const event = unreadable(part.error);
         if (event === undefined) throw toModelError(part.error, context);
@@ -223,7 +306,8 @@ async function* stream(
         // Arguments with a missing piece can still be valid JSON.
         const has_calls = calls.length > 0 || part.finishReason.unified === "tool-calls";
         if (damaged && has_calls) throw damagedCalls(context);
-        const finish = toFinish(part, calls.length > 0, context);
+        const finishReason = skipped > 0 && closing !== undefined ? closing : part.finishReason;
+        const finish = toFinish({ ...part, finishReason }, calls.length > 0, context);
         await drain(reader);
         for (const call of calls) yield { type: "call", call };
         yield finish;
@@ -261,15 +345,87 @@ async function drain(reader: ReadableStreamDefaultReader<unknown>): Promise<void
 
 function toCall(
   part: Extract<LanguageModelV4StreamPart, { type: "tool-call" }>,
-  echo_key: string,
+  { echo_key, reasoning_key }: Dialect,
+  reasoning: readonly ReasoningPart[],
 ): ToolCall {
-  const echo = part.providerMetadata?.[echo_key];
+  const metadata = part.providerMetadata?.[echo_key];
+  const echo = {
+    ...(metadata === undefined ? {} : { [echo_key]: metadata }),
+    ...(reasoning_key === undefined || reasoning.length === 0
+      ? {}
+      : { [reasoning_key]: reasoning }),
+  };
   return {
     call_id: part.toolCallId,
     tool: part.toolName,
     args: toArgs(part.input),
-    ...(echo === undefined ? {} : { echo: { [echo_key]: echo } }),
+    ...(Object.keys(echo).length === 0 ? {} : { echo }),
   };
+}
+
+type ReasoningDelta = Extract<
+  LanguageModelV4StreamPart,
+  { type: "reasoning-start" | "reasoning-delta" | "reasoning-end" }
+>;
+
+function isReasoning(part: LanguageModelV4StreamPart): part is ReasoningDelta {
+  return part.type === "reasoning-start" || part.type === "reasoning-delta" ||
+    part.type === "reasoning-end";
+}
+
+/** The reasoning before a call, as the provider's package reports it, piece by piece. */
+class ReasoningParts {
+  readonly #open = new Map<string, ReasoningPart>();
+  readonly #unsealed: boolean;
+  #ended: ReasoningPart[] = [];
+
+  /** @param unsealed whether the provider takes back reasoning that it did not seal */
+  constructor(unsealed: boolean) {
+    this.#unsealed = unsealed;
+  }
+
+  add(part: ReasoningDelta): void {
+    const { text, metadata } = this.#open.get(part.id) ?? { text: "", metadata: {} };
+    const whole = {
+      text: part.type === "reasoning-delta" ? text + part.delta : text,
+      metadata: merged(metadata, part.providerMetadata),
+    };
+    if (part.type !== "reasoning-end") {
+      this.#open.set(part.id, whole);
+      return;
+    }
+    this.#open.delete(part.id);
+    this.#ended.push(whole);
+  }
+
+  /**
+   * The parts that ended since the last call, if the provider sealed them: it takes back nothing
+   * that somebody else could have written.
+   */
+  take(): ReasoningPart[] {
+    const ended = this.#ended;
+    this.#ended = [];
+    if (this.#unsealed) return ended;
+    // Several parts of OpenAI's are one item, which is sealed at its end.
+    const items = ended.filter(isSealed).map(({ metadata }) => metadata.openai?.itemId);
+    return ended.filter((part) =>
+      isSealed(part) ||
+      part.metadata.openai !== undefined && items.includes(part.metadata.openai.itemId)
+    );
+  }
+}
+
+function isSealed({ metadata: { openai, anthropic } }: ReasoningPart): boolean {
+  return typeof (openai?.reasoningEncryptedContent ?? anthropic?.signature ??
+    anthropic?.redactedData) === "string";
+}
+
+function merged(
+  before: ReasoningPart["metadata"],
+  more: ReasoningPart["metadata"] = {},
+): ReasoningPart["metadata"] {
+  const names = Object.keys({ ...before, ...more });
+  return Object.fromEntries(names.map((name) => [name, { ...before[name], ...more[name] }]));
 }
 
 /** Text that is not JSON stays a string; the tool's validation then reports it to the model. */
@@ -280,6 +436,27 @@ function toArgs(input: string): unknown {
   } catch {
     return input;
   }
+}
+
+type LanguageFinish = Extract<LanguageModelV4StreamPart, { type: "finish" }>["finishReason"];
+
+/**
+ * Reads how an answer in OpenAI's responses format ended. After an event that it could not read, the
+ * package reports an error whatever follows.
+ */
+function closingReason(event: unknown): LanguageFinish | undefined {
+  const { type, response } = (event ?? {}) as {
+    type?: unknown;
+    response?: { incomplete_details?: { reason?: string } | null };
+  };
+  if (type !== "response.completed" && type !== "response.incomplete") return undefined;
+  const raw = response?.incomplete_details?.reason;
+  const unified = raw === "max_output_tokens"
+    ? "length"
+    : raw === "content_filter"
+    ? "content-filter"
+    : "stop";
+  return { unified, raw };
 }
 
 function toFinish(
@@ -313,9 +490,9 @@ function reasonOf(
   has_calls: boolean,
 ): FinishReason {
   if (unified === "length") return "length";
-  // Anthropic names a refusal; OpenAI marks its text and ends the answer with "stop".
+  // Anthropic names a refusal; OpenAI marks its text and ends the answer as any other.
   if (unified === "content-filter") {
-    return /^(refusal|stop)$/.test(raw ?? "") ? "refused" : "filtered";
+    return /^(refusal|stop|)$/.test(raw ?? "") ? "refused" : "filtered";
   }
   // Some servers report "stop" for an answer with calls.
   return has_calls ? "calls" : "stop";

@@ -15,6 +15,7 @@ import {
   startAnthropicServer,
   startGoogleServer,
   startOpenAiServer,
+  startResponsesServer,
 } from "../../tests/support/model_servers.ts";
 import { granted } from "../../tests/support/permissions.ts";
 import {
@@ -26,23 +27,33 @@ import {
   type ToolCall,
   type ToolSpec,
 } from "./model.ts";
-import type { ProviderKind } from "./provider_address.ts";
+import { openAiApi, type ProviderKind } from "./provider_address.ts";
 import { type ProviderConfig, providerModel } from "./providers.ts";
 
 const KEY = "sk-test-0123456789abcdef";
 const ignore = !granted("net");
 
+/** The wire formats; that of OpenAI's responses belongs to the kind "openai". */
+type Format = ProviderKind | "openai-responses";
+
 const STARTERS = {
   "openai": startOpenAiServer,
+  "openai-responses": startResponsesServer,
   "openai-compatible": startOpenAiServer,
   "anthropic": startAnthropicServer,
   "google": startGoogleServer,
-} satisfies Record<ProviderKind, (script: Scripted, options?: ServerOptions) => ModelServer>;
-const KINDS = Object.keys(STARTERS) as ProviderKind[];
+} satisfies Record<Format, (script: Scripted, options?: ServerOptions) => ModelServer>;
+const KINDS = Object.keys(STARTERS) as Format[];
+
+/** How a provider with a format is configured. */
+function configOf(format: Format): Pick<ProviderConfig, "kind" | "api"> {
+  return format === "openai-responses" ? { kind: "openai", api: "responses" } : { kind: format };
+}
 
 /** How a failed call arrives; chat completions have no mark for it. */
-const FAILED: Record<ProviderKind, string> = {
+const FAILED: Record<Format, string> = {
   "openai": 'true {"error":"denied"}',
+  "openai-responses": 'true {"error":"denied"}',
   "openai-compatible": "true denied",
   "anthropic": "false denied",
   "google": "false denied",
@@ -59,7 +70,7 @@ interface SettingOptions extends ServerOptions {
 
 /** A test of one provider against its server. */
 function test(
-  kind: ProviderKind,
+  kind: Format,
   name: string,
   script: Scripted,
   fn: (setting: Setting) => Promise<void>,
@@ -73,7 +84,7 @@ function test(
       try {
         const model = await providerModel({
           name: "work",
-          kind,
+          ...configOf(kind),
           base_url: server.url,
           api_key: KEY,
           key_source: "WORK_KEY",
@@ -371,7 +382,9 @@ for (const kind of KINDS) {
         assertEquals(textOf(parts), "one two three four");
         const told = parts.flatMap((part) => part.type === "skipped" ? [part.reason] : []);
         // Gemini's format has no field that must be there: an unknown object is an empty event.
-        if (kind === "google" && data.endsWith("}")) return assertEquals(told, []);
+        // OpenAI adds events to its responses format, and clients must pass over them.
+        const known = kind === "google" || kind === "openai-responses";
+        if (known && data.endsWith("}")) return assertEquals(told, []);
         const lost = data.startsWith("{") ? "; a part of the answer may be missing" : "";
         assertEquals(told, [`work sent an unreadable event, which was skipped${lost}`]);
         assertEquals(finishOf(parts).reason, "stop");
@@ -546,8 +559,9 @@ for (const kind of KINDS) {
         told("three"),
       ];
       await collect(model, request(messages));
-      const { contents, messages: sent } = server.requests[0].body;
-      const texts = (contents ?? sent).flatMap((it: Json) => [it.parts ?? it.content].flat())
+      const { contents, messages: sent, input } = server.requests[0].body;
+      const texts = (contents ?? sent ?? input)
+        .flatMap((it: Json) => [it.parts ?? it.content ?? it.output ?? []].flat())
         .flatMap((it: Json) => typeof it === "string" ? [it] : it?.text ? [it.text] : []);
       const system = kind.startsWith("openai") ? ["You work in a repository."] : [];
       const out = kind.startsWith("openai") ? ["out"] : [];
@@ -572,7 +586,7 @@ for (const kind of KINDS) {
       const [first, again, later] = server.requests.map(({ body }) => body);
       assertEquals(JSON.stringify(again), JSON.stringify(first));
       assertEquals(JSON.stringify(later.tools), JSON.stringify(first.tools));
-      const list = kind === "google" ? "contents" : "messages";
+      const list = ["contents", "input"].find((name) => name in first) ?? "messages";
       const unmarked = (value: unknown) =>
         JSON.stringify(value).replaceAll(',"cache_control":{"type":"ephemeral"}', "");
       const begin = unmarked(first[list]).slice(0, -1);
@@ -585,7 +599,7 @@ for (const kind of KINDS) {
     ignore,
     fn: async () => {
       const model = await providerModel(
-        { name: "work", kind, base_url: "http://127.0.0.1:1/v1", api_key: KEY },
+        { name: "work", ...configOf(kind), base_url: "http://127.0.0.1:1/v1", api_key: KEY },
         "test-model",
       );
       const error = await failure(model, request([user("x")]));
@@ -607,7 +621,7 @@ function retryHeaders(): [name: string, value: string, least: number, most: numb
   ];
 }
 
-for (const kind of ["openai", "openai-compatible", "anthropic"] as const) {
+for (const kind of ["openai", "openai-responses", "openai-compatible", "anthropic"] as const) {
   test(
     kind,
     "arguments that are no JSON are handed over as they came",
@@ -835,4 +849,142 @@ Deno.test("an address that is none is refused before anything is asked", async (
     const error = await assertRejects(() => providerModel(config, "m"), ModelError);
     assertStringIncludes(error.message, "base_url");
   }
+});
+
+Deno.test("OpenAI itself is asked for responses, another server of its kind for chat completions", () => {
+  assertEquals(openAiApi({}), "responses");
+  assertEquals(openAiApi({ base_url: "https://api.openai.com/v1/" }), "responses");
+  assertEquals(openAiApi({ base_url: "https://gateway.example/v1" }), "chat");
+  assertEquals(openAiApi({ base_url: "https://api.openai.com.example/v1" }), "chat");
+  assertEquals(openAiApi({ api: "chat" }), "chat");
+  assertEquals(openAiApi({ api: "responses", base_url: "http://127.0.0.1:1/v1" }), "responses");
+});
+
+test(
+  "openai-responses",
+  "reasoning goes back with the calls that follow it, and to nobody else",
+  scriptSteps([
+    {
+      reasoning: ["First I look.", "Then I write."],
+      text: "I look.",
+      calls: [{ name: "read_file", args: { path: "a" } }, { name: "write_file", args: {} }],
+    },
+    { reasoning: ["Enough."], text: "Done." },
+    { text: "fine" },
+  ]),
+  async ({ server, model }) => {
+    const parts = await collect(model, request([user("x")]));
+    assertEquals(textOf(parts), "I look.", "reasoning is no part of the answer");
+    const calls: ToolCall[] = JSON.parse(JSON.stringify(callsOf(parts)));
+    const messages = afterCalls([user("x")], calls);
+    messages[1] = { role: "assistant", text: "I look.", calls };
+    await collect(model, request(messages));
+    await collect(model, request(messages));
+    const [first, second, again] = server.requests.map(({ body }) => body);
+    assertEquals(first.include, undefined, "not of a model that cannot reason");
+    assertEquals([first.store, second.store], [false, false]);
+    assertEquals(JSON.stringify(again), JSON.stringify(second));
+    const types = second.input.map((it: Json) => it.type ?? it.role);
+    assertEquals(types, [
+      "system",
+      "user",
+      "reasoning",
+      "reasoning",
+      "assistant",
+      "function_call",
+      "function_call",
+      "function_call_output",
+      "function_call_output",
+    ]);
+    assertEquals(second.input[2].summary, [{ type: "summary_text", text: "First I look." }]);
+    assert(second.input[3].encrypted_content !== second.input[2].encrypted_content);
+    assertEquals(server.requests.map(({ status }) => status), [200, 200, 200]);
+
+    for (const [format, name] of [["openai-responses", "other-model"], ["openai", "test-model"]]) {
+      const other = STARTERS[format as Format](() => ({ text: "fine" }), { api_key: KEY });
+      try {
+        const config = { name: "work", ...configOf(format as Format), api_key: KEY };
+        const model = await providerModel({ ...config, base_url: other.url }, name);
+        assertEquals(textOf(await collect(model, request(messages))), "fine");
+        assert(!JSON.stringify(other.requests[0].body).includes("sealed:"), format);
+      } finally {
+        await other.close();
+      }
+    }
+  },
+);
+
+Deno.test({
+  name: "openai-responses: a model that can reason is asked for reasoning that it can read again",
+  ignore,
+  async fn() {
+    const server = startResponsesServer(() => ({ text: "fine" }), { api_key: KEY });
+    try {
+      const config = { name: "work", ...configOf("openai-responses"), api_key: KEY };
+      const model = await providerModel({ ...config, base_url: server.url }, "gpt-5.1");
+      await collect(model, request([user("x")]));
+      const { include, input } = server.requests[0].body;
+      assertEquals([include, input[0].role], [["reasoning.encrypted_content"], "developer"]);
+    } finally {
+      await server.close();
+    }
+  },
+});
+
+for (const kind of ["openai-responses", "openai-compatible", "anthropic"] as const) {
+  test(
+    kind,
+    "reasoning is streamed, is no part of the answer, and goes back where the provider wants it",
+    scriptSteps([
+      {
+        reasoning: ["First I look. Then I write."],
+        text: "I look.",
+        calls: [{ name: "read_file", args: { path: "a" } }, { name: "write_file", args: {} }],
+      },
+      { reasoning: ["Enough."], text: "Done." },
+    ]),
+    async ({ server, model }) => {
+      const options = { effort: "high", max_output_tokens: 4_000 } as const;
+      const parts = await collect(model, request([user("x")], options));
+      const thoughts = parts.flatMap((part) => part.type === "reasoning" ? [part.text] : []);
+      assertEquals([thoughts.join(""), textOf(parts)], ["First I look. Then I write.", "I look."]);
+      // As the journal keeps them.
+      const calls: ToolCall[] = JSON.parse(JSON.stringify(callsOf(parts)));
+      const messages = afterCalls([user("x")], calls);
+      messages[1] = { role: "assistant", text: "I look.", calls };
+      assertEquals(textOf(await collect(model, request(messages, options))), "Done.");
+      const sent = JSON.stringify(server.requests[1].body);
+      assertEquals(sent.includes("First I look."), kind !== "openai-compatible");
+      const { reasoning, thinking, reasoning_effort } = server.requests[0].body;
+      const asked = {
+        "openai-responses": [undefined, undefined, undefined],
+        "openai-compatible": [undefined, undefined, "high"],
+        anthropic: [undefined, "enabled", undefined],
+      }[kind];
+      assertEquals([reasoning?.effort, thinking?.type, reasoning_effort], asked);
+    },
+  );
+}
+
+Deno.test({
+  name: "an effort goes to OpenAI's and Google's models that can reason",
+  ignore,
+  async fn() {
+    const models = { "openai-responses": "gpt-5.1", google: "gemini-3-pro-preview" } as const;
+    for (const [format, name] of Object.entries(models)) {
+      const server = STARTERS[format as Format](() => ({ text: "fine" }), { api_key: KEY });
+      try {
+        const config = { name: "work", ...configOf(format as Format), api_key: KEY };
+        const model = await providerModel({ ...config, base_url: server.url }, name);
+        await collect(model, request([user("x")], { effort: "low" }));
+        await collect(model, request([user("x")]));
+        const [asked, unset] = server.requests.map(({ body }) =>
+          body.reasoning?.effort ?? body.generationConfig?.thinkingConfig?.thinkingLevel
+        );
+        assertEquals([asked, unset], ["low", undefined], format);
+      } finally {
+        await server.close();
+      }
+    }
+  },
 });

@@ -1,24 +1,24 @@
 /** The models available on this machine: the known providers and those in daemon.toml. */
 
+import type * as z from "zod";
 import { closestString, levenshteinDistance } from "@std/text";
 import { acpName } from "./acp_entry.ts";
 import { messageOf, SvcError } from "../protocol/errors.ts";
 import type { SavedKey } from "./key_file.ts";
 import type { Model } from "./model.ts";
 import type { AnswerLimits } from "./answer_limits.ts";
+import type { Catalogue, ModelFacts } from "./catalogue.ts";
+import { type Preset, presetOf, PRESETS } from "./presets.ts";
 import { addressOf, type ProviderKind } from "./provider_address.ts";
 import type { ProviderConfig } from "./providers.ts";
+import type { modelEntrySchema, modelOverridesSchema } from "../protocol/schemas/model_entry.ts";
+import type { providerInfoSchema } from "../protocol/schemas/models.ts";
+
+/** What daemon.toml says of models; it overrides what is known of them. */
+export type ModelOverrides = z.output<ReturnType<typeof modelOverridesSchema>>;
 
 /** `[models.<name>]` in daemon.toml. */
-export interface ModelEntry {
-  kind: ProviderKind;
-  base_url?: string;
-  /** The environment variable that holds the key. */
-  api_key_env?: string;
-  /** Token limits: a conversation with its answer, and an answer. */
-  context_tokens?: number;
-  output_tokens?: number;
-}
+export type ModelEntry = z.output<ReturnType<typeof modelEntrySchema>>;
 
 /** The inputs of a {@linkcode ModelRegistry}. */
 export interface ModelRegistryOptions {
@@ -31,8 +31,8 @@ export interface ModelRegistryOptions {
   onKey?(api_key: string): void;
   /** Waited for before a model is given out. */
   prepare?(): Promise<void>;
-  /** Ids to suggest, beside the default models of the providers. */
-  suggestions?(): readonly string[];
+  /** What is known of models; undefined before the first was prepared. */
+  catalogue?(): Catalogue | undefined;
   /** `default_model` in daemon.toml. */
   default_model?: string;
   /** Time limits of an answer. */
@@ -44,14 +44,7 @@ export interface ModelRegistryOptions {
 }
 
 /** A provider as `list` shows it. */
-export interface ProviderInfo {
-  provider: string;
-  kind: ProviderKind | "builtin";
-  /**
-   * Whether everything needed to call it is configured. Does not check that a local server runs.
-   */
-  configured: boolean;
-}
+export type ProviderInfo = z.output<ReturnType<typeof providerInfoSchema>>;
 
 /** A provider with its address and its key's origin. */
 export interface ProviderDetails extends ProviderInfo {
@@ -70,25 +63,29 @@ export type KeySource = "environment" | "login";
 
 /** How to reach a provider. */
 export interface ProviderTarget extends ProviderConfig {
-  /** Whether it is a known one that daemon.toml does not replace. */
+  /** Whether it is a preset that daemon.toml does not replace. */
   known: boolean;
+}
+
+/** What is known of a model. */
+export interface ModelDescription {
+  /** What daemon.toml says. */
+  overrides: ModelOverrides;
+  /** What the catalogue says. */
+  facts: ModelFacts;
+  /** Whether it can be given images; undefined where only its name tells. */
+  images?: boolean;
 }
 
 /** A model id that cannot be used; the message says which can and how to configure more. */
 export class UnknownModel extends SvcError {
-  constructor(message: string) {
-    super("validation", message);
-  }
-}
+  /** The message without what can be used instead. */
+  readonly problem: string;
 
-interface KnownProvider {
-  kind: ProviderKind;
-  /** The first variable that is set is used; an empty list: the provider needs no key. */
-  key_env: readonly string[];
-  base_url_env?: string;
-  base_url?: string;
-  /** The model to use when this provider is the default. */
-  model?: string;
+  constructor(problem: string, advice?: string) {
+    super("validation", advice === undefined ? problem : `${problem}. ${advice}`);
+    this.problem = problem;
+  }
 }
 
 /** A provider as it is configured, without its key. */
@@ -108,35 +105,6 @@ interface Key {
 }
 
 type Resolved = Stated & Key;
-
-/** In the order of preference for the default model. */
-const KNOWN: Readonly<Record<string, KnownProvider>> = {
-  anthropic: {
-    kind: "anthropic",
-    key_env: ["ANTHROPIC_API_KEY"],
-    base_url_env: "ANTHROPIC_BASE_URL",
-    model: "claude-sonnet-4-5",
-  },
-  openai: {
-    kind: "openai",
-    key_env: ["OPENAI_API_KEY"],
-    base_url_env: "OPENAI_BASE_URL",
-    model: "gpt-5.1",
-  },
-  google: {
-    kind: "google",
-    key_env: ["GEMINI_API_KEY", "GOOGLE_GENERATIVE_AI_API_KEY"],
-    model: "gemini-2.5-pro",
-  },
-  openrouter: {
-    kind: "openai-compatible",
-    key_env: ["OPENROUTER_API_KEY"],
-    base_url: "https://openrouter.ai/api/v1",
-    model: "anthropic/claude-sonnet-4.5",
-  },
-  ollama: { kind: "openai-compatible", key_env: [] },
-  lmstudio: { kind: "openai-compatible", key_env: [], base_url: "http://127.0.0.1:1234/v1" },
-};
 
 const BUILTIN = "builtin/toolbelt";
 /** The most models kept for later turns. */
@@ -191,6 +159,16 @@ export class ModelRegistry {
     return !this.isBuiltin(id) && acpName(id) === undefined;
   }
 
+  /**
+   * Returns the small model of a model's provider; the model itself where none is known, as for a
+   * provider in daemon.toml.
+   */
+  smallId(id: string): string {
+    const provider = id.slice(0, id.indexOf("/"));
+    const small = this.#isPreset(provider) ? presetOf(provider)?.small : undefined;
+    return small === undefined ? id : `${provider}/${small}`;
+  }
+
   /** Checks that an id leads to a model, without loading anything. @throws {UnknownModel} */
   check(id: string): void {
     if (id === BUILTIN) return;
@@ -211,13 +189,40 @@ export class ModelRegistry {
     if (slash <= 0 || slash === id.length - 1) {
       throw new UnknownModel(
         `"${id}" is not a model id: expected <provider>/<model>` +
-          `${didYouMean(id, this.#suggestions())}. ${this.#advice()}`,
+          didYouMean(id, this.#suggestions()),
+        this.#advice(),
       );
     }
     const name = id.slice(0, slash);
     const model = id.slice(slash + 1);
-    const { known: _, ...config } = this.#target(name, `/${model}`);
+    const { known: _, ...config } = this.#target(name, `/${model}`, undefined, model);
     return { config, model };
+  }
+
+  /** Returns what is known of a model, by daemon.toml and by the catalogue. */
+  describe(id: string): ModelDescription {
+    const slash = id.indexOf("/");
+    const name = id.slice(0, slash);
+    const entry = this.#entry(name);
+    const { models: by_name = {}, ...all } = entry ?? {};
+    const model = id.slice(slash + 1);
+    const own = Object.hasOwn(by_name, model) ? by_name[model] : {};
+    const { context_tokens, output_tokens, images, efforts } = { ...all, ...own };
+    const catalogue = this.#options.catalogue?.();
+    // Of a model that runs elsewhere only its limits are the same.
+    const { context_tokens: made_context, output_tokens: made_output } = catalogue?.madeAs(id) ??
+      {};
+    const facts = catalogue?.facts(id) ?? {
+      ...(made_context === undefined ? {} : { context_tokens: made_context }),
+      ...(made_output === undefined ? {} : { output_tokens: made_output }),
+    };
+    // A compatible server may run a model of any name without its part that sees.
+    const other = !this.#isPreset(name) && this.#stated(name)?.kind === "openai-compatible";
+    return {
+      overrides: { context_tokens, output_tokens, images, efforts },
+      facts,
+      images: images ?? (other ? false : facts.images),
+    };
   }
 
   /**
@@ -230,13 +235,12 @@ export class ModelRegistry {
     return this.#target(name, "", api_key);
   }
 
-  #target(name: string, rest: string, api_key?: string): ProviderTarget {
+  #target(name: string, rest: string, api_key?: string, model = ""): ProviderTarget {
     const stated = this.#stated(name);
-    const { models } = this.#options;
     if (stated === undefined) {
       const nearest = closestString(name, this.#names());
       const hint = isNear(name, nearest) ? ` (did you mean "${nearest}${rest}"?)` : "";
-      throw new UnknownModel(`unknown model provider "${name}"${hint}. ${this.#advice()}`);
+      throw new UnknownModel(`unknown model provider "${name}"${hint}`, this.#advice());
     }
     const key: Key = api_key === undefined
       ? this.#key(name, stated)
@@ -246,17 +250,24 @@ export class ModelRegistry {
       const reason = key.key_problem ??
         `${name} has no API key: run \`svc login ${name}\`, or set ${key_env.join(" or ")} in ` +
           "the environment of the daemon and restart it";
-      throw new UnknownModel(`${reason}. ${this.#advice()}`);
+      throw new UnknownModel(reason, this.#advice());
     }
+    const preset = this.#isPreset(name) ? presetOf(name) : undefined;
+    const { overrides, facts, images } = this.describe(`${name}/${model}`);
     return {
       name,
       kind,
       base_url,
+      api: this.#entry(name)?.api ?? preset?.api,
+      images,
+      efforts: overrides.efforts ?? facts.efforts,
+      longest_answer: facts.output_tokens,
       api_key: key.api_key,
       key_source: key.key_source,
       limits: this.#options.limits,
-      tokens: Object.hasOwn(models, name) ? models[name] : undefined,
-      known: !Object.hasOwn(models, name),
+      tokens: overrides,
+      known: preset !== undefined,
+      ...(preset?.quirks && { quirks: preset.quirks }),
     };
   }
 
@@ -266,7 +277,7 @@ export class ModelRegistry {
    */
   defaultId(): string {
     if (this.#options.default_model !== undefined) return this.#options.default_model;
-    for (const [name, known] of Object.entries(KNOWN)) {
+    for (const [name, known] of Object.entries(PRESETS)) {
       const provider = this.#provider(name);
       if (known.model === undefined || provider?.kind !== known.kind) continue;
       if (provider.api_key !== undefined) return `${name}/${known.model}`;
@@ -284,8 +295,8 @@ export class ModelRegistry {
     const { default_model } = this.#options;
     if (default_model?.startsWith(`${provider}/`)) return default_model;
     if (provider === BUILTIN.split("/")[0]) return BUILTIN;
-    const replaced = Object.hasOwn(this.#options.models, provider);
-    const known = !replaced && Object.hasOwn(KNOWN, provider) ? KNOWN[provider].model : undefined;
+    const replaced = this.#entry(provider)?.kind !== undefined;
+    const known = replaced ? undefined : presetOf(provider)?.model;
     if (known !== undefined) return `${provider}/${known}`;
     if (!this.#names().includes(provider)) this.check(`${provider}/?`);
     throw new UnknownModel(
@@ -305,14 +316,15 @@ export class ModelRegistry {
       const provider = this.#provider(name);
       if (provider === undefined) return { provider: name, kind: "builtin", configured: true };
       const { kind, key_env, api_key, key_from, key_problem } = provider;
-      const configured = key_env.length === 0 || api_key !== undefined;
       const address = addressOf(provider);
+      const placed = address !== undefined || Boolean(provider.base_url);
+      const configured = placed && (key_env.length === 0 || api_key !== undefined);
       return { provider: name, kind, configured, address, key_env, key_from, key_problem };
     });
   }
 
   #names(): string[] {
-    return [...new Set([...Object.keys(KNOWN), ...Object.keys(this.#options.models), "builtin"])];
+    return [...new Set([...Object.keys(PRESETS), ...Object.keys(this.#options.models), "builtin"])];
   }
 
   #provider(name: string): Resolved | undefined {
@@ -320,28 +332,37 @@ export class ModelRegistry {
     return stated && { ...stated, ...this.#key(name, stated) };
   }
 
-  #stated(name: string): Stated | undefined {
-    if (Object.hasOwn(this.#options.models, name)) return this.#fromEntry(name);
-    if (!Object.hasOwn(KNOWN, name)) return undefined;
-    const { kind, key_env, base_url_env, base_url } = KNOWN[name];
-    return {
-      kind,
-      key_env,
-      base_url: name === "ollama"
-        ? ollamaUrl(this.#env("OLLAMA_HOST"))
-        : (base_url_env && this.#env(base_url_env)) || base_url,
-    };
+  #entry(name: string): ModelEntry | undefined {
+    const { models } = this.#options;
+    return Object.hasOwn(models, name) ? models[name] : undefined;
   }
 
-  #fromEntry(name: string): Stated {
-    const { kind, base_url, api_key_env } = this.#options.models[name];
+  /** Whether a provider is the preset of its name, possibly changed by daemon.toml. */
+  #isPreset(name: string): boolean {
+    return this.#entry(name)?.kind === undefined && presetOf(name) !== undefined;
+  }
+
+  #stated(name: string): Stated | undefined {
+    const { kind, base_url, api_key_env } = this.#entry(name) ?? {};
+    const preset = kind === undefined ? presetOf(name) : undefined;
+    const used = kind ?? preset?.kind;
+    if (used === undefined) return undefined;
+    const own = preset ?? (kind === "openai-compatible" ? undefined : PRESETS[kind!]);
     const key_env = api_key_env !== undefined
       ? [api_key_env]
       // A provider's key goes to another address only if daemon.toml says so.
-      : base_url === undefined && kind !== "openai-compatible"
-      ? KNOWN[kind].key_env
+      : base_url === undefined || preset?.path !== undefined
+      ? own?.key_env ?? []
       : [];
-    return { kind, base_url, key_env };
+    const address = base_url ?? (preset && this.#presetUrl(name, preset));
+    // Without its own address, the key would go to the one that the wire format has by default.
+    const placed = preset?.path === undefined ? address : withPath(address ?? "", preset.path);
+    return { kind: used, base_url: placed, key_env };
+  }
+
+  #presetUrl(name: string, { base_url_env, base_url }: Preset): string | undefined {
+    if (name === "ollama") return ollamaUrl(this.#env("OLLAMA_HOST"));
+    return (base_url_env && this.#env(base_url_env)) || base_url;
   }
 
   #key(name: string, stated: Stated): Key {
@@ -392,9 +413,9 @@ export class ModelRegistry {
     const configured = new Set(
       this.list().filter((info) => info.configured).map((info) => info.provider),
     );
-    const defaults = Object.entries(KNOWN)
+    const defaults = Object.entries(PRESETS)
       .flatMap(([name, { model }]) => model === undefined ? [] : [`${name}/${model}`]);
-    const ids = [BUILTIN, ...defaults, ...this.#options.suggestions?.() ?? []];
+    const ids = [BUILTIN, ...defaults, ...this.#options.catalogue?.()?.priced() ?? []];
     const usable = ids.filter((id) => configured.has(id.slice(0, id.indexOf("/"))));
     // A matching model name is worth suggesting even if its provider lacks a key.
     return [...usable, ...ids.filter((id) => !usable.includes(id))];
@@ -402,7 +423,7 @@ export class ModelRegistry {
 
   #advice(): string {
     const usable = this.list().filter((info) => info.configured).map((info) => info.provider);
-    const keys = Object.values(KNOWN).flatMap((known) => known.key_env.slice(0, 1));
+    const keys = Object.values(PRESETS).flatMap((known) => known.key_env.slice(0, 1)).slice(0, 4);
     return `Configured: ${usable.join(", ")}. For more, run \`svc login\`, set one of ` +
       `${keys.join(", ")} in the daemon's environment, or add a [models.<name>] section to ` +
       "~/.svc/daemon.toml.";
@@ -415,6 +436,11 @@ function requireNoAgent(id: string): void {
   throw new UnknownModel(
     `${id} is an agent over ACP, which answers only in sessions; choose another model`,
   );
+}
+
+function withPath(address: string, path: string): string {
+  const url = URL.parse(address);
+  return url?.pathname === "/" ? url.origin + path : address;
 }
 
 /** The address that Ollama's own client would use for this value of OLLAMA_HOST. */

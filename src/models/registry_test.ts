@@ -101,7 +101,11 @@ Deno.test("every provider is listed with whether it can be called", () => {
     { provider: "anthropic", kind: "anthropic", configured: false },
     { provider: "openai", kind: "openai", configured: true },
     { provider: "google", kind: "google", configured: false },
-    { provider: "openrouter", kind: "openai-compatible", configured: false },
+    ...["openrouter", "xai", "mistral", "deepseek", "groq", "together", "fireworks"].map((
+      provider,
+    ) => ({ provider, kind: "openai-compatible" as const, configured: false })),
+    { provider: "azure", kind: "openai", configured: false },
+    { provider: "github-models", kind: "openai-compatible", configured: false },
     { provider: "ollama", kind: "openai-compatible", configured: true },
     { provider: "lmstudio", kind: "openai-compatible", configured: true },
     { provider: "local", kind: "openai-compatible", configured: true },

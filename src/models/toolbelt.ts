@@ -10,21 +10,21 @@ import type { Message, Model, ModelPart, ModelRequest, ToolCall, ToolResult } fr
 export const HELP =
   `This is builtin/toolbelt. It is not a model: it runs instructions, one per line:
 
-  ls [PATH]               list a directory
-  read PATH               read a file
-  grep PATTERN [PATH]     search for a regular expression
-  glob PATTERN            find files, such as src/**/*.ts
-  write PATH "TEXT"       write a file; \\n in the text starts a new line
-  write PATH              the same, with the text below, between two lines of \`\`\`
-  edit PATH "OLD" "NEW"   replace text; both can also follow between \`\`\` lines
-  run COMMAND             run a shell command
-  verify test             run the project's tests; also: verify build, verify lint
-  fetch URL               fetch a web page
-  remember [CATEGORY:] TEXT
-                          save it for later sessions; categories: fact (the default),
-                          ${CATEGORIES.filter((it) => it !== "fact").join(", ")}
-  recall WORDS            search the memory
-  help                    show this help
+    ls [PATH]               list a directory
+    read PATH               read a file
+    grep PATTERN [PATH]     search for a regular expression
+    glob PATTERN            find files, such as src/**/*.ts
+    write PATH "TEXT"       write a file; \\n in the text starts a new line
+    write PATH              the same, with the text below, between two lines of \`\`\`
+    edit PATH "OLD" "NEW"   replace text; both can also follow between \`\`\` lines
+    run COMMAND             run a shell command
+    verify test             run the project's tests; also: verify build, verify lint
+    fetch URL               fetch a web page
+    remember [CATEGORY:] TEXT
+                            save it for later sessions; categories: fact (the default),
+                            ${CATEGORIES.filter((it) => it !== "fact").join(", ")}
+    recall WORDS            search the memory
+    help                    show this help
 
 To use a model, save its API key with \`svc login\`, or add [models.<name>] to daemon.toml.
 \`svc models\` lists the models, and \`svc chat -m <provider>/<model>\` selects one.`;

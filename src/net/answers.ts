@@ -50,10 +50,13 @@ export function errorResponse(error: SvcError): Response {
   });
 }
 
-/** @throws {SvcError} unsupported_media_type when a body is not said to be JSON, or is compressed. */
-export function requireJson({ headers }: Request): void {
+/**
+ * @param types the media types of JSON that are accepted
+ * @throws {SvcError} unsupported_media_type when a body has another type, or is compressed.
+ */
+export function requireJson({ headers }: Request, types = ["application/json"]): void {
   const type = headers.get("content-type")?.split(";")[0].trim().toLowerCase();
-  if (type !== "application/json") {
+  if (type === undefined || !types.includes(type)) {
     throw new SvcError("unsupported_media_type", "the body must be application/json");
   }
   const coding = headers.get("content-encoding") ?? "identity";

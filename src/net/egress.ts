@@ -18,7 +18,7 @@ export interface EgressOptions {
   allow_private: boolean;
   /** Ports of the daemon itself, which are refused on any address of this machine. */
   own_ports(): readonly number[];
-  /** Finds the addresses of a name; the system's way by default. @throws when there are none. */
+  /** Looks up a name's addresses; by default, as the system does. @throws if there are none */
   resolve?(hostname: string): Promise<readonly string[]>;
   /** Whether the client at the other end of a connection is this user; by default everyone is. */
   sameUser?(peer: Endpoint, own: Endpoint): Promise<boolean>;
@@ -77,28 +77,10 @@ export class Egress implements AsyncDisposable {
   /**
    * Finds the addresses that a name may be connected to at.
    *
-   * @throws {EgressRefused} when one of them may not be reached, or there is none.
+   * @throws {EgressRefused} if one of them is not allowed, or there is none
    */
   async addresses(hostname: string, port: number): Promise<readonly string[]> {
-    const { resolve = systemAddresses, allow_private } = this.#options;
-    let found: readonly string[];
-    try {
-      found = await deadline(resolve(hostname), RESOLVE_MS);
-    } catch (cause) {
-      throw new EgressRefused(`${hostname} could not be resolved: ${messageOf(cause)}`, { cause });
-    }
-    if (found.length === 0) throw new EgressRefused(`${hostname} has no address`);
-    for (const address of found) {
-      const shown = address === hostname ? hostname : `${hostname} (${address})`;
-      if (isOwnAddress(address) && this.#options.own_ports().includes(port)) {
-        throw new EgressRefused(`${shown} port ${port} is an address of svc itself`);
-      }
-      if (!allow_private && !isPublicAddress(address)) {
-        throw new EgressRefused(`${shown} is not a public address`);
-      }
-      if (isMetadataHost(address)) throw new EgressRefused(`${shown} ${METADATA_REFUSED}`);
-    }
-    return found;
+    return await reachable(hostname, port, this.#options);
   }
 
   /** Never rejects. */
@@ -173,8 +155,38 @@ export class Egress implements AsyncDisposable {
   }
 }
 
+/**
+ * Finds the addresses that a name may be connected to at.
+ *
+ * @throws {EgressRefused} if one of them is not allowed, or there is none
+ */
+export async function reachable(
+  hostname: string,
+  port: number,
+  { resolve = systemAddresses, allow_private, own_ports }: Omit<EgressOptions, "sameUser">,
+): Promise<readonly string[]> {
+  let found: readonly string[];
+  try {
+    found = await deadline(resolve(hostname), RESOLVE_MS);
+  } catch (cause) {
+    throw new EgressRefused(`${hostname} could not be resolved: ${messageOf(cause)}`, { cause });
+  }
+  if (found.length === 0) throw new EgressRefused(`${hostname} has no address`);
+  for (const address of found) {
+    const shown = address === hostname ? hostname : `${hostname} (${address})`;
+    if (isOwnAddress(address) && own_ports().includes(port)) {
+      throw new EgressRefused(`${shown} port ${port} is an address of svc itself`);
+    }
+    if (!allow_private && !isPublicAddress(address)) {
+      throw new EgressRefused(`${shown} is not a public address`);
+    }
+    if (isMetadataHost(address)) throw new EgressRefused(`${shown} ${METADATA_REFUSED}`);
+  }
+  return found;
+}
+
 /** Connects to the first address that answers. @throws what the last one said. */
-async function connectAny(addresses: readonly string[], port: number): Promise<Deno.Conn> {
+export async function connectAny(addresses: readonly string[], port: number): Promise<Deno.Conn> {
   let failure: unknown;
   for (const hostname of addresses) {
     try {
@@ -197,21 +209,27 @@ async function systemAddresses(hostname: string): Promise<string[]> {
 
 // ── SOCKS 5 ────────────────────────────────────────────────────────────────────────────────────
 
-const VERSION = 5;
+export const VERSION = 5;
 const NO_AUTHENTICATION = 0;
 const CONNECT = 1;
 const IPV4 = 1;
 const NAME = 3;
 const IPV6 = 4;
-const SUCCEEDED = 0;
-const NOT_ALLOWED = 2;
+export const SUCCEEDED = 0;
+export const NOT_ALLOWED = 2;
 
-function reply(code: number): Uint8Array {
+/** A client at the other end of a connection. */
+export type SocksClient = Pick<Deno.Conn, "read" | "write">;
+
+/** The answer to a request. */
+export function reply(code: number): Uint8Array {
   return new Uint8Array([VERSION, code, 0, IPV4, 0, 0, 0, 0, 0, 0]);
 }
 
 /** Reads what a client asks for. @throws {Error} when it is not a SOCKS 5 CONNECT. */
-async function readRequest(conn: Deno.Conn): Promise<{ hostname: string; port: number }> {
+export async function readRequest(
+  conn: SocksClient,
+): Promise<{ hostname: string; port: number }> {
   const [version, methods] = await read(conn, 2);
   if (version !== VERSION) throw new Error("not SOCKS 5");
   await read(conn, methods);
@@ -223,7 +241,7 @@ async function readRequest(conn: Deno.Conn): Promise<{ hostname: string; port: n
   return { hostname, port: high * 256 + low };
 }
 
-async function readHost(conn: Deno.Conn, kind: number): Promise<string> {
+async function readHost(conn: SocksClient, kind: number): Promise<string> {
   if (kind === NAME) {
     const [length] = await read(conn, 1);
     return new TextDecoder().decode(await read(conn, length));
@@ -236,7 +254,7 @@ async function readHost(conn: Deno.Conn, kind: number): Promise<string> {
   return new URL(`http://[${groups.map((it) => it.toString(16)).join(":")}]`).hostname.slice(1, -1);
 }
 
-async function read(conn: Deno.Conn, length: number): Promise<Uint8Array> {
+async function read(conn: SocksClient, length: number): Promise<Uint8Array> {
   const bytes = new Uint8Array(length);
   for (let done = 0; done < length;) {
     const count = await conn.read(bytes.subarray(done));

@@ -10,6 +10,8 @@ export interface FileStat {
   size: number;
   /** Permission bits; `undefined` on systems without them. */
   mode: number | undefined;
+  /** When content, mode or owner last changed, in milliseconds since 1970; unknown elsewhere. */
+  changed_ms?: number;
   /** Differs once the name stands for another file or the file's content was changed. */
   version: string;
 }
@@ -33,6 +35,8 @@ const RESOLVE_NO_MAGICLINKS = 0x02;
 const RESOLVE_NO_SYMLINKS = 0x04;
 const RESOLVE_BENEATH = 0x08;
 const AT_FDCWD = -100;
+const AT_SYMLINK_NOFOLLOW = 0x100;
+const AT_REMOVEDIR = 0x200;
 const AT_EMPTY_PATH = 0x1000;
 const STATX_BASIC_STATS = 0x7ff;
 const PATH_MAX = 4096;
@@ -87,9 +91,11 @@ const SYMBOLS = {
   write: { parameters: ["i32", "buffer", "usize"], result: "isize" },
   readlinkat: { parameters: ["i32", "buffer", "buffer", "usize"], result: "isize" },
   fchmod: { parameters: ["i32", "u32"], result: "i32" },
+  fchmodat: { parameters: ["i32", "buffer", "u32", "i32"], result: "i32" },
   renameat: { parameters: ["i32", "buffer", "i32", "buffer"], result: "i32" },
   unlinkat: { parameters: ["i32", "buffer", "i32"], result: "i32" },
   mkdirat: { parameters: ["i32", "buffer", "u32"], result: "i32" },
+  symlinkat: { parameters: ["buffer", "i32", "buffer"], result: "i32" },
   close: { parameters: ["i32"], result: "i32" },
   __errno_location: { parameters: [], result: "usize" },
   memcpy: { parameters: ["buffer", "usize", "usize"], result: "void" },
@@ -183,6 +189,22 @@ export class Kernel implements Disposable {
     throw new SystemError("openat2", code);
   }
 
+  /**
+   * Opens a directory beneath another one where no part of the path is a symlink.
+   *
+   * @returns undefined when a part is missing, a symlink or another kind of file
+   */
+  openExact(root: Descriptor, path: string): Descriptor | undefined {
+    const resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS;
+    const flags = O.PATH | O.DIRECTORY;
+    const how = { flags, mode: 0, resolve, inherited: false };
+    const result = this.#openHow(root.number, path, how);
+    if (result >= 0) return this.#descriptor(result);
+    const code = this.#code();
+    if (code === "ENOENT" || code === "ENOTDIR" || code === "ELOOP") return undefined;
+    throw new SystemError("openat2", code);
+  }
+
   /** Creates a file that must not exist yet, for writing. */
   createIn(directory: Descriptor, name: string, mode: number): Descriptor {
     const flags = O.WRONLY | O.CREAT | O.EXCL | O.NOFOLLOW;
@@ -206,18 +228,29 @@ export class Kernel implements Disposable {
   }
 
   stat(fd: Descriptor): FileStat {
-    const view = this.#statx;
-    const buffer = new Uint8Array(view.buffer);
-    const mask = STATX_BASIC_STATS;
-    const result = this.#c.statx(
-      BigInt(CALL.statx),
-      fd.number,
-      text(""),
-      AT_EMPTY_PATH,
-      mask,
-      buffer,
+    this.#check("statx", this.#callStatx(fd.number, "", AT_EMPTY_PATH));
+    return this.#statOf();
+  }
+
+  /** The state of a name in a directory; a symlink's own; undefined when it is missing. */
+  statIn(directory: Descriptor, name: string): FileStat | undefined {
+    const result = this.#callStatx(directory.number, name, AT_SYMLINK_NOFOLLOW);
+    if (result >= 0) return this.#statOf();
+    const code = this.#code();
+    if (code === "ENOENT") return undefined;
+    throw new SystemError("statx", code);
+  }
+
+  #callStatx(directory: number, name: string, flags: number): number {
+    const buffer = new Uint8Array(this.#statx.buffer);
+    const call = BigInt(CALL.statx);
+    return Number(
+      this.#c.statx(call, directory, text(name), flags, STATX_BASIC_STATS, buffer),
     );
-    this.#check("statx", Number(result));
+  }
+
+  #statOf(): FileStat {
+    const view = this.#statx;
     const number = (offset: number) => Number(view.getBigUint64(offset, true));
     const mode = view.getUint16(28, true);
     const device = `${view.getUint32(136, true)}:${view.getUint32(140, true)}`;
@@ -226,6 +259,7 @@ export class Kernel implements Disposable {
       kind: kindOfMode(mode),
       size: number(40),
       mode: mode & 0o7777,
+      changed_ms: number(96) * 1000 + view.getUint32(104, true) / 1e6,
       version: `${device}:${number(32)}:${number(40)}:${modified}`,
     };
   }
@@ -305,6 +339,12 @@ export class Kernel implements Disposable {
     this.#check("fchmod", this.#c.fchmod(fd.number, mode));
   }
 
+  /** Changes the mode of a file that is opened for its place only. */
+  changeModeOf(fd: Descriptor, mode: number): void {
+    const path = text(`/proc/self/fd/${fd.number}`);
+    this.#check("fchmodat", this.#c.fchmodat(AT_FDCWD, path, mode, 0));
+  }
+
   renameIn(directory: Descriptor, from: string, to: string): void {
     const { number } = directory;
     this.#check("renameat", this.#c.renameat(number, text(from), number, text(to)));
@@ -318,6 +358,21 @@ export class Kernel implements Disposable {
   /** Removes a file. */
   removeIn(directory: Descriptor, name: string): void {
     this.#check("unlinkat", this.#c.unlinkat(directory.number, text(name), 0));
+  }
+
+  /** Removes an empty directory. */
+  removeDirectoryIn(directory: Descriptor, name: string): void {
+    this.#check("unlinkat", this.#c.unlinkat(directory.number, text(name), AT_REMOVEDIR));
+  }
+
+  /** Makes a symlink. */
+  linkIn(directory: Descriptor, name: string, target: string): void {
+    this.#check("symlinkat", this.#c.symlinkat(text(target), directory.number, text(name)));
+  }
+
+  /** What a symlink in a directory says. */
+  readLinkIn(directory: Descriptor, name: string): string {
+    return this.#readLinkAt(directory.number, name);
   }
 
   /** Makes a directory; that the name exists already is no error. */

@@ -1,25 +1,12 @@
 /** What a person picks a directory from. */
+import type * as z from "zod";
 import { basename, dirname, isAbsolute, join } from "@std/path";
 import { messageOf, SvcError } from "../protocol/errors.ts";
+import type { directoryListingSchema, directorySchema } from "../protocol/schemas/daemon.ts";
 
-export interface Directory {
-  name: string;
-  /** Absolute. */
-  path: string;
-  /** It has a `.git` of its own. */
-  repository: boolean;
-}
+export type Directory = z.output<ReturnType<typeof directorySchema>>;
 
-export interface DirectoryListing {
-  /** Real path of what is listed. */
-  path: string;
-  /** Absent for a root. */
-  parent?: string;
-  /** By name. */
-  directories: Directory[];
-  /** There are more than were asked for. */
-  truncated: boolean;
-}
+export type DirectoryListing = z.output<ReturnType<typeof directoryListingSchema>>;
 
 /**
  * Lists the directories in a directory; links to directories count.

@@ -1,6 +1,6 @@
 /** The daemon's log: NDJSON, rotated, secrets masked (contract.md section 1). */
 import { writeAllSync } from "../base/write_all.ts";
-import { visibleJson } from "../base/visible.ts";
+import { visibleJson } from "../base/visible_json.ts";
 
 export type LogLevel = "debug" | "info" | "warn" | "error";
 const LEVELS: readonly LogLevel[] = ["debug", "info", "warn", "error"];

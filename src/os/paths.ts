@@ -37,12 +37,18 @@ export interface HomePaths {
   /** The keys of model providers that `svc login` saved, and what is held while they change. */
   keys: string;
   keys_lock: string;
+  /** The catalogue of models that was downloaded. */
+  catalogue: string;
+  /** The key that signs exported ledgers. */
+  ledger_key: string;
   /** Variables for the daemon that the background unit runs. */
   environment: string;
   /** The operator's tool servers. */
   policy: string;
   /** Which projects' tool servers a person has approved. */
   project_servers: string;
+  /** Registrations and tokens of logins at tool servers. */
+  mcp_logins: string;
   log_dir: string;
   log: string;
 }
@@ -90,9 +96,12 @@ export function homePaths(env: Env, uid: number | null): HomePaths {
     config: join(home, "daemon.toml"),
     keys: join(home, "keys.json"),
     keys_lock: join(home, "keys.lock"),
+    catalogue: join(home, "catalogue.json"),
+    ledger_key: join(home, "ledger_key.pem"),
     environment: join(home, "env"),
     policy: join(home, "policy.yaml"),
     project_servers: join(home, "project-servers.json"),
+    mcp_logins: join(home, "mcp-logins.json"),
     log_dir,
     log: join(log_dir, "daemon.ndjson"),
   };

@@ -80,17 +80,21 @@ export interface GuardOptions {
    * begun and not finished by then would be left: with this, its parent outlives the daemon.
    */
   below: boolean;
+  /** Whether the first argument is the number of a descriptor that is its standard input. */
+  input?: boolean;
 }
 
 /**
  * The first arguments of `/bin/sh` for a program that ends with this process, from its first
  * instruction on; the program and its arguments follow. Start it as the leader of a group with a
  * pipe as its standard input, and leave that open until the group has been killed. The program
- * itself reads nothing.
+ * itself reads nothing, unless it has an `input`.
  */
-export function guardedShell({ merged, below }: GuardOptions): string[] {
+export function guardedShell({ merged, below, input = false }: GuardOptions): string[] {
   const program = `"$@"${merged ? " 2>&1" : ""}`;
-  return ["-c", `${GUARDED}${below ? `${program}; exit "$?"` : `exec ${program}`}`, "sh"];
+  // The standard shell takes no descriptor of two digits in a redirection.
+  const reads = input ? 'exec <"/dev/fd/$1"\nshift\n' : "";
+  return ["-c", `${GUARDED}${reads}${below ? `${program}; exit "$?"` : `exec ${program}`}`, "sh"];
 }
 
 /** What a process had started when it was looked at. */

@@ -94,7 +94,7 @@ Deno.test({
       return [user_version, notes];
     };
     const before = await migrationsOf(FEATURES);
-    assertEquals(await versionOf(before), [9, undefined]);
+    assertEquals(await versionOf(before), [10, undefined]);
     assertEquals(await versionOf({ ...before, notes: steps.slice(0, 1) }), [10, 0]);
     assertEquals(await versionOf({ ...before, notes: steps, others: [] }), [10, 1]);
     assertEquals(await versionOf({ ...before, notes: steps }), [10, 1], "once");

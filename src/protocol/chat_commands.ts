@@ -1,16 +1,26 @@
 /** The commands of `svc chat` itself; Markdown files cannot replace them. */
 export const CHAT_COMMANDS = [
   "approval",
+  "archive",
+  "background",
   "cancel",
+  "changes",
   "compact",
+  "continue",
+  "effort",
   "exit",
+  "fork",
   "help",
   "kill",
   "model",
   "pause",
+  "pin",
   "quit",
+  "redo",
   "rename",
   "resume",
+  "undo",
+  "unpin",
 ] as const;
 
 /** The name of a command of `svc chat` itself, without its slash. */

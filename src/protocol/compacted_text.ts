@@ -2,7 +2,12 @@
 import type { Compacted } from "./events.ts";
 
 /** The line for a compaction. */
-export function compactedText({ tokens_before, tokens_after, problem }: Compacted): string {
+export function compactedText(data: Compacted): string {
+  const { tokens_before, tokens_after, problem, reason, attachments } = data;
+  if (reason === "attachments") {
+    const which = attachments?.refused ? "refused" : "older";
+    return `${which} images and documents were left out of the conversation`;
+  }
   const amount = (tokens: number) =>
     tokens < 1000 ? String(tokens) : `${Math.round(tokens / 1000)}k`;
   const text = `the conversation was shortened from about ${amount(tokens_before)} to ` +

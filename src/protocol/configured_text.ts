@@ -3,10 +3,14 @@ import type { EventData } from "./events.ts";
 
 /** The line for a change of settings. */
 export function configuredText(
-  { model, approval, budget_usd, title }: EventData["session.configured"],
+  { model, approval, effort, budget_usd, title, pinned, archived }: EventData["session.configured"],
 ): string {
   const budget = budget_usd === undefined ? undefined : `$${budget_usd}`;
-  return Object.entries({ model, approval, budget, title })
-    .flatMap(([name, value]) => value === undefined ? [] : `${name} is now ${value}`)
-    .join(", ");
+  const marks = [
+    ...(pinned === undefined ? [] : [pinned ? "pinned" : "no longer pinned"]),
+    ...(archived === undefined ? [] : [archived ? "archived" : "no longer archived"]),
+  ];
+  const values = Object.entries({ model, approval, effort, budget, title })
+    .flatMap(([name, value]) => value === undefined ? [] : `${name} is now ${value}`);
+  return [...values, ...marks].join(", ");
 }

@@ -1,9 +1,5 @@
+import type * as z from "zod";
+import type { discoverySchema } from "./schemas/daemon.ts";
+
 /** The discovery record (product.md). */
-export interface Discovery {
-  pid: number;
-  sock: string;
-  port: number;
-  token: string;
-  version: string;
-  protocol_version: number;
-}
+export type Discovery = z.output<ReturnType<typeof discoverySchema>>;

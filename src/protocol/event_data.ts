@@ -3,7 +3,12 @@
  * anyone sees it; the state of a session is a fold over its events.
  */
 
+import type * as z from "zod";
+import type { Attachment } from "./attachments.ts";
+import type { Effort } from "./effort.ts";
+import type { PersonAnswer, Unanswered } from "./person_question.ts";
 import type { PlanStep } from "./plan_text.ts";
+import type { rulesFileSchema, skippedRulesSchema, turnUsageSchema } from "./schemas/session.ts";
 
 export type Approval = "auto" | "ask" | "read_only";
 /** Whether a session may use the tools of trusted servers (product.md, Tool-protocol catalog). */
@@ -23,6 +28,8 @@ export type StopReason =
   | "empty"
   | "loop"
   | "rate_limit";
+/** Where a rule that a person chose to keep holds. */
+export type RuleScope = "session" | "directory" | "everywhere";
 export type LaneKind = "main" | "tool" | "mission_task" | "lobe" | "router";
 /** How much a note matters. */
 export type Severity = "info" | "warning" | "error";
@@ -33,18 +40,13 @@ export type Tier = "T1" | "T2" | "T3" | "T4" | "T5" | "T6" | "T7" | "T8";
 export type TierStatus = "pending" | "running" | "passed" | "failed";
 
 /** Input and output tokens of a turn. `tokens_cached` is the part of `tokens_in` read from a cache. */
-export interface TurnUsage {
-  tokens_in: number;
-  tokens_out: number;
-  tokens_cached: number;
-  usd: number;
-}
+export type TurnUsage = z.output<ReturnType<typeof turnUsageSchema>>;
 
 /** What may come with the text of a message. */
 export type SendOptions = Omit<EventData["user.message"], "message_id" | "text">;
 
 /** Limits of the turn that a message starts; the session's own budget holds as well. */
-export type TurnLimits = Omit<SendOptions, "client_message_id">;
+export type TurnLimits = Omit<SendOptions, "client_message_id" | "attachments">;
 
 export interface ContentBlock {
   type: "text";
@@ -57,23 +59,10 @@ export type CheckpointState = Record<string, unknown>;
 export type CheckpointTranscript = Record<string, unknown>;
 
 /** A file of rules that a session's model was told. */
-export interface RulesFile {
-  /** Absolute real path. */
-  path: string;
-  bytes: number;
-  /** Of its content: a file that changed is told again. */
-  sha256: string;
-  /** The file that imports it. */
-  imported_by?: string;
-}
+export type RulesFile = z.output<ReturnType<typeof rulesFileSchema>>;
 
 /** A file of rules that was not told, and why. */
-export interface SkippedRules {
-  path: string;
-  reason: string;
-  /** The file that imports it. */
-  imported_by?: string;
-}
+export type SkippedRules = z.output<ReturnType<typeof skippedRulesSchema>>;
 
 /** A mission at its beginning; the figures count what its spec has. */
 interface MissionBegin {
@@ -83,15 +72,32 @@ interface MissionBegin {
   criteria: number;
 }
 
+/** Why a turn that was cut off has to be taken up again. */
+export type CutBy = "stop" | "crash" | "asked";
+
+/** A call as a model made it. */
+export interface AnsweredCall {
+  call_id: string;
+  tool: string;
+  args: unknown;
+  /** What the provider wants back with the call. */
+  echo?: Record<string, unknown>;
+}
+
 /** How a conversation was made shorter. What the model is given from then on follows from it alone. */
 export interface Compacted {
-  /** Its limit was near, the provider refused it as too long, or somebody asked. */
-  reason: "limit" | "too_long" | "asked";
+  /**
+   * Its limit was near, the provider refused it as too long, somebody asked, or its images and
+   * documents were too many or refused.
+   */
+  reason: "limit" | "too_long" | "asked" | "attachments";
   /** Tokens before and after, by estimate. */
   tokens_before: number;
   tokens_after: number;
   /** The last seq that the estimates take in. */
   seen_seq: number;
+  /** Images and documents from the first to the second seq are left out; a line stands for each. */
+  attachments?: { from_seq: number; to_seq: number; refused?: true };
   /** Outputs of calls up to this seq are left out; a note says how to read them again. */
   outputs_seq?: number;
   /** Items up to the one of this seq are left out, and the summary stands for them. */
@@ -109,6 +115,31 @@ export interface Compacted {
   learned?: { model: string; tokens: number };
 }
 
+/** What a session knows that belongs to its conversation. */
+export interface ConversationState {
+  messages_count: number;
+  facts: Record<string, string>;
+  plan: PlanStep[];
+  rules: { files: RulesFile[]; skipped: SkippedRules[] };
+  context?: { used: number; limit: number };
+}
+
+/** The result of a call. */
+interface CallEnd {
+  /** The lane of the subagent that made the call. */
+  lane_id?: string;
+  call_id: string;
+  tool: string;
+  ok: boolean;
+  duration_ms: number;
+  output: string;
+  truncated: boolean;
+  /** Images and documents that the model receives with the output. */
+  attachments?: Attachment[];
+  /** Present for a command that finished. */
+  exit_code?: number;
+}
+
 /** The fields of each event type. */
 export interface EventData {
   /** The session begins. */
@@ -117,16 +148,26 @@ export interface EventData {
     model: string;
     title: string;
     approval: Approval;
+    effort?: Effort;
     budget_usd?: number;
     /** Journals from before it was recorded have none: those sessions are trusted. */
     trust?: Trust;
+    /** The title is the directory's name: the first message, and then a model, may replace it. */
+    untitled?: true;
   };
+  /** A model has named the session. This has no effect if a person has given it a title. */
+  "session.titled": { title: string };
   /** Settings of the session were changed; what is missing stays as it was. */
   "session.configured": {
     model?: string;
     approval?: Approval;
+    /** From the next turn on. */
+    effort?: Effort | "default";
     budget_usd?: number;
     title?: string;
+    /** Whether lists show it first, and whether they leave it out until it gets a message. */
+    pinned?: boolean;
+    archived?: boolean;
     by: string;
   };
   /** A message was accepted; with one in flight it steers the turn. */
@@ -134,14 +175,22 @@ export interface EventData {
     message_id: string;
     text: string;
     client_message_id?: string;
+    attachments?: Attachment[];
     /** Limits of the turn that the message starts: model calls, and USD. */
     max_steps?: number;
     max_usd?: number;
   };
   /** A turn begins. */
   "turn.started": { turn_id: string; model: string };
+  /**
+   * A turn that was cut off goes on: after a stop of the daemon, after its crash, or because a person
+   * asked for it. What the model was still saying is void, as before a retry.
+   */
+  "turn.continued": { turn_id: string; after: CutBy };
   /** Text of the main lane. */
   "session.delta": { turn_id: string; text: string };
+  /** The model's reasoning before its answer, as far as its provider shows it. */
+  "session.reasoning": { turn_id: string; text: string };
   /** A tool call begins. */
   "session.tool_started": {
     call_id: string;
@@ -152,17 +201,8 @@ export interface EventData {
     echo?: Record<string, unknown>;
   };
   /** A tool call has ended. */
-  "session.tool_completed": {
-    call_id: string;
-    tool: string;
-    ok: boolean;
-    duration_ms: number;
-    output: string;
-    truncated: boolean;
-    /** Of a command that ran to its end. */
-    exit_code?: number;
-  };
-  /** A call waits for a decision. */
+  "session.tool_completed": CallEnd;
+  /** A call waits for a decision, or for the person's answer to a question. */
   "approval.requested": {
     approval_id: string;
     /** Who asks. */
@@ -173,9 +213,23 @@ export interface EventData {
     reason: string;
     /** What `allow_always` will let through from then on. */
     rule: string;
+    /** Rules that may be kept instead, the narrowest first; see docs/how-to/permissions.md. */
+    choices?: string[];
+    /** Of a question to the person, which `args` has. */
+    kind?: "question";
   };
-  /** A decision was made. */
-  "approval.resolved": { approval_id: string; decision: Decision; by: string };
+  /** A decision was made, or a question was answered. */
+  "approval.resolved": {
+    approval_id: string;
+    decision: Decision;
+    by: string;
+    /** The rule that was kept in place of `rule`. */
+    always?: { rule: string; scope: RuleScope };
+    /** Of a question that was answered. */
+    answer?: PersonAnswer;
+    /** Of a question that was not answered. */
+    unanswered?: Unanswered;
+  };
   /** A turn has ended. */
   "turn.completed": {
     turn_id: string;
@@ -201,8 +255,17 @@ export interface EventData {
     context_limit?: number;
     /** The lane whose call it was, when it was not the main one's. */
     lane_id?: string;
+    /** Present for a model call of a subagent, which counts towards the turn. */
+    in_turn?: true;
     /** The model that was called; without it, the session's. */
     model?: string;
+    /** The model has no known price: the cost is not 0, although `usd_delta` is. */
+    unpriced?: true;
+    /**
+     * How the answer ended and the calls in it, unless it is text alone that has come to its end. A
+     * daemon that takes the turn over knows from it what is still to be done.
+     */
+    answered?: { reason: string; calls: AnsweredCall[] };
   };
   /** The session is paused. */
   "session.paused": { reason: "operator" | "daemon_shutdown" };
@@ -212,6 +275,35 @@ export interface EventData {
   "session.ended": { reason: "killed" | "completed" | "error" };
   /** The conversation that the model is given was made shorter; the journal keeps all of it. */
   "session.compacted": Compacted;
+  /** The state of the directory's files was kept: before a turn's first write, or at its end. */
+  "files.kept": {
+    turn_id: string;
+    moment: "before" | "after";
+    /** Its name in the session's store; missing when it could not be kept. */
+    state?: string;
+    /** Files that are not in it, the first ones; ignored files are not listed. */
+    excluded?: { path: string; reason: string }[];
+    excluded_count?: number;
+    /** Why it could not be kept. */
+    problem?: string;
+  };
+  /** Files or conversation were brought back to what they were before a message. */
+  "session.rewound": {
+    rewind_id: string;
+    /** The message. */
+    message_id: string;
+    /** Its seq: what has this or a later seq was taken back. */
+    to_seq: number;
+    by: string;
+    /** The states of the files before and after it, if it was about them. */
+    files?: { from: string; to: string; changed: number };
+    /** What the session knew then, if it was about the conversation. */
+    conversation?: ConversationState;
+    /** The rewind that this one undoes. */
+    undo_of?: string;
+  };
+  /** The session began as a copy of another one's conversation. */
+  "session.forked": { from_session_id: string; from_seq: number; message_id?: string };
   /** Stands for the events before it, which retention has rewritten. */
   "session.checkpoint": {
     state: CheckpointState;
@@ -222,6 +314,7 @@ export interface EventData {
   /** The session was restored by another daemon. */
   "daemon.reloaded": { at: string; version: string };
   /** A failed criterion goes through a step of its repair. */
+  // fields-ok: the reference lists the fields of events from this file
   "descent.tier_changed": {
     ac_id: string;
     tier: Tier;
@@ -257,6 +350,45 @@ export interface EventData {
     mission_id: string;
     status: "completed" | "failed" | "cancelled";
     error?: string;
+  };
+  /** A subagent has started. It does a task for a call, with a conversation of its own. */
+  "subagent.started": {
+    lane_id: string;
+    /** The call that it does the task for. */
+    call_id: string;
+    description: string;
+    task: string;
+    model: string;
+    tools: "read" | "all";
+  };
+  /** A subagent has started a call. */
+  "subagent.tool_started": { lane_id: string; call_id: string; tool: string; args: unknown };
+  /** A call of a subagent has ended. */
+  "subagent.tool_completed": CallEnd;
+  /** A subagent has ended. */
+  "subagent.completed": {
+    lane_id: string;
+    /** The call that it did the task for. */
+    call_id: string;
+    stop_reason: StopReason;
+    /** Its answer, or what it said last. */
+    message: string;
+    error?: string;
+    usage: TurnUsage;
+  };
+  /** One of the operator's hooks made a decision, added text for the model, or failed. */
+  "hook.ran": {
+    /** The event that it ran on. */
+    on: string;
+    program: string;
+    /** The call that it was about. */
+    call_id?: string;
+    decision?: "allow" | "ask" | "deny";
+    reason?: string;
+    /** Text for the model. */
+    context?: string;
+    /** Why it failed. */
+    problem?: string;
   };
   /** A lane opens. */
   "lane.created": {
@@ -294,6 +426,8 @@ export interface EventData {
     lane_id: string;
     text: string;
     reason_code: string;
+    /** The model that answers the rest of the turn because the previous one failed. */
+    fallback?: string;
     /** Of a published note ({@linkcode PUBLISHED}). */
     note?: { tags: string[]; severity: Severity; by: string };
   };
@@ -319,6 +453,26 @@ export interface EventData {
   };
   /** The model has changed its plan; this is all of it. */
   "plan.changed": { steps: PlanStep[] };
+  /** A command was started in the background. */
+  "background.started": {
+    command_id: string;
+    /** Its beginning, on one line. */
+    command: string;
+    call_id?: string;
+  };
+  /** A command in the background has ended. */
+  "background.ended": {
+    command_id: string;
+    command: string;
+    reason: "exited" | "failed" | "timeout" | "stopped" | "session_ended" | "daemon_stopped";
+    exit_code?: number;
+    /** The signal that ended it. */
+    signal?: string;
+    /** Who stopped it: the door, or `model`. */
+    by?: string;
+    /** Bytes that it wrote. */
+    output_bytes?: number;
+  };
   /** What a turn's first model call is given of the memory. */
   "memory.recalled": {
     turn_id: string;

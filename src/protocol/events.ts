@@ -7,6 +7,7 @@ export type * from "./event_data.ts";
 export const DURABLE: ReadonlySet<EventType> = new Set<EventType>([
   "session.configured",
   "session.paused",
+  "session.rewound",
   "session.ended",
   "turn.completed",
 ]);
@@ -23,13 +24,14 @@ export const MODEL_TOLD = "model_told";
 /** The tool that reads again what a compaction left out. */
 export const READ_EARLIER = "read_earlier";
 
+/** The tool that runs subagents. */
+export const SUBAGENT = "agent";
+
 /** The `reason_code` of the note that an event of a model's answer could not be read. */
 export const MODEL_SKIPPED = "model_event_skipped";
 
-/** Whether a note is about the model's answer, and so shown within the conversation. */
-export function aboutAnswer(reason_code: string): boolean {
-  return reason_code === MODEL_RETRY || reason_code === MODEL_TOLD || reason_code === MODEL_SKIPPED;
-}
+/** The `reason_code` of the note that the states of the files cannot be kept. */
+export const UNDO_UNAVAILABLE = "undo_unavailable";
 
 /** The `reason_code` of a note that was published to the session. */
 export const PUBLISHED = "published";

@@ -1,4 +1,6 @@
 /** What the memory consists of, and which session sees what of it (contract.md section 4). */
+import type * as z from "zod";
+import type { entrySchema, proposalSchema } from "./schemas/memory.ts";
 
 /** What an entry is about. */
 export const CATEGORIES = [
@@ -24,33 +26,10 @@ export const SCOPES = ["Session", "Worker", "AllSessions", "Global", "Always"] a
 export type Scope = typeof SCOPES[number];
 
 /** One thing that is remembered. Only a client changes it; whatever works by itself adds another. */
-export interface Entry {
-  /** `mem_` and a ULID. */
-  entry_id: string;
-  category: Category;
-  scope: Scope;
-  /** The session id of `Session`, the working directory of `Worker`, else empty. */
-  owner: string;
-  content: string;
-  tags: string[];
-  /** SHA-256 of the content, in hex. */
-  content_sha: string;
-  created_at: string;
-  /** When it was last remembered again, or changed. */
-  updated_at: string;
-  /** The session whose model wrote it; empty where a person did. */
-  written_by: string;
-  /** Whether a person wrote, allowed or changed it: nothing else reaches hired work. */
-  approved: boolean;
-}
+export type Entry = z.output<ReturnType<typeof entrySchema>>;
 
 /** What is to be remembered. */
-export interface Proposal {
-  content: string;
-  category: Category;
-  scope?: Scope;
-  tags?: string[];
-}
+export type Proposal = z.output<ReturnType<typeof proposalSchema>>;
 
 /** What of an entry is to be another. */
 export type Changes = Partial<Proposal>;

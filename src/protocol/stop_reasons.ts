@@ -44,7 +44,7 @@ export const STOPS: Readonly<Record<StopReason, Stop>> = {
   interrupted: {
     exit_code: 11,
     label: "Interrupted",
-    about: "the session was paused, or the daemon stopped",
+    about: "the session was paused, or the daemon stopped; the turn may be continued",
   },
   cancelled: { exit_code: 130, label: "Cancelled", about: "somebody cancelled the turn" },
 };

@@ -1,1 +1,1 @@
-export { OpenAIChatLanguageModel } from "@ai-sdk/openai/internal";
+export { OpenAIChatLanguageModel, OpenAIResponsesLanguageModel } from "@ai-sdk/openai/internal";

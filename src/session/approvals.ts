@@ -3,24 +3,35 @@ import { SvcError } from "../protocol/errors.ts";
 import { type Decision, type EventData, MAIN_LANE } from "../protocol/events.ts";
 import type { Ids } from "./ids.ts";
 import type { Lanes } from "./lanes.ts";
-import type { SessionState } from "./state.ts";
+import type { PendingApproval, SessionState } from "./state.ts";
 import type { Writer } from "./writer.ts";
 
 /** What an approval is asked for. */
-export type ApprovalRequest = Omit<EventData["approval.requested"], "approval_id" | "lane_id">;
+export type ApprovalRequest = Omit<
+  EventData["approval.requested"],
+  "approval_id" | "lane_id" | "kind"
+>;
+
+/** How an approval was resolved. */
+export type Resolution = Omit<EventData["approval.resolved"], "approval_id" | "by">;
 
 export class Approvals {
   readonly #state: SessionState;
   readonly #writer: Writer;
   readonly #lanes: Lanes;
   readonly #ids: Ids;
-  readonly #pending = new Map<string, (decision: Decision) => void>();
+  readonly #goOn: () => boolean;
+  readonly #pending = new Map<string, (how: Resolution) => void>();
+  /** Decisions on what a turn that goes on is about to ask again. */
+  readonly #early = new Map<string, PromiseWithResolvers<void>>();
 
-  constructor(state: SessionState, writer: Writer, lanes: Lanes, ids: Ids) {
+  /** @param goOn has the turn go on that waits for it, and reports whether a turn runs. */
+  constructor(state: SessionState, writer: Writer, lanes: Lanes, ids: Ids, goOn: () => boolean) {
     this.#state = state;
     this.#writer = writer;
     this.#lanes = lanes;
     this.#ids = ids;
+    this.#goOn = goOn;
   }
 
   /**
@@ -31,68 +42,182 @@ export class Approvals {
    * when its turn ends.
    *
    * @param options.lane_id who asks; the main lane by default.
+   * @param options.each_time asks also for what is always allowed.
    * @throws {DOMException} AbortError when the signal fires first.
    */
   async ask(
     request: ApprovalRequest,
-    { lane_id = MAIN_LANE, signal }: { lane_id?: string; signal: AbortSignal },
+    { lane_id = MAIN_LANE, signal, each_time = false }: {
+      lane_id?: string;
+      signal: AbortSignal;
+      each_time?: boolean;
+    },
   ): Promise<Decision> {
-    if (this.#state.allowed.includes(request.rule)) return "allow";
+    if (!each_time && this.#state.allowed.includes(request.rule)) return "allow";
+    return (await this.request(request, lane_id, signal)).decision;
+  }
+
+  /**
+   * Asks for an approval or an answer and waits for it; as {@linkcode ask}, but for what is always
+   * allowed.
+   */
+  async request(
+    request: Omit<EventData["approval.requested"], "approval_id" | "lane_id">,
+    lane_id: string,
+    signal: AbortSignal,
+  ): Promise<Resolution> {
     signal.throwIfAborted();
-    const approval_id = this.#ids.next("appr");
-    const decided = Promise.withResolvers<Decision>();
-    decided.promise.catch(() => {});
-    this.#pending.set(approval_id, decided.resolve);
-    const stopped = () => decided.reject(signal.reason);
+    const open = await this.#openQuestion(request);
+    const approval_id = open ?? this.#ids.next("appr");
+    const resolved = Promise.withResolvers<Resolution>();
+    resolved.promise.catch(() => {});
+    this.#pending.set(approval_id, resolved.resolve);
+    const stopped = () => resolved.reject(signal.reason);
     signal.addEventListener("abort", stopped, { once: true });
     try {
-      await this.#writer.emit("approval.requested", { approval_id, lane_id, ...request });
-      await this.#lanes.move(lane_id, "blocked", "waiting for approval", "approval");
-      const decision = await decided.promise;
+      if (open === undefined) {
+        await this.#writer.emit("approval.requested", { approval_id, lane_id, ...request });
+      }
+      this.#early.get(approval_id)?.resolve();
+      await this.#lanes.move(
+        lane_id,
+        "blocked",
+        `waiting for ${request.kind === undefined ? "approval" : "an answer"}`,
+        "approval",
+      );
+      const how = await resolved.promise;
       if (!this.#state.pending_approvals.some((it) => it.lane_id === lane_id)) {
         await this.#lanes.move(lane_id, "running", "the approval was decided", "approval");
       }
-      return decision;
+      return how;
     } finally {
       signal.removeEventListener("abort", stopped);
       this.#pending.delete(approval_id);
     }
   }
 
+  /** The question that a call asked before its turn was cut off; one about anything else is withdrawn. */
+  async #openQuestion(
+    request: Omit<EventData["approval.requested"], "approval_id" | "lane_id">,
+  ): Promise<string | undefined> {
+    const asked = this.#of(request.call_id);
+    if (asked === undefined || this.#pending.has(asked.approval_id)) return undefined;
+    if (await digestOf(asked) === await digestOf(request)) return asked.approval_id;
+    await this.#close(asked, "deny");
+    return undefined;
+  }
+
+  #of(call_id: string): PendingApproval | undefined {
+    return this.#state.pending_approvals.find((it) => it.call_id === call_id);
+  }
+
   /**
-   * Decides a pending approval.
+   * Closes the approvals of a call that nobody needs to decide any more. A question of the model's
+   * own stays: its call asks it again.
+   */
+  async settle(call_id: string, decision: Decision): Promise<void> {
+    for (const asked of [...this.#state.pending_approvals]) {
+      if (asked.call_id === call_id && asked.kind === undefined) await this.#close(asked, decision);
+    }
+  }
+
+  /** Denies what a call still asks, because it has ended. */
+  async withdraw(call_id: string): Promise<void> {
+    for (const { approval_id, call_id: asks } of [...this.#state.pending_approvals]) {
+      if (asks !== call_id || !this.#pending.has(approval_id)) continue;
+      await this.resolve(approval_id, { decision: "deny" }, "svc").catch((error) => {
+        // The person may have been faster.
+        if (!(error instanceof SvcError && error.code === "not_found")) throw error;
+      });
+    }
+  }
+
+  async #close({ approval_id }: PendingApproval, decision: Decision): Promise<void> {
+    await this.#writer.emit("approval.resolved", { approval_id, decision, by: "svc" });
+    this.#early.get(approval_id)?.resolve();
+  }
+
+  /** Lets go of those who decide on a question that its turn did not ask again. */
+  turnEnded(): void {
+    for (const waiting of this.#early.values()) waiting.resolve();
+  }
+
+  /** Waits until the turn that goes on asks a question again. */
+  async #askedAgain(approval_id: string): Promise<void> {
+    if (!this.#goOn()) return;
+    let waiting = this.#early.get(approval_id);
+    if (waiting === undefined) this.#early.set(approval_id, waiting = Promise.withResolvers());
+    await waiting.promise;
+    this.#early.delete(approval_id);
+  }
+
+  /**
+   * Decides a pending approval. A question that is denied is one that the person skips.
    *
    * @param by who decided, for the record.
    * @param shown names what the person was shown; see `shownDigest`.
-   * @throws {SvcError} not_found when none of that id is pending, conflict when the person was shown
-   * something else.
+   * @param always the rule that was kept for it, in place of the one of the request.
+   * @throws {SvcError} not_found when none of that id is pending; conflict when the person was shown
+   * something else; validation when a question is to be allowed.
    */
   async decide(
     approval_id: string,
     decision: Decision,
     by: string,
-    shown?: string,
+    { shown, always }: { shown?: string; always?: EventData["approval.resolved"]["always"] } = {},
   ): Promise<void> {
-    const asked = this.#state.pending_approvals.find((it) => it.approval_id === approval_id);
+    if (this.find(approval_id)?.kind === undefined) {
+      const kept = always === undefined ? {} : { always };
+      return await this.resolve(approval_id, { decision, ...kept }, by, shown);
+    }
+    const { decideQuestion } = await import("./person_answers.ts");
+    await decideQuestion(this, approval_id, decision, by, shown);
+  }
+
+  /** Resolves a pending approval; as {@linkcode decide}, whatever it is. */
+  async resolve(approval_id: string, how: Resolution, by: string, shown?: string): Promise<void> {
+    await this.pending(approval_id, shown);
+    // Somebody else may have been faster.
+    const resolve = this.#pending.get(approval_id);
+    if (resolve === undefined) throw this.#notPending(approval_id);
+    this.#pending.delete(approval_id);
+    await this.#writer.emit("approval.resolved", { approval_id, by, ...how });
+    resolve(how);
+  }
+
+  /** The pending approval of that id. */
+  find(approval_id: string): PendingApproval | undefined {
+    return this.#state.pending_approvals.find((it) => it.approval_id === approval_id);
+  }
+
+  /**
+   * Returns a pending approval. Throws as {@linkcode Approvals.decide}.
+   *
+   * @param shown names what the person was shown
+   */
+  async pending(approval_id: string, shown?: string): Promise<PendingApproval> {
+    const asked = this.find(approval_id);
     if (shown !== undefined && asked !== undefined && shown !== await digestOf(asked)) {
       throw new SvcError("conflict", `approval ${approval_id} is for a different request`, {
         hint: "read the question again with session.get before you answer it",
       });
     }
-    const resolve = this.#pending.get(approval_id);
-    if (resolve === undefined) {
-      throw new SvcError(
-        "not_found",
-        `no approval ${approval_id} is pending in session ${this.#state.id}`,
-      );
+    if (asked?.lane_id === MAIN_LANE && !this.#pending.has(approval_id)) {
+      await this.#askedAgain(approval_id);
     }
-    this.#pending.delete(approval_id);
-    await this.#writer.emit("approval.resolved", { approval_id, decision, by });
-    resolve(decision);
+    if (asked === undefined || !this.#pending.has(approval_id)) throw this.#notPending(approval_id);
+    return asked;
+  }
+
+  #notPending(approval_id: string): SvcError {
+    return new SvcError(
+      "not_found",
+      `no approval ${approval_id} is pending in session ${this.#state.id}`,
+    );
   }
 }
 
-async function digestOf(asked: EventData["approval.requested"]): Promise<string> {
+async function digestOf(asked: Omit<ApprovalRequest, "call_id">): Promise<string> {
   const { shownDigest } = await import("./question.ts");
   return await shownDigest(asked);
 }

@@ -6,8 +6,9 @@ import type { SessionEvent } from "../protocol/events.ts";
 import type { Journal } from "./journal.ts";
 import { chain } from "./ledger.ts";
 import { isPast, type Retention } from "./retention.ts";
-import { applyToState, emptyState, stateToCheckpoint } from "./state.ts";
+import { applyToState, emptyState, type SessionState, stateToCheckpoint } from "./state.ts";
 import { Transcript } from "./transcript.ts";
+import { isTakenBack } from "./undo_state.ts";
 
 /** A checkpoint, and the byte offset behind the last record that it stands for. */
 export interface CheckpointPlan {
@@ -18,24 +19,25 @@ export interface CheckpointPlan {
 /**
  * Makes the checkpoint that brings a journal back within its limits.
  *
+ * @param now the state of the session: what was taken back of the conversation is left out
  * @returns undefined when it is within them, or when what is too old or too much is still in one
  * unfinished turn.
  */
 export async function planCheckpoint(
-  id: string,
+  now: Pick<SessionState, "id" | "undo">,
   journal: Journal,
   limits: Retention,
 ): Promise<CheckpointPlan | undefined> {
   if (!isPast(journal, limits)) return undefined;
   const cut = await findCut(journal, limits);
   if (cut === undefined) return undefined;
-  const state = emptyState(id);
+  const state = emptyState(now.id);
   const transcript = new Transcript();
   let head = "";
   for await (const { event, hash } of chain(journal)) {
     if (event.seq > cut.seq) break;
     applyToState(state, event);
-    transcript.apply(event);
+    if (!isTakenBack(now.undo, event.seq)) transcript.apply(event);
     head = hash;
   }
   const data = {
@@ -63,7 +65,7 @@ async function findCut(
   // What follows a recent event is recent too: a clock that was set back says otherwise.
   let recent = false;
   for await (const { event: { type, seq, at }, end } of journal.records(trimmed_seq)) {
-    if (type === "turn.started") turn_open = true;
+    if (type === "turn.started" || type === "turn.continued") turn_open = true;
     if (type === "turn.completed") turn_open = false;
     recent ||= at >= too_old;
     if (turn_open) continue;

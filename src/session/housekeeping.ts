@@ -35,6 +35,9 @@ export class Housekeeping {
   #awake = new Set<Session>();
   /** Bytes of the journals after they were last looked at for their size. */
   #looked_at = new WeakMap<Session, number>();
+  /** What is being done with a session's files. */
+  readonly #working = new Map<Session, Promise<unknown>>();
+  readonly #gone = new WeakSet<Session>();
   #resting: number | undefined;
   #retaining: number | undefined;
   #stopped = false;
@@ -63,6 +66,26 @@ export class Housekeeping {
   /** Has nothing more to do with a session that is taken out. */
   forget(session: Session): void {
     this.#awake.delete(session);
+  }
+
+  /** As {@linkcode Housekeeping.forget}, for good; resolves when nothing writes its files. */
+  async letGo(session: Session): Promise<void> {
+    this.#gone.add(session);
+    this.forget(session);
+    await this.#working.get(session);
+  }
+
+  /** Has work on the files of a session done, unless it is let go. */
+  async #with(session: Session, work: () => Promise<void>): Promise<void> {
+    if (this.#gone.has(session)) return;
+    const working = work();
+    const settled = Promise.allSettled([this.#working.get(session), working]);
+    this.#working.set(session, settled);
+    try {
+      await working;
+    } finally {
+      if (this.#working.get(session) === settled) this.#working.delete(session);
+    }
   }
 
   /** Looks at the journals for their age, now and then from now on. */
@@ -95,10 +118,12 @@ export class Housekeeping {
       let rested = false;
       // One after the other: each may hold a whole conversation meanwhile.
       for (const session of [...this.#awake]) {
-        if (!(await session.rest(REST_MS))) continue;
-        this.#awake.delete(session);
-        await this.#anchor(session);
-        rested = true;
+        await this.#with(session, async () => {
+          if (!(await session.rest(REST_MS))) return;
+          this.#awake.delete(session);
+          await this.#anchor(session);
+          rested = true;
+        });
       }
       if (rested) this.#parts.onRested();
       if (this.#awake.size === 0) this.#parts.onRest();
@@ -139,6 +164,10 @@ export class Housekeeping {
   }
 
   async #retain(session: Session): Promise<void> {
+    await this.#with(session, () => this.#retainNow(session));
+  }
+
+  async #retainNow(session: Session): Promise<void> {
     const limits = this.#parts.retention();
     if (!isPast(session.journal, limits)) return;
     const { log } = this.#parts;

@@ -1,6 +1,6 @@
 /** All sessions of a daemon: made, found, listed, brought back after a restart. */
 import { setImmediate } from "node:timers/promises";
-import { basename, join } from "@std/path";
+import { basename, dirname, join } from "@std/path";
 import { messageOf, SvcError } from "../protocol/errors.ts";
 import {
   ensurePrivateDir,
@@ -11,15 +11,19 @@ import {
 } from "../os/files.ts";
 import type { Log } from "../os/log.ts";
 import { isWithin } from "../os/paths.ts";
+import type { Effort } from "../protocol/effort.ts";
 import { type Approval, MAIN_LANE, type Trust } from "../protocol/events.ts";
+import { Continuations } from "./continuations.ts";
+import type { Copy } from "./copy.ts";
 import { Housekeeping } from "./housekeeping.ts";
-import type { Ids } from "./ids.ts";
+import { Deletions } from "./deletions.ts";
+import { type Ids, isWorkTitle } from "./ids.ts";
 import { type IndexEntries, type IndexEntry, type Known, MISSING } from "./index_file.ts";
 import { Journal } from "./journal.ts";
 import { findJournals, linkedEntry } from "./journal_links.ts";
 import type { RestNote } from "./rest_note.ts";
 import { isPast, type Retention } from "./retention.ts";
-import { Session, type SessionParts } from "./session.ts";
+import type { Session, SessionParts } from "./session.ts";
 import { isAsKnown, itemOf, SessionIndex } from "./session_index.ts";
 import { type SessionItem, toItem } from "./session_item.ts";
 import { Snapshots } from "./snapshots.ts";
@@ -39,12 +43,17 @@ export interface CreateOptions {
   workdir: string;
   model: string;
   title?: string;
+  /** Whether it is named after what is said in it, if it has no title. */
+  untitled?: true;
   approval: Approval;
+  effort?: Effort;
   budget_usd?: number;
   /** Default trusted; who starts a session for another hands its own down. */
   trust?: Trust;
   /** The directory whose `.svc` keeps the journal, for a workdir that will be removed. */
   journal_root?: string;
+  /** The conversation that it begins with. */
+  copy?: Copy;
 }
 
 export interface HubParts {
@@ -67,12 +76,16 @@ export interface HubParts {
    */
   isShown?(path: string): boolean | undefined;
   runTurn: SessionParts["runTurn"];
+  goesOn?: SessionParts["goesOn"];
   compact?: SessionParts["compact"];
+  endBackground?: SessionParts["endBackground"];
   retention(): Retention;
   /** Told what was committed, once it is in the session's journal; must neither wait nor throw. */
   onEvents?(session: Session, events: readonly Published[]): void;
   /** Called when a session is gone, so that its tools' processes and workers go too. */
   onEnded(session: Session): void;
+  /** Called when a session is deleted: resolves when the features have nothing left of it. */
+  onDeleted?(session_id: string): Promise<void>;
   /** Called when the last busy session has come to rest. */
   onRest(): void;
 }
@@ -93,6 +106,10 @@ export class Hub {
   readonly #index: SessionIndex;
   readonly #housekeeping: Housekeeping;
   readonly #snapshots: Snapshots;
+  readonly #continuations = new Continuations();
+  readonly #deletions: Deletions;
+  /** Deletions at work. */
+  readonly #deleting = new Map<string, Promise<void>>();
   /** Sessions that were opened: made, or used since the start. */
   #sessions = new Map<string, Session>();
   /** What {@linkcode Hub.#dormant} has, once it was asked for. */
@@ -132,6 +149,7 @@ export class Hub {
         entries === undefined ? this.#rebuiltIndex(problem!) : this.#completed(entries),
     });
     this.#snapshots = new Snapshots(parts.anchors);
+    this.#deletions = new Deletions(join(parts.anchors, "deleting"));
     this.#housekeeping = new Housekeeping({
       ...parts,
       sessions: () => this.#pastLimits(),
@@ -142,7 +160,9 @@ export class Hub {
       ids: parts.ids,
       log: parts.log,
       runTurn: parts.runTurn,
+      goesOn: parts.goesOn,
       compact: parts.compact,
+      endBackground: parts.endBackground,
       onCommit: (session, events, durable) => this.#onCommit(session, events, durable),
     };
   }
@@ -368,23 +388,32 @@ export class Hub {
 
   async #make(id: string, workdir: string, options: CreateOptions): Promise<Session> {
     const { home, journal_links, runsAbove } = this.#parts;
-    const { journal_root, ...told } = options;
+    const { journal_root, copy, ...told } = options;
     const dir = makeSessionDir(journal_root ?? runsAbove?.(workdir) ?? workdir, id);
     const journal_path = join(dir, "journal.ndjson");
     const link = join(journal_links, id);
     try {
+      // Loaded here: a daemon starts without a session.
+      const { Session } = await import("./session.ts");
       await this.#index.leaveNote();
-      const journal = Journal.create(journal_path);
-      const session = new Session(emptyState(id), journal, this.#session_parts);
       const title = options.title ?? (basename(workdir) || workdir);
-      const created = session.emit("session.created", { ...told, workdir, title });
-      const main = session.emit("lane.created", {
+      // A copy begins as a journal does whose beginning retention has rewritten.
+      const journal = Journal.create(journal_path, copy && copy.seq - 1);
+      const state = { ...emptyState(id), last_seq: journal.last_seq };
+      const session = new Session(state, journal, this.#session_parts);
+      const main = {
         lane_id: MAIN_LANE,
         kind: "main",
         label: title,
         started_at: new Date().toISOString(),
-      });
-      await Promise.all([created, main]);
+      } as const;
+      if (copy === undefined) {
+        const created = session.emit("session.created", { ...told, workdir, title });
+        await Promise.all([created, session.emit("lane.created", main)]);
+      } else {
+        const { beginWithCopy } = await import("./copy.ts");
+        await beginWithCopy(session, copy, { ...told, workdir, title, main });
+      }
       this.#add(session);
       await Promise.all([journal.flush(), this.#index.saveMade()]);
       // Last: without the index, a session that nobody was told of is known by its missing link.
@@ -467,6 +496,89 @@ export class Hub {
   }
 
   /**
+   * Deletes a session with all that svc has of it; one that has not ended is ended first. A kill
+   * leaves it whole, or it is gone at the next start.
+   *
+   * @throws {SvcError} not_found; conflict for a session at work for a task or mission;
+   * permission_denied when its directory is not one of svc's; `internal` when something could not be
+   * removed, which the next start tries again.
+   */
+  async delete(id: string): Promise<void> {
+    await this.ready;
+    let deleting = this.#deleting.get(id);
+    if (deleting === undefined) {
+      deleting = this.#delete(id).finally(() => this.#deleting.delete(id));
+      this.#deleting.set(id, deleting);
+    }
+    await deleting;
+  }
+
+  async #delete(id: string): Promise<void> {
+    let session: Session | undefined;
+    try {
+      session = await this.get(id);
+    } catch (error) {
+      // One that cannot be read can be deleted.
+      if (this.#journalPath(id) === undefined) throw error;
+    }
+    const journal_path = this.#journalPath(id)!;
+    if (session !== undefined && !session.final && isWorkTitle(session.state.title)) {
+      throw new SvcError("conflict", `session ${id} is in use by ${session.state.title}`, {
+        hint: "cancel the task or mission first",
+      });
+    }
+    const { checkSessionDir } = await import("./session_dir.ts");
+    if (exists(dirname(journal_path))) checkSessionDir(journal_path, id);
+    await this.#index.leaveNote();
+    await this.#deletions.begin(id, journal_path);
+    if (session !== undefined) await this.#endFor(session);
+    try {
+      await this.#removeDeleted(id, journal_path);
+      await this.#endDeletion(id);
+    } catch (cause) {
+      throw new SvcError("internal", `cannot remove all of session ${id}: ${messageOf(cause)}`, {
+        hint: "it is no longer listed; the daemon removes the rest at its next start",
+        cause,
+      });
+    }
+  }
+
+  #journalPath(id: string): string | undefined {
+    return this.#sessions.get(id)?.journal.path ?? this.#dormant.get(id)?.journal_path ??
+      this.#unreadable.get(id)?.entry.journal_path;
+  }
+
+  /** Ends what a session that is deleted does, also where that can no longer be recorded. */
+  async #endFor(session: Session): Promise<void> {
+    try {
+      if (!session.final) await session.kill();
+    } catch (error) {
+      this.#parts.log.warn("could not record the end of a session that is deleted", {
+        session_id: session.id,
+        error: messageOf(error),
+      });
+      await this.#parts.endBackground?.(session);
+    }
+    this.#parts.onEnded(session);
+    await this.#housekeeping.letGo(session);
+    await session.stopKeeping();
+    await session.release();
+  }
+
+  /** Removes what is left of a session whose deletion has begun. */
+  async #removeDeleted(id: string, journal_path: string): Promise<void> {
+    await this.#forget([id]);
+    const { removeSessionDir } = await import("./session_dir.ts");
+    if (exists(dirname(journal_path))) await removeSessionDir(journal_path, id);
+  }
+
+  /** Has the features remove what they have of it: then nothing is left. */
+  async #endDeletion(id: string): Promise<void> {
+    await this.#parts.onDeleted?.(id);
+    this.#deletions.end(id);
+  }
+
+  /**
    * Has the index know what {@linkcode Session.configuring} holds: its journal is not taken for a
    * changed one if the daemon dies while it is recorded.
    *
@@ -487,6 +599,7 @@ export class Hub {
   async stop(grace_ms: number): Promise<void> {
     await this.ready;
     this.#stopping = true;
+    this.#continuations.stop();
     this.#housekeeping.stop();
     await Promise.allSettled([this.#resumed, ...this.#arrivals.values()]);
     const busy = [...this.#sessions.values()]
@@ -517,18 +630,48 @@ export class Hub {
     return this.ready;
   }
 
+  /** Has the turns go on that were cut off, a few at a time, from now on. */
+  continueTurns(): void {
+    if (!this.#stopping) this.#continuations.start();
+  }
+
   async #restore(): Promise<void> {
     ensurePrivateDir(this.#parts.journal_links);
     ensurePrivateDir(this.#parts.anchors);
     removeTemporaries(this.#parts.home);
     const note = this.#index.readNote();
-    const stopped = note === undefined ? await this.#restoreAll() : await this.#restoreNoted(note);
+    const deleted = this.#deletions.left();
+    if (deleted.size > 0) await this.#goOnDeleting(deleted);
+    const stopped = note === undefined || deleted.size > 0
+      ? await this.#restoreAll()
+      : await this.#restoreNoted(note);
     this.#restored = true;
     for (const session of this.#sessions.values()) session.takeUp();
     // The sessions are there without it: nobody is kept from them.
     if (this.#rebuilt) await this.#index.trySave();
     this.#housekeeping.start();
     this.#resumed = this.#resumeStopped(stopped);
+  }
+
+  /**
+   * Goes on with deletions that were cut off, before anybody can ask for their sessions. Features may
+   * need to know which sessions there are, so what they have goes right after that.
+   */
+  async #goOnDeleting(deleted: ReadonlyMap<string, string>): Promise<void> {
+    const failed = (session_id: string, error: unknown) =>
+      this.#parts.log.error("cannot remove all of a deleted session", {
+        session_id,
+        error: messageOf(error),
+      });
+    for (const [id, journal_path] of deleted) {
+      try {
+        await this.#removeDeleted(id, journal_path);
+        this.ready.then(() => this.#endDeletion(id)).catch((error) => failed(id, error));
+      } catch (error) {
+        this.#drop(id);
+        failed(id, error);
+      }
+    }
   }
 
   /**
@@ -588,6 +731,10 @@ export class Hub {
 
   /** Opens a session that was not used since the start, or could not be opened; once at a time. */
   #arrive(id: string, entry: IndexEntry): Promise<Session> {
+    if (this.#deletions.has(id)) return Promise.reject(wasDeleted(id));
+    // Somebody else opened it while others of its list were: a journal has one writer.
+    const open = this.#sessions.get(id);
+    if (open !== undefined) return Promise.resolve(open);
     let arrival = this.#arrivals.get(id);
     if (arrival === undefined) {
       arrival = this.#open(id, entry).finally(() => this.#arrivals.delete(id));
@@ -614,9 +761,12 @@ export class Hub {
       this.#in_index?.delete(id);
       this.#unreadable.delete(id);
       this.#add(session);
+      if (session.waitsToGoOn) this.#continuations.add(session);
       if (this.#restored) session.takeUp();
       return session;
     } catch (error) {
+      // Its deletion began meanwhile: it does not come back as one that cannot be read.
+      if (this.#deletions.has(id)) throw wasDeleted(id);
       if (error instanceof Deno.errors.NotFound && known?.state === "ended") {
         throw new SvcError("ended", `session ${id} has ended, and its journal no longer exists`, {
           hint: `the journal was at ${journal_path}`,
@@ -715,11 +865,13 @@ export class Hub {
     this.#items.delete(session);
     this.#forgetDerived();
     this.#housekeeping.committed(session, durable);
+    this.#continuations.committed(session);
     // One that is being made, or was taken out, is not in the index.
     if (!this.#sessions.has(session.id)) return;
     this.#index.changed(session);
     const ruled = events.some(({ type, data }) =>
-      type === "approval.resolved" && data.decision === "allow_always"
+      type === "approval.resolved" && data.decision === "allow_always" &&
+      data.always === undefined
     );
     if (ruled) void this.#index.trySave();
     else if (durable) this.#index.saveFlushed(this.#count);
@@ -746,6 +898,10 @@ async function changedSince(
 /** The `.svc` that a session's journal is in. */
 function ownDir(journal_path: string): string {
   return join(journal_path, "..", "..", "..");
+}
+
+function wasDeleted(id: string): SvcError {
+  return new SvcError("not_found", `session ${id} was deleted`);
 }
 
 function ifMissing(error: unknown): void {

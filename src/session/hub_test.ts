@@ -314,3 +314,44 @@ Deno.test({
     assertEquals(names, ["anchors", "journals", "mine.tmp", "sessions-index.json"]);
   },
 });
+
+Deno.test({
+  name: "a session that is asked for while all are opened is opened once",
+  ignore,
+  async fn() {
+    await using home = new Home();
+    const made = await home.filled(40);
+    const hub = await home.next();
+    const all = hub.some(undefined);
+    const { id } = made.at(-1)!;
+    const session = await hub.get(id);
+    const opened = await all;
+    assertEquals(opened.length, made.length);
+    assert(opened.find((it) => it.id === id) === session);
+    assert(await hub.get(id) === session);
+  },
+});
+
+Deno.test({
+  name: "a session that is deleted while all are opened does not come back",
+  ignore,
+  async fn() {
+    await using home = new Home();
+    const made = await home.filled(160);
+    const { id } = made.at(-1)!;
+    const opened = Promise.withResolvers<void>();
+    const log = new MemoryLog();
+    const hub = newHub(home.home, { index_path: home.index, log, onDeleted: () => opened.promise });
+    await hub.restore();
+    const all = hub.some(undefined);
+    const deleted = hub.delete(id);
+    await all;
+    opened.resolve();
+    await deleted;
+    const kept = made.slice(0, -1).map(({ id }) => id);
+    assertEquals(Object.keys(await states(hub)), kept);
+    assertEquals(log.of("error"), []);
+    await hub.stop(0);
+    assertEquals(Object.keys(await states(await home.next())), kept);
+  },
+});

@@ -36,6 +36,9 @@ export interface Known extends Rights {
   /** Rights that were about to be recorded: the journal may have them already. */
   configuring?: Rights[];
   cost_usd: number;
+  pinned?: true;
+  archived?: true;
+  unpriced?: true;
   tokens_in: number;
   tokens_out: number;
   lanes: Lane[];
@@ -43,6 +46,8 @@ export interface Known extends Rights {
   allowed: string[];
   /** Whether the stop of a daemon paused it: it runs again. */
   stopped?: true;
+  /** The turn that the stop has left: it goes on. */
+  left?: { activity: SessionState["activity"]; approvals: number };
   /** Whether something was going on: the next daemon takes that up by itself. */
   busy?: true;
   journal: { size: number; changed: string; oldest_at?: string };

@@ -106,10 +106,15 @@ export class Journal {
   /**
    * Makes the empty journal of a new session, mode 0600.
    *
+   * @param after the seq that its first record follows; that one is a checkpoint.
    * @throws {Deno.errors.AlreadyExists} when there is one.
    */
-  static create(path: string): Journal {
+  static create(path: string, after?: number): Journal {
     const journal = new Journal(path);
+    if (after !== undefined) {
+      journal.#last_seq = after;
+      journal.#trimmed_seq = after + 1;
+    }
     journal.#file = Deno.openSync(path, { read: true, write: true, createNew: true, mode: 0o600 });
     return journal;
   }

@@ -14,6 +14,8 @@ export class Lanes {
   readonly #state: SessionState;
   readonly #writer: Writer;
   readonly #stops = new Map<string, () => void>();
+  /** Moves that are being recorded, by lane. */
+  readonly #moving = new Map<string, Promise<unknown>>();
 
   constructor(state: SessionState, writer: Writer) {
     this.#state = state;
@@ -38,7 +40,8 @@ export class Lanes {
   }
 
   /**
-   * Moves a lane to another status; one that is unknown or there already stays as it is.
+   * Moves a lane to another status; one that is unknown or there already stays as it is, and so does
+   * one that ends at this moment.
    *
    * @throws {Error} when contract.md section 5 does not allow the move: a defect of the caller.
    */
@@ -48,13 +51,23 @@ export class Lanes {
     reason: string,
     reason_code: string,
   ): Promise<void> {
+    const earlier = this.#moving.get(lane_id);
+    if (earlier !== undefined) await earlier.catch(() => {});
     const lane = findLane(this.#state, lane_id);
     if (lane === undefined || lane.status === status) return;
+    if (earlier !== undefined && laneEnded(lane)) return;
     if (!laneMayMove(lane.status, status)) {
       throw new Error(`lane ${lane_id} cannot go from ${lane.status} to ${status}`);
     }
     const prev_status = lane.status;
-    await this.#writer.emit("lane.status", { lane_id, status, prev_status, reason, reason_code });
+    const data = { lane_id, status, prev_status, reason, reason_code };
+    const recorded = this.#writer.emit("lane.status", data);
+    this.#moving.set(lane_id, recorded);
+    try {
+      await recorded;
+    } finally {
+      if (this.#moving.get(lane_id) === recorded) this.#moving.delete(lane_id);
+    }
   }
 
   /** Moves the open lanes that `which` picks to cancelled; nothing is told to those who run them. */
@@ -77,28 +90,13 @@ export class Lanes {
     lane_id: string,
     options: { cascade: boolean; reason: string; actor: string },
   ): Promise<string[]> {
-    const lane = this.get(lane_id);
-    if (lane_id === MAIN_LANE) {
-      throw new SvcError("conflict", "the main lane ends with its session", {
-        hint: "session.cancel ends the turn; session.kill ends the session",
-      });
-    }
-    if (laneEnded(lane)) {
-      throw new SvcError("conflict", `lane ${lane_id} is already ${lane.status}`);
-    }
-    const below = this.#state.lanes.filter((it) => it.parent_lane_id === lane_id && !laneEnded(it));
-    if (below.length > 0 && !options.cascade) {
-      throw new SvcError("conflict", `lane ${lane_id} has ${below.length} lanes below it`, {
-        hint: "set cascade to stop them too",
-      });
-    }
-    const killed: string[] = [];
-    for (const child of below) killed.push(...await this.kill(child.lane_id, options));
-    const { reason, actor } = options;
-    await this.#writer.emit("lane.killed", { lane_id, reason, actor });
-    await this.move(lane_id, "cancelled", reason, "killed");
-    this.#stops.get(lane_id)?.();
-    return [...killed, lane_id];
+    const { killLane } = await import("./lane_kills.ts");
+    return await killLane(this.#state, lane_id, options, {
+      lanes: this,
+      moved: (id) => this.#moving.get(id),
+      record: (data) => this.#writer.emit("lane.killed", data),
+      stop: (id) => this.#stops.get(id)?.(),
+    });
   }
 
   /** Kills every open lane but the main one. */
@@ -106,7 +104,12 @@ export class Lanes {
     const open = () =>
       this.#state.lanes.find((lane) => lane.lane_id !== MAIN_LANE && !laneEnded(lane));
     for (let lane = open(); lane !== undefined; lane = open()) {
-      await this.kill(lane.lane_id, { cascade: true, reason, actor });
+      try {
+        await this.kill(lane.lane_id, { cascade: true, reason, actor });
+      } catch (error) {
+        // It ended by itself at this moment.
+        if (!laneEnded(lane)) throw error;
+      }
     }
   }
 

@@ -86,7 +86,10 @@ Deno.test({
     await running(before, "lobe", "lobe", "main");
     const asking = new AbortController();
     const request = { call_id: "c", tool: "remember", args: {}, reason: "r", rule: "x" };
-    const asked = before.approvals.ask(request, { lane_id: "lobe", signal: asking.signal });
+    const asked = before.approvals.ask(request, {
+      lane_id: "lobe",
+      signal: asking.signal,
+    });
     while (before.state.lanes.at(-1)?.status !== "blocked") await before.emit("lane.note", note);
     before.journal.release();
     const session = await reopened(path);
@@ -101,3 +104,35 @@ Deno.test({
 });
 
 const note = { lane_id: "main", text: "waiting", reason_code: "test" };
+
+Deno.test({
+  name: "a lane that ends by itself while it is killed ends once, and holds up no kill of all",
+  ignore,
+  async fn() {
+    using dir = new TempDir();
+    const path = dir.join("journal.ndjson");
+    const session = await newSession(path);
+    const ends = (id: string) => session.lanes.move(id, "errored", "the model is gone", "errored");
+    await running(session, "first", "lobe");
+    await running(session, "second", "lobe");
+    // The lane's own end is under way, or comes while the kill is.
+    await Promise.all([ends("first"), session.lanes.killAll("the session was killed", "test")]);
+    await running(session, "third", "lobe");
+    const killed = session.lanes.killAll("the session was killed", "test");
+    await Promise.resolve();
+    await Promise.all([killed, ends("third")]);
+    const ended = (await journaled(path)).filter(({ type, data }) =>
+      type === "lane.status" && ["errored", "cancelled"].includes((data as Status).status)
+    );
+    const lanes = ended.map(({ data }) => (data as Status).lane_id);
+    assertEquals(lanes.toSorted(), ["first", "second", "third"]);
+    assertEquals(statuses(session).first, "errored");
+    assertEquals(statuses(session).second, "cancelled");
+    session.journal.release();
+  },
+});
+
+interface Status {
+  lane_id: string;
+  status: string;
+}

@@ -3,6 +3,8 @@
  * the SHA-256 of the previous node's hash and the record's line; a checkpoint carries the hash of
  * the last record it stands for, so the hashes of what follows it do not change.
  */
+import type * as z from "zod";
+import type { ledgerCheckSchema } from "../protocol/schemas/ledger.ts";
 import { atomicWrite, readTextIfAny } from "../os/files.ts";
 import type { SessionEvent } from "../protocol/events.ts";
 import type { Journal } from "./journal.ts";
@@ -86,7 +88,9 @@ function causeKey({ type, data }: SessionEvent): string | undefined {
     case "approval.resolved":
       return data.approval_id;
     case "session.delta":
+    case "session.reasoning":
     case "turn.completed":
+    case "turn.continued":
       return data.turn_id;
     case "lane.status":
     case "lane.delta":
@@ -122,15 +126,7 @@ function remember({ type, data }: SessionEvent, hash: string, causes: Map<string
   }
 }
 
-export interface Verification {
-  /** Records whose hashes were computed. */
-  records: number;
-  head: string;
-  /** The seq up to which an anchor vouches for the chain; 0 when there is none. */
-  anchored_seq: number;
-  /** What is wrong; undefined when the chain holds. */
-  problem?: string;
-}
+export type Verification = z.output<ReturnType<typeof ledgerCheckSchema>>;
 
 /** Computes a chain anew and holds it against the anchor. */
 export async function verifyLedger(

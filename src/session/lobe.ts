@@ -20,7 +20,7 @@ export interface Lobe {
  * @throws what the work throws; an error that names the lane when it was killed
  */
 export async function runLobe<T>(
-  lanes: Lanes,
+  lanes: Pick<Lanes, "open" | "move" | "onKilled">,
   { lane_id, label, cause, done }: Lobe,
   signal: AbortSignal,
   work: (signal: AbortSignal) => Promise<T>,

@@ -141,7 +141,9 @@ async function readWhole(
         accept,
     );
   }
-  if (journal.size < KEEP_MIN) return { ...opened, state };
+  // With something taken back, this is not the conversation; the next turn reads it.
+  const rewound = state.undo.changed_seq > 0;
+  if (journal.size < KEEP_MIN || rewound) return { ...opened, state };
   try {
     await saveAnchor(parts.anchor, head);
     return { ...opened, state, kept: await snapshots.write(state, transcript, journal) };

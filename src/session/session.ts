@@ -2,12 +2,15 @@
  * One session: its conversation, its turns, its life. What happens in it goes through its writer,
  * and its state is what the events made of it.
  */
+import { dirname } from "@std/path";
 import { messageOf, SvcError } from "../protocol/errors.ts";
 import type { Log } from "../os/log.ts";
 import { within } from "../base/within.ts";
+import type { Attachments } from "./attachments.ts";
 import { Approvals } from "./approvals.ts";
 import {
   type Compacted,
+  type CutBy,
   type EventData,
   type EventType,
   MAIN_LANE,
@@ -22,6 +25,7 @@ import { Lanes } from "./lanes.ts";
 import type { Retention } from "./retention.ts";
 import { KEEP_MIN, type Kept, type Snapshots } from "./snapshots.ts";
 import { findLane, messageWaits, type SessionState } from "./state.ts";
+import { isTakenBack } from "./undo_state.ts";
 import type { Deltas, Published, Sink, Subscription } from "./subscription.ts";
 import type { Transcript } from "./transcript.ts";
 import { Writer } from "./writer.ts";
@@ -38,6 +42,10 @@ export interface SessionParts {
   log: Log;
   /** Carries out one turn: calls the model, runs tools, emits what happens. */
   runTurn(session: Session, turn: Turn): Promise<TurnEnd>;
+  /** Whether a turn that was cut off goes on by itself; by default none does. */
+  goesOn?(session: Session, after: CutBy): boolean;
+  /** Ends what its model has running in the background; a session that ends waits for it. */
+  endBackground?(session: Session): Promise<void>;
   /** Makes the conversation shorter between two turns; undefined when nothing is worth leaving out. */
   compact?(session: Session, turn: Turn): Promise<Compacted | undefined>;
   /** Keeps what sessions have come to, so that none has to be read from its beginning. */
@@ -53,9 +61,38 @@ export interface Turn {
   readonly signal: AbortSignal;
   /** Fires when it should stop at the next safe point. */
   readonly soft: AbortSignal;
+  /** Whether it was begun before and was cut off. */
+  readonly continued: boolean;
+  /** Whether it is being left for the next daemon, which continues it. */
+  readonly left: boolean;
+}
+
+/** What the loop of a turn uses of its session. */
+export interface TurnSession extends
+  Pick<
+    Session,
+    | "id"
+    | "state"
+    | "journal"
+    | "emit"
+    | "emitText"
+    | "emitReasoning"
+    | "emitLaneText"
+    | "attachments"
+    | "transcript"
+    | "published_seq"
+    | "fresh"
+    | "takeFresh"
+    | "compactIfAsked"
+  > {
+  readonly lanes: Pick<Lanes, "open" | "move" | "onKilled">;
+  readonly approvals: Pick<Approvals, "ask" | "request" | "settle" | "withdraw">;
+  /** The conversation that its calls read files for; default: the session's own. */
+  readonly reader?: string;
 }
 
 interface RunningTurn extends Turn {
+  left: boolean;
   hard_stop: AbortController;
   soft_stop: AbortController;
   /** Why it was asked to stop. */
@@ -74,6 +111,8 @@ const KILL_GRACE_MS = 2_000;
 /** How soon, and how seldom at last, a turn whose end could not be recorded is tried to be closed. */
 const MEND_MIN_MS = 500;
 const MEND_MAX_MS = 30_000;
+/** How often in a row a crash may cut a turn off before it no longer goes on by itself. */
+const CRASHES_MAX = 3;
 /** Bytes of a turn's events after which a snapshot is kept without waiting for its end. */
 const KEEP_BEHIND = 8 * 1024 * 1024;
 
@@ -82,23 +121,30 @@ export class Session {
   readonly state: SessionState;
   readonly journal: Journal;
   readonly lanes: Lanes;
-  readonly approvals: Approvals;
   /** The rights that are about to be recorded. */
   readonly configuring: Set<Rights> = new Set();
   readonly #parts: SessionParts;
   readonly #writer: Writer;
+  readonly approvals: Approvals;
   #turn: RunningTurn | undefined;
+  /** What has cut off the turn that is open in the journal and waits to go on. */
+  #left: CutBy | undefined;
   #transcript: Transcript | undefined;
+  #attachments: Promise<Attachments> | undefined;
   /** The seq of the last snapshot, and the size of the journal from which on another one is due. */
   #kept_seq: number | undefined;
   #keep_from = KEEP_MIN;
-  #keeping = false;
+  #keeping: Promise<void> | undefined;
+  /** The session is being deleted: keep nothing. */
+  #unkept = false;
   #sending = new Map<string, Promise<{ message_id: string; seq: number }>>();
   #closing_stray: Promise<void> | undefined;
   /** The end was asked for: nothing new is taken. */
   #closing = false;
   /** session.paused is on its way: no turn begins before it. */
   #pausing: Promise<string> | undefined;
+  /** Paused, or about to be, because the daemon is stopping. */
+  #stopping = false;
   #resuming: Promise<string> | undefined;
   /** A compaction that was asked for and has not been done. */
   #compaction: PromiseWithResolvers<Compacted | undefined> | undefined;
@@ -117,7 +163,9 @@ export class Session {
       onFailed: (error) => this.#onFailed(error),
     });
     this.lanes = new Lanes(state, this.#writer);
-    this.approvals = new Approvals(state, this.#writer, this.lanes, parts.ids);
+    this.approvals = new Approvals(state, this.#writer, this.lanes, parts.ids, () => {
+      return this.goOn() || this.#turn !== undefined;
+    });
   }
 
   // ── events ───────────────────────────────────────────────────────────────────────────────────
@@ -127,10 +175,21 @@ export class Session {
     return this.#writer.emit(type, data);
   }
 
+  /** The files of its images and documents. */
+  attachments(): Promise<Attachments> {
+    return this.#attachments ??= import("./attachments.ts")
+      .then(({ Attachments }) => new Attachments(dirname(this.journal.path)));
+  }
+
   /** Records text of the main lane; nothing waits for it. */
   emitText(turn_id: string, text: string): void {
     // What a turn still says after it was cut off could follow session.paused.
     if (!this.#turn?.signal.aborted) this.#writer.emitText(turn_id, text);
+  }
+
+  /** Records reasoning of the model; nothing waits for it. */
+  emitReasoning(turn_id: string, text: string): void {
+    if (!this.#turn?.signal.aborted) this.#writer.emitReasoning(turn_id, text);
   }
 
   /** Records output of another lane; nothing waits for it. */
@@ -154,6 +213,8 @@ export class Session {
   }
 
   #onCommit(events: readonly Published[], durable: boolean): void {
+    // What is taken back leaves no trace in the conversation: it is read again without it.
+    if (events.some(isRewindOfConversation)) this.#transcript = undefined;
     for (const event of events) this.#transcript?.apply(event);
     this.#parts.onCommit(this, events, durable);
     // What a long turn has come to is kept while it runs.
@@ -182,7 +243,7 @@ export class Session {
       let seq = kept?.seq ?? 0;
       for await (const event of this.journal.read(seq)) {
         if (event.seq > this.state.last_seq) break;
-        transcript.apply(event);
+        if (!isTakenBack(this.state.undo, event.seq)) transcript.apply(event);
         seq = event.seq;
       }
       // Events committed meanwhile are missing from it: read again rather than merge.
@@ -197,6 +258,8 @@ export class Session {
   async #keptTranscript() {
     const kept_seq = this.#kept_seq;
     if (kept_seq === undefined || kept_seq < this.journal.trimmed_seq) return undefined;
+    // It may have what was taken back since, or lack what was given back.
+    if (kept_seq < this.state.undo.changed_seq) return undefined;
     const kept = await this.#parts.snapshots?.readTranscript(this.id);
     return kept?.seq === kept_seq ? kept : undefined;
   }
@@ -205,8 +268,10 @@ export class Session {
   async keep(): Promise<void> {
     const { snapshots, log } = this.#parts;
     const { journal, state } = this;
-    if (snapshots === undefined || this.#keeping || journal.size < this.#keep_from) return;
-    this.#keeping = true;
+    if (this.#unkept || snapshots === undefined) return;
+    if (this.#keeping !== undefined || journal.size < this.#keep_from) return;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#keeping = promise;
     try {
       const { transcript, seq } = await this.#readTranscript();
       // Something happened since; there will be another time.
@@ -218,8 +283,15 @@ export class Session {
         error: messageOf(error),
       });
     } finally {
-      this.#keeping = false;
+      this.#keeping = undefined;
+      resolve();
     }
+  }
+
+  /** Stops writing snapshots; resolves when none is being written. */
+  async stopKeeping(): Promise<void> {
+    this.#unkept = true;
+    await this.#keeping;
   }
 
   #noteKept({ seq, keep_from }: Kept): void {
@@ -241,6 +313,8 @@ export class Session {
   /** Keeps the journal within its limits; see {@linkcode Writer.retain}. */
   async retain(limits: Retention): Promise<boolean> {
     if (!(await this.#writer.retain(limits))) return false;
+    const { keepNamed } = await import("./attachments.ts");
+    await keepNamed(await this.attachments(), this.journal);
     // The places that the last snapshot knows are gone.
     this.#noteKept({ seq: -1, keep_from: 0 });
     await this.keep();
@@ -249,7 +323,7 @@ export class Session {
 
   /** Whether somebody follows it, or a turn runs: those are told of a stop. */
   get watched(): boolean {
-    return this.#turn !== undefined || this.#writer.watched;
+    return this.#turn !== undefined || this.#left !== undefined || this.#writer.watched;
   }
 
   // ── the turn ─────────────────────────────────────────────────────────────────────────────────
@@ -282,7 +356,8 @@ export class Session {
     this.#mended();
     const message_id = this.#parts.ids.next("msg");
     const { seq } = await this.emit("user.message", { message_id, text, ...more });
-    this.#startTurn();
+    // It steers the turn that waits to go on.
+    if (!this.goOn()) this.#startTurn();
     return { message_id, seq };
   }
 
@@ -303,18 +378,23 @@ export class Session {
   }
 
   #startTurn(): void {
-    if (this.#turn !== undefined || !this.fresh || this.#closing) return;
-    if (this.#pausing !== undefined || this.#mending !== undefined) return;
-    if (this.state.state !== "running") return;
+    if (!this.fresh || this.#left !== undefined || !this.#mayBegin()) return;
     this.#begin((turn) => this.#runTurn(turn));
   }
 
+  #mayBegin(): boolean {
+    return this.#turn === undefined && !this.#closing && this.#pausing === undefined &&
+      this.#mending === undefined && this.state.state === "running";
+  }
+
   /** Has the session at work: no turn begins before it is over. */
-  #begin(work: (turn: RunningTurn) => Promise<void>): void {
+  #begin(work: (turn: RunningTurn) => Promise<void>, turn_id?: string): void {
     const hard_stop = new AbortController();
     const soft_stop = new AbortController();
     const turn: RunningTurn = {
-      turn_id: this.#parts.ids.next("turn"),
+      turn_id: turn_id ?? this.#parts.ids.next("turn"),
+      continued: turn_id !== undefined,
+      left: false,
       signal: hard_stop.signal,
       soft: AbortSignal.any([soft_stop.signal, hard_stop.signal]),
       hard_stop,
@@ -324,11 +404,80 @@ export class Session {
     this.#turn = turn;
     turn.ended = work(turn).finally(() => {
       this.#turn = undefined;
+      this.approvals.turnEnded();
       // Its end is not in the journal, so no commit tells of it.
       if (this.#mending !== undefined) this.#parts.onCommit(this, [], false);
       this.#startCompaction();
       this.#startTurn();
     });
+  }
+
+  // ── a turn that was cut off ──────────────────────────────────────────────────────────────────
+
+  /** Whether its turn was cut off and waits to go on: {@linkcode Session.goOn} has it do so. */
+  get waitsToGoOn(): boolean {
+    return this.#left !== undefined;
+  }
+
+  /** Whether its last turn was cut off and can go on. */
+  get cutOff(): boolean {
+    if (this.#left !== undefined) return true;
+    const { cut } = this.state;
+    return cut !== undefined && cut.started_seq > this.journal.trimmed_seq && this.#goesOn("asked");
+  }
+
+  /** Has the turn go on that waits for it. @returns whether one does. */
+  goOn(): boolean {
+    const after = this.#left;
+    const { turn } = this.state;
+    if (after === undefined || turn === undefined || !this.#mayBegin()) return false;
+    this.#left = undefined;
+    this.#begin((it) => this.#runTurn(it, after), turn.turn_id);
+    return true;
+  }
+
+  /**
+   * Has the last turn go on by hand, if it was cut off: one that waits for it, or one that has ended as
+   * interrupted.
+   *
+   * @returns its id.
+   * @throws {SvcError} `ended`; `conflict` when the session is paused, a turn runs, or there is none
+   * that was cut off.
+   */
+  async continueTurn(): Promise<string> {
+    this.#requireRunning();
+    this.#writer.requireWritable();
+    const { cut } = this.state;
+    const waiting = this.state.turn?.turn_id;
+    if (waiting !== undefined && this.goOn()) return waiting;
+    if (this.#turn !== undefined) {
+      throw new SvcError("conflict", `a turn of session ${this.id} is running`);
+    }
+    if (cut === undefined || !this.#mayBegin()) {
+      throw new SvcError("conflict", `session ${this.id} has no turn that was cut off`, {
+        hint: "send a message",
+      });
+    }
+    if (!this.cutOff) {
+      throw new SvcError("conflict", `turn ${cut.turn_id} cannot go on`, {
+        hint: "send a message that says what to do next; [agent] continue must not be never",
+      });
+    }
+    const begun = Promise.withResolvers<void>();
+    this.#begin((turn) => this.#runTurn(turn, "asked", begun), cut.turn_id);
+    await begun.promise;
+    return cut.turn_id;
+  }
+
+  #goesOn(after: CutBy): boolean {
+    return this.#parts.goesOn?.(this, after) ?? false;
+  }
+
+  /** Leaves a turn open in the journal for the next daemon. */
+  async #leave(): Promise<void> {
+    await this.#closeLanes("svc was stopped", "interrupted");
+    await this.#writer.written();
+    this.#left = "stop";
   }
 
   // ── compaction ───────────────────────────────────────────────────────────────────────────────
@@ -362,6 +511,8 @@ export class Session {
 
   #startCompaction(): void {
     if (this.#compaction === undefined || this.#turn !== undefined) return;
+    // The turn that goes on does it, between two of its steps.
+    if (this.#left !== undefined && this.state.state === "running") return;
     if (this.#closing || this.#pausing !== undefined || this.state.state !== "running") {
       this.#compaction.reject(this.#stoppedError());
       this.#compaction = undefined;
@@ -370,17 +521,57 @@ export class Session {
     this.#begin((turn) => this.compactIfAsked(async () => await this.#parts.compact?.(this, turn)));
   }
 
+  /**
+   * Has the session at work on something that is not a turn; a message that comes meanwhile waits.
+   *
+   * @throws {SvcError} `ended`, or `conflict` while a turn runs or while it is paused
+   * @throws what `work` throws
+   */
+  async alone<T>(work: () => Promise<T>): Promise<T> {
+    this.#requireRunning();
+    const stray = this.state.turn !== undefined || messageWaits(this.state);
+    if (this.#turn !== undefined || stray || this.#pausing !== undefined) {
+      throw new SvcError("conflict", `session ${this.id} is at work`, {
+        hint: "wait for the end of the turn, or cancel it with session.cancel",
+      });
+    }
+    const done = Promise.withResolvers<T>();
+    this.#begin(() => {
+      const worked = work();
+      worked.then(done.resolve, done.reject);
+      return worked.then(() => {}, () => {});
+    });
+    return await done.promise;
+  }
+
   #stoppedError(): SvcError {
     return new SvcError("conflict", `session ${this.id} was stopped before it was compacted`);
   }
 
   // ── the turn's end ───────────────────────────────────────────────────────────────────────────
 
-  async #runTurn(turn: RunningTurn): Promise<void> {
+  /** @param after what has cut it off, if it goes on; `begun` settles when that is recorded. */
+  async #runTurn(
+    turn: RunningTurn,
+    after?: CutBy,
+    begun?: PromiseWithResolvers<void>,
+  ): Promise<void> {
+    const { turn_id } = turn;
     let end: TurnEnd;
     try {
-      await this.emit("turn.started", { turn_id: turn.turn_id, model: this.state.model });
-      await this.lanes.move(MAIN_LANE, "running", "a turn started", "turn_started");
+      try {
+        if (after === undefined) {
+          await this.emit("turn.started", { turn_id, model: this.state.model });
+        } else await this.emit("turn.continued", { turn_id, after });
+        begun?.resolve();
+      } catch (error) {
+        begun?.reject(error);
+        throw error;
+      }
+      // A question that is still open has it blocked.
+      if (this.state.activity === "working") {
+        await this.lanes.move(MAIN_LANE, "running", "a turn started", "turn_started");
+      }
       end = await this.#parts.runTurn(this, turn);
     } catch (error) {
       end = { stop_reason: "error", error: messageOf(error) };
@@ -394,6 +585,9 @@ export class Session {
     // Nothing that it began outlives it.
     turn.hard_stop.abort(new DOMException("the turn has ended", "AbortError"));
     try {
+      if (turn.left && end.stop_reason === "interrupted" && this.state.turn !== undefined) {
+        return await this.#leave();
+      }
       await this.#completeTurn(turn.turn_id, end, this.#takenBy(turn, end.stop_reason));
     } catch (error) {
       // Ended meanwhile, or unwritable.
@@ -429,7 +623,8 @@ export class Session {
   /** What it does. A turn that is open in the journal alone, which could not be written, does not run. */
   get activity(): SessionState["activity"] {
     const { activity } = this.state;
-    return activity === "working" && this.#turn === undefined ? "idle" : activity;
+    const works = this.#turn !== undefined || this.#left !== undefined;
+    return activity === "working" && !works ? "idle" : activity;
   }
 
   /**
@@ -453,10 +648,7 @@ export class Session {
 
   async #completeTurn(turn_id: string, end: TurnEnd, taken_seq?: number): Promise<void> {
     const { stop_reason } = end;
-    await this.lanes.cancelOpen((lane) => lane.kind === "tool", {
-      reason: "its turn ended",
-      reason_code: stop_reason,
-    });
+    await this.#closeLanes("its turn ended", stop_reason);
     if (findLane(this.state, MAIN_LANE)?.status === "blocked") {
       await this.lanes.move(MAIN_LANE, "running", "its turn ended", stop_reason);
     }
@@ -468,18 +660,35 @@ export class Session {
     await this.emit("turn.completed", { turn_id, message: text, usage, ...end, ...taken });
   }
 
+  /** Cancels the lanes of the calls that a turn has not ended. */
+  #closeLanes(reason: string, reason_code: string): Promise<void> {
+    return this.lanes.cancelOpen((lane) => lane.kind === "tool", { reason, reason_code });
+  }
+
   /** Ends a turn that is open in the journal though nothing runs it: after a crash or a full disk. */
   async #closeStrayTurn(stop_reason: StopReason): Promise<void> {
     if (this.#turn !== undefined || this.state.turn === undefined) return;
+    if (this.#left !== undefined) return;
     const { turn_id } = this.state.turn;
     this.#closing_stray ??= this.#completeTurn(turn_id, { stop_reason })
       .finally(() => this.#closing_stray = undefined);
     await this.#closing_stray;
   }
 
-  /** Closes what a daemon that is gone left open in the journal: its turn and its lanes. */
+  /**
+   * Closes what a daemon that is gone left open in the journal: its lanes, its commands, and its turn,
+   * unless that waits to go on.
+   */
   async recover(): Promise<void> {
+    const { turn, paused_by } = this.state;
+    const after = turn?.left ? "stop" : "crash";
+    const crashed = after === "crash" && (turn?.crashes ?? 0) + 1 >= CRASHES_MAX;
+    const may = turn !== undefined && !crashed && paused_by !== "operator";
+    if (may && this.#goesOn(after)) this.#left = after;
     await this.#closeStrayTurn("interrupted");
+    for (const { command_id, command } of this.state.background) {
+      await this.emit("background.ended", { command_id, command, reason: "daemon_stopped" });
+    }
     await this.lanes.cancelOpen(() => true, {
       reason: "its daemon has stopped",
       reason_code: "interrupted",
@@ -496,9 +705,19 @@ export class Session {
   async cancel(): Promise<boolean> {
     this.#requireOpen();
     const turn = this.#turn;
-    if (turn === undefined) return false;
+    if (turn === undefined) return await this.#dropLeft("cancelled");
     await this.#stopTurn("cancelled", 0);
     return turn.end?.stop_reason !== "ok";
+  }
+
+  /** Ends the turn that waits to go on. @returns whether there was one. */
+  async #dropLeft(stop_reason: StopReason): Promise<boolean> {
+    if (this.#left === undefined) return false;
+    this.#left = undefined;
+    await this.#closeStrayTurn(stop_reason);
+    this.#startCompaction();
+    this.#startTurn();
+    return true;
   }
 
   /**
@@ -509,6 +728,8 @@ export class Session {
   async #stopTurn(stop_reason: StopReason, grace_ms: number): Promise<void> {
     const turn = this.#turn;
     if (turn === undefined) return;
+    // A person who cancels it does not want it continued.
+    if (stop_reason === "cancelled") turn.left = false;
     turn.stop_reason ??= stop_reason;
     turn.soft_stop.abort();
     if (grace_ms === 0 || !(await within(turn.ended, grace_ms))) {
@@ -526,19 +747,22 @@ export class Session {
    */
   async pause(reason: "operator" | "daemon_shutdown", grace_ms = STOP_GRACE_MS): Promise<string> {
     this.#requireRunning();
+    this.#stopping ||= reason === "daemon_shutdown";
     // Asked for twice at once, it is done once.
     return await (this.#pausing ??= this.#pause(reason, grace_ms));
   }
 
   async #pause(reason: "operator" | "daemon_shutdown", grace_ms: number): Promise<string> {
     try {
+      if (reason === "operator") await this.#dropLeft("interrupted");
+      else if (this.#turn !== undefined) this.#turn.left = this.#goesOn("stop");
       await this.#stopTurn("interrupted", grace_ms);
       this.#requireRunning();
       return (await this.emit("session.paused", { reason })).at;
     } finally {
       this.#pausing = undefined;
-      // A message that came meanwhile; only if the pause failed.
-      this.#startTurn();
+      // A message that came meanwhile, or the turn that was left; only if the pause failed.
+      if (!this.goOn()) this.#startTurn();
     }
   }
 
@@ -566,10 +790,12 @@ export class Session {
     this.#closing = true;
     clearTimeout(this.#mending);
     this.#mending = undefined;
+    this.#left = undefined;
     await this.#stopTurn("cancelled", 0);
     if (this.state.turn) {
       await this.#completeTurn(this.state.turn.turn_id, { stop_reason: "cancelled" });
     }
+    await this.#parts.endBackground?.(this);
     await this.lanes.killAll("the session was killed", "session.kill");
     await this.lanes.move(MAIN_LANE, "cancelled", "the session was killed", "killed");
     await this.emit("session.ended", { reason });
@@ -590,7 +816,12 @@ export class Session {
   #requireRunning(): void {
     this.#requireOpen();
     if (this.state.state === "paused") {
+      if (this.#stopping) throw new SvcError("shutting_down", "the daemon is stopping");
       throw new SvcError("conflict", `session ${this.id} is paused`, { hint: "resume it first" });
     }
   }
+}
+
+function isRewindOfConversation({ type, data }: Published): boolean {
+  return type === "session.rewound" && data.conversation !== undefined;
 }

@@ -276,7 +276,12 @@ export function isAsKnown(journal_path: string, { journal }: Known): boolean {
 
 function knownOf(state: SessionState, journal: Known["journal"]): Known {
   const open = state.lanes.some((lane) => lane.lane_id !== MAIN_LANE && !laneEnded(lane));
-  const busy = state.state !== "ended" && (
+  const stopped = state.paused_by === "daemon_shutdown";
+  // It goes on once the daemon listens; it need not be read before.
+  const left = stopped && state.turn !== undefined
+    ? { activity: state.activity, approvals: state.pending_approvals.length }
+    : undefined;
+  const busy = state.state !== "ended" && left === undefined && (
     state.turn !== undefined || messageWaits(state) || open || state.pending_approvals.length > 0
   );
   return {
@@ -289,11 +294,15 @@ function knownOf(state: SessionState, journal: Known["journal"]): Known {
     trust: state.trust,
     budget_usd: state.budget_usd,
     cost_usd: state.cost_usd,
+    pinned: state.pinned,
+    archived: state.archived,
+    unpriced: state.unpriced,
     tokens_in: state.tokens_in,
     tokens_out: state.tokens_out,
     lanes: state.lanes,
     allowed: state.allowed,
-    stopped: state.paused_by === "daemon_shutdown" ? true : undefined,
+    stopped: stopped ? true : undefined,
+    left,
     busy: busy ? true : undefined,
     journal,
   };
@@ -304,13 +313,14 @@ export function itemOf(id: string, entry: IndexEntry, known: Known): SessionItem
   const { workdir, started_at, last_seq } = entry;
   const { model, title, ended_at, last_event_at, approval, trust, budget_usd, cost_usd, lanes } =
     known;
+  const { pinned, archived, unpriced } = known;
   return {
     id,
     workdir,
     model,
     title,
     state: known.stopped ? "running" : known.state,
-    activity: "idle",
+    activity: known.left?.activity ?? "idle",
     started_at,
     ended_at,
     last_seq,
@@ -319,7 +329,10 @@ export function itemOf(id: string, entry: IndexEntry, known: Known): SessionItem
     trust,
     budget_usd,
     cost_usd,
-    pending_approvals_count: 0,
+    pinned,
+    archived,
+    unpriced,
+    pending_approvals_count: known.left?.approvals ?? 0,
     lanes,
   };
 }

@@ -1,28 +1,9 @@
 /** A session as lists show it (contract.md section 5). */
-import type { Approval, Trust } from "../protocol/events.ts";
-import type { Lane, SessionState } from "./state.ts";
+import type * as z from "zod";
+import type { SessionState } from "./state.ts";
+import type { sessionItemSchema } from "../protocol/schemas/session.ts";
 
-export interface SessionItem {
-  id: string;
-  workdir: string;
-  model: string;
-  title: string;
-  state: SessionState["state"] | "unreadable";
-  activity: SessionState["activity"];
-  started_at: string;
-  ended_at?: string;
-  last_seq: number;
-  last_event_at: string;
-  approval: Approval;
-  trust: Trust;
-  budget_usd?: number;
-  cost_usd: number;
-  /** How many questions wait; `session.get` has them. */
-  pending_approvals_count: number;
-  lanes: Lane[];
-  /** Why it is unreadable. */
-  reason?: string;
-}
+export type SessionItem = z.output<ReturnType<typeof sessionItemSchema>>;
 
 /** The list item of a session in that state. */
 export function toItem(state: SessionState): SessionItem {
@@ -41,6 +22,9 @@ export function toItem(state: SessionState): SessionItem {
     trust: state.trust,
     budget_usd: state.budget_usd,
     cost_usd: state.cost_usd,
+    pinned: state.pinned,
+    archived: state.archived,
+    unpriced: state.unpriced,
     pending_approvals_count: state.pending_approvals.length,
     lanes: state.lanes.map((lane) => ({ ...lane })),
   };

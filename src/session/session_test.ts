@@ -145,6 +145,8 @@ Deno.test({
     for (const sink of [slow, stuck]) await session.subscribe(sink, {}).start();
     for (const n of range(1, 40)) await note(session, `${n}`);
     await session.pause("daemon_shutdown");
+    // The client sends it again to the daemon that comes next.
+    assertEquals(assertThrows(() => session.send("late"), SvcError).code, "shutting_down");
     const released = session.release();
     assertEquals(slow.events.length, 1);
     gate.resolve();

@@ -1,22 +1,41 @@
-/** The lines of a chat that show or change a setting of its session. */
+/** The lines of a chat that show or change a setting of its session, or its background commands. */
+import { EFFORTS } from "../protocol/effort.ts";
 
-/** `/model`, `/approval` or `/rename` with what follows it; without a value, it shows the setting. */
+/**
+ * `/model`, `/approval`, `/effort`, `/rename` or `/background` with what follows it; without a value,
+ * it shows the setting.
+ */
 export interface SettingCommand {
-  setting: "model" | "approval" | "title";
+  setting: "model" | "approval" | "effort" | "title" | "background" | "pinned" | "archived";
   value: string;
 }
 
 /** Calls a verb of the daemon. */
 // deno-lint-ignore no-explicit-any -- the caller knows the verb's result
-type CallVerb = (method: string, params: Record<string, unknown>) => Promise<any>;
+export type CallVerb = (method: string, params: Record<string, unknown>) => Promise<any>;
 
-const SETTINGS = { model: "model", approval: "approval", rename: "title" } as const;
+const SETTINGS = {
+  model: "model",
+  approval: "approval",
+  effort: "effort",
+  rename: "title",
+  background: "background",
+} as const;
 /** How many models are listed; a router has hundreds. */
 const MODELS_SHOWN = 40;
 
+/** Commands without a value: what they say of a setting. */
+const MARKS: Readonly<Record<string, SettingCommand>> = {
+  "/pin": { setting: "pinned", value: "yes" },
+  "/unpin": { setting: "pinned", value: "no" },
+  "/archive": { setting: "archived", value: "yes" },
+};
+
 /** Reads a line that was typed; undefined when it is another one. */
 export function settingCommand(line: string): SettingCommand | undefined {
-  const found = /^\/(model|approval|rename)(?:\s+(\S[^]*))?$/.exec(line.trim());
+  const mark = Object.hasOwn(MARKS, line.trim()) ? MARKS[line.trim()] : undefined;
+  if (mark !== undefined) return mark;
+  const found = /^\/(model|approval|effort|rename|background)(?:\s+(\S[^]*))?$/.exec(line.trim());
   if (found === null) return undefined;
   return { setting: SETTINGS[found[1] as keyof typeof SETTINGS], value: found[2] ?? "" };
 }
@@ -25,21 +44,33 @@ export function settingCommand(line: string): SettingCommand | undefined {
  * Carries it out.
  *
  * @returns what to tell the person; undefined when the event of the change tells it.
- * @throws {SvcError} as `session.configure`.
+ * @throws {SvcError} as `session.configure`, or `background.stop`.
  */
 export async function runSetting(
   { setting, value }: SettingCommand,
   session_id: string,
   call: CallVerb,
 ): Promise<string | undefined> {
+  if (setting === "background") {
+    const { runBackground } = await import("./background_command.ts");
+    return await runBackground(value, session_id, call);
+  }
   if (value !== "") {
-    const done = await call("session.configure", { session_id, [setting]: value });
-    return done.changed ? undefined : `${setting} is ${done[setting]} already`;
+    const is_mark = setting === "pinned" || setting === "archived";
+    const wanted = is_mark ? value === "yes" : value;
+    const done = await call("session.configure", { session_id, [setting]: wanted });
+    if (done.changed) return undefined;
+    return is_mark
+      ? `it is ${wanted ? "" : "not "}${setting} already`
+      : `${setting} is ${done[setting]} already`;
   }
   const session = await call("session.get", { session_id });
   const now = `${setting}: ${session[setting]}`;
   if (setting === "title") return `${now}\n/rename TITLE changes it`;
   if (setting === "approval") return `${now}\n/approval auto, ask or read_only changes it`;
+  if (setting === "effort") {
+    return `${now}\n/effort changes it: ${EFFORTS.join(", ")}, or default`;
+  }
   const { models } = await call("models.list", {});
   const ids = models.map(({ id }: { id: string }) => `  ${id}`);
   const more = ids.length - MODELS_SHOWN;

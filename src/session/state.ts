@@ -2,12 +2,14 @@
  * The state of a session: a fold over its events, the same one live and after a restart. It stays
  * small however long the session gets; the conversation itself is in `transcript.ts`.
  */
+import type * as z from "zod";
 import type { PlanStep } from "../protocol/plan_text.ts";
+import type { Effort } from "../protocol/effort.ts";
 import type {
   Approval,
   CheckpointState,
+  CutBy,
   EventData,
-  LaneKind,
   LaneStatus,
   RulesFile,
   SessionEvent,
@@ -15,21 +17,18 @@ import type {
   StopReason,
   Trust,
   TurnLimits,
+  TurnUsage,
 } from "../protocol/events.ts";
 import { MAIN_LANE, MODEL_RETRY, PINNED, UNPINNED } from "../protocol/events.ts";
+import { titleOf } from "./titles.ts";
+import { applyFilesKept, applyRewound, emptyUndo, type UndoState } from "./undo_state.ts";
+import type {
+  backgroundItemSchema,
+  laneSchema,
+  pendingApprovalSchema,
+} from "../protocol/schemas/session.ts";
 
-export interface Lane {
-  lane_id: string;
-  kind: LaneKind;
-  status: LaneStatus;
-  label: string;
-  started_at: string;
-  parent_lane_id?: string;
-  /** Number of the last lane.delta. */
-  delta_seq: number;
-  pinned: boolean;
-  cost_usd: number;
-}
+export type Lane = z.output<ReturnType<typeof laneSchema>>;
 
 /** What the calls of one model cost in one hour. */
 export interface HourCost {
@@ -44,16 +43,13 @@ export interface HourCost {
   tokens_cached: number;
 }
 
-export interface PendingApproval {
-  approval_id: string;
+export interface PendingApproval extends z.output<ReturnType<typeof pendingApprovalSchema>> {
+  /** Who asks. */
   lane_id: string;
-  call_id: string;
-  tool: string;
-  args: unknown;
-  reason: string;
-  rule: string;
-  requested_at: string;
 }
+
+/** A command that runs in the background. */
+export type BackgroundItem = z.output<ReturnType<typeof backgroundItemSchema>>;
 
 /** A step of repairing a criterion. */
 export type TierChange = Omit<EventData["descent.tier_changed"], "ac_id"> & { at: string };
@@ -69,11 +65,21 @@ export interface Descent {
 export interface OpenTurn {
   turn_id: string;
   started_seq: number;
+  /** The message that started it; missing in what an older version has kept. */
+  message_id?: string;
   /** Text of the whole turn so far. */
   text: string;
   /** Length of `text` when the current model call began: what a retry takes back. */
   step_start: number;
-  usage: { tokens_in: number; tokens_out: number; tokens_cached: number; usd: number };
+  usage: TurnUsage;
+  /** Those of the message that started it. */
+  limits?: TurnLimits;
+  /** How long its model may think; not after a change of the model. */
+  effort?: Effort;
+  /** Whether a daemon that stopped in order has left it for the next one. */
+  left?: boolean;
+  /** How often in a row it went on after a crash. */
+  crashes?: number;
 }
 
 export interface SessionState {
@@ -81,6 +87,8 @@ export interface SessionState {
   workdir: string;
   model: string;
   title: string;
+  /** Where the title comes from while nobody has given one: it may still be replaced. */
+  untitled?: "directory" | "message";
   state: "running" | "paused" | "ended";
   activity: "idle" | "working" | "awaiting_approval";
   started_at: string;
@@ -88,6 +96,12 @@ export interface SessionState {
   last_seq: number;
   last_event_at: string;
   approval: Approval;
+  /** Whether lists show it first. */
+  pinned?: true;
+  /** Whether lists leave it out until it gets a message. */
+  archived?: true;
+  /** How long its model may think; undefined: as its provider has it. */
+  effort?: Effort;
   /** Fixed at creation. */
   trust: Trust;
   budget_usd?: number;
@@ -100,6 +114,8 @@ export interface SessionState {
   last_message_id: string;
   /** seq of that message; 0 before the first. */
   last_message_seq: number;
+  /** The first message of those that no turn has begun with. */
+  first_waiting?: string;
   /** Limits of the turn that this message starts. */
   turn_limits?: TurnLimits;
   /** Messages up to this seq were answered, or their turn has ended for good. */
@@ -109,8 +125,12 @@ export interface SessionState {
   paused_by?: "operator" | "daemon_shutdown";
   last_stop?: StopReason;
   turn?: OpenTurn;
+  /** The last turn, if it was interrupted and nothing has followed it: it may go on. */
+  cut?: OpenTurn;
   /** Tokens of the conversation and how many it may have; unknown before the first answer. */
   context?: { used: number; limit: number };
+  /** Calls were made whose price is not known: `cost_usd` leaves them out. */
+  unpriced?: true;
   lanes: Lane[];
   pending_approvals: PendingApproval[];
   /** What the criteria of missions went through, the one that changed last at the end. */
@@ -121,10 +141,14 @@ export interface SessionState {
   facts: Record<string, string>;
   /** What its model says it will do, and how far it is. */
   plan: PlanStep[];
+  /** Commands that run in the background, oldest first. */
+  background: BackgroundItem[];
   /** The rules that its model was told, and the files that could not be read for it. */
   rules: { files: RulesFile[]; skipped: SkippedRules[] };
   /** The last {@linkcode SENT_KEPT} client_message_ids and what was answered to them. */
   sent: Map<string, { message_id: string; seq: number }>;
+  /** States of the files, and what was taken back. */
+  undo: UndoState;
 }
 
 type CheckpointedState = Omit<SessionState, "sent"> & {
@@ -171,8 +195,10 @@ export function emptyState(id: string): SessionState {
     allowed: [],
     facts: {},
     plan: [],
+    background: [],
     rules: { files: [], skipped: [] },
     sent: new Map(),
+    undo: emptyUndo(),
   };
 }
 
@@ -245,7 +271,9 @@ export function applyToState(state: SessionState, event: SessionEvent): void {
       state.workdir = event.data.workdir;
       state.model = event.data.model;
       state.title = event.data.title;
+      state.untitled = event.data.untitled && "directory";
       state.approval = event.data.approval;
+      state.effort = event.data.effort;
       state.trust = event.data.trust ?? "trusted";
       state.budget_usd = event.data.budget_usd;
       state.started_at = event.at;
@@ -253,9 +281,17 @@ export function applyToState(state: SessionState, event: SessionEvent): void {
     case "session.configured":
       applySettings(state, event.data);
       break;
+    case "session.titled":
+      if (state.untitled === undefined) break;
+      state.title = event.data.title;
+      state.untitled = undefined;
+      break;
     case "user.message": {
+      if (state.untitled === "directory") takeTitle(state, event.data.text);
       state.messages_count++;
+      state.archived = undefined;
       const { client_message_id, message_id, text: _, ...limits } = event.data;
+      if (!messageWaits(state)) state.first_waiting = message_id;
       state.turn_limits = limits;
       state.last_message_id = message_id;
       state.last_message_seq = event.seq;
@@ -266,35 +302,44 @@ export function applyToState(state: SessionState, event: SessionEvent): void {
       break;
     }
     case "turn.started":
+      state.cut = undefined;
       state.turn = {
         turn_id: event.data.turn_id,
         started_seq: event.seq,
+        message_id: state.first_waiting,
         text: "",
         step_start: 0,
         usage: { tokens_in: 0, tokens_out: 0, tokens_cached: 0, usd: 0 },
       };
+      if (Object.keys(state.turn_limits ?? {}).length > 0) state.turn.limits = state.turn_limits;
+      if (state.effort !== undefined) state.turn.effort = state.effort;
       state.activity = activityOf(state);
+      break;
+    case "turn.continued":
+      continueTurn(state, event.data.after);
       break;
     case "session.delta":
       if (state.turn) state.turn.text += event.data.text;
       break;
     case "cost.tick": {
       const { usd_delta, tokens_in, tokens_out, tokens_cached, lane_id = MAIN_LANE } = event.data;
-      // What another lane spends beside a turn is the session's alone.
       const turn = lane_id === MAIN_LANE ? state.turn : undefined;
-      for (const total of [turn?.usage, state]) {
+      // What another lane spends beside a turn is the session's alone.
+      const usage = event.data.in_turn ? state.turn?.usage : turn?.usage;
+      if (usage) usage.usd += usd_delta;
+      for (const total of [usage, state]) {
         if (total === undefined) continue;
         total.tokens_in += tokens_in;
         total.tokens_out += tokens_out;
         total.tokens_cached += tokens_cached;
       }
       state.cost_usd += usd_delta;
+      state.unpriced = event.data.unpriced ?? state.unpriced;
       addHourCost(state, event.at, event.data);
       const { context_limit: limit } = event.data;
       if (limit !== undefined) state.context = { used: tokens_in + tokens_out, limit };
       if (turn) {
         takeMessages(state, event.data.seen_seq);
-        turn.usage.usd += usd_delta;
         turn.step_start = turn.text.length;
       }
       break;
@@ -302,10 +347,17 @@ export function applyToState(state: SessionState, event: SessionEvent): void {
     case "session.compacted": {
       const { tokens_after: used, learned } = event.data;
       if (state.context) state.context = { used, limit: learned?.tokens ?? state.context.limit };
+      state.cut = undefined;
       break;
     }
+    case "files.kept":
+      applyFilesKept(state, event.at, event.data);
+      break;
+    case "session.rewound":
+      applyRewound(state, event);
+      break;
     case "approval.requested": {
-      const { approval_id, lane_id, call_id, tool, args, reason, rule } = event.data;
+      const { approval_id, lane_id, call_id, tool, args, reason, rule, choices, kind } = event.data;
       state.pending_approvals.push({
         approval_id,
         lane_id,
@@ -314,22 +366,24 @@ export function applyToState(state: SessionState, event: SessionEvent): void {
         args,
         reason,
         rule,
+        ...(choices === undefined ? {} : { choices }),
+        ...(kind === undefined ? {} : { kind }),
         requested_at: event.at,
       });
       state.activity = activityOf(state);
       break;
     }
     case "approval.resolved": {
-      const { approval_id, decision } = event.data;
+      const { approval_id, decision, always } = event.data;
       const approval = state.pending_approvals.find((it) => it.approval_id === approval_id);
       withdrawApprovals(state, event);
-      if (decision === "allow_always" && approval && !state.allowed.includes(approval.rule)) {
-        state.allowed.push(approval.rule);
-      }
+      if (decision !== "allow_always" || approval === undefined || always !== undefined) break;
+      if (!state.allowed.includes(approval.rule)) state.allowed.push(approval.rule);
       break;
     }
     case "turn.completed":
       takeMessages(state, event.data.taken_seq ?? state.turn?.started_seq ?? event.seq);
+      state.cut = event.data.stop_reason === "interrupted" ? state.turn : undefined;
       state.turn = undefined;
       withdrawApprovals(state, event);
       state.last_stop = event.data.stop_reason;
@@ -338,6 +392,7 @@ export function applyToState(state: SessionState, event: SessionEvent): void {
     case "session.paused":
       state.state = "paused";
       state.paused_by = event.data.reason;
+      if (state.turn) state.turn.left = state.paused_by === "daemon_shutdown";
       break;
     case "session.resumed":
       state.state = "running";
@@ -354,6 +409,16 @@ export function applyToState(state: SessionState, event: SessionEvent): void {
     case "plan.changed":
       state.plan = event.data.steps;
       break;
+    case "background.started": {
+      const { command_id, command } = event.data;
+      state.background = [...state.background, { command_id, command, started_at: event.at }];
+      break;
+    }
+    case "background.ended": {
+      const { command_id } = event.data;
+      state.background = state.background.filter((it) => it.command_id !== command_id);
+      break;
+    }
     case "rules.loaded":
       state.rules = rulesAfter(state.rules, event.data);
       break;
@@ -391,8 +456,11 @@ export function applyToState(state: SessionState, event: SessionEvent): void {
       break;
     }
     case "lane.cost": {
-      const lane = findLane(state, event.data.lane_id);
-      if (lane) lane.cost_usd += event.data.usd_delta;
+      const { lane_id, usd_delta, tokens_in, tokens_out } = event.data;
+      const lane = findLane(state, lane_id);
+      if (lane === undefined) break;
+      lane.cost_usd += usd_delta;
+      lane.tokens = (lane.tokens ?? 0) + tokens_in + tokens_out;
       break;
     }
     case "lane.note": {
@@ -408,6 +476,20 @@ export function applyToState(state: SessionState, event: SessionEvent): void {
   }
 }
 
+/** Has the open turn go on, or opens the one that was interrupted again. */
+function continueTurn(state: SessionState, after: CutBy): void {
+  const turn = state.turn ?? state.cut;
+  if (turn === undefined) return;
+  // Its end counted what it had said as a message.
+  if (state.turn === undefined && turn.text !== "") state.messages_count--;
+  turn.text = turn.text.slice(0, turn.step_start);
+  turn.left = false;
+  turn.crashes = after === "crash" ? (turn.crashes ?? 0) + 1 : 0;
+  state.turn = turn;
+  state.cut = undefined;
+  state.activity = activityOf(state);
+}
+
 /** A file that changed takes its own place; what could not be read is said anew each time. */
 function rulesAfter(
   { files: before }: SessionState["rules"],
@@ -419,9 +501,15 @@ function rulesAfter(
   return { files: [...byPath.values()].filter(({ path }) => !gone.has(path)), skipped };
 }
 
-/** What a session does: an approval of its turn holds that up, another's waits beside it. */
-function activityOf({ turn, pending_approvals }: SessionState): SessionState["activity"] {
-  if (turn && !pending_approvals.some((it) => it.lane_id === MAIN_LANE)) return "working";
+/**
+ * What a session does: an approval of its turn or of one of the turn's subagents holds that up,
+ * another's waits beside it.
+ */
+function activityOf(state: SessionState): SessionState["activity"] {
+  const { turn, pending_approvals } = state;
+  const ofTurn = ({ lane_id }: PendingApproval) =>
+    lane_id === MAIN_LANE || findLane(state, lane_id)?.kind === "tool";
+  if (turn && !pending_approvals.some(ofTurn)) return "working";
   return pending_approvals.length > 0 ? "awaiting_approval" : "idle";
 }
 
@@ -434,19 +522,35 @@ function withdrawApprovals(state: SessionState, event: SessionEvent): void {
   state.activity = activityOf(state);
 }
 
+/** Names the session after a message, until it gets a title. */
+function takeTitle(state: SessionState, text: string): void {
+  const title = titleOf(text);
+  if (title === undefined) return;
+  state.title = title;
+  state.untitled = "message";
+}
+
 function applySettings(
   state: SessionState,
-  { model = state.model, approval, budget_usd, title }: EventData["session.configured"],
+  data: EventData["session.configured"],
 ): void {
+  const { model = state.model, approval, effort, budget_usd, title, pinned, archived } = data;
   if (model !== state.model) {
-    // Another model has another limit.
+    // Another model has another limit, and has not thought before the calls that it is told of.
     state.context = undefined;
+    for (const turn of [state.turn, state.cut]) if (turn?.effort) turn.effort = undefined;
     for (const hour of state.cost_hours) hour.model ??= state.model;
   }
   state.model = model;
   state.approval = approval ?? state.approval;
+  if (effort !== undefined) state.effort = effort === "default" ? undefined : effort;
   state.budget_usd = budget_usd ?? state.budget_usd;
-  state.title = title ?? state.title;
+  if (title !== undefined) {
+    state.title = title;
+    state.untitled = undefined;
+  }
+  if (pinned !== undefined) state.pinned = pinned || undefined;
+  if (archived !== undefined) state.archived = archived || undefined;
 }
 
 function addHourCost(

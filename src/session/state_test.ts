@@ -2,6 +2,7 @@ import { assert, assertEquals } from "@std/assert";
 import type {
   EventData,
   EventType,
+  LaneKind,
   LaneStatus,
   SessionEvent,
   StopReason,
@@ -14,6 +15,7 @@ import {
   laneMayMove,
   messageWaits,
   SENT_KEPT,
+  stateFromCheckpoint,
   stateToCheckpoint,
 } from "./state.ts";
 
@@ -39,8 +41,7 @@ class Fold {
     }).lane("main");
   }
 
-  lane(lane_id: string): this {
-    const kind = lane_id === "main" ? "main" : "tool";
+  lane(lane_id: string, kind: LaneKind = lane_id === "main" ? "main" : "tool"): this {
     return this.add("lane.created", { lane_id, kind, label: lane_id, started_at: at });
   }
 
@@ -100,6 +101,7 @@ Deno.test("a turn: activity, text, usage, totals, messages", () => {
   assertEquals(state.turn, {
     turn_id: "turn_1",
     started_seq: 4,
+    message_id: "msg_1",
     text: "one two",
     step_start: 7,
     usage: { tokens_in: 11, tokens_out: 22, tokens_cached: 33, usd: 0.75 },
@@ -161,7 +163,7 @@ Deno.test("approvals: pending until decided or the turn ends; allow_always is ke
 
 Deno.test("an approval that another lane asks for outlives turns and goes with its lane", () => {
   const request = { call_id: "call_1", tool: "remember", args: {}, reason: "keep", rule: "x" };
-  const fold = new Fold().created().lane("lane_1").move("lane_1", "running")
+  const fold = new Fold().created().lane("lane_1", "lobe").move("lane_1", "running")
     .add("approval.requested", { ...request, approval_id: "appr_1", lane_id: "lane_1" })
     .move("lane_1", "blocked");
   const { state } = fold;
@@ -172,6 +174,27 @@ Deno.test("an approval that another lane asks for outlives turns and goes with i
   assertEquals([state.activity, state.pending_approvals.length], ["awaiting_approval", 1]);
   fold.move("lane_1", "cancelled");
   assertEquals([state.activity, state.pending_approvals], ["idle", []]);
+});
+
+Deno.test("a subagent's approval holds the turn up, and what it spends is the turn's too", () => {
+  const request = { call_id: "call_1", tool: "run_command", args: {}, reason: "run x", rule: "x" };
+  const fold = new Fold().created().add("turn.started", { turn_id: "turn_1", model: "m/m" })
+    .lane("lane_1").move("lane_1", "running")
+    .add("approval.requested", { ...request, approval_id: "appr_1", lane_id: "lane_1" });
+  const { state } = fold;
+  assertEquals(state.activity, "awaiting_approval");
+  fold.move("lane_1", "cancelled");
+  assertEquals([state.activity, state.pending_approvals], ["working", []]);
+  fold.text("said");
+  const tokens = { tokens_in: 5, tokens_out: 5, tokens_cached: 0 };
+  const own = { seen_seq: 0, lane_id: "lane_1", in_turn: true } as const;
+  fold.add("cost.tick", { usd_delta: 1, ...tokens, ...own });
+  assertEquals([state.turn?.usage.usd, state.turn?.usage.tokens_in, state.turn?.step_start], [
+    1,
+    5,
+    0,
+  ]);
+  assertEquals([state.cost_usd, state.tokens_in, state.taken_seq], [1, 5, 0]);
 });
 
 Deno.test("pause, resume, end", () => {
@@ -211,6 +234,39 @@ Deno.test("what waits for a turn: live, and by what the journal says of turns th
   assertEquals(waits(), false, "a model call was built from it");
   end("interrupted");
   assertEquals(waits(), false);
+});
+
+Deno.test("a turn that goes on is the same turn, without what was half said", () => {
+  const fold = new Fold().created();
+  const turn_id = "turn_1";
+  const tokens = { tokens_in: 1, tokens_out: 1, tokens_cached: 0 };
+  const say = (text: string) => fold.add("session.delta", { turn_id, text });
+  const end = (stop_reason: StopReason, message: string) =>
+    fold.add("turn.completed", { turn_id, stop_reason, message, usage });
+  fold.add("user.message", { message_id: "msg_1", text: "go" });
+  const { last_seq } = fold.add("turn.started", { turn_id, model: "m/m" }).state;
+  say("one ");
+  fold.add("cost.tick", { usd_delta: 0.5, ...tokens, seen_seq: last_seq });
+  say("tw");
+  fold.add("turn.continued", { turn_id, after: "crash" });
+  say("two");
+  fold.add("turn.continued", { turn_id, after: "crash" });
+  const { turn } = fold.state;
+  assertEquals([turn?.text, turn?.crashes, turn?.usage.usd], ["one ", 2, 0.5]);
+  say("t");
+  end("interrupted", "one t");
+  const cut = fold.state;
+  assertEquals([cut.turn, cut.cut?.turn_id, cut.messages_count], [undefined, turn_id, 2]);
+  assertEquals(stateFromCheckpoint(stateToCheckpoint(cut)).cut, cut.cut);
+  fold.add("turn.continued", { turn_id, after: "asked" });
+  const { state } = fold;
+  assertEquals([state.cut, state.messages_count, state.activity], [undefined, 1, "working"]);
+  assertEquals([state.turn?.text, state.turn?.crashes], ["one ", 0]);
+  assertEquals(state.turn?.started_seq, last_seq);
+  end("ok", "one ");
+  assertEquals([state.cut, state.messages_count], [undefined, 2]);
+  fold.add("turn.continued", { turn_id, after: "asked" });
+  assertEquals(state.turn, undefined, "nothing was cut off");
 });
 
 Deno.test("client_message_ids are remembered, the oldest forgotten past 10,000", () => {

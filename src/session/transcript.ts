@@ -4,6 +4,8 @@
  * session costs no memory for its history.
  */
 import type { Message, Told, ToolCall, ToolResult } from "../models/model.ts";
+import { type Attachment, attachmentLine } from "../protocol/attachments.ts";
+import { endNotice } from "../protocol/background_text.ts";
 import { planIsOpen, planText } from "../protocol/plan_text.ts";
 import {
   type CheckpointTranscript,
@@ -19,6 +21,7 @@ import {
 interface Result extends ToolResult {
   /** seq of the record that has its output; absent in checkpoints from before it was kept. */
   seq?: number;
+  attachments?: Attachment[];
 }
 
 export interface Step {
@@ -29,11 +32,21 @@ export interface Step {
   results: Result[];
 }
 
+/** The step at which a turn was interrupted, as it was before its end closed it. */
+interface Cut {
+  step: Step;
+  /** Whether its text was complete. */
+  written: boolean;
+  /** The calls that its end gave a result. */
+  unanswered: string[];
+}
+
 /** A message of the person, and what the memory had about it. */
 export interface Said {
   user: string;
   seq: number;
   memory?: string;
+  attachments?: Attachment[];
 }
 
 /** What svc told the model: of the session, or rules. Never left out, however long it gets. */
@@ -42,10 +55,12 @@ export interface Context {
   seq: number;
 }
 
-/** What svc told the model about its last answer. */
+/** What svc told the model about its last answer, or about something else. */
 export interface Notice {
   notice: string;
   seq: number;
+  /** What it is about, if not the last answer. */
+  about?: "answer" | "background" | "files" | "hook";
 }
 
 /** What stands for the conversation before it. */
@@ -79,6 +94,8 @@ interface Checkpointed {
   /** The step that is being written, or whether the last item is the one whose calls run. */
   writing?: Step;
   running?: boolean;
+  /** Of the interrupted turn; its step is the last one of the items. */
+  cut?: Omit<Cut, "step">;
 }
 
 /** A limit that a provider named when it refused a conversation. */
@@ -103,6 +120,7 @@ export class Transcript {
   #waiting: (Said | Context | Notice)[] = [];
   /** Whether the current step's text is complete (its cost.tick came). */
   #written = false;
+  #cut: Cut | undefined;
   #measured: Measured | undefined;
   #learned: LearnedLimit | undefined;
   /** Characters of items and waiting messages. */
@@ -119,6 +137,7 @@ export class Transcript {
       : this.#written
       ? { running: true }
       : { writing: this.#step };
+    const { step: _, ...cut } = this.#cut ?? {};
     return {
       ...open,
       items: this.#items,
@@ -128,6 +147,7 @@ export class Transcript {
       plan: this.#plan,
       measured: this.#measured,
       learned: this.#learned,
+      cut: this.#cut && cut,
     };
   }
 
@@ -143,6 +163,8 @@ export class Transcript {
     const last = items.at(-1);
     this.#step = running && last !== undefined && "step" in last ? last.step : writing;
     this.#written = this.#step !== undefined && this.#step !== writing;
+    const stopped = items.findLast((it) => "step" in it)?.step;
+    this.#cut = kept.cut && stopped && { ...kept.cut, step: stopped };
     this.#items = items;
     this.#waiting = waiting;
     this.#shortened = shortened;
@@ -164,7 +186,11 @@ export class Transcript {
         this.#restore(event.data.transcript as unknown as Checkpointed);
         break;
       case "user.message":
-        this.#waiting.push({ user: event.data.text, seq: event.seq });
+        this.#waiting.push({
+          user: event.data.text,
+          seq: event.seq,
+          ...attached(event.data.attachments),
+        });
         this.#grow(event.data.text.length);
         break;
       case "context.told":
@@ -195,6 +221,12 @@ export class Transcript {
           this.#grow(event.data.text.length);
         }
         break;
+      case "turn.started":
+        this.#cut = undefined;
+        break;
+      case "turn.continued":
+        this.#continue();
+        break;
       case "cost.tick": {
         if ((event.data.lane_id ?? MAIN_LANE) !== MAIN_LANE) break;
         const step = this.#openStep(event.seq);
@@ -216,8 +248,34 @@ export class Transcript {
         break;
       }
       case "session.tool_completed": {
-        const { call_id, tool, ok, output } = event.data;
-        this.#addResult({ call_id, tool, ok, output, seq: event.seq });
+        const { call_id, tool, ok, output, attachments } = event.data;
+        const result = { call_id, tool, ok, output, seq: event.seq };
+        this.#addResult({ ...result, ...attached(attachments) });
+        break;
+      }
+      case "background.ended": {
+        const notice = endNotice(event.data);
+        if (notice === undefined) break;
+        this.#waiting.push({ notice, seq: event.seq, about: "background" });
+        this.#grow(notice.length);
+        break;
+      }
+      case "hook.ran": {
+        const { on, context: notice } = event.data;
+        // The result of a call has what was told about the call.
+        if (notice === undefined || on.startsWith("tool.")) break;
+        // Before the messages: the memory adds what it knows to the last one.
+        const at = this.#waiting.findLastIndex((it) => "told" in it) + 1;
+        this.#waiting.splice(at, 0, { notice, seq: event.seq, about: "hook" });
+        this.#grow(notice.length);
+        break;
+      }
+      case "session.rewound": {
+        // Without it the model would take its changes of files for made.
+        if (event.data.files === undefined || event.data.conversation !== undefined) break;
+        const notice = filesRewound(event.data.undo_of !== undefined);
+        this.#waiting.push({ notice, about: "files", seq: event.seq });
+        this.#grow(notice.length);
         break;
       }
       case "plan.changed": {
@@ -229,20 +287,7 @@ export class Transcript {
         this.#compact(event.data, event.seq);
         break;
       case "turn.completed": {
-        const step = this.#step;
-        if (step !== undefined && !this.#written && step.text !== "") {
-          this.#place(step.first_seq);
-          this.#items.push({ step });
-          this.#grow(step.text.length);
-        }
-        for (const call of step?.calls ?? []) {
-          if (!step!.results.some((result) => result.call_id === call.call_id)) {
-            const { call_id, tool } = call;
-            this.#addResult({ call_id, tool, ok: false, output: "interrupted, no result" });
-          }
-        }
-        this.#step = undefined;
-        this.#written = false;
+        this.#endStep(event.data.stop_reason === "interrupted");
         break;
       }
     }
@@ -275,8 +320,9 @@ export class Transcript {
         continue;
       }
       if ("user" in item) {
-        const { user: text, memory } = item;
-        out.push(memory === undefined ? { role: "user", text } : { role: "user", text, memory });
+        const { user: text, memory, attachments } = item;
+        const remembered = memory === undefined ? {} : { memory };
+        out.push({ role: "user", text, ...remembered, ...attached(attachments) });
         continue;
       }
       const { calls, results } = item.step;
@@ -287,7 +333,13 @@ export class Transcript {
       if (results.length === 0) continue;
       out.push({
         role: "tool",
-        results: results.map(({ call_id, tool, ok, output }) => ({ call_id, tool, ok, output })),
+        results: results.map(({ call_id, tool, ok, output, attachments }) => ({
+          call_id,
+          tool,
+          ok,
+          output,
+          ...attached(attachments),
+        })),
       });
     }
     return out;
@@ -328,6 +380,44 @@ export class Transcript {
     return this.#waiting.some((it) => "user" in it);
   }
 
+  /** Closes the step in which a turn has ended: each call that a model is shown has a result. */
+  #endStep(may_continue: boolean): void {
+    const step = this.#step;
+    const written = this.#written;
+    if (step === undefined) return;
+    const kept = written || step.text !== "";
+    if (!written && kept) {
+      this.#place(step.first_seq);
+      this.#items.push({ step });
+      this.#grow(step.text.length);
+    }
+    const open = openCalls(step);
+    for (const { call_id, tool } of open) {
+      this.#addResult({ call_id, tool, ok: false, output: "interrupted, no result" });
+    }
+    const unanswered = open.map(({ call_id }) => call_id);
+    this.#cut = may_continue && kept ? { step, written, unanswered } : undefined;
+    this.#step = undefined;
+    this.#written = false;
+  }
+
+  /** Has the conversation be as before its turn was cut off; what was only half said is void. */
+  #continue(): void {
+    const cut = this.#cut;
+    this.#cut = undefined;
+    if (cut === undefined) {
+      if (!this.#written) this.#step = undefined;
+      return;
+    }
+    const { step, written, unanswered } = cut;
+    if (written) {
+      step.results = step.results.filter(({ call_id }) => !unanswered.includes(call_id));
+      this.#step = step;
+      this.#written = true;
+    } else this.#items = this.#items.filter((it) => !("step" in it) || it.step !== step);
+    this.#measureLength();
+  }
+
   #openStep(seq: number): Step {
     if (this.#step === undefined || this.#written) {
       this.#step = { first_seq: seq, text: "", calls: [], results: [] };
@@ -354,6 +444,7 @@ export class Transcript {
     // It is between two steps.
     this.#step = undefined;
     this.#written = false;
+    this.#cut = undefined;
     this.#learned = learned ?? this.#learned;
     const last = until_seq === undefined
       ? -1
@@ -369,6 +460,7 @@ export class Transcript {
       this.#recalled.clear();
       this.#shortened = false;
     }
+    if (data.attachments !== undefined) this.#leaveOutAttachments(data.attachments);
     for (const item of this.#items) {
       for (const result of "step" in item ? item.step.results : []) {
         if (result.seq === undefined || result.seq > outputs_seq) continue;
@@ -384,6 +476,33 @@ export class Transcript {
       tokens: data.tokens_after,
       items: this.#items.length + waiting.length,
     };
+  }
+
+  /** Puts lines in the place of images and documents. */
+  #leaveOutAttachments(which: NonNullable<EventData["session.compacted"]["attachments"]>): void {
+    const { from_seq, to_seq, refused } = which;
+    const linesFor = ({ seq, attachments = [] }: { seq?: number; attachments?: Attachment[] }) => {
+      if (seq === undefined || seq < from_seq || seq > to_seq) return undefined;
+      const note = refused
+        ? "left out because the provider refused it"
+        : `left out to save room; ${READ_EARLIER} with seq ${seq} shows it again`;
+      return attachments.map((it) => `\n${attachmentLine(it, note)}`).join("") || undefined;
+    };
+    for (const item of this.items) {
+      if ("user" in item) {
+        const lines = linesFor(item);
+        if (lines === undefined) continue;
+        item.user += lines;
+        delete item.attachments;
+      } else if ("step" in item) {
+        for (const result of item.step.results) {
+          const lines = linesFor(result);
+          if (lines === undefined) continue;
+          result.output += lines;
+          delete result.attachments;
+        }
+      }
+    }
   }
 
   /** Cuts the messages and outputs that are longer. */
@@ -418,8 +537,18 @@ export class Transcript {
   }
 }
 
+/** For objects that lack the member where there is nothing to say. */
+function attached(attachments: Attachment[] | undefined): { attachments?: Attachment[] } {
+  return attachments === undefined ? {} : { attachments };
+}
+
 function mayGo(item: Item): item is Exclude<Item, Context> {
   return !("told" in item);
+}
+
+/** The calls of a step that have begun and have no result. */
+function openCalls({ calls, results }: Step): ToolCall[] {
+  return calls.filter(({ call_id }) => !results.some((result) => result.call_id === call_id));
 }
 
 /** The seq by which an item is known in its conversation. */
@@ -442,8 +571,16 @@ function cutText(text: string, max: number, seq: number): string {
   return body.slice(0, max).replace(/[\uD800-\uDBFF]$/, "") + note;
 }
 
-function noticeText({ notice }: Notice): string {
-  return `<context about="answer">\n${notice}\n</context>`;
+function noticeText({ notice, about = "answer" }: Notice): string {
+  return `<context about="${about}">\n${notice}\n</context>`;
+}
+
+function filesRewound(undone: boolean): string {
+  return undone
+    ? "The person restored the changes of files that were undone before. Read a file again before " +
+      "you rely on what it contains."
+    : "The person undid changes of files that you made. Read a file again before you rely on what " +
+      "it contains, and do not make the same changes again unless you are asked to.";
 }
 
 function summaryText({ summary, files, plan }: Summary): string {

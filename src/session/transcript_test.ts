@@ -3,6 +3,7 @@ import type { Message } from "../models/model.ts";
 import { Random } from "../../tests/support/random.ts";
 import { recordOf } from "../../tests/support/sessions.ts";
 import type { Compacted, EventData, EventType, SessionEvent } from "../protocol/events.ts";
+import type { Attachment } from "../protocol/attachments.ts";
 import { decodeRecord } from "./record.ts";
 import { itemSeq, Transcript } from "./transcript.ts";
 
@@ -22,8 +23,8 @@ class Conversation {
     return seq;
   }
 
-  user(text: string): number {
-    return this.add("user.message", { message_id: `msg_${text}`, text });
+  user(text: string, attachments?: Attachment[]): number {
+    return this.add("user.message", { message_id: `msg_${text}`, text, attachments });
   }
 
   text(text: string): void {
@@ -32,9 +33,11 @@ class Conversation {
     this.add("lane.delta", { lane_id: "main", delta_seq: 1, content_block });
   }
 
-  tick(seen_seq: number): void {
+  tick(seen_seq: number, calls: string[] = []): void {
     const tokens = { tokens_in: 1, tokens_out: 1, tokens_cached: 0 };
-    this.add("cost.tick", { usd_delta: 0, ...tokens, seen_seq });
+    const made = calls.map((call_id) => ({ call_id, tool: "t", args: { call_id } }));
+    const answered = { reason: "calls", calls: made };
+    this.add("cost.tick", { usd_delta: 0, ...tokens, seen_seq, answered });
   }
 
   /** What a model call of another lane costs, at any time. */
@@ -61,8 +64,8 @@ class Conversation {
     this.add("session.tool_started", { call_id, tool: "t", args: { call_id }, lane_id: "main" });
   }
 
-  result(call_id: string, output = `out ${call_id}`): void {
-    const rest = { ok: true, duration_ms: 1, truncated: false };
+  result(call_id: string, output = `out ${call_id}`, attachments?: Attachment[]): void {
+    const rest = { ok: true, duration_ms: 1, truncated: false, attachments };
     this.add("session.tool_completed", { call_id, tool: "t", output, ...rest });
   }
 
@@ -76,6 +79,10 @@ class Conversation {
     for (const event of this.events) transcript.apply(decodeRecord(recordOf(event).trimEnd()));
     return transcript;
   }
+}
+
+function picture(name: string): Attachment {
+  return { hash: name.padEnd(64, "0"), media_type: "image/png", name, bytes: 1_000 };
 }
 
 /** What every provider demands of a conversation. */
@@ -223,6 +230,27 @@ Deno.test("what is told about an answer follows it, and goes with what a compact
   assertEquals(it.live.prompt(), it.rebuilt().prompt());
 });
 
+Deno.test("the end of a background command is told once, unless the model stopped it itself", () => {
+  const it = new Conversation();
+  const ended = { command_id: "cmd_1", command: "make" };
+  const seen = it.user("go");
+  it.tick(seen);
+  // During a step it follows the step's results, and before the next message.
+  it.add("background.ended", { ...ended, reason: "exited", exit_code: 2 });
+  it.add("background.ended", { ...ended, reason: "stopped", by: "model" });
+  it.add("background.ended", { ...ended, reason: "daemon_stopped" });
+  it.user("and now?");
+  const told = it.live.prompt().map((message) => "text" in message ? message.text : "");
+  assertEquals(it.live.prompt(), it.rebuilt().prompt());
+  assertEquals(it.live.prompt(), Transcript.from(structuredClone(it.live.toCheckpoint())).prompt());
+  assertEquals(told.length, 4);
+  assertEquals(told[1].startsWith('<context about="background">\n'), true);
+  assertEquals(told[1].includes("cmd_1 (make) has ended: exit code 2."), true);
+  assertEquals(told[2].includes("stopped, because svc stopped. Its output is gone."), true);
+  assertEquals(told[3], "and now?");
+  assertEquals(it.live.messages().length, 2);
+});
+
 Deno.test("an open plan outlives a compaction and a checkpoint, one that is done does not", () => {
   for (const state of ["doing", "done"] as const) {
     const it = new Conversation();
@@ -274,6 +302,9 @@ function randomCompaction(random: Random, of: Transcript, seen_seq: number): Com
     tokens_after: 50,
     seen_seq,
   };
+  if (random.chance(0.3)) {
+    data.attachments = { from_seq: random.below(5), to_seq: random.below(seen_seq + 2) };
+  }
   if (random.chance(0.5)) data.outputs_seq = random.below(seen_seq + 2);
   if (random.chance(0.3)) data.text_max = random.below(200);
   if (random.chance(0.7) && items.length > 0) {
@@ -321,7 +352,7 @@ Deno.test("a compaction is the same live, rebuilt and beyond a checkpoint, and s
         if (random.chance(0.3)) {
           it.add("session.compacted", randomCompaction(random, it.live, it.events.length));
         }
-        if (random.chance(0.2)) it.user(`steering ${++count}`);
+        if (random.chance(0.2)) it.user(`steering ${++count}`, [picture("a"), picture("b")]);
         check("before a model call");
         const seen_seq = it.events.length;
         if (random.chance(0.7)) it.text(`answer ${++count}`);
@@ -329,7 +360,8 @@ Deno.test("a compaction is the same live, rebuilt and beyond a checkpoint, and s
         it.tick(seen_seq);
         for (let calls = random.below(3); calls > 0; calls--) {
           it.start(`call_${++count}`);
-          it.result(`call_${count}`, "out ".repeat(random.below(200)));
+          const shown = random.chance(0.3) ? [picture("c")] : undefined;
+          it.result(`call_${count}`, "out ".repeat(random.below(200)), shown);
         }
       }
       it.end("ok");
@@ -388,6 +420,42 @@ Deno.test("outputs that are left out say how to read them again; the summary sta
   assertEquals(texts(), ["the session", "first", summary, cut]);
   compacted({ text_max: 10 });
   assertEquals(texts().at(-1), cut, "what was cut already stays");
+});
+
+Deno.test("attachments that are left out say what was there, and how to see it again", () => {
+  const it = new Conversation();
+  const first = it.user("look", [picture("one"), picture("two")]);
+  it.tick(first);
+  it.start("call_1");
+  it.result("call_1", "[image: three]", [picture("three")]);
+  const result = it.events.length;
+  const last = it.user("and this", [picture("four")]);
+  const leaveOut = (attachments: Compacted["attachments"]) =>
+    it.add("session.compacted", {
+      reason: "attachments",
+      tokens_before: 9,
+      tokens_after: 5,
+      seen_seq: it.events.length,
+      attachments,
+    });
+  leaveOut({ from_seq: 0, to_seq: result });
+  const left = (seq: number) =>
+    `left out to save room; read_earlier with seq ${seq} shows it again]`;
+  const texts = () => {
+    const [user, , tool, next] = it.live.messages();
+    assert(user.role === "user" && tool.role === "tool" && next.role === "user");
+    assertEquals([user.attachments, tool.results[0].attachments], [undefined, undefined]);
+    return [user.text, tool.results[0].output, next.text, next.attachments?.length];
+  };
+  const before = [
+    `look\n[image: one, 1 kB; ${left(first)}\n[image: two, 1 kB; ${left(first)}`,
+    `[image: three]\n[image: three, 1 kB; ${left(result)}`,
+  ];
+  assertEquals(texts(), [...before, "and this", 1]);
+  leaveOut({ from_seq: 0, to_seq: last, refused: true });
+  const refused = "and this\n[image: four, 1 kB; left out because the provider refused it]";
+  assertEquals(texts(), [...before, refused, undefined]);
+  assertEquals(it.rebuilt().prompt(), it.live.prompt());
 });
 
 Deno.test("an event that names what is not there leaves nothing out", () => {
@@ -519,4 +587,68 @@ Deno.test("messages that no model answers are left out too, but for the newest",
   it.user("y".repeat(40_000_000));
   assertEquals(it.live.waiting.map((text) => text[0]), ["y"]);
   assert(it.live.unanswered);
+});
+
+Deno.test("a turn that goes on is as if it had not been cut off, wherever that was", () => {
+  const say = (it: Conversation, text: string) => () => it.text(text);
+  /** The turn, in parts that are written whole; a step that has no tick begins again. */
+  const turn = (it: Conversation): (() => unknown)[][] => [
+    [
+      say(it, "One "),
+      say(it, "two "),
+      () => it.tick(it.events.length, ["call_1", "call_2"]),
+    ],
+    [() => it.start("call_1")],
+    [() => it.result("call_1")],
+    [() => it.user("more")],
+    [() => it.start("call_2")],
+    [() => it.result("call_2")],
+    [say(it, "\n\nThree."), () => it.tick(it.events.length)],
+  ];
+  const begin = () => {
+    const it = new Conversation();
+    it.user("go");
+    it.add("turn.started", { turn_id: "turn", model: "m/m" });
+    return it;
+  };
+  const whole = begin();
+  for (const part of turn(whole)) for (const write of part) write();
+  for (let cut = 0; cut < turn(whole).length; cut++) {
+    for (let within = 0; within < turn(whole)[cut].length; within++) {
+      for (const ended of [false, true]) {
+        const it = begin();
+        const parts = turn(it);
+        for (const part of parts.slice(0, cut)) for (const write of part) write();
+        for (const write of parts[cut].slice(0, within)) write();
+        if (ended) it.end("interrupted");
+        const kept = JSON.parse(JSON.stringify(it.live.toCheckpoint()));
+        checkWellFormed(ended ? it.live.messages() : [], `cut at ${cut}.${within}`);
+        const next = it.events.length;
+        it.add("turn.continued", { turn_id: "turn", after: ended ? "asked" : "crash" });
+        for (const part of parts.slice(cut)) for (const write of part) write();
+        const note = `cut at ${cut}.${within}, ${ended ? "ended" : "open"}`;
+        const sent = (of: Transcript) => JSON.stringify(of.prompt(), undefined, 1);
+        assertEquals(sent(it.live), sent(whole.live), note);
+        assertEquals(sent(it.rebuilt()), sent(whole.live), `${note}, rebuilt`);
+        const restored = Transcript.from(kept);
+        for (const event of it.events.slice(next)) restored.apply(event);
+        assertEquals(sent(restored), sent(whole.live), `${note}, from a checkpoint`);
+      }
+    }
+  }
+});
+
+Deno.test("calls of an interrupted answer that had not begun are not the model's any more", () => {
+  const it = new Conversation();
+  const seen = it.user("go");
+  it.tick(seen, ["call_1", "call_2"]);
+  it.start("call_1");
+  it.end("interrupted");
+  it.user("something else");
+  it.add("turn.started", { turn_id: "turn_2", model: "m/m" });
+  const [, answer, results] = it.live.messages();
+  assert(answer.role === "assistant" && results.role === "tool");
+  assertEquals(answer.calls.map(({ call_id }) => call_id), ["call_1"]);
+  assertEquals(results.results.map(({ output }) => output), ["interrupted, no result"]);
+  assertEquals(it.live.prompt(), it.rebuilt().prompt());
 });

@@ -83,11 +83,6 @@ export class WorkSession {
   }
 }
 
-/** Reports whether a title is of the form that features give to work sessions. */
-export function isWorkTitle(title: string): boolean {
-  return /^(?:task t|mission m)-[0-9A-Z]{26}(?: |$)/.test(title);
-}
-
 /** Ends the work sessions that a crash has left over, known by their titles. */
 export async function endWorkSessions(parts: WorkSessionParts, title: RegExp): Promise<void> {
   for (const item of await parts.hub.list(false)) {

@@ -97,6 +97,14 @@ export class Writer implements Source {
     this.emitLaneText(MAIN_LANE, text);
   }
 
+  /** Records reasoning of the model; nothing waits for it. */
+  emitReasoning(turn_id: string, text: string): void {
+    const last = this.#waiting.at(-1);
+    if (last?.type === "session.reasoning") {
+      (last.data as EventData["session.reasoning"]).text += text;
+    } else if (!this.#ending) this.#post({ type: "session.reasoning", data: { turn_id, text } });
+  }
+
   /** Records output of a lane; nothing waits for it. */
   emitLaneText(lane_id: string, text: string): void {
     if (this.#ending) return;
@@ -290,7 +298,7 @@ export class Writer implements Source {
     this.#compacting = true;
     try {
       const { planCheckpoint } = await import("./checkpoint.ts");
-      const plan = await planCheckpoint(this.#state.id, this.#journal, limits);
+      const plan = await planCheckpoint(this.#state, this.#journal, limits);
       if (plan === undefined) return false;
       const { event, end } = plan;
       const line = encodeRecord(event, JSON.stringify(event.data));

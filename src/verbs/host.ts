@@ -1,12 +1,16 @@
 /** What a daemon gives its features. */
 import type { DatabaseSync } from "node:sqlite";
+import type { BackgroundCommands } from "../agent/background.ts";
 import type { TurnParts } from "../agent/loop.ts";
 import type { Tool } from "../agent/tools.ts";
+import type { DecideHost, WayOut } from "../agent/way_out.ts";
+import type { Opener } from "../base/lazy.ts";
 import type { Config } from "../config/config.ts";
 import type { ConfigEditor } from "../config/config_editor.ts";
 import type { CommandSpace } from "../jail/command_space.ts";
 import type { Sandbox, SandboxScope } from "../jail/sandbox.ts";
 import type { UnitPool } from "../jail/unit/pool.ts";
+import type { Catalogue } from "../models/catalogue.ts";
 import type { Usage } from "../models/model.ts";
 import type { ModelRegistry } from "../models/registry.ts";
 import type { Egress } from "../net/egress.ts";
@@ -45,8 +49,12 @@ export interface Host {
   config_editor(): Promise<ConfigEditor>;
   /** Reads the configuration again. @throws {SvcError} when a file has an error; nothing changes. */
   reload_config(): Promise<void>;
+  /** The model catalogue; loaded on first use. */
+  catalogue(): Promise<Catalogue>;
   /** What a model call cost, in USD. */
   cost(model_id: string, usage: Usage): number;
+  /** Whether a model has a price; what has none costs 0 in all sums. */
+  priced(model_id: string): boolean;
 
   /** Opens the state database, with the tables of all features; the caller closes it. */
   openStateDb(): Promise<DatabaseSync>;
@@ -56,10 +64,19 @@ export interface Host {
   units(): Promise<UnitPool>;
   /** @throws {Error} when the sandbox asked for in daemon.toml does not work. */
   sandbox(): Promise<Sandbox>;
+  /** Runs commands that a person has let out of the sandbox. */
+  unconfined(): Promise<Sandbox>;
+  /** The commands in the background, loaded on first use. */
+  readonly background: Opener<BackgroundCommands>;
   /** What a command in a directory can see. */
   scope(workdir: string): SandboxScope;
   /** Directories of a session's commands that outlive one command; undefined without a sandbox. */
   space(session_id: string): Promise<CommandSpace | undefined>;
+  /**
+   * Opens the proxy for one command of a session. The caller disposes of it. Undefined if commands
+   * get no network, or all of it.
+   */
+  wayOut(session_id: string, decide?: DecideHost): Promise<WayOut | undefined>;
   /** Real paths of the directories that sessions can write. */
   writable(): readonly string[];
   /** Opens the way out of one task; hired ones may not go everywhere. */

@@ -1,4 +1,6 @@
-import type { Tool } from "../agent/tools.ts";
+import type { HookedCall, HookVerdict } from "../agent/call_hooks.ts";
+import type { Ruling } from "../agent/ruling.ts";
+import type { Judged, Tool, ToolOutcome } from "../agent/tools.ts";
 import type { ToolCall } from "../models/model.ts";
 import type { Session, Turn, TurnEnd } from "../session/session.ts";
 import type { Published } from "../session/subscription.ts";
@@ -37,6 +39,25 @@ export interface Opened<S> {
   beforeModel?(session: Session, turn: Turn): Promise<void>;
   /** After the calls of a step, before the next model call. */
   afterCalls?(session: Session, turn: Turn, calls: readonly ToolCall[]): Promise<void>;
+  /** What the person's rules say about a call; one feature knows them. */
+  judge?(session: Session, tool: Judged, args: unknown): Promise<Ruling>;
+  /** Runs the operator's hooks before a call; one feature provides this. */
+  beforeCall?(
+    session: Session,
+    call: HookedCall,
+    signal: AbortSignal,
+  ): Promise<HookVerdict | undefined>;
+  /** Runs the hooks after a call, and returns their text for the model. */
+  afterCall?(
+    session: Session,
+    call: HookedCall,
+    outcome: ToolOutcome,
+    signal: AbortSignal,
+  ): Promise<string | undefined>;
+  /** Before a call that may change files, once it was allowed. */
+  beforeWrite?(session: Session, turn: Turn): Promise<void>;
+  /** After the last call of a turn, before its end is recorded. */
+  afterTurn?(session: Session, turn: Turn): Promise<void>;
   /** Runs the turns of models that are none of the providers'. */
   readonly agents?: Agents;
   /** Told what was committed to a session's journal; must neither wait nor throw. */
@@ -45,6 +66,8 @@ export interface Opened<S> {
   onDaemonEvent?(type: string, data: Record<string, unknown>): void;
   /** Told that a session has ended. */
   onEnded?(session_id: string): void;
+  /** Removes everything the feature stores about a deleted session, also from an earlier daemon. */
+  onDeleted?(session_id: string): Promise<void>;
   /** Told that the last busy session has come to rest. */
   onRest?(): void;
   /** Paths of a working directory that no tool may see. */

@@ -199,8 +199,8 @@ export class Stage implements AsyncDisposable {
     const { ids } = this.victim;
     if (ids === undefined) return [[program, args], []];
     const closed = (path: string) =>
-      !new Deno.Command("test", { args: ["-r", path], ...ids, clearEnv: true }).outputSync()
-        .success;
+      !new Deno.Command("test", { args: ["-r", path], cwd: "/", ...ids, clearEnv: true })
+        .outputSync().success;
     const binds: string[] = [];
     const bound = (path: string) => {
       if (!closed(path)) return path;

@@ -488,6 +488,65 @@ for (const [what, spelt] of Object.entries(SPELLINGS)) {
   });
 }
 
+// Questions, which show people what a file has now.
+
+const SHOWN: Record<string, (path: string) => ScriptedCall> = {
+  "a write": (path) => call("write_file", { path, content: OVERWRITTEN }),
+  "an edit": (path) => call("edit_file", { path, old_text: "a", new_text: "b" }),
+  "a patch": (path) => patching(`*** Update File: ${path}`, "@@", "-a", "+b"),
+};
+for (const [what, callOf] of Object.entries(SHOWN)) {
+  const inProject = (path: string) => shownInQuestion(project, callOf(filled(path)));
+  attack(`has files outside of its directory shown in the question of ${what}`, {
+    control: () => inProject("inside.txt"),
+    async attempt() {
+      for (const path of [...WRITTEN, "pipe", "/dev/zero", "/proc/PID/environ", ".", "loop"]) {
+        const loot = await inProject(path);
+        if (loot !== undefined) return `${path}: ${loot}`;
+      }
+    },
+  });
+}
+
+const IN_HOME = [
+  "svc/daemon.json",
+  "./svc/../svc/daemon.json",
+  "HOME/svc/daemon.json",
+  "project/record",
+  "svc/keys.json",
+  "svc/log/daemon.ndjson",
+  "svc/journals/ID",
+  "project/.svc/sessions/ID/journal.ndjson",
+];
+attack("has the daemon's files shown in a question of a session in the home", {
+  control: () => shownInQuestion(it.stage.victim.home, SHOWN["a write"]("secret.txt")),
+  async attempt() {
+    for (const path of IN_HOME) {
+      const asked = SHOWN["a write"](filled(path));
+      const loot = await shownInQuestion(it.stage.victim.home, asked);
+      if (loot !== undefined) return `${path}: ${loot}`;
+    }
+  },
+});
+
+/** What a question for a call shows of files that must not be shown; undefined without any. */
+async function shownInQuestion(workdir: string, asked: ScriptedCall): Promise<Loot> {
+  const { stage } = it;
+  const session_id = await stage.session(workdir, { ...MODEL, approval: "ask" });
+  await stage.call("session.send", { session_id, text: Stage.answers({ calls: [asked] }) });
+  let item: Json;
+  do {
+    await delay(20);
+    item = await stage.call("session.get", { session_id });
+  } while (item.activity === "working");
+  let shown = "";
+  for (const { approval_id } of item.pending_approvals) {
+    shown += JSON.stringify(await stage.call("approvals.files", { session_id, approval_id }));
+  }
+  await stage.call("session.kill", { session_id });
+  return lootOf(shown, stage.secret, stage.daemon.token, "root:x:0:0", "session.created", "sk-key");
+}
+
 /** Has calls made in a session of its own; what they did to its directory without an answer. */
 async function effect(approval: string, calls: ScriptedCall[]): Promise<Loot> {
   const { stage } = it;

@@ -193,6 +193,8 @@ async function withSocket(above: string, probe: (path: string) => Promise<string
   } finally {
     listener.close();
     await answering;
+    // A command of another test that is just starting covers what was listening a moment ago.
+    await delay(500);
     await Deno.remove(path).catch(() => {});
   }
 }

@@ -61,6 +61,21 @@ for (const [what, deed] of Object.entries(DEEDS)) {
     attempt: () =>
       withNested(deed, (workdir) => it.stage.call("worktree.diff", { workdir, name: "task" })),
   });
+  attack(`by a repository in a directory whose changes are kept and undone, changes ${what}`, {
+    ...NEEDS,
+    control: () => withNested(deed, (_, cwd) => it.stage.victim.sh("git add --all -- .", { cwd })),
+    attempt: () =>
+      withNested(deed, async (_, worktree) => {
+        const { stage } = it;
+        const session_id = await stage.session(worktree);
+        for (const line of ["touch one", "echo ca > sub/f; touch two"]) {
+          await stage.run(session_id, `run ${line}`);
+        }
+        await stage.call("session.changes", { session_id });
+        await stage.call("session.rewind", { session_id });
+        await stage.call("session.kill", { session_id });
+      }),
+  });
   attack(`by a repository in a worktree that is merged, changes ${what}`, {
     ...NEEDS,
     control: () => withNested(deed, (_, cwd) => it.stage.victim.sh("git add --all -- .", { cwd })),

@@ -472,10 +472,14 @@ async function commandLines(args: readonly string[]): Promise<Loot> {
   const { stage } = it;
   const looking = join(stage.attacker.home, `looking-${crypto.randomUUID()}`);
   const look = "for n in $(seq 100); do cat /proc/[0-9]*/cmdline 2>/dev/null; sleep 0.02; done";
-  const seeing = stage.attacker.sh(`touch ${looking}; ${look}`);
+  let looks = true;
+  const seeing = stage.attacker.sh(`touch ${looking}; ${look}`).finally(() => looks = false);
   // A command may have ended before another user's shell has begun.
   for (let n = 0; n < 1_000 && !exists(looking); n++) await delay(5);
   const env = { SVC_HOME: stage.svc_home };
-  await stage.svc(args, { env, cwd: stage.victim.home, timeout_ms: 20_000 });
+  // One run may begin and end between two looks.
+  do {
+    await stage.svc(args, { env, cwd: stage.victim.home, timeout_ms: 20_000 });
+  } while (looks);
   return lootOf(await seeing, stage.daemon.token, "sk-key");
 }

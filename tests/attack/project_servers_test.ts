@@ -155,3 +155,25 @@ attack("has the model of work for others approve it", {
     return stolen(workdir);
   },
 });
+
+/** What the dynamic linker of a program wrote outside of any sandbox when it was given variables. */
+async function linkerLog(run: (env: Record<string, string>) => Promise<unknown>): Promise<Loot> {
+  const { home } = it.stage.victim;
+  const name = `linker-${crypto.randomUUID()}`;
+  await run({ LD_DEBUG: "libs", LD_DEBUG_OUTPUT: join(home, name) });
+  const logs = [...Deno.readDirSync(home)].filter((entry) => entry.name.startsWith(name));
+  return logs.length > 0 ? logs[0].name : undefined;
+}
+
+attack("has variables of its server reach the programs that make the sandbox", {
+  control: () => linkerLog((env) => it.stage.victim.sh("cat /dev/null", { env })),
+  attempt: () =>
+    linkerLog(async (env) => {
+      const workdir = fresh();
+      const server = { name: "linked", transport: "stdio", command: "cat", timeout: "1s", env };
+      plant(workdir, JSON.stringify({ mcp_servers: [server] }));
+      const session_id = await it.stage.session(workdir, HOSTILE);
+      await approve(session_id);
+      await say(session_id);
+    }),
+});

@@ -151,6 +151,7 @@ for (const names of TOGETHER) {
     for (const name of names) await trap(repo, name);
     const done = await work(repo);
     if (!done.startsWith("create done")) throw new Error(done);
+    if (!done.includes("changes done; rewind done; redo done")) throw new Error(done);
     return repo;
   });
   for (const name of names) {
@@ -208,7 +209,10 @@ async function ran(repo: string, name?: string): Promise<Loot> {
   return text.split("\n").includes(name.replaceAll("'", "")) ? text : undefined;
 }
 
-/** What svc does with a repository for a person: a session, a worktree, its diff and its merge. */
+/**
+ * What svc does with a repository for a person: a session, a worktree, its diff and its merge, and
+ * what a turn changed, undone and done again.
+ */
 async function work(repo: string): Promise<string> {
   const { victim } = it.stage;
   const said: string[] = [];
@@ -228,6 +232,18 @@ async function work(repo: string): Promise<string> {
   await call("diff", { name: "task", full: true });
   await call("merge", { name: "task", strategy: "squash", message: "merged" });
   await call("clean", { name: "task", force: true });
+  await it.stage.run(session_id, "run echo more >>a.txt; echo new >new.txt");
+  const undo = async (done: string, verb: string, more: Json = {}) => {
+    try {
+      await it.stage.call(`session.${verb}`, { session_id, ...more });
+      said.push(`${done} done`);
+    } catch (error) {
+      said.push((error as Error).message);
+    }
+  };
+  await undo("changes", "changes");
+  await undo("rewind", "rewind");
+  await undo("redo", "rewind", { undo: true });
   await it.stage.call("session.kill", { session_id });
   return said.join("; ");
 }

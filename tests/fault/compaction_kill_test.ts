@@ -14,6 +14,7 @@ import type { SessionEvent } from "../../src/protocol/events.ts";
 import { decodeRecord } from "../../src/session/record.ts";
 import { Transcript } from "../../src/session/transcript.ts";
 import { askFor, asksForSummary, fact, forgetful } from "../support/forgetful.ts";
+import { tinyPng } from "../support/media.ts";
 import { type Json, type Scripted, startOpenAiServer } from "../support/model_servers.ts";
 import { granted } from "../support/permissions.ts";
 import { Random } from "../support/random.ts";
@@ -42,9 +43,8 @@ Deno.test({
         if (messages.at(-1)?.role === "tool" || random.chance(0.5)) {
           return { text: Array(20).fill("some words of an answer "), pace_ms: 2 };
         }
-        return {
-          calls: [{ id: `call_${++calls}`, name: "read_file", args: { path: "long.txt" } }],
-        };
+        const path = random.chance(0.3) ? "shot.png" : "long.txt";
+        return { calls: [{ id: `call_${++calls}`, name: "read_file", args: { path } }] };
       },
       summary: (facts) => ({ text: Array(20).fill("said ").concat(facts), pace_ms: 5 }),
     });
@@ -55,9 +55,13 @@ Deno.test({
     };
     const server = startOpenAiServer(recorded, { open: true, capture: false });
     await using place = new Place();
-    place.useLocalModel(server.url, `context_tokens = ${LIMIT}\n[agent]\napproval = "auto"\n`);
+    place.useLocalModel(
+      server.url,
+      `context_tokens = ${LIMIT}\nimages = true\n[agent]\napproval = "auto"\n`,
+    );
     const workdir = place.mkdir("project");
     Deno.writeTextFileSync(join(workdir, "long.txt"), `${"x".repeat(79)}\n`.repeat(60));
+    Deno.writeFileSync(join(workdir, "shot.png"), tinyPng());
     let daemon = await place.serve();
     let session_id = "";
     {
@@ -72,7 +76,11 @@ Deno.test({
         for (let turns = random.below(3); turns > 0; turns--) {
           await client.turn(session_id, `${kill}: ${LONG}`);
         }
-        const working = [client.rpc.call("session.send", { session_id, text: `${kill}: ${LONG}` })];
+        const shown = random.chance(0.5)
+          ? [{ data: tinyPng({ width: 1 + random.below(8) }).toBase64() }]
+          : undefined;
+        const message = { session_id, text: `${kill}: ${LONG}`, attachments: shown };
+        const working = [client.rpc.call("session.send", message)];
         if (random.chance(0.5)) working.push(client.rpc.call("session.compact", { session_id }));
         // What the kill cuts off has no answer.
         for (const call of working) call.catch(() => {});
@@ -92,9 +100,18 @@ Deno.test({
     assertEquals(seen.refused, 0);
     await daemon.stop();
 
-    const path = join(workdir, ".svc", "sessions", session_id, "journal.ndjson");
-    const events = Deno.readTextFileSync(path).trimEnd().split("\n").map(decodeRecord);
-    const { checked, tools } = await checkRequests(events, asked, server.url);
+    const dir = join(workdir, ".svc", "sessions", session_id);
+    const events = Deno.readTextFileSync(join(dir, "journal.ndjson")).trimEnd().split("\n").map(
+      decodeRecord,
+    );
+    const files = new Map(
+      [...Deno.readDirSync(join(dir, "attachments"))].map(({ name }) => [
+        name,
+        Deno.readFileSync(join(dir, "attachments", name)).toBase64(),
+      ]),
+    );
+    const { checked, tools } = await checkRequests({ events, files }, asked, server.url);
+    assert([...asked].some((request) => request.includes("data:image/png;base64,")));
     await server.close();
     assertGreater(checked, KILLS / 2);
     assertEquals(tools, 0);
@@ -136,7 +153,7 @@ async function rest(client: TestClient, session_id: string): Promise<void> {
 
 /** Holds each answered request against the one that the events before it give. */
 async function checkRequests(
-  events: readonly SessionEvent[],
+  { events, files }: { events: readonly SessionEvent[]; files: ReadonlyMap<string, string> },
   asked: ReadonlySet<string>,
   base_url: string,
 ): Promise<{ checked: number; tools: number }> {
@@ -152,13 +169,19 @@ async function checkRequests(
     body = request.body;
     return { text: ["ok"] };
   }, { open: true, capture: false });
-  const config = { name: "local", kind: "openai-compatible", base_url: recorder.url } as const;
+  const config = {
+    name: "local",
+    kind: "openai-compatible",
+    base_url: recorder.url,
+    images: true,
+  } as const;
   const model = await providerModel(config, new URL(base_url).host);
   for (const event of events) {
     transcript.apply(event);
     if (!seen.has(event.seq)) continue;
     const signal = AbortSignal.timeout(60_000);
-    const request = { system: SYSTEM_PROMPT, messages: transcript.prompt(), tools: [], signal };
+    const messages = transcript.prompt();
+    const request = { system: SYSTEM_PROMPT, messages, files, tools: [], signal };
     for await (const part of model.stream(request)) assert(part.type !== "call");
     assert(asked.has(JSON.stringify(body.messages)), `the request after seq ${event.seq}`);
     checked++;

@@ -75,7 +75,7 @@ const REFUSED: [name: string, body: Json, code: number, says: string][] = [
   ["an agent's message", call("SendMessage", message([{ data }], { role: 2 })), -32602, "role"],
   ["a file", call("SendMessage", message([{ raw: "AAAA" }])), -32005, "files"],
   ["an address of a file", call("SendMessage", message([{ url: "file:///x" }])), -32005, "files"],
-  ["no skill", call("SendMessage", message([{ text: "hello" }])), -32602, "research, browser"],
+  ["no skill", call("SendMessage", message([{ data: { query: "x" } }])), -32602, "research, bro"],
   [
     "an unknown skill",
     call("SendStreamingMessage", message([{ data: { ...data, task_type: "fly" } }])),
@@ -127,7 +127,8 @@ for (const [name, body, code, says] of REFUSED) {
       const { status, json, text } = await post({ body });
       assertEquals([status, json?.jsonrpc, json?.error?.code], [200, "2.0", code], text);
       assertStringIncludes(json.error.message, says);
-      assertEquals(json.id, code === -32600 ? null : 7);
+      // Every error repeats the id of its request, if there is one.
+      assertEquals(json.id, body?.id === 7 ? 7 : null);
     },
   });
 }
@@ -166,7 +167,8 @@ Deno.test({
     const text = JSON.stringify(call("SendMessage", message([{ data: { task_type: "code" } }])))
       .replace(`"code"`, `"code","query":"x","extra":{"nested":${nested}}`);
     const { json } = await post({ text });
-    assert(json.error.code < 0);
+    assertEquals([json.id, json.error.code], [7, -32600]);
+    assertStringIncludes(json.error.message, "nested deeper");
     assertEquals((await hire.request("GET", "/api/capabilities")).status, 200);
   },
 });
@@ -198,6 +200,66 @@ Deno.test({
     ) {
       assertEquals(await code(version, method), expected, `${version} ${method}`);
     }
+  },
+});
+
+Deno.test({
+  name: "an endpoint for one version, and the version in the query",
+  ignore,
+  async fn() {
+    const code = async (path: string, method: string, version?: string) => {
+      const headers: Record<string, string> = version === undefined
+        ? {}
+        : { "a2a-version": version };
+      const body = call(method, { id: UNKNOWN });
+      const { json } = await hire.request("POST", path, { body, headers });
+      return json.error.code;
+    };
+    for (
+      const [path, method, version, expected] of [
+        ["/a2a/", "GetTask", undefined, -32001],
+        ["/a2a/1.0", "GetTask", undefined, -32001],
+        ["/a2a/1.0/", "GetTask", "1.0", -32001],
+        ["/a2a/1.0", "tasks/get", undefined, -32601],
+        ["/a2a/1.0", "tasks/get", "0.3", -32009],
+        ["/a2a/0.3/", "tasks/get", "0.3.0", -32001],
+        ["/a2a/0.3", "GetTask", undefined, -32601],
+        ["/a2a/0.3", "GetTask", "99.0", -32009],
+        ["/a2a?A2A-Version=0.3", "GetTask", undefined, -32601],
+        ["/a2a?A2A-Version=99.0", "GetTask", undefined, -32009],
+        ["/a2a?A2A-Version=99.0", "GetTask", "1.0", -32001],
+      ] as const
+    ) {
+      assertEquals(await code(path, method, version), expected, `${path} ${method} ${version}`);
+    }
+    for (const path of ["/a2a/9.9", "/a2a/1.0/x", "/a2a/../api"]) {
+      assertEquals((await hire.request("POST", path, { body: call("GetTask") })).status, 404);
+    }
+  },
+});
+
+Deno.test({
+  name: "whatever refuses a request, the answer is an error of JSON-RPC with its id",
+  ignore,
+  async fn() {
+    const body = call("GetTask", { id: UNKNOWN }, { id: "x-7" });
+    const plain = { "content-type": "text/plain" };
+    const wrong = await post({ body, headers: plain });
+    assertEquals([wrong.status, wrong.json.id, wrong.json.error.code], [415, "x-7", -32005]);
+    assertEquals(wrong.json.error.data[0].reason, "CONTENT_TYPE_NOT_SUPPORTED");
+    const coded = await post({ body, headers: { "content-encoding": "gzip" } });
+    assertEquals([coded.status, coded.json.id, coded.json.error.code], [415, "x-7", -32005]);
+    const unread = await post({ text: "{'id': 1}", headers: plain });
+    assertEquals([unread.status, unread.json.id, unread.json.error.code], [415, null, -32005]);
+    const unknown = await post({ body, token: "wrong" });
+    assertEquals([unknown.status, unknown.json.error.code], [401, -32000]);
+    assertStringIncludes(unknown.headers.get("www-authenticate")!, "Bearer");
+    const large = await post({ text: " ".repeat(1024 * 1024 + 1) });
+    assertEquals([large.status, large.json.id, large.json.error.code], [413, null, -32000]);
+    const registered = { "content-type": "application/a2a+json; charset=utf-8" };
+    assertEquals((await post({ body, headers: registered })).json.error.code, -32001);
+    const version = await post({ body, headers: { "a2a-version": "99.0" } });
+    assertEquals(version.json.error.data[0].reason, "VERSION_NOT_SUPPORTED");
   },
 });
 

@@ -111,6 +111,79 @@ Deno.test({
 });
 
 Deno.test({
+  name: "a card for each version alone, at each address where clients look for one",
+  ignore,
+  async fn() {
+    await using place = new Place();
+    await using hire = await Hire.serve(place);
+    const card = async (path: string, headers: Record<string, string> = {}) => {
+      const answer = await hire.request("GET", path, { token: null, headers });
+      assertEquals(answer.status, 200, path);
+      return answer.json;
+    };
+    const both = await card(CARD);
+    const same = ["/.well-known/agent.json", `${CARD}/`, "/a2a/.well-known/agent-card.json"];
+    for (const path of same) assertEquals(await card(path), both);
+    // A version that is not supported is told which are.
+    assertEquals(await card(CARD, { "a2a-version": "99.0" }), both);
+    assertEquals(CARDS["0.3"].parse(both).supportedInterfaces.length, 2);
+
+    const { "1.0": shape } = CARDS;
+    for (
+      const [path, asked, url] of [
+        [CARD, "1.0", "/a2a"],
+        [`${CARD}?A2A-Version=1.0`, "", "/a2a"],
+        [`/a2a/1.0${CARD}`, "", "/a2a/1.0"],
+        ["/a2a/1.0/.well-known/agent.json", "0.3", "/a2a/1.0"],
+      ]
+    ) {
+      const json = await card(path, asked === "" ? {} : { "a2a-version": asked });
+      assertEquals(shape.parse(json).supportedInterfaces, [
+        { url: `${hire.url}${url}`, protocolBinding: "JSONRPC", protocolVersion: "1.0" },
+      ]);
+      assertEquals([json.protocolVersion, json.url], [undefined, undefined]);
+    }
+    for (
+      const [path, asked, url] of [
+        [CARD, "0.3.0", "/a2a"],
+        [`/a2a/0.3${CARD}`, "", "/a2a/0.3"],
+      ]
+    ) {
+      const json = await card(path, asked === "" ? {} : { "a2a-version": asked });
+      const expected = ["0.3.0", `${hire.url}${url}`, undefined];
+      assertEquals([json.protocolVersion, json.url, json.supportedInterfaces], expected);
+    }
+  },
+});
+
+Deno.test({
+  name: "a card that the client has is not sent again",
+  ignore,
+  async fn() {
+    await using place = new Place();
+    await using hire = await Hire.serve(place);
+    const get = (headers: Record<string, string> = {}) =>
+      hire.request("GET", CARD, { token: null, headers });
+    const { headers } = await get();
+    const etag = headers.get("etag")!;
+    assertStringIncludes(headers.get("cache-control")!, "max-age=");
+    assert(Date.parse(headers.get("last-modified")!) <= Date.now());
+    const strong = etag.replace("W/", "");
+    for (const tag of [etag, `"x", ${etag}`, strong, "*"]) {
+      const { status, text, headers } = await get({ "if-none-match": tag });
+      assertEquals([status, text, headers.get("etag")], [304, "", etag], tag);
+    }
+    for (const tag of ['"x"', "", strong.slice(1, -1)]) {
+      assertEquals((await get({ "if-none-match": tag })).status, 200, tag);
+    }
+    const other = await get({ "if-none-match": etag, "a2a-version": "1.0" });
+    assertEquals(other.status, 200, "a card of another version is another card");
+    const elsewhere = await hire.request("GET", "/api/capabilities");
+    assertEquals(elsewhere.headers.get("cache-control"), "no-store");
+  },
+});
+
+Deno.test({
   name: "without tokens the card asks for none, and there is nothing to sign notifications with",
   ignore,
   async fn() {
@@ -139,8 +212,8 @@ for (const version of A2A_VERSIONS) {
 
       const done = await ask(client, toSend(yard.research, { contextId: "birds" }));
       assertEquals([done.status!.state, done.contextId], [TaskState.TASK_STATE_COMPLETED, "birds"]);
-      assertEquals(done.artifacts.map(({ artifactId }) => artifactId), ["summary", "report.md"]);
-      assertStringIncludes(JSON.stringify(done.artifacts[1]), "strikes");
+      assertEquals(done.artifacts.map(({ artifactId }) => artifactId), ["report.md"]);
+      assertStringIncludes(JSON.stringify(done.artifacts[0]), "strikes");
       assertEquals(done.metadata!.usage.sources, 1);
       assert(done.metadata!.verification.length > 1);
       assertStringIncludes(JSON.stringify(done.history[0]), "Have a look");
@@ -153,7 +226,7 @@ for (const version of A2A_VERSIONS) {
 
       const streamed = await drain(client.sendMessageStream(toSend(yard.research)));
       assertEquals(streamed.seen[0], "task");
-      assertEquals(streamed.artifacts, ["summary", "report.md"]);
+      assertEquals(streamed.artifacts, ["report.md"]);
       assertEquals(streamed.state, TaskState.TASK_STATE_COMPLETED);
 
       const configuration = { returnImmediately: true };

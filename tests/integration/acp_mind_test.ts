@@ -9,6 +9,7 @@ import {
 import { fromFileUrl, join } from "@std/path";
 import type { EventParams } from "../../src/client/rpc.ts";
 import { SvcError } from "../../src/protocol/errors.ts";
+import { tinyPdf, tinyPng } from "../support/media.ts";
 import { programPath } from "../support/programs.ts";
 import { processesWith, until } from "../support/scripted.ts";
 import { can_run_svc, type Daemon, Place, type TestClient } from "../support/svc.ts";
@@ -285,6 +286,33 @@ Deno.test({
     assertStringIncludes(message, "The person: say remember this");
     await it.client.rpc.call("session.kill", { session_id: it.session_id });
     await until(() => it.agents().length === 0, "the end of the agent");
+  },
+});
+
+Deno.test({
+  name: "an agent is given images with the prompt, and those that it shows are kept",
+  ignore,
+  async fn() {
+    await using it = await Hosting.begin();
+    const { rpc } = it.client;
+    const data = tinyPng().toBase64();
+    const pdf = tinyPdf().toBase64();
+    const { seq } = await rpc.call("session.send", {
+      session_id: it.session_id,
+      text: "look\ntell me all",
+      attachments: [{ data, name: "shot.png" }, { data: pdf, name: "paper.pdf" }],
+    });
+    const ended = ({ type, seq: at }: EventParams) => type === "turn.completed" && at > seq;
+    const { data: { message } } = await it.client.wait(ended, "the turn's end");
+    assertStringIncludes(message, `seen image/png ${data.length}`);
+    assertStringIncludes(message, "[image: shot.png, 69 bytes]");
+    const note = "this agent cannot be given documents";
+    assertStringIncludes(message, `[PDF: paper.pdf, 189 bytes; ${note}]`);
+    const [shown] = it.of("session.tool_completed");
+    assertEquals(shown.output, "[image]");
+    const { hash } = shown.attachments[0];
+    const params = { session_id: it.session_id, hash };
+    assertEquals((await rpc.call("session.attachment", params)).data, data);
   },
 });
 

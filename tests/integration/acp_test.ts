@@ -4,6 +4,7 @@ import { methods } from "@agentclientprotocol/sdk";
 import { exists } from "@std/fs";
 import { join } from "@std/path";
 import { Editor } from "../support/acp.ts";
+import { tinyPng } from "../support/media.ts";
 import { until } from "../support/scripted.ts";
 import { can_run_svc, Place } from "../support/svc.ts";
 
@@ -239,6 +240,33 @@ Deno.test({
 });
 
 Deno.test({
+  name: "an image of the editor comes with its prompt, and one that a tool reads is shown",
+  ignore,
+  async fn() {
+    await using place = new Place();
+    const workdir = place.mkdir("project");
+    Deno.writeFileSync(join(workdir, "shot.png"), tinyPng());
+    const data = tinyPng({ width: 2 }).toBase64();
+    await using editor = new Editor(place);
+    const sessionId = await editor.open(workdir);
+    const prompt = [
+      { type: "image" as const, mimeType: "image/png", data, uri: "file:///home/me/seen.png" },
+      { type: "text" as const, text: "read shot.png" },
+    ];
+    await editor.agent.request(methods.agent.session.prompt, { sessionId, prompt });
+    const images = () => JSON.stringify(editor.of("tool_call_update"));
+    await until(() => images().includes(tinyPng().toBase64()), "the image");
+    const params = { sessionId, cwd: workdir, mcpServers: [] };
+    await editor.agent.request(methods.agent.session.load, params);
+    assertEquals(editor.text("user"), "read shot.png\n[image: seen.png, 69 bytes]");
+    const broken = [{ type: "image" as const, mimeType: "image/png", data: "no image" }];
+    const refused = () =>
+      editor.agent.request(methods.agent.session.prompt, { sessionId, prompt: broken });
+    await assertRejects(refused, Error, "not valid base64");
+  },
+});
+
+Deno.test({
   name: "what cannot be done is answered with what was wrong",
   ignore,
   async fn() {
@@ -249,9 +277,9 @@ Deno.test({
     const opened = () =>
       editor.agent.request(methods.agent.session.new, { cwd: missing, mcpServers: [] });
     await assertRejects(opened, Error, missing);
-    const prompt = [{ type: "image" as const, data: "", mimeType: "image/png" }];
-    const image = () => editor.agent.request(methods.agent.session.prompt, { sessionId, prompt });
-    await assertRejects(image, Error, "not image");
+    const prompt = [{ type: "audio" as const, data: "", mimeType: "audio/wav" }];
+    const audio = () => editor.agent.request(methods.agent.session.prompt, { sessionId, prompt });
+    await assertRejects(audio, Error, "not audio");
     await assertRejects(() => editor.prompt("sess_none", "help"));
     const wrong = await place.svc(["acp", "--approve", "maybe"], { stdin: "" });
     assertEquals(wrong.code, 2);

@@ -5,6 +5,7 @@ import {
   assertRejects,
   assertStringIncludes,
 } from "@std/assert";
+import { delay } from "@std/async";
 import { join } from "@std/path";
 import { can_run_svc, type Daemon, Place, type TestClient } from "../support/svc.ts";
 import type { SvcError } from "../../src/protocol/errors.ts";
@@ -54,6 +55,26 @@ function overSocket(client: TestClient, session_id: string, decision: string) {
   return (approval_id: string) =>
     client.rpc.call("session.approve", { session_id, approval_id, decision });
 }
+
+Deno.test({
+  name: "the duration of a call leaves out the time that the person took",
+  ignore,
+  async fn() {
+    await using place = new Place();
+    const { client, session_id } = await begin(place);
+    await using _ = client;
+    const WAIT_MS = 500;
+    const started = performance.now();
+    await decided(client, session_id, "run true", async (approval_id) => {
+      await delay(WAIT_MS);
+      await overSocket(client, session_id, "allow")(approval_id);
+    });
+    const whole = performance.now() - started;
+    const [{ data }] = client.of("session.tool_completed");
+    // Half of it: two processes need not agree on how long that was.
+    assert(data.duration_ms < whole - WAIT_MS / 2, `${data.duration_ms} of ${whole} ms`);
+  },
+});
 
 Deno.test({
   name: "a pending approval shows, blocks the call, and is decided once",

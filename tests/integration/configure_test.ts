@@ -138,6 +138,7 @@ Deno.test({
     await it.restart();
     const now = { ...changes, state: "running" };
     assertEquals(await settings(it), now);
+    await it.event("session.configured");
     assertEquals(it.client.of("session.configured").map(({ data }) => data), [
       { ...changes, by: "socket" },
     ]);
@@ -262,5 +263,54 @@ Deno.test({
     await terminal.shows("title is now a new name");
     assertEquals((await settings(it)).title, "a new name");
     await terminal.line("/quit");
+  },
+});
+
+Deno.test({
+  name: "a pinned session comes first, an archived one is left out until it gets a message",
+  ignore,
+  async fn() {
+    await using it = await Scenario.begin([{ text: "Hello." }]);
+    const { rpc } = it.client;
+    const workdir = it.place.mkdir("other");
+    const { session_id: other } = await rpc.call("session.start", { workdir });
+    const listed = async (params = {}) => {
+      const { sessions } = await rpc.call("session.list", params);
+      return sessions.map(({ id }: { id: string }) => id);
+    };
+    const all = [it.session_id, other];
+    assertEquals(await listed(), all);
+    assertEquals((await it.call("session.configure", { archived: true })).archived, true);
+    assertEquals((await it.call("session.configure", { archived: true })).changed, false);
+    await rpc.call("session.configure", { session_id: other, pinned: true });
+    assertEquals(await listed(), [other]);
+    assertEquals(await listed({ include_archived: true }), all);
+    // Of sessions that nobody has opened yet.
+    await it.daemon.stop();
+    await it.restart();
+    const again = async (params = {}) =>
+      (await it.client.rpc.call("session.list", params)).sessions.map(({ id }: { id: string }) =>
+        id
+      );
+    assertEquals([await again(), await again({ include_archived: true })], [[other], all]);
+
+    const svc = async (...args: string[]) =>
+      (await it.place.svc(["ctl", "sessions", ...args])).stdout;
+    assertEquals((await svc("list")).includes(it.session_id), false);
+    const rows = (await svc("list", "--archived")).split("\n");
+    assertEquals([1, 2].map((n) => rows[n].split(" ")[0]), [other, it.session_id]);
+    assertEquals(
+      (await it.place.svc(["ctl", "sessions", "configure", other, "--pin", "--unpin"])).code,
+      2,
+    );
+    assertStringIncludes(await svc("configure", other, "--unpin"), "false");
+
+    await it.turn("hello");
+    assertEquals(await again(), all);
+    await it.call("tui.press_key", { text: "/archive" });
+    await it.call("tui.press_key", { key: "enter" });
+    await it.event("session.configured", ({ data }) =>
+      data.archived === true && data.by !== "socket");
+    assertEquals(await again(), [other]);
   },
 });

@@ -69,14 +69,14 @@ Deno.test({
     const models = JSON.parse((await place.svc(["models", "--json"])).stdout);
     const rest = await daemon.http("GET", "/v1/models?provider=openai");
     assertEquals(rest.json.models, [
-      { id: "openai/scripted", default: false },
+      { id: "openai/scripted", default: false, images: false },
       models.models.find((model: { default: boolean }) => model.default),
     ]);
     assertMatch(models.default_model, /^openai\//);
     const state = rest.json.providers[0];
     assertEquals([state.address, state.key_from, state.problem], [server.url, "login", undefined]);
     const shown = (await place.svc(["models"])).stdout;
-    assertMatch(shown, /^openai\/scripted$/m);
+    assertMatch(shown, /^openai\/scripted +unknown +unknown/m);
     assertMatch(shown, /^openai\/gpt-\S+ \(default\) +[\d,]+ +[\d,]+ +\$/m);
     assertMatch(shown, /^anthropic: has no API key; run `svc login anthropic`/m);
 

@@ -10,17 +10,23 @@ type Json = any;
 type Connect = (place: Place, daemon: Daemon, options?: Options) => Promise<McpClient>;
 interface Options {
   caps?: string;
+  toolset?: string;
   safe_names?: boolean;
+  /** The client's name in `clientInfo`. */
+  name?: string;
 }
 
 const OVER: Record<string, Connect> = {
-  stdio: (place, _daemon, { caps, safe_names } = {}) =>
+  stdio: (place, _daemon, { caps, toolset, safe_names, name } = {}) =>
     McpClient.stdio(place, [
       ...(caps === undefined ? [] : ["--caps", caps]),
+      ...(toolset === undefined ? [] : ["--toolset", toolset]),
       ...(safe_names ? ["--safe-names"] : []),
-    ]),
-  HTTP: (_place, daemon, { caps = "all", safe_names = false } = {}) =>
-    McpClient.http(daemon, `?caps=${caps}&safe_names=${safe_names}`),
+    ], name),
+  HTTP: (_place, daemon, { name, ...options } = {}) => {
+    const chosen = Object.entries(options).map(([key, value]) => [key, String(value)]);
+    return McpClient.http(daemon, `?${new URLSearchParams(chosen)}`, name);
+  },
 };
 
 /** A test over each of the two. */
@@ -206,7 +212,31 @@ overBoth("safe names have no dots", async ({ connect }) => {
   const { tools } = await client.client.listTools();
   assert(tools.every(({ name }) => /^[a-z0-9_]+$/.test(name)));
   assertEquals((await client.data("svc_session_list")).sessions, []);
-  await assertRejects(() => client.call("svc.session.list"), Error, "did you mean");
+  assertEquals((await client.data("svc.session.list")).sessions, [], "calls take both spellings");
+  await assertRejects(() => client.call("svc_session_lists"), Error, "mean svc_session_list");
+});
+
+overBoth("a client that is known to refuse dots gets none by itself", async ({ connect }) => {
+  await using client = await connect({ name: "ai-sdk-mcp-client" });
+  const { tools } = await client.client.listTools();
+  assert(tools.every(({ name }) => /^[a-z0-9_]+$/.test(name)));
+  assertEquals((await client.data("svc_session_list")).sessions, []);
+  assertEquals((await client.data("svc.session.list")).sessions, []);
+  const { messages } = await client.client.getPrompt({
+    name: "start_session",
+    arguments: { workdir: "/tmp", task: "x" },
+  });
+  const told = JSON.stringify(messages);
+  assert(told.includes("svc_session_start") && !told.includes("svc.session"), told);
+});
+
+overBoth("the core toolset lists few tools, and calls take all", async ({ connect }) => {
+  await using client = await connect({ toolset: "core" });
+  const { tools } = await client.client.listTools();
+  assert(tools.length > 10 && tools.length <= 16, String(tools.length));
+  assert(tools.some(({ name, title }) => name === "svc.session.start" && title !== undefined));
+  assert(!tools.some(({ name }) => name === "svc.lanes.list"));
+  assertEquals((await client.data("svc.queue.status")).queued, 0);
 });
 
 overBoth("no tool tells the daemon's token", async ({ daemon, connect }) => {

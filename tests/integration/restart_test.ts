@@ -85,7 +85,10 @@ function modelServer() {
 }
 
 function configure(place: Place, url: string): void {
-  place.useLocalModel(url, `[prices."local/m"]\ninput = 1.0\noutput = 2.0\n`);
+  place.useLocalModel(
+    url,
+    `[agent]\ncontinue = "never"\n[prices."local/m"]\ninput = 1.0\noutput = 2.0\n`,
+  );
 }
 
 async function observe(daemon: Daemon, { session_id }: Started): Promise<Observer[]> {

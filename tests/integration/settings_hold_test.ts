@@ -1,5 +1,6 @@
 /** Each setting that claims to need no restart holds for what begins after it was changed. */
 import { assertEquals, assertNotEquals } from "@std/assert";
+import { delay } from "@std/async";
 import { settingsOf } from "../../src/config/section.ts";
 import { SETTINGS, type SettingValue } from "../../src/config/settings.ts";
 import { SECTIONS } from "../../src/features/registry.ts";
@@ -18,6 +19,8 @@ interface Probe {
 }
 
 const STEPS = 3;
+/** Settings that the tests' daemon.toml has. */
+const BEFORE: Record<string, SettingValue> = { "agent.max_steps": STEPS, "agent.titles": false };
 const FACT = "the vault is behind the painting";
 
 /** Asks for a tool as long as it is told to, and costs something. */
@@ -26,6 +29,17 @@ const model: Scripted = ({ messages }): Answer => {
   const usage = { input: 1_000, output: 1_000 };
   if (asked?.role === "user" && asked.text.startsWith("go on")) {
     return { calls: [{ name: "list_dir", args: {} }], usage };
+  }
+  if (asked?.role === "user" && asked.text.startsWith("delegate")) {
+    const call = (n: number) => ({
+      id: `agent_${n}`,
+      name: "agent",
+      args: { description: `task ${n}`, task: "take your time" },
+    });
+    return messages.at(-1) === asked ? { calls: [1, 2, 3].map(call), usage } : { text: "Done." };
+  }
+  if (asked?.role === "user" && asked.text.startsWith("take your time")) {
+    return { text: ["One ", "two ", "three ", "four."], pace_ms: 500, usage };
   }
   return { text: "Done.", usage };
 };
@@ -46,6 +60,15 @@ async function outputOf(it: Scenario, text: string): Promise<string> {
     event.session_id === id && event.type === "session.tool_completed"
   );
   return done!.data.output as string;
+}
+
+/** What a turn with three subagents recorded of them. */
+async function subagentEvents(it: Scenario) {
+  const id = await session(it, { model: it.model, approval: "auto" });
+  await it.client.turn(id, "delegate");
+  return it.client.events.filter((event) =>
+    event.session_id === id && ["subagent.started", "subagent.completed"].includes(event.type)
+  );
 }
 
 /** What a shell of a command says of a limit. */
@@ -78,6 +101,12 @@ const PROBES: Record<string, Probe> = {
     look: async (it) =>
       (await it.client.rpc.call("session.get", { session_id: await session(it) })).approval,
   },
+  "agent.effort": {
+    value: "high",
+    seen: ["default", "high"],
+    look: async (it) =>
+      (await it.client.rpc.call("session.get", { session_id: await session(it) })).effort,
+  },
   "agent.max_steps": {
     value: STEPS - 1,
     seen: [STEPS, STEPS - 1],
@@ -95,6 +124,44 @@ const PROBES: Record<string, Probe> = {
       const id = await session(it, { model: it.model, approval: "auto" });
       const send = () => it.client.turn(id, "hello");
       return await send().then(({ data }) => data.stop_reason, () => "refused");
+    },
+  },
+  "agent.titles": {
+    value: true,
+    seen: [false, true],
+    async look(it) {
+      const id = await session(it, { model: it.model, approval: "auto" });
+      await it.client.turn(id, "hello");
+      const titled = () =>
+        it.client.events.some((event) =>
+          event.session_id === id && event.type === "session.titled"
+        );
+      for (let n = 0; n < 40 && !titled(); n++) await delay(50);
+      return titled();
+    },
+  },
+  "subagents.per_turn": {
+    value: 1,
+    seen: [3, 1],
+    async look(it) {
+      const events = await subagentEvents(it);
+      return events.filter(({ type }) => type === "subagent.started").length;
+    },
+  },
+  "subagents.parallel": {
+    value: 1,
+    seen: [false, true],
+    async look(it) {
+      const [, second] = await subagentEvents(it);
+      return second.type === "subagent.completed";
+    },
+  },
+  "subagents.timeout_s": {
+    value: 1,
+    seen: [true, false],
+    async look(it) {
+      const events = await subagentEvents(it);
+      return events.some(({ data }) => data.stop_reason === "ok");
     },
   },
   "journal.retention_mb": {
@@ -146,8 +213,19 @@ const PROBES: Record<string, Probe> = {
   },
 };
 
-/** Seen at work in tests of their own: at the next look at old journals, after the end of a turn. */
-const ELSEWHERE = ["agent.critic", "journal.retention_hours", "cortex.curator"];
+/**
+ * Seen at work in tests of their own: at the next look at old journals, after the end of a turn or of
+ * the daemon, with a command that wants out.
+ */
+const ELSEWHERE = [
+  "agent.continue",
+  "agent.critic",
+  "journal.retention_hours",
+  "cortex.curator",
+  "notifications.after_s",
+  "notifications.desktop",
+  "sandbox.registries",
+];
 
 Deno.test("each setting that claims to need no restart is looked at", () => {
   const settings = Object.entries({ ...SETTINGS, ...settingsOf(SECTIONS) });
@@ -167,7 +245,7 @@ for (const [key, { value, seen, look }] of Object.entries(PROBES)) {
       await using it = await Scenario.begin(model, { toml });
       const set = (to: SettingValue | null) =>
         it.client.rpc.call("daemon.set_config", { changes: { [key]: to } });
-      const before = key === "agent.max_steps" ? STEPS : null;
+      const before = BEFORE[key] ?? null;
       if (key === "default_model") await set(it.model);
       assertEquals(await look(it, listener), seen[0]);
       await set(value);

@@ -1,4 +1,4 @@
-import { assertEquals } from "@std/assert";
+import { assert, assertEquals } from "@std/assert";
 import { fromFileUrl } from "@std/path";
 import { TempDir } from "../support/sessions.ts";
 import { can_run_svc, tests_source } from "../support/svc.ts";
@@ -27,15 +27,32 @@ async function examine(scenario: string): Promise<{ code: number; passed: number
   return { code, passed, said };
 }
 
-/** Scenario and number of its checks; without any client one of them ends with code 0 too. */
-const SCENARIOS = { initialize: 1, tools_call: 1, "elicitation-sep1034-client-defaults": 5 };
+/**
+ * Scenario and the least number of its checks: it counts each request, and how many there are varies.
+ * Without any client one of them ends with code 0 too.
+ */
+const SCENARIOS = {
+  initialize: 1,
+  tools_call: 1,
+  "elicitation-sep1034-client-defaults": 5,
+  "auth/metadata-default": 15,
+  "auth/metadata-var3": 15,
+  "auth/scope-from-www-authenticate": 15,
+  "auth/scope-step-up": 25,
+  "auth/scope-retry-limit": 30,
+  "auth/token-endpoint-auth-basic": 20,
+  "auth/token-endpoint-auth-post": 20,
+  "auth/pre-registration": 15,
+  "auth/resource-mismatch": 3,
+  "auth/2025-03-26-oauth-endpoint-fallback": 9,
+};
 for (const [scenario, checks] of Object.entries(SCENARIOS)) {
   Deno.test({
     name: `the conformance suite passes our client: ${scenario}`,
     ignore,
     async fn() {
       const { code, passed, said } = await examine(scenario);
-      assertEquals([code, passed], [0, checks], said);
+      assert(code === 0 && passed >= checks, said);
     },
   });
 }

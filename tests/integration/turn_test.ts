@@ -58,8 +58,12 @@ for (const provider of PROVIDERS) {
         "context.told",
         ...cost,
         ...call,
+        "session.tool_started",
+        "files.kept",
+        "session.tool_completed",
+        ...cost,
         ...call,
-        ...call,
+        "files.kept",
         "turn.completed",
       ]);
       assertEquals(it.client.events.map(({ seq }) => seq), it.client.events.map((_, n) => n + 1));

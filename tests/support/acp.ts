@@ -2,6 +2,8 @@
 import {
   client,
   type ClientConnection,
+  type CreateElicitationRequest,
+  type CreateElicitationResponse,
   methods,
   ndJsonStream,
   type RequestPermissionRequest,
@@ -17,6 +19,8 @@ export type Choice = (asked: RequestPermissionRequest) => string | Promise<strin
 export interface EditorOptions {
   args?: string[];
   choose?: Choice;
+  /** Fills a form in; without it the editor has no forms. */
+  fill?: (form: CreateElicitationRequest) => CreateElicitationResponse;
 }
 
 export class Editor implements AsyncDisposable {
@@ -33,7 +37,11 @@ export class Editor implements AsyncDisposable {
   readonly #leave = new AbortController();
   readonly #written: Promise<void>;
 
-  constructor(place: Place, { args = [], choose = () => "deny" }: EditorOptions = {}) {
+  readonly #forms: boolean;
+
+  constructor(place: Place, options: EditorOptions = {}) {
+    const { args = [], choose = () => "deny", fill } = options;
+    this.#forms = fill !== undefined;
     this.child = spawnSvc(place, ["acp", ...args], { stdin: "piped" });
     this.#said = toText(this.child.stderr);
     const { readable, writable } = new TransformStream<Uint8Array<ArrayBuffer>>();
@@ -49,6 +57,7 @@ export class Editor implements AsyncDisposable {
         signal.addEventListener("abort", () => this.withdrawn++);
         return { outcome: { outcome: "selected", optionId: await choose(params) } };
       })
+      .onRequest(methods.client.elicitation.create, ({ params }) => fill!(params))
       .connect(ndJsonStream(writable, this.child.stdout));
     this.agent = this.#connection.agent;
   }
@@ -57,7 +66,7 @@ export class Editor implements AsyncDisposable {
   async open(cwd: string): Promise<string> {
     await this.agent.request(methods.agent.initialize, {
       protocolVersion: 1,
-      clientCapabilities: {},
+      clientCapabilities: this.#forms ? { elicitation: { form: {} } } : {},
     });
     const { sessionId } = await this.agent.request(methods.agent.session.new, {
       cwd,

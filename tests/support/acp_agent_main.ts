@@ -8,6 +8,7 @@ import { Readable, Writable } from "node:stream";
 import {
   agent,
   type AgentContext,
+  type ContentBlock,
   methods,
   ndJsonStream,
   type PermissionOption,
@@ -23,6 +24,7 @@ interface Act {
   cancelled: Promise<void>;
   say(text: string): Promise<void>;
   tell(update: SessionUpdate): Promise<void>;
+  prompt: readonly ContentBlock[];
 }
 
 let cancel = () => {};
@@ -37,6 +39,14 @@ const ACTS: Record<string, (act: Act, rest: string) => Promise<StopReason | void
   async write({ client, sessionId }, rest) {
     const [, path, content] = rest.match(/^(\S+) (.*)$/)!;
     await client.request(methods.client.fs.writeTextFile, { sessionId, path, content });
+  },
+  /** Says what images it was sent, and shows them again in a call. */
+  async look({ prompt, say, tell }) {
+    const images = prompt.filter((block) => block.type === "image");
+    const content = images.map((image) => ({ type: "content" as const, content: image }));
+    const call: ToolCall = { toolCallId: "look-1", title: "look", kind: "read" };
+    await tell({ sessionUpdate: "tool_call", ...call, status: "completed", content });
+    await say(`seen ${images.map(({ mimeType, data }) => `${mimeType} ${data.length}`)}`);
   },
   async terminal({ client, sessionId, say }, command) {
     const terminal = await client.createTerminal({ sessionId, command });
@@ -107,7 +117,10 @@ function attempt(work: () => string): string {
 }
 
 agent({ name: "tester" })
-  .onRequest(methods.agent.initialize, () => ({ protocolVersion: PROTOCOL_VERSION }))
+  .onRequest(methods.agent.initialize, () => ({
+    protocolVersion: PROTOCOL_VERSION,
+    agentCapabilities: { promptCapabilities: { image: true } },
+  }))
   .onRequest(methods.agent.session.new, () => ({ sessionId: "the-session" }))
   .onNotification(methods.agent.session.cancel, () => cancel())
   .onRequest(methods.agent.session.prompt, async ({ params, client }) => {
@@ -117,7 +130,7 @@ agent({ name: "tester" })
       client.notify(methods.client.session.update, { sessionId, update });
     const say = (text: string) =>
       tell({ sessionUpdate: "agent_message_chunk", content: { type: "text", text } });
-    const act: Act = { client, sessionId, cancelled, say, tell };
+    const act: Act = { client, sessionId, cancelled, say, tell, prompt };
     const text = prompt.map((block) => block.type === "text" ? block.text : "").join("");
     // What stands before the last message is told for its own sake.
     for (const line of text.split("\n\n").at(-1)!.split("\n")) {

@@ -177,21 +177,23 @@ export class McpClient implements AsyncDisposable {
   static async over(
     transport: Transport,
     idle: () => Promise<void> = () => Promise.resolve(),
+    name = "test",
   ): Promise<McpClient> {
-    const client = new McpClient(new Client({ name: "test", version: "1" }), idle);
+    const client = new McpClient(new Client({ name, version: "1" }), idle);
     await client.client.connect(transport);
     return client;
   }
 
   /** Over `svc mcp-serve`. */
-  static stdio(place: Place, args: string[] = []): Promise<McpClient> {
-    return McpClient.over(new McpProcess(place, args));
+  static stdio(place: Place, args: string[] = [], name?: string): Promise<McpClient> {
+    return McpClient.over(new McpProcess(place, args), undefined, name);
   }
 
   /** Over HTTP. @param query such as `?caps=read`. */
   static http(
     { port, token }: { port: number; token: string },
     query = "",
+    name?: string,
   ): Promise<McpClient> {
     const fetching = new TrackedFetch();
     return McpClient.over(
@@ -207,6 +209,7 @@ export class McpClient implements AsyncDisposable {
         },
       }),
       () => fetching.idle(),
+      name,
     );
   }
 

@@ -88,7 +88,9 @@ export class MissionModel {
     if (task !== undefined) return this.#task(task, step, request);
     if (step === 0) this.asked.push(kindOf(prompt));
     if (prompt.includes("these files conflict")) {
-      return step === 0 ? write("shared.txt", BOTH) : { text: "Resolved." };
+      // The merge has changed it: what was not read since is not overwritten.
+      if (step === 0) return READ_SHARED;
+      return step === 2 ? write("shared.txt", BOTH) : { text: "Resolved." };
     }
     if (prompt.includes("The acceptance criterion adds fails")) {
       return step === 0 ? write("sum.sh", RESULT["sum.sh"]) : { text: "Mended." };

@@ -7,6 +7,7 @@ import type { Message } from "../../src/models/model.ts";
 import { anthropicWire } from "./model_wire_anthropic.ts";
 import { googleWire } from "./model_wire_google.ts";
 import { openAiWire } from "./model_wire_openai.ts";
+import { responsesWire } from "./model_wire_responses.ts";
 
 // deno-lint-ignore no-explicit-any -- what arrives is checked field by field
 export type Json = any;
@@ -41,6 +42,8 @@ export interface Answer {
   status?: { code: number; message?: string; type?: string; headers?: Record<string, string> };
   /** This many text deltas, encoded once for all requests; costs the server next to nothing. */
   instant?: number;
+  /** Reasoning before the text; in Anthropic's format only where a request asks for thinking. */
+  reasoning?: string[];
   /** Streamed in pieces of a few characters, or in these pieces. */
   text?: string | string[];
   /** Asked for after the text; their arguments are split in the middle of tokens. */
@@ -137,6 +140,11 @@ export interface Wire {
 /** OpenAI's chat completions: `POST /v1/chat/completions`, `GET /v1/models`. */
 export function startOpenAiServer(script: Scripted, options: ServerOptions = {}): ModelServer {
   return start(openAiWire(), script, options);
+}
+
+/** OpenAI's responses: `POST /v1/responses`, `GET /v1/models`. */
+export function startResponsesServer(script: Scripted, options: ServerOptions = {}): ModelServer {
+  return start(responsesWire(), script, options);
 }
 
 /** Anthropic's messages: `POST /v1/messages`, with a prompt cache over the real prefixes. */

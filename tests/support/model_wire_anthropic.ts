@@ -1,5 +1,6 @@
 /** Anthropic's messages. */
 
+import { mediaHead } from "../../src/base/media.ts";
 import type { Message } from "../../src/models/model.ts";
 import {
   type Answer,
@@ -73,7 +74,7 @@ function check(body: Json, headers: Headers): Refusal | undefined {
       return invalid(`tools.${index}.custom.input_schema.type: Field required`);
     }
   }
-  return checkMarks(body) ?? checkConversation(body.messages);
+  return checkMarks(body) ?? checkConversation(body.messages) ?? checkThinking(body);
 }
 
 function checkMarks(body: Json): Refusal | undefined {
@@ -132,6 +133,24 @@ function checkConversation(messages: Json[]): Refusal | undefined {
   return undefined;
 }
 
+/** Whether a request has the model think. */
+const thinks = ({ thinking }: Json) => thinking !== undefined && thinking.type !== "disabled";
+
+/** While a model that thinks waits for results, its thoughts before the calls must be there. */
+function checkThinking(body: Json): Refusal | undefined {
+  const at = body.messages.findLastIndex(({ role }: Json) => role === "assistant");
+  const last = body.messages[at];
+  const waits = contentOf(last ?? {}).some(({ type }) => type === "tool_use") &&
+    contentOf(body.messages.at(-1)).some(({ type }) => type === "tool_result");
+  if (!thinks(body) || !waits) return undefined;
+  const [first] = contentOf(last);
+  return first?.type === "thinking" || first?.type === "redacted_thinking" ? undefined : invalid(
+    `messages.${at}.content.0.type: Expected \`thinking\` or \`redacted_thinking\`, but found ` +
+      `\`${first?.type}\`. When \`thinking\` is enabled, a final \`assistant\` message must ` +
+      "start with a thinking block.",
+  );
+}
+
 function unanswered(index: number, ids: string[]): Refusal {
   return invalid(
     `messages.${index}: \`tool_use\` ids were found without \`tool_result\` blocks immediately ` +
@@ -149,6 +168,10 @@ function checkBlock(block: Json, role: string, at: string): Refusal | undefined 
       return block.text.trim() === ""
         ? invalid("messages: text content blocks must contain non-whitespace text")
         : undefined;
+    case "thinking":
+      return role === "assistant" && block.signature === signatureOf(block.thinking)
+        ? undefined
+        : invalid(`${at}: Invalid \`signature\` in \`thinking\` block`);
     case "tool_use":
       if (role !== "assistant") {
         return invalid(`${at}: \`tool_use\` blocks can only be in "assistant" messages`);
@@ -160,13 +183,42 @@ function checkBlock(block: Json, role: string, at: string): Refusal | undefined 
         return invalid(`${at}.tool_use.input: Input should be a valid dictionary`);
       }
       return undefined;
-    case "tool_result":
-      return role === "user"
-        ? undefined
-        : invalid(`${at}: \`tool_result\` blocks can only be in "user" messages`);
+    case "tool_result": {
+      if (role !== "user") {
+        return invalid(`${at}: \`tool_result\` blocks can only be in "user" messages`);
+      }
+      const parts = Array.isArray(block.content) ? block.content : [];
+      return parts.map((part: Json, n: number) => checkBlock(part, role, `${at}.content.${n}`))
+        .find((refusal: Refusal | undefined) => refusal !== undefined);
+    }
+    case "image":
+    case "document": {
+      const { type, media_type, data } = block.source ?? {};
+      const types = block.type === "document"
+        ? ["application/pdf"]
+        : ["image/png", "image/jpeg", "image/gif", "image/webp"];
+      if (type !== "base64" || !types.includes(media_type)) {
+        return invalid(`${at}.${block.type}.source.base64.media_type: Input should be ${types}`);
+      }
+      const media = mediaHead(Uint8Array.fromBase64(data));
+      if (media?.media_type !== media_type) {
+        return invalid(`${at}.${block.type}.source.base64.data: Could not process ${block.type}`);
+      }
+      if (block.type === "image" && data.length > 5_242_880) {
+        return invalid(
+          `${at}.image.source.base64: image exceeds 5 MB maximum: ${data.length} bytes > 5242880 bytes`,
+        );
+      }
+      return undefined;
+    }
     default:
       return invalid(`${at}: Input tag '${block.type}' is not expected`);
   }
+}
+
+/** Only the server knows how it signs. */
+function signatureOf(thinking: string): string {
+  return `signed:${tokensOf(thinking)}:${thinking.length}`;
 }
 
 function contentOf(message: Json): Json[] {
@@ -270,6 +322,12 @@ function render(answer: Answer, body: Json, cache: PrefixCache | undefined) {
     deltas.push(...events);
     index++;
   };
+  for (const thinking of thinks(body) ? answer.reasoning ?? [] : []) {
+    add({ type: "thinking", thinking: "", signature: "" }, [
+      ...shreds(thinking, 8).map((piece) => ({ type: "thinking_delta", thinking: piece })),
+      { type: "signature_delta", signature: signatureOf(thinking) },
+    ]);
+  }
   const pieces = textDeltas(answer);
   if (pieces.length > 0) {
     add({ type: "text", text: "" }, pieces.map((text) => ({ type: "text_delta", text })));

@@ -1,5 +1,6 @@
 /** Gemini's generateContent. */
 
+import { mediaHead } from "../../src/base/media.ts";
 import type { Message, ToolCall } from "../../src/models/model.ts";
 import {
   type Answer,
@@ -69,6 +70,16 @@ function check(body: Json, signatures: Map<string, string>): Refusal | undefined
     }
     calls = 0;
     for (const part of parts) {
+      for (const { inlineData } of [part, ...part.functionResponse?.parts ?? []]) {
+        if (inlineData === undefined) continue;
+        const { mimeType, data } = inlineData;
+        if (!["image/png", "image/jpeg", "image/webp", "application/pdf"].includes(mimeType)) {
+          return invalid(`Unsupported MIME type: ${mimeType}`);
+        }
+        if (mediaHead(Uint8Array.fromBase64(data))?.media_type !== mimeType) {
+          return invalid("Unable to process input image. Please retry or report.");
+        }
+      }
       if (part.functionCall === undefined) continue;
       calls++;
       const { name, args } = part.functionCall;

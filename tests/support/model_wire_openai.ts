@@ -1,5 +1,6 @@
 /** OpenAI's chat completions. */
 
+import { mediaHead } from "../../src/base/media.ts";
 import type { Message, ToolCall } from "../../src/models/model.ts";
 import {
   type Answer,
@@ -112,6 +113,10 @@ function checkMessage(message: Json, at: string): Refusal | undefined {
   if (!["system", "developer", "user", "assistant"].includes(message?.role)) {
     return invalid(`Invalid value: '${message?.role}'.`, `${at}.role`);
   }
+  for (const [n, part] of (Array.isArray(message.content) ? message.content : []).entries()) {
+    const refusal = checkPart(part, `${at}.content[${n}]`);
+    if (refusal !== undefined) return refusal;
+  }
   const calls = message.tool_calls;
   if (calls !== undefined && (!Array.isArray(calls) || calls.length === 0)) {
     return invalid("[] is too short - 'tool_calls'", `${at}.tool_calls`);
@@ -128,6 +133,25 @@ function checkMessage(message: Json, at: string): Refusal | undefined {
     }
     const extra = Object.keys(call).find((key) => !["id", "type", "function"].includes(key));
     if (extra !== undefined) return invalid(`Unknown parameter: '${extra}'.`, `${at}.tool_calls`);
+  }
+  return undefined;
+}
+
+function checkPart(part: Json, at: string): Refusal | undefined {
+  if (part.type === "text") return undefined;
+  const types: Record<string, string> = {
+    image_url: part.image_url?.url,
+    file: part.file?.file_data,
+  };
+  const url = types[part.type];
+  const [, type, data] = /^data:([^;]+);base64,(.+)$/.exec(url ?? "") ?? [];
+  const fits = part.type === "file" ? type === "application/pdf" : type?.startsWith("image/");
+  if (!fits) return invalid(`Invalid content type: '${part.type}'.`, `${at}.type`);
+  if (mediaHead(Uint8Array.fromBase64(data))?.media_type !== type) {
+    return invalid("You uploaded an unsupported image. Please make sure it is valid.", at);
+  }
+  if (part.type === "file" && !part.file.filename) {
+    return invalid("Missing required parameter.", `${at}.file.filename`);
   }
   return undefined;
 }
@@ -182,8 +206,10 @@ function render(answer: Answer, body: Json, cache: PrefixCache | undefined) {
   const chunk = (delta: Json, finish_reason: string | null = null) =>
     event({ ...shell, choices: [{ index: 0, delta, logprobs: null, finish_reason }] });
 
-  const deltas = textDeltas(answer).map((text) =>
-    chunk(answer.stop === "refusal" ? { refusal: text } : { content: text })
+  const deltas = (answer.reasoning ?? []).map((text) => chunk({ reasoning_content: text })).concat(
+    textDeltas(answer).map((text) =>
+      chunk(answer.stop === "refusal" ? { refusal: text } : { content: text })
+    ),
   );
   for (const [index, call] of (answer.calls ?? []).entries()) {
     const id = call.id ?? `call_${crypto.randomUUID().replaceAll("-", "").slice(0, 24)}`;

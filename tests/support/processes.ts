@@ -1,4 +1,5 @@
 /** What tests do with the processes that they start. */
+import { delay } from "@std/async";
 
 /**
  * The first line that a process prints; the rest stays to be read.
@@ -29,4 +30,22 @@ export async function endProcess(
     // It has ended already.
   }
   return await child.status;
+}
+
+/**
+ * Removes a directory in which processes may still be ending: the commands of a killed daemon are
+ * killed after it, and write until then.
+ *
+ * @throws {Error} when something still writes into it after ten seconds
+ */
+export async function removeOnceStill(path: string): Promise<void> {
+  for (let tries = 1;; tries++) {
+    try {
+      return await Deno.remove(path, { recursive: true });
+    } catch (error) {
+      const is_written = error instanceof Error && "code" in error && error.code === "ENOTEMPTY";
+      if (!is_written || tries === 100) throw error;
+      await delay(100);
+    }
+  }
 }

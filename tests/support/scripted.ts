@@ -10,16 +10,18 @@ import {
   startAnthropicServer,
   startGoogleServer,
   startOpenAiServer,
+  startResponsesServer,
 } from "./model_servers.ts";
-import { type Daemon, Place, type TestClient } from "./svc.ts";
+import { type Daemon, Place, type TestClient, untitled } from "./svc.ts";
 
-export type Provider = "openai-compatible" | "anthropic" | "google";
+export type Provider = "openai-compatible" | "openai-responses" | "anthropic" | "google";
 export const PROVIDERS: readonly Provider[] = ["openai-compatible", "anthropic"];
 
 const SERVERS: Record<Provider, [name: string, start: typeof startOpenAiServer]> = {
   "openai-compatible": ["local", startOpenAiServer],
   anthropic: ["claude", startAnthropicServer],
   google: ["gemini", startGoogleServer],
+  "openai-responses": ["gpt", startResponsesServer],
 };
 const KEY = "sk-the-right-key-of-the-test";
 
@@ -73,10 +75,10 @@ export class Scenario implements AsyncDisposable {
 [cortex]
 curator = ${curator}
 [models.${name}]
-kind = "${provider}"
+${provider === "openai-responses" ? 'kind = "openai"\napi = "responses"' : `kind = "${provider}"`}
 base_url = "${this.server.url}"
 api_key_env = "MODEL_KEY"
-${toml}`);
+${untitled(toml)}`);
     this.workdir = this.place.mkdir("project");
     this.#start = start;
   }

@@ -1,5 +1,5 @@
 /** The providers of web search, as they document what they answer. */
-import type { SearchProvider } from "../../src/features/tasks/config.ts";
+import type { SearchProvider } from "../../src/features/web_search/config.ts";
 
 export const SEARCH_PROVIDERS: readonly SearchProvider[] = ["searxng", "brave", "tavily"];
 
@@ -8,7 +8,7 @@ export const SEARCH_ANSWERS: Record<SearchProvider, (urls: readonly string[]) =>
   searxng: (urls) => ({
     query: "heron",
     number_of_results: 0,
-    results: urls.map((url) => ({ url, title: "t", content: "c", engine: "e", score: 1 })),
+    results: urls.map((url) => ({ url, title: "t", content: `c ${url}`, engine: "e", score: 1 })),
     answers: [],
     infoboxes: [],
     suggestions: [],
@@ -21,7 +21,12 @@ export const SEARCH_ANSWERS: Record<SearchProvider, (urls: readonly string[]) =>
     ...(urls.length === 0 ? {} : {
       web: {
         type: "search",
-        results: urls.map((url) => ({ title: "t", url, description: "d", language: "en" })),
+        results: urls.map((url) => ({
+          title: "t",
+          url,
+          description: `<strong>c</strong> ${url}`,
+          language: "en",
+        })),
         family_friendly: true,
       },
     }),
@@ -30,7 +35,13 @@ export const SEARCH_ANSWERS: Record<SearchProvider, (urls: readonly string[]) =>
     query: "heron",
     answer: null,
     images: [],
-    results: urls.map((url) => ({ title: "t", url, content: "c", score: 0.9, raw_content: null })),
+    results: urls.map((url) => ({
+      title: "t",
+      url,
+      content: `c ${url}`,
+      score: 0.9,
+      raw_content: null,
+    })),
     response_time: 1.2,
   }),
 };

@@ -9,7 +9,7 @@ import type { Discovery } from "../../src/protocol/discovery.ts";
 import type { EventParams } from "../../src/client/rpc.ts";
 import { RpcClient } from "../../src/client/rpc.ts";
 import { granted } from "./permissions.ts";
-import { firstLine } from "./processes.ts";
+import { firstLine, removeOnceStill } from "./processes.ts";
 
 const root = fromFileUrl(new URL("../../", import.meta.url));
 
@@ -102,14 +102,14 @@ export class Place implements AsyncDisposable {
 
   /**
    * Writes a `daemon.toml` in which `local/…` is the model server at an address, and turns are not
-   * read when they are over, as that would be one more request each.
+   * read when they are over, nor sessions named, as that would be one more request each.
    *
    * @param more what follows in the file.
    */
   useLocalModel(base_url: string, more = ""): void {
     this.configure(
       `[cortex]\ncurator = false\n` +
-        `[models.local]\nkind = "openai-compatible"\nbase_url = "${base_url}"\n${more}`,
+        `[models.local]\nkind = "openai-compatible"\nbase_url = "${base_url}"\n${untitled(more)}`,
     );
   }
 
@@ -168,8 +168,17 @@ export class Place implements AsyncDisposable {
     } catch {
       // None is left.
     }
-    await Deno.remove(this.dir, { recursive: true });
+    await removeOnceStill(this.dir);
   }
+}
+
+/** Has the rest of a `daemon.toml` say that sessions are not named, unless it has a word on it. */
+export function untitled(toml: string): string {
+  if (/^titles = /m.test(toml)) return toml;
+  const stated = /^\[agent\]\n/m;
+  return stated.test(toml)
+    ? toml.replace(stated, "[agent]\ntitles = false\n")
+    : `${toml.trimEnd()}\n[agent]\ntitles = false\n`;
 }
 
 /** A running `svc serve`. */

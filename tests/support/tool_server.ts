@@ -30,8 +30,8 @@ const TOOLS: Record<string, (args: Args, server: Server) => Promise<Content[]> |
   arguments: () => [{ type: "text", text: JSON.stringify(Deno.args) }],
   files: () => [{ type: "text", text: [...Deno.readDirSync("/")].length + " in /" }],
   big: ({ bytes }) => [{ type: "text", text: "x".repeat(Number(bytes)) }],
-  picture: () => [
-    { type: "image", mimeType: "image/png", data: btoa("not really") },
+  picture: ({ data = btoa("not really") }) => [
+    { type: "image", mimeType: "image/png", data: String(data) },
     { type: "resource_link", uri: "file:///a.txt", name: "a.txt" },
     { type: "resource", resource: { uri: "file:///b.txt", text: "the text of b" } },
   ],

@@ -1,11 +1,12 @@
 /** Tool servers without a daemon: the policy as text, real servers, a clock that stands. */
-import { fromFileUrl } from "@std/path";
+import { fromFileUrl, join } from "@std/path";
 import { ExternalServers } from "../../src/features/tool_servers/servers.ts";
 import type {
   ExternalScope,
   OfferedTool,
   ServerProblem,
 } from "../../src/features/tool_servers/offer.ts";
+import { Logins } from "../../src/features/tool_servers/logins.ts";
 import { resultText } from "../../src/features/tool_servers/result.ts";
 import { parsePolicy } from "../../src/features/tool_servers/policy_file.ts";
 import { FakeClock } from "./clock.ts";
@@ -17,12 +18,13 @@ const CONFIG = fromFileUrl(new URL("../../deno.json", import.meta.url));
 /** The lines of `policy.yaml` for the tests' own server as a program. */
 export function stdioEntry(name: string, more: Record<string, unknown> = {}): string {
   const { env = {}, ...rest } = more;
-  const deno_dir = Deno.env.get("DENO_DIR");
+  // Without HOME, Deno would look into that of the user database, which may lack the packages.
+  const DENO_DIR = Deno.env.get("DENO_DIR") ?? join(Deno.env.get("HOME") ?? "/", ".cache", "deno");
   return entry(name, {
     transport: "stdio",
     command: Deno.execPath(),
     args: ["run", "-A", "--quiet", "--no-check", `--config=${CONFIG}`, PROGRAM],
-    env: { ...(deno_dir === undefined ? {} : { DENO_DIR: deno_dir }), ...env as object },
+    env: { DENO_DIR, ...env as object },
     ...rest,
   });
 }
@@ -49,6 +51,8 @@ export interface ToolServersOptions {
   env?: Record<string, string>;
   allow_project?: boolean;
   project_env?: string[];
+  /** The file of logins. */
+  logins?: string;
 }
 
 export class TestToolServers implements AsyncDisposable {
@@ -70,6 +74,7 @@ export class TestToolServers implements AsyncDisposable {
         has: (...key) => Promise.resolve(this.approved.has(key.join())),
         add: (...key) => Promise.resolve(void this.approved.add(key.join())),
       },
+      logins: new Logins(options.logins ?? "/nonexistent/mcp-logins.json"),
       onSecrets: (secrets) => void this.secrets.push(...secrets),
       find: (cmd) => ({ cmd, path: Deno.env.get("PATH") ?? "" }),
       confine: ([cmd, ...args], _, env) =>

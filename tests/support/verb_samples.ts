@@ -4,6 +4,7 @@
  */
 import { delay } from "@std/async";
 import type { RpcClient } from "../../src/client/rpc.ts";
+import { tinyPng } from "./media.ts";
 import { Repository } from "./repository.ts";
 import type { Place } from "./svc.ts";
 
@@ -54,6 +55,25 @@ export class World implements Disposable {
     return session_id;
   }
 
+  /** A session with an image. */
+  async attachment(): Promise<{ session_id: string; hash: string }> {
+    const session_id = await this.session();
+    const attachments = [{ data: tinyPng().toBase64() }];
+    await this.rpc.call("session.send", { session_id, text: "help", attachments });
+    const { messages } = await this.rpc.call("session.transcript", { session_id });
+    return { session_id, hash: messages[0].attachments[0].hash };
+  }
+
+  /** The id of a session whose first message was answered. */
+  async answered(): Promise<string> {
+    const session_id = await this.session({ prompt: "help" });
+    await this.#until(async () => {
+      const { activity, messages_count } = await this.rpc.call("session.get", { session_id });
+      return activity === "idle" && messages_count === 2 ? true : undefined;
+    });
+    return session_id;
+  }
+
   /** A session with an approval that waits. */
   async waiting(): Promise<{ session_id: string; approval_id: string }> {
     const session_id = await this.session({ approval: "ask", prompt: "run echo hi" });
@@ -94,6 +114,12 @@ export class World implements Disposable {
   async entry(): Promise<string> {
     const content = `The port of service ${++this.#count} is ${8000 + this.#count}.`;
     return (await this.rpc.call("cortex.remember", { content, category: "fact" })).entry_id;
+  }
+
+  /** A permission rule that is kept. */
+  async rule(): Promise<string> {
+    const rule = { action: "deny", rule: "run_command: git push *", scope: "everywhere" };
+    return (await this.rpc.call("permissions.add", rule)).rule_id;
   }
 
   async #until<T>(look: () => Promise<T | undefined>): Promise<T> {
@@ -138,6 +164,17 @@ const none: VerbSample = {};
 
 /** Samples by the verb's name. */
 export const SAMPLES: Readonly<Record<string, VerbSample>> = {
+  "permissions.add": {
+    params: (it) => ({
+      action: "ask",
+      rule: "run_command: npm publish *",
+      scope: "directory",
+      directory: it.workdir(),
+    }),
+  },
+  "permissions.list": none,
+  "permissions.remove": { params: async (it) => ({ rule_id: await it.rule() }) },
+  "permissions.test": { params: (it) => ({ command: "npm test", directory: it.workdir() }) },
   "session.start": { params: (it) => ({ workdir: it.workdir(), model: "builtin/toolbelt" }) },
   "session.list": { params: () => ({ include_ended: true }) },
   "session.get": of_session,
@@ -145,9 +182,18 @@ export const SAMPLES: Readonly<Record<string, VerbSample>> = {
     params: async (it) => ({ session_id: await it.session(), title: "renamed" }),
   },
   "session.send": { params: async (it) => ({ session_id: await it.session(), text: "help" }) },
+  "session.attachment": { params: (it) => it.attachment() },
   "session.cancel": of_session,
   "session.compact": of_session,
   "session.pause": of_session,
+  "session.continue": {
+    async params(it) {
+      const { session_id } = await it.waiting();
+      await it.rpc.call("session.pause", { session_id });
+      await it.rpc.call("session.resume", { session_id });
+      return { session_id };
+    },
+  },
   "session.resume": {
     async params(it) {
       const session_id = await it.session();
@@ -155,13 +201,40 @@ export const SAMPLES: Readonly<Record<string, VerbSample>> = {
       return { session_id };
     },
   },
+  "session.changes": of_session,
+  "session.rewind": {
+    params: async (it) => ({ session_id: await it.answered(), what: "conversation" }),
+  },
+  "session.fork": of_session,
   "session.kill": of_session,
+  "session.delete": of_session,
+  "session.export": of_session,
+  "session.import": {
+    params: (it) => ({ path: "/etc/hostname", workdir: it.workdir() }),
+    fails_with: "validation",
+  },
+  "session.search": { params: () => ({ query: "help" }) },
   "session.approve": { params: async (it) => ({ ...await it.waiting(), decision: "deny" }) },
+  "approvals.files": { params: (it) => it.waiting() },
+  "session.answer": {
+    params: async (it) => ({ ...await it.waiting(), text: "yes" }),
+    // The embedded model asks nothing.
+    fails_with: "validation",
+  },
   "session.transcript": of_session,
   "session.history": of_session,
   "session.subscribe": of_session,
   // Only the connection that made a subscription can end it.
   "session.unsubscribe": { params: () => ({ sub: 9_999 }), fails_with: "not_found" },
+  "background.list": of_session,
+  "background.output": {
+    params: async (it) => ({ session_id: await it.session(), command_id: "cmd_none" }),
+    fails_with: "not_found",
+  },
+  "background.stop": {
+    params: async (it) => ({ session_id: await it.session(), command_id: "cmd_none" }),
+    fails_with: "not_found",
+  },
   "commands.list": of_session,
   "commands.expand": {
     params: async (it) => ({ session_id: await it.session(), text: "/etc/hosts" }),
@@ -177,6 +250,9 @@ export const SAMPLES: Readonly<Record<string, VerbSample>> = {
   "lanes.pin": {
     params: async (it) => ({ session_id: await it.session(), lane_id: "main", pinned: true }),
   },
+  "approvals.list": { params: () => ({}) },
+  "ledger.export": of_session,
+  "ledger.key": { params: () => ({}) },
   "ledger.get_node": { params: async (it) => ({ hash: await it.hash() }) },
   "ledger.list_events": of_session,
   "ledger.verify": of_session,
@@ -252,6 +328,9 @@ export const SAMPLES: Readonly<Record<string, VerbSample>> = {
     params: async (it) => ({ session_id: await it.session(), sha256: "0".repeat(64) }),
     fails_with: "not_found",
   },
+  "mcp.login": { params: () => ({ name: "none" }), fails_with: "not_found" },
+  "mcp.login_result": { params: () => ({ name: "none" }), fails_with: "not_found" },
+  "mcp.logout": { params: () => ({ name: "none" }) },
   "mcp.call_tool": { params: () => ({ server: "none", tool: "x" }), fails_with: "not_found" },
   "tui.press_key": { params: async (it) => ({ session_id: await it.session(), key: "tab" }) },
   "tui.snapshot": of_session,

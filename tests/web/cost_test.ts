@@ -1,5 +1,5 @@
 /** The costs' view: what it shows is what the verbs tell, while a turn runs too. */
-import { assertEquals } from "@std/assert";
+import { assert, assertEquals } from "@std/assert";
 import { Browser } from "../support/browser.ts";
 import { Scenario, until } from "../support/scripted.ts";
 import { AppPage, no_browser } from "../support/web.ts";
@@ -73,5 +73,34 @@ Deno.test({
     await page.getByRole("heading", { level: 1, name: "Another one" }).waitFor();
     assertEquals(page.url(), `${it.daemon.url}/sessions/${other}`);
     app.clean("costs");
+  },
+});
+
+Deno.test({
+  name: "a price that is not known is said, and not shown as nothing, also after a restart",
+  ignore: no_browser,
+  async fn() {
+    const free = '[prices."local/model-2"]\ninput = 0\noutput = 0\n';
+    await using it = await Scenario.begin(() => ({ text: "here" }), { toml: free });
+    await it.turn("go");
+    const model = "local/model-2";
+    const other = await it.client.session({ workdir: it.place.mkdir("other"), model });
+    await it.client.turn(other, "go");
+    await using browser = await Browser.launch();
+    const app = await AppPage.open(browser, it.daemon, `/sessions/${it.session_id}`);
+    await app.page.locator(".facts").getByText("price unknown").waitFor();
+    const listed = async (id: string) => {
+      const { stdout } = await it.place.svc(["ctl", "sessions", "list"]);
+      return stdout.split("\n").find((line) => line.startsWith(id))!;
+    };
+    for (const restarted of [false, true]) {
+      if (restarted) await it.restart();
+      assert((await listed(it.session_id)).includes("price unknown"), await listed(it.session_id));
+      assert((await listed(other)).includes("$0.00"), await listed(other));
+      await app.page.goto(it.daemon.url);
+      await app.connected();
+      await app.page.getByRole("row", { name: /project/ }).getByText("price unknown").waitFor();
+      await app.page.getByRole("row", { name: /other/ }).getByText("$0.00").waitFor();
+    }
   },
 });

@@ -101,6 +101,27 @@ Deno.test({
 });
 
 Deno.test({
+  name: "code is coloured on a page that is never idle",
+  ignore: no_browser,
+  async fn() {
+    await using it = await Scenario.begin([{ text: FENCED }]);
+    await it.turn("show it");
+    await using browser = await Browser.launch();
+    const app = await AppPage.open(browser, it.daemon);
+    // It works in every frame for longer than a frame, and no idle time is left.
+    await app.page.addInitScript(`{
+      const work = () => {
+        for (const end = performance.now() + 20; performance.now() < end;);
+        requestAnimationFrame(work);
+      };
+      requestAnimationFrame(work);
+    }`);
+    await app.go(`/sessions/${it.session_id}`);
+    await app.page.locator("figure.code .hl-keyword").first().waitFor();
+  },
+});
+
+Deno.test({
   name: "no code, no grammars: they are loaded when there is something to colour",
   ignore: no_browser,
   async fn() {

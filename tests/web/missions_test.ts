@@ -180,20 +180,27 @@ Deno.test({
     await row("second").getByText("Completed").waitFor();
     await app.accessibleEverywhere("missions");
 
-    // One that asks is answered in the session that works for it.
-    const asking = await it.client.rpc.call("mission.create", {
-      workdir: it.place.mkdir("asking"),
-      spec: {
-        ...ONE,
-        name: "asking",
-        sessions: [{
-          ...ONE.sessions[0],
-          tasks: [{ id: "run", description: "run echo one > one.txt" }],
-        }],
-      },
-      model: "builtin/toolbelt",
-      approval: "ask",
-    });
+    // One that was not allowed to go on by itself asks in the session that works for it.
+    const spec = {
+      ...ONE,
+      name: "asking",
+      sessions: [{
+        ...ONE.sessions[0],
+        tasks: [{ id: "run", description: "run echo one > one.txt" }],
+      }],
+    };
+    await page.getByRole("button", { name: "New mission" }).click();
+    const form = page.getByRole("dialog", { name: "New mission" });
+    await form.getByLabel("Directory").fill(it.place.mkdir("asking"));
+    await form.getByLabel("Statement of work").fill(JSON.stringify(spec));
+    await form.getByLabel("Model").fill("builtin/toolbelt");
+    assert(!await form.getByLabel("without asking").isChecked());
+    await form.getByRole("button", { name: "Start mission" }).click();
+    await page.getByRole("heading", { level: 1, name: "asking" }).waitFor();
+    const asking = { mission_id: new URL(page.url()).pathname.split("/").at(-1)! };
+    // It stands among all that waits for the person.
+    await page.getByRole("img", { name: "1 approval waits" }).waitFor();
+    await page.getByRole("link", { name: "Missions" }).click();
     await row("asking").getByRole("link").click();
     const waits = page.getByRole("status").filter({ hasText: "It waits for your approval" });
     await waits.getByRole("link").click();

@@ -2,7 +2,7 @@
 import { assertEquals, assertNotEquals } from "@std/assert";
 import type { Page } from "playwright-core";
 import { Browser } from "../support/browser.ts";
-import { Scenario } from "../support/scripted.ts";
+import { Scenario, until } from "../support/scripted.ts";
 import type { Daemon } from "../support/svc.ts";
 import { AppPage, no_browser } from "../support/web.ts";
 
@@ -32,7 +32,7 @@ for (const [how, end] of Object.entries(ENDS)) {
         // It never ends by itself: it is the daemon's end that ends it.
         { text: PIECES, pace_ms: 5, hang_after: PIECES.length },
         { text: "after the restart" },
-      ]);
+      ], { toml: `[agent]\ncontinue = "never"\n` });
       await using browser = await Browser.launch();
       const app = await AppPage.open(browser, it.daemon, `/sessions/${it.session_id}`);
       const { page } = app;
@@ -69,6 +69,99 @@ for (const [how, end] of Object.entries(ENDS)) {
     },
   });
 }
+
+Deno.test({
+  name: "after a restart in order a lane goes on, and views hear of events again",
+  ignore: no_browser,
+  async fn() {
+    await using it = await Scenario.begin([{ text: "before" }, { text: "after" }]);
+    await it.turn("one");
+    await using browser = await Browser.launch();
+    const lane = await AppPage.open(browser, it.daemon, `/sessions/${it.session_id}/lanes/main`);
+    const asked: string[] = [];
+    const costs = await AppPage.open(browser, it.daemon);
+    costs.page.on("websocket", (socket) => {
+      socket.on("framesent", ({ payload }) => void asked.push(String(payload)));
+    });
+    await costs.go("/cost");
+    const tails = () => asked.filter((text) => text.includes("bus.tail")).length;
+    await until(() => tails() === 1, "the first subscription");
+    await lane.page.getByRole("group", { name: "Output" }).getByText("before").waitFor();
+
+    await ENDS["restarted in order"](it.daemon);
+    await lane.page.getByText("Reconnecting…").waitFor();
+    it.daemon = await it.place.serve("--port", String(it.daemon.port));
+    await lane.connected();
+    await costs.connected();
+    await until(() => tails() === 2, "the second subscription");
+    await using client = await it.daemon.rpc();
+    await client.rpc.call("session.send", { session_id: it.session_id, text: "two" });
+    await lane.page.getByRole("group", { name: "Output" }).getByText("after").waitFor();
+    assertEquals(await lane.page.getByRole("button", { name: "Try again" }).count(), 0);
+  },
+});
+
+Deno.test({
+  name: "a daemon that hangs is not shown as connected, and is once it goes on",
+  ignore: no_browser || Deno.build.os === "windows",
+  async fn() {
+    await using it = await Scenario.begin([{ text: "here" }]);
+    await using browser = await Browser.launch();
+    const app = await AppPage.open(browser, it.daemon, `/sessions/${it.session_id}`);
+    await app.page.getByRole("heading", { level: 1 }).waitFor();
+    Deno.kill(it.daemon.pid, "SIGSTOP");
+    try {
+      await app.page.getByText("Not responding…").waitFor();
+      await app.accessible("not responding");
+    } finally {
+      Deno.kill(it.daemon.pid, "SIGCONT");
+    }
+    await app.connected();
+    await it.turn("go on");
+    await app.page.getByRole("log").getByText("here").waitFor();
+    app.clean("a daemon that hung");
+  },
+});
+
+Deno.test({
+  name:
+    "a turn goes on over a restart, and by a button after a crash; what it says stands there once",
+  ignore: no_browser,
+  async fn() {
+    const half = { text: ["One ", "two "], hang_after: 2 };
+    const whole = { text: ["One ", "two ", "three."] };
+    await using it = await Scenario.begin([half, whole, half, whole]);
+    await using browser = await Browser.launch();
+    const app = await AppPage.open(browser, it.daemon, `/sessions/${it.session_id}`);
+    const log = app.page.getByRole("log");
+    const trimmed = (text: string) => text.trim();
+    const again = async () => {
+      await app.page.getByText("Reconnecting…").waitFor();
+      it.daemon = await it.place.serve("--port", String(it.daemon.port));
+      await app.connected();
+    };
+    await it.send("count");
+    await log.getByText("One two").waitFor();
+    await ENDS["restarted in order"](it.daemon);
+    await again();
+    await log.getByText("One two three.").waitFor();
+    assertEquals((await drawn(app.page, "assistant")).map(trimmed), ["One two three."]);
+    assertEquals(await log.getByText("Interrupted").count(), 0);
+
+    await using client = await it.daemon.rpc();
+    await client.rpc.call("session.send", { session_id: it.session_id, text: "again" });
+    await log.getByText("One two").nth(1).waitFor();
+    await ENDS.killed(it.daemon);
+    await again();
+    await log.getByRole("button", { name: "Continue" }).click();
+    await log.getByText("One two three.").nth(1).waitFor();
+    assertEquals((await drawn(app.page, "assistant")).map(trimmed), [
+      "One two three.",
+      "One two three.",
+    ]);
+    assertEquals(await log.getByRole("button", { name: "Continue" }).count(), 0);
+  },
+});
 
 Deno.test({
   name: "without a daemon the page says Offline, and comes back when it is asked to try again",

@@ -55,7 +55,7 @@ Deno.test({
       button.click();
       button.click();
     });
-    await page.getByRole("heading", { level: 1, name: "project" }).waitFor();
+    await page.getByRole("heading", { level: 1, name: "help" }).waitFor();
     await page.getByRole("log").getByText("This is builtin/toolbelt").waitFor();
     await app.focusKept();
 
@@ -188,8 +188,14 @@ Deno.test({
     // A long command has a lane: seen, pinned, killed.
     await page.getByLabel("Message", { exact: true }).fill("take long");
     await page.keyboard.press("Control+Enter");
-    await page.getByRole("button", { name: "Allow", exact: true }).click();
+    // A rule may be kept for more than this session.
+    await page.getByLabel("What to allow always").selectOption({
+      label: "exactly this command, this directory",
+    });
+    await page.getByRole("button", { name: "Always", exact: true }).click();
     await page.getByRole("button", { name: "Lanes", exact: true }).click();
+    const { rules: [rule] } = await it.client.rpc.call("permissions.list");
+    assertEquals([rule.scope, rule.directory], ["directory", it.workdir]);
     await page.getByRole("button", { name: /^Pin lane/ }).click();
     await page.getByRole("button", { name: /^Unpin lane/ }).waitFor();
     const [, lane] = (await it.call("lanes.list")).lanes;
@@ -227,7 +233,7 @@ Deno.test({
     await page.getByRole("button", { name: "Run session.get" }).click();
     const said = JSON.parse((await page.getByRole("status", { name: "Result" }).textContent())!);
     assertEquals(said, await get());
-    await page.getByRole("button", { name: "Back" }).click();
+    await page.getByRole("button", { name: "Back", exact: true }).click();
     await page.getByRole("combobox", { name: /^Find/ }).fill("session.subscribe");
     await page.getByRole("option", { name: /^session\.subscribe/ }).click();
     await page.getByLabel("since_seq").fill("0");

@@ -11,6 +11,7 @@ export function ConnectionBanner() {
   const [colour, text] = {
     connecting: ["yellow", "Connecting…"],
     connected: bundled ? ["blue", "Bundled daemon"] : ["green", "Connected (external)"],
+    silent: ["yellow", "Not responding…"],
     reconnecting: ["yellow", "Reconnecting…"],
     offline: ["red", "Offline"],
   }[state];

@@ -1,5 +1,8 @@
 /** How values look to a person. */
 
+export { costText, usd } from "../../src/base/amount.ts";
+export { elapsedText as duration } from "../../src/base/elapsed.ts";
+
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
 const DAY_MS = 24 * HOUR_MS;
@@ -23,20 +26,6 @@ export function ago(at: string, now: number): string {
 /** Date and time in full. */
 export function fullTime(at: string): string {
   return new Date(at).toLocaleString(undefined, { dateStyle: "medium", timeStyle: "medium" });
-}
-
-/** A duration in milliseconds. */
-export function duration(ms: number): string {
-  if (ms < 1000) return `${Math.round(ms)} ms`;
-  if (ms < MINUTE_MS) return `${(ms / 1000).toFixed(1)} s`;
-  if (ms < HOUR_MS) return `${Math.floor(ms / MINUTE_MS)} min ${Math.floor(ms / 1000) % 60} s`;
-  return `${Math.floor(ms / HOUR_MS)} h ${Math.floor(ms / MINUTE_MS) % 60} min`;
-}
-
-/** An amount in US dollars; what is less than a cent keeps its figures. */
-export function usd(amount: number): string {
-  if (amount === 0) return "$0.00";
-  return amount < 0.01 ? `$${amount.toFixed(4)}` : `$${amount.toFixed(2)}`;
 }
 
 /** A number of tokens, short. */

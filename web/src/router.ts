@@ -1,6 +1,11 @@
 /** Which view the address means, and how to go to another without a new page. */
 import { type ReadonlySignal, signal } from "@preact/signals";
 
+/** The element that views scroll in. */
+export const SCROLLER = "main";
+/** By which name an entry of the history keeps how far it was scrolled. */
+const TOP = "top";
+
 export type RouteParams = Record<string, string>;
 
 /**
@@ -33,8 +38,11 @@ export class Router {
   /** Whether a view was opened from another one: then the focus goes to it. */
   navigated = false;
 
+  /** How far the view was scrolled when it was left; 0 for one that is opened anew. */
+  top = 0;
+
   constructor() {
-    addEventListener("popstate", () => this.#show());
+    addEventListener("popstate", () => this.#show(this.kept<number>(TOP)));
     document.addEventListener("click", (event) => this.#onClick(event));
   }
 
@@ -44,11 +52,28 @@ export class Router {
 
   go(path: string): void {
     if (path === this.#path.value) return;
+    this.keep(TOP, document.getElementById(SCROLLER)?.scrollTop ?? 0);
     history.pushState(null, "", path);
     this.#show();
   }
 
-  #show(): void {
+  /** What this entry of the history keeps by a name. */
+  kept<T extends string | number>(name: string): T | undefined {
+    return history.state?.[name];
+  }
+
+  /** Keeps something with this entry of the history. */
+  keep(name: string, value: string | number): void {
+    if (this.kept(name) === value) return;
+    try {
+      history.replaceState({ ...history.state, [name]: value }, "");
+    } catch {
+      // Browsers refuse when it is done too often: what was kept before is good enough.
+    }
+  }
+
+  #show(top = 0): void {
+    this.top = top;
     this.navigated = true;
     this.#path.value = cleanPath();
   }

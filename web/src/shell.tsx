@@ -5,6 +5,7 @@ import { useApp } from "./app.ts";
 import { ConnectionBanner } from "./connection_banner.tsx";
 import { keepFocus } from "./focus.ts";
 import { Palette } from "./palette/palette.tsx";
+import { SCROLLER } from "./router.ts";
 import { ROUTES } from "./routes.tsx";
 import { ThemeChoice } from "./theme_choice.tsx";
 import { Button } from "./ui/button.tsx";
@@ -30,6 +31,7 @@ export function Shell() {
   }, []);
   useEffect(() => {
     menu.value = false;
+    return scrollTo(app.router.top);
   }, [path]);
   return (
     <div class="shell">
@@ -74,7 +76,7 @@ export function Shell() {
           <ThemeChoice />
         </div>
       </header>
-      <main id="main" tabIndex={-1}>
+      <main id={SCROLLER} tabIndex={-1}>
         <View />
       </main>
       {palette.value && <Palette onClose={() => palette.value = false} />}
@@ -82,6 +84,24 @@ export function Shell() {
       <Announcements />
     </div>
   );
+}
+
+/** How long a view may take to have something to scroll to, in milliseconds. */
+const SCROLL_WAIT_MS = 2_000;
+
+/** Scrolls the view as far as it was, once it is that long. @returns what ends it. */
+function scrollTo(top: number): () => void {
+  const scroller = document.getElementById(SCROLLER)!;
+  const end = performance.now() + SCROLL_WAIT_MS;
+  let frame = 0;
+  const step = () => {
+    scroller.scrollTop = top;
+    if (scroller.scrollTop < top - 1 && performance.now() < end) {
+      frame = requestAnimationFrame(step);
+    }
+  };
+  step();
+  return () => cancelAnimationFrame(frame);
 }
 
 /** Whether a desktop shell shows its first daemon: it opens `/?welcome`, once. */
@@ -124,7 +144,7 @@ function RecentSessions() {
               aria-current={app.router.path.value === `/sessions/${id}` ? "page" : undefined}
             >
               <span class={`dot ${state === "running" ? activity : state}`} aria-hidden="true" />
-              <span class="clip">{title}</span>
+              <span class="clip" dir="auto">{title}</span>
             </a>
           </li>
         ))}

@@ -29,6 +29,17 @@ export function changesOf(tool: string, args: unknown): FileChange[] {
   });
 }
 
+const NAMED = /^\*\*\* (?:Add|Update|Delete) File: (.+)$/gm;
+
+/** The files that a call changes, each once, as the call names them. */
+export function filesOf(tool: string, args: unknown): string[] {
+  const { patch } = (args ?? {}) as Record<string, unknown>;
+  const paths = tool === "apply_patch" && typeof patch === "string"
+    ? [...patch.matchAll(NAMED)].map(([, path]) => path)
+    : changesOf(tool, args).map(({ path }) => path);
+  return [...new Set(paths)];
+}
+
 const FILE = /^\*\*\* (?:Add|Update) File: (.+)(?:\n\*\*\* Move to: (.+))?$/gm;
 
 /** What a patch changes, as far as it can be shown; the unit reads it with care. */

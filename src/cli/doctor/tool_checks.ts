@@ -40,7 +40,7 @@ export async function sandbox({ config }: Patient): Promise<Finding> {
   const name = "sandbox";
   try {
     using found = await detectSandbox(config?.sandbox.shell ?? "auto");
-    const { kind, note, hidden_path, filtered, bounded } = found;
+    const { kind, note, hidden_path, filtered, bounded, forwards } = found;
     const unbounded = bounded ? "" : "; the number of their processes is not limited";
     const message = `commands run in bubblewrap${unbounded}`;
     if (kind === "bubblewrap" && hidden_path.length > 0) {
@@ -52,6 +52,15 @@ export async function sandbox({ config }: Patient): Promise<Finding> {
         }`,
         hint:
           "install the programs that commands need in a directory named bin, outside of projects",
+      };
+    }
+    if (kind === "bubblewrap" && !forwards && config?.sandbox.network === "allowed") {
+      return {
+        name,
+        status: "warn",
+        message:
+          `${message}; they have no network, because this machine does not support allowed hosts`,
+        hint: "allowed hosts need glibc on x86-64 or ARM64; otherwise set network = false or true",
       };
     }
     if (kind === "bubblewrap" && !filtered) {

@@ -2,12 +2,14 @@
 import {
   APPROVAL,
   command,
+  EFFORT,
   integer,
   JSON_FLAG,
   on,
   oneOf,
   option,
   optional,
+  options,
   spec,
   TEXT,
   USD,
@@ -43,6 +45,14 @@ export const CHAT = spec({
     continue: on("Continue the newest session of this directory", { short: "c" }),
     session: option(TEXT, "id", "Continue this session"),
     approve: option(APPROVAL, "mode", "What the agent may do without asking; ask by default"),
+    allow: options(
+      TEXT,
+      "rule",
+      'Calls to allow in this session without asking, such as "run_command: npm test *"; ' +
+        "repeatable",
+    ),
+    deny: options(TEXT, "rule", "Calls to refuse in this session; repeatable"),
+    effort: option(EFFORT, "level", "How long the model may think before it answers"),
     json: on("Print events as NDJSON, one per line"),
     output: option(
       oneOf(["text", "json", "stream-json"]),
@@ -50,13 +60,19 @@ export const CHAT = spec({
       "Print the answer, one JSON object at the end, or one per line as things happen",
       { default: "text", group: PROMPTS },
     ),
+    attach: options(
+      TEXT,
+      "file",
+      "PNG, JPEG, GIF or WebP image or PDF for the model; repeatable",
+      { group: PROMPTS },
+    ),
     "max-steps": option(
       integer(1, 10_000),
       "count",
       "Model calls that this run may make; by default, max_steps of daemon.toml",
       { group: PROMPTS },
     ),
-    "max-usd": option(USD, "amount", "Stop when this run has cost so much", { group: PROMPTS }),
+    "max-usd": option(USD, "amount", "Stop once this run has cost this much", { group: PROMPTS }),
     schema: option(
       TEXT,
       "file",
@@ -70,6 +86,11 @@ export const CHAT = spec({
     [
       "svc chat -p 'is the build green?' --schema ok.json --output json",
       "Get an answer that fits a schema, in a script",
+    ],
+    ["svc chat -p 'what is wrong here?' --attach shot.png", "Ask about an image"],
+    [
+      `svc chat -p 'fix the failing test' --allow write_file --allow 'run_command: npm test *'`,
+      "Allow some calls, in a script",
     ],
     ["svc chat -c", "Continue the newest session of the current directory"],
   ],
@@ -109,11 +130,20 @@ restart of the daemon.`,
         "all to add those that delete something",
       { default: "all" },
     ),
+    toolset: option(
+      oneOf(["all", "core"]),
+      "toolset",
+      "Tools to list: all, or core for those that most work needs; calls accept all of them",
+      { default: "all" },
+    ),
     "safe-names": on(
-      "Use svc_session_list instead of svc.session.list, for clients that allow no dots in tool names",
+      "Use svc_session_list instead of svc.session.list, for clients that allow no dots in tool " +
+        "names; clients that are known to need it get it by themselves",
     ),
   },
-  notes: `In a client's configuration: {"command": "svc", "args": ["mcp-serve"]}
+  notes: `In a client's configuration:
+
+{"command": "svc", "args": ["mcp-serve", "--safe-names", "--toolset", "core"]}
 
 The daemon serves the same tools at http://127.0.0.1:<port>/mcp with its token; \`svc ctl discover\`
 prints both.`,

@@ -5,11 +5,14 @@ import {
   APPROVAL,
   argument,
   command,
+  EFFORT,
+  EFFORT_OR_DEFAULT,
   group,
   integer,
   JSON_FLAG,
   JSON_VALUE,
   on,
+  oneOf,
   option,
   optional,
   spec,
@@ -25,12 +28,17 @@ const session_id = argument(TEXT, "The session");
 const task_id = argument(TEXT, "The task");
 const json = JSON_FLAG;
 const model = option(TEXT, "id", "Model as <provider>/<model>", { short: "m" });
+const effort = "How long the model may think before it answers";
 const approval = option(APPROVAL, "mode", "What the agent may do without asking");
 
 export const DISCOVER = spec({ summary: "Print the discovery record", flags: { json } });
 export const SESSIONS_LIST = spec({
   summary: "List sessions",
-  flags: { all: on("Include ended sessions"), json },
+  flags: {
+    all: on("Include ended and archived sessions"),
+    archived: on("Include archived sessions"),
+    json,
+  },
 });
 export const SESSIONS_GET = spec({
   summary: "Show a session as JSON",
@@ -43,20 +51,26 @@ export const SESSIONS_START = spec({
   flags: {
     model,
     approval,
+    effort: option(EFFORT, "level", effort),
     prompt: option(TEXT, "text", "First message"),
     json,
   },
 });
 export const SESSIONS_CONFIGURE = spec({
-  summary: "Change a session's model, approval mode, budget or title",
+  summary: "Change a session's settings and its place in lists",
   about:
     "A running turn goes on with them: the next model call and the next tool call follow them.",
   args: { session_id },
   flags: {
     model,
     approval,
+    effort: option(EFFORT_OR_DEFAULT, "level", `${effort}; from the next turn on`),
     budget: option(USD, "usd", "What the session may cost"),
     title: option(TEXT, "text", "Title in lists"),
+    pin: on("Show it first in lists"),
+    unpin: on("No longer show it first"),
+    archive: on("Leave it out of lists until it gets another message"),
+    unarchive: on("Show it in lists again"),
     json,
   },
 });
@@ -65,9 +79,134 @@ export const SESSIONS_KILL = spec({
   args: { session_id },
   flags: { json },
 });
+export const SESSIONS_EXPORT = spec({
+  summary: "Write a session to a file",
+  about:
+    "json contains the journal's records and the attachments. html is one file without scripts.",
+  args: { session_id },
+  flags: {
+    format: option(oneOf(["markdown", "html", "json"] as const), "format", "Format", {
+      default: "markdown",
+    }),
+    output: option(
+      TEXT,
+      "file",
+      "File to write (default: <session>.md, .html or .json; -: print)",
+    ),
+    force: on("Replace an existing file"),
+    json,
+  },
+});
+export const SESSIONS_IMPORT = spec({
+  summary: "Start a session with the conversation of an exported one",
+  about:
+    "`svc ctl sessions export --format json` writes such a file. The new session gets the rights of " +
+    "any new session, whatever the file says.",
+  args: { file: argument(TEXT, "The exported file") },
+  flags: {
+    workdir: option(TEXT, "dir", "Directory that the agent works in", { default: "." }),
+    model,
+    title: option(TEXT, "text", "Title in lists"),
+    json,
+  },
+});
+export const SESSIONS_DELETE = spec({
+  summary: "Delete a session and everything svc stores about it",
+  about:
+    "Ends the session first if it is running. Its journal, attachments and undo states cannot be " +
+    "restored. Its forks stay, and so do memories that other sessions can use.",
+  args: { session_id },
+  flags: { yes: on("Do not ask"), json },
+});
+export const SESSIONS_SEARCH = spec({
+  summary: "Search the conversations of all sessions",
+  about:
+    'Every word must match. "a phrase" matches words in a row, wor* matches words that begin with wor.',
+  args: { query: words("Words to search for") },
+  flags: {
+    workdir: option(TEXT, "dir", "Only sessions in this directory"),
+    tools: on("Also search tool output"),
+    best: on("Best matches first instead of newest first"),
+    limit: option(integer(1, 100), "n", "Number of results", { default: "20" }),
+    json,
+  },
+});
+export const SESSIONS_CONTINUE = spec({
+  summary: "Continue a turn that a restart, a crash or a pause cut off",
+  args: { session_id },
+  flags: { json },
+});
+export const APPROVALS_LIST = spec({
+  summary: "List the pending questions of all sessions",
+  flags: { json },
+});
+export const APPROVALS_ANSWER = spec({
+  summary: "Answer a pending question",
+  about: "Prints the question in full first. The first answer to a question counts.",
+  args: {
+    approval_id: argument(TEXT, "The question"),
+    decision: argument(oneOf(["allow", "always", "deny"]), "What may be done"),
+  },
+  flags: { json },
+});
+export const SESSIONS_CHANGES = spec({
+  summary: "Show what a session changed in its directory",
+  args: { session_id },
+  flags: {
+    turn: option(TEXT, "id", "Only the changes of this turn"),
+    full: on("Up to 4 MiB of the patch instead of 64 KiB"),
+    json,
+  },
+});
+export const SESSIONS_REWIND = spec({
+  summary: "Bring a session's files or conversation back to what they were before a message",
+  about:
+    "Without --message, the last changes of files are undone. With --undo, the last rewind is.",
+  args: { session_id },
+  flags: {
+    message: option(TEXT, "id", "The message; files and conversation are as before it"),
+    what: option(
+      oneOf(["files", "conversation", "both"] as const),
+      "what",
+      "What goes back (default: files)",
+    ),
+    force: on("Overwrite what somebody else changed since"),
+    undo: on("Undo the last rewind"),
+    json,
+  },
+});
+export const SESSIONS_FORK = spec({
+  summary: "Start a session with a copy of another one's conversation",
+  args: { session_id },
+  flags: {
+    message: option(TEXT, "id", "Copy only what was said before this message"),
+    title: option(TEXT, "text", "Title in lists"),
+    worktree: on("Work in a new git worktree"),
+    json,
+  },
+});
 export const LEDGER_VERIFY = spec({
   summary: "Check the hash chain of a session's journal",
   args: { session_id },
+  flags: { json },
+});
+const server = argument(TEXT, "Name of the tool server in policy.yaml");
+export const MCP_LIST = spec({
+  summary: "List the tool servers and their status",
+  flags: { json },
+});
+export const MCP_LOGIN = spec({
+  summary: "Log in to a tool server in your browser",
+  about:
+    `For servers that require an OAuth login. svc saves the tokens in ~/.svc/mcp-logins.json, which
+only you can read, and refreshes them when they expire.`,
+  args: { name: server },
+  flags: { print: on("Print the address instead of opening it in a browser"), json },
+});
+export const MCP_LOGOUT = spec({
+  summary: "Remove the saved login for a tool server",
+  about: "The server accepts the tokens until they expire or you revoke them there.",
+  args: { name: server },
   flags: { json },
 });
 export const ENQUEUE = spec({
@@ -113,16 +252,38 @@ export const CALL = spec({
 });
 
 const implementation = () => import("../ctl.ts");
+const approvals = () => import("../ctl_approvals.ts");
+const mcp = () => import("../ctl_mcp.ts");
+const transfer = () => import("../ctl_transfer.ts");
 const queue = () => import("../ctl_queue.ts");
 
 export const ctl = group({ summary: SUMMARIES.ctl }, {
   discover: command(DISCOVER, async () => (await implementation()).discover),
-  sessions: group({ summary: "List, start, change and end sessions" }, {
+  sessions: group({
+    summary: "List, search, start, change, continue, undo, export, import, end and delete sessions",
+  }, {
     list: command(SESSIONS_LIST, async () => (await implementation()).listSessions),
     get: command(SESSIONS_GET, async () => (await implementation()).getSession),
     start: command(SESSIONS_START, async () => (await implementation()).startSession),
     configure: command(SESSIONS_CONFIGURE, async () => (await implementation()).configureSession),
+    continue: command(SESSIONS_CONTINUE, async () => (await implementation()).continueSession),
+    changes: command(SESSIONS_CHANGES, async () => (await implementation()).sessionChanges),
+    rewind: command(SESSIONS_REWIND, async () => (await implementation()).rewindSession),
+    fork: command(SESSIONS_FORK, async () => (await implementation()).forkSession),
     kill: command(SESSIONS_KILL, async () => (await implementation()).killSession),
+    search: command(SESSIONS_SEARCH, async () => (await implementation()).searchSessions),
+    export: command(SESSIONS_EXPORT, async () => (await transfer()).exportSession),
+    import: command(SESSIONS_IMPORT, async () => (await transfer()).importSession),
+    delete: command(SESSIONS_DELETE, async () => (await implementation()).deleteSession),
+  }),
+  approvals: group({ summary: "Show and answer pending questions" }, {
+    list: command(APPROVALS_LIST, async () => (await approvals()).listApprovals),
+    answer: command(APPROVALS_ANSWER, async () => (await approvals()).answerApproval),
+  }),
+  mcp: group({ summary: "List tool servers, and log in to them" }, {
+    list: command(MCP_LIST, async () => (await mcp()).listServers),
+    login: command(MCP_LOGIN, async () => (await mcp()).loginToServer),
+    logout: command(MCP_LOGOUT, async () => (await mcp()).logoutOfServer),
   }),
   ledger: group({ summary: "Check the journals of sessions" }, {
     verify: command(LEDGER_VERIFY, async () => (await implementation()).verifyLedger),

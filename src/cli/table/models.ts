@@ -5,14 +5,17 @@ import { SUMMARIES } from "./summaries.ts";
 export const LOGIN = spec({
   summary: SUMMARIES.login,
   about: `Saves an API key in ~/.svc/keys.json, which only you can read. A running daemon uses it at
-once. A key in the daemon's environment, such as ANTHROPIC_API_KEY, comes first.`,
+once. A key in the daemon's environment, such as ANTHROPIC_API_KEY, takes precedence. For
+OpenRouter, the browser opens and OpenRouter issues a key.`,
   args: { provider: optional(TEXT, "The provider; asked for by default") },
   flags: {
+    key: on("Ask for a key instead of opening the browser"),
     "key-stdin": on("Read the key from standard input instead of asking for it"),
     "no-check": on("Save the key without asking the provider whether it is valid"),
   },
   examples: [
     ["svc login anthropic", "Ask for the key, without showing it"],
+    ["svc login openrouter", "Open the browser, and save the key that OpenRouter issues"],
     ["svc login openai --key-stdin < key.txt", "Read the key from a file"],
   ],
   notes: "The key is sent only to the address that the provider has at the time of the login.",

@@ -31,7 +31,7 @@ export const HIRE_FLAGS = {
 
 export const SERVE = spec({
   summary: SUMMARIES.serve,
-  about: "There is one daemon per user. Clients find it by themselves.",
+  about: "There is one daemon per user, and clients find it automatically.",
   flags: {
     addr: option(
       TEXT,

@@ -1,26 +1,40 @@
 /** The MCP tools, made from the verbs. */
 import type { Tool } from "@modelcontextprotocol/sdk/types";
 import * as z from "zod";
+import type { CAPS, CatalogChoice } from "../../protocol/schemas/mcp.ts";
 import type { Verb } from "../../verbs/define.ts";
+import { PARAMETERS } from "./parameters.ts";
 
-/**
- * The tools offered to a client: those that only read, also those that change something, or all.
- */
-export const CAPS = ["read", "write", "all"] as const;
 export type Caps = (typeof CAPS)[number];
 
 /** A client's options for its tools. */
-export interface CatalogOptions {
-  /** `write` excludes destructive tools, `read` excludes everything that changes something. */
-  caps: Caps;
-  /** Underscores instead of dots in names, for clients that do not accept dots. */
-  safe_names: boolean;
-}
+export type CatalogOptions = Required<CatalogChoice>;
+
+/**
+ * The tools of the toolset `core`. Models choose better among few tools, and every one costs tokens
+ * in each of their calls.
+ */
+const CORE: ReadonlySet<string> = new Set([
+  ...["session.start", "session.send", "session.get", "session.list", "session.transcript"],
+  ...["session.approve", "session.cancel", "session.kill", "models.list"],
+  ...["worktree.diff", "verify.test", "task.run", "task.get"],
+  "mission.get",
+]);
+
+/**
+ * Clients that pass names of tools to providers that refuse dots, by the name in `clientInfo`: the
+ * AI SDK, LangChain, the SDK for Python (which other libraries use under its own name), Claude
+ * Desktop, Copilot and Codex.
+ */
+const REFUSE_DOTS: ReadonlySet<string> = new Set([
+  ...["ai-sdk-mcp-client", "@langchain/mcp-adapters", "mcp", "claude-ai"],
+  ...["github-copilot-developer", "codex-mcp-client"],
+]);
 
 /** The prefix of every tool except the legacy ones. */
 const PREFIX = "svc.";
 
-const LINKS = z.object({
+export const LINKS = z.object({
   self: z.string().describe("The resource that the result is about"),
   related: z.array(z.string()).describe("Resources to read next"),
   deprecations: z.array(z.string()).describe("Former names of this tool, gone with v2.0.0"),
@@ -47,18 +61,18 @@ export class Catalog {
 
   constructor(verbs: Iterable<Verb>, options: CatalogOptions) {
     this.options = options;
-    const named = [...verbs].filter(({ internal }) => !internal).map((verb): [string, Verb] => [
-      toolName(verb, options.safe_names),
-      verb,
-    ]);
-    this.#verbs = new Map(named);
-    this.#names = new Map(named.map(([name, verb]) => [verb.name, name]));
+    const { caps, toolset, safe_names } = options;
+    const named = [...verbs].filter(({ internal }) => !internal);
+    this.#verbs = new Map(
+      [false, true].flatMap((safe) => named.map((verb) => [toolName(verb, safe), verb])),
+    );
+    this.#names = new Map(named.map((verb) => [verb.name, toolName(verb, safe_names)]));
     this.tools = named
-      .filter(([, verb]) => isOffered(verb, options.caps))
-      .map(([name, verb]) => tool(name, verb));
+      .filter((verb) => isOffered(verb, caps) && (toolset === "all" || CORE.has(verb.name)))
+      .map((verb) => tool(toolName(verb, safe_names), verb));
   }
 
-  /** Returns the verb of a tool, even if it is not offered. */
+  /** Returns the verb of a tool in either spelling, even if it is not offered. */
   verb(tool_name: string): Verb | undefined {
     return this.#verbs.get(tool_name);
   }
@@ -78,8 +92,13 @@ export class Catalogs {
     this.#verbs = verbs;
   }
 
+  /** Returns the catalog of a client. @param client its name in `clientInfo`. */
+  for({ safe_names, ...choice }: CatalogChoice, client: string | undefined): Catalog {
+    return this.get({ ...choice, safe_names: safe_names ?? REFUSE_DOTS.has(client ?? "") });
+  }
+
   get(options: CatalogOptions): Catalog {
-    const key = `${options.caps} ${options.safe_names}`;
+    const key = `${options.caps} ${options.toolset} ${options.safe_names}`;
     let catalog = this.#made.get(key);
     if (catalog === undefined) {
       this.#made.set(key, catalog = new Catalog(this.#verbs.values(), options));
@@ -92,8 +111,9 @@ function tool(name: string, verb: Verb): Tool {
   const writes = verb.access === "write";
   return {
     name,
+    title: titleOf(verb.name.replace(/^svc_/, "")),
     description: verb.summary,
-    inputSchema: objectSchema(verb.input, "input"),
+    inputSchema: described(objectSchema(verb.input, "input")),
     outputSchema: objectSchema(verb.legacy ? verb.output() : envelope(verb.output()), "output"),
     annotations: {
       readOnlyHint: !writes,
@@ -117,6 +137,22 @@ function envelope(data: z.ZodType): z.ZodType {
     error_message: z.string().optional(),
     links: LINKS.optional(),
   });
+}
+
+/** Returns words for people: `session.start` is "Session start". */
+function titleOf(name: string): string {
+  const words = name.replaceAll(/[._]+/g, " ").replace(/\bid\b/, "ID");
+  return `${words.charAt(0).toUpperCase()}${words.slice(1)}`;
+}
+
+/** Gives each parameter a title, and a description if its verb has none for it. */
+function described({ properties = {}, ...schema }: Tool["inputSchema"]): Tool["inputSchema"] {
+  const entries = Object.entries(properties as Record<string, Record<string, unknown>>);
+  const whole = entries.map(([name, value]) => [
+    name,
+    { title: titleOf(name), description: PARAMETERS[name], ...value },
+  ]);
+  return { ...schema, properties: Object.fromEntries(whole) };
 }
 
 /** Returns the JSON Schema of an object; MCP accepts no other. */

@@ -1,19 +1,18 @@
 /** The MCP side of a daemon: clients over HTTP, and those of `svc mcp-serve`. */
 import * as z from "zod";
 import { InvalidParams } from "../../protocol/errors.ts";
+import { catalogChoiceSchema } from "../../protocol/schemas/mcp.ts";
 import type { Receiver, Send } from "../rpc/connection.ts";
 import type { Hub } from "../../session/hub.ts";
 import type { Dispatcher } from "../../verbs/define.ts";
-import { CAPS, Catalogs } from "./catalog.ts";
+import { Catalogs } from "./catalog.ts";
 import { McpHttp } from "./http.ts";
+import { LineEntry } from "./line_entry.ts";
 import { LineTransport } from "./lines.ts";
 import { McpServer } from "./server.ts";
 
 /** The options of a connection that switches to MCP. */
-const CONNECT = z.object({
-  caps: z.enum(CAPS).default("all"),
-  safe_names: z.boolean().default(false),
-});
+const CONNECT = catalogChoiceSchema();
 
 export class McpHost {
   readonly #dispatcher: Dispatcher;
@@ -39,19 +38,25 @@ export class McpHost {
    *
    * @throws {SvcError} validation for invalid options
    */
-  async connect(options: unknown, send: Send): Promise<Receiver> {
+  connect(options: unknown, send: Send): Receiver {
     const parsed = CONNECT.safeParse(options ?? {});
     if (!parsed.success) throw new InvalidParams(`$/mcp: ${z.prettifyError(parsed.error)}`);
-    const transport = new LineTransport(send);
-    await McpServer.serve({
-      dispatcher: this.#dispatcher,
-      hub: this.#hub,
-      catalog: this.#catalogs.get(parsed.data),
-      transport,
-      // Its transport has its own back-pressure.
-      pressure: () => undefined,
+    const choice = parsed.data;
+    const parts = { dispatcher: this.#dispatcher, hub: this.#hub, catalogs: this.#catalogs };
+    return new LineEntry({
+      async withSession() {
+        const transport = new LineTransport(send);
+        // Its transport has its own back-pressure.
+        await McpServer.serve({ ...parts, choice, transport, pressure: () => undefined });
+        return transport;
+      },
+      async stateless() {
+        const transport = new LineTransport(send);
+        const { serveStateless } = await import("./stateless.ts");
+        serveStateless(parts, choice, transport);
+        return transport;
+      },
     });
-    return transport;
   }
 
   /** Ends the sessions over HTTP; connections end with their socket. */

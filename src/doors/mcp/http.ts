@@ -3,14 +3,18 @@
  * with DELETE; an unused session ends by itself.
  */
 import * as z from "zod";
+import { Opener } from "../../base/lazy.ts";
 import { SvcError } from "../../protocol/errors.ts";
 import type { Hub } from "../../session/hub.ts";
 import type { Dispatcher } from "../../verbs/define.ts";
-import { CAPS, type Catalog, type CatalogOptions, type Catalogs } from "./catalog.ts";
+import { type CatalogChoice, catalogChoiceSchema } from "../../protocol/schemas/mcp.ts";
+import type { Catalogs } from "./catalog.ts";
 import { EventLog } from "./event_log.ts";
 import { Outgoing } from "./outgoing.ts";
 import { WebStandardStreamableHTTPServerTransport as SdkTransport } from "../../sdk/mcp_server.ts";
+import { LAST_WITH_SESSIONS } from "./line_entry.ts";
 import { McpServer } from "./server.ts";
+import type { StatelessHandler } from "./stateless.ts";
 
 export interface McpHttpOptions {
   dispatcher: Dispatcher;
@@ -34,19 +38,23 @@ const UNREAD_MAX = 16 * 1024 * 1024;
 const RETRY_MS = 1_000;
 
 const SESSION_HEADER = "mcp-session-id";
-const QUERY = z.object({
-  caps: z.enum(CAPS).default("all"),
-  safe_names: z.stringbool().default(false),
-});
+const VERSION_HEADER = "mcp-protocol-version";
+const QUERY = catalogChoiceSchema().extend({ safe_names: z.stringbool().optional() });
 
 /** All MCP sessions over HTTP. */
 export class McpHttp {
   readonly #options: McpHttpOptions;
+  readonly #stateless: Opener<StatelessHandler>;
   #sessions = new Map<string, HttpSession>();
   #sweeping: number | undefined;
 
   constructor(options: McpHttpOptions) {
     this.#options = options;
+    this.#stateless = new Opener(async () => {
+      const { statelessHandler } = await import("./stateless.ts");
+      const choiceOf = (url: string) => catalogChoice(new URL(url).searchParams);
+      return statelessHandler({ ...options, choiceOf });
+    });
   }
 
   /** The number of open sessions. */
@@ -63,6 +71,10 @@ export class McpHttp {
   async handle(request: Request): Promise<Response> {
     const id = request.headers.get(SESSION_HEADER);
     if (id !== null) return await this.#find(id).handle(request);
+    if ((request.headers.get(VERSION_HEADER) ?? "") > LAST_WITH_SESSIONS) {
+      catalogChoice(new URL(request.url).searchParams);
+      return await (await this.#stateless.get()).fetch(request);
+    }
     if (request.method !== "POST") {
       throw new SvcError("validation", `the header Mcp-Session-Id is required`, {
         hint: "the answer to initialize contains it",
@@ -74,6 +86,7 @@ export class McpHttp {
   /** Ends all sessions. */
   async close(): Promise<void> {
     clearInterval(this.#sweeping);
+    await this.#stateless.opened?.then((it) => it.close());
     await Promise.all([...this.#sessions.values()].map((session) => session.close()));
   }
 
@@ -86,11 +99,11 @@ export class McpHttp {
   }
 
   async #initialize(request: Request): Promise<Response> {
-    const options = catalogOptions(new URL(request.url).searchParams);
+    const choice = catalogChoice(new URL(request.url).searchParams);
     this.#makeRoom();
     const session: HttpSession = await HttpSession.open({
       ...this.#options,
-      catalog: this.#options.catalogs.get(options),
+      choice,
       onOpened: (id) => void this.#sessions.set(id, session),
       onClosed: (id) => void this.#sessions.delete(id),
     });
@@ -129,7 +142,8 @@ export class McpHttp {
 interface HttpSessionOptions {
   dispatcher: Dispatcher;
   hub: Hub;
-  catalog: Catalog;
+  catalogs: Catalogs;
+  choice: CatalogChoice;
   body_max: number;
   onOpened(id: string): void;
   onClosed(id: string): void;
@@ -155,7 +169,7 @@ class HttpSession {
   }
 
   static async open(options: HttpSessionOptions): Promise<HttpSession> {
-    const { dispatcher, hub, catalog, body_max, onOpened, onClosed } = options;
+    const { dispatcher, hub, catalogs, choice, body_max, onOpened, onClosed } = options;
     const log = new EventLog();
     const transport = new SdkTransport({
       sessionIdGenerator: () => crypto.randomUUID(),
@@ -168,7 +182,8 @@ class HttpSession {
     session.#server = await McpServer.serve({
       dispatcher,
       hub,
-      catalog,
+      catalogs,
+      choice,
       transport,
       pressure: () => session.#pressure(),
       onClosed: () => {
@@ -255,7 +270,7 @@ class HttpSession {
 }
 
 /** @throws {SvcError} validation. */
-function catalogOptions(query: URLSearchParams): CatalogOptions {
+function catalogChoice(query: URLSearchParams): CatalogChoice {
   const parsed = QUERY.safeParse(Object.fromEntries(query));
   if (parsed.success) return parsed.data;
   const [{ path, message }] = parsed.error.issues;

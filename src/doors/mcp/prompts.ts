@@ -37,7 +37,10 @@ const PROMPTS: Readonly<Record<string, Definition>> = {
       `Start an agent session with ${tool("session.start")}: ` +
         `${JSON.stringify({ workdir, prompt: task, model })}.\n` +
         `Follow it with ${tool("session.get")}; when its activity is awaiting_approval, show me ` +
-        `each pending approval and decide it with ${tool("session.approve")} only as I say. When ` +
+        `each pending approval and decide it with ${
+          tool("session.approve")
+        } only as I say; one whose ` +
+        `kind is question is answered with ${tool("session.answer")}. When ` +
         `its activity is idle, read ${
           tool("session.transcript")
         } and tell me what was done, what ` +
@@ -65,7 +68,8 @@ const PROMPTS: Readonly<Record<string, Definition>> = {
       return [text(
         "These approvals are pending. For each, tell me in one line what it would do and what could go " +
           "wrong, sort them by risk and recommend allow or deny. Then ask me, and decide each with " +
-          `${tool("session.approve")} as I say. ${THEIRS}\n\n${JSON.stringify(waiting, null, 2)}`,
+          `${tool("session.approve")} as I say. One whose kind is question is answered with ` +
+          `${tool("session.answer")} instead. ${THEIRS}\n\n${JSON.stringify(waiting, null, 2)}`,
       )];
     },
   },
@@ -78,11 +82,12 @@ const PROMPTS: Readonly<Record<string, Definition>> = {
       if (approval === undefined) {
         throw new SvcError("not_found", `approval ${approval_id} is not pending in ${session_id}`);
       }
-      return [text(
-        "Explain what this approval would allow, what it could do beyond its purpose, and " +
-          `what you recommend. Then ask me and decide it with ${tool("session.approve")}. ` +
-          `${THEIRS}\n\n${JSON.stringify(approval, null, 2)}`,
-      )];
+      const request = approval.kind === "question"
+        ? "Show me this question with its options, and say what you would choose. Then ask me and " +
+          `answer it with ${tool("session.answer")}.`
+        : "Explain what this approval would allow, what it could do beyond its purpose, and " +
+          `what you recommend. Then ask me and decide it with ${tool("session.approve")}.`;
+      return [text(`${request} ${THEIRS}\n\n${JSON.stringify(approval, null, 2)}`)];
     },
   },
   inspect_lane: {

@@ -1,15 +1,15 @@
 /** The MCP server of one client, which answers requests with the verbs. */
+import type { CatalogChoice } from "../../protocol/schemas/mcp.ts";
 import type { Server as SdkServer } from "@modelcontextprotocol/sdk/server/index";
 import type { Transport } from "@modelcontextprotocol/sdk/shared/transport";
 import { setImmediate } from "node:timers/promises";
-import { nearestOf } from "../../base/nearest.ts";
-import { type SvcCode, toSvcError, withHint } from "../../protocol/errors.ts";
 import { VERSION } from "../../protocol/version.ts";
 import type { Hub } from "../../session/hub.ts";
 import { Subscriptions } from "../../verbs/subscriptions.ts";
 import type { Call, Caller, Dispatcher, Pushed } from "../../verbs/define.ts";
-import type { Catalog } from "./catalog.ts";
+import type { Catalog, Catalogs } from "./catalog.ts";
 import { complete } from "./completions.ts";
+import { toFault } from "./fault.ts";
 import { getPrompt, listPrompts } from "./prompts.ts";
 import { listResources, type Reader, readResource, resourceTemplates } from "./resources.ts";
 import {
@@ -27,13 +27,14 @@ import {
   SubscribeRequestSchema,
   UnsubscribeRequestSchema,
 } from "../../sdk/mcp_server.ts";
-import { callTool } from "./tool_call.ts";
+import { callTool, noSuchTool } from "./tool_call.ts";
 import { Watches } from "./watches.ts";
 
 export interface McpServerOptions {
   dispatcher: Dispatcher;
   hub: Hub;
-  catalog: Catalog;
+  catalogs: Catalogs;
+  choice: CatalogChoice;
   transport: Transport;
   /**
    * Resolves when the client has read enough to receive more notifications; undefined when it has.
@@ -57,9 +58,12 @@ const VIA = "mcp";
 /** The error code of a missing resource (MCP, Resources, Error Handling). */
 const RESOURCE_NOT_FOUND = -32002;
 
-const INSTRUCTIONS = "Hosts agent sessions on this machine. Every tool answers " +
+/** What every client is told about the tools. */
+export const ABOUT_TOOLS = "Hosts agent sessions on this machine. Every tool answers " +
   "{ok, data, error_code, error_message, links}. session.start starts a session, session.send sends " +
-  "it a message, session.get shows its activity and pending approvals, session.approve decides them. " +
+  "it a message, session.get shows its activity and pending approvals, session.approve decides them, " +
+  "session.answer answers those that are questions.";
+const INSTRUCTIONS = `${ABOUT_TOOLS} ` +
   "Subscriptions deliver their events as log messages (notifications/message, level info), and so " +
   "is their end.";
 
@@ -116,9 +120,9 @@ export class McpServer {
   // ── what is asked ────────────────────────────────────────────────────────────────────────────
 
   #handle(): void {
-    const { dispatcher, hub, catalog } = this.#options;
+    const { dispatcher, hub } = this.#options;
     const server = this.#server;
-    server.setRequestHandler(ListToolsRequestSchema, () => ({ tools: [...catalog.tools] }));
+    server.setRequestHandler(ListToolsRequestSchema, () => ({ tools: [...this.#catalog.tools] }));
     server.setRequestHandler(CallToolRequestSchema, ({ params }, extra) => {
       return this.#callTool(params.name, params.arguments ?? {}, extra);
     });
@@ -146,21 +150,25 @@ export class McpServer {
     server.setRequestHandler(ListPromptsRequestSchema, () => ({ prompts: listPrompts() }));
     server.setRequestHandler(GetPromptRequestSchema, ({ params }, extra) => {
       const reader = this.#reader(extra);
-      return answered(() => getPrompt(params.name, params.arguments ?? {}, { catalog, reader }));
+      const { name, arguments: args = {} } = params;
+      return answered(() => getPrompt(name, args, { catalog: this.#catalog, reader }));
     });
     server.setRequestHandler(CompleteRequestSchema, ({ params }, extra) => {
       return answered(() => complete(params, this.#reader(extra)));
     });
   }
 
+  /** The tools as this client needs them, once it has said who it is. */
+  get #catalog(): Catalog {
+    const { catalogs, choice } = this.#options;
+    return catalogs.for(choice, this.#server.getClientVersion()?.name);
+  }
+
   async #callTool(name: string, args: Record<string, unknown>, extra: Extra) {
-    const { dispatcher, catalog } = this.#options;
+    const { dispatcher } = this.#options;
+    const catalog = this.#catalog;
     const verb = catalog.verb(name);
-    if (verb === undefined) {
-      const nearest = nearestOf(name, catalog.tools.map((tool) => tool.name));
-      const hint = nearest === undefined ? "" : `; did you mean ${nearest}?`;
-      throw new McpError(ErrorCode.InvalidParams, `there is no tool ${name}${hint}`);
-    }
+    if (verb === undefined) throw new McpError(ErrorCode.InvalidParams, noSuchTool(name, catalog));
     const push = this.#subscriptions.channel();
     const caller: Caller = { via: VIA, push };
     const result = await callTool({ verb, args, catalog, dispatcher, caller, call: call(extra) });
@@ -213,20 +221,12 @@ function eventParams(sub: number, event: Pushed): Record<string, unknown> {
   return { sub, bus_seq, session_id, seq, at, type, data: JSON.parse(data_json) };
 }
 
-const CODES: Partial<Record<SvcCode, number>> = {
-  validation: ErrorCode.InvalidParams,
-  not_found: ErrorCode.InvalidParams,
-};
-
 /** Answers a request; errors become errors of the protocol. */
 async function answered<T>(work: () => Promise<T>, not_found?: number): Promise<T> {
   try {
     return await work();
   } catch (thrown) {
-    const error = toSvcError(thrown);
-    const { code } = error;
-    const number = (code === "not_found" ? not_found : undefined) ?? CODES[code] ??
-      ErrorCode.InternalError;
-    throw new McpError(number, withHint(error), { svc_code: code });
+    const { code, message, data } = toFault(thrown, not_found);
+    throw new McpError(code, message, data);
   }
 }

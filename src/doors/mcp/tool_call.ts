@@ -1,5 +1,7 @@
 /** Runs a tool: its verb, and the envelope around the answer (contract.md section 4). */
+import type * as z from "zod";
 import type { CallToolResult } from "@modelcontextprotocol/sdk/types";
+import { nearestOf } from "../../base/nearest.ts";
 import { SvcError, toSvcError, withHint } from "../../protocol/errors.ts";
 import {
   type Call,
@@ -8,7 +10,7 @@ import {
   Prepared,
   type Verb,
 } from "../../verbs/define.ts";
-import { type Catalog, isOffered } from "./catalog.ts";
+import { type Catalog, isOffered, type LINKS } from "./catalog.ts";
 import { COLLECTIONS, SESSION_PARTS, uri } from "./uris.ts";
 
 export interface ToolCall {
@@ -20,11 +22,7 @@ export interface ToolCall {
   call: Call;
 }
 
-interface Links {
-  self: string;
-  related: string[];
-  deprecations: string[];
-}
+type Links = z.output<typeof LINKS>;
 
 type Fields = Record<string, unknown>;
 
@@ -48,6 +46,12 @@ export async function callTool(tool: ToolCall): Promise<CallToolResult> {
     const failure = { ok: false, error_code: error.code, error_message: withHint(error), links };
     return { ...answer(failure), isError: true };
   }
+}
+
+/** Returns the message for a tool that does not exist, with the nearest name. */
+export function noSuchTool(name: string, { tools }: Catalog): string {
+  const nearest = nearestOf(name, tools.map((tool) => tool.name));
+  return `there is no tool ${name}${nearest === undefined ? "" : `; did you mean ${nearest}?`}`;
 }
 
 function requireOffered(verb: Verb, { options: { caps } }: Catalog): void {

@@ -5,6 +5,7 @@ import {
   type ClientConnection,
   type ContentBlock,
   methods,
+  type PromptCapabilities,
   PROTOCOL_VERSION,
   RequestError,
   type SessionUpdate,
@@ -33,6 +34,7 @@ export class Agent {
   readonly #transport: StdioTransport;
   readonly #connection: ClientConnection;
   #session_id = "";
+  #takes: PromptCapabilities = {};
   #turn: TurnSide | undefined;
 
   private constructor(transport: StdioTransport) {
@@ -69,15 +71,23 @@ export class Agent {
     return this.#transport.ended !== undefined;
   }
 
+  /** What a prompt can have beside text. */
+  get takes(): PromptCapabilities {
+    return this.#takes;
+  }
+
   /**
    * Sends a prompt and waits for the end of the answer.
    *
    * @param signal stops the answer; an agent that does not stop is ended
    * @throws {Error} when the agent fails or has ended
    */
-  async prompt(text: string, turn: TurnSide, signal: AbortSignal): Promise<StopReason> {
+  async prompt(
+    prompt: ContentBlock[],
+    turn: TurnSide,
+    signal: AbortSignal,
+  ): Promise<StopReason> {
     this.#turn = turn;
-    const prompt: ContentBlock[] = [{ type: "text", text }];
     const { agent } = this.#connection;
     const answer = agent.request(methods.agent.session.prompt, {
       sessionId: this.#session_id,
@@ -106,7 +116,7 @@ export class Agent {
 
   async #introduce(workdir: string, version: string): Promise<void> {
     const { agent } = this.#connection;
-    const { protocolVersion } = await agent.request(methods.agent.initialize, {
+    const { protocolVersion, agentCapabilities } = await agent.request(methods.agent.initialize, {
       protocolVersion: PROTOCOL_VERSION,
       clientInfo: { name: "svc", version },
       clientCapabilities: { fs: { readTextFile: true, writeTextFile: true }, terminal: true },
@@ -114,6 +124,7 @@ export class Agent {
     if (protocolVersion !== PROTOCOL_VERSION) {
       throw new Error(`it uses version ${protocolVersion} of the protocol; svc supports version 1`);
     }
+    this.#takes = agentCapabilities?.promptCapabilities ?? {};
     const { sessionId } = await agent.request(methods.agent.session.new, {
       cwd: workdir,
       mcpServers: [],

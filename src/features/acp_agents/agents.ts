@@ -4,7 +4,6 @@
  * journal is its memory: an agent that was ended receives the conversation again.
  */
 import { criticised, type TurnParts } from "../../agent/loop.ts";
-import type { Message } from "../../models/model.ts";
 import { programArgv, type Sandbox, type SandboxScope } from "../../jail/sandbox.ts";
 import type { Tool, ToolOutcome, ToolScope } from "../../agent/tools.ts";
 import { spentBudget } from "../../agent/budget.ts";
@@ -15,6 +14,7 @@ import type { Env } from "../../os/paths.ts";
 import type { Session, Turn, TurnEnd } from "../../session/session.ts";
 import { type AcpEntry, acpEntry, acpName } from "../../models/acp_entry.ts";
 import { Agent } from "./agent.ts";
+import { promptOf } from "./prompt.ts";
 import { AgentRequests } from "./requests.ts";
 import { TurnEvents } from "./turn_events.ts";
 
@@ -36,8 +36,6 @@ export interface AgentsOptions extends TurnParts {
 const IDLE_MS = 10 * 60_000;
 /** The longest message from an agent that is read, in bytes. */
 const MESSAGE_MAX = 16 * 1024 * 1024;
-/** The most of an earlier conversation that a new agent receives, in characters. */
-const HISTORY_MAX = 48 * 1024;
 
 interface Hosted {
   agent: Agent;
@@ -88,6 +86,8 @@ export class Agents {
   }
 
   async #prompt(session: Session, turn: Turn): Promise<TurnEnd> {
+    // Its own process may write to the directory.
+    if (session.state.approval === "auto") await this.#options.beforeWrite?.(session, turn);
     const { hosted, fresh } = await this.#hostedFor(session);
     try {
       return await this.#ask(hosted, fresh, session, turn);
@@ -107,7 +107,7 @@ export class Agents {
     const seen_seq = session.published_seq;
     const messages = transcript.messages();
     session.takeFresh();
-    const text = promptOf(messages, fresh);
+    const prompt = await promptOf(session, messages, { fresh, takes: hosted.agent.takes });
     const { tools, readText, new_call_id } = this.#options;
     const events = new TurnEvents({ session, turn, seen_seq, new_call_id });
     const requests = new AgentRequests({
@@ -121,7 +121,7 @@ export class Agents {
     });
     try {
       const side = { requests, update: events.take.bind(events) };
-      const reason = await hosted.agent.prompt(text, side, turn.soft);
+      const reason = await hosted.agent.prompt(prompt, side, turn.soft);
       if (turn.soft.aborted) return { stop_reason: "interrupted" };
       const end = endOf(reason);
       if (end.stop_reason !== "ok" || events.answered) return end;
@@ -195,28 +195,4 @@ function endOf(reason: string): TurnEnd {
   }
   if (reason === "cancelled") return { stop_reason: "error", error: "the agent stopped its turn" };
   return { stop_reason: "budget", error: `the agent stopped: ${reason}` };
-}
-
-/**
- * Returns the prompt: the messages that the agent has not received, and for a new agent the
- * conversation before them.
- */
-function promptOf(messages: readonly Message[], fresh: boolean): string {
-  const heard = messages.findLastIndex(({ role }) => role !== "user") + 1;
-  const asked = messages.slice(heard).flatMap((message) =>
-    message.role === "user"
-      ? [message.memory === undefined ? message.text : `${message.memory}\n\n${message.text}`]
-      : []
-  ).join("\n\n");
-  const history = fresh ? historyOf(messages.slice(0, heard)) : "";
-  if (history === "") return asked;
-  return `The conversation so far:\n\n${history}\n\nNow:\n\n${asked}`;
-}
-
-function historyOf(messages: readonly Message[]): string {
-  const lines = messages.flatMap((message) => {
-    if (message.role === "user") return [`The person: ${message.text}`];
-    return message.role === "assistant" && message.text !== "" ? [`You: ${message.text}`] : [];
-  });
-  return lines.join("\n\n").slice(-HISTORY_MAX);
 }

@@ -1,4 +1,7 @@
 /** Records an agent's updates during a turn as events of the session. */
+import { keepMedia } from "../../agent/calls.ts";
+import { fromBase64, type Media, mediaHead, mediaProblem } from "../../base/media.ts";
+import { ATTACHED_MAX } from "../../protocol/attachments.ts";
 import type {
   PlanEntry,
   SessionUpdate,
@@ -47,6 +50,8 @@ export class TurnEvents {
   take(update: SessionUpdate): void {
     if (update.sessionUpdate === "agent_message_chunk") {
       if (update.content.type === "text") this.#say(update.content.text);
+    } else if (update.sessionUpdate === "agent_thought_chunk") {
+      if (update.content.type === "text") this.#think(update.content.text);
     } else if (update.sessionUpdate === "tool_call") this.#called(update);
     else if (update.sessionUpdate === "tool_call_update") this.#called(update);
     else if (update.sessionUpdate === "plan") this.#planned(update.entries);
@@ -95,6 +100,11 @@ export class TurnEvents {
     });
   }
 
+  #think(text: string): void {
+    const { session, turn } = this.#parts;
+    this.#inOrder(() => session.emitReasoning(turn.turn_id, text));
+  }
+
   #planned(entries: readonly PlanEntry[]): void {
     const steps = entries.map(({ content, status }) => ({
       step: content,
@@ -111,8 +121,10 @@ export class TurnEvents {
       const call = this.#calls.get(update.toolCallId) ?? await this.#started(update);
       if (update.content) call.content = update.content;
       if (update.status !== "completed" && update.status !== "failed") return;
+      const media = mediaIn(call.content);
       const output = outputOf(call.content, update.rawOutput);
-      await this.#ended(update.toolCallId, call, update.status === "completed", output);
+      const ok = update.status === "completed";
+      await this.#ended(update.toolCallId, call, ok, output, media);
     });
   }
 
@@ -129,8 +141,15 @@ export class TurnEvents {
     return call;
   }
 
-  async #ended(id: string, call: OwnCall, ok: boolean, output: string): Promise<void> {
+  async #ended(
+    id: string,
+    call: OwnCall,
+    ok: boolean,
+    output: string,
+    media: readonly Media[] = [],
+  ): Promise<void> {
     this.#calls.delete(id);
+    const attachments = await keepMedia(this.#parts.session, { media });
     const { call_id, tool, started } = call;
     await this.#parts.session.emit("session.tool_completed", {
       call_id,
@@ -139,6 +158,7 @@ export class TurnEvents {
       duration_ms: Math.round(performance.now() - started),
       output: output.slice(0, OUTPUT_MAX),
       truncated: output.length > OUTPUT_MAX,
+      ...(attachments.length > 0 && { attachments }),
     });
   }
 
@@ -150,9 +170,27 @@ export class TurnEvents {
   }
 }
 
+/** The images that a call has shown, as far as they are what they say. */
+function mediaIn(content: readonly ToolCallContent[]): Media[] {
+  const media: Media[] = [];
+  for (const it of content) {
+    if (it.type !== "content" || it.content.type !== "image" || media.length === ATTACHED_MAX) {
+      continue;
+    }
+    const data = fromBase64(it.content.data);
+    const head = data && mediaHead(data);
+    if (data === undefined || head === undefined) continue;
+    if (mediaProblem(head, data.length) !== undefined) continue;
+    const { media_type } = head;
+    media.push({ media_type, name: `image-${media.length + 1}.${media_type.split("/")[1]}`, data });
+  }
+  return media;
+}
+
 function outputOf(content: readonly ToolCallContent[], raw: unknown): string {
   const texts = content.map((it) => {
     if (it.type === "diff") return `changed ${it.path}`;
+    if (it.type === "content" && it.content.type === "image") return "[image]";
     return it.type === "content" && it.content.type === "text" ? it.content.text : "";
   }).filter((text) => text !== "");
   if (texts.length > 0) return texts.join("\n");

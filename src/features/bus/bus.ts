@@ -219,6 +219,26 @@ export class Bus implements Source<BusRecord> {
     return timer;
   }
 
+  /**
+   * Takes what was said in a session out of the files. Its records keep their places, without what
+   * they had: observers get each as `session.deleted`.
+   *
+   * @throws what the system says.
+   */
+  async forget(scope: string): Promise<void> {
+    while (this.#draining !== undefined) await this.#draining;
+    const done = Promise.withResolvers<void>();
+    // Nothing is written meanwhile.
+    this.#draining = done.promise;
+    try {
+      this.#waiting = this.#waiting.filter((it) => it.scope !== scope);
+      await (await this.#open()).blank(scope);
+    } finally {
+      this.#draining = this.#waiting.length > 0 ? this.#drain() : undefined;
+      done.resolve();
+    }
+  }
+
   // ── reading ──────────────────────────────────────────────────────────────────────────────────
 
   get published_seq(): number {

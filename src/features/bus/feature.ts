@@ -1,4 +1,5 @@
 import { Opener } from "../../base/lazy.ts";
+import { exists } from "../../os/files.ts";
 import { feature } from "../../verbs/feature.ts";
 import type { Bus, BusEntry } from "./bus.ts";
 import { DAEMON_SCOPE } from "./record.ts";
@@ -31,6 +32,9 @@ export const bus = feature({
           at: new Date().toISOString(),
           data_json: JSON.stringify(data),
         }]),
+      async onDeleted(id) {
+        if (exists(paths.bus)) await (await opened.get()).forget(id);
+      },
       stop: () => opened.opened?.then((it) => it.close()),
     };
   },

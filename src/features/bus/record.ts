@@ -7,7 +7,11 @@
 export const BUS_VERSION = 1;
 
 /** Not on the bus: text as it is generated. The events that end a turn have all of it. */
-export const LEFT_OUT: ReadonlySet<string> = new Set(["session.delta", "lane.delta"]);
+export const LEFT_OUT: ReadonlySet<string> = new Set([
+  "session.delta",
+  "session.reasoning",
+  "lane.delta",
+]);
 
 /** The scope of what the daemon itself reports; such records have no seq of a session. */
 export const DAEMON_SCOPE = "daemon";

@@ -178,6 +178,19 @@ export class Segments {
     });
   }
 
+  /**
+   * Replaces the records of a scope by ones that have nothing in them, in segments that were moved
+   * aside too. Each keeps its length: readers stay where they are.
+   */
+  async blank(scope: string): Promise<void> {
+    this.#leave();
+    await Promise.all(this.#leaving);
+    const { blankSegment } = await import("./blank.ts");
+    for (const { name } of [...Deno.readDirSync(this.#dir)]) {
+      if (NAME.test(name)) await blankSegment(join(this.#dir, name), scope);
+    }
+  }
+
   /** Has what was appended reach the disk. */
   async sync(): Promise<void> {
     await this.#current?.file.sync();

@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { busEventSchema } from "../../protocol/schemas/bus.ts";
 import type { Bus, BusRecord } from "./bus.ts";
 import { DAEMON_SCOPE } from "./record.ts";
 import { pushChannel, type Pushed, verbsOf } from "../../verbs/define.ts";
@@ -66,14 +67,7 @@ export const busVerbs = [
       }),
     output: () =>
       z.object({
-        events: z.array(z.object({
-          bus_seq: z.int(),
-          session_id: z.string().optional(),
-          seq: z.int().optional(),
-          at: z.string(),
-          type: z.string(),
-          data: z.unknown(),
-        })),
+        events: z.array(busEventSchema()),
         next_seq: z.int().optional().describe("Position of the next event, if there are more"),
       }),
     async handle({ services }, { from_seq, to_seq, session_id }) {

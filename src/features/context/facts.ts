@@ -39,7 +39,7 @@ export interface FactSources {
   trust: Trust;
   /** Whether commands are held by a sandbox. */
   confined: boolean;
-  network: boolean;
+  network: boolean | "allowed";
   skills?: string;
 }
 
@@ -59,7 +59,7 @@ export function factsOf(from: FactSources): Facts {
     shell: from.shell,
     model: from.model,
     approval: approvalOf(from),
-    sandbox: from.confined ? CONFINED : UNCONFINED,
+    sandbox: limitsOf(from),
     network: networkOf(from),
     ...(from.skills === undefined ? {} : { skills: from.skills }),
   };
@@ -71,8 +71,20 @@ const CONFINED =
   "directory is empty for each command, but package managers keep their caches. They can read the " +
   "system and its programs, and see none of the person's other files. If the work needs another directory, say which and " +
   "why: the person can start a session there";
+const WAY_OUT = ". For a command that cannot work like this, set outside_sandbox: true with a " +
+  "reason: the person is asked";
 const UNCONFINED = `${FILE_TOOLS}. No sandbox holds commands on this machine, so keep to it in ` +
   "commands too";
+
+function limitsOf(from: FactSources): string {
+  if (!from.confined) return UNCONFINED;
+  return mayAskForMore(from) ? CONFINED + WAY_OUT : CONFINED;
+}
+
+/** Whether a command can ask the person for more than the sandbox gives. */
+function mayAskForMore({ trust, approval }: FactSources): boolean {
+  return trust === "trusted" && approval !== "read_only";
+}
 
 function approvalOf({ approval, trust }: FactSources): string {
   switch (approval) {
@@ -88,11 +100,26 @@ function approvalOf({ approval, trust }: FactSources): string {
   }
 }
 
-function networkOf({ network, confined }: FactSources): string {
-  if (network) return "yes";
-  if (!confined) return "not meant to be used";
-  return "none; fetch_url reads web pages. If a command needs it, say which and why: the person can " +
-    "set `network = true` under [sandbox] in daemon.toml";
+function networkOf(from: FactSources): string {
+  if (from.network === true) return "yes";
+  if (!from.confined) return "not meant to be used";
+  if (from.network === "allowed") return allowedOnly(from);
+  if (!mayAskForMore(from)) return "none; fetch_url reads web pages";
+  return "none; fetch_url reads web pages. For a command that needs it, such as one that installs " +
+    "packages, set network: true with a reason: the person is asked";
+}
+
+function allowedOnly(from: FactSources): string {
+  const some =
+    "allowed hosts only, through the proxy in HTTP_PROXY and ALL_PROXY; the registries " +
+    "that the files of the directory call for are usually among them. Just try: a refusal is " +
+    "reported after the output and says which host";
+  if (!mayAskForMore(from)) return some;
+  const asks = from.approval === "ask"
+    ? ". The person is asked about other hosts as they come"
+    : "";
+  return `${some}${asks}. Set network: true with a reason only for what cannot use a proxy: the ` +
+    "person is asked for the whole network";
 }
 
 const DAYS = ["Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"];

@@ -20,8 +20,8 @@ export interface TellerParts {
   /** Whether a model is the embedded one, which reads nothing but instructions. */
   isBuiltin(model: string): boolean;
   sandbox(): Promise<Sandbox>;
-  /** Whether commands reach the network now. */
-  network(): boolean;
+  /** Whether commands reach the network now; "allowed" for some hosts only. */
+  network(): boolean | "allowed";
   /** Home of svc, where the person's own rules are. */
   home: string;
   /** The skills of a session, in words; undefined if it has none. */
@@ -131,7 +131,7 @@ export class Teller implements Disposable {
       approval,
       trust,
       confined: sandbox.kind !== "none",
-      network: this.#parts.network(),
+      network: networkIn(sandbox, this.#parts.network()),
       skills: this.#parts.skills(session),
     });
   }
@@ -184,3 +184,8 @@ function realPathIfAny(path: string): string | undefined {
 }
 
 const SYSTEMS: Record<string, string> = { linux: "Linux", darwin: "macOS", windows: "Windows" };
+
+/** What commands reach: without what forwards to a proxy, no host is reached. */
+function networkIn({ kind, forwards }: Sandbox, network: boolean | "allowed"): boolean | "allowed" {
+  return network === "allowed" && kind !== "none" && !forwards ? false : network;
+}

@@ -4,31 +4,18 @@ import type { SettingsChanged, SettingsView } from "../../config/settings.ts";
 import { SvcError } from "../../protocol/errors.ts";
 import { nothing, verbsOf } from "../../verbs/define.ts";
 import type { ControlServices } from "./services.ts";
+import {
+  directoryListingSchema,
+  discoverySchema,
+  setting_value,
+  settingsViewSchema,
+} from "../../protocol/schemas/daemon.ts";
+import { modelUsageSchema, providerInfoSchema } from "../../protocol/schemas/models.ts";
 
 const defineVerb = verbsOf<ControlServices>();
 
 /** Maximum number of directories in one answer of daemon.list_dirs. */
 const DIRECTORIES_MAX = 1_000;
-
-const setting_value = () => z.union([z.string().min(1).max(4096), z.number(), z.boolean()]);
-
-const discovery = () =>
-  z.object({
-    pid: z.int(),
-    sock: z.string(),
-    port: z.int(),
-    token: z.string(),
-    version: z.string(),
-    protocol_version: z.int(),
-  });
-
-const usage = () =>
-  z.object({
-    tokens_in: z.int(),
-    tokens_out: z.int(),
-    tokens_cached: z.int(),
-    tokens_cache_write: z.int(),
-  });
 
 export const daemonVerbs = [
   defineVerb({
@@ -62,7 +49,7 @@ export const daemonVerbs = [
     rest: { method: "GET", path: "/v1/discover", status: 200, public: true, same_user: true },
     secrets: ["token"],
     input: nothing,
-    output: discovery,
+    output: discoverySchema,
     handle: ({ services }) => services.discovery(),
   }),
   defineVerb({
@@ -90,7 +77,7 @@ export const daemonVerbs = [
         ),
         default_model: z.string(),
         models: z.array(
-          z.object({ provider: z.string(), kind: z.string(), configured: z.boolean() }),
+          providerInfoSchema(),
         ),
       }),
     async handle({ services }) {
@@ -157,8 +144,8 @@ export const daemonVerbs = [
     output: () =>
       z.object({
         model: z.string(),
-        warm: usage(),
-        workers: z.array(usage()),
+        warm: modelUsageSchema(),
+        workers: z.array(modelUsageSchema()),
         hit_rate: z.number().describe(
           "Share of the workers' input tokens that came from the cache",
         ),
@@ -195,15 +182,7 @@ export const daemonVerbs = [
           "Also lists directories whose names begin with a dot",
         ),
       }),
-    output: () =>
-      z.object({
-        path: z.string(),
-        parent: z.string().optional(),
-        directories: z.array(
-          z.object({ name: z.string(), path: z.string(), repository: z.boolean() }),
-        ),
-        truncated: z.boolean(),
-      }),
+    output: directoryListingSchema,
     async handle({ services }, { path = services.start_dir(), hidden }) {
       const { listDirectories } = await import("../../os/directories.ts");
       return await listDirectories(path, { hidden, limit: DIRECTORIES_MAX });
@@ -247,24 +226,7 @@ export function configVerbs<K extends string>(keys: readonly K[]) {
       summary: "Shows the settings that daemon.set_config can change.",
       access: "read",
       input: nothing,
-      output: () =>
-        z.object({
-          path: z.string(),
-          revision: z.string().describe("Identifies the current text of the file"),
-          settings: z.partialRecord(
-            setting_key(),
-            z.object({
-              value: setting_value().optional(),
-              source: z.enum(["default", "file"]),
-              default: setting_value().optional(),
-              in_use: setting_value().optional()
-                .describe("The value in use, if it differs until the next restart"),
-              restart: z.boolean().describe(
-                "Whether a new value takes effect only after a restart",
-              ),
-            }),
-          ),
-        }),
+      output: () => settingsViewSchema(keys),
       async handle({ services }) {
         return await (await services.config_editor()).read() as SettingsView<K>;
       },

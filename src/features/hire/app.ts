@@ -13,14 +13,17 @@ import {
 import { artifactResponse } from "../tasks/artifacts.ts";
 import { SvcError, toSvcError } from "../../protocol/errors.ts";
 import type { Log } from "../../os/log.ts";
-import { A2A_PATH, agentCard, CARD_PATH, legacyAgentCard } from "./a2a/card.ts";
+import type { Drafts } from "./a2a/drafts.ts";
+import { A2A_METHODS, addA2aRoutes } from "./a2a/routes.ts";
 import { authorityOf, type ListenerAddress, reachedAt } from "./authority.ts";
+import { BODY_MAX } from "./body_max.ts";
 import { taskEvents } from "./events.ts";
 import type { Hiring } from "./hiring.ts";
 import type { HireTokens } from "./tokens.ts";
 
 export interface HireAppOptions {
   hiring: Hiring;
+  drafts: Drafts;
   tokens: HireTokens;
   log: Log;
   /**
@@ -36,8 +39,6 @@ export interface HireAppOptions {
   stopping(): boolean;
 }
 
-/** The largest request body in bytes (contract.md section 9). */
-const BODY_MAX = 1024 * 1024;
 /**
  * Without tokens, a page under a name that resolves to this machine could hire like anyone else.
  */
@@ -56,6 +57,15 @@ export function hireApp(options: HireAppOptions): (request: Request) => Promise<
     throw new SvcError("unauthenticated", "a valid X-Svc-Bearer token is required", {
       hint: "send one of the tokens in the operator's SVC_SERVE_TOKENS",
     });
+  };
+
+  /** Returns the error of a request, and logs it if the request did not cause it. */
+  const toFault = (c: HonoContext, thrown: unknown): SvcError => {
+    const error = toSvcError(thrown);
+    if (error.code === "internal") {
+      log.error("a hired request failed", { path: c.req.path, error: (thrown as Error).stack });
+    }
+    return error;
   };
 
   app.get("/api/capabilities", () => json(hiring.capabilities()));
@@ -88,26 +98,14 @@ export function hireApp(options: HireAppOptions): (request: Request) => Promise<
 
   const baseUrl = (c: HonoContext) =>
     options.public_url ?? reachedAt(new URL(c.req.url).host, options.address());
-  app.get(CARD_PATH, (c) => {
-    const offer = { ...hiring.offer, base_url: baseUrl(c) };
-    const legacy = (c.req.header("a2a-version") ?? "0.3").startsWith("0.");
-    return json(legacy ? legacyAgentCard(offer) : agentCard(offer), 200, {
-      vary: "Origin, A2A-Version",
-    });
-  });
-  app.post(A2A_PATH, async (c) => {
-    const asker = caller(c, anyToken(c));
-    if (options.stopping()) throw new SvcError("shutting_down", "the daemon is stopping");
-    requireJson(c.req.raw);
-    const text = await bodyText(c.req.raw, BODY_MAX);
-    const { answerA2a } = await import("./a2a/endpoint.ts");
-    return await answerA2a({ hiring, log }, {
-      text,
-      asker,
-      version: c.req.header("a2a-version"),
-      base_url: baseUrl(c),
-      signal: c.req.raw.signal,
-    });
+  addA2aRoutes(app, {
+    hiring,
+    drafts: options.drafts,
+    log,
+    stopping: options.stopping,
+    caller: (c) => caller(c, anyToken(c)),
+    baseUrl,
+    toFault,
   });
 
   for (const [path, methods] of Object.entries(METHODS)) {
@@ -119,18 +117,13 @@ export function hireApp(options: HireAppOptions): (request: Request) => Promise<
     });
   }
   app.notFound((c) => errorResponse(new SvcError("not_found", `path not found: ${c.req.path}`)));
-  app.onError((thrown, c) => {
-    const error = toSvcError(thrown);
-    if (error.code === "internal") {
-      log.error("a hired request failed", { path: c.req.path, error: thrown.stack });
-    }
-    return errorResponse(error);
-  });
+  app.onError((thrown, c) => errorResponse(toFault(c, thrown)));
 
   return async (request) => {
     const response = refuse(request, options) ?? await app.fetch(request);
-    // Caches do not recognize X-Svc-Bearer as a credential.
-    response.headers.set("cache-control", "no-store");
+    // Caches do not recognize X-Svc-Bearer as a credential. Agent cards need none.
+    const is_public = response.headers.get("cache-control")?.startsWith("public,") ?? false;
+    if (!is_public) response.headers.set("cache-control", "no-store");
     // If the request had a length as well, the HTTP server has removed it. Any data that follows on
     // the connection may be part of such a request (RFC 9112, section 6.1).
     if (request.headers.has("transfer-encoding")) response.headers.set("connection", "close");
@@ -145,8 +138,7 @@ const METHODS = {
   "/api/task/:id/cancel": "POST",
   "/api/task/:id/events": "GET",
   "/api/task/:id/artifacts/:name": "GET",
-  [CARD_PATH]: "GET",
-  [A2A_PATH]: "POST",
+  ...A2A_METHODS,
 };
 
 /**

@@ -4,6 +4,7 @@
  * address of this machine.
  */
 import ipaddr from "ipaddr.js";
+import { urlHost } from "../../base/url_host.ts";
 
 /** A host with an optional port, as in Host. */
 const AUTHORITY = /^(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::\d{1,5})?$/;
@@ -41,7 +42,7 @@ export function reachedAt(authority: string, own: ListenerAddress): string {
   const { hostname, port } = new URL(`http://${authority}`);
   const is_own_port = Number(port || 80) === own.port;
   if (is_own_port && isOwnName(hostname, own)) return `http://${authority}`;
-  return `http://${bracketed(reachable(own.hostname))}:${own.port}`;
+  return `http://${urlHost(reachable(own.hostname))}:${own.port}`;
 }
 
 const LOCAL_RANGES: ReadonlySet<string> = new Set([
@@ -59,8 +60,4 @@ function isOwnName(hostname: string, own: ListenerAddress): boolean {
 /** Returns an address of this machine for a listener on the wildcard address. */
 function reachable(hostname: string): string {
   return { "0.0.0.0": "127.0.0.1", "::": "::1" }[hostname] ?? hostname;
-}
-
-function bracketed(hostname: string): string {
-  return hostname.includes(":") ? `[${hostname}]` : hostname;
 }

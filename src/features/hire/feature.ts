@@ -15,6 +15,7 @@ export const forHire = startOption<{
 export const hire = feature({
   name: "hire",
   sections: [HIRE],
+  migrations: async () => (await import("./migrations.ts")).MIGRATIONS,
   open(host) {
     const { tokens = [], offer } = host.given(forHire) ?? {};
     host.log.mask(...tokens);

@@ -53,6 +53,8 @@ export interface FoundTask {
 
 /** The client's id for the task, and its callback. */
 export interface Naming {
+  /** The id of the task; default: a new one. */
+  id?: string;
   client?: TaskClient;
   callback?: CallbackTarget;
 }
@@ -175,6 +177,30 @@ export class Hiring {
   async listOf(query: ClientQuery): Promise<ClientTaskPage & { engine: TaskEngine }> {
     const engine = await this.#parts.engine();
     return { engine, ...await engine.listOf(query) };
+  }
+
+  /** Returns the task that a client's request has created, if it is still there. */
+  async taskOf(
+    request: Pick<TaskClient, "key_id" | "request_id">,
+    asker: Hirer,
+  ): Promise<TaskRecord | undefined> {
+    const id = await (await this.#parts.engine()).taskOf(request);
+    return id === undefined ? undefined : await this.lookUp(id, asker);
+  }
+
+  /** Returns a hired task's record, if there is such a task for the caller. */
+  async lookUp(id: string, asker: Hirer): Promise<TaskRecord | undefined> {
+    try {
+      return await this.get(id, asker);
+    } catch (error) {
+      if (error instanceof SvcError && error.code === "not_found") return undefined;
+      throw error;
+    }
+  }
+
+  /** Whether each hirer sees the tasks of all others. */
+  get shared(): boolean {
+    return this.#parts.shared();
   }
 
   /** Cancels a hired task. @throws {SvcError} not_found; conflict when it has ended otherwise. */

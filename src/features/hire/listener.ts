@@ -3,6 +3,7 @@ import { SvcError } from "../../protocol/errors.ts";
 import { HttpListener } from "../../net/http_listener.ts";
 import type { Log } from "../../os/log.ts";
 import type { TaskEngine } from "../tasks/engine.ts";
+import type { Drafts } from "./a2a/drafts.ts";
 import { hireApp } from "./app.ts";
 import { Hiring } from "./hiring.ts";
 import { HireTokens } from "./tokens.ts";
@@ -28,6 +29,8 @@ export interface HireParts extends HireOptions {
   version: string;
   log: Log;
   engine(): Promise<TaskEngine>;
+  /** Where requests that lack something wait for their clients. */
+  drafts: Drafts;
   budget_usd(): number;
   shared(): boolean;
   allowed_origins(): readonly string[];

@@ -1,10 +1,11 @@
 /** How a daemon hires out: its listener, and its reports of tasks. Loaded when either is needed. */
-import type { HttpListener } from "../../net/http_listener.ts";
 import { VERSION } from "../../protocol/version.ts";
 import type { Host } from "../../verbs/host.ts";
+import type { Listener } from "../../verbs/opened.ts";
 import { TASKS } from "../tasks/config.ts";
 import type { TaskEngine } from "../tasks/engine.ts";
 import type { Reporter } from "../tasks/open.ts";
+import { Drafts } from "./a2a/drafts.ts";
 import { HIRE } from "./config.ts";
 import { callbackSender } from "./callback.ts";
 import { type HireOptions, openHire } from "./listener.ts";
@@ -12,26 +13,34 @@ import { HireTokens } from "./tokens.ts";
 
 /** Opens the listener. @throws {SvcError} as {@linkcode openHire}. */
 export function openListener(
-  { log, config, stopping }: Host,
+  { log, config, stopping, openStateDb }: Host,
   { tokens, offer, engine }: {
     tokens: readonly string[];
     offer: HireOptions;
     engine(): Promise<TaskEngine>;
   },
-): HttpListener {
+): Listener {
+  const drafts = new Drafts(openStateDb);
   const listener = openHire({
     ...offer,
     tokens,
     version: VERSION,
     log,
     engine,
+    drafts,
     budget_usd: () => config().of(TASKS).budget_usd,
     shared: () => config().of(HIRE).shared,
     allowed_origins: () => config().http.allowed_origins,
     stopping,
   });
   log.info("accepting tasks for hire", { hostname: listener.hostname, port: listener.port });
-  return listener;
+  return {
+    port: listener.port,
+    async close() {
+      await listener.close();
+      await drafts.close();
+    },
+  };
 }
 
 /** Makes what reports the ends of tasks. */

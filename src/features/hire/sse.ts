@@ -19,6 +19,11 @@ const KEEPALIVE_MS = 15_000;
 /** The most messages waiting for a client that does not read. */
 const WAITING_MAX = 16;
 
+/** Some clients take only lines that begin with `data: `, with the space that readers leave out. */
+function spaced(message: ServerSentEventMessage): ServerSentEventMessage {
+  return message.data === undefined ? message : { ...message, data: ` ${message.data}` };
+}
+
 /**
  * Returns a response that streams messages no faster than the client reads. If a message cannot be
  * produced, the stream ends: the daemon is stopping or cannot read its data, and the client
@@ -41,7 +46,7 @@ export function sseResponse(
     async pull(controller) {
       try {
         const { value, done } = await messages.next();
-        if (!done) return controller.enqueue(value);
+        if (!done) return controller.enqueue(spaced(value));
       } catch {
         // See above.
       }

@@ -39,5 +39,5 @@ Deno.test("messages come one after the other; a failure ends the stream", async 
   assertEquals(response.headers.get("content-type"), "text/event-stream");
   const text = await response.text();
   assertStringIncludes(text, ":open");
-  assertStringIncludes(text, "data:first\n\ndata:second\nid:2\n\n");
+  assertStringIncludes(text, "data: first\n\ndata: second\nid:2\n\n");
 });

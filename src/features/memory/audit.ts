@@ -4,21 +4,15 @@
  * {@linkcode AuditTrail.append} returns. A line that is no record, cut off by a crash or damaged by
  * the disk, is put aside into a file beside it, so that the trail goes on as valid JSON lines.
  */
+import type * as z from "zod";
 import { dirname } from "@std/path";
 import { checkPrivate, ensurePrivateDir, openOwnFile, syncDir } from "../../os/files.ts";
 import { readLines } from "../../os/lines.ts";
 import type { Log } from "../../os/log.ts";
 import { writeAllSync } from "../../base/write_all.ts";
+import type { auditRecordSchema } from "./schemas.ts";
 
-export interface AuditRecord {
-  ts: string;
-  entry_id: string;
-  category: string;
-  /** SHA-256 of the entry's content, in hex. */
-  content_sha: string;
-  /** The person's message that it came from, or {@linkcode EDITED}. */
-  source_msg_id: string;
-}
+export type AuditRecord = z.output<ReturnType<typeof auditRecordSchema>>;
 
 /** The source of what a client made of an entry that was there. */
 export const EDITED = "edited";

@@ -221,6 +221,11 @@ export class Cortex {
     this.#curators.sessionEnded(session_id);
   }
 
+  /** Forgets the entries for a session alone: it is deleted. */
+  async sessionDeleted(session_id: string): Promise<void> {
+    await this.#read(undefined, (memory) => memory.forgetSession(session_id));
+  }
+
   // ── rest and end ─────────────────────────────────────────────────────────────────────────────
 
   /** Gives the database back until it is needed again. */

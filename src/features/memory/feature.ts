@@ -40,6 +40,9 @@ export const memory = feature({
       },
       onRest: () => void opened.opened?.then(({ cortex }) => cortex.rest()),
       onEnded: (id) => void opened.opened?.then(({ cortex }) => cortex.sessionEnded(id)),
+      async onDeleted(id) {
+        if (exists(paths.state_db)) await (await cortex()).sessionDeleted(id);
+      },
       quiesce: () => opened.opened?.then(({ cortex }) => cortex.stopLobes()),
       stop: () => opened.opened?.then(({ cortex }) => cortex.close()),
     };

@@ -1,4 +1,6 @@
 /** The lobes: what works for the sessions beside their conversation. Each can be paused. */
+import type * as z from "zod";
+import type { lobeItemSchema } from "./schemas.ts";
 
 export const RECALLER = "recaller";
 export const CURATOR = "curator";
@@ -6,12 +8,7 @@ export const LOBES = [RECALLER, CURATOR] as const;
 export type LobeName = typeof LOBES[number];
 
 /** A lobe as lists show it. */
-export interface Lobe {
-  lobe: LobeName;
-  summary: string;
-  /** `off`: the configuration has it not work at all. */
-  status: "off" | "paused" | "idle" | "working";
-}
+export type Lobe = z.output<ReturnType<typeof lobeItemSchema>>;
 
 export const SUMMARIES: Record<LobeName, string> = {
   recaller: "Adds the memory entries that are relevant to a prompt.",

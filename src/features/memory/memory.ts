@@ -1,22 +1,22 @@
 /** The durable memory: what is written to it, under which rules, and how it is found again. */
+import type * as z from "zod";
 import { createHash } from "node:crypto";
 import { messageOf, SvcError } from "../../protocol/errors.ts";
 import { type AuditTrail, EDITED } from "./audit.ts";
 import {
-  type Category,
   type Changes,
   type Entry,
   keyOf,
   type Proposal,
   reachesFar,
   type Reader,
-  type Scope,
   visibleTo,
 } from "../../protocol/memory.ts";
 import { byScore } from "./ranking.ts";
 import { requireNoCredential, requireOwner } from "./rules.ts";
 import type { MemoryStore } from "./store.ts";
 import { searchTerms, wordsOf } from "./words.ts";
+import type { entryListSchema, entryQuerySchema, keyedEntrySchema } from "./schemas.ts";
 
 export interface MemoryParts {
   store: MemoryStore;
@@ -37,11 +37,7 @@ export type Recalled = Entry & {
   score: number;
 };
 
-export interface MemoryEntry {
-  key: string;
-  value: string;
-  updated_at: string;
-}
+export type MemoryEntry = z.output<ReturnType<typeof keyedEntrySchema>>;
 
 /** Entries kept; past it something has to be forgotten first. */
 export const ENTRIES_MAX = 50_000;
@@ -214,6 +210,14 @@ export class Memory {
     this.#audited = this.#audited.filter((entry) => entry.entry_id !== entry_id);
   }
 
+  /** Forgets the entries for a session alone, for good. */
+  forgetSession(session_id: string): void {
+    this.#store.removeOwned("Session", session_id);
+    this.#audited = this.#audited.filter(({ scope, owner }) =>
+      scope !== "Session" || owner !== session_id
+    );
+  }
+
   // ── reading ──────────────────────────────────────────────────────────────────────────────────
 
   /**
@@ -245,12 +249,7 @@ export class Memory {
    * @param cursor the `next_cursor` of the page before.
    */
   list(
-    { cursor, ...options }: {
-      scope?: Scope;
-      category?: Category;
-      limit: number;
-      cursor?: string;
-    },
+    { cursor, ...options }: z.output<ReturnType<typeof entryListSchema>>,
   ): { entries: Entry[]; next_cursor?: string } {
     const before = cursor === undefined ? undefined : Number(cursor);
     const { entries, next } = this.#store.list({ ...options, before });
@@ -269,7 +268,7 @@ export class Memory {
    * @returns at most `limit` entries; `truncated` when there are more.
    */
   query(
-    { scope, key_prefix = "", limit }: { scope: Scope; key_prefix?: string; limit: number },
+    { scope, key_prefix = "", limit }: z.output<ReturnType<typeof entryQuerySchema>>,
   ): { entries: MemoryEntry[]; truncated: boolean } {
     const entries = this.#store.byKey(scope, key_prefix, limit + 1);
     return {

@@ -2,6 +2,7 @@ import * as z from "zod";
 import { SCOPES } from "../../protocol/memory.ts";
 import { nothing, verbsOf } from "../../verbs/define.ts";
 import type { MemoryServices } from "./open.ts";
+import { entryQuerySchema, keyedEntrySchema } from "./schemas.ts";
 
 const defineVerb = verbsOf<MemoryServices>();
 
@@ -18,15 +19,10 @@ export const memoryVerbs = [
     name: "memory.query",
     summary: "Finds the memory entries of a scope whose keys start with a prefix.",
     access: "read",
-    input: () =>
-      z.object({
-        scope: z.enum(SCOPES),
-        key_prefix: z.string().max(500).optional().describe("Keys are <category>/<entry_id>"),
-        limit: z.int().min(1).max(1000).default(100),
-      }),
+    input: entryQuerySchema,
     output: () =>
       z.object({
-        entries: z.array(z.object({ key: z.string(), value: z.string(), updated_at: z.string() })),
+        entries: z.array(keyedEntrySchema()),
         truncated: z.boolean(),
       }),
     async handle({ services }, params) {

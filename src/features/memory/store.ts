@@ -98,6 +98,16 @@ export class MemoryStore {
     this.#sql.get("PRAGMA wal_checkpoint(TRUNCATE)");
   }
 
+  /** Forgets what belongs to one owner of a scope for good, in the log too. */
+  removeOwned(scope: Scope, owner: string): void {
+    this.#sql.run("DELETE FROM memory WHERE scope = :scope AND owner = :owner", { scope, owner });
+    this.#sql.run(
+      "DELETE FROM memory_held WHERE entry ->> 'scope' = :scope AND entry ->> 'owner' = :owner",
+      { scope, owner },
+    );
+    this.#emptyLog();
+  }
+
   count(): number {
     return this.#sql.get("SELECT count(*) AS count FROM memory")!.count as number;
   }

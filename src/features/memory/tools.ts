@@ -3,18 +3,14 @@ import * as z from "zod";
 import { defineTool, type Tool } from "../../agent/tools.ts";
 import {
   asksFirst,
-  CATEGORIES,
-  CONTENT_MAX,
   describeProposal,
   reachesFar,
   RECALL,
   REMEMBER,
   ruleOf,
-  SCOPES,
-  TAG_MAX,
-  TAGS_MAX,
 } from "../../protocol/memory.ts";
 import type { ToolMemory } from "./tool_memory.ts";
+import { proposalSchema } from "../../protocol/schemas/memory.ts";
 
 /** Makes the tools. */
 export function memoryTools(memory: ToolMemory): Tool[] {
@@ -38,15 +34,7 @@ export function memoryTools(memory: ToolMemory): Tool[] {
         "Keeps something for later sessions: one sentence that can be understood alone. " +
         "Never a password, key or token.",
       access: "write",
-      input: z.strictObject({
-        content: z.string().trim().min(1).max(CONTENT_MAX),
-        category: z.enum(CATEGORIES),
-        scope: z.enum(SCOPES).optional().describe(
-          "Who sees it: this Session, sessions of this directory (Worker), AllSessions of the " +
-            "person (default), Global: hired ones too, Always: every prompt",
-        ),
-        tags: z.array(z.string().trim().min(1).max(TAG_MAX)).max(TAGS_MAX).optional(),
-      }),
+      input: proposalSchema(),
       describe: describeProposal,
       rule: ruleOf,
       asks: asksFirst,

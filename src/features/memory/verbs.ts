@@ -1,23 +1,16 @@
 import * as z from "zod";
-import { CATEGORIES, CONTENT_MAX, SCOPES, TAG_MAX, TAGS_MAX } from "../../protocol/memory.ts";
-import { LOBES } from "./lobes.ts";
+import { CATEGORIES, SCOPES } from "../../protocol/memory.ts";
 import { MAIN_LANE, PUBLISHED } from "../../protocol/events.ts";
 import type { Session } from "../../session/session.ts";
 import { type Context, nothing, verbsOf } from "../../verbs/define.ts";
 import { session_id } from "../../verbs/session_id.ts";
 import type { MemoryServices } from "./open.ts";
+import { content, entry_id, entrySchema, tags, timestamp } from "../../protocol/schemas/memory.ts";
+import { auditRecordSchema, cursor, entryListSchema, lobe, lobeItemSchema } from "./schemas.ts";
 
 const defineVerb = verbsOf<MemoryServices>();
 
-const tags = () => z.array(z.string().trim().min(1).max(TAG_MAX)).max(TAGS_MAX);
-const content = () => z.string().trim().min(1).max(CONTENT_MAX);
-const entry_id = () => z.string().min(1).max(100);
-const cursor = () =>
-  z.string().regex(/^\d{1,15}$/, "must be the next_cursor of a page")
-    .describe("next_cursor of the previous page");
 const severity = () => z.enum(["info", "warning", "error"]);
-const lobe = () => z.enum(LOBES);
-const timestamp = () => z.iso.datetime();
 
 const note = () =>
   z.object({
@@ -27,32 +20,6 @@ const note = () =>
     tags: z.array(z.string()),
     severity: severity(),
     by: z.string(),
-  });
-
-const entry = () =>
-  z.object({
-    entry_id: entry_id(),
-    category: z.enum(CATEGORIES),
-    scope: z.enum(SCOPES),
-    owner: z.string().describe("Session id or working directory that the entry belongs to, if any"),
-    content: z.string(),
-    tags: z.array(z.string()),
-    content_sha: z.string(),
-    created_at: timestamp(),
-    updated_at: timestamp(),
-    written_by: z.string().describe(
-      "Session whose model wrote the entry; empty if a person wrote it",
-    ),
-    approved: z.boolean().describe("Whether a person wrote, approved or changed the entry"),
-  });
-
-const auditRecord = () =>
-  z.object({
-    ts: timestamp(),
-    entry_id: z.string(),
-    category: z.string(),
-    content_sha: z.string(),
-    source_msg_id: z.string(),
   });
 
 export const cortexVerbs = [
@@ -92,7 +59,7 @@ export const cortexVerbs = [
         session_id: session_id().optional()
           .describe("The new owner of the entry, for the scopes Session and Worker"),
       }),
-    output: entry,
+    output: entrySchema,
     async handle(context, { entry_id, session_id, ...changes }) {
       const session = await sessionOf(context, session_id);
       return (await context.services.cortex()).update(entry_id, changes, session);
@@ -102,14 +69,8 @@ export const cortexVerbs = [
     name: "cortex.list",
     summary: "Lists memory entries, most recently changed first.",
     access: "read",
-    input: () =>
-      z.object({
-        scope: z.enum(SCOPES).optional(),
-        category: z.enum(CATEGORIES).optional(),
-        limit: z.int().min(1).max(1000).default(100),
-        cursor: cursor().optional(),
-      }),
-    output: () => z.object({ entries: z.array(entry()), next_cursor: z.string().optional() }),
+    input: entryListSchema,
+    output: () => z.object({ entries: z.array(entrySchema()), next_cursor: z.string().optional() }),
     async handle({ services }, options) {
       return await (await services.cortex()).list(options);
     },
@@ -128,7 +89,9 @@ export const cortexVerbs = [
     output: () =>
       z.object({
         entries: z.array(
-          entry().extend({ score: z.number().describe("Relative to the best match, which has 1") }),
+          entrySchema().extend({
+            score: z.number().describe("Relative to the best match, which has 1"),
+          }),
         ),
       }),
     async handle(context, { query, limit, session_id }) {
@@ -161,7 +124,8 @@ export const cortexVerbs = [
           "next_cursor of a page, for the records before that page",
         ),
       }),
-    output: () => z.object({ records: z.array(auditRecord()), next_cursor: z.string().optional() }),
+    output: () =>
+      z.object({ records: z.array(auditRecordSchema()), next_cursor: z.string().optional() }),
     async handle({ services }, options) {
       return await (await services.cortex()).audit(options);
     },
@@ -214,11 +178,7 @@ export const cortexVerbs = [
     input: nothing,
     output: () =>
       z.object({
-        lobes: z.array(z.object({
-          lobe: lobe(),
-          summary: z.string(),
-          status: z.enum(["off", "paused", "idle", "working"]),
-        })),
+        lobes: z.array(lobeItemSchema()),
       }),
     async handle({ services }) {
       return { lobes: await (await services.cortex()).lobes() };

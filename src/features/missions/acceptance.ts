@@ -99,7 +99,10 @@ function descentParts(
       if (mission.options.approval === "auto") return true;
       const rule = `mission ${mission.id} ${tier} ${ac_id}`;
       const request = { call_id: ac_id, tool: "mission.descend", args: { tier }, reason, rule };
-      const decision = await report.session.approvals.ask(request, { lane_id: lane.id, signal });
+      const decision = await report.session.approvals.ask(request, {
+        lane_id: lane.id,
+        signal,
+      });
       return decision !== "deny";
     },
   };

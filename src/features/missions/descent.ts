@@ -3,7 +3,7 @@
  * is classified, and the class decides what is tried next; everything is tried a limited number of
  * times. A fault of the code ends in a repair or a failure, never in a soft pass.
  */
-import type { Tier, TierStatus } from "../../protocol/events.ts";
+import type { EventData, Tier, TierStatus } from "../../protocol/events.ts";
 import type { TurnResult } from "../../session/work_session.ts";
 import type { CheckResult } from "./checks.ts";
 import { classify } from "./classify.ts";
@@ -20,12 +20,7 @@ import {
 } from "./prompts.ts";
 import { type Check, type CriterionSpec, readCheck } from "./spec.ts";
 
-export interface TierStep {
-  tier: Tier;
-  status: TierStatus;
-  evidence_ref?: string;
-  failure_class?: FailureClass;
-}
+export type TierStep = Omit<EventData["descent.tier_changed"], "ac_id">;
 
 export interface DescentParts {
   /** Looks at a check without carrying it out; `undefined` when it can be carried out. */

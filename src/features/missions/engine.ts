@@ -1,16 +1,12 @@
 /** All missions of a daemon: made, shown, cancelled, taken up again after a restart. */
+import type * as z from "zod";
+import type { missionListSchema } from "./schemas.ts";
 import { messageOf, SvcError } from "../../protocol/errors.ts";
 import type { Session } from "../../session/session.ts";
 import { Budget } from "./budget.ts";
 import { MissionFiles, type MissionPaths, missionPaths } from "./files.ts";
 import { admit, type CreateMission, type MissionParts, record, startOwnParent } from "./intake.ts";
-import type {
-  CriterionState,
-  Mission,
-  MissionLogEntry,
-  MissionStatus,
-  TaskState,
-} from "./mission.ts";
+import type { CriterionState, Mission, MissionLogEntry, TaskState } from "./mission.ts";
 import { Report } from "./report.ts";
 import { MissionRun } from "./run.ts";
 import type { StopReason } from "./unit.ts";
@@ -205,7 +201,7 @@ export class MissionEngine {
 
   /** Missions, newest first. @param options.cursor the `next_cursor` of the page before. */
   list(
-    { status, limit, cursor }: { status?: MissionStatus; limit: number; cursor?: string },
+    { status, limit, cursor }: z.output<ReturnType<typeof missionListSchema>>,
   ): { missions: MissionView[]; next_cursor?: string } {
     const { missions, next } = this.#parts.store.list({ status, limit, before: cursor });
     return { missions: missions.map((mission) => this.#view(mission)), next_cursor: next };

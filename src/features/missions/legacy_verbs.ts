@@ -4,7 +4,7 @@ import type { MissionView } from "./engine.ts";
 import type { MissionStatus } from "./mission.ts";
 import { SvcError } from "../../protocol/errors.ts";
 import { nothing, verbsOf } from "../../verbs/define.ts";
-import { mission_id } from "./verbs.ts";
+import { mission_id } from "./schemas.ts";
 import type { MissionServices } from "./open.ts";
 
 const defineVerb = verbsOf<MissionServices>();

@@ -1,6 +1,8 @@
 /** What a mission is: asked for, recorded, shown. */
+import type * as z from "zod";
 import type { Check, MissionSpec } from "./spec.ts";
 import type { EventData, Tier } from "../../protocol/events.ts";
+import type { missionLogEntrySchema } from "./schemas.ts";
 
 export type MissionStatus = "running" | "completed" | "failed" | "cancelled";
 export type TaskStatus =
@@ -93,14 +95,7 @@ export interface CriterionState {
 }
 
 /** A line of a mission's log. */
-export interface MissionLogEntry {
-  seq: number;
-  at: string;
-  task_id?: string;
-  ac_id?: string;
-  event: string;
-  detail?: string;
-}
+export type MissionLogEntry = z.output<ReturnType<typeof missionLogEntrySchema>>;
 
 /** Names a line of a mission's log as evidence. */
 export function evidenceRef(mission_id: string, seq: number): string {

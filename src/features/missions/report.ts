@@ -3,9 +3,12 @@ import { messageOf, SvcError } from "../../protocol/errors.ts";
 import type { Log } from "../../os/log.ts";
 import type { EventData, EventType, LaneStatus } from "../../protocol/events.ts";
 import { MAIN_LANE } from "../../protocol/events.ts";
+import { askedText } from "../../session/question_text.ts";
 import type { Session } from "../../session/session.ts";
 import { findLane, laneEnded } from "../../session/state.ts";
 import type { Published } from "../../session/subscription.ts";
+import { type Change, View } from "../../session/view.ts";
+import { clipped, shownLines } from "../../session/view_lines.ts";
 import type { MissionFiles } from "./files.ts";
 import { evidenceRef } from "./mission.ts";
 import type { LogLine, MissionStore } from "./store.ts";
@@ -84,6 +87,8 @@ export class MissionLane {
   readonly signal: AbortSignal;
   readonly #session: Session;
   readonly #forget: () => void;
+  /** What a person is shown of the session that works for it. */
+  readonly #view = new View();
 
   constructor(session: Session, id: string) {
     this.id = id;
@@ -109,13 +114,8 @@ export class MissionLane {
 
   /** Shows what happens in a session that works for it. */
   mirror(event: Published): void {
+    for (const change of this.#view.apply(event)) this.#show(change);
     switch (event.type) {
-      case "session.delta":
-        this.#say(event.data.text);
-        break;
-      case "session.tool_started":
-        this.#say(`\n› ${event.data.tool} ${brief(event.data.args)}\n`);
-        break;
       case "cost.tick": {
         const { usd_delta, tokens_in, tokens_out, tokens_cached } = event.data;
         const cost = { usd_delta, tokens_in, tokens_out, tokens_cached };
@@ -133,11 +133,29 @@ export class MissionLane {
     }
   }
 
+  #show(change: Change): void {
+    if (change.type === "grew") {
+      if (change.item.kind === "text") this.#say(change.text);
+      return;
+    }
+    if (change.type === "added" && change.item.kind === "text") return this.#say(change.item.text);
+    const lines = change.type === "asked"
+      ? [`? ${askedText(change.request)}`]
+      : shownLines(change).map(({ mark, text }) => {
+        const shown = clipped(text, LINE_MAX);
+        return mark === undefined ? shown : `${mark} ${shown}`;
+      });
+    if (lines.length > 0) this.#say(`\n${lines.join("\n")}\n`);
+  }
+
   #say(text: string): void {
     const lane = findLane(this.#session.state, this.id);
     if (lane !== undefined && !laneEnded(lane)) this.#session.emitLaneText(this.id, text);
   }
 }
+
+/** Characters of a line in a lane: the session that works has all of it, and the journal both. */
+const LINE_MAX = 400;
 
 /** A lane was killed: its unit of work is cancelled, not the mission. */
 export class LaneKilled extends Error {
@@ -146,14 +164,6 @@ export class LaneKilled extends Error {
   constructor() {
     super("its lane was stopped");
   }
-}
-
-/** Characters of a call's arguments that a lane shows. */
-const BRIEF_MAX = 120;
-
-function brief(args: unknown): string {
-  const text = JSON.stringify(args) ?? "";
-  return text.length > BRIEF_MAX ? `${text.slice(0, BRIEF_MAX)}…` : text;
 }
 
 /** What is only shown is not worth failing for: a journal that cannot be written fails what counts. */

@@ -7,42 +7,19 @@ import { nearestOf } from "../../base/nearest.ts";
 import { inconsistencies } from "./spec_consistency.ts";
 
 /** A piece of work for one agent session. */
-export interface TaskSpec {
-  id: string;
-  description: string;
-  /** Tasks that must be done before, of this session of the mission or an earlier one. */
-  dependencies: string[];
-  /** Files it is about, relative to the workdir. */
-  files: string[];
-}
+export type TaskSpec = z.output<typeof task>;
 
 /** How a criterion is checked; one that has only a description is judged by the model. */
-export interface Check {
-  command?: string;
-  file_exists?: string;
-  content_match?: { file: string; pattern: string };
-}
+export type Check = z.output<z.ZodObject<typeof check>>;
 
 /** Something that must hold when the tasks of a session are done. */
-export interface CriterionSpec extends Check {
-  id: string;
-  description: string;
-}
+export type CriterionSpec = z.output<typeof criterion>;
 
 /** Tasks that belong together; the next session begins when its criteria hold. */
-export interface SessionSpec {
-  id: string;
-  title: string;
-  tasks: TaskSpec[];
-  acceptance_criteria: CriterionSpec[];
-}
+export type SessionSpec = z.output<typeof session>;
 
 /** A statement of work. */
-export interface MissionSpec {
-  id: string;
-  name: string;
-  sessions: SessionSpec[];
-}
+export type MissionSpec = z.output<typeof mission_spec>;
 
 /** What is wrong at one place of a spec, such as `sessions[0].tasks[2].id`. */
 export interface SpecIssue {
@@ -78,8 +55,9 @@ const pattern = z.string().min(1).superRefine((source, context) => {
 const task = known({
   id,
   description: text,
-  dependencies: z.array(id).default([]),
-  files: z.array(relative).default([]),
+  dependencies: z.array(id).default([])
+    .describe("Tasks that must be done before, of this session of the mission or an earlier one"),
+  files: z.array(relative).default([]).describe("Files it is about"),
 });
 const check = {
   command: text.optional(),

@@ -3,13 +3,9 @@ import type { MissionView } from "./engine.ts";
 import { verbsOf } from "../../verbs/define.ts";
 import { session_id } from "../../verbs/session_id.ts";
 import type { MissionServices } from "./open.ts";
+import { mission_id, missionListSchema, missionLogEntrySchema, status } from "./schemas.ts";
 
 const defineVerb = verbsOf<MissionServices>();
-
-export const mission_id = () =>
-  z.string().regex(/^m-[0-9A-Z]{26}$/, "must have the shape m-<ULID>");
-
-const status = () => z.enum(["running", "completed", "failed", "cancelled"]);
 
 const check = () => ({
   command: z.string().optional(),
@@ -76,16 +72,6 @@ const mission = () =>
     })),
   });
 
-const entry = () =>
-  z.object({
-    seq: z.int(),
-    at: z.string(),
-    task_id: z.string().optional(),
-    ac_id: z.string().optional(),
-    event: z.string(),
-    detail: z.string().optional(),
-  });
-
 export const missionVerbs = [
   defineVerb({
     name: "mission.create",
@@ -131,12 +117,7 @@ export const missionVerbs = [
     summary: "Lists the missions, newest first.",
     access: "read",
     replaces: "svc_list_missions",
-    input: () =>
-      z.object({
-        status: status().optional(),
-        limit: z.int().min(1).max(1000).default(100),
-        cursor: mission_id().optional().describe("next_cursor of the previous page"),
-      }),
+    input: missionListSchema,
     output: () => z.object({ missions: z.array(summary()), next_cursor: z.string().optional() }),
     async handle({ services }, params) {
       const { missions, next_cursor } = (await services.missions()).list(params);
@@ -179,7 +160,7 @@ export const missionVerbs = [
         ),
         limit: z.int().min(1).max(1000).default(200),
       }),
-    output: () => z.object({ entries: z.array(entry()) }),
+    output: () => z.object({ entries: z.array(missionLogEntrySchema()) }),
     async handle({ services }, { mission_id, ...range }) {
       return { entries: (await services.missions()).logs(mission_id, range) };
     },

@@ -1,9 +1,34 @@
+import { Opener } from "../../base/lazy.ts";
 import { feature } from "../../verbs/feature.ts";
+import { CATALOGUE } from "./config.ts";
 import { modelVerbs } from "./verbs.ts";
 
-/** The models that can be used. */
+/** The models that can be used, and what is known of them. */
 export const models = feature({
   name: "models",
+  sections: [CATALOGUE],
   verbs: modelVerbs,
-  open: ({ models, config }) => ({ services: { models, config } }),
+  open({ models, config, catalogue, paths, log }) {
+    const url = () => config().of(CATALOGUE).url;
+    const download = new Opener(async () => {
+      const { CatalogueDownload } = await import("./download.ts");
+      const warn = (message: string, fields: Record<string, unknown>) => log.warn(message, fields);
+      return new CatalogueDownload({ path: paths.catalogue, url, warn });
+    });
+    const downloadIfDue = async () => {
+      if (url() !== undefined) (await download.get()).begin();
+    };
+    return {
+      services: {
+        models,
+        config,
+        async catalogue() {
+          await downloadIfDue();
+          return await catalogue();
+        },
+      },
+      beforeModel: downloadIfDue,
+      stop: async () => await (await download.opened)?.stop(),
+    };
+  },
 });

@@ -1,12 +1,16 @@
 import * as z from "zod";
 import type { Config } from "../../config/config.ts";
+import type { Catalogue } from "../../models/catalogue.ts";
 import type { ModelRegistry } from "../../models/registry.ts";
 import { verbsOf } from "../../verbs/define.ts";
+import { overviewSchema } from "../../protocol/schemas/models.ts";
 
 /** The services of the verbs about models. */
 export interface ModelServices {
   models(): ModelRegistry;
   config(): Config;
+  /** What is known of models; begins a download where one is due. */
+  catalogue(): Promise<Catalogue>;
 }
 
 const defineVerb = verbsOf<ModelServices>();
@@ -24,38 +28,12 @@ export const modelVerbs = [
           "Whether to ask the providers; if false, only the default model is listed",
         ),
       }),
-    output: () =>
-      z.object({
-        default_model: z.string(),
-        providers: z.array(z.object({
-          provider: z.string(),
-          kind: z.string(),
-          configured: z.boolean(),
-          address: z.string().optional().describe("Base URL"),
-          key_from: z.enum(["environment", "login"]).optional()
-            .describe("Whether its key comes from the daemon's environment or from `svc login`"),
-          problem: z.string().optional().describe("Why its models are not listed"),
-          hint: z.string().optional().describe("What to do about it"),
-        })),
-        models: z.array(z.object({
-          id: z.string().describe("<provider>/<model>"),
-          title: z.string().optional(),
-          default: z.boolean(),
-          context_tokens: z.int().optional().describe(
-            "Maximum length of a conversation with its answer, if known",
-          ),
-          output_tokens: z.int().optional().describe("Maximum length of an answer, if known"),
-          price: z.object({
-            input: z.number(),
-            output: z.number(),
-            cache_read: z.number(),
-            cache_write: z.number(),
-          }).optional().describe("USD per million tokens, if known"),
-        })),
-      }),
+    output: overviewSchema,
     async handle({ services, signal }, { provider, ask }) {
       const { usableModels } = await import("./usable.ts");
-      return await usableModels(services.models(), services.config(), { provider, ask, signal });
+      const catalogue = await services.catalogue();
+      const { models, config } = services;
+      return await usableModels(models(), config(), catalogue, { provider, ask, signal });
     },
   }),
 ];

@@ -2,8 +2,10 @@
  * The background unit of this user, which runs the daemon without a terminal. One signature for
  * every system; what differs is in a file of its own for each.
  */
+import type * as z from "zod";
 import { SvcError } from "../../protocol/errors.ts";
 import type { Env, HomePaths } from "../../os/paths.ts";
+import type { installedServiceSchema } from "./schemas.ts";
 
 export type ServiceKind = "systemd" | "launchd" | "windows" | "none";
 
@@ -29,13 +31,7 @@ export interface ServiceStatus {
 }
 
 /** What an installation did. */
-export interface InstalledService {
-  /** The whole unit. */
-  written: string;
-  unit_path: string;
-  /** False when the same unit was there already. */
-  changed: boolean;
-}
+export type InstalledService = z.output<ReturnType<typeof installedServiceSchema>>;
 
 /** A unit of this user, whatever runs it. */
 export interface Service {

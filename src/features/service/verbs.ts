@@ -1,6 +1,7 @@
 import * as z from "zod";
 import { nothing, verbsOf } from "../../verbs/define.ts";
 import type { ServiceServices } from "./open.ts";
+import { installedServiceSchema } from "./schemas.ts";
 
 const defineVerb = verbsOf<ServiceServices>();
 
@@ -32,13 +33,7 @@ export const serviceVerbs = [
     access: "write",
     idempotent: true,
     input: nothing,
-    output: () =>
-      z.object({
-        ...status(),
-        unit_path: z.string().describe("Path of the unit file"),
-        written: z.string().describe("Content of the unit file"),
-        changed: z.boolean().describe("False if the same unit was already installed"),
-      }),
+    output: () => z.object({ ...status(), ...installedServiceSchema().shape }),
     handle: async ({ services }) => await (await services.service()).install(),
   }),
   defineVerb({

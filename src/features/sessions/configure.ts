@@ -1,21 +1,20 @@
 /** How the settings of a session are changed. */
+import type * as z from "zod";
 import { acpName } from "../../models/acp_entry.ts";
 import { messageOf, SvcError } from "../../protocol/errors.ts";
-import type { Approval } from "../../protocol/events.ts";
 import type { Hub } from "../../session/hub.ts";
 import type { Session } from "../../session/session.ts";
-import { isWorkTitle } from "../../session/work_session.ts";
+import { isWorkTitle } from "../../session/ids.ts";
+import type { SessionState } from "../../session/state.ts";
+import type { configureSchema } from "./schemas.ts";
 import type { SessionServices } from "./verbs.ts";
 
 /** The settings that can be changed. */
-export interface Settings {
-  model?: string;
-  approval?: Approval;
-  budget_usd?: number;
-  title?: string;
-}
+export type Settings = Omit<z.output<ReturnType<typeof configureSchema>>, "session_id">;
 
-const SETTINGS = ["model", "approval", "budget_usd", "title"] as const;
+/** How it works, which work for others keeps as it began. */
+const WORKING = ["model", "approval", "effort", "budget_usd", "title"] as const;
+const SETTINGS = [...WORKING, "pinned", "archived"] as const;
 
 /**
  * Changes the settings of a session, recorded as one event; nothing is recorded if they are so
@@ -39,7 +38,7 @@ export async function configureSession(
   const session = await hub.get(session_id);
   const { state } = session;
   if (session.final) throw new SvcError("ended", `session ${session_id} has ended`);
-  if (state.trust !== "trusted") {
+  if (state.trust !== "trusted" && WORKING.some((name) => asked[name] !== undefined)) {
     throw new SvcError(
       "permission_denied",
       `session ${session_id} works for others; it keeps the settings that it began with`,
@@ -47,7 +46,7 @@ export async function configureSession(
   }
   if (asked.model !== undefined) models().check(asked.model);
   const changed = SETTINGS.filter((name) =>
-    asked[name] !== undefined && asked[name] !== state[name]
+    asked[name] !== undefined && asked[name] !== settingsOf(state)[name]
   );
   const changes: Settings = Object.fromEntries(changed.map((name) => [name, asked[name]]));
   if (changed.length > 0) {
@@ -55,8 +54,20 @@ export async function configureSession(
     requireNoAgentAtWork(session, changes);
     await record(hub, session, changes, by);
   }
-  const { model, approval, budget_usd, title } = state;
-  return { changed: changed.length > 0, model, approval, budget_usd, title };
+  return { changed: changed.length > 0, ...settingsOf(state) };
+}
+
+function settingsOf(state: SessionState) {
+  const { model, approval, effort, budget_usd, title, pinned, archived } = state;
+  return {
+    model,
+    approval,
+    effort: effort ?? ("default" as const),
+    budget_usd,
+    title,
+    pinned: pinned ?? false,
+    archived: archived ?? false,
+  };
 }
 
 /** Work sessions are found by their titles after a crash, and others must not be taken for one. */

@@ -3,6 +3,7 @@ import type { Bucket } from "../../session/costs.ts";
 import { verbsOf } from "../../verbs/define.ts";
 import { session_id } from "../../verbs/session_id.ts";
 import type { Hub } from "../../session/hub.ts";
+import { turnUsageSchema } from "../../protocol/schemas/session.ts";
 
 const defineVerb = verbsOf<{ readonly hub: Hub }>();
 
@@ -14,17 +15,10 @@ const bucket = () =>
     .describe(
       "Costs in parts of the journal that retention has compacted are known by the hour only",
     );
-
-const spent = () =>
-  z.object({
-    usd: z.number(),
-    tokens_in: z.int(),
-    tokens_out: z.int(),
-    tokens_cached: z.int().describe("The part of tokens_in that the provider read from its cache"),
-  });
-const buckets = () => z.array(spent().extend({ at: z.string().describe("Start of the bucket") }));
+const buckets = () =>
+  z.array(turnUsageSchema().extend({ at: z.string().describe("Start of the bucket") }));
 const group = () =>
-  spent().extend({
+  turnUsageSchema().extend({
     key: z.string().describe("Session id or model"),
     title: z.string().optional().describe("Title of the session"),
     buckets: buckets(),
@@ -78,9 +72,9 @@ export const costVerbs = [
       }),
     output: () =>
       z.object({
-        total: spent(),
+        total: turnUsageSchema(),
         groups: z.array(group()),
-        other: spent().optional().describe("Sum of the groups beyond the limit"),
+        other: turnUsageSchema().optional().describe("Sum of the groups beyond the limit"),
       }),
     async handle({ services, signal }, params) {
       const { costBreakdown } = await import("./cost_reports.ts");

@@ -1,4 +1,5 @@
 import { feature } from "../../verbs/feature.ts";
+import { permissions } from "../permissions/feature.ts";
 import { costVerbs } from "./cost_verbs.ts";
 import { historyVerbs } from "./history_verbs.ts";
 import { lanesVerbs } from "./lane_verbs.ts";
@@ -8,5 +9,9 @@ import { sessionVerbs } from "./verbs.ts";
 export const sessions = feature({
   name: "sessions",
   verbs: [...sessionVerbs, ...historyVerbs, ...lanesVerbs, ...ledgerVerbs, ...costVerbs],
-  open: ({ hub, models, config }) => ({ services: { hub, models, config } }),
+  open: (host) => {
+    const { hub, models, config, units, paths: { ledger_key }, turn_parts: { hidden } } = host;
+    const { permissions: rules } = host.use(permissions);
+    return { services: { hub, models, config, units, hidden, ledger_key, permissions: rules } };
+  },
 });

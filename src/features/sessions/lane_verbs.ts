@@ -1,15 +1,12 @@
 import * as z from "zod";
 import { PINNED, UNPINNED } from "../../protocol/events.ts";
-import type { Session } from "../../session/session.ts";
-import type { Sink } from "../../session/subscription.ts";
-import { pushChannel, verbsOf } from "../../verbs/define.ts";
-import { lane } from "./verbs.ts";
+import { verbsOf } from "../../verbs/define.ts";
+import { laneSchema } from "../../protocol/schemas/session.ts";
 import { session_id } from "../../verbs/session_id.ts";
 import type { Hub } from "../../session/hub.ts";
+import { lane_id, laneDeltaSchema, laneSubscriptionSchema } from "./schemas.ts";
 
 const defineVerb = verbsOf<{ readonly hub: Hub }>();
-
-const lane_id = () => z.string().min(1);
 
 export const lanesVerbs = [
   defineVerb({
@@ -17,7 +14,7 @@ export const lanesVerbs = [
     summary: "Lists the lanes of a session.",
     access: "read",
     input: () => z.object({ session_id: session_id() }),
-    output: () => z.object({ lanes: z.array(lane()) }),
+    output: () => z.object({ lanes: z.array(laneSchema()) }),
     async handle({ services }, { session_id }) {
       return { lanes: (await services.hub.get(session_id)).state.lanes };
     },
@@ -35,12 +32,13 @@ export const lanesVerbs = [
         ),
       }),
     output: () =>
-      lane().extend({
-        deltas: z.array(z.object({ seq: z.int(), delta_seq: z.int(), text: z.string() })),
+      laneSchema().extend({
+        deltas: z.array(laneDeltaSchema()),
       }),
     async handle({ services }, { session_id, lane_id, tail }) {
       const session = await services.hub.get(session_id);
       const lane = session.lanes.get(lane_id);
+      const { lastDeltas } = await import("./lane_reading.ts");
       return { ...lane, deltas: tail === 0 ? [] : await lastDeltas(session, lane_id, tail) };
     },
   }),
@@ -48,27 +46,10 @@ export const lanesVerbs = [
     name: "lanes.subscribe",
     summary: "Streams the lane events of a session, or of one lane, as $/event notifications.",
     access: "read",
-    input: () =>
-      z.object({
-        session_id: session_id(),
-        lane_id: lane_id().optional(),
-        since_seq: z.int().min(0).optional(),
-      }),
+    input: laneSubscriptionSchema,
     output: () => z.object({ sub: z.int(), current_seq: z.int() }),
-    async handle({ services, caller }, { session_id, lane_id, since_seq }) {
-      const session = await services.hub.get(session_id);
-      if (lane_id !== undefined) session.lanes.get(lane_id);
-      const push = pushChannel(caller, "lanes.subscribe", "use the local socket or a WebSocket");
-      const current_seq = session.published_seq;
-      const sub = push.open(({ event: take, ended }) => {
-        const deliver: Sink["deliver"] = (event) => {
-          if (!event.type.startsWith("lane.")) return;
-          const { lane_id: of } = event.data as { lane_id: string };
-          if (lane_id === undefined || of === lane_id) return take(event);
-        };
-        return session.subscribe({ deliver, ended }, { since_seq: since_seq ?? current_seq });
-      });
-      return { sub, current_seq };
+    async handle({ services, caller }, params) {
+      return await (await import("./lane_reading.ts")).subscribe(services, params, caller);
     },
   }),
   defineVerb({
@@ -110,13 +91,3 @@ export const lanesVerbs = [
     },
   }),
 ];
-
-async function lastDeltas(session: Session, lane_id: string, tail: number) {
-  const deltas: { seq: number; delta_seq: number; text: string }[] = [];
-  for await (const { type, seq, data } of session.journal.read(session.journal.trimmed_seq)) {
-    if (type !== "lane.delta" || data.lane_id !== lane_id) continue;
-    deltas.push({ seq, delta_seq: data.delta_seq, text: data.content_block.text });
-    if (deltas.length > tail) deltas.shift();
-  }
-  return deltas;
-}

@@ -1,13 +1,51 @@
 import * as z from "zod";
+import { hash, ledgerCheckSchema } from "../../protocol/schemas/ledger.ts";
 import { verbsOf } from "../../verbs/define.ts";
 import { session_id } from "../../verbs/session_id.ts";
 import type { Hub } from "../../session/hub.ts";
+import { ledgerItemSchema } from "./schemas.ts";
 
-const defineVerb = verbsOf<{ readonly hub: Hub }>();
-
-const hash = () => z.string().regex(/^[0-9a-f]{64}$/, "must be 64 hexadecimal digits");
+const defineVerb = verbsOf<{
+  readonly hub: Hub;
+  /** The file of the key that signs exported ledgers. */
+  readonly ledger_key: string;
+}>();
 
 export const ledgerVerbs = [
+  defineVerb({
+    name: "ledger.export",
+    summary: "Returns a session's journal as a ledger that is signed with a key of this machine.",
+    access: "read",
+    input: () =>
+      z.object({
+        session_id: session_id(),
+        cursor: z.string().optional().describe("next_cursor of the previous page"),
+      }),
+    output: () =>
+      z.object({
+        lines: z.array(z.string()).describe("The signed statement, its signature, the records"),
+        next_cursor: z.string().optional(),
+      }),
+    async handle({ services }, { session_id, cursor }) {
+      const { exportPage } = await import("./ledger_pages.ts");
+      return await exportPage(await services.hub.get(session_id), services.ledger_key, cursor);
+    },
+  }),
+  defineVerb({
+    name: "ledger.key",
+    summary: "Shows the public key of this machine that signs exported ledgers.",
+    access: "read",
+    input: () => z.object({}),
+    output: () =>
+      z.object({
+        public_key: z.string().describe("As OpenSSH writes it"),
+        fingerprint: z.string().describe("As `ssh-keygen -l` shows it"),
+      }),
+    async handle({ services }) {
+      const { publicKey } = await import("./ledger_pages.ts");
+      return await publicKey(services.ledger_key);
+    },
+  }),
   defineVerb({
     name: "ledger.get_node",
     summary: "Shows a journal record by its hash.",
@@ -38,7 +76,7 @@ export const ledgerVerbs = [
       }),
     output: () =>
       z.object({
-        events: z.array(z.object({ hash: hash(), type: z.string(), at: z.string() })),
+        events: z.array(ledgerItemSchema()),
         next_cursor: z.string().optional(),
       }),
     async handle({ services }, { session_id, ...page }) {
@@ -52,14 +90,7 @@ export const ledgerVerbs = [
       "Recomputes the hash chain of a session's journal and compares it with the stored anchor.",
     access: "read",
     input: () => z.object({ session_id: session_id() }),
-    output: () =>
-      z.object({
-        ok: z.boolean(),
-        records: z.int(),
-        head: hash(),
-        anchored_seq: z.int(),
-        problem: z.string().optional(),
-      }),
+    output: () => z.object({ ok: z.boolean(), ...ledgerCheckSchema().shape }),
     async handle({ services }, { session_id }) {
       const { hub } = services;
       const session = await hub.get(session_id);

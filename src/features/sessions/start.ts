@@ -1,20 +1,11 @@
 /** How a session is started. */
+import type * as z from "zod";
 import { SvcError } from "../../protocol/errors.ts";
-import type { Approval, Trust } from "../../protocol/events.ts";
 import type { SessionServices } from "./verbs.ts";
+import type { startParamsSchema } from "./schemas.ts";
 
 /** The parameters of `session.start`. */
-export interface StartParams {
-  workdir?: string;
-  prompt?: string;
-  model?: string;
-  provider?: string;
-  skill_pack?: string;
-  budget_usd?: number;
-  approval?: Approval;
-  trust?: Trust;
-  title?: string;
-}
+export type StartParams = z.output<ReturnType<typeof startParamsSchema>>;
 
 /**
  * Starts a session, with its first message if there is one.
@@ -45,7 +36,11 @@ export async function startSession(services: SessionServices, params: StartParam
     workdir,
     model,
     title: params.title,
+    untitled: params.title === undefined && config.agent.titles && params.trust !== "untrusted"
+      ? true
+      : undefined,
     approval: params.approval ?? config.agent.approval,
+    effort: params.effort ?? config.agent.effort,
     budget_usd: params.budget_usd,
     trust: params.trust,
   });

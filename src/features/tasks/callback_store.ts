@@ -1,18 +1,12 @@
 /** The pending callbacks of tasks, in the database. */
+import type * as z from "zod";
 import type { Row, Statements } from "../../os/statements.ts";
 import { tooManyCallbacks } from "./common.ts";
 import { CALLBACKS_MAX } from "./task.ts";
+import type { callbackTargetSchema } from "./queued_schemas.ts";
 
 /** The target of a callback, which reports the end of a task. */
-export interface CallbackTarget {
-  /** Distinguishes the callbacks of a task; empty for the one in its request. */
-  id: string;
-  url: string;
-  /** The id of the secret that signs the callback; not the secret itself. */
-  key_id: string;
-  /** Opaque JSON for the sender. */
-  push?: unknown;
-}
+export type CallbackTarget = z.output<ReturnType<typeof callbackTargetSchema>>;
 
 /** A callback that is due. */
 export interface DueCallback extends CallbackTarget {

@@ -1,19 +1,12 @@
 /** What hiring clients call their tasks, in the database. */
+import type * as z from "zod";
 import type { Statements } from "../../os/statements.ts";
 import { noPageToken } from "./common.ts";
 import type { TaskStatus } from "./task.ts";
+import type { taskClientSchema } from "./queued_schemas.ts";
 
 /** A hired task's identity for its client; stored with the task, but not part of its record. */
-export interface TaskClient {
-  /** The id of the token that the task was requested with; empty without one. */
-  key_id: string;
-  /** The id of the request: repeating it with the same token does not create a second task. */
-  request_id: string;
-  /** The id by which the client groups its tasks. */
-  context_id: string;
-  /** The client's message, in the form of its protocol. */
-  message: unknown;
-}
+export type TaskClient = z.output<ReturnType<typeof taskClientSchema>>;
 
 /** Selects tasks of a client. */
 export interface ClientQuery {
@@ -57,7 +50,9 @@ export class ClientStore {
   }
 
   /** Returns the task that the same request has already created. */
-  taskOf({ key_id, request_id }: TaskClient): string | undefined {
+  taskOf(
+    { key_id, request_id }: Pick<TaskClient, "key_id" | "request_id">,
+  ): string | undefined {
     const row = this.#db.get(
       "SELECT task_id FROM task_clients WHERE key_id = :key_id AND request_id = :request_id",
       { key_id, request_id },

@@ -49,6 +49,9 @@ Deno.test({
     assertEquals(bench.ask("t-2", { request_id: "r" }), "t-1");
     assertEquals(bench.ask("t-3", { request_id: "r", key_id: "b" }), "t-3");
     assertEquals(bench.store.counts().queued, 2);
+    const { clients } = bench.store;
+    assertEquals(clients.taskOf({ key_id: "a", request_id: "r" }), "t-1");
+    assertEquals(clients.taskOf({ key_id: "c", request_id: "r" }), undefined);
     assertEquals(bench.store.clients.get("t-1")?.message, { said: "t-1" });
     assertEquals(bench.store.clients.get("t-2"), undefined);
   },

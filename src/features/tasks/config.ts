@@ -1,4 +1,4 @@
-/** `[tasks]` and `[search]` of daemon.toml. */
+/** `[tasks]` of daemon.toml. */
 import { isAbsolute } from "@std/path";
 import * as z from "zod";
 import { section } from "../../config/section.ts";
@@ -37,15 +37,6 @@ export const TASKS = section("tasks", () =>
       .describe("Directories in which hired work may be done, with all that is below them"),
   }).prefault({}), { budget_usd: { restart: false } });
 
-export const SEARCH = section("search", () =>
-  z.strictObject({
-    provider: z.enum(["searxng", "brave", "tavily"]).describe("What research searches with"),
-    base_url: z.url().optional().describe("Address of the provider; required for SearXNG"),
-    api_key_env: z.string().optional().describe("The environment variable with the key"),
-  }).refine(({ provider, base_url }) => provider !== "searxng" || base_url !== undefined, {
-    message: "searxng needs base_url",
-  }).optional());
-
 export type NatsConfig = Pick<
   z.output<ReturnType<typeof TASKS.schema>>,
   | "nats_url"
@@ -56,5 +47,3 @@ export type NatsConfig = Pick<
   | "nats_password_env"
   | "nats_ca_file"
 >;
-export type SearchConfig = NonNullable<z.output<ReturnType<typeof SEARCH.schema>>>;
-export type SearchProvider = SearchConfig["provider"];

@@ -2,7 +2,7 @@
  * The task engine as verbs and doors use it; an implementation decides where tasks are stored and
  * run.
  */
-import type { TaskLogEntry, TaskRecord, TaskRequest, TaskStatus } from "./task.ts";
+import type { TaskLogEntry, TaskQuery, TaskRecord, TaskRequest, TaskStatus } from "./task.ts";
 import type { CallbackTarget } from "./callback_store.ts";
 import type { ClientQuery, TaskClient } from "./client_store.ts";
 
@@ -30,6 +30,8 @@ export interface EnqueueOptions extends TaskOrigin {
   max_attempts?: number;
   /** The identity of the task for its client. */
   client?: TaskClient;
+  /** The id of the task, which no other has; default: a new one. */
+  id?: string;
   /** The time limit of one attempt. */
   timeout_ms?: number;
 }
@@ -100,7 +102,7 @@ export interface TaskEngine {
    * @param options.cursor the `next_cursor` of the previous page
    * @throws {SvcError} validation for an invalid cursor
    */
-  list(options: { state?: TaskStatus; limit: number; cursor?: string }): Awaitable<TaskPage>;
+  list(options: TaskQuery): Awaitable<TaskPage>;
   status(): Awaitable<QueueStatus>;
   /** Returns the newest `n` lines of the log, oldest first. */
   log(options: { n: number }): Awaitable<TaskLogEntry[]>;
@@ -116,6 +118,8 @@ export interface TaskEngine {
   ): AsyncIterable<TaskLogEntry>;
   /** Returns the lines of a task's log so far. @throws {SvcError} not_found. */
   steps(id: string): Awaitable<TaskLogEntry[]>;
+  /** Returns the id of the task that a client's request has created. */
+  taskOf(request: Pick<TaskClient, "key_id" | "request_id">): Awaitable<string | undefined>;
   /** Returns the identity of a task for its client; undefined for a task without one. */
   client(id: string): Awaitable<TaskClient | undefined>;
   /**

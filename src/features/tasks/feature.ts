@@ -1,7 +1,7 @@
 import { Opener } from "../../base/lazy.ts";
 import { feature, startOption } from "../../verbs/feature.ts";
 import { toolServers } from "../tool_servers/feature.ts";
-import { SEARCH, TASKS } from "./config.ts";
+import { TASKS } from "./config.ts";
 import type { Reporter, TaskWorkerOptions } from "./open.ts";
 import { queueVerbs } from "./queue_verbs.ts";
 import { taskVerbs } from "./verbs.ts";
@@ -11,7 +11,7 @@ export const takeTasks = startOption<TaskWorkerOptions>();
 
 export const tasks = feature({
   name: "tasks",
-  sections: [TASKS, SEARCH],
+  sections: [TASKS],
   verbs: [...queueVerbs, ...taskVerbs],
   migrations: async () => (await import("./migrations.ts")).MIGRATIONS,
   open(host) {

@@ -1,26 +1,12 @@
 /** The types of a task's life cycle: accepted, started and ended, wherever that is recorded. */
-import type { CallbackTarget } from "./callback_store.ts";
-import type { TaskClient } from "./client_store.ts";
+import type * as z from "zod";
+import type { newTaskSchema } from "./queued_schemas.ts";
 import type { TaskRequest } from "./task.ts";
 
 /** Whether a task waits for a worker, or was started immediately for a waiting client. */
 export type TaskMode = "queue" | "sync";
 
-export interface NewTask {
-  id: string;
-  mode: TaskMode;
-  request: TaskRequest;
-  /** Whether a client hired it over the network. */
-  hired: boolean;
-  /** The key id of the token that requested it. */
-  owner?: string;
-  max_attempts: number;
-  timeout_ms?: number;
-  /** The callback for its end. */
-  callback?: CallbackTarget;
-  /** The identity of the task for its client. */
-  client?: TaskClient;
-}
+export type NewTask = z.output<ReturnType<typeof newTaskSchema>>;
 
 /** A task whose attempt has begun. */
 export interface StartedTask {

@@ -28,9 +28,9 @@ import {
   KEEP_TASKS,
   MAX_ATTEMPTS,
   type TaskLogEntry,
+  type TaskQuery,
   type TaskRecord,
   type TaskRequest,
-  type TaskStatus,
   TIMEOUT_MS,
 } from "./task.ts";
 
@@ -132,9 +132,9 @@ export class LocalTaskEngine implements TaskEngine {
   // ── taking tasks ─────────────────────────────────────────────────────────────────────────────
 
   async enqueue(request: TaskRequest, options: EnqueueOptions = {}): Promise<TaskRecord> {
-    const { max_attempts = MAX_ATTEMPTS, hired = false, ...origin } = options;
+    const { max_attempts = MAX_ATTEMPTS, hired = false, id = newTaskId(), ...origin } = options;
     await this.#check(request, hired);
-    const task = { ...origin, id: newTaskId(), request, hired, max_attempts };
+    const task = { ...origin, id, request, hired, max_attempts };
     return await this.#write({ ...task, mode: "queue" }, (record) => record);
   }
 
@@ -200,9 +200,7 @@ export class LocalTaskEngine implements TaskEngine {
     throw noSuchTask(id, sight.hired ?? false);
   }
 
-  list(
-    { state, limit, cursor }: { state?: TaskStatus; limit: number; cursor?: string },
-  ): TaskPage {
+  list({ state, limit, cursor }: TaskQuery): TaskPage {
     if (cursor !== undefined && !/^\d{1,15}$/.test(cursor)) {
       throw new SvcError(
         "validation",
@@ -239,6 +237,10 @@ export class LocalTaskEngine implements TaskEngine {
   steps(id: string): TaskLogEntry[] {
     this.get(id);
     return this.#open().logOf(id, 0);
+  }
+
+  taskOf(request: Pick<TaskClient, "key_id" | "request_id">): string | undefined {
+    return this.#open().clients.taskOf(request);
   }
 
   client(id: string): TaskClient | undefined {

@@ -19,7 +19,9 @@ import type { CodeParts } from "./executors/code/executor.ts";
 import { lazyExecutor } from "./executors/lazy.ts";
 import { ExecutorRegistry } from "./executors/registry.ts";
 import type { ResearchParts } from "./executors/research/executor.ts";
-import { SEARCH, TASKS } from "./config.ts";
+import { SEARCH } from "../web_search/config.ts";
+import { RetryableError } from "./task.ts";
+import { TASKS } from "./config.ts";
 import { natsSecrets } from "./nats/secrets.ts";
 import { openTaskEngine } from "./local_engine.ts";
 import type { WorkerStep } from "./nats/worker.ts";
@@ -142,8 +144,13 @@ function researchParts(parts: TaskParts, egress: ResearchParts["egress"]): Resea
       const chosen = config().of(SEARCH);
       if (chosen === undefined) return undefined;
       return async (query, count, signal) => {
-        const { search } = await import("./executors/research/search.ts");
-        return await search({ config: chosen, env, query, count, signal });
+        const { search, SearchUnavailable } = await import("../web_search/search.ts");
+        const options = { config: chosen, env, query, count, signal };
+        const hits = await search(options).catch((error) => {
+          if (!(error instanceof SearchUnavailable)) throw error;
+          throw new RetryableError(error.message, { cause: error });
+        });
+        return hits.map(({ url }) => url);
       };
     },
     async model(id = models().defaultId()) {

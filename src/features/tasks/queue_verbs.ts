@@ -7,10 +7,10 @@ import {
   request_fields,
   SAYS_NOTHING,
   saysSomething,
-  task,
   timeout_ms,
 } from "./verbs.ts";
 import type { TaskServices } from "./open.ts";
+import { taskLogEntrySchema, taskSchema } from "./schemas.ts";
 
 const defineVerb = verbsOf<TaskServices>();
 
@@ -23,15 +23,6 @@ const status = () =>
     running: z.int(),
     completed: z.int(),
     failed: z.int(),
-  });
-
-const entry = () =>
-  z.object({
-    seq: z.int(),
-    at: z.string(),
-    task_id: z.string().optional(),
-    event: z.string(),
-    detail: z.string().optional(),
   });
 
 /** Defines a verb that pauses or resumes the queue. */
@@ -62,7 +53,7 @@ export const queueVerbs = [
         max_attempts: z.int().min(1).max(100).optional(),
         timeout_ms: timeout_ms().optional().describe("Time limit of one attempt"),
       }).refine(saysSomething, SAYS_NOTHING),
-    output: task,
+    output: taskSchema,
     async handle({ services }, { max_attempts, timeout_ms, ...request }) {
       return await (await services.tasks()).enqueue(request, { max_attempts, timeout_ms });
     },
@@ -100,7 +91,7 @@ export const queueVerbs = [
     summary: "Shows the newest lines of the queue's log, one for each step of each task.",
     access: "read",
     input: () => z.object({ n: z.int().min(1).max(10_000).default(50) }),
-    output: () => z.object({ entries: z.array(entry()) }),
+    output: () => z.object({ entries: z.array(taskLogEntrySchema()) }),
     async handle({ services }, { n }) {
       return { entries: await (await services.tasks()).log({ n }) };
     },

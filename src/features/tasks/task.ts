@@ -5,10 +5,8 @@
 import type { TaskStatus } from "./task_types.ts";
 
 export { EFFORTS } from "./efforts.ts";
+export { TASK_ID } from "./task_id.ts";
 export type * from "./task_types.ts";
-
-/** The form of task ids: `t-` and a ULID. */
-export const TASK_ID = /^t-[0-9A-Z]{26}$/;
 
 /** The task types with an executor. */
 export const TASK_TYPES = ["research", "browser", "deploy", "code"] as const;

@@ -1,35 +1,26 @@
+import type * as z from "zod";
 import type { Effort } from "./efforts.ts";
+import type { taskRequestSchema } from "./queued_schemas.ts";
+import type {
+  artifactSchema,
+  taskListSchema,
+  taskLogEntrySchema,
+  taskSchema,
+  verificationSchema,
+} from "./schemas.ts";
 
 export type { Effort };
 
 export type TaskStatus = "queued" | "running" | "completed" | "failed";
 
 /** A request; it has at least one of description and query. */
-export interface TaskRequest {
-  task_type: string;
-  description?: string;
-  query?: string;
-  effort?: Effort;
-  /** Options for the executor. */
-  extra?: Record<string, unknown>;
-}
+export type TaskRequest = z.output<ReturnType<typeof taskRequestSchema>>;
 
 /** A file that a task produced. */
-export interface Artifact {
-  name: string;
-  media_type: string;
-  /** In bytes. */
-  size: number;
-  sha256: string;
-  url: string;
-}
+export type Artifact = z.output<ReturnType<typeof artifactSchema>>;
 
 /** A criterion of a task, with the evidence that it is met. */
-export interface Verification {
-  criterion: string;
-  passed: boolean;
-  evidence: string;
-}
+export type Verification = z.output<ReturnType<typeof verificationSchema>>;
 
 /** An executor's result; the artifacts that it stored belong to it too. */
 export interface Deliverable {
@@ -43,38 +34,14 @@ export interface Deliverable {
   known_hosts?: string[];
 }
 
-/** The fields of a record that not every task has. */
-export interface Extras {
-  artifacts?: Artifact[];
-  verification?: Verification[];
-  usage?: Record<string, unknown>;
-}
-
 /** A task as clients see it. Timestamps are ISO 8601 in UTC. */
-export interface TaskRecord extends Extras {
-  /** `t-` and a ULID. */
-  id: string;
-  status: TaskStatus;
-  task_type: string;
-  effort?: Effort;
-  /** The beginning of the request. */
-  subject?: string;
-  /** Whether a client hired it over the network. */
-  hired?: true;
-  created_at: string;
-  /** When the last attempt started. */
-  started_at?: string;
-  completed_at?: string;
-  summary?: string;
-  /** In bytes. */
-  size?: number;
-  error?: string;
-  /** How often an executor was started for it. */
-  attempts: number;
-  /** The worker of the last attempt, if tasks run on more than one machine. */
-  worker?: string;
-  cancelled?: true;
-}
+export type TaskRecord = z.output<ReturnType<typeof taskSchema>>;
+
+/** The fields of a record that not every task has. */
+export type Extras = Pick<TaskRecord, "artifacts" | "verification" | "usage">;
+
+/** The tasks to list. */
+export type TaskQuery = z.output<ReturnType<typeof taskListSchema>>;
 
 /** What an executor receives besides the request. */
 export interface TaskContext {
@@ -123,11 +90,4 @@ export interface Executor {
 }
 
 /** A line of the queue's log. */
-export interface TaskLogEntry {
-  seq: number;
-  at: string;
-  /** Absent in lines about the queue as a whole. */
-  task_id?: string;
-  event: string;
-  detail?: string;
-}
+export type TaskLogEntry = z.output<ReturnType<typeof taskLogEntrySchema>>;

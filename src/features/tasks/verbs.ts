@@ -1,15 +1,13 @@
 import * as z from "zod";
 import { VERSION } from "../../protocol/version.ts";
-import { EFFORTS, TASK_ID, TASK_TYPES, TIMEOUT_MS } from "./task.ts";
+import { EFFORTS, TASK_TYPES, TIMEOUT_MS } from "./task.ts";
 import { nothing, pushChannel, verbsOf } from "../../verbs/define.ts";
 import { pushTaskLog } from "./log_push.ts";
 import { TASKS } from "./config.ts";
 import type { TaskServices } from "./open.ts";
+import { task_id, taskListSchema, taskSchema } from "./schemas.ts";
 
 const defineVerb = verbsOf<TaskServices>();
-
-export const task_id = () => z.string().regex(TASK_ID, "must have the shape t-<ULID>");
-export const task_status = () => z.enum(["queued", "running", "completed", "failed"]);
 
 /** The longest delay that a timer accepts. */
 const TIMEOUT_MAX_MS = 2 ** 31 - 1;
@@ -34,48 +32,8 @@ export function saysSomething(request: { description?: string; query?: string })
   return request.description !== undefined || request.query !== undefined;
 }
 
-/** Product.md, Task record, and the fields that this service adds. */
-export const task = () =>
-  z.object({
-    id: task_id(),
-    status: task_status(),
-    task_type: z.string(),
-    effort: z.enum(EFFORTS).optional(),
-    subject: z.string().optional().describe("The first words of the request"),
-    hired: z.literal(true).optional().describe("Whether the task was requested over the network"),
-    created_at: z.string(),
-    started_at: z.string().optional(),
-    completed_at: z.string().optional(),
-    summary: z.string().optional(),
-    size: z.int().optional(),
-    error: z.string().optional(),
-    attempts: z.int(),
-    worker: z.string().optional().describe("The machine that ran the task, if there are several"),
-    cancelled: z.literal(true).optional(),
-    artifacts: z.array(z.object({
-      name: z.string(),
-      media_type: z.string(),
-      size: z.int(),
-      sha256: z.string(),
-      url: z.string(),
-    })).optional(),
-    verification: z.array(z.object({
-      criterion: z.string(),
-      passed: z.boolean(),
-      evidence: z.string(),
-    })).optional(),
-    usage: z.record(z.string(), z.unknown()).optional(),
-  });
-
 export const task_page = () =>
-  z.object({ tasks: z.array(task()), next_cursor: z.string().optional() });
-export const list_params = () =>
-  z.object({
-    state: task_status().optional(),
-    limit: z.int().min(1).max(1000).default(100),
-    cursor: z.string().optional().describe("next_cursor of the previous page"),
-  });
-
+  z.object({ tasks: z.array(taskSchema()), next_cursor: z.string().optional() });
 /**
  * Defines a verb that lists tasks. The queue and hired work share one engine, so both names show the
  * same.
@@ -85,7 +43,7 @@ export function listVerb<const N extends string>(name: N) {
     name,
     summary: "Lists the tasks, newest first.",
     access: "read",
-    input: () => list_params(),
+    input: taskListSchema,
     output: task_page,
     async handle({ services }, params) {
       return (await services.tasks()).list(params);
@@ -102,7 +60,7 @@ export function cancelVerb<const N extends string>(name: N) {
     destructive: true,
     idempotent: true,
     input: () => z.object({ task_id: task_id() }),
-    output: task,
+    output: taskSchema,
     async handle({ services }, { task_id }) {
       return await (await services.tasks()).cancel(task_id);
     },
@@ -119,7 +77,7 @@ export const taskVerbs = [
         saysSomething,
         SAYS_NOTHING,
       ),
-    output: task,
+    output: taskSchema,
     async handle({ services, signal, progress }, { timeout_ms, ...request }) {
       let notes = 0;
       const onNote = (message: string) => progress({ progress: ++notes, message });
@@ -131,7 +89,7 @@ export const taskVerbs = [
     summary: "Shows one task.",
     access: "read",
     input: () => z.object({ task_id: task_id() }),
-    output: task,
+    output: taskSchema,
     async handle({ services }, { task_id }) {
       return (await services.tasks()).get(task_id);
     },

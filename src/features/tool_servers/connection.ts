@@ -1,12 +1,15 @@
 /** A connection to a tool server: the protocol's client over standard input and output or HTTP. */
 import { deadline } from "@std/async";
 import type { Transport } from "@modelcontextprotocol/sdk/shared/transport";
+import type { OAuthClientProvider } from "@modelcontextprotocol/sdk/client/auth";
 import type { CallToolResult, Tool as RemoteTool } from "@modelcontextprotocol/sdk/types";
 import { messageOf, SvcError } from "../../protocol/errors.ts";
 import type { Argument } from "../../os/passing.ts";
 import { VERSION } from "../../protocol/version.ts";
 import { AnsweredError, ForgottenError } from "./errors.ts";
 import { boundedFetch } from "./http.ts";
+import type { Refresh } from "./logins.ts";
+import { loginFetch, LoginNeeded } from "./oauth.ts";
 import { RESULT_MAX_BYTES } from "./result.ts";
 import { StdioTransport } from "./stdio.ts";
 import {
@@ -31,7 +34,15 @@ export type Target =
     /** Called with the started program. */
     started?(child: Deno.ChildProcess): void;
   }
-  | { transport: "http"; url: string; headers: Record<string, string> };
+  | {
+    transport: "http";
+    url: string;
+    headers: Record<string, string>;
+    /** The saved login. */
+    auth?: OAuthClientProvider;
+    /** Its last refresh, by any connection. */
+    refresh?: Refresh;
+  };
 
 export interface ConnectionEvents {
   /** Called when the connection ends, for any reason. */
@@ -84,7 +95,8 @@ export class Connection {
       ? new StdioTransport({ ...target, max_bytes: RESULT_MAX_BYTES, onStderr: events.onStderr })
       : new StreamableHTTPClientTransport(new URL(target.url), {
         requestInit: { headers: target.headers },
-        fetch: boundedFetch(),
+        fetch: loginFetch(target, boundedFetch(), target.refresh),
+        authProvider: target.auth,
       });
     const client = new Client({ name: "svc", version: VERSION }, {
       capabilities: { elicitation: { form: { applyDefaults: true } } },
@@ -183,6 +195,8 @@ export class Connection {
     const ended = this.#transport instanceof StdioTransport ? this.#transport.ended : undefined;
     if (ended !== undefined) return new Error(ended, { cause: error });
     if (error instanceof McpError) return new AnsweredError(error.message, { cause: error });
+    // Without a saved login; with one, the transport asks for another.
+    if (error instanceof StreamableHTTPError && error.code === 401) return new LoginNeeded(error);
     const forgotten = error instanceof StreamableHTTPError && error.code === 404;
     return forgotten ? new ForgottenError(messageOf(error), { cause: error }) : error;
   }

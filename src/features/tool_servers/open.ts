@@ -3,6 +3,7 @@ import type { Hub } from "../../session/hub.ts";
 import { programArgv } from "../../jail/sandbox.ts";
 import { type ExternalPolicy, ExternalServers } from "./servers.ts";
 import { ProjectApprovals } from "./approvals.ts";
+import { Logins } from "./logins.ts";
 import { SessionTools } from "./tools.ts";
 import { personsPrograms } from "../../os/own_programs.ts";
 import type { Host } from "../../verbs/host.ts";
@@ -25,6 +26,7 @@ export function makeToolServers(
     clock: SYSTEM_CLOCK,
     find: personsPrograms(env, path, writable),
     approvals: new ProjectApprovals(paths.project_servers),
+    logins: new Logins(paths.mcp_logins),
     onSecrets: (secrets) => log.mask(...secrets),
     confine: async (argv, workdir, env) =>
       programArgv(await sandbox(), argv, { ...scope(workdir), env }),

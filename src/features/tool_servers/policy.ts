@@ -2,6 +2,7 @@
 import { readTextIfAny } from "../../os/files.ts";
 import type { Trust } from "../../protocol/events.ts";
 import type { DeployTarget } from "./deploy_target.ts";
+import type { OAuthClient } from "./oauth_client.ts";
 
 /** One entry of `mcp_servers`, with all defaults. */
 export type ServerEntry = CommonEntry & (StdioEntry | HttpEntry);
@@ -35,6 +36,8 @@ export interface HttpEntry {
   url: string;
   /** Like `env`. */
   headers: Record<string, string>;
+  /** A client that was registered by hand, for a server that registers none by itself. */
+  oauth?: OAuthClient;
 }
 
 export interface Policy {

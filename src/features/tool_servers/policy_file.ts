@@ -5,6 +5,7 @@ import { parseDuration } from "../../base/duration.ts";
 import { messageOf, SvcError } from "../../protocol/errors.ts";
 import { misfit } from "../../os/operator_file.ts";
 import { deploy_target } from "./deploy_target.ts";
+import { oauthClientSchema } from "./oauth_client.ts";
 import type { Policy, ServerEntry } from "./policy.ts";
 
 /** Longer time limits are probably mistakes. */
@@ -37,6 +38,7 @@ const fields = z.strictObject({
   url: z.string().optional(),
   headers: z.record(z.string(), z.string()).optional(),
   auth_env: variable.optional(),
+  oauth: oauthClientSchema(variable).optional(),
   trust: z.enum(["trusted", "untrusted"]).default("untrusted"),
   max_concurrent: z.int().min(1).max(1024).default(8),
   timeout: duration("30s"),
@@ -65,12 +67,13 @@ function namedOnce(what: string) {
 
 /** The keys that an entry of each transport must and must not have. */
 const GOES_WITH = {
-  stdio: { needed: "command", foreign: ["url", "headers"] },
+  stdio: { needed: "command", foreign: ["url", "headers", "oauth"] },
   http: { needed: "url", foreign: ["command", "args", "env"] },
 } as const;
 
 function toEntry(raw: z.output<typeof fields>, context: z.RefinementCtx): ServerEntry {
-  const { command, args = [], env = {}, url, headers = {}, timeout, idle_timeout, ...rest } = raw;
+  const { command, args = [], env = {}, url, headers = {}, oauth, ...more } = raw;
+  const { timeout, idle_timeout, ...rest } = more;
   const { needed, foreign } = GOES_WITH[raw.transport];
   const stray = foreign.find((key) => raw[key] !== undefined);
   if (stray !== undefined) {
@@ -93,7 +96,7 @@ function toEntry(raw: z.output<typeof fields>, context: z.RefinementCtx): Server
   const common = { ...rest, timeout_ms: timeout, idle_ms: idle_timeout };
   return raw.transport === "stdio"
     ? { ...common, transport: "stdio", command: command!, args, env }
-    : { ...common, transport: "http", url: url!, headers };
+    : { ...common, transport: "http", url: url!, headers, ...(oauth && { oauth }) };
 }
 
 /** Returns why a server's address cannot be used (product.md, Tool-protocol catalog rule 1). */

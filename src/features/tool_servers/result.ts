@@ -1,4 +1,6 @@
 /** Converts a tool server's answer for a model: text of bounded length, marked as data. */
+import { fromBase64, type Media, mediaHead, mediaProblem } from "../../base/media.ts";
+import { ATTACHED_MAX, attachmentLine, kindOf } from "../../protocol/attachments.ts";
 import type { CallToolResult, JSONRPCMessage } from "@modelcontextprotocol/sdk/types";
 
 /** Longer messages of a server are not read (contract.md section 7). */
@@ -15,16 +17,26 @@ export function tooLongAnswer(id: unknown): JSONRPCMessage {
   };
 }
 
-/** Returns the text of a result; images, sound and files are only mentioned. */
-export function resultText({ content, structuredContent }: CallToolResult): string {
-  const blocks = content.map(blockText).filter((text) => text !== "");
+/**
+ * Returns the text of a result; sound and files are only mentioned, and so are images and PDF
+ * documents without a collection for them.
+ *
+ * @param media receives the images and documents that a model can be given
+ */
+export function resultText(
+  { content, structuredContent }: CallToolResult,
+  media?: Media[],
+): string {
+  const blocks = content.map((block) => blockText(block, media)).filter((text) => text !== "");
   if (blocks.length === 0 && structuredContent !== undefined) {
     return JSON.stringify(structuredContent);
   }
   return blocks.join("\n");
 }
 
-function blockText(block: CallToolResult["content"][number]): string {
+function blockText(block: CallToolResult["content"][number], media?: Media[]): string {
+  const shown = media && collect(block, media);
+  if (shown !== undefined) return shown;
   switch (block.type) {
     case "text":
       return block.text;
@@ -40,6 +52,29 @@ function blockText(block: CallToolResult["content"][number]): string {
         : `[resource ${uri}, ${mimeType}, ${bytesOf(block.resource.blob)} bytes, not shown]`;
     }
   }
+}
+
+/** Adds an image or document to a collection. @returns its line; undefined for another block */
+function collect(
+  block: CallToolResult["content"][number],
+  media: Media[],
+): string | undefined {
+  const base64 = block.type === "image"
+    ? block.data
+    : block.type === "resource" && "blob" in block.resource
+    ? block.resource.blob
+    : undefined;
+  const data = base64 === undefined ? undefined : fromBase64(base64);
+  const head = data && mediaHead(data);
+  if (data === undefined || head === undefined) return undefined;
+  const problem = media.length === ATTACHED_MAX
+    ? `is more than the ${ATTACHED_MAX} that one result can show`
+    : mediaProblem(head, data.length);
+  if (problem !== undefined) return `[${kindOf(head)} not shown: it ${problem}]`;
+  const { media_type } = head;
+  const name = `${kindOf(head).toLowerCase()}-${media.length + 1}.${media_type.split("/")[1]}`;
+  media.push({ media_type, name, data });
+  return attachmentLine({ media_type, name, bytes: data.length });
 }
 
 /** Returns the number of bytes in a base64 text. */

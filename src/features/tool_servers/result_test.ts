@@ -1,5 +1,7 @@
 import { assertEquals } from "@std/assert";
 import type { CallToolResult } from "@modelcontextprotocol/sdk/types";
+import { tinyPdf, tinyPng } from "../../../tests/support/media.ts";
+import type { Media } from "../../base/media.ts";
 import { resultText } from "./result.ts";
 
 Deno.test("text is kept, everything else is named with its size", () => {
@@ -26,6 +28,35 @@ Deno.test("text is kept, everything else is named with its size", () => {
       "last",
     ],
   );
+});
+
+Deno.test("images and documents are collected where a model can be given them", () => {
+  const image = (bytes: Uint8Array) => ({
+    type: "image" as const,
+    mimeType: "image/jpeg",
+    data: bytes.toBase64(),
+  });
+  const content: CallToolResult["content"] = [
+    image(tinyPng()),
+    { type: "resource", resource: { uri: "file:///c", blob: tinyPdf().toBase64() } },
+    image(tinyPng({ width: 9_000 })),
+    image(new TextEncoder().encode("<svg/>")),
+    { type: "image", mimeType: "image/png", data: "not base64" },
+  ];
+  const media: Media[] = [];
+  assertEquals(resultText({ content }, media).split("\n"), [
+    "[image: image-1.png, 69 bytes]",
+    "[PDF: pdf-2.pdf, 189 bytes]",
+    "[image not shown: it is an image of 9000 × 1 pixels; a model can be given at most 8000 in " +
+    "each direction]",
+    "[image image/jpeg, 6 bytes, not shown]",
+    "[image image/png, 6 bytes, not shown]",
+  ]);
+  assertEquals(media.map(({ media_type }) => media_type), ["image/png", "application/pdf"]);
+  const many = Array.from({ length: 30 }, () => image(tinyPng()));
+  const more: Media[] = [];
+  resultText({ content: many }, more);
+  assertEquals(more.length, 20);
 });
 
 Deno.test("structured content stands in where there is no other", () => {

@@ -295,9 +295,11 @@ export class ExternalServer {
       ? message
       : `${message}; its last output: ${last}`;
     const code = error instanceof SvcError ? error.code : "internal";
-    return new SvcError(code, this.mask(`tool server ${this.entry.name}: ${words}`), {
-      cause: error,
-    });
+    const { name, transport, auth_env } = this.entry;
+    const hint = code !== "unauthenticated" || transport !== "http" || auth_env !== undefined
+      ? undefined
+      : `log in with \`svc ctl mcp login ${name}\``;
+    return new SvcError(code, this.mask(`tool server ${name}: ${words}`), { hint, cause: error });
   }
 }
 

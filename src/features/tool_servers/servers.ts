@@ -3,14 +3,17 @@
  * sessions work in. A server is shared by the sessions that may use it, but never by a trusted and
  * an untrusted session.
  */
-import { messageOf, SvcError } from "../../protocol/errors.ts";
+import { messageOf, SvcError, withHint } from "../../protocol/errors.ts";
 import type { Log } from "../../os/log.ts";
 import { nearestOf } from "../../base/nearest.ts";
 import type { Env } from "../../os/paths.ts";
 import type { Trust } from "../../protocol/events.ts";
+import { abortable } from "@std/async";
 import type { Clock } from "../../base/clock.ts";
 import type { ProjectApprovals } from "./approvals.ts";
 import { credentialsOf, masker } from "./credentials.ts";
+import type { OpenLogin } from "./login.ts";
+import { type Login, type Logins, loginSecrets } from "./logins.ts";
 import type {
   ExternalScope,
   Offer,
@@ -48,6 +51,15 @@ export interface ExternalParts {
   confine: Confine;
   /** The approvals of projects. */
   approvals: Pick<ProjectApprovals, "has" | "add">;
+  /** The logins at servers. */
+  logins: Logins;
+}
+
+/** A login that a person has to allow, or the last one, for those who still ask how it ended. */
+interface WaitingLogin {
+  cancel: AbortController;
+  /** Resolves when it is saved. Rejects when it fails. Either way, nothing is left of it. */
+  done: Promise<void>;
 }
 
 interface Definition {
@@ -70,6 +82,8 @@ export class ExternalServers {
   /** By their definition and scope; see {@linkcode ExternalServers.#server}. */
   #servers = new Map<string, ExternalServer>();
   #retired: ExternalServer[] = [];
+  /** By the names of their servers. */
+  #logins = new Map<string, WaitingLogin>();
   #closed = false;
 
   constructor(parts: ExternalParts, policy: ExternalPolicy) {
@@ -110,7 +124,8 @@ export class ExternalServers {
         return tools.map((tool): OfferedTool => ({ server, scope: definition.scope, tool }));
       } catch (error) {
         signal.throwIfAborted();
-        problems.push({ server: name, message: messageOf(error) });
+        const message = error instanceof SvcError ? withHint(error) : messageOf(error);
+        problems.push({ server: name, message });
         return [];
       }
     }));
@@ -127,8 +142,11 @@ export class ExternalServers {
     scope: ExternalScope,
   ): Promise<{ items: ServerItem[]; problems: ServerProblem[]; project?: ProjectServers }> {
     const { definitions, problems, project } = await this.#definitions(scope);
-    const items = definitions.map((definition): ServerItem => {
+    const items = await Promise.all(definitions.map(async (definition): Promise<ServerItem> => {
       const { entry, scope, problem } = definition;
+      const login = scope === "operator" && entry.transport === "http"
+        ? await this.#parts.logins.get(entry)
+        : undefined;
       const { name, transport, trust, enabled } = entry;
       const made = TRUSTS.map((trust) => this.#servers.get(keyOf(definition, trust)))
         .filter((server) => server !== undefined);
@@ -144,8 +162,9 @@ export class ExternalServers {
         breaker: broken?.breaker ?? "closed",
         breaker_until: broken?.retry_at,
         tools: made.find((server) => server.remembered !== undefined)?.remembered?.length,
+        logged_in: login && true,
       };
-    });
+    }));
     return { items, problems, project };
   }
 
@@ -202,9 +221,136 @@ export class ExternalServers {
     return { ok: result.isError !== true, output: server.mask(resultText(result)) };
   }
 
+  /**
+   * Begins a login at one of the operator's servers, in place of an earlier one that nobody has
+   * allowed yet.
+   *
+   * @returns the page on which the person allows it; undefined when the server wants no login
+   * @throws {SvcError} like {@linkcode ExternalServers.test}; also conflict for a program, a
+   * project's server and one with a credential in the configuration
+   */
+  async login(
+    name: string,
+    scope: ExternalScope,
+  ): Promise<Pick<OpenLogin, "url" | "open_url" | "expires_at"> | undefined> {
+    const definition = await this.#found(name, scope);
+    const { entry, values, secrets, workdir } = definition;
+    if (entry.transport !== "http" || workdir !== undefined) {
+      const what = workdir === undefined ? "is a program on this machine" : "belongs to a project";
+      throw new SvcError(
+        "conflict",
+        `tool server ${name} ${what}; only the operator's servers at an address have logins`,
+      );
+    }
+    if (Object.keys(values).some((header) => header.toLowerCase() === "authorization")) {
+      throw new SvcError("conflict", `tool server ${name} has a credential in policy.yaml`, {
+        hint: "remove auth_env, or the header authorization, to log in instead",
+      });
+    }
+    const secret_env = entry.oauth?.client_secret_env;
+    const client_secret = secret_env === undefined ? undefined : this.#parts.env(secret_env);
+    if (secret_env !== undefined && client_secret === undefined) {
+      throw new SvcError(
+        "conflict",
+        `tool server ${name}: oauth.client_secret_env names the variable ${secret_env}, which is not set in the daemon's environment`,
+      );
+    }
+    if (this.#closed) throw new SvcError("shutting_down", "the daemon is stopping");
+    const known = client_secret === undefined ? secrets : [...secrets, client_secret];
+    this.#parts.onSecrets(known);
+    const mask = masker(known);
+    // It may repeat what the server said, and the server what it was sent.
+    const masked = (error: unknown): never => {
+      if (!(error instanceof SvcError)) throw error;
+      const { code, message, hint } = error;
+      throw new SvcError(code, mask(message), { hint, cause: error });
+    };
+    const earlier = this.#cancelLogin(name, "another login was started");
+    const cancel = new AbortController();
+    const begin = async () => {
+      // Both may listen on the port that the entry names.
+      await earlier;
+      const { beginLogin } = await import("./login.ts");
+      try {
+        const begun = await beginLogin({
+          entry,
+          headers: values,
+          client_secret,
+          scope: this.#parts.logins.lacking.get(name),
+          signal: cancel.signal,
+        });
+        return begun && { ...begun, done: begun.done.catch(masked) };
+      } catch (error) {
+        return masked(error);
+      }
+    };
+    const beginning = begin();
+    const end = async () => {
+      const login = await (await beginning)?.done;
+      if (login === undefined) return;
+      cancel.signal.throwIfAborted();
+      this.#parts.onSecrets(loginSecrets(login));
+      await this.#parts.logins.save(entry, login);
+      this.#parts.logins.lacking.delete(name);
+      this.#reconnect(name);
+    };
+    // From now on, whatever comes of it, the next login and a stop find it.
+    const waiting = { cancel, done: end() };
+    waiting.done.catch(() => {});
+    this.#logins.set(name, waiting);
+    let begun: OpenLogin | undefined;
+    try {
+      return begun = await beginning;
+    } finally {
+      if (begun === undefined && this.#logins.get(name) === waiting) this.#logins.delete(name);
+    }
+  }
+
+  /**
+   * Waits until the person has allowed a login.
+   *
+   * @throws {SvcError} not_found when none has begun; why it failed
+   * @throws the signal's reason
+   */
+  async loginEnd(name: string, signal: AbortSignal): Promise<void> {
+    const waiting = this.#logins.get(name);
+    if (waiting === undefined) {
+      throw new SvcError("not_found", `no login for ${name} is pending`, {
+        hint: "start one with mcp.login",
+      });
+    }
+    await abortable(waiting.done, signal);
+  }
+
+  /** Forgets the login at a server. @returns whether there was one */
+  async logout(name: string): Promise<boolean> {
+    await this.#cancelLogin(name, "somebody logged out");
+    const removed = await this.#parts.logins.remove(name);
+    this.#reconnect(name);
+    return removed;
+  }
+
+  /** Resolves when nothing is left of it. */
+  async #cancelLogin(name: string, why: string): Promise<void> {
+    const waiting = this.#logins.get(name);
+    this.#logins.delete(name);
+    waiting?.cancel.abort(new SvcError("conflict", `the login was cancelled: ${why}`));
+    await waiting?.done.catch(() => {});
+  }
+
+  /** The next use of an operator's server connects anew. */
+  #reconnect(name: string): void {
+    for (const key of this.#servers.keys()) {
+      const [workdir, , entry] = JSON.parse(key);
+      if (workdir === null && entry.name === name) this.#retire(key);
+    }
+  }
+
   /** Stops all servers; resolves when nothing is left of them. */
   async close(): Promise<void> {
     this.#closed = true;
+    const names = [...this.#logins.keys()];
+    await Promise.all(names.map((name) => this.#cancelLogin(name, "the daemon is stopping")));
     await Promise.all([...this.#servers.values(), ...this.#retired].map((it) => it.close()));
   }
 
@@ -270,13 +416,17 @@ export class ExternalServers {
 
   /** @throws {SvcError} not_found; conflict for a server that is disabled or lacks a credential */
   async #usable(name: string, scope: ExternalScope): Promise<ExternalServer> {
+    return this.#server(await this.#found(name, scope), scope.trust);
+  }
+
+  async #found(name: string, scope: ExternalScope): Promise<Definition> {
     const { definitions } = await this.#definitions(scope);
     const definition = find(definitions, name);
     if (definition.problem !== undefined) throw new SvcError("conflict", definition.problem);
     if (!definition.entry.enabled) {
       throw new SvcError("conflict", `tool server ${name} is disabled`);
     }
-    return this.#server(definition, scope.trust);
+    return definition;
   }
 
   #server(definition: Definition, trust: Trust): ExternalServer {
@@ -285,10 +435,19 @@ export class ExternalServers {
     const key = keyOf(definition, trust);
     let server = this.#servers.get(key);
     if (server === undefined) {
-      const { clock, log, env, find, confine, onSecrets } = this.#parts;
+      const { clock, log, env, find, confine, logins, onSecrets } = this.#parts;
       onSecrets(secrets);
-      const target = () => targetOf({ entry, values, env, workdir, find, confine });
-      server = new ExternalServer({ entry, target, mask: masker(secrets), clock, log });
+      let mask = masker(secrets);
+      let before: string[] = [];
+      const learn = (login: Login) => {
+        const tokens = loginSecrets(login);
+        onSecrets(tokens);
+        // Answers to calls in progress may have the ones before.
+        mask = masker([...secrets, ...tokens, ...before]);
+        before = tokens;
+      };
+      const target = () => targetOf({ entry, values, env, workdir, find, confine, logins, learn });
+      server = new ExternalServer({ entry, target, mask: (text) => mask(text), clock, log });
       this.#servers.set(key, server);
     }
     return server;

@@ -3,6 +3,8 @@ import type { SandboxArgv } from "../../jail/sandbox.ts";
 import { type FoundProgram, unfound } from "../../os/own_programs.ts";
 import type { Env } from "../../os/paths.ts";
 import type { Target } from "./connection.ts";
+import type { Login, Logins } from "./logins.ts";
+import { savedLogin } from "./oauth.ts";
 import type { ServerEntry } from "./policy.ts";
 
 /** Returns what to spawn for a project's program in the sandbox of its directory. */
@@ -23,6 +25,10 @@ export interface TargetOptions {
   /** Finds a program by its name in the configuration, in directories that no session can write. */
   find(program: string): FoundProgram | undefined;
   confine: Confine;
+  /** Where logins are saved. */
+  logins: Logins;
+  /** Called with the login, and with each that follows it, before the server sees its token. */
+  learn(login: Login): void;
 }
 
 /**
@@ -52,8 +58,13 @@ const PASSED = [
  * sandbox of commands, because a session may have written the file that names them.
  */
 export async function targetOf(options: TargetOptions): Promise<Target> {
-  const { entry, values, env, workdir, find, confine } = options;
-  if (entry.transport === "http") return { transport: "http", url: entry.url, headers: values };
+  const { entry, values, env, workdir, find, confine, logins, learn } = options;
+  if (entry.transport === "http") {
+    const { url } = entry;
+    // The person logs in at the operator's servers only.
+    const auth = workdir === undefined ? await savedLogin(entry, logins, learn) : undefined;
+    return { transport: "http", url, headers: values, auth, refresh: logins.refreshOf(entry.name) };
+  }
   if (workdir !== undefined) {
     const { cmd, ...rest } = await confine([entry.command, ...entry.args], workdir, values);
     return { transport: "stdio", command: cmd, ...rest, cwd: workdir };

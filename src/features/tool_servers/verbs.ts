@@ -4,13 +4,13 @@ import { SvcError } from "../../protocol/errors.ts";
 import { verbsOf } from "../../verbs/define.ts";
 import { session_id } from "../../verbs/session_id.ts";
 import type { ToolServerServices } from "./open.ts";
+import { projectServersSchema, serverItemSchema } from "./schemas.ts";
 
 const defineVerb = verbsOf<ToolServerServices>();
 
 const scope_of = () =>
   session_id().optional()
     .describe("Shows what this session can use, according to its trust and its project");
-const trust = () => z.enum(["trusted", "untrusted"]);
 const problems = () => z.array(z.object({ server: z.string(), message: z.string() }));
 
 async function scopeOf(
@@ -30,27 +30,11 @@ export const mcpVerbs = [
     input: () => z.object({ session_id: scope_of() }),
     output: () =>
       z.object({
-        servers: z.array(z.object({
-          name: z.string(),
-          scope: z.enum(["operator", "project"]),
-          transport: z.enum(["stdio", "http"]),
-          trust: trust(),
-          enabled: z.boolean(),
-          problem: z.string().optional(),
-          connected: z.int(),
-          breaker: z.enum(["closed", "open", "half_open", "probing"]),
-          breaker_until: z.string().optional()
-            .describe("When an open circuit breaker lets the next call through"),
-          tools: z.int().optional(),
-        })),
+        servers: z.array(serverItemSchema()),
         problems: problems(),
-        project: z.object({
-          file: z.string(),
-          sha256: z.string().describe("SHA-256 of the file's text"),
-          approved: z.boolean().describe("Whether a person approved this text for this directory"),
-          runs: z.record(z.string(), z.record(z.string(), z.unknown()))
-            .describe("What the file defines, by server"),
-        }).optional().describe("The project's own policy file, if it defines servers"),
+        project: projectServersSchema().optional().describe(
+          "The project's own policy file, if it defines servers",
+        ),
       }),
     async handle({ services }, { session_id }) {
       const servers = await services.tool_servers();
@@ -151,6 +135,51 @@ export const mcpVerbs = [
         if (!(error instanceof SvcError) || error.code === "not_found") throw error;
         return { ok: false, reason: error.message };
       }
+    },
+  }),
+  defineVerb({
+    name: "mcp.login",
+    summary: "Starts an OAuth login at a tool server, which a person approves in a browser.",
+    access: "write",
+    input: () => z.object({ name: z.string().describe("Name of a server with an address") }),
+    output: () =>
+      z.object({
+        needed: z.boolean().describe("False if the server does not require a login"),
+        url: z.string().optional().describe("The page where the person approves it"),
+        open_url: z.string().optional().describe(
+          "Leads there once, from this machine; for a command line, which other users can read",
+        ),
+        expires_at: z.string().optional(),
+      }),
+    async handle({ services }, { name }) {
+      const servers = await services.tool_servers();
+      const begun = await servers.login(name, { trust: "trusted" });
+      if (begun === undefined) return { needed: false };
+      const { url, open_url, expires_at } = begun;
+      return { needed: true, url, open_url, expires_at: expires_at.toISOString() };
+    },
+  }),
+  defineVerb({
+    name: "mcp.login_result",
+    summary: "Waits until a person approves a login that mcp.login started, and saves it.",
+    access: "write",
+    input: () => z.object({ name: z.string() }),
+    output: () => z.object({ name: z.string() }),
+    async handle({ services, signal }, { name }) {
+      await (await services.tool_servers()).loginEnd(name, signal);
+      return { name };
+    },
+  }),
+  defineVerb({
+    name: "mcp.logout",
+    summary: "Removes the saved login for a tool server, which does not revoke it at the server.",
+    access: "write",
+    destructive: true,
+    idempotent: true,
+    input: () => z.object({ name: z.string() }),
+    output: () => z.object({ removed: z.boolean().describe("Whether there was a login") }),
+    async handle({ services }, { name }) {
+      return { removed: await (await services.tool_servers()).logout(name) };
     },
   }),
   defineVerb({

@@ -1,10 +1,11 @@
 /** The questions that wait for an answer: what events make of them. */
 import type { EventData, SessionEvent } from "../../protocol/events.ts";
 import { exactLine } from "../../base/visible.ts";
-import { alwaysText, questionText } from "../../session/question.ts";
+import { askedOf } from "../../protocol/person_question.ts";
+import { alwaysText, personQuestionText, questionText } from "../../session/question.ts";
 import { stillPending } from "../../session/state.ts";
 import { newEntry } from "./entries.ts";
-import type { Model } from "./model.ts";
+import type { ApprovalView, Model } from "./model.ts";
 import { untabbed } from "./text.ts";
 
 /** Characters of a question that the terminal UI can show. */
@@ -21,13 +22,22 @@ export function addApproval(
   model: Model,
   request: Pick<
     EventData["approval.requested"],
-    "approval_id" | "lane_id" | "tool" | "args" | "reason" | "rule"
+    | "approval_id"
+    | "lane_id"
+    | "tool"
+    | "args"
+    | "reason"
+    | "rule"
+    | "choices"
+    | "kind"
   >,
 ): void {
-  const { approval_id, lane_id, tool, args, reason, rule } = request;
+  const { approval_id, lane_id, tool, args, reason, rule, choices } = request;
   if (model.approvals.some((it) => it.approval_id === approval_id)) return;
-  const question = { tool, args, reason, rule };
-  const text = untabbed(questionText(question)).normalize();
+  const question = { tool, args, reason, rule, ...(choices === undefined ? {} : { choices }) };
+  const asked = askedOf(request);
+  const whole = asked === undefined ? questionText(question) : personQuestionText(asked);
+  const text = untabbed(whole).normalize();
   const left_out = Math.max(text.length - QUESTION_MAX, 0);
   const shown = text.slice(0, QUESTION_MAX).toWellFormed();
   model.approvals.push({
@@ -35,6 +45,8 @@ export function addApproval(
     lane_id,
     tool: exactLine(tool),
     question,
+    asked,
+    chosen: [],
     about: newEntry(model, "approval", shown),
     left_out,
     always: alwaysText(question),
@@ -43,6 +55,11 @@ export function addApproval(
     answered: false,
   });
   if (model.focus !== "transcript" && model.input.text === "") model.focus = "approval";
+}
+
+/** What stands above an approval. */
+export function titleOf({ asked, tool }: Pick<ApprovalView, "asked" | "tool">): string {
+  return asked === undefined ? `allow ${tool}?` : "the model asks:";
 }
 
 function setApprovals(model: Model, approvals: Model["approvals"]): void {

@@ -1,17 +1,16 @@
 /** Keeps a {@linkcode Tui} in step with its session, over whatever reaches the daemon's verbs. */
 import { messageOf, SvcError } from "../../protocol/errors.ts";
 import type { SessionEvent } from "../../protocol/events.ts";
+import type { BusEvent } from "../../protocol/schemas/bus.ts";
 import { shownDigest } from "../../session/question.ts";
 import { runSetting } from "../../session/setting_command.ts";
+import { rewoundText } from "../../protocol/rewound_text.ts";
+import { runUndo } from "../../session/undo_command.ts";
 import type { Effect } from "./keymap.ts";
 import type { Conversation, SessionDetail, Tui } from "./tui.ts";
 
 /** An event that was pushed. */
-export interface LinkEvent {
-  session_id?: string;
-  seq?: number;
-  at: string;
-  type: string;
+export interface LinkEvent extends Omit<BusEvent, "bus_seq" | "data"> {
   // deno-lint-ignore no-explicit-any -- its shape depends on the type
   data: any;
 }
@@ -46,6 +45,8 @@ export class TuiClient {
   readonly tui: Tui;
   readonly #events: ClientEvents;
   #link: Link | undefined;
+  /** Events that wait until the conversation is loaded again. */
+  #held: LinkEvent[] | undefined;
 
   constructor(tui: Tui, events: ClientEvents) {
     this.tui = tui;
@@ -96,6 +97,21 @@ export class TuiClient {
     this.tui.load(await this.#call("session.get"), conversation);
   }
 
+  /** Shows the conversation without what was taken back; what happens meanwhile waits. */
+  async #loadRewound(event: LinkEvent): Promise<void> {
+    this.#held = [];
+    try {
+      await this.#load();
+      this.tui.tell(rewoundText(event.data));
+    } catch (error) {
+      this.tui.complain(messageOf(error));
+    }
+    const held = this.#held;
+    this.#held = undefined;
+    for (const each of held) this.#take(each);
+    this.#events.onChange();
+  }
+
   async #subscribe(): Promise<void> {
     const { model } = this.tui;
     try {
@@ -121,6 +137,12 @@ export class TuiClient {
 
   #take(event: LinkEvent): void {
     if (event.session_id !== this.tui.model.session.id || event.seq === undefined) return;
+    if (this.#held !== undefined) {
+      this.#held.push(event);
+      return;
+    }
+    const { type, data } = event as SessionEvent;
+    if (type === "session.rewound" && data.conversation !== undefined) this.#loadRewound(event);
     this.tui.apply(event as SessionEvent);
     this.#events.onChange();
   }
@@ -146,11 +168,17 @@ export class TuiClient {
         return this.#events.onChange();
       }
       case "approve": {
-        const { approval_id, decision, question } = effect;
+        const { approval_id, decision, question, always } = effect;
         const shown = await shownDigest(question);
-        return await this.#call("session.approve", { approval_id, decision, shown });
+        return await this.#call("session.approve", { approval_id, decision, shown, always });
+      }
+      case "answer": {
+        const { approval_id, answer = { unanswered: "declined" }, question } = effect;
+        const shown = await shownDigest(question);
+        return await this.#call("session.answer", { approval_id, ...answer, shown });
       }
       case "cancel":
+      case "continue":
       case "pause":
       case "resume":
       case "kill":
@@ -167,6 +195,14 @@ export class TuiClient {
           id,
           (method, params) => this.#call(method, params),
         );
+        if (said !== undefined) this.tui.tell(said);
+        return this.#events.onChange();
+      }
+      case "undo": {
+        const { id } = this.tui.model.session;
+        const call = (method: string, params: Record<string, unknown>) =>
+          this.#call(method, params);
+        const said = await runUndo(effect.command, id, call);
         if (said !== undefined) this.tui.tell(said);
         return this.#events.onChange();
       }
@@ -196,7 +232,7 @@ export class TuiClient {
     // A message that was on its way is sent again over the next link.
     if (effect.type === "send" && (this.#link === undefined || this.#link.lost)) return;
     if (effect.type === "send") this.tui.takeBack(effect.client_message_id);
-    if (effect.type === "approve") this.tui.reopen(effect.approval_id);
+    if (effect.type === "approve" || effect.type === "answer") this.tui.reopen(effect.approval_id);
     const hint = error instanceof SvcError && error.hint ? ` (${error.hint})` : "";
     this.tui.complain(`${messageOf(error)}${hint}`);
     this.#events.onChange();

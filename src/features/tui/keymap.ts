@@ -1,20 +1,31 @@
 /** Handles keys: a key changes the model and returns what the daemon must do. */
-import type { Decision } from "../../protocol/events.ts";
+import type { Decision, RuleScope } from "../../protocol/events.ts";
 import { CHAT_COMMANDS, type ChatCommand } from "../../protocol/chat_commands.ts";
-import type { Question } from "../../session/question.ts";
+import { type PersonAnswer, SKIP } from "../../protocol/person_question.ts";
+import { type Question, RULE_SCOPES } from "../../session/question.ts";
 import { type SettingCommand, settingCommand } from "../../session/setting_command.ts";
-import { addMessage } from "./fold.ts";
+import { type UndoCommand, undoCommand } from "../../session/undo_command.ts";
 import { clear, erase, insert, move, moveLine, recall } from "./input.ts";
 import type { Key } from "./keys.ts";
 import { type ApprovalView, type Focus, type Model, shownLane } from "./model.ts";
 import { scrollBy, scrollToStart, type View } from "./scroll.ts";
+import { addMessage } from "./transcript.ts";
 
 /** An action outside the model. */
 export type Effect =
   | { type: "send"; text: string; client_message_id: string }
-  | { type: "approve"; approval_id: string; decision: Decision; question: Question }
-  | { type: "cancel" | "compact" | "pause" | "resume" | "kill" }
+  | {
+    type: "approve";
+    approval_id: string;
+    decision: Decision;
+    question: Question;
+    always?: { rule: string; scope: RuleScope };
+  }
+  /** Answers a question to the person; without an answer it is skipped. */
+  | { type: "answer"; approval_id: string; answer?: PersonAnswer; question: Question }
+  | { type: "cancel" | "compact" | "continue" | "pause" | "resume" | "kill" }
   | { type: "setting"; command: SettingCommand }
+  | { type: "undo"; command: UndoCommand }
   | { type: "kill_lane"; lane_id: string }
   | { type: "pin_lane"; lane_id: string; pinned: boolean }
   /** Requests a lane's output from before this model existed. */
@@ -50,9 +61,12 @@ export function press(model: Model, key: Key, context: PressContext): Effect[] {
   }
   const char = key.type === "character" ? key.text : undefined;
   if (model.focus === "approval") {
-    const effects = answer(model, char);
+    const effects = key.type === "named" && key.name === "enter"
+      ? answerChosen(model)
+      : answer(model, char);
     if (effects !== undefined) return effects;
   }
+  if (key.type !== "named" && model.input.text === "") model.input_answers = answeredBy(model);
   if (model.focus === "lanes") return inLanes(model, key, context);
   if (model.focus === "transcript" && key.type === "named") {
     if (key.name === "up") return scroll(model, context, -1);
@@ -82,6 +96,11 @@ function interrupt(model: Model, leaving: boolean): Effect[] {
 
 /** Esc: closes what is open; with nothing open it cancels the turn. */
 function goBack(model: Model): Effect[] {
+  const [approval] = model.approvals;
+  if (model.focus === "approval" && approval?.rule_chosen !== undefined) {
+    approval.rule_chosen = undefined;
+    return [];
+  }
   if (model.approval_shown || model.lane_shown !== undefined) {
     model.approval_shown = false;
     model.lane_shown = model.scroll = undefined;
@@ -148,11 +167,10 @@ const ANSWERS: Record<string, Decision> = { y: "allow", a: "allow_always", n: "d
 function answer(model: Model, char: string | undefined): Effect[] | undefined {
   const [approval] = model.approvals;
   if (approval === undefined || char === undefined) return undefined;
-  if (char === "v") {
-    model.approval_shown = !model.approval_shown;
-    model.scroll = model.approval_shown ? { entry: approval.about.id, row: 0 } : undefined;
-    return [];
-  }
+  if (approval.asked !== undefined) return choose(model, approval, char);
+  if (char === "v") return showAll(model, approval);
+  const kept = keepRule(model, approval, char);
+  if (kept !== undefined) return kept;
   const decision = ANSWERS[char.toLowerCase()];
   // A key that was pressed before the question appeared does not answer it.
   if (decision === undefined || !approval.armed) return undefined;
@@ -163,8 +181,97 @@ function answer(model: Model, char: string | undefined): Effect[] | undefined {
   return [{ type: "approve", approval_id, decision, question }];
 }
 
+/** A number chooses a rule, then a letter where it holds. @returns undefined for other keys */
+function keepRule(model: Model, approval: ApprovalView, char: string): Effect[] | undefined {
+  const { approval_id, question, rule_chosen, armed, answered } = approval;
+  const choice = /^[1-9]$/.test(char) ? question.choices?.[Number(char) - 1] : undefined;
+  const scope = RULE_SCOPES.find(({ key }) => key === char.toLowerCase())?.scope;
+  if (!armed || choice === undefined && (rule_chosen === undefined || scope === undefined)) {
+    return undefined;
+  }
+  if (answered || !mayAllow(model, approval)) return [];
+  if (choice !== undefined) {
+    approval.rule_chosen = choice;
+    return [];
+  }
+  approval.answered = true;
+  const always = { rule: rule_chosen!, scope: scope! };
+  return [{ type: "approve", approval_id, decision: "allow_always", question, always }];
+}
+
+function showAll(model: Model, { about }: ApprovalView): Effect[] {
+  model.approval_shown = !model.approval_shown;
+  model.scroll = model.approval_shown ? { entry: about.id, row: 0 } : undefined;
+  return [];
+}
+
+/** Handles a key for a question to the person; as {@linkcode answer}. */
+function choose(model: Model, approval: ApprovalView, char: string): Effect[] | undefined {
+  const { options, multiple } = approval.asked!;
+  // A question that is shown completely leaves the letter to the answer.
+  if (char === "v" && (!approval.read || model.approval_shown) && model.input.text === "") {
+    return showAll(model, approval);
+  }
+  if (!/^[0-8]$/.test(char) || Number(char) > options.length) return undefined;
+  // A key that was pressed before the question appeared does not answer it.
+  if (!approval.armed) return undefined;
+  if (approval.answered) return [];
+  if (char === SKIP) return answerWith(model, approval, undefined);
+  if (!mayAllow(model, approval)) return [];
+  const at = Number(char) - 1;
+  if (!multiple) return answerWith(model, approval, { chosen: [options[at].label] });
+  approval.chosen = approval.chosen.includes(at)
+    ? approval.chosen.filter((it) => it !== at)
+    : [...approval.chosen, at].sort();
+  return [];
+}
+
+/** Enter on a question for which options were chosen. */
+function answerChosen(model: Model): Effect[] | undefined {
+  const [approval] = model.approvals;
+  if (!approval?.asked || approval.chosen.length === 0 || model.input.text !== "") return undefined;
+  if (approval.answered) return [];
+  const { options } = approval.asked;
+  return answerWith(model, approval, { chosen: approval.chosen.map((at) => options[at].label) });
+}
+
+function answerWith(
+  model: Model,
+  approval: ApprovalView,
+  answer: PersonAnswer | undefined,
+): Effect[] {
+  approval.answered = true;
+  model.input_answers = undefined;
+  const { approval_id, question } = approval;
+  return [{ type: "answer", approval_id, answer, question }];
+}
+
+/** The question that a message answers which is begun now. */
+function answeredBy({ focus, approvals: [approval] }: Model): string | undefined {
+  const takes = focus === "approval" && approval?.asked?.free_text && approval.armed &&
+    !approval.answered;
+  return takes ? approval.approval_id : undefined;
+}
+
+/** Answers the question for which a message was typed. @returns undefined for another message */
+function answerTyped(model: Model, text: string): Effect[] | undefined {
+  const { input_answers } = model;
+  if (input_answers === undefined) return undefined;
+  const [approval] = model.approvals;
+  if (approval?.approval_id !== input_answers || approval.answered) {
+    model.input_answers = undefined;
+    model.notice = "the question is gone; Enter sends this as a message";
+    return [];
+  }
+  if (!mayAllow(model, approval)) return [];
+  const { options } = approval.asked!;
+  clear(model.input);
+  const chosen = approval.chosen.map((at) => options[at].label);
+  return answerWith(model, approval, { chosen, text });
+}
+
 /** A question that was not shown completely is opened instead of allowed. */
-function mayAllow(model: Model, { about, left_out, read }: ApprovalView): boolean {
+function mayAllow(model: Model, { about, left_out, read, asked }: ApprovalView): boolean {
   if (left_out > 0) {
     model.notice = "too long to show here: decide in the web app, or deny it";
     return false;
@@ -174,7 +281,7 @@ function mayAllow(model: Model, { about, left_out, read }: ApprovalView): boolea
     model.approval_shown = true;
     model.scroll = { entry: about.id, row: 0 };
   }
-  model.notice = "scroll to the end before you allow it";
+  model.notice = `scroll to the end before you ${asked === undefined ? "allow it" : "answer"}`;
   return false;
 }
 
@@ -277,6 +384,7 @@ const LOAD_COMMANDS: Effect = { type: "load_commands" };
 const COMMANDS: Partial<Record<ChatCommand, Effect>> = {
   cancel: { type: "cancel" },
   compact: { type: "compact" },
+  continue: { type: "continue" },
   exit: { type: "quit" },
   help: LOAD_COMMANDS,
   kill: { type: "kill" },
@@ -296,15 +404,19 @@ function submit(model: Model, { newId }: PressContext): Effect[] {
     model.notice = "the session has ended; Ctrl-D on an empty message leaves";
     if (command?.type !== "quit") return [];
   }
+  const answered = own === undefined ? answerTyped(model, word) : undefined;
+  if (answered !== undefined) return answered;
   clear(input);
   model.scroll = model.lane_shown = undefined;
   if (own === "help") model.help = true;
   if (command !== undefined) return [command];
   const setting = settingCommand(word);
   if (setting !== undefined) return [{ type: "setting", command: setting }];
+  const undo = undoCommand(word);
+  if (undo !== undefined) return [{ type: "undo", command: undo }];
   const client_message_id = newId();
   model.outbox.push({ client_message_id, text });
-  addMessage(model, text, client_message_id);
+  addMessage(model, text, { client_message_id });
   const { state, paused_by_stop } = model.session;
   const send: Effect = { type: "send", text, client_message_id };
   // A message to a paused session also resumes it.

@@ -110,6 +110,29 @@ Deno.test("y, a and n answer a question, but not before a person can have seen i
   assertEquals(bench.model.focus, "input");
 });
 
+Deno.test("a number and a letter keep a rule; neither answers before it can have been seen", () => {
+  const bench = new Bench();
+  const choices = ["run_command = rm x", "run_command: rm *", "run_command"];
+  const question = { ...RM_X, choices };
+  bench.event("approval.requested", { approval_id: "appr_1", call_id: "c", ...question });
+  assertEquals(bench.keys("2", "d"), []);
+  bench.keys("backspace", "backspace", "tab");
+  bench.tui.arm();
+  bench.tui.screen();
+  assertEquals(bench.keys("2").length, 0);
+  assert(bench.tui.snapshot().view.includes("d this directory"));
+  assert(bench.tui.snapshot().view.includes("always run_command: rm *"));
+  assertEquals(bench.keys("escape", "3", "2"), []);
+  assertEquals(bench.keys("d"), [{
+    type: "approve",
+    approval_id: "appr_1",
+    decision: "allow_always",
+    question,
+    always: { rule: "run_command: rm *", scope: "directory" },
+  }]);
+  assertEquals(bench.keys("1", "s"), []);
+});
+
 Deno.test("a question that does not fit is read to its end before it can be allowed", () => {
   const bench = new Bench();
   const command = `echo ${"\n".repeat(60)}; rm -rf ~`;

@@ -56,6 +56,7 @@ export class Layouts {
 const GUTTERS: Record<Entry["kind"], readonly [string, string]> = {
   user: ["› ", "  "],
   assistant: ["  ", "  "],
+  thought: ["~ ", "  "],
   call: ["● ", "  "],
   note: ["· ", "  "],
   problem: ["! ", "  "],
@@ -65,6 +66,7 @@ const GUTTERS: Record<Entry["kind"], readonly [string, string]> = {
 const STYLES: Record<Entry["kind"], Style> = {
   user: "bold",
   assistant: "plain",
+  thought: "dim",
   call: "plain",
   note: "dim",
   problem: "red",
@@ -132,7 +134,7 @@ function layRest(laid: Laid, entry: Entry, open: boolean): void {
 
 function styled(laid: Laid, entry: Entry, row: string, markdown: MarkdownState): Line {
   const first = laid.rows.length === 0;
-  const pending = entry.client_message_id !== undefined;
+  const pending = entry.client_message_id !== undefined || entry.waits === true;
   // The blank at which a line was broken.
   const shown = laid.begins ? row : row.replace(/^ /, "");
   const body = entry.kind === "assistant"
@@ -142,25 +144,33 @@ function styled(laid: Laid, entry: Entry, row: string, markdown: MarkdownState):
   return before === "" ? body : [{ text: before, style: STYLES[entry.kind] }, ...body];
 }
 
-/** A call: its title, then what it gave, a part of it unless all is asked for. */
+/** A call: its title, what it changes, what it gave; a part of each unless all is asked for. */
 function callRows(entry: Entry, options: LayoutOptions): Laid {
   const { cols, expanded } = options;
-  const [title, ...output] = entry.lines;
-  const mark = entry.ok === undefined ? "yellow" : entry.ok ? "green" : "red";
+  const { ok, lines: [title, ...rest], edit_lines = 0 } = entry;
+  const mark = ok === undefined ? "yellow" : ok ? "green" : "red";
   const rows: Line[] = [[
     { text: gutter(entry, true, cols), style: mark },
     { text: cut(title, Math.max(cols - 2, 1)), style: "plain" },
   ]];
-  const shown = expanded ? output : output.slice(0, OUTPUT_SHOWN);
   const inner = Math.max(cols - 4, 1);
-  for (const text of shown) {
-    const wrapped = wrap(text, inner);
-    for (const row of expanded ? wrapped : [cut(text, inner)]) {
-      const head = rows.length > 1 ? "    " : entry.ok === false ? "  └!" : "  └ ";
-      rows.push([{ text: head, style: mark }, { text: row, style: "dim" }]);
+  const part = (texts: readonly string[], head: string, styleOf: (text: string) => Style) => {
+    const shown = expanded ? texts : texts.slice(0, OUTPUT_SHOWN);
+    const first = rows.length;
+    for (const text of shown) {
+      for (const row of expanded ? wrap(text, inner) : [cut(text, inner)]) {
+        const before = rows.length > first ? "    " : head;
+        rows.push([{ text: before, style: mark }, { text: row, style: styleOf(text) }]);
+      }
     }
-  }
-  const hidden = output.length - shown.length;
-  if (hidden > 0) rows.push(line(`    … ${hidden} more lines (Ctrl-O)`, "dim"));
+    const hidden = texts.length - shown.length;
+    if (hidden > 0) rows.push(line(`    … ${hidden} more lines (Ctrl-O)`, "dim"));
+  };
+  part(rest.slice(0, edit_lines), "    ", editStyle);
+  part(rest.slice(edit_lines), ok === false ? "  └!" : "  └ ", () => "dim");
   return { ...begin(entry, options), rows };
+}
+
+function editStyle(text: string): Style {
+  return text.startsWith("-") ? "red" : text.startsWith("+") ? "green" : "dim";
 }

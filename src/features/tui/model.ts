@@ -1,14 +1,15 @@
 /**
- * What the terminal UI shows of a session: plain data, changed by the session's events (`fold.ts`)
+ * What the terminal UI shows of a session: plain data, changed by the session's events (`transcript.ts`)
  * and by keys (`keymap.ts`), drawn by `render.ts`.
  */
 import { type LaneKind, type LaneStatus, MAIN_LANE } from "../../protocol/events.ts";
+import type { PersonQuestion } from "../../protocol/person_question.ts";
 import type { Question } from "../../session/question.ts";
 
 /** One thing in the transcript. Its text is clean (`text.ts`). */
 export interface Entry {
   readonly id: number;
-  kind: "user" | "assistant" | "call" | "note" | "problem" | "lane" | "approval";
+  kind: "user" | "assistant" | "thought" | "call" | "note" | "problem" | "lane" | "approval";
   /** At least one; the last grows. */
   lines: string[];
   /** Counts changes other than growth at the end: what was laid out of it is void. */
@@ -18,8 +19,12 @@ export interface Entry {
   call_id?: string;
   /** Of a call: how it went, once it has ended. */
   ok?: boolean;
+  /** Of a call: the lines after its first that say what it changes in files. */
+  edit_lines?: number;
   /** Of a message that the daemon has not confirmed. */
   client_message_id?: string;
+  /** Of a message that no model call has seen. */
+  waits?: boolean;
 }
 
 export interface LaneView {
@@ -40,12 +45,18 @@ export interface ApprovalView {
   lane_id: string;
   tool: string;
   question: Question;
+  /** What the model asks the person, if it is a question of its own. */
+  asked?: PersonQuestion;
+  /** Numbers of the options that are chosen so far, from 0; for a question with several. */
+  chosen: number[];
   /** What is to be allowed, as it is shown. */
   about: Entry;
   /** Characters of it that do not fit into the terminal UI: it cannot be allowed here. */
   left_out: number;
   /** What `always` would let through. */
   always: string;
+  /** The rule that would be kept; where it holds is still to be said. */
+  rule_chosen?: string;
   /** All of it has been on the screen. */
   read: boolean;
   /** A person has had time to see it: keys answer it. */
@@ -98,8 +109,6 @@ export interface Model {
   next_entry: number;
   /** Older entries are no longer here. */
   cut: boolean;
-  /** Entry of the text that the model is writing. */
-  writing?: number;
   /** Its steps as lines; empty when no step is open. */
   plan: string[];
   lanes: LaneView[];
@@ -108,6 +117,8 @@ export interface Model {
   outbox: { client_message_id: string; text: string }[];
   input: Input;
   history: string[];
+  /** The question that the message being typed answers. */
+  input_answers?: string;
   focus: Focus;
   /** Lane that the panel's cursor is on. */
   lane_at: string;
@@ -146,13 +157,13 @@ export function emptyModel(session_id: string): Model {
     entries: [],
     next_entry: 1,
     cut: false,
-    writing: undefined,
     plan: [],
     lanes: [],
     approvals: [],
     outbox: [],
     input: { text: "", cursor: 0, draft: "" },
     history: [],
+    input_answers: undefined,
     focus: "input",
     lane_at: MAIN_LANE,
     lane_shown: undefined,

@@ -1,23 +1,23 @@
 /** The screen as an outline of regions, in the terms of ARIA, for who cannot see it. */
+import type * as z from "zod";
+import { exactLine } from "../../base/visible.ts";
+import { SKIP } from "../../protocol/person_question.ts";
+import { titleOf } from "./approvals.ts";
 import { arrange, type Size } from "./arrange.ts";
 import { HELP } from "./help.ts";
 import type { Layouts } from "./layout.ts";
 import { type Entry, type Model, shownEntries, shownLane } from "./model.ts";
+import type { regionSchema } from "./schemas.ts";
 import { windowOf } from "./scroll.ts";
 import { activity } from "./status.ts";
 
 /** A part of the screen. */
-export interface Region {
-  role: string;
-  name: string;
-  text?: string;
-  focused?: boolean;
-  children?: Region[];
-}
+export type Region = z.output<ReturnType<typeof regionSchema>>;
 
 const SPEAKERS: Record<Entry["kind"], string> = {
   user: "you",
   assistant: "assistant",
+  thought: "reasoning",
   call: "call",
   note: "note",
   problem: "problem",
@@ -71,12 +71,16 @@ function entryRegion(entry: Entry): Region {
 }
 
 function approvalRegion(model: Model): Region {
-  const [{ tool, about, armed, read, left_out }] = model.approvals;
+  const [approval] = model.approvals;
+  const { asked, about, armed, read, left_out } = approval;
   const allow = read && left_out === 0 ? [["y", "allow"], ["a", "always allow"]] : [];
-  const keys = [...allow, ["n", "deny"], ["v", "show in full"]];
+  const options = asked?.options.map(({ label }, n) => [`${n + 1}`, exactLine(label)]) ?? [];
+  const keys = asked === undefined
+    ? [...allow, ["n", "deny"], ["v", "show in full"]]
+    : [...read ? options : [["v", "show in full"]], [SKIP, "skip"]];
   return focusable(model, "approval", {
     role: "alertdialog",
-    name: `allow ${tool}?`,
+    name: titleOf(approval),
     text: about.lines.join("\n"),
     children: armed ? keys.map(([text, name]) => ({ role: "button", name, text })) : [],
   });

@@ -1,5 +1,8 @@
 /** Draws the model: lines for every row of the screen, none wider than it. */
+import { choiceText, RULE_SCOPES } from "../../session/question.ts";
+import { hintOf, SKIP } from "../../protocol/person_question.ts";
 import { laneEnded } from "../../session/state.ts";
+import { titleOf } from "./approvals.ts";
 import { APPROVAL_FRAME, arrange, type Arrangement, type Size } from "./arrange.ts";
 import { HELP } from "./help.ts";
 import type { Layouts } from "./layout.ts";
@@ -93,7 +96,7 @@ function approvalLines(model: Model, { approval: height, view }: Arrangement): L
   const about = view.layouts.rows(approval.about, view);
   const room = height - APPROVAL_FRAME;
   // Where there is no room for both, what is to be allowed matters more than the question.
-  const asked = room > 0 ? `allow ${approval.tool}?${count}` : approval.about.lines[0];
+  const asked = room > 0 ? `${titleOf(approval)}${count}` : approval.about.lines[0];
   const question = line(`? ${asked}`, "yellow");
   if (room < 0) return [question];
   const shown = about.length <= room ? about : [
@@ -104,18 +107,42 @@ function approvalLines(model: Model, { approval: height, view }: Arrangement): L
 }
 
 function answersLine(model: Model): Line {
-  const [{ armed, answered, read, left_out, always }] = model.approvals;
+  const [approval] = model.approvals;
+  const { asked, chosen, rule_chosen, armed, answered, read, left_out, always, question } =
+    approval;
   if (answered) return line("  answered", "dim");
+  if (asked !== undefined && model.input_answers !== undefined) {
+    return line("  Enter answers with what you type", "bold");
+  }
   if (model.focus !== "approval") return line("  Tab to answer", "dim");
   const style: Style = armed ? "bold" : "dim";
   const deny: Line = [{ text: armed ? "  n" : "  …", style }, { text: " deny  ", style: "plain" }];
-  if (left_out > 0) {
+  if (left_out > 0 && asked === undefined) {
     return [...deny, { text: `${left_out} more characters: open the web app`, style }];
   }
-  if (!read) {
+  if (!read && asked === undefined) {
     const how = model.approval_shown ? "PgDn to its end" : "v";
     return [...deny, { text: how, style }, { text: " shows all of it first", style: "plain" }];
   }
+  if (asked !== undefined) {
+    const picked = chosen.map((at) => at + 1).join(", ");
+    const how = read ? hintOf(asked) : `v shows all of it first, or ${SKIP} to skip`;
+    return line(
+      armed ? `  ${picked === "" ? how : `${picked} chosen; Enter answers`}` : "  …",
+      style,
+    );
+  }
+  if (rule_chosen !== undefined) {
+    const where = RULE_SCOPES.flatMap(({ key, words }): Line => [
+      { text: `  ${key}`, style },
+      { text: ` ${words}`, style: "plain" },
+    ]);
+    return [...where, { text: `  always ${choiceText(question, rule_chosen)}`, style: "plain" }];
+  }
+  const count = question.choices?.length ?? 0;
+  const more: Line = count === 0
+    ? []
+    : [{ text: `  1-${count}`, style }, { text: " other rules", style: "plain" }];
   return [
     { text: armed ? "  y" : "  …", style },
     { text: " allow  ", style: "plain" },
@@ -123,6 +150,7 @@ function answersLine(model: Model): Line {
     { text: " deny  ", style: "plain" },
     { text: "a", style },
     { text: ` always allow ${always}`, style: "plain" },
+    ...more,
   ];
 }
 

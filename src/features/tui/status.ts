@@ -32,7 +32,7 @@ export function statusLine(model: Model, cols: number): Line {
   const { workdir } = session;
   const texts = notice !== undefined ? [notice] : [
     outbox.length > 0 ? `${outbox.length} to send` : "",
-    HINTS[model.focus],
+    model.focus === "approval" && model.approvals[0]?.asked ? "0 skips" : HINTS[model.focus],
     session.model,
     `approval ${session.approval}`,
     session.context ? contextText(session.context) : "",

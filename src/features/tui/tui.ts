@@ -1,23 +1,27 @@
 /** The terminal UI without a terminal: a session's model, its screen and its keys. */
+import type * as z from "zod";
 import type { Message } from "../../models/model.ts";
 import type { SessionEvent } from "../../protocol/events.ts";
+import type { transcriptSchema } from "../../protocol/schemas/session.ts";
 import { type Lane, laneEnded, type PendingApproval } from "../../session/state.ts";
 import { SvcError } from "../../protocol/errors.ts";
 import { arrange, type Size } from "./arrange.ts";
-import { addApproval } from "./approvals.ts";
+import { addApproval, applyToApprovals } from "./approvals.ts";
 import { addEntry, prependToEntry } from "./entries.ts";
 import type { PlanStep } from "../../protocol/plan_text.ts";
-import { addConversation, addText, applyEvent, setPlan } from "./fold.ts";
 import { introduction } from "./introduction.ts";
 import { insert } from "./input.ts";
 import type { Key } from "./keys.ts";
-import { laneView } from "./lanes.ts";
+import { applyToLanes, laneView } from "./lanes.ts";
 import { Layouts } from "./layout.ts";
 import { emptyModel, type Model } from "./model.ts";
-import { outline, type Region } from "./outline.ts";
+import { outline } from "./outline.ts";
 import { type Effect, press, showLane } from "./keymap.ts";
 import { render, type Screen, showsQuestion } from "./render.ts";
+import { applyToSession } from "./session_events.ts";
 import { clean, cleanLine, lineText } from "./text.ts";
+import type { snapshotSchema } from "./schemas.ts";
+import { setPlan, Transcript } from "./transcript.ts";
 
 /** What session.get gives, as far as it is shown. */
 export interface SessionDetail {
@@ -36,35 +40,22 @@ export interface SessionDetail {
 }
 
 /** What session.transcript gives. */
-export interface Conversation {
-  messages: Message[];
-  /** Text of the answer that is being written. */
-  writing: string;
-  /** Number of older messages that were left out. */
-  left_out: number;
-  seq: number;
-}
+export type Conversation = z.output<ReturnType<typeof transcriptSchema<Message>>>;
 
 /** What tui.snapshot gives. */
-export interface Snapshot {
-  /** The screen's text. */
-  view: string;
-  /** An outline of the screen. */
-  tree: Region[];
-  focus: Model["focus"];
-  /** Last event that is in it. */
-  seq: number;
-}
+export type Snapshot = z.output<ReturnType<typeof snapshotSchema>>;
 
 export class Tui {
   readonly model: Model;
   readonly #layouts = new Layouts();
   readonly #newId: () => string;
+  #transcript: Transcript;
   #size: Size;
 
   /** @param newId makes a client_message_id. */
   constructor(session_id: string, size: Size, newId: () => string) {
     this.model = emptyModel(session_id);
+    this.#transcript = new Transcript(this.model);
     this.#newId = newId;
     this.#size = size;
   }
@@ -104,8 +95,8 @@ export class Tui {
     });
     setPlan(model, detail.plan ?? []);
     if (model.cut) addEntry(model, "note", "older messages are in the journal");
-    addConversation(model, conversation.messages);
-    if (conversation.writing !== "") addText(model, conversation.writing);
+    this.#transcript = new Transcript(model);
+    this.#transcript.load(conversation);
     for (const { text, client_message_id } of outbox) {
       addEntry(model, "user", clean(text), { client_message_id });
     }
@@ -119,9 +110,15 @@ export class Tui {
     }
   }
 
-  /** Takes an event of the session. */
+  /** Takes an event of the session; one that was seen already changes nothing. */
   apply(event: SessionEvent): void {
-    applyEvent(this.model, event);
+    const { model } = this;
+    if (event.seq <= model.seq) return;
+    model.seq = event.seq;
+    applyToSession(model, event);
+    applyToLanes(model, event);
+    applyToApprovals(model, event);
+    this.#transcript.apply(event);
   }
 
   /** Takes a key. @returns what is to be done because of it, in order. */

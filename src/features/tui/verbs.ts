@@ -4,6 +4,7 @@ import type { SentRequest } from "./host.ts";
 import { pushChannel, verbsOf } from "../../verbs/define.ts";
 import { session_id } from "../../verbs/session_id.ts";
 import type { TuiServices } from "./open.ts";
+import { focus, snapshotSchema } from "./schemas.ts";
 
 const defineVerb = verbsOf<TuiServices>();
 
@@ -14,29 +15,7 @@ const size = () => ({
     "Rows of an interface without a terminal; initially 24",
   ),
 });
-const focus = () => z.enum(["input", "approval", "lanes", "transcript"]);
 const position = () => z.object({ focus: focus(), seq: z.int() });
-function region() {
-  const schema = z.object({
-    role: z.string(),
-    name: z.string(),
-    text: z.string().optional(),
-    focused: z.boolean().optional(),
-    get children() {
-      return z.array(schema).optional();
-    },
-  });
-  return schema;
-}
-
-const snapshot = () =>
-  z.object({
-    view: z.string().describe("The text of the screen, one line per row"),
-    tree: z.array(region()),
-    focus: focus(),
-    seq: z.int().describe("The last event that the screen includes"),
-  });
-
 const matches = () =>
   z.object({
     matches: z.array(z.unknown()).describe(
@@ -76,10 +55,10 @@ export const tuiVerbs = [
     summary: "Returns the screen of the session's terminal UI, as text and as an outline.",
     access: "read",
     input: () => z.object({ session_id: session_id(), ...size() }),
-    output: snapshot,
+    output: snapshotSchema,
     async handle({ services }, { session_id, ...size }) {
       const host = await services.tui();
-      return snapshot().parse(await host.request(session_id, { method: "snapshot" }, size));
+      return snapshotSchema().parse(await host.request(session_id, { method: "snapshot" }, size));
     },
   }),
   defineVerb({

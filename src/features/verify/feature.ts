@@ -5,11 +5,12 @@ import { verifyVerbs } from "./verbs.ts";
 export const verify = feature({
   name: "verify",
   verbs: verifyVerbs,
-  open: ({ hub, paths: { home }, sandbox, scope, space, config }) => ({
+  open: ({ hub, paths: { home }, sandbox, scope, space, config, wayOut }) => ({
     services: { hub, home, sandbox, scope },
     async tools() {
       const { verifyTool } = await import("./tool.ts");
-      return [verifyTool({ sandbox, space, network: () => config().sandbox.network })];
+      const network = () => config().sandbox.network === true;
+      return [verifyTool({ sandbox, space, network, wayOut })];
     },
   }),
 });

@@ -9,12 +9,21 @@ import {
   type ToolScope,
   unseenPrograms,
 } from "../../agent/tools.ts";
-import type { Kind } from "./detect.ts";
+import { decideHost, refusalNotes } from "../../agent/way_out.ts";
 import type { Agreed } from "./verify.ts";
 
 const VERIFY_TIMEOUT_S = 600;
 
-type VerifyToolParts = Pick<ToolParts, "sandbox" | "network" | "space">;
+type VerifyToolParts = Pick<ToolParts, "sandbox" | "network" | "space" | "wayOut">;
+
+const verifyInput = () =>
+  z.strictObject({
+    what: z.enum(["build", "test", "lint"]),
+    packages: z.array(z.string().min(1)).max(100).optional()
+      .describe("Parts to test, by the names or paths that the project's own tool takes"),
+    timeout_s: z.int().min(1).max(COMMAND_TIMEOUT_MAX_S).optional()
+      .describe(`Time limit in seconds, ${VERIFY_TIMEOUT_S} by default`),
+  });
 
 /** Makes the tool. */
 export function verifyTool(parts: VerifyToolParts): Tool {
@@ -23,13 +32,7 @@ export function verifyTool(parts: VerifyToolParts): Tool {
     description: "Builds, tests or lints the project as its own files say (deno.json, " +
       "package.json, Cargo.toml, go.mod, pyproject.toml, Makefile); tells which tests fail.",
     access: "execute",
-    input: z.strictObject({
-      what: z.enum(["build", "test", "lint"]),
-      packages: z.array(z.string().min(1)).max(100).optional()
-        .describe("Parts to test, by the names or paths that the project's own tool takes"),
-      timeout_s: z.int().min(1).max(COMMAND_TIMEOUT_MAX_S).optional()
-        .describe(`Time limit in seconds, ${VERIFY_TIMEOUT_S} by default`),
-    }),
+    input: verifyInput(),
     async prepare({ timeout_s, ...args }, workdir) {
       const { detect } = await import("./detect.ts");
       const { runsOf } = await import("./verify.ts");
@@ -48,23 +51,29 @@ export function verifyTool(parts: VerifyToolParts): Tool {
 
 async function verifyProject(
   parts: VerifyToolParts,
-  { what, packages, timeout_s = VERIFY_TIMEOUT_S, ...agreed }: Agreed & {
-    what: Kind;
-    packages?: string[];
-    timeout_s?: number;
-  },
-  { session_id, workdir, hidden, signal, onOutput }: ToolScope,
+  { what, packages, timeout_s = VERIFY_TIMEOUT_S, ...agreed }:
+    & Agreed
+    & z.output<ReturnType<typeof verifyInput>>,
+  { session_id, workdir, hidden, signal, onOutput, mayConnect }: ToolScope,
 ): Promise<ToolOutcome> {
   const { verify } = await import("./verify.ts");
   const { outcomeText } = await import("./outcome.ts");
   const space = await parts.space(session_id);
-  const scope = { workdir, hidden, space, network: parts.network() };
+  const network = parts.network();
+  await using way_out = network
+    ? undefined
+    : await parts.wayOut(session_id, decideHost(mayConnect));
+  const scope = { workdir, hidden, space, network, proxy: way_out?.proxy };
   const sandbox = await parts.sandbox();
   const timeout_ms = timeout_s * 1000;
-  const how = { scope, sandbox, timeout_ms, signal, onOutput };
+  const waited_ms = () => way_out?.waited_ms ?? 0;
+  const how = { scope, sandbox, timeout_ms, waited_ms, signal, onOutput };
   const result = await verify({ kind: what, packages, agreed, ...how });
   const { exit_code, log_tail } = result;
-  const notes = unseenPrograms({ exit_code, output: log_tail }, sandbox, scope);
+  const notes = [
+    ...unseenPrograms({ exit_code, output: log_tail }, sandbox, scope),
+    ...refusalNotes(way_out),
+  ];
   return {
     ok: exit_code === 0,
     output: [outcomeText(what, result), ...notes].join("\n"),

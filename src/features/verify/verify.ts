@@ -19,6 +19,8 @@ export interface VerifyOptions {
   scope: SandboxScope;
   sandbox: Sandbox;
   timeout_ms: number;
+  /** How long it has waited for a person; this does not count as its time. */
+  waited_ms?: () => number;
   /** Ends it, with all that it started. */
   signal: AbortSignal;
   /** Is passed the output as it comes, paced and shortened as {@linkcode LiveOutput} does. */
@@ -75,7 +77,8 @@ const LOG_TAIL_BYTES = 16 * 1024;
  * @throws the signal's reason when it was aborted, once the processes are dead.
  */
 export async function verify(options: VerifyOptions): Promise<VerifyResult> {
-  const { kind, packages, agreed, scope, sandbox, timeout_ms, signal, onOutput } = options;
+  const { kind, packages, agreed, scope, sandbox, timeout_ms, waited_ms, signal, onOutput } =
+    options;
   const detected = detect(scope.workdir, kind, packages);
   if (agreed !== undefined && !sameRun(agreed, detected)) {
     throw new SvcError("conflict", `${detected.detected_by} has changed since this was approved`, {
@@ -100,6 +103,7 @@ export async function verify(options: VerifyOptions): Promise<VerifyResult> {
       cwd: scope.workdir,
       sandbox: sandbox.kind,
       timeout_ms,
+      waited_ms,
       signal,
       onOutput: (chunk) => lines.push(chunk),
     });

@@ -1,33 +1,15 @@
 /** The changes in a worktree, committed or not, as one patch. */
+import type * as z from "zod";
 import { join } from "@std/path";
 import { readUntrusted } from "../../jail/untrusted_files.ts";
 import { headOf, openWorktree, tipOf, type WorktreeCall } from "./checkout.ts";
 import { git, gitLine, type GitOptions } from "./git.ts";
 import { withRepoLock } from "./repo_lock.ts";
+import type { fileChangeSchema, worktreeDiffSchema } from "./schemas.ts";
 
-export interface FileChange {
-  path: string;
-  /** Lines; absent for a binary file. */
-  added?: number;
-  deleted?: number;
-}
+export type FileChange = z.output<ReturnType<typeof fileChangeSchema>>;
 
-export interface WorktreeDiff {
-  /** The last common commit with the repository's checkout. */
-  base_commit: string;
-  /** The commit of its branch. */
-  commit: string;
-  /** The first changed files. */
-  files: FileChange[];
-  /** The number of all changed files. */
-  files_changed: number;
-  added: number;
-  deleted: number;
-  /** The patch, possibly cut at its end. */
-  patch: string;
-  /** Whether a part of `files` or `patch` was omitted. */
-  truncated: boolean;
-}
+export type WorktreeDiff = z.output<ReturnType<typeof worktreeDiffSchema>>;
 
 const FILES_MAX = 1_000;
 /** The largest index that is copied, in bytes: about two million files. */

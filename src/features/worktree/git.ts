@@ -160,7 +160,8 @@ function requireGitDir({ root, git_dir }: Repo): void {
 }
 
 /**
- * Runs git in a repository.
+ * Runs git in a repository. When the sandbox cannot be made, git has not run; a second try describes
+ * the file system anew, because a socket that a mount should cover may have been removed meanwhile.
  *
  * @throws {SvcError} timeout; `internal` with git's message for an exit code that is not an answer
  * @throws the signal's reason when it was aborted
@@ -173,12 +174,23 @@ export async function git(
   const { at = { path: repo.root, git_dir: repo.git_dir } } = options;
   const program = repo.sandbox.kind === "none" ? ownGit(repo).cmd : "git";
   const words = [program, "-C", at.path, `--git-dir=${at.git_dir}`, `--work-tree=${at.path}`];
-  const scope = scopeOf(repo);
-  if (LOOKING.has(args[0])) scope.git_tree = at.path;
-  const argv = programArgv(repo.sandbox, [...words, ...args], scope);
-  const env = { ...argv.env, ...ENVIRONMENT, ...repo.env, ...options.env };
-  return await run({ ...argv, env }, repo.sandbox.kind, repo.root, args[0], options);
+  const once = async () => {
+    const scope = scopeOf(repo);
+    if (LOOKING.has(args[0])) scope.git_tree = at.path;
+    const argv = programArgv(repo.sandbox, [...words, ...args], scope);
+    const env = { ...argv.env, ...ENVIRONMENT, ...repo.env, ...options.env };
+    return await run({ ...argv, env }, repo.sandbox.kind, repo.root, args[0], options);
+  };
+  try {
+    return await once();
+  } catch (error) {
+    if (!(error instanceof SandboxFailure)) throw error;
+    return await once();
+  }
 }
+
+/** The sandbox could not be made, so the program in it was not started. */
+class SandboxFailure extends SvcError {}
 
 /** Returns the first line of git's output. */
 export async function gitLine(
@@ -274,6 +286,10 @@ async function run(
   }
   const said = (await stderr.text()).trim();
   const code = end?.exit_code ?? (enough.signal.aborted ? 0 : -1);
+  // bwrap exits with 1 when it fails, which is also an answer of git's.
+  if (sandbox === "bubblewrap" && code === 1 && said.startsWith("bwrap: ")) {
+    throw new SandboxFailure("internal", `git ${command} could not be run in the sandbox: ${said}`);
+  }
   if (!answers.includes(code)) throw failed(command, said || `exit code ${code}`);
   return { code, stdout: await stdout.text(), stderr: said, truncated: stdout.truncated };
 }

@@ -1,9 +1,11 @@
 /** Merges the work of a worktree into the repository's checkout. */
+import type * as z from "zod";
 import { SvcError } from "../../protocol/errors.ts";
 import { headOf, isAncestor, mergedRef, tipOf, type WorktreeCall } from "./checkout.ts";
 import { git, gitLine, openRepo, type Repo } from "./git.ts";
 import { nameOfBranch } from "./names.ts";
 import { withRepoLock } from "./repo_lock.ts";
+import type { mergeResultSchema } from "./schemas.ts";
 
 /**
  * `ff-only` moves the checkout forward to the branch; `squash` makes one commit of it; `ours` is
@@ -12,15 +14,7 @@ import { withRepoLock } from "./repo_lock.ts";
  */
 export type MergeStrategy = "ff-only" | "squash" | "ours";
 
-export interface MergeResult {
-  merged: boolean;
-  /** The new commit of the repository's checkout, if merged. */
-  commit?: string;
-  /** The conflicting files, if not merged. */
-  conflicts?: string[];
-  /** Why it was not merged. */
-  reason?: string;
-}
+export type MergeResult = z.output<ReturnType<typeof mergeResultSchema>>;
 
 /** A commit to which the checkout can be moved forward, or why there is none. */
 type Target = { commit: string } | { reason: string; conflicts: string[] };

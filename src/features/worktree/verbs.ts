@@ -5,6 +5,12 @@ import { worktreePath } from "../../base/worktree_path.ts";
 import { type Context, verbsOf } from "../../verbs/define.ts";
 import { place, type PlaceServices, workdirOf } from "../../verbs/workdir.ts";
 import type { Sandbox } from "../../jail/sandbox.ts";
+import {
+  createdWorktreeSchema,
+  mergeResultSchema,
+  worktreeDiffSchema,
+  worktreeItemSchema,
+} from "./schemas.ts";
 
 /** The services of the worktree verbs. */
 export interface WorktreeServices extends PlaceServices {
@@ -15,18 +21,6 @@ export interface WorktreeServices extends PlaceServices {
 const defineVerb = verbsOf<WorktreeServices>();
 
 const name = () => z.string().min(1).describe("Name of the worktree");
-const commit = () => z.string();
-
-const worktree = () =>
-  z.object({
-    name: z.string(),
-    path: z.string(),
-    branch: z.string(),
-    commit: commit().optional(),
-    merged: z.boolean(),
-    uncommitted: z.int().describe("Number of paths that differ from the worktree's commit"),
-    problem: z.string().optional(),
-  });
 
 /** Loaded on first use, because nothing else in a daemon needs it. */
 const domain = () => import("./worktree.ts");
@@ -37,7 +31,7 @@ export const worktreeVerbs = [
     summary: "Lists the worktrees of a git repository.",
     access: "read",
     input: () => z.object(place()),
-    output: () => z.object({ worktrees: z.array(worktree()) }),
+    output: () => z.object({ worktrees: z.array(worktreeItemSchema()) }),
     async handle(context, params) {
       const { listWorktrees } = await domain();
       return { worktrees: await listWorktrees(await callOf(context, params)) };
@@ -54,8 +48,7 @@ export const worktreeVerbs = [
         base: z.string().min(1).optional()
           .describe("Commit, branch or tag to start from; by default, the current checkout"),
       }),
-    output: () =>
-      z.object({ name: z.string(), path: z.string(), branch: z.string(), base_commit: commit() }),
+    output: createdWorktreeSchema,
     async handle(context, { name, base, ...at }) {
       const { createWorktree } = await domain();
       return await createWorktree({ ...await callOf(context, at), name, base });
@@ -73,23 +66,7 @@ export const worktreeVerbs = [
           "Return up to 4 MiB of the patch instead of 64 KiB",
         ),
       }),
-    output: () =>
-      z.object({
-        base_commit: commit(),
-        commit: commit(),
-        files: z.array(
-          z.object({
-            path: z.string(),
-            added: z.int().optional(),
-            deleted: z.int().optional(),
-          }),
-        ),
-        files_changed: z.int(),
-        added: z.int(),
-        deleted: z.int(),
-        patch: z.string(),
-        truncated: z.boolean(),
-      }),
+    output: worktreeDiffSchema,
     async handle(context, { name, full, ...at }) {
       const { diffWorktree } = await domain();
       return await diffWorktree({ ...await callOf(context, at), name, full });
@@ -112,13 +89,7 @@ export const worktreeVerbs = [
           "Message of the commits that the merge makes",
         ),
       }),
-    output: () =>
-      z.object({
-        merged: z.boolean(),
-        commit: commit().optional(),
-        conflicts: z.array(z.string()).optional(),
-        reason: z.string().optional(),
-      }),
+    output: mergeResultSchema,
     async handle(context, { name, strategy, message, ...at }) {
       const { commitAll, mergeWorktree, openWorktree } = await domain();
       const call = await callOf(context, at);

@@ -2,6 +2,7 @@
  * Worktrees of a git repository: separate checkouts in `<repo>/.svc/worktrees/<name>` on the branch
  * `svc/<name>`, for work that does not touch the repository's own checkout.
  */
+import type * as z from "zod";
 import { BeneathError } from "../../jail/beneath.ts";
 import { SvcError } from "../../protocol/errors.ts";
 import { exists } from "../../os/files.ts";
@@ -27,35 +28,17 @@ import { git, gitLine, openRepo, type Repo } from "./git.ts";
 import { branchOf, checkName } from "./names.ts";
 import { deleteRef } from "./refs.ts";
 import { withRepoLock } from "./repo_lock.ts";
+import type { createdWorktreeSchema, worktreeItemSchema } from "./schemas.ts";
 
 export { openWorktree, type WorktreeCall } from "./checkout.ts";
 export { diffWorktree, type FileChange, type WorktreeDiff } from "./diff.ts";
 export { type MergeResult, type MergeStrategy, mergeWorktree } from "./merge.ts";
 
 /** A new worktree. */
-export interface CreatedWorktree {
-  name: string;
-  /** Absolute path of its top directory. */
-  path: string;
-  branch: string;
-  /** The commit at which it starts. */
-  base_commit: string;
-}
+export type CreatedWorktree = z.output<ReturnType<typeof createdWorktreeSchema>>;
 
 /** A worktree in a list. */
-export interface WorktreeItem {
-  name: string;
-  path: string;
-  branch: string;
-  /** The commit of its branch; absent when the branch does not exist. */
-  commit?: string;
-  /** Whether that commit is part of the repository's checkout. */
-  merged: boolean;
-  /** The number of paths that differ from the commit. */
-  uncommitted: number;
-  /** Why it cannot be used, for instance because its directory no longer exists. */
-  problem?: string;
-}
+export type WorktreeItem = z.output<ReturnType<typeof worktreeItemSchema>>;
 
 /** How long git may take to write a checkout. */
 const CHECKOUT_MS = 600_000;

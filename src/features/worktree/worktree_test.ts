@@ -491,3 +491,37 @@ function existing(path: string): boolean {
     return false;
   }
 }
+
+Deno.test({
+  name: "a socket that vanishes before the sandbox covers it does not count as an answer of git's",
+  ignore: sandboxes.bubblewrap?.kind !== "bubblewrap",
+  async fn() {
+    using repo = new Repository();
+    const sandbox = sandboxes.bubblewrap!;
+    const gone = ["--ro-bind-try", "/dev/null", `/usr/svc-gone-${crypto.randomUUID()}.sock`];
+    let count = 0;
+    let fails = (_: number) => true;
+    const failing: Sandbox = {
+      ...sandbox,
+      argv(command, scope) {
+        const made = sandbox.argv(command, scope);
+        if (!fails(++count)) return made;
+        return {
+          ...made,
+          args: made.args.flatMap((arg) => arg === "--chdir" ? [...gone, arg] : [arg]),
+        };
+      },
+    };
+    const trees = new Trees(repo, failing);
+    assertMatch(
+      await refusal(trees.create("never"), "internal"),
+      /^git rev-parse could not be run/,
+    );
+    // Whichever command it happens to, a second try succeeds.
+    for (let nth = 1; nth <= 12; nth++) {
+      count = 0;
+      fails = (number) => number === nth;
+      assertEquals((await trees.create(`task-${nth}`)).name, `task-${nth}`);
+    }
+  },
+});

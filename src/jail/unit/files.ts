@@ -1,5 +1,8 @@
 /** The operations of a unit on single files and directories. */
 import { decodeLine, decodeText, isUtf16 } from "../../base/edits/encoding.ts";
+import { type MediaHead, mediaHead, mediaProblem } from "../../base/media.ts";
+import type { FileStat } from "../../os/beneath_kernel.ts";
+import { attachmentLine, attachmentName } from "../../protocol/attachments.ts";
 import type { BeneathFs, FileEntry } from "../beneath.ts";
 import type { Pace } from "./pace.ts";
 import { type FileSeen, type OpOutcome, type UnitArgs, UnitError } from "./protocol.ts";
@@ -39,9 +42,9 @@ export function stat({ fs }: OpContext, args: UnitArgs): string {
 
 /**
  * `read_file {path, offset?, limit?}`: the text unchanged, from a line on, followed by a note if
- * there is more.
+ * there is more; an image or a PDF as a whole.
  *
- * @throws {UnitError} for a binary file, an offset past the end, or a file that changes meanwhile
+ * @throws {UnitError} for another binary file, one that is too large for a model, an offset past the end, or a file that changes meanwhile
  */
 export async function readFile({ fs, pace }: OpContext, args: UnitArgs): Promise<OpOutcome> {
   const path = args.string("path");
@@ -60,6 +63,8 @@ export async function readFile({ fs, pace }: OpContext, args: UnitArgs): Promise
     version = stat.version;
     size = stat.size;
     const chunk = buffer.subarray(0, bytes);
+    const head = position === 0 ? mediaHead(chunk) : undefined;
+    if (head !== undefined) return readMedia(fs, path, head, stat);
     if (position === 0 && looksBinary(chunk)) {
       throw new UnitError(`${path}: is a binary file (${stat.size} bytes)`);
     }
@@ -87,6 +92,22 @@ export async function readFile({ fs, pace }: OpContext, args: UnitArgs): Promise
   const output = lines.text();
   const whole = offset === 1 && lines.whole;
   return { output, files: [whole ? { ...seen, text: output.replace(/^\ufeff/, "") } : seen] };
+}
+
+/** Reads an image or a PDF, whatever its name says. */
+function readMedia(fs: BeneathFs, path: string, head: MediaHead, first: FileStat): OpOutcome {
+  const { size, version } = first;
+  const problem = mediaProblem(head, size);
+  if (problem !== undefined) throw new UnitError(`${path}: ${problem}`);
+  const data = new Uint8Array(size);
+  const { bytes, stat } = fs.read(path, 0, data);
+  if (bytes !== size || stat.version !== version) {
+    throw new UnitError(`${path}: changed while it was being read; try again`);
+  }
+  const { media_type } = head;
+  const name = attachmentName(path, "file");
+  const output = attachmentLine({ media_type, name, bytes: size });
+  return { output, media: [{ media_type, name, data }], files: [{ path, version }] };
 }
 
 /** Converts a UTF-16 file to UTF-8. */

@@ -255,7 +255,7 @@ export class UnitPool {
         if (this.at_rest) this.#options.onRest();
         break;
       case "result": {
-        const { id, ok, output } = message;
+        const { type: _, id, ...result } = message;
         unit.since = performance.now();
         if (unit.stopping?.id === id) {
           clearTimeout(unit.stopping.timer);
@@ -263,7 +263,7 @@ export class UnitPool {
         } else {
           const call = unit.running;
           unit.running = undefined;
-          call?.settle({ ok, output });
+          call?.settle(result);
         }
         this.#dispatch();
       }

@@ -67,6 +67,17 @@ test("runs all operations in a jailed unit", {}, async ({ pool, scope }) => {
   assertEquals(pool.size, 1);
 });
 
+test("tells what was read, and what changed since", {}, async ({ pool, scope, workdir }) => {
+  await Deno.writeTextFile(`${workdir}/f`, "one\n");
+  const { files } = await pool.call("read_file", { path: "f" }, scope("a"), never);
+  assertEquals(files?.map(({ path, text }) => [path, text]), [["f", "one\n"]]);
+  await Deno.writeTextFile(`${workdir}/f`, "by a person\n");
+  const args = { path: "f", content: "two\n", seen: files };
+  const { ok, changed } = await pool.call("write_file", args, scope("a"), never);
+  assertEquals([ok, changed?.before, changed?.now?.text], [false, "one\n", "by a person\n"]);
+  assertEquals(await Deno.readTextFile(`${workdir}/f`), "by a person\n");
+});
+
 test("refuses every way out through a unit", {}, async ({ pool, scope, workdir }) => {
   await Deno.symlink("/etc", `${workdir}/etc`);
   await Deno.mkdir(`${workdir}/.svc`);

@@ -1,5 +1,7 @@
 /** The messages between the daemon and a jailed unit; both come from the same build. */
 
+import type { Media } from "../../base/media.ts";
+
 /** The operations of a unit; those of a tool have the tool's name. */
 export const UNIT_OPS = [
   "stat",
@@ -22,6 +24,8 @@ export interface UnitResult {
   output: string;
   /** The files that were read whole or written, in their current state. */
   files?: FileSeen[];
+  /** The image or document that was read. */
+  media?: readonly Media[];
   /** Why nothing was written. */
   changed?: FileChanged;
 }

@@ -1,6 +1,6 @@
 /**
- * Remembers what each session last saw of its files. A write is refused when a person, a command or
- * another session has changed the file since.
+ * Remembers what each conversation last saw of its files: a session's, or one of its subagents'. A
+ * write is refused when a person, a command or another conversation has changed the file since.
  */
 import { isAbsolute, join, normalize } from "@std/path";
 import type { FileChanged, FileSeen, UnitResult } from "./protocol.ts";
@@ -17,18 +17,18 @@ export class SeenFiles {
   readonly #files = new Map<string, FileSeen>();
   #chars = 0;
 
-  /** Returns what a session last saw of these files; the paths are as its call names them. */
-  of(session_id: string, workdir: string, paths: readonly string[]): FileSeen[] {
+  /** Returns what a conversation last saw of these files; the paths are as its call names them. */
+  of(reader: string, workdir: string, paths: readonly string[]): FileSeen[] {
     return paths.flatMap((path) => {
-      const seen = this.#files.get(keyOf(session_id, workdir, path));
+      const seen = this.#files.get(keyOf(reader, workdir, path));
       return seen === undefined ? [] : [{ ...seen, path }];
     });
   }
 
   /** Remembers what a call read or wrote. */
-  note(session_id: string, workdir: string, { files = [] }: UnitResult): void {
+  note(reader: string, workdir: string, { files = [] }: UnitResult): void {
     for (const file of files) {
-      const key = keyOf(session_id, workdir, file.path);
+      const key = keyOf(reader, workdir, file.path);
       this.#forget(key);
       this.#files.set(key, file);
       this.#chars += file.text?.length ?? 0;
@@ -45,8 +45,8 @@ export class SeenFiles {
   }
 }
 
-function keyOf(session_id: string, workdir: string, path: string): string {
-  return `${session_id} ${normalize(isAbsolute(path) ? path : join(workdir, path))}`;
+function keyOf(reader: string, workdir: string, path: string): string {
+  return `${reader} ${normalize(isAbsolute(path) ? path : join(workdir, path))}`;
 }
 
 /**

@@ -8,6 +8,7 @@ import { Button } from "../ui/button.tsx";
 import { Choice } from "../ui/choice.tsx";
 import { Page } from "../ui/page.tsx";
 import { Empty, Pending } from "../ui/states.tsx";
+import { useKept } from "../ui/use_kept.ts";
 import { Chart } from "./chart.tsx";
 import { GroupTable } from "./group_table.tsx";
 import { LINES_MAX } from "./line_sample.tsx";
@@ -38,9 +39,9 @@ const GROUPS_MAX = 50;
 
 export default function Cost() {
   const { client } = useApp();
-  const range = useSignal<RangeName>("day");
-  const by = useSignal<By>("session");
-  const metric = useSignal<Metric>("usd");
+  const range = useKept<RangeName>("range", "day");
+  const by = useKept<By>("by", "session");
+  const metric = useKept<Metric>("metric", "usd");
   const as_table = useSignal(false);
   const live = useLive<Found>({
     async ask() {

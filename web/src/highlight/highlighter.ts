@@ -7,6 +7,8 @@ export const CODE_MAX = 20_000;
 const REMEMBERED_MAX = 500_000;
 /** Browsers without idle times get some by themselves, so far apart. */
 const PAUSE_MS = 50;
+/** As long as code waits for an idle time, in milliseconds. */
+const IDLE_MS = 500;
 
 /** Finds the tokens of code; rejects when it cannot. */
 export type FindTokens = (code: string, language: string) => Promise<readonly Token[]>;
@@ -107,8 +109,10 @@ export function pageHighlighter(): Highlighter {
       return (code, language) => worker.find(code, language);
     },
     whenIdle(call) {
-      if ("requestIdleCallback" in globalThis) requestIdleCallback(() => call());
-      else setTimeout(call, PAUSE_MS);
+      // A page on which something moves has no idle time: it is taken after a while.
+      if ("requestIdleCallback" in globalThis) {
+        requestIdleCallback(() => call(), { timeout: IDLE_MS });
+      } else setTimeout(call, PAUSE_MS);
     },
   });
 }

@@ -50,6 +50,7 @@ export function EntryDialog({ entry, onSaved, onClose }: EntryDialogProps) {
           {(control) => (
             <textarea
               {...control}
+              dir="auto"
               rows={4}
               required
               data-focus

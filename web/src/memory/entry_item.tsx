@@ -17,7 +17,7 @@ export function EntryItem({ entry, source, onEdit, onForget }: EntryProps) {
   const { content, category, scope, tags, updated_at } = entry;
   return (
     <li class="entry">
-      <p class="entry-content">{content}</p>
+      <p class="entry-content" dir="auto">{content}</p>
       <p class="facts">
         <span class={`badge ${category}`}>{CATEGORIES[category]}</span>
         <span title={SCOPES[scope]}>{scope}</span>

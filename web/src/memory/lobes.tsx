@@ -3,7 +3,7 @@ import type { Result } from "../rpc/api.ts";
 import { useLive } from "../rpc/use_live.ts";
 import { Button } from "../ui/button.tsx";
 import { Chip } from "../ui/chip.tsx";
-import { Failed } from "../ui/states.tsx";
+import { Failed, Loading } from "../ui/states.tsx";
 
 type Lobe = Result<"cortex.lobes_list">["lobes"][number];
 
@@ -33,6 +33,9 @@ export function Lobes() {
           message={live.error.value}
           onRetry={() => live.refresh()}
         />
+      )}
+      {found === undefined && live.error.value === undefined && (
+        <Loading label="Loading the lobes" />
       )}
       <ul class="lobes">
         {found?.lobes.map((lobe) => (

@@ -10,6 +10,7 @@ import { Page } from "../ui/page.tsx";
 import { SearchBox } from "../ui/search_box.tsx";
 import { ShowOlder } from "../ui/show_older.tsx";
 import { Empty, Pending } from "../ui/states.tsx";
+import { useKept } from "../ui/use_kept.ts";
 import { AuditTrail } from "./audit_trail.tsx";
 import { CATEGORIES, type Category, type Entry, type Scope, SCOPES } from "./entry.ts";
 import { EntryDialog } from "./entry_dialog.tsx";
@@ -41,10 +42,10 @@ type Dialog = { kind: "new" } | { kind: "edit" | "forget"; entry: Entry };
 
 export default function Memory() {
   const { client, announcer } = useApp();
-  const query = useSignal("");
-  const scope = useSignal<Scope | "">("");
-  const category = useSignal<Category | "">("");
-  const shown = useSignal(PAGE);
+  const query = useKept("query", "");
+  const scope = useKept<Scope | "">("scope", "");
+  const category = useKept<Category | "">("category", "");
+  const shown = useKept<number>("shown", PAGE);
   const dialog = useSignal<Dialog | undefined>(undefined);
   const close = () => dialog.value = undefined;
   const live = useLive<Found>({
@@ -148,8 +149,12 @@ export default function Memory() {
             )}
           </>
         )}
-      <Lobes />
-      <AuditTrail />
+      {found && (
+        <>
+          <Lobes />
+          <AuditTrail />
+        </>
+      )}
       {(dialog.value?.kind === "new" || edited) && (
         <EntryDialog entry={edited} onSaved={refresh} onClose={close} />
       )}

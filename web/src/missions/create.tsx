@@ -4,6 +4,7 @@ import { explain, RpcError } from "../rpc/api.ts";
 import { ModelField } from "../sessions/model_field.tsx";
 import { WorkdirField } from "../sessions/workdir_field.tsx";
 import { Button } from "../ui/button.tsx";
+import { Check } from "../ui/check.tsx";
 import { Dialog } from "../ui/dialog.tsx";
 import { Field } from "../ui/field.tsx";
 import { submitOnCtrlEnter, useSubmit } from "../ui/use_submit.ts";
@@ -62,14 +63,10 @@ export function CreateMission({ onClose }: { onClose(): void }) {
           )}
         </Field>
         <ModelField value={model} />
-        <label class="check">
-          <input
-            type="checkbox"
-            checked={unattended}
-            onChange={({ currentTarget }) => unattended.value = currentTarget.checked}
-          />
-          <span>Allow writing files, running commands and changing checks without asking</span>
-        </label>
+        <Check
+          label="Allow writing files, running commands and changing checks without asking"
+          value={unattended}
+        />
         {fault.value.form && <p class="form-error" role="alert">{fault.value.form}</p>}
         <footer class="dialog-foot">
           <Button onClick={onClose}>Cancel</Button>

@@ -12,6 +12,7 @@ import { hasWords, SearchBox } from "../ui/search_box.tsx";
 import { ShowOlder } from "../ui/show_older.tsx";
 import { Empty, Pending } from "../ui/states.tsx";
 import { Ago } from "../ui/time.tsx";
+import { useKept } from "../ui/use_kept.ts";
 import { CancelMission } from "./cancel.tsx";
 import { CreateMission } from "./create.tsx";
 import { Progress } from "./progress.tsx";
@@ -33,9 +34,9 @@ const EVERY_MS = 15_000;
 
 export default function Missions() {
   const { client } = useApp();
-  const status = useSignal<Status | "">("");
-  const filter = useSignal("");
-  const pages = useSignal(1);
+  const status = useKept<Status | "">("status", "");
+  const filter = useKept("filter", "");
+  const pages = useKept<number>("pages", 1);
   const creating = useSignal(false);
   const live = useLive<Missions>({
     ask: () =>

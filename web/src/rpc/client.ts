@@ -14,8 +14,11 @@ import {
 } from "./api.ts";
 import { ATTEMPT_DEADLINE_MS } from "./connect.ts";
 
-/** `connecting` before the first connection, `offline` when trying has not helped for a while. */
-export type ConnectionState = "connecting" | "connected" | "reconnecting" | "offline";
+/**
+ * `connecting` before the first connection, `silent` when the daemon no longer answers, `offline` when
+ * trying has not helped for a while.
+ */
+export type ConnectionState = "connecting" | "connected" | "silent" | "reconnecting" | "offline";
 
 export interface ClientOptions {
   /**
@@ -23,6 +26,8 @@ export interface ClientOptions {
    * already.
    */
   connect(signal: AbortSignal): Promise<WebSocket>;
+  /** How often the daemon must be heard, in milliseconds; 3,000 by default. */
+  beat_ms?: number;
 }
 
 /** What takes the events of a subscription. */
@@ -57,8 +62,12 @@ interface Message {
 const STOPPING = "shutting_down";
 const BACKOFF_MIN_MS = 150;
 const BACKOFF_MAX_MS = 5_000;
-/** Tries in vain after which the person is told; it goes on trying. */
+/** Tries in vain after which the person is told, and how long they may take; it goes on trying. */
 const OFFLINE_AFTER = 7;
+const OFFLINE_AFTER_MS = 20_000;
+const BEAT_MS = 3_000;
+/** Beats that a silent daemon is waited for before its connection is given up. */
+const BEATS_MAX = 5;
 const CALL_DEADLINE_MS = 60_000;
 /** For installing and uninstalling the service: the unit's daemon has to start, and to answer. */
 export const SERVICE_DEADLINE_MS = 5 * 60_000;
@@ -70,7 +79,16 @@ export class Client {
   readonly #subscribers = new Map<number, Subscriber<SubscribeVerb>>();
   readonly #resubscribe = new Set<() => void>();
   #connected = Promise.withResolvers<void>();
+  /** The connection after this one. */
+  #next = Promise.withResolvers<void>();
   #socket: WebSocket | undefined;
+  #beat: ReturnType<typeof setInterval> | undefined;
+  /** Whether anything came since the last beat. */
+  #heard = true;
+  /** Beats without a sign of the daemon, although it was asked for one. */
+  #missed = 0;
+  /** When the connection was lost; undefined while there is one. */
+  #lost_at: number | undefined;
   #next_id = 1;
   #failures = 0;
   #timer: ReturnType<typeof setTimeout> | undefined;
@@ -84,6 +102,10 @@ export class Client {
     return this.#state;
   }
 
+  get #open(): boolean {
+    return this.#state.peek() === "connected" || this.#state.peek() === "silent";
+  }
+
   /** Connects, and stays connected until it is closed. */
   start(): void {
     this.#connect();
@@ -93,6 +115,7 @@ export class Client {
   retry(): void {
     if (this.#timer === undefined) return;
     this.#failures = 0;
+    this.#lost_at = undefined;
     clearTimeout(this.#timer);
     this.#state.value = "reconnecting";
     this.#connect();
@@ -101,11 +124,13 @@ export class Client {
   close(): void {
     this.#closed = true;
     clearTimeout(this.#timer);
+    clearInterval(this.#beat);
     this.#socket?.close();
   }
 
   /**
-   * Calls a verb; waits for a connection where there is none.
+   * Calls a verb; waits for a connection where there is none. What a daemon that is being stopped
+   * refuses is sent to the next one.
    *
    * @param options.timeout_ms how long to wait, a minute by default.
    * @throws {RpcError} what the daemon answers; `disconnected` when the connection is lost before an
@@ -118,13 +143,21 @@ export class Client {
   ): Promise<Result<N>> {
     const { timeout_ms = CALL_DEADLINE_MS } = options;
     const late = Promise.withResolvers<never>();
-    const timer = setTimeout(
-      () => late.reject(new RpcError("timeout", `${name}: no answer came in time`)),
-      timeout_ms,
-    );
+    let why = new RpcError("timeout", `${name}: no answer came in time`);
+    const timer = setTimeout(() => late.reject(why), timeout_ms);
+    const inTime = <T>(promise: Promise<T>) => Promise.race([promise, late.promise]);
     try {
-      await Promise.race([this.#connected.promise, late.promise]);
-      return await Promise.race([this.#send(name, params), late.promise]) as Result<N>;
+      for (;;) {
+        await inTime(this.#connected.promise);
+        const next = this.#next.promise;
+        try {
+          return await inTime(this.#send(name, params)) as Result<N>;
+        } catch (error) {
+          if (!(error instanceof RpcError) || error.code !== STOPPING || error === why) throw error;
+          why = error;
+        }
+        await inTime(next);
+      }
     } finally {
       clearTimeout(timer);
     }
@@ -182,7 +215,7 @@ export class Client {
       });
     };
     this.#resubscribe.add(open);
-    if (this.#state.value === "connected") open();
+    if (this.#open) open();
     return () => {
       if (sub !== undefined && !ended) this.#unsubscribe(sub);
       end();
@@ -239,21 +272,46 @@ export class Client {
   }
 
   #opened(): void {
-    this.#failures = 0;
+    this.#failures = this.#missed = 0;
+    this.#heard = true;
+    this.#lost_at = undefined;
+    this.#beat = setInterval(() => this.#listen(), this.#options.beat_ms ?? BEAT_MS);
     this.#state.value = "connected";
     this.#connected.resolve();
+    this.#next.resolve();
+    this.#next = Promise.withResolvers();
     for (const open of [...this.#resubscribe]) open();
   }
 
+  /** Notices a daemon that hangs: its connection stays open, and nothing comes. */
+  #listen(): void {
+    // Timers of a page that nobody looks at come late, and together.
+    if (globalThis.document?.visibilityState === "hidden") this.#heard = true;
+    this.#missed = this.#heard ? 0 : this.#missed + 1;
+    this.#heard = false;
+    if (this.#missed > BEATS_MAX) {
+      const socket = this.#socket!;
+      // A peer that hangs does not answer a close either.
+      socket.onmessage = socket.onclose = null;
+      socket.close();
+      return this.#lost();
+    }
+    if (this.#missed > 0) this.#state.value = "silent";
+    this.#send("daemon.health", {}).catch(() => {});
+  }
+
   #lost(): void {
-    if (this.#state.value === "connected") this.#connected = Promise.withResolvers();
+    if (this.#open) this.#connected = Promise.withResolvers();
+    clearInterval(this.#beat);
+    this.#lost_at ??= performance.now();
     this.#socket = undefined;
     this.#subscribers.clear();
     for (const call of this.#calls.values()) call.reject(disconnected());
     this.#calls.clear();
     if (this.#closed) return;
     this.#failures++;
-    this.#state.value = this.#failures > OFFLINE_AFTER
+    const too_long = performance.now() - this.#lost_at > OFFLINE_AFTER_MS;
+    this.#state.value = this.#failures > OFFLINE_AFTER || too_long
       ? "offline"
       : this.#state.value === "connecting"
       ? "connecting"
@@ -265,6 +323,8 @@ export class Client {
   }
 
   #receive({ id, result, error, method, params }: Message): void {
+    this.#heard = true;
+    if (this.#state.value === "silent") this.#state.value = "connected";
     if (method === "$/event") {
       const event = params as PushedEvent;
       this.#subscribers.get(event.sub)?.event(event);

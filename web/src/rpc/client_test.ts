@@ -54,8 +54,8 @@ class Daemon implements AsyncDisposable {
   }
 
   /** A client of it. */
-  client(): Client {
-    const client = new Client({ connect: () => Promise.resolve(this.connect()) });
+  client(beat_ms?: number): Client {
+    const client = new Client({ connect: () => Promise.resolve(this.connect()), beat_ms });
     client.start();
     return client;
   }
@@ -142,6 +142,65 @@ Deno.test({
     const asked = client.ask("daemon.health", {});
     setTimeout(() => ending.onclose());
     assertEquals((await asked).status, "ok");
+    client.close();
+  },
+});
+
+Deno.test({
+  name: "what a daemon that is being stopped refuses is asked at the next one",
+  ignore,
+  async fn() {
+    await using daemon = new Daemon();
+    const client = daemon.client();
+    const stopping = { code: -32603, message: "stops", data: { svc_code: "shutting_down" } };
+    daemon.answer = () => ({ error: stopping });
+    const called = client.call("queue.pause", {});
+    await until(() => daemon.asked.length === 1, "the call");
+    const late = await assertRejects(
+      () => client.call("daemon.info", {}, { timeout_ms: 20 }),
+      RpcError,
+    );
+    assertEquals([late.code, late.message], ["shutting_down", "stops"]);
+    daemon.answer = () => ({ result: { paused: true } });
+    await daemon.cut();
+    assertEquals((await called).paused, true);
+    assertEquals(daemon.asked.map(({ method }) => method), [
+      "queue.pause",
+      "daemon.info",
+      "queue.pause",
+    ]);
+    client.close();
+  },
+});
+
+Deno.test({
+  name: "a daemon that hangs is seen to, is connected once it answers, and is given up otherwise",
+  ignore,
+  async fn() {
+    await using daemon = new Daemon();
+    const client = daemon.client(50);
+    const states: string[] = [];
+    client.state.subscribe((state) => void states.push(state));
+    const becomes = async (state: string) => {
+      const from = states.length - 1;
+      await until(() => states.slice(from).includes(state), state);
+    };
+    let sub = 0;
+    daemon.answer = () => ({ result: { sub: ++sub } });
+    client.subscribe("bus.tail", { params: () => ({}), event() {}, ended() {} });
+    await until(() => daemon.asked.length > 3, "signs that are asked for");
+    daemon.answer = () => SILENCE;
+    await becomes("silent");
+    daemon.push("$/event", { sub: 1 });
+    await becomes("connected");
+    const called = assertRejects(() => client.call("daemon.info", {}), RpcError);
+    await becomes("reconnecting");
+    assertEquals((await called).code, "disconnected");
+    const tails = () => daemon.asked.filter(({ method }) => method === "bus.tail").length;
+    const before = tails();
+    daemon.answer = () => ({ result: { sub: ++sub } });
+    await becomes("connected");
+    await until(() => tails() > before, "the subscription");
     client.close();
   },
 });

@@ -1,13 +1,19 @@
 import { useSignal } from "@preact/signals";
+import type { RefObject } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { exactLine } from "../../../src/base/visible.ts";
-import { alwaysText, shownDigest } from "../../../src/session/question.ts";
+import { askedOf, type PersonAnswer } from "../../../src/protocol/person_question.ts";
+import { alwaysText, choiceText, RULE_SCOPES, shownDigest } from "../../../src/session/question.ts";
+import type { Announcer } from "../announcer.ts";
 import { useApp } from "../app.ts";
 import type { PendingApproval } from "../../../src/session/state.ts";
+import { RpcError } from "../rpc/api.ts";
 import { Button } from "../ui/button.tsx";
 import { Icon } from "../ui/icon.tsx";
+import { PersonQuestion } from "./person_question.tsx";
 import { QuestionBody } from "./question.tsx";
 import type { SessionStore } from "./store.ts";
+import { type Held, useArmed, useHeld } from "./use_armed.ts";
 
 type Decision = "allow" | "allow_always" | "deny";
 
@@ -24,9 +30,11 @@ export function Approvals({ store, onNone }: ApprovalsProps) {
   const focused = useRef(false);
   const section = useRef<HTMLElement>(null);
   const first = pending[0];
-  const armed = useArmed(pending.map(({ approval_id }) => approval_id).join());
+  const asked = pending.map(({ approval_id }) => approval_id).join();
+  const held = useHeld();
   useEffect(() => {
-    if (first) announcer.say(`Approval needed: ${exactLine(first.reason)}`);
+    const head = first && (askedOf(first) ? "The model asks" : "Approval needed");
+    if (first) announcer.say(`${head}: ${exactLine(first.reason)}`);
     if (!focused.current) return;
     // The button that was pressed is gone: the focus goes on.
     focused.current = false;
@@ -35,16 +43,21 @@ export function Approvals({ store, onNone }: ApprovalsProps) {
   }, [first?.approval_id]);
   if (pending.length === 0) return null;
   return (
-    <section ref={section} class="approvals" aria-label="Approvals">
-      {pending.map((approval) => (
-        <Approval
-          key={approval.approval_id}
-          approval={approval}
-          store={store}
-          armed={armed}
-          onDecide={() => focused.current = true}
-        />
-      ))}
+    // It scrolls: by keyboard, too.
+    <section ref={section} class="approvals" aria-label="Approvals" tabIndex={0}>
+      {pending.map((approval) => {
+        const Part = askedOf(approval) === undefined ? Approval : Question;
+        return (
+          <Part
+            key={approval.approval_id}
+            approval={approval}
+            store={store}
+            asked={asked}
+            held={held}
+            onDecide={() => focused.current = true}
+          />
+        );
+      })}
     </section>
   );
 }
@@ -52,29 +65,56 @@ export function Approvals({ store, onNone }: ApprovalsProps) {
 interface ApprovalProps {
   approval: PendingApproval;
   store: SessionStore;
-  /** Whether it may be answered yet. */
-  armed: boolean;
+  /** Names what is asked, in its order. */
+  asked: string;
+  held: Held;
   onDecide(): void;
 }
 
-function Approval({ approval, store, armed, onDecide }: ApprovalProps) {
-  const { client } = useApp();
-  const read = useSignal(false);
+function Approval({ approval, store, asked, held, onDecide }: ApprovalProps) {
+  const { client, announcer } = useApp();
+  const drawn = useSignal(false);
+  const [begun, begin] = useSeen(true);
+  const [ended, end] = useSeen(drawn.value);
+  const read = begun && ended;
+  const deniable = useArmed(asked, held);
+  const allowable = useArmed(read ? asked : undefined, held);
   const { approval_id, reason } = approval;
+  const named = { session_id: store.id, approval_id };
+  /** What the last button would keep; empty for what `always` means without a choice. */
+  const chosen = useSignal("");
+  const rules = (approval.choices ?? []).flatMap((rule) =>
+    RULE_SCOPES.map(({ scope, words }) => ({
+      always: { rule, scope },
+      text: `${choiceText(approval, rule)}, ${words}`,
+    }))
+  );
   const decide = async (decision: Decision) => {
     onDecide();
     const shown = await shownDigest(approval);
-    await client.call("session.approve", { session_id: store.id, approval_id, decision, shown });
+    const always = decision === "allow_always"
+      ? rules[Number(chosen.value || NaN)]?.always
+      : undefined;
+    await decided(client.call("session.approve", { ...named, decision, shown, always }), announcer);
   };
-  const always = alwaysText(approval);
-  const allowable = armed && read.value;
+  const always = rules[Number(chosen.value || NaN)]?.text ?? alwaysText(approval);
+  const hint = read
+    ? `Always allow: ${always}`
+    : drawn.value
+    ? "Scroll to the end to allow it"
+    : "Show all of it to allow it";
   return (
     <div class="approval" role="group" aria-label={`Approval: ${exactLine(reason)}`}>
+      <span ref={begin} class="approval-mark" />
       <p class="approval-head">
         <Icon name="bell" />
         <strong>Allow this?</strong>
       </p>
-      <QuestionBody question={approval} onRead={() => read.value = true} />
+      <QuestionBody
+        question={approval}
+        files={() => client.ask("approvals.files", named)}
+        onDrawn={() => drawn.value = true}
+      />
       <div
         class="approval-actions"
         // A key that is held down has answered once.
@@ -89,27 +129,69 @@ function Approval({ approval, store, armed, onDecide }: ApprovalProps) {
           Allow
         </Button>
         <Button disabled={!allowable} onClick={() => decide("allow_always")}>Always</Button>
-        <Button tone="danger" disabled={!armed} onClick={() => decide("deny")}>Deny</Button>
-        <span class="approval-rule">
-          {read.value ? `Always allow: ${always}` : "Scroll to the end to allow it"}
-        </span>
+        {rules.length > 0 && (
+          <select
+            aria-label="What to allow always"
+            disabled={!allowable}
+            value={chosen.value}
+            onChange={({ currentTarget }) => chosen.value = currentTarget.value}
+          >
+            <option value="">{`${alwaysText(approval)}, this session`}</option>
+            {rules.map(({ text }, n) => <option key={text} value={String(n)}>{text}</option>)}
+          </select>
+        )}
+        <Button tone="danger" disabled={!deniable} onClick={() => decide("deny")}>Deny</Button>
+        <span class="approval-rule">{hint}</span>
       </div>
+      <span ref={end} class="approval-mark" />
     </div>
   );
 }
 
-/** How long a question stands in its place before it can be answered, in milliseconds. */
-const ARM_MS = 500;
+/** A question of the model itself. */
+function Question({ approval, store, asked, held, onDecide }: ApprovalProps) {
+  const { client, announcer } = useApp();
+  const [begun, begin] = useSeen(true);
+  const [ended, end] = useSeen(true);
+  const armed = useArmed(begun && ended ? asked : undefined, held);
+  const { approval_id } = approval;
+  const answer = async (given: PersonAnswer | undefined) => {
+    onDecide();
+    const shown = await shownDigest(approval);
+    const answer = given ?? { unanswered: "declined" as const };
+    const named = { session_id: store.id, approval_id };
+    await decided(client.call("session.answer", { ...named, ...answer, shown }), announcer);
+  };
+  return (
+    <div>
+      <span ref={begin} class="approval-mark" />
+      <PersonQuestion asked={askedOf(approval)!} armed={armed} onAnswer={answer} />
+      <span ref={end} class="approval-mark" />
+    </div>
+  );
+}
 
-/**
- * Whether what is on the page has been there long enough: a click or a key that was meant for what
- * stood there before is no answer.
- */
-function useArmed(shown: string): boolean {
-  const [armed, setArmed] = useState<string>();
+/** Waits for the daemon to take a decision. Somebody else who was faster is nothing that went wrong. */
+async function decided(call: Promise<unknown>, announcer: Announcer): Promise<void> {
+  try {
+    await call;
+  } catch (error) {
+    if (!(error instanceof RpcError) || error.code !== "not_found") throw error;
+    announcer.say("This question no longer waits for an answer");
+  }
+}
+
+/** Whether an element has been in sight. @param from when it counts. */
+function useSeen(from: boolean): [boolean, RefObject<HTMLSpanElement>] {
+  const mark = useRef<HTMLSpanElement>(null);
+  const [seen, setSeen] = useState(false);
   useEffect(() => {
-    const timer = setTimeout(() => setArmed(shown), ARM_MS);
-    return () => clearTimeout(timer);
-  }, [shown]);
-  return armed === shown;
+    if (!from || seen || mark.current === null) return;
+    const observer = new IntersectionObserver((entries) => {
+      if (entries.some(({ isIntersecting }) => isIntersecting)) setSeen(true);
+    });
+    observer.observe(mark.current);
+    return () => observer.disconnect();
+  }, [from, seen]);
+  return [seen, mark];
 }

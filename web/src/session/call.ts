@@ -4,9 +4,12 @@ import { languageOfPath } from "../highlight/languages.ts";
 
 /** One line for a call: to what it is done. */
 export function callSubject(args: unknown): string {
-  const { command, path, pattern, url, paths } = (args ?? {}) as Record<string, unknown>;
+  const { command, path, pattern, url, paths, description } = (args ?? {}) as Record<
+    string,
+    unknown
+  >;
   const files = Array.isArray(paths) ? paths.join(", ") : undefined;
-  return String(command ?? pattern ?? url ?? path ?? files ?? "");
+  return String(command ?? pattern ?? url ?? path ?? files ?? description ?? "");
 }
 
 /** A file's text, or the part of it that a call changes. */

@@ -1,50 +1,67 @@
 import { useSignal } from "@preact/signals";
 import type { RefObject } from "preact";
-import { useRef } from "preact/hooks";
+import { useEffect, useRef } from "preact/hooks";
 import { useApp } from "../app.ts";
 import { Button } from "../ui/button.tsx";
+import { AttachedList, toSend, useAttached } from "./attached.tsx";
+import { SettingsButton } from "./configure.tsx";
+import { APPLE, enter_sends, isSend, SendKey } from "./send_key.tsx";
 import type { SessionStore } from "./store.ts";
 
-/** Shortens the conversation that the model is given. */
-const COMPACT = "/compact";
-
-const APPLE = /Mac|iPhone|iPad/.test(navigator.userAgent);
+/** Messages that are commands to svc itself. */
+const VERBS: Partial<Record<string, "session.compact" | "session.continue">> = {
+  "/compact": "session.compact",
+  "/continue": "session.continue",
+};
 
 interface ComposerProps {
   store: SessionStore;
   input: RefObject<HTMLTextAreaElement>;
+  onSent(): void;
 }
 
 /** Writes a message. Arrow up in an empty box brings back what was sent before. */
-export function Composer({ store, input }: ComposerProps) {
+export function Composer({ store, input, onSent }: ComposerProps) {
   const app = useApp();
   const text = useSignal(readDraft(store.id));
   const sending = useSignal(false);
   /** How far back in what was sent; 0 is the draft. */
   const back = useRef(0);
+  const attached = useAttached();
   const { state, turn } = store.state;
+  const empty = text.value.trim() === "" && attached.files.length === 0;
   const write = (value: string) => {
     text.value = value;
     keepDraft(store.id, value);
   };
   const send = async () => {
     const message = text.value;
-    if (message.trim() === "" || sending.value) return;
+    if (empty || sending.value) return;
     sending.value = true;
+    const { files } = attached;
     const { activeElement } = document;
     // The same id if it has to be asked again: it is sent once.
     const client_message_id = crypto.randomUUID();
     const session_id = store.id;
     const sent = await app.attempt(async () => {
-      if (message.trim() === COMPACT) return app.client.ask("session.compact", { session_id });
+      const verb = VERBS[message.trim()];
+      if (verb !== undefined) return app.client.ask(verb, { session_id });
       const { text } = message.startsWith("/")
         ? await app.client.ask("commands.expand", { session_id, text: message })
         : { text: message };
-      return app.client.ask("session.send", { session_id, text, client_message_id });
+      const attachments = toSend(files);
+      return app.client.ask("session.send", {
+        session_id,
+        text: text.trim() === "" ? "(attached)" : text,
+        client_message_id,
+        ...(attachments.length > 0 && { attachments }),
+      });
     });
     sending.value = false;
     if (!sent) return;
+    onSent();
     if (text.value === message) write("");
+    attached.remove(files);
     back.current = 0;
     // Whoever went on to something else meanwhile is left there.
     if (document.activeElement === activeElement) input.current?.focus();
@@ -57,7 +74,7 @@ export function Composer({ store, input }: ComposerProps) {
     write(to === 0 ? "" : sent[sent.length - to]);
   };
   const onKeyDown = (event: KeyboardEvent) => {
-    if (event.key === "Enter" && (event.metaKey || event.ctrlKey)) {
+    if (isSend(event, enter_sends.value)) {
       event.preventDefault();
       send();
     } else if (event.key === "ArrowUp" && (text.value === "" || back.current > 0)) {
@@ -68,30 +85,54 @@ export function Composer({ store, input }: ComposerProps) {
       recall(-1);
     }
   };
-  if (state === "ended") return <p class="composer-closed">This session has ended.</p>;
+  const draft = store.draft.value;
+  useEffect(() => {
+    if (draft === undefined) return;
+    store.draft.value = undefined;
+    if (text.peek().trim() === "") write(draft);
+    input.current?.focus();
+  }, [draft]);
+  const ended = state === "ended";
+  useEffect(() => {
+    if (ended) keepDraft(store.id, "");
+  }, [ended]);
+  if (ended) return <p class="composer-closed">This session has ended.</p>;
   if (state === "paused") {
     return <p class="composer-closed">This session is paused. Resume it to continue.</p>;
   }
   return (
-    <div class="composer">
+    <div
+      class="composer"
+      onDragOver={(event) => {
+        if (event.dataTransfer?.types.includes("Files")) event.preventDefault();
+      }}
+      onDrop={(event) => {
+        if (attached.take(event.dataTransfer)) event.preventDefault();
+      }}
+    >
+      <AttachedList attached={attached} />
       <label class="visually-hidden" for="message">Message</label>
       <textarea
         ref={input}
         id="message"
+        dir="auto"
         rows={Math.min(12, Math.max(2, text.value.split("\n").length))}
         placeholder={turn ? "Steer the agent" : "What should the agent do?"}
-        aria-keyshortcuts={APPLE ? "Meta+Enter" : "Control+Enter"}
+        enterkeyhint={enter_sends.value ? "send" : "enter"}
+        aria-keyshortcuts={enter_sends.value ? "Enter" : APPLE ? "Meta+Enter" : "Control+Enter"}
         value={text}
         onInput={({ currentTarget }) => {
           back.current = 0;
           write(currentTarget.value);
         }}
         onKeyDown={onKeyDown}
+        onPaste={(event) => {
+          if (attached.take(event.clipboardData)) event.preventDefault();
+        }}
       />
       <div class="composer-foot">
-        <span class="composer-hint">
-          <kbd>{APPLE ? "⌘" : "Ctrl"}</kbd> <kbd>↵</kbd> sends
-        </span>
+        <SettingsButton store={store} />
+        <SendKey />
         {turn && (
           <Button
             icon="stop"
@@ -106,7 +147,7 @@ export function Composer({ store, input }: ComposerProps) {
           tone="primary"
           icon="send"
           onClick={send}
-          disabled={text.value.trim() === ""}
+          disabled={empty}
         >
           Send
         </Button>
@@ -115,9 +156,10 @@ export function Composer({ store, input }: ComposerProps) {
   );
 }
 
+/** Drafts outlive the tab that they were written in. */
 function readDraft(session_id: string): string {
   try {
-    return sessionStorage.getItem(`svc.draft.${session_id}`) ?? "";
+    return localStorage.getItem(`svc.draft.${session_id}`) ?? "";
   } catch {
     return "";
   }
@@ -125,8 +167,8 @@ function readDraft(session_id: string): string {
 
 function keepDraft(session_id: string, text: string): void {
   try {
-    if (text === "") sessionStorage.removeItem(`svc.draft.${session_id}`);
-    else sessionStorage.setItem(`svc.draft.${session_id}`, text);
+    if (text === "") localStorage.removeItem(`svc.draft.${session_id}`);
+    else localStorage.setItem(`svc.draft.${session_id}`, text);
   } catch {
     // It lasts until the view is left.
   }

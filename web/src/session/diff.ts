@@ -2,7 +2,8 @@
 import { diffLines } from "diff";
 
 export interface DiffLine {
-  kind: "insert" | "delete" | "same";
+  /** A `gap` says how many lines are left out, because nothing changes in them. */
+  kind: "insert" | "delete" | "same" | "gap";
   text: string;
 }
 
@@ -11,14 +12,43 @@ const CONTEXT = 3;
 /** Lines that are drawn until more are asked for. */
 export const LINES_MAX = 2_000;
 
+/** How long a difference is looked for, in milliseconds: texts that share little take very long. */
+const SEARCH_MS = 500;
+
 /** The lines that differ, with some around them. */
 export function diffOf(before: string, after: string): DiffLine[] {
-  const lines = diffLines(before, after).flatMap(({ added, removed, value }): DiffLine[] => {
+  const parts = diffLines(before, after, { timeout: SEARCH_MS }) ??
+    [{ removed: true, added: false, value: before }, { removed: false, added: true, value: after }];
+  const lines = parts.flatMap(({ added, removed, value }): DiffLine[] => {
     const kind = added ? "insert" : removed ? "delete" : "same";
     return value.replace(/\n$/, "").split("\n").map((text) => ({ kind, text }));
   });
-  return lines.filter((_, n) =>
-    lines.slice(Math.max(0, n - CONTEXT), n + CONTEXT + 1)
-      .some(({ kind }) => kind !== "same")
-  );
+  return withoutSame(lines);
+}
+
+function withoutSame(lines: readonly DiffLine[]): DiffLine[] {
+  const near = new Set<number>();
+  for (const [n, { kind }] of lines.entries()) {
+    if (kind === "same") continue;
+    for (let at = n - CONTEXT; at <= n + CONTEXT; at++) near.add(at);
+  }
+  if (near.size === 0) return [];
+  const shown: DiffLine[] = [];
+  let left_out = 0;
+  const close = () => {
+    if (left_out > 0) {
+      shown.push({ kind: "gap", text: `${left_out} unchanged line${left_out > 1 ? "s" : ""}` });
+    }
+    left_out = 0;
+  };
+  for (const [n, line] of lines.entries()) {
+    if (!near.has(n)) {
+      left_out++;
+      continue;
+    }
+    close();
+    shown.push(line);
+  }
+  close();
+  return shown;
 }

@@ -1,15 +1,18 @@
 import "../main.tsx";
 import { useSignal } from "@preact/signals";
 import { useEffect, useMemo } from "preact/hooks";
+import { exact, exactLine } from "../../../src/base/visible.ts";
 import { Coloured, useTokens } from "../highlight/code.tsx";
 import { languageOfPath } from "../highlight/languages.ts";
 import { linesOf, type Token } from "../highlight/tokens.ts";
 import type { FileChange } from "./call.ts";
 import { Button } from "../ui/button.tsx";
 import { type DiffLine, diffOf, LINES_MAX } from "./diff.ts";
+import { changeOnDisk, type FileNow } from "./on_disk.ts";
+import { Json } from "./question.tsx";
 
-const SIGNS: Record<DiffLine["kind"], string> = { insert: "+", delete: "−", same: " " };
-const SAID: Record<DiffLine["kind"], string> = { insert: "added", delete: "removed", same: "" };
+const SIGNS: Record<DiffLine["kind"], string> = { insert: "+", delete: "−", same: " ", gap: "⋯" };
+const SAID: Partial<Record<DiffLine["kind"], string>> = { insert: "added", delete: "removed" };
 
 interface DiffViewProps extends FileChange {
   path: string;
@@ -46,13 +49,41 @@ export function DiffView({ before, after, path, onWhole }: DiffViewProps) {
   );
 }
 
+interface DiskDiffProps {
+  tool: string;
+  args: unknown;
+  /** The file as it is now. */
+  file: Pick<FileNow, "state" | "content" | "reason">;
+  onWhole(): void;
+}
+
+/** What a call would make of a file, with everything else that was said of it. */
+export function DiskDiff({ tool, args, file, onWhole }: DiskDiffProps) {
+  const { path, old_text: _, new_text: __, content: ___, edits, ...rest } = args as Record<
+    string,
+    unknown
+  >;
+  const change = useMemo(() => changeOnDisk(tool, args, file)!, [args, file]);
+  const [before, after] = useMemo(() => [exact(change.before), exact(change.after)], [change]);
+  const name = exactLine(String(path));
+  return (
+    <>
+      <p class="approval-reason mono">{name}</p>
+      <p class="tool-none">{exactLine(change.note)}</p>
+      <DiffView before={before} after={after} path={name} onWhole={onWhole} />
+      <Json value={change.whole ? rest : { ...rest, edits }} />
+    </>
+  );
+}
+
 /** The tokens of each line; what was and what is are highlighted apart, each as a text of its own. */
 function useColoured(
   lines: readonly DiffLine[],
   language: string | undefined,
 ): readonly (readonly Token[] | undefined)[] | undefined {
   const textOf = (without: DiffLine["kind"]) =>
-    lines.filter(({ kind }) => kind !== without).map(({ text }) => text).join("\n");
+    lines.filter(({ kind }) => kind !== without && kind !== "gap").map(({ text }) => text)
+      .join("\n");
   const [was, is] = useMemo(() => [textOf("insert"), textOf("delete")], [lines]);
   const before = useTokens(was, language);
   const after = useTokens(is, language);
@@ -61,6 +92,7 @@ function useColoured(
     const old_lines = linesOf(before).values();
     const new_lines = linesOf(after).values();
     return lines.map(({ kind }) => {
+      if (kind === "gap") return undefined;
       const old_line = kind === "insert" ? undefined : old_lines.next().value;
       const new_line = kind === "delete" ? undefined : new_lines.next().value;
       return new_line ?? old_line;

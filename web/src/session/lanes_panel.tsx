@@ -1,5 +1,5 @@
 import { useApp } from "../app.ts";
-import { usd } from "../format.ts";
+import { count, usd } from "../format.ts";
 import { type Lane, laneEnded } from "../../../src/session/state.ts";
 import { Button } from "../ui/button.tsx";
 import { Chip } from "../ui/chip.tsx";
@@ -16,7 +16,9 @@ export function LanesPanel({ store }: { store: SessionStore }) {
         {lanes.map((lane) => <LaneTile key={lane.lane_id} lane={lane} store={store} />)}
       </ul>
       {lanes.length < 2 && (
-        <p class="lanes-none">A tool call that runs for more than two seconds gets a lane.</p>
+        <p class="lanes-none">
+          Subagents get a lane, and so do tool calls that run for more than two seconds.
+        </p>
       )}
     </section>
   );
@@ -29,7 +31,7 @@ function rank(lane: Lane): number {
 }
 
 function LaneTile({ lane, store }: { lane: Lane; store: SessionStore }) {
-  const { lane_id, kind, label, status, started_at, cost_usd, pinned } = lane;
+  const { lane_id, kind, label, status, started_at, cost_usd, tokens, pinned } = lane;
   return (
     <li class={`lane ${kind}`}>
       <a class="lane-label" href={`/sessions/${store.id}/lanes/${lane_id}`}>{label}</a>
@@ -39,6 +41,7 @@ function LaneTile({ lane, store }: { lane: Lane; store: SessionStore }) {
         <span>
           <Ago at={started_at} />
         </span>
+        {tokens !== undefined && <span>{count(tokens)} tokens</span>}
         {cost_usd > 0 && <span>{usd(cost_usd)}</span>}
       </p>
       {kind !== "main" && <LaneActions lane={lane} store={store} key={`${status}${pinned}`} />}

@@ -3,7 +3,7 @@
  * the web only, images are data or links; then the sanitiser has its say.
  */
 import DOMPurify from "dompurify";
-import { Marked, type Tokens } from "marked";
+import { Marked, Renderer, type Tokens } from "marked";
 import { visible } from "../../../src/base/visible.ts";
 
 const LINK = /^(https?:|mailto:)/i;
@@ -26,6 +26,11 @@ const marked = new Marked({
       if (IMAGE.test(href)) return `<img src="${escape(href)}" alt="${escape(text)}">`;
       return link(href, escape(text || href));
     },
+    // A wide one scrolls by itself: by keyboard, too.
+    table(token) {
+      const table = Renderer.prototype.table.call(this, token);
+      return `<div class="md-table" tabindex="0" role="group" aria-label="Table">${table}</div>`;
+    },
     checkbox: ({ checked }) => checked ? "☑ " : "☐ ",
     code({ text }: Tokens.Code) {
       return `<pre><code>${escape(text)}</code></pre>`;
@@ -39,6 +44,7 @@ const ALLOWED_TAGS = [
   "br",
   "code",
   "del",
+  "div",
   "em",
   "hr",
   "img",
@@ -55,7 +61,20 @@ const ALLOWED_TAGS = [
   "tr",
   "ul",
 ];
-const ALLOWED_ATTR = ["align", "alt", "class", "href", "rel", "src", "start", "target", "title"];
+const ALLOWED_ATTR = [
+  "align",
+  "alt",
+  "aria-label",
+  "class",
+  "href",
+  "rel",
+  "role",
+  "src",
+  "start",
+  "tabindex",
+  "target",
+  "title",
+];
 
 /** Characters of HTML that one piece may become: a table's short rows grow to the width of its head. */
 const HTML_MAX = 500_000;

@@ -1,103 +1,75 @@
 /** What a person is asked to allow: all of it, and nothing in it that looks like something else. */
-import type { RefObject } from "preact";
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 import { exact, exactLine } from "../../../src/base/visible.ts";
 import type { Question } from "../../../src/session/question.ts";
+import { explain } from "../rpc/api.ts";
 import { useLoaded } from "../ui/use_loaded.ts";
-import { type FileChange, fileChange } from "./call.ts";
+import type { FileNow } from "./on_disk.ts";
 
 interface QuestionBodyProps {
   question: Question;
-  /** Called once all of it has been in sight, from its beginning to its end. */
-  onRead(): void;
+  /** Asks for the files that the call would change, as they are now. */
+  files(): Promise<{ files: FileNow[] }>;
+  /** Called once all of it is drawn. */
+  onDrawn(): void;
 }
 
-/** The question; where it is too long for its place it has to be scrolled through. */
-export function QuestionBody({ question, onRead }: QuestionBodyProps) {
+/** The question, in full. */
+export function QuestionBody({ question, files, onDrawn }: QuestionBodyProps) {
   const { tool, args, reason } = question;
-  const change = fileChange(tool, args);
-  const [drawn, setDrawn] = useState(change === undefined);
-  const [begun, markBegin] = useSeen(true);
-  const [ended, markEnd] = useSeen(drawn);
-  useEffect(() => {
-    if (begun && ended) onRead();
-  }, [begun, ended]);
   return (
     <div class="approval-body">
-      <span ref={markBegin} class="approval-mark" />
       <p class="approval-reason">{exactLine(reason)}</p>
-      {change === undefined
-        ? <Words args={args} />
-        : <Change change={change} args={args} onDrawn={() => setDrawn(true)} />}
-      <span ref={markEnd} class="approval-mark" />
+      {tool === "write_file" || tool === "edit_file"
+        ? <Change tool={tool} args={args} files={files} onDrawn={onDrawn} />
+        : <Words args={args} onDrawn={onDrawn} />}
     </div>
   );
 }
 
-/** Whether an element has been in sight. @param from when it counts. */
-function useSeen(from: boolean): [boolean, RefObject<HTMLSpanElement>] {
-  const mark = useRef<HTMLSpanElement>(null);
-  const [seen, setSeen] = useState(false);
-  useEffect(() => {
-    if (!from || seen || mark.current === null) return;
-    const observer = new IntersectionObserver((entries) => {
-      if (entries.some(({ isIntersecting }) => isIntersecting)) setSeen(true);
-    });
-    observer.observe(mark.current);
-    return () => observer.disconnect();
-  }, [from, seen]);
-  return [seen, mark];
-}
-
-/** A command as it was written, and everything else as JSON. */
-function Words({ args }: { args: unknown }) {
-  const { command, ...rest } = (args ?? {}) as Record<string, unknown>;
-  if (typeof command !== "string") return <Json value={args} />;
+/** A command or a patch as it was written, and everything else as JSON. */
+function Words({ args, onDrawn }: { args: unknown; onDrawn(): void }) {
+  const { command, patch, ...rest } = (args ?? {}) as Record<string, unknown>;
+  useEffect(onDrawn, []);
+  const text = patch === undefined ? command : command === undefined ? patch : undefined;
+  if (typeof text !== "string") return <Json value={args} />;
   return (
     <>
-      <pre class="tool-command"><code>{exact(command)}</code></pre>
+      <pre class={patch === undefined ? "tool-command" : "tool-json"}>
+        <code>{exact(text)}</code>
+      </pre>
       <Json value={rest} />
     </>
   );
 }
 
-const loadDiffView = async () => (await import("./diff_view.tsx")).DiffView;
+const loadDiskDiff = async () => (await import("./diff_view.tsx")).DiskDiff;
 
-interface ChangeProps {
-  change: FileChange;
+interface ChangeProps extends Pick<QuestionBodyProps, "files" | "onDrawn"> {
+  tool: string;
   args: unknown;
-  onDrawn(): void;
 }
 
-/** A change of a file, line by line, with what else was said of it. */
-function Change({ change, args, onDrawn }: ChangeProps) {
-  const { Part: DiffView, failure } = useLoaded(loadDiffView);
-  const { path, old_text: _, new_text: __, content: ___, ...rest } = args as Record<
-    string,
-    unknown
-  >;
+/** A change of a file as it is now, line by line, with what else was said of it. */
+function Change({ tool, args, files, onDrawn }: ChangeProps) {
+  const { Part: DiskDiff, failure } = useLoaded(loadDiskDiff);
+  const [file, setFile] = useState<Pick<FileNow, "state" | "content" | "reason">>();
+  useEffect(() => {
+    files().then(
+      ({ files: [found] }) => setFile(found ?? { state: "unreadable", reason: "it has no name" }),
+      (error) => setFile({ state: "unreadable", reason: explain(error) }),
+    );
+  }, []);
   useEffect(() => {
     if (failure !== undefined) onDrawn();
   }, [failure]);
   // Without the module that draws it, it is shown all the same.
   if (failure !== undefined) return <Json value={args} />;
-  return (
-    <>
-      <p class="approval-reason mono">{exactLine(String(path))}</p>
-      {DiffView && (
-        <DiffView
-          before={exact(change.before)}
-          after={exact(change.after)}
-          path={exactLine(String(path))}
-          onWhole={onDrawn}
-        />
-      )}
-      <Json value={rest} />
-    </>
-  );
+  if (DiskDiff === undefined || file === undefined) return <p class="tool-none">Loading</p>;
+  return <DiskDiff tool={tool} args={args} file={file} onWhole={onDrawn} />;
 }
 
-function Json({ value }: { value: unknown }) {
+export function Json({ value }: { value: unknown }) {
   const json = JSON.stringify(value, null, 2) ?? "";
   return json === "{}" ? null : <pre class="tool-json"><code>{exact(json)}</code></pre>;
 }

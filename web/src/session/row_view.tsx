@@ -4,7 +4,12 @@ import { useApp } from "../app.ts";
 import { Code } from "../highlight/code.tsx";
 import { languageOf } from "../highlight/languages.ts";
 import { Markdown } from "../ui/markdown.tsx";
+import { duration } from "../format.ts";
 import type { Block } from "./blocks.ts";
+import type { ThoughtItem } from "../../../src/session/view.ts";
+import { noteText, questionText } from "./item_text.ts";
+import { Pictures } from "./pictures.tsx";
+import { MessageActions, UndoRewind } from "./rewind.tsx";
 import type { Row } from "./rows.ts";
 import type { SessionStore } from "./store.ts";
 import { ToolCard } from "./tool_card.tsx";
@@ -34,16 +39,67 @@ function RowBody({ row, revision, store }: RowProps) {
   switch (item.kind) {
     case "user":
       return (
-        <div class="asked" data-role="user">
-          <span class="visually-hidden">You:</span>
-          <p>{item.text}</p>
+        <div class="asked-row">
+          <div
+            class={item.waits ? "asked waits" : "asked"}
+            title={item.waits ? "The model has not seen it yet" : undefined}
+            data-role="user"
+          >
+            <span class="visually-hidden">You:</span>
+            <p dir="auto">{item.text}</p>
+            <Pictures attachments={item.attachments} store={store} />
+          </div>
+          <MessageActions item={item} store={store} />
         </div>
       );
+    case "thought":
+      return <Thought item={item} revision={revision} store={store} />;
     case "tool":
       return <ToolCard item={item} revision={revision} store={store} />;
+    case "question":
+      return <p class="note plain" data-role="note" dir="auto">{questionText(item)}</p>;
     case "note":
-      return <p class={`note ${item.tone}`} data-role="note">{item.text}</p>;
+      return (
+        <p class={`note ${item.tone}`} data-role="note" dir="auto">
+          {noteText(item)}
+          {item.may_continue && <ContinueButton store={store} />}
+          {item.rewind_id && <UndoRewind item={item} store={store} />}
+        </p>
+      );
   }
+}
+
+interface ThoughtProps {
+  item: ThoughtItem;
+  /** Of the item: it changes in place. */
+  revision: number;
+  store: SessionStore;
+}
+
+function Thought({ item, store }: ThoughtProps) {
+  return (
+    <details
+      class="thought"
+      open={store.isOpen(item.key) ?? false}
+      onToggle={({ currentTarget }) => store.toggle(item.key, currentTarget.open)}
+    >
+      <summary>{thoughtText(item)}</summary>
+      <p dir="auto">{item.text}</p>
+    </details>
+  );
+}
+
+function thoughtText({ at, until }: ThoughtItem): string {
+  return until === undefined
+    ? "Thinking …"
+    : `Thought for ${duration(+new Date(until) - +new Date(at))}`;
+}
+
+/** Has a turn that was cut off go on. */
+function ContinueButton({ store }: { store: SessionStore }) {
+  const { client } = useApp();
+  const proceed = () => client.call("session.continue", { session_id: store.id });
+  return <Button tone="quiet" icon="play" onClick={proceed}>Continue</Button>;
 }
 
 function BlockView({ block }: { block: Block }) {

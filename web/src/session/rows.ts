@@ -1,6 +1,7 @@
 /** What the transcript draws: an item is a row, a long text is one for each of its blocks. */
 import { type Block, Blocks } from "./blocks.ts";
-import type { Item, NoteItem, TextItem, ToolItem, UserItem } from "./conversation.ts";
+import type { Item, TextItem } from "../../../src/session/view.ts";
+import { noteText, questionText } from "./item_text.ts";
 
 export interface BlockRow {
   kind: "block";
@@ -14,7 +15,7 @@ export interface BlockRow {
 export interface ItemRow {
   kind: "item";
   key: string;
-  item: UserItem | ToolItem | NoteItem;
+  item: Exclude<Item, TextItem>;
 }
 
 export type Row = BlockRow | ItemRow;
@@ -59,14 +60,18 @@ const LINE_PX = 22;
 
 /** Height in pixels that a row will have, roughly: it is measured once it is drawn. */
 export function estimatedHeight(row: Row): number {
-  const text = row.kind === "block" ? row.block.raw : row.item.kind === "tool" ? "" : row.item.text;
+  const folded = row.kind === "item" && (row.item.kind === "tool" || row.item.kind === "thought");
+  const text = folded ? "" : rowText(row);
   return 20 + LINE_PX * Math.max(1, Math.ceil(text.length / LINE_CHARS), text.split("\n").length);
 }
 
 /** What a search looks at. */
 export function rowText(row: Row): string {
   if (row.kind === "block") return row.block.raw;
-  if (row.item.kind !== "tool") return row.item.text;
-  const { tool, args, outcome } = row.item;
+  const { item } = row;
+  if (item.kind === "note") return noteText(item);
+  if (item.kind === "question") return questionText(item);
+  if (item.kind !== "tool") return item.text;
+  const { tool, args, outcome } = item;
   return `${tool} ${JSON.stringify(args)} ${outcome?.output ?? ""}`;
 }

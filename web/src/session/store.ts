@@ -2,9 +2,10 @@
 import { signal } from "@preact/signals";
 import type { SessionEvent } from "../../../src/protocol/events.ts";
 import { applyToState, emptyState, type SessionState } from "../../../src/session/state.ts";
+import type { Change } from "../../../src/session/view.ts";
+import { ViewList } from "../../../src/session/view_list.ts";
 import type { Client } from "../rpc/client.ts";
 import { explain, type PushedEvent, RpcError } from "../rpc/api.ts";
-import { Conversation } from "./conversation.ts";
 
 /**
  * What happens is drawn so far apart: with the rows that are measured then, and the scrolling after
@@ -16,25 +17,31 @@ const PAGE = 20_000;
 export class SessionStore {
   readonly id: string;
   readonly #client: Client;
-  readonly #onEvent: (event: SessionEvent) => void;
+  readonly #onChanges: (changes: readonly Change[]) => void;
   readonly #version = signal(0);
   #state: SessionState;
-  #conversation = new Conversation();
+  #conversation = new ViewList();
   #leave = () => {};
   #closed = false;
   #paint: ReturnType<typeof setTimeout> | undefined;
   /** What the journal had is there. */
   readonly loaded = signal(false);
+  /** A text to change and send again, for the composer. */
+  readonly draft = signal<string | undefined>(undefined);
   /** Why there is nothing to show. */
   readonly error = signal<string | undefined>(undefined);
   /** Tool cards that were opened or closed, by the keys of their items. */
   readonly #toggled = signal<ReadonlyMap<string, boolean>>(new Map());
 
-  /** @param onEvent told each event that happens while it is open. */
-  constructor(client: Client, id: string, onEvent: (event: SessionEvent) => void = () => {}) {
+  /** @param onChanges told how the conversation changes while it is open. */
+  constructor(
+    client: Client,
+    id: string,
+    onChanges: (changes: readonly Change[]) => void = () => {},
+  ) {
     this.#client = client;
     this.id = id;
-    this.#onEvent = onEvent;
+    this.#onChanges = onChanges;
     this.#state = emptyState(id);
   }
 
@@ -50,7 +57,7 @@ export class SessionStore {
   }
 
   /** What is shown; who reads it to draw it draws again when the store says so. */
-  get conversation(): Conversation {
+  get conversation(): ViewList {
     this.#version.value;
     return this.#conversation;
   }
@@ -70,7 +77,7 @@ export class SessionStore {
     this.error.value = undefined;
     this.#leave();
     this.#state = emptyState(this.id);
-    this.#conversation = new Conversation();
+    this.#conversation = new ViewList();
     try {
       await this.#load();
       if (this.#closed) return;
@@ -119,18 +126,16 @@ export class SessionStore {
 
   #take(event: PushedEvent): void {
     if (event.seq! <= this.#state.last_seq) return;
-    const happened = event as unknown as SessionEvent;
-    this.#apply(happened);
-    this.#onEvent(happened);
+    this.#onChanges(this.#apply(event as unknown as SessionEvent));
     this.#paint ??= setTimeout(() => {
       this.#paint = undefined;
       this.#version.value++;
     }, REPAINT_MS);
   }
 
-  #apply(event: SessionEvent): void {
+  #apply(event: SessionEvent): Change[] {
     applyToState(this.#state, event);
-    this.#conversation.apply(event);
+    return this.#conversation.apply(event);
   }
 
   #ended(error: RpcError | undefined): void {

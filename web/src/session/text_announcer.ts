@@ -1,5 +1,5 @@
 /** Says what a model writes: whole sentences, not more often than can be listened to. */
-import type { SessionEvent } from "../../../src/protocol/events.ts";
+import type { Change } from "../../../src/session/view.ts";
 
 const EVERY_MS = 4_000;
 const SAID_MAX = 400;
@@ -13,16 +13,23 @@ export class TextAnnouncer {
     this.#say = say;
   }
 
-  /** Takes an event that just happened. */
-  take(event: SessionEvent): void {
-    if (event.type === "session.delta") {
-      this.#text += event.data.text;
-      if (performance.now() - this.#said_at >= EVERY_MS) this.#speak(sentenceEnd(this.#text));
-    } else if (event.type === "turn.completed") {
-      this.#speak(this.#text.length);
-      const { stop_reason, error } = event.data;
-      if (stop_reason !== "ok") this.#say(`The turn ended: ${error ?? stop_reason}`);
+  /** Takes what changed just now. */
+  take(changes: readonly Change[]): void {
+    for (const change of changes) {
+      if (change.type === "grew" && change.item.kind === "text") this.#write(change.text);
+      else if (change.type === "added" && change.item.kind === "text") {
+        this.#write(change.item.text);
+      } else if (change.type === "turn_ended") {
+        this.#speak(this.#text.length);
+        const { stop_reason, error } = change.end;
+        if (stop_reason !== "ok") this.#say(`The turn ended: ${error ?? stop_reason}`);
+      }
     }
+  }
+
+  #write(text: string): void {
+    this.#text += text;
+    if (performance.now() - this.#said_at >= EVERY_MS) this.#speak(sentenceEnd(this.#text));
   }
 
   #speak(length: number): void {

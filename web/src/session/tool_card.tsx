@@ -1,10 +1,12 @@
-import { duration } from "../format.ts";
+import { useLayoutEffect, useRef } from "preact/hooks";
 import { Code } from "../highlight/code.tsx";
 import { Icon } from "../ui/icon.tsx";
 import { Path } from "../ui/path.tsx";
 import { useLoaded } from "../ui/use_loaded.ts";
 import { callSubject, type FileChange, fileChange, fileLanguage, showsByItself } from "./call.ts";
-import type { ToolItem, ToolOutcome } from "./conversation.ts";
+import type { ToolItem, ToolOutcome } from "../../../src/session/view.ts";
+import { outcomeText } from "./item_text.ts";
+import { Pictures } from "./pictures.tsx";
 import type { SessionStore } from "./store.ts";
 
 interface ToolCardProps {
@@ -16,9 +18,11 @@ interface ToolCardProps {
 
 /** A tool call: what is done to what, and, opened, all of it with its output. */
 export function ToolCard({ item, store }: ToolCardProps) {
-  const { tool, args, outcome, lane_id, decision, waits } = item;
+  const { tool, args, outcome, lane_id, asked } = item;
+  const waits = asked?.waits ?? false;
   // What waits for an approval is shown in full there.
-  const open = store.isOpen(item.key) ?? (!waits && (showsByItself(tool) || outcome?.ok === false));
+  const shows = showsByItself(tool) || outcome?.ok === false || outcome?.attachments !== undefined;
+  const open = store.isOpen(item.key) ?? (!waits && shows);
   const status = outcome !== undefined
     ? outcome.ok ? "done" : "errored"
     : waits
@@ -35,7 +39,7 @@ export function ToolCard({ item, store }: ToolCardProps) {
         <span class={`dot ${status}`} aria-hidden="true" />
         <span class="tool-name">{tool}</span>
         <code class="tool-subject clip">{callSubject(args).split("\n")[0]}</code>
-        <span class="tool-outcome">{outcomeText(outcome, decision, waits)}</span>
+        <span class="tool-outcome">{outcomeText(item)}</span>
         <Icon name="chevron" />
       </button>
       {open && (
@@ -47,26 +51,12 @@ export function ToolCard({ item, store }: ToolCardProps) {
             outcome={outcome}
             live={lane_id && store.conversation.lane_output.get(lane_id)}
           />
+          <Pictures attachments={outcome?.attachments} store={store} />
           {lane_id && <a class="tool-lane" href={`/sessions/${store.id}/lanes/${lane_id}`}>Lane</a>}
         </div>
       )}
     </div>
   );
-}
-
-function outcomeText(
-  outcome: ToolOutcome | undefined,
-  decision: string | undefined,
-  waits: boolean,
-): string {
-  if (outcome === undefined) return waits ? "waiting for you" : "running";
-  const { ok, duration_ms, exit_code } = outcome;
-  const said = [
-    decision === "deny" ? "denied" : undefined,
-    exit_code === undefined ? (ok ? undefined : "failed") : `exit ${exit_code}`,
-    duration_ms === undefined ? undefined : duration(duration_ms),
-  ];
-  return said.filter(Boolean).join(" · ");
 }
 
 /** A change is shown as one, a command as it was written, anything else as JSON. */
@@ -78,16 +68,23 @@ export function Arguments({ tool, args }: { tool: string; args: unknown }) {
   return <Json args={args} />;
 }
 
+/** Something in a row has become larger at once: measured now, it moves nothing for a moment. */
+export const GROWN = "svc-grown";
+
 const loadDiffView = async () => (await import("./diff_view.tsx")).DiffView;
 
 /** Without the module that draws it, a change is still shown. */
 function Change({ change, args }: { change: FileChange; args: unknown }) {
   const { Part: DiffView, failure } = useLoaded(loadDiffView);
   const { path } = args as { path: string };
+  const file = useRef<HTMLParagraphElement>(null);
+  useLayoutEffect(() => {
+    if (DiffView !== undefined) file.current?.dispatchEvent(new Event(GROWN, { bubbles: true }));
+  }, [DiffView]);
   if (failure !== undefined) return <Json args={args} />;
   return (
     <>
-      <p class="tool-file">
+      <p ref={file} class="tool-file">
         <Icon name="file" />
         <Path path={path} />
       </p>

@@ -6,14 +6,22 @@ import { useVirtualizer } from "../ui/use_virtualizer.ts";
 import { estimatedHeight, RowMaker } from "./rows.ts";
 import { RowView } from "./row_view.tsx";
 import type { SessionStore } from "./store.ts";
+import { GROWN } from "./tool_card.tsx";
 import { keepMarked, Search, TranscriptSearch } from "./search.tsx";
 
 /** As near to its end the transcript follows what is said. */
 const NEAR_PX = 48;
 const OVERSCAN = 6;
 
+interface TranscriptProps {
+  store: SessionStore;
+  search: Search;
+  /** Messages that were sent from this page: who sends one wants to see what comes of it. */
+  sent: number;
+}
+
 /** The conversation; only what is near to be seen is drawn. */
-export function Transcript({ store, search }: { store: SessionStore; search: Search }) {
+export function Transcript({ store, search, sent }: TranscriptProps) {
   const scroller = useRef<HTMLDivElement>(null);
   const { conversation, version } = store;
   const maker = useMemo(() => new RowMaker(), [conversation]);
@@ -38,6 +46,17 @@ export function Transcript({ store, search }: { store: SessionStore; search: Sea
   useLayoutEffect(() => {
     if (following.peek()) toEnd();
   }, [height, rows.length, room]);
+  useLayoutEffect(() => {
+    const measure = ({ target }: Event) => {
+      const row = (target as Element).closest<HTMLElement>(".row")!;
+      virtualizer.resizeItem(Number(row.dataset.index), row.offsetHeight);
+    };
+    scroller.current!.addEventListener(GROWN, measure);
+    return () => scroller.current?.removeEventListener(GROWN, measure);
+  }, []);
+  useEffect(() => {
+    if (sent > 0) toEnd();
+  }, [sent]);
   useEffect(() => search.look(rows), [rows, query]);
   useEffect(() => keepMarked(scroller.current!, query), [query]);
 

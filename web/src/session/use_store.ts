@@ -8,7 +8,7 @@ export function useSessionStore(id: string): SessionStore {
   const { client, announcer } = useApp();
   const [store] = useState(() => {
     const spoken = new TextAnnouncer((text) => announcer.say(text));
-    return new SessionStore(client, id, (event) => spoken.take(event));
+    return new SessionStore(client, id, (changes) => spoken.take(changes));
   });
   useEffect(() => {
     store.open();

@@ -2,7 +2,7 @@ import { useSignal } from "@preact/signals";
 import { useEffect, useMemo, useRef } from "preact/hooks";
 import { contextText } from "../../../src/protocol/compacted_text.ts";
 import { useApp } from "../app.ts";
-import { count, usd } from "../format.ts";
+import { costText, count } from "../format.ts";
 import type { RouteParams } from "../router.ts";
 import { StateChip } from "../sessions/state_chip.tsx";
 import { Button } from "../ui/button.tsx";
@@ -11,6 +11,7 @@ import { Page } from "../ui/page.tsx";
 import { Path } from "../ui/path.tsx";
 import { Failed, Loading } from "../ui/states.tsx";
 import { Approvals } from "./approvals.tsx";
+import { BackgroundPanel } from "./background_panel.tsx";
 import { Composer } from "./composer.tsx";
 import { LanesPanel } from "./lanes_panel.tsx";
 import { PlanPanel } from "./plan_panel.tsx";
@@ -23,6 +24,8 @@ export default function SessionView({ params: { id } }: { params: RouteParams })
   const store = useSessionStore(id);
   const search = useMemo(() => new Search(), []);
   const lanes = useSignal(false);
+  /** Messages that were sent from here. */
+  const sent = useSignal(0);
   const input = useRef<HTMLTextAreaElement>(null);
   useEffect(() => {
     const onKey = (event: KeyboardEvent) => {
@@ -41,6 +44,14 @@ export default function SessionView({ params: { id } }: { params: RouteParams })
           <a class="button" href="/">All sessions</a>
         </Failed>
       </Page>
+    );
+  }
+  if (!store.loaded.value) {
+    // Without its head, which would move what is below when there is something in it.
+    return (
+      <div class="page fill">
+        <Loading lines={6} label="Loading the conversation" />
+      </div>
     );
   }
   return (
@@ -70,12 +81,11 @@ export default function SessionView({ params: { id } }: { params: RouteParams })
     >
       <div class={lanes.value ? "session-body with-lanes" : "session-body"}>
         <div class="session-main">
-          {store.loaded.value
-            ? <Transcript store={store} search={search} />
-            : <Loading lines={6} label="Loading the conversation" />}
+          <Transcript store={store} search={search} sent={sent.value} />
           <PlanPanel store={store} />
+          <BackgroundPanel store={store} />
           <Approvals store={store} onNone={() => input.current?.focus()} />
-          <Composer store={store} input={input} />
+          <Composer store={store} input={input} onSent={() => sent.value++} />
         </div>
         {lanes.value && <LanesPanel store={store} />}
       </div>
@@ -84,7 +94,8 @@ export default function SessionView({ params: { id } }: { params: RouteParams })
 }
 
 function Facts({ store }: { store: SessionStore }) {
-  const { workdir, model, cost_usd, tokens_in, tokens_out, state, activity, context } = store.state;
+  const { workdir, model, cost_usd, unpriced, tokens_in, tokens_out, state, activity, context } =
+    store.state;
   if (workdir === "") return null;
   return (
     <p class="facts">
@@ -92,7 +103,7 @@ function Facts({ store }: { store: SessionStore }) {
       <Path path={workdir} />
       <span class="clip">{model}</span>
       <span title={`${tokens_in} tokens in, ${tokens_out} out`}>
-        {usd(cost_usd)} · {count(tokens_in + tokens_out)} tokens
+        {costText({ cost_usd, unpriced })} · {count(tokens_in + tokens_out)} tokens
       </span>
       {context && (
         <span title={`${context.used} of ${context.limit} tokens`}>{contextText(context)}</span>

@@ -4,8 +4,10 @@ import { Button } from "../ui/button.tsx";
 import { Dialog } from "../ui/dialog.tsx";
 import { Field } from "../ui/field.tsx";
 import { submitOnCtrlEnter, useSubmit } from "../ui/use_submit.ts";
-import { type Approval, APPROVALS } from "./approval.ts";
+import type { Approval } from "./approval.ts";
+import { ApprovalField } from "./approval_field.tsx";
 import { ModelField } from "./model_field.tsx";
+import { TitleField } from "./title_field.tsx";
 import { WorkdirField } from "./workdir_field.tsx";
 
 /** Starts a session and opens it. */
@@ -39,6 +41,7 @@ export function CreateSession({ onClose }: { onClose(): void }) {
             <textarea
               {...control}
               rows={3}
+              dir="auto"
               placeholder="What should the agent do?"
               value={prompt}
               onInput={({ currentTarget }) => prompt.value = currentTarget.value}
@@ -47,30 +50,9 @@ export function CreateSession({ onClose }: { onClose(): void }) {
         </Field>
         <div class="columns">
           <ModelField value={model} />
-          <Field label="Title" optional>
-            {(control) => (
-              <input
-                {...control}
-                maxLength={200}
-                value={title}
-                onInput={({ currentTarget }) => title.value = currentTarget.value}
-              />
-            )}
-          </Field>
+          <TitleField value={title} optional />
         </div>
-        <Field label="Approvals">
-          {(control) => (
-            <select
-              {...control}
-              value={approval}
-              onChange={({ currentTarget }) => approval.value = currentTarget.value as Approval}
-            >
-              {Object.entries(APPROVALS).map(([value, text]) => (
-                <option key={value} value={value}>{text}</option>
-              ))}
-            </select>
-          )}
-        </Field>
+        <ApprovalField value={approval} />
         {error.value && <p class="form-error" role="alert">{error}</p>}
         <footer class="dialog-foot">
           <Button onClick={onClose}>Cancel</Button>

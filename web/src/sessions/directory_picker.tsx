@@ -3,6 +3,7 @@ import { useEffect, useRef } from "preact/hooks";
 import { useApp } from "../app.ts";
 import { explain, type Result } from "../rpc/api.ts";
 import { Button } from "../ui/button.tsx";
+import { Check } from "../ui/check.tsx";
 import { Icon } from "../ui/icon.tsx";
 import { Path } from "../ui/path.tsx";
 
@@ -62,17 +63,7 @@ export function DirectoryPicker({ path, onPick }: PickerProps) {
           onClick={() => enter(shown!.parent!)}
         />
         <Path path={shown?.path ?? "…"} />
-        <label class="check">
-          <input
-            type="checkbox"
-            checked={hidden}
-            onChange={({ currentTarget }) => {
-              hidden.value = currentTarget.checked;
-              open(shown?.path);
-            }}
-          />
-          <span>Hidden</span>
-        </label>
+        <Check label="Hidden" value={hidden} onChange={() => void open(shown?.path)} />
       </div>
       {error.value && <p class="field-error" role="alert">{error}</p>}
       <ul ref={list} aria-label="Directories">

@@ -11,10 +11,12 @@ export type SessionItem = Result<"session.list">["sessions"][number];
 const POLL_MS = 1_500;
 
 export class SessionList {
-  /** Without a value before the first answer; the session that changed last comes first. */
+  /** Without a value before the first answer. */
   readonly live: Live<readonly SessionItem[]>;
   /** Ended sessions are listed too. */
   readonly with_ended = signal(false);
+  /** Archived sessions are listed too. */
+  readonly with_archived = signal(false);
   /** Approvals that wait anywhere. */
   readonly pending = computed(() =>
     (this.items.value ?? []).reduce((sum, it) => sum + it.pending_approvals_count, 0)
@@ -24,7 +26,8 @@ export class SessionList {
     this.live = new Live(client, {
       ask: async () => {
         const include_ended = this.with_ended.peek();
-        const { sessions } = await client.ask("session.list", { include_ended });
+        const include_archived = this.with_archived.peek();
+        const { sessions } = await client.ask("session.list", { include_ended, include_archived });
         return sorted(sessions);
       },
       every_ms: POLL_MS,
@@ -50,6 +53,10 @@ export class SessionList {
   }
 }
 
+/** Pinned ones first, of those and of the others the ones that changed last. */
 function sorted(sessions: SessionItem[]): SessionItem[] {
-  return sessions.sort((a, b) => a.last_event_at < b.last_event_at ? 1 : -1);
+  return sessions.sort((a, b) =>
+    Number(b.pinned ?? false) - Number(a.pinned ?? false) ||
+    (a.last_event_at < b.last_event_at ? 1 : -1)
+  );
 }

@@ -41,8 +41,8 @@ Deno.test("what is chosen while the list is asked for holds for what is shown th
   await chosen;
   assertEquals([ids(), list.pending.value], [["3", "2", "1"], 3]);
   assertEquals(socket.asked.map(({ params }) => params), [
-    { include_ended: false },
-    { include_ended: true },
+    { include_ended: false, include_archived: false },
+    { include_ended: true, include_archived: false },
   ]);
   client.close();
 });

@@ -5,15 +5,22 @@ import type { Result } from "../rpc/api.ts";
 import { Field } from "../ui/field.tsx";
 import { ModelList } from "./model_list.tsx";
 
-/** Takes the id of a model; empty, the daemon's default is meant. */
-export function ModelField({ value }: { value: Signal<string> }) {
+interface ModelFieldProps {
+  value: Signal<string>;
+  hint?: string;
+  /** Whether it may be empty, which means the daemon's default. */
+  optional?: boolean;
+}
+
+/** Takes the id of a model. */
+export function ModelField({ value, hint, optional = true }: ModelFieldProps) {
   const { client } = useApp();
   const info = useSignal<Result<"daemon.info"> | undefined>(undefined);
   useEffect(() => {
     client.ask("daemon.info", {}).then((it) => info.value = it).catch(() => {});
   }, []);
   return (
-    <Field label="Model" optional>
+    <Field label="Model" hint={hint} optional={optional}>
       {(control) => (
         <>
           <input

@@ -1,13 +1,15 @@
 import { useSignal } from "@preact/signals";
 import { useApp } from "../app.ts";
-import { usd } from "../format.ts";
+import { costText } from "../format.ts";
 import { Button } from "../ui/button.tsx";
+import { Check } from "../ui/check.tsx";
 import { ListTable } from "../ui/list_table.tsx";
 import { Page } from "../ui/page.tsx";
 import { Path } from "../ui/path.tsx";
 import { hasWords, SearchBox } from "../ui/search_box.tsx";
 import { Empty, Pending } from "../ui/states.tsx";
 import { Ago } from "../ui/time.tsx";
+import { useKept } from "../ui/use_kept.ts";
 import { CreateSession } from "./create.tsx";
 import type { SessionItem } from "./list.ts";
 import { StateChip } from "./state_chip.tsx";
@@ -15,8 +17,9 @@ import { StateChip } from "./state_chip.tsx";
 export default function Sessions() {
   const { sessions } = useApp();
   const creating = useSignal(false);
-  const filter = useSignal("");
+  const filter = useKept("filter", "");
   const items = sessions.items.value;
+  const refresh = () => void sessions.refresh();
   return (
     <Page
       title="Sessions"
@@ -29,17 +32,8 @@ export default function Sessions() {
     >
       <div class="toolbar">
         <SearchBox label="Filter sessions" value={filter} />
-        <label class="check">
-          <input
-            type="checkbox"
-            checked={sessions.with_ended}
-            onChange={({ currentTarget }) => {
-              sessions.with_ended.value = currentTarget.checked;
-              sessions.refresh();
-            }}
-          />
-          <span>Show ended</span>
-        </label>
+        <Check label="Show ended" value={sessions.with_ended} onChange={refresh} />
+        <Check label="Show archived" value={sessions.with_archived} onChange={refresh} />
       </div>
       {items === undefined
         ? <Pending of={sessions.live} lines={6} label="Loading sessions" />
@@ -79,7 +73,7 @@ function SessionTable({ items, filtered, onCreate }: TableProps) {
   return (
     <ListTable
       class="session-table"
-      caption="Sessions, most recently changed first"
+      caption="Sessions, pinned ones first, then most recently changed first"
       columns={["Session", "State", "Model", { number: "Cost" }, { number: "Last event" }]}
     >
       {items.map((item) => <Row key={item.id} item={item} />)}
@@ -88,11 +82,14 @@ function SessionTable({ items, filtered, onCreate }: TableProps) {
 }
 
 function Row({ item }: { item: SessionItem }) {
-  const { id, title, workdir, model, cost_usd, last_event_at, pending_approvals_count } = item;
+  const { id, title, workdir, model, last_event_at, pending_approvals_count, pinned, archived } =
+    item;
   return (
     <tr>
       <th scope="row">
-        <a class="row-link" href={`/sessions/${id}`}>{title}</a>
+        <a class="row-link" href={`/sessions/${id}`} dir="auto">{title}</a>
+        {pinned && <span class="badge">Pinned</span>}
+        {archived && <span class="badge">Archived</span>}
         <Path path={workdir} />
       </th>
       <td class="state-cell">
@@ -102,7 +99,7 @@ function Row({ item }: { item: SessionItem }) {
         )}
       </td>
       <td class="model-cell clip" title={model}>{model}</td>
-      <td class="number cost-cell">{usd(cost_usd)}</td>
+      <td class="number cost-cell">{costText(item)}</td>
       <td class="number time-cell">{last_event_at !== "" && <Ago at={last_event_at} />}</td>
     </tr>
   );

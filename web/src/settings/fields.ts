@@ -8,6 +8,12 @@ export type SettingState = NonNullable<Config["settings"][SettingKey]>;
 export type Changes = Params<"daemon.set_config">["changes"];
 type Value = NonNullable<SettingState["value"]>;
 
+const CONTINUE = {
+  always: "Continue them",
+  ask: "Ask before continuing them",
+  never: "Leave them interrupted",
+};
+
 export interface SettingField {
   key: SettingKey;
   label: string;
@@ -53,9 +59,23 @@ export const GROUPS: readonly FieldGroup[] = [
       },
       { key: "agent.max_steps", label: "Maximum model calls per turn", kind: "number" },
       {
+        key: "agent.continue",
+        label: "Turns cut off by a restart",
+        hint: "By default they go on after a restart, and you are asked after a crash.",
+        kind: "choice",
+        choices: CONTINUE,
+        unset: "Default",
+      },
+      {
         key: "agent.critic",
         label: "Output critic",
         hint: "Stops a turn when its answer shows signs of prompt injection.",
+        kind: "flag",
+      },
+      {
+        key: "agent.titles",
+        label: "Titles",
+        hint: "A model names sessions that have no title.",
         kind: "flag",
       },
       { key: "tasks.budget_usd", label: "Task budget in dollars", kind: "number" },
@@ -98,7 +118,19 @@ export const GROUPS: readonly FieldGroup[] = [
         kind: "choice",
         choices: { auto: "Bubblewrap if available", bubblewrap: "Bubblewrap", none: "None" },
       },
-      { key: "sandbox.network", label: "Network for commands", kind: "flag" },
+      {
+        key: "sandbox.network",
+        label: "Network for commands",
+        hint: "Allowed hosts are listed in daemon.toml, under [sandbox] allowed_hosts.",
+        kind: "choice",
+        choices: { false: "None", allowed: "Allowed hosts", true: "All" },
+      },
+      {
+        key: "sandbox.registries",
+        label: "Package registries for a directory's manifests",
+        hint: "Adds them to the allowed hosts.",
+        kind: "flag",
+      },
       { key: "sandbox.units", label: "Concurrent tool units", kind: "number" },
       {
         key: "sandbox.max_processes",
@@ -157,6 +189,7 @@ export function changesOf(
 /** A text that is no number goes as it is: the daemon says what is wrong with it. */
 function valueOf({ kind }: SettingField, text: string): Value {
   if (kind === "flag") return text === "true";
+  if (kind === "choice" && (text === "true" || text === "false")) return text === "true";
   if (kind === "number" && Number.isFinite(Number(text))) return Number(text);
   return text;
 }

@@ -5,6 +5,7 @@ import { SchemaFields } from "../palette/schema_fields.tsx";
 import { fieldsOf, type JsonSchema, paramsOf } from "../palette/schema_form.ts";
 import { explain, type Params, type Result } from "../rpc/api.ts";
 import { Button } from "../ui/button.tsx";
+import { Check } from "../ui/check.tsx";
 import { Dialog } from "../ui/dialog.tsx";
 import { Field } from "../ui/field.tsx";
 import { submitOnCtrlEnter, useSubmit } from "../ui/use_submit.ts";
@@ -87,6 +88,7 @@ export function CreateTask({ onQueued, onClose }: CreateProps) {
           {(control) => (
             <textarea
               {...control}
+              dir="auto"
               rows={3}
               required
               value={description}
@@ -95,14 +97,10 @@ export function CreateTask({ onQueued, onClose }: CreateProps) {
           )}
         </Field>
         <SchemaFields key={task_type.value} fields={fields} values={values} />
-        <label class="check">
-          <input
-            type="checkbox"
-            checked={at_once}
-            onChange={({ currentTarget }) => at_once.value = currentTarget.checked}
-          />
-          <span>Run immediately, outside the queue, and wait for the result</span>
-        </label>
+        <Check
+          label="Run immediately, outside the queue, and wait for the result"
+          value={at_once}
+        />
         {error.value && <p class="form-error" role="alert">{error}</p>}
         <footer class="dialog-foot">
           <Button onClick={onClose}>Close</Button>

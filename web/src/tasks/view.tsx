@@ -9,6 +9,7 @@ import { Page } from "../ui/page.tsx";
 import { ShowOlder } from "../ui/show_older.tsx";
 import { Empty, Pending } from "../ui/states.tsx";
 import { Ago } from "../ui/time.tsx";
+import { useKept } from "../ui/use_kept.ts";
 import { CancelTask } from "./cancel.tsx";
 import { CreateTask } from "./create.tsx";
 import { QueueBar } from "./queue_bar.tsx";
@@ -31,8 +32,8 @@ const EVERY_MS = 2_000;
 
 export default function Tasks() {
   const { client } = useApp();
-  const state = useSignal<TaskStatus | "">("");
-  const shown = useSignal(PAGE);
+  const state = useKept<TaskStatus | "">("state", "");
+  const shown = useKept<number>("shown", PAGE);
   const creating = useSignal(false);
   const cancelling = useSignal<Task | undefined>(undefined);
   const live = useLive<Found>({
@@ -56,18 +57,22 @@ export default function Tasks() {
         <Button tone="primary" icon="plus" onClick={() => creating.value = true}>New task</Button>
       }
     >
-      {found && <QueueBar status={found.status} onChanged={refresh} />}
-      <div class="toolbar">
-        <Choice
-          label="State"
-          value={state}
-          options={STATUS_OPTIONS}
-          onChange={() => {
-            shown.value = PAGE;
-            refresh();
-          }}
-        />
-      </div>
+      {found && (
+        <>
+          <QueueBar status={found.status} onChanged={refresh} />
+          <div class="toolbar">
+            <Choice
+              label="State"
+              value={state}
+              options={STATUS_OPTIONS}
+              onChange={() => {
+                shown.value = PAGE;
+                refresh();
+              }}
+            />
+          </div>
+        </>
+      )}
       {found === undefined
         ? <Pending of={live} lines={6} label="Loading tasks" />
         : found.page.tasks.length === 0

@@ -1,10 +1,10 @@
 import type { ComponentChildren } from "preact";
-import { useId, useLayoutEffect, useRef } from "preact/hooks";
+import { useId, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { Button } from "./button.tsx";
 
 interface DialogProps {
   title: string;
-  /** Closed by Escape, the cross, or a click beside it. */
+  /** Closed by Escape, the cross, or a click beside it; first asked about what was written. */
   onClose(): void;
   wide?: boolean;
   /** What has `data-focus` gets the focus, else the first control. */
@@ -18,6 +18,16 @@ interface DialogProps {
 export function Dialog({ title, onClose, wide, children }: DialogProps) {
   const element = useRef<HTMLDialogElement>(null);
   const heading = useId();
+  /** Something was written into its form. */
+  const written = useRef(false);
+  const [asking, setAsking] = useState(false);
+  /** What somebody wrote is not lost by a key or a click beside. */
+  const leave = () => {
+    // What was refused stands nowhere else either.
+    const refused = element.current!.querySelector("form :is(.form-error, .field-error)") !== null;
+    if (written.current || refused) setAsking(true);
+    else onClose();
+  };
   useLayoutEffect(() => {
     const before = document.activeElement as HTMLElement | null;
     const dialog = element.current!;
@@ -33,11 +43,21 @@ export function Dialog({ title, onClose, wide, children }: DialogProps) {
       ref={element}
       class={wide ? "dialog wide" : "dialog"}
       aria-labelledby={heading}
+      onInput={({ target }) => written.current ||= (target as Element).closest("form") !== null}
+      onSubmit={() => written.current = false}
+      // Chromium closes a dialog at the second Escape whatever its cancel event says.
+      onKeyDown={(event) => {
+        if (event.key !== "Escape") return;
+        event.preventDefault();
+        event.stopPropagation();
+        leave();
+      }}
       onCancel={(event) => {
         event.preventDefault();
-        onClose();
+        event.stopPropagation();
+        leave();
       }}
-      onMouseDown={(event) => event.target === element.current && onClose()}
+      onMouseDown={(event) => event.target === element.current && leave()}
     >
       <div class="dialog-body">
         <header class="dialog-head">
@@ -46,6 +66,15 @@ export function Dialog({ title, onClose, wide, children }: DialogProps) {
         </header>
         {children}
       </div>
+      {asking && (
+        <ConfirmDialog
+          title="Discard what you wrote?"
+          text="It has not been sent or saved."
+          action="Discard"
+          onConfirm={() => Promise.resolve(onClose())}
+          onClose={() => setAsking(false)}
+        />
+      )}
     </dialog>
   );
 }

@@ -4,5 +4,5 @@ import { toHtml } from "../session/markdown.ts";
 /** What a model or a tool wrote, as harmless HTML. */
 export function Markdown({ text }: { text: string }) {
   const html = useMemo(() => toHtml(text), [text]);
-  return <div class="markdown" dangerouslySetInnerHTML={{ __html: html }} />;
+  return <div class="markdown" dir="auto" dangerouslySetInnerHTML={{ __html: html }} />;
 }

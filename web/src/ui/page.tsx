@@ -33,14 +33,15 @@ export function Page({ title, actions, lead, fill, class: extra, of, children }:
     document.title = `${pending > 0 ? `(${pending}) ` : ""}${visibleLine(title)} · svc`;
   }, [title, pending]);
   useEffect(() => {
-    if (app.router.navigated) heading.current?.focus();
+    // How far the view is scrolled is the shell's to say.
+    if (app.router.navigated) heading.current?.focus({ preventScroll: true });
     app.router.navigated = false;
   }, []);
   return (
     <div class={["page", fill && "fill", extra].filter(Boolean).join(" ")}>
       <header class="page-head">
         <div class="page-title">
-          <h1 ref={heading} tabIndex={-1}>{title}</h1>
+          <h1 ref={heading} tabIndex={-1} dir="auto">{title}</h1>
           {lead}
         </div>
         {actions && <div class="page-actions">{actions}</div>}

@@ -17,6 +17,7 @@ export function SearchBox({ label, value, onInput }: SearchBoxProps) {
       <span class="visually-hidden">{label}</span>
       <input
         type="search"
+        dir="auto"
         placeholder={label}
         maxLength={1000}
         value={value}

@@ -2,15 +2,11 @@
 import * as z from "zod";
 import { isV1JsonRpcMethod } from "@a2a-js/sdk/compat/v0_3";
 import { A2A_ERROR_CODE } from "@a2a-js/sdk/errors";
-import { A2A_VERSIONS, type A2aVersion } from "./card.ts";
-
-export type CallId = string | number | null;
+import { A2A_VERSIONS, type A2aVersion, knownVersion } from "./card.ts";
+import { type CallId, idOf } from "./refusal.ts";
 
 /** A valid request. */
-export interface A2aCall {
-  jsonrpc: "2.0";
-  id: CallId;
-  method: string;
+export interface A2aCall extends z.output<typeof Call> {
   params: Record<string, unknown>;
   version: A2aVersion;
 }
@@ -57,6 +53,9 @@ const Params = z.looseObject({
   pushNotificationConfigId: z.string().optional(),
 });
 
+/** The deepest nesting of a request. */
+const DEPTH_MAX = 100;
+
 /** The required fields of methods of version 0.3. */
 const NEEDED: Record<string, string[]> = {
   "tasks/get": ["id"],
@@ -68,23 +67,35 @@ const NEEDED: Record<string, string[]> = {
   "tasks/pushNotificationConfig/delete": ["id", "pushNotificationConfigId"],
 };
 
+/** The version that a client uses. */
+export interface CallVersion {
+  /** The value of `A2A-Version`; without it the endpoint or the method determines the version. */
+  asked?: string;
+  /** The only version of the endpoint. */
+  pinned?: A2aVersion;
+}
+
 /**
  * Parses a request.
  *
- * @param header the value of `A2A-Version`; without it the method determines the version
  * @throws {CallRefused} with the problem
  */
-export function readCall(text: string, header: string | undefined): A2aCall {
+export function readCall(text: string, asked: CallVersion): A2aCall {
   const body = parseJson(text);
+  if (isDeep(text)) {
+    const problem = `the request is nested deeper than ${DEPTH_MAX} levels`;
+    throw new CallRefused(idOf(body), A2A_ERROR_CODE.INVALID_REQUEST, problem);
+  }
   const call = Call.safeParse(body);
   if (!call.success) {
     const problem = Array.isArray(body) ? "batches are not supported" : firstIssue(call.error);
-    throw new CallRefused(null, A2A_ERROR_CODE.INVALID_REQUEST, problem);
+    throw new CallRefused(idOf(body), A2A_ERROR_CODE.INVALID_REQUEST, problem);
   }
   const { id, method } = call.data;
-  const version = versionOf(header, method);
+  const version = versionOf(asked, method);
   if (version === undefined) {
-    const problem = `A2A ${header} is not supported; use ${A2A_VERSIONS.join(" or ")}`;
+    const supported = asked.pinned ?? A2A_VERSIONS.join(" or ");
+    const problem = `A2A ${asked.asked} is not supported; use ${supported}`;
     throw new CallRefused(id, A2A_ERROR_CODE.VERSION_NOT_SUPPORTED, problem);
   }
   const params = Params.safeParse(call.data.params ?? {});
@@ -99,6 +110,17 @@ export function readCall(text: string, header: string | undefined): A2aCall {
   return { ...call.data, params: params.data, version };
 }
 
+/** Reports whether a JSON text is nested too deep for what walks through it recursively. */
+function isDeep(text: string): boolean {
+  let depth = 0;
+  for (const [token] of text.matchAll(/"(?:[^"\\]|\\.)*"|[[\]{}]/g)) {
+    if (token === "[" || token === "{") depth++;
+    else if (token === "]" || token === "}") depth--;
+    if (depth > DEPTH_MAX) return true;
+  }
+  return false;
+}
+
 function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);
@@ -107,11 +129,10 @@ function parseJson(text: string): unknown {
   }
 }
 
-function versionOf(header = "", method: string): A2aVersion | undefined {
-  if (header.trim() === "") return isV1JsonRpcMethod(method) ? "1.0" : "0.3";
-  // A patch number does not change the protocol (A2A, section 3.6).
-  const [named] = /^\d+\.\d+(?=\.\d+$|$)/.exec(header.trim()) ?? [];
-  return A2A_VERSIONS.find((version) => version === named);
+function versionOf({ asked = "", pinned }: CallVersion, method: string): A2aVersion | undefined {
+  if (asked.trim() === "") return pinned ?? (isV1JsonRpcMethod(method) ? "1.0" : "0.3");
+  const version = knownVersion(asked);
+  return pinned === undefined || version === pinned ? version : undefined;
 }
 
 function firstIssue({ issues: [{ path, message }] }: z.ZodError, ...within: string[]): string {

@@ -19,8 +19,39 @@ export interface Offer {
 
 /** The path of the card (RFC 8615). */
 export const CARD_PATH = "/.well-known/agent-card.json";
-/** The path of the JSON-RPC endpoint. */
+/** The path of the card before version 0.3. */
+export const OLD_CARD_PATH = "/.well-known/agent.json";
+/** The path of the JSON-RPC endpoint; followed by a version, that of an endpoint for it alone. */
 export const A2A_PATH = "/a2a";
+/** The name of the version in a header or a query (A2A, section 3.6). */
+export const VERSION_PARAMETER = "A2A-Version";
+
+/** Returns the supported version that a client names; a patch number does not change it. */
+export function knownVersion(named: string | undefined): A2aVersion | undefined {
+  const [version] = /^\d+\.\d+(?=\.\d+$|$)/.exec(named?.trim() ?? "") ?? [];
+  return A2A_VERSIONS.find((it) => it === version);
+}
+
+/** How a client asks for a card. */
+export interface CardQuery {
+  /** The version in the request's header or query. */
+  asked?: string;
+  /** The version in the request's path. */
+  pinned?: A2aVersion;
+}
+
+/**
+ * Returns the card of one version, if the client asks for one that is supported; otherwise the card
+ * that clients of both versions can read.
+ */
+export function cardFor(offer: Offer, { asked, pinned }: CardQuery) {
+  const version = pinned ?? knownVersion(asked);
+  if (version === undefined) return legacyAgentCard(offer);
+  const path = pinned === undefined ? A2A_PATH : `${A2A_PATH}/${pinned}`;
+  if (version === "1.0") return agentCard(offer, { versions: ["1.0"], path });
+  const { supportedInterfaces: _, ...card } = legacyAgentCard(offer);
+  return { ...card, url: `${offer.base_url}${path}` };
+}
 
 /** Media types accepted in messages. */
 const INPUT_MODES = ["text/plain", "application/json"];
@@ -80,21 +111,32 @@ const SKILLS: Record<string, Skill> = {
   },
 };
 
+/** Returns a line about each of these skills. */
+export function skillLines(task_types: readonly string[]): string {
+  return task_types.map((it) => `- ${it}: ${SKILLS[it]?.description ?? ""}`).join("\n");
+}
+
 const NAME = "svc";
 const DESCRIPTION = "Runs hired tasks and verifies the results: a task is completed only if " +
-  "every criterion was checked and met. Send the request as text, and the skill and " +
-  "its options as a data part.";
+  "every criterion was checked and met. Send the request as text, with the addresses it needs, " +
+  "or the skill and its options as a data part. A request that lacks something is asked about.";
 const API_KEY = {
   name: "X-Svc-Bearer",
   description: "One of the tokens in the operator's SVC_SERVE_TOKENS",
 };
 const BEARER = { scheme: "Bearer", description: "The same token, as an HTTP bearer token" };
 
+/** The interfaces of a card. */
+interface Interfaces {
+  versions?: readonly A2aVersion[];
+  path?: string;
+}
+
 /** Returns the card of version 1.0. */
-export function agentCard(offer: Offer) {
+export function agentCard(offer: Offer, interfaces: Interfaces = {}) {
   const { name, description } = API_KEY;
   return {
-    ...common(offer),
+    ...common(offer, interfaces),
     ...(offer.requires_auth
       ? {
         securitySchemes: {
@@ -114,7 +156,7 @@ export function agentCard(offer: Offer) {
 export function legacyAgentCard(offer: Offer) {
   const { name, description } = API_KEY;
   return {
-    ...common(offer),
+    ...common(offer, {}),
     protocolVersion: "0.3.0",
     url: `${offer.base_url}${A2A_PATH}`,
     preferredTransport: "JSONRPC",
@@ -131,23 +173,22 @@ export function legacyAgentCard(offer: Offer) {
 }
 
 /** The common parts of both cards. */
-function common({ version, task_types, requires_auth, base_url }: Offer) {
+function common(
+  { version, task_types, requires_auth, base_url }: Offer,
+  { versions = A2A_VERSIONS, path = A2A_PATH }: Interfaces,
+) {
   return {
     name: NAME,
     description: DESCRIPTION,
     version,
-    supportedInterfaces: interfaces(base_url),
+    supportedInterfaces: versions.map((protocolVersion) => {
+      return { url: `${base_url}${path}`, protocolBinding: "JSONRPC", protocolVersion };
+    }),
     capabilities: { streaming: true, pushNotifications: requires_auth },
     defaultInputModes: INPUT_MODES,
     defaultOutputModes: OUTPUT_MODES,
     skills: task_types.map(skill),
   };
-}
-
-function interfaces(base_url: string) {
-  return A2A_VERSIONS.map((protocolVersion) => {
-    return { url: `${base_url}${A2A_PATH}`, protocolBinding: "JSONRPC", protocolVersion };
-  });
 }
 
 function skill(task_type: string) {

@@ -1,17 +1,20 @@
 /** The JSON-RPC endpoint of A2A: answers each request in its version of the protocol. */
 import type { ServerSentEventMessage } from "@std/http";
+import { A2A_ERROR_CODE } from "@a2a-js/sdk/errors";
 import { LegacyJsonRpcTransportHandler } from "@a2a-js/sdk/compat/v0_3/server";
 import { JsonRpcTransportHandler, ServerCallContext } from "@a2a-js/sdk/server";
 import { JSON_HEADERS } from "../../../net/answers.ts";
 import { sseResponse } from "../sse.ts";
-import { type A2aCall, type CallId, CallRefused, readCall } from "./call.ts";
+import { type A2aCall, CallRefused, type CallVersion, readCall } from "./call.ts";
+import { type CallId, rpcError } from "./refusal.ts";
 import { type A2aCaller, type A2aParts, A2aRequests } from "./requests.ts";
 
 /** A request whose sender is authenticated. */
 export interface A2aRequest extends Pick<A2aCaller, "asker" | "base_url" | "signal"> {
   text: string;
-  /** The value of the header `A2A-Version`. */
-  version: string | undefined;
+  version: CallVersion;
+  /** Whether the client takes server-sent events. */
+  takes_events: boolean;
 }
 
 interface Envelope {
@@ -28,22 +31,23 @@ interface Envelope {
  * later
  */
 export async function answerA2a(parts: A2aParts, request: A2aRequest): Promise<Response> {
-  const { text, version, ...caller } = request;
+  const { text, version, takes_events, ...caller } = request;
   let call: A2aCall;
   try {
     call = readCall(text, version);
   } catch (error) {
     if (!(error instanceof CallRefused)) throw error;
     const { id, code, message } = error;
-    return json({ jsonrpc: "2.0", id, error: { code, message } });
+    return json({ jsonrpc: "2.0", id, error: rpcError(code, message) });
   }
-  return await dispatch(parts, call, caller);
+  return await dispatch(parts, call, caller, takes_events);
 }
 
 async function dispatch(
   parts: A2aParts,
   { version, ...call }: A2aCall,
   { signal, ...caller }: Omit<A2aCaller, "version">,
+  takes_events: boolean,
 ): Promise<Response> {
   const stop = new AbortController();
   const requests = new A2aRequests(parts, {
@@ -69,7 +73,12 @@ async function dispatch(
     const mapped = legacy
       ? LegacyJsonRpcTransportHandler.mapToLegacyJSONRPCError(error)
       : JsonRpcTransportHandler.mapToJSONRPCError(error);
-    return json({ jsonrpc: "2.0", id: call.id, error: mapped });
+    const refused = { jsonrpc: "2.0", id: call.id, error: mapped };
+    if (!legacy || !takes_events) return json(refused);
+    // Clients of 0.3 that expect a stream read an error only as its event, or with a status that is
+    // one. The test kit reads only events, and the SDK of 1.0 knows other errors only by status.
+    const missing = mapped.code === A2A_ERROR_CODE.TASK_NOT_FOUND;
+    return missing ? sseResponse(toMessages({ value: refused }, events), stop) : json(refused, 400);
   }
   return sseResponse(toMessages(first, events), stop);
 }
@@ -83,6 +92,6 @@ async function* toMessages(
   for await (const event of rest) yield { data: JSON.stringify(event) };
 }
 
-function json(answer: Envelope): Response {
-  return new Response(JSON.stringify(answer), { headers: JSON_HEADERS });
+function json(answer: Envelope, status = 200): Response {
+  return new Response(JSON.stringify(answer), { status, headers: JSON_HEADERS });
 }

@@ -25,5 +25,7 @@ export function toA2aError(thrown: unknown, log: Log): Error {
   const error = toSvcError(thrown);
   const { code, stack } = error;
   if (code === "internal") log.error("a hired request failed", { path: A2A_PATH, error: stack });
-  return new (CLASSES[code] ?? A2AError)(withHint(error));
+  // Some clients look for these words.
+  const named = code === "not_found" ? "task not found: " : "";
+  return new (CLASSES[code] ?? A2AError)(`${named}${withHint(error)}`);
 }

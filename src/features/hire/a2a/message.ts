@@ -1,28 +1,27 @@
-/** Converts an A2A message into a task request. */
+/** Converts A2A messages into task requests. */
 import { type Message, type Part, Role } from "@a2a-js/sdk";
 import { ContentTypeNotSupportedError, RequestMalformedError } from "@a2a-js/sdk/errors";
 
 /** Keys with which clients that send no data part name a skill. */
 const SKILL_KEYS = ["task_type", "skill_id", "skillId"];
 
+/** The contents of a message. */
+export interface Said {
+  texts: string[];
+  /** The fields of all data parts; later parts replace earlier ones. */
+  data: Record<string, unknown>;
+  /** The skill that the message names: in a data part, otherwise in its metadata. */
+  task_type?: unknown;
+}
+
 /**
- * Converts a message: its text parts become the description, its data parts the other fields of a
- * task request. The result is validated like every other request.
- *
- * The skill is the `task_type` in a data part, otherwise the one in the metadata, otherwise the
- * only one offered.
+ * Reads a message.
  *
  * @param metadata of the request with the message
- * @param task_types the offered skills
- * @returns a body as `POST /api/task` accepts it
- * @throws {RequestMalformedError} when the skill is not clear, or nothing is requested
+ * @throws {RequestMalformedError} when it is not a client's message
  * @throws {ContentTypeNotSupportedError} for files
  */
-export function readMessage(
-  message: Message,
-  metadata: Record<string, unknown>,
-  task_types: readonly string[],
-): Record<string, unknown> {
+export function readMessage(message: Message, metadata: Record<string, unknown>): Said {
   if (message.role !== Role.ROLE_USER) {
     throw new RequestMalformedError("message.role must be ROLE_USER");
   }
@@ -33,9 +32,16 @@ export function readMessage(
     else if (content?.$case === "data") data = { ...data, ...dataOf(content.value) };
     else throw notSupported(content);
   }
+  const task_type = data.task_type ?? skillOf(message.metadata) ?? skillOf(metadata);
+  return { texts: texts.filter((text) => text.trim() !== ""), data, task_type };
+}
+
+/**
+ * Returns a task request as `POST /api/task` accepts it: the texts become the description, the data
+ * the other fields. It is validated like every other request.
+ */
+export function toRequest({ texts, data, task_type }: Said): Record<string, unknown> {
   const description = texts.join("\n\n").trim();
-  const task_type = data.task_type ?? skillOf(message.metadata) ?? skillOf(metadata) ??
-    onlyOne(task_types);
   return { ...data, ...(description === "" ? {} : { description }), task_type };
 }
 
@@ -58,14 +64,4 @@ function notSupported(content: Part["content"]): Error {
 
 function skillOf(metadata: Record<string, unknown> | undefined): unknown {
   return SKILL_KEYS.map((key) => metadata?.[key]).find((it) => it !== undefined);
-}
-
-function onlyOne(task_types: readonly string[]): string {
-  if (task_types.length === 1) return task_types[0];
-  throw new RequestMalformedError(
-    `the message does not name a skill. Set one of ${
-      task_types.join(", ")
-    }: as task_type in a data part, or ` +
-      "as skill_id in the metadata of the message",
-  );
 }

@@ -28,16 +28,20 @@ import { type SvcCode, SvcError } from "../../../protocol/errors.ts";
 import type { Log } from "../../../os/log.ts";
 import { findArtifact } from "../../tasks/artifacts.ts";
 import type { CallbackTarget } from "../../tasks/callback_store.ts";
-import type { TaskClient } from "../../tasks/client_store.ts";
+import type { ClientQuery } from "../../tasks/client_store.ts";
 import type { TaskEngine } from "../../tasks/engine.ts";
 import { FINAL_EVENTS, hasEnded, type TaskRecord } from "../../tasks/task.ts";
-import type { Hirer, Hiring } from "../hiring.ts";
-import { askFor, keyOf } from "./asking.ts";
+import type { FoundTask, Hirer, Hiring } from "../hiring.ts";
+import { askFor, type AskParts, keyOf, withCallback } from "./asking.ts";
 import { type A2aVersion, agentCard } from "./card.ts";
+import type { Draft } from "./draft_store.ts";
+import type { Drafts } from "./drafts.ts";
 import { toA2aError } from "./errors.ts";
+import { pageOfAll, type Pager } from "./pages.ts";
 import { toCallback, toConfig } from "./push.ts";
 import {
   contextOf,
+  draftTask,
   historyOf,
   toEnd,
   toTask,
@@ -47,9 +51,19 @@ import {
 } from "./task_view.ts";
 
 /** What the requests need. */
-export interface A2aParts {
-  hiring: Hiring;
+export interface A2aParts extends AskParts {
   log: Log;
+}
+
+/** What is a task for clients: a task of the engine, or a draft of one. */
+type Found = FoundTask | { draft: Draft };
+
+/** The callbacks of a task or draft. */
+interface CallbackHolder {
+  context_id: string;
+  all(): CallbackTarget[] | Promise<CallbackTarget[]>;
+  set(callback: CallbackTarget): void | Promise<void>;
+  remove(id: string): void | Promise<void>;
 }
 
 /** The caller and its connection. */
@@ -66,25 +80,36 @@ export interface A2aCaller {
 const LATER: ReadonlySet<SvcCode> = new Set(["shutting_down", "unavailable"]);
 const PAGE_SIZE = 50;
 const PAGE_SIZE_MAX = 100;
-/** The task states that tasks can have here, with their equivalents in the engine. */
-const LISTED: Partial<Record<TaskState, { status?: TaskRecord["status"]; cancelled?: boolean }>> = {
-  [TaskState.TASK_STATE_UNSPECIFIED]: {},
-  [TaskState.TASK_STATE_SUBMITTED]: { status: "queued" },
-  [TaskState.TASK_STATE_WORKING]: { status: "running" },
-  [TaskState.TASK_STATE_COMPLETED]: { status: "completed" },
-  [TaskState.TASK_STATE_FAILED]: { status: "failed", cancelled: false },
-  [TaskState.TASK_STATE_CANCELED]: { status: "failed", cancelled: true },
+/** The states that tasks can have here, with their equivalents in the engine and among drafts. */
+const LISTED: Partial<Record<TaskState, Listed>> = {
+  [TaskState.TASK_STATE_UNSPECIFIED]: { tasks: {}, drafts: {} },
+  [TaskState.TASK_STATE_SUBMITTED]: { tasks: { status: "queued" } },
+  [TaskState.TASK_STATE_WORKING]: { tasks: { status: "running" } },
+  [TaskState.TASK_STATE_INPUT_REQUIRED]: { drafts: { cancelled: false } },
+  [TaskState.TASK_STATE_COMPLETED]: { tasks: { status: "completed" } },
+  [TaskState.TASK_STATE_FAILED]: { tasks: { status: "failed", cancelled: false } },
+  [TaskState.TASK_STATE_CANCELED]: {
+    tasks: { status: "failed", cancelled: true },
+    drafts: { cancelled: true },
+  },
 };
+
+interface Listed {
+  tasks?: { status?: TaskRecord["status"]; cancelled?: boolean };
+  drafts?: { cancelled?: boolean };
+}
 
 export class A2aRequests implements A2ARequestHandler {
   readonly #hiring: Hiring;
+  readonly #drafts: Drafts;
   readonly #log: Log;
   readonly #caller: A2aCaller;
   /** Why the request cannot be answered now; the client may send it again later. */
   unavailable: SvcError | undefined;
 
-  constructor({ hiring, log }: A2aParts, caller: A2aCaller) {
+  constructor({ hiring, drafts, log }: A2aParts, caller: A2aCaller) {
     this.#hiring = hiring;
+    this.#drafts = drafts;
     this.#log = log;
     this.#caller = caller;
   }
@@ -102,16 +127,17 @@ export class A2aRequests implements A2ARequestHandler {
 
   sendMessage(params: SendMessageRequest): Promise<Task> {
     return this.#translated(async () => {
-      const { id } = await this.#ask(params);
+      const id = await this.#ask(params);
       const { historyLength, returnImmediately = false } = params.configuration ?? {};
-      if (!returnImmediately) await this.#waitFor(id);
+      const found = await this.#find(id);
+      if (!returnImmediately && "engine" in found) await this.#waitFor(id);
       return await this.#task(id, historyLength);
     });
   }
 
   async *sendMessageStream(params: SendMessageRequest): AsyncGenerator<StreamResponse> {
     try {
-      const { id } = await this.#ask(params);
+      const id = await this.#ask(params);
       yield* this.#stream(id, params.configuration?.historyLength);
     } catch (error) {
       throw this.#toError(error);
@@ -120,7 +146,8 @@ export class A2aRequests implements A2ARequestHandler {
 
   async *resubscribe({ id }: SubscribeToTaskRequest): AsyncGenerator<StreamResponse> {
     try {
-      if (hasEnded(await this.#hiring.get(id, this.#caller.asker))) {
+      const found = await this.#find(id);
+      if ("draft" in found ? found.draft.state === "cancelled" : hasEnded(found.record)) {
         throw new UnsupportedOperationError(`task ${id} has ended; get the task instead`);
       }
       yield* this.#stream(id, undefined);
@@ -135,6 +162,10 @@ export class A2aRequests implements A2ARequestHandler {
 
   cancelTask({ id }: CancelTaskRequest): Promise<Task> {
     return this.#translated(async () => {
+      const found = await this.#find(id);
+      if ("draft" in found && await this.#cancelDraft(found.draft)) {
+        return await this.#task(id, undefined);
+      }
       try {
         await this.#hiring.cancel(id, this.#caller.asker);
       } catch (error) {
@@ -153,27 +184,66 @@ export class A2aRequests implements A2ARequestHandler {
       }
       const wanted = LISTED[status];
       if (wanted === undefined) return { tasks: [], nextPageToken: "", pageSize, totalSize: 0 };
-      const { engine, tasks, total, next_cursor } = await this.#hiring.listOf({
-        key_id: keyOf(this.#caller.asker),
-        ...wanted,
-        context_id: contextId || undefined,
-        changed_since: statusTimestampAfter ? isoTime(statusTimestampAfter) : undefined,
-        limit: pageSize,
-        cursor: pageToken || undefined,
-      });
+      const page = await pageOfAll(
+        this.#pagers(wanted, {
+          key_id: keyOf(this.#caller.asker),
+          context_id: contextId || undefined,
+          changed_since: statusTimestampAfter ? isoTime(statusTimestampAfter) : undefined,
+        }),
+        { limit: pageSize, token: pageToken || undefined, changedAt },
+      );
       const { historyLength = 0, includeArtifacts = false } = params;
-      const shown = includeArtifacts ? tasks : tasks.map(withoutArtifacts);
+      const shown = page.items.map((it) =>
+        "draft" in it || includeArtifacts ? it : { ...it, record: withoutArtifacts(it.record) }
+      );
       return {
-        tasks: await Promise.all(shown.map((it) => this.#shown(engine, it, historyLength))),
-        nextPageToken: next_cursor ?? "",
+        tasks: await Promise.all(shown.map((it) => this.#shown(it, historyLength))),
+        nextPageToken: page.next_cursor ?? "",
         pageSize,
-        totalSize: total,
+        totalSize: page.total,
       };
     });
   }
 
-  #ask(params: SendMessageRequest): Promise<TaskRecord> {
-    return askFor(this.#hiring, params, {
+  /** Returns what lists a client's tasks, and what lists its drafts. */
+  #pagers(
+    { tasks, drafts }: Listed,
+    client: Pick<ClientQuery, "key_id" | "context_id" | "changed_since">,
+  ): Pager<Found>[] {
+    const { asker } = this.#caller;
+    const ofTasks: Pager<Found> = async (limit, cursor) => {
+      const page = await this.#hiring.listOf({ ...client, ...tasks, limit, cursor });
+      const items = page.tasks.map((record) => ({ engine: page.engine, record }));
+      return { ...page, items };
+    };
+    const ofDrafts: Pager<Found> = async (limit, cursor) => {
+      const store = await this.#drafts.store();
+      const page = store.list({ ...client, ...drafts }, limit, cursor);
+      const items = [];
+      for (const draft of page.drafts) {
+        // A crash may leave a draft open that has become a task.
+        const task = draft.state === "open" && await this.#hiring.lookUp(draft.id, asker);
+        if (task) store.put({ ...draft, state: "done" });
+        else items.push({ draft });
+      }
+      return { ...page, items };
+    };
+    return [...(tasks === undefined ? [] : [ofTasks]), ...(drafts === undefined ? [] : [ofDrafts])];
+  }
+
+  /** Cancels an open draft. @returns false when it has become a task meanwhile. */
+  async #cancelDraft({ id, key_id }: Draft): Promise<boolean> {
+    return await this.#drafts.inTurn(`${key_id} ${id}`, async () => {
+      const store = await this.#drafts.store();
+      const draft = store.get(id);
+      if (draft?.state !== "open") return draft?.state === "cancelled";
+      store.put({ ...draft, state: "cancelled", changed_at: new Date().toISOString() });
+      return true;
+    });
+  }
+
+  #ask(params: SendMessageRequest): Promise<string> {
+    return askFor({ hiring: this.#hiring, drafts: this.#drafts }, params, {
       asker: this.#caller.asker,
       toCallback: (config, context_id) => config && this.#callback(config, context_id),
     });
@@ -189,9 +259,15 @@ export class A2aRequests implements A2ARequestHandler {
 
   /** Yields the current task, then its changes, until its end. */
   async *#stream(id: string, historyLength: number | undefined): AsyncGenerator<StreamResponse> {
-    const engine = await this.#hiring.engineOf(id, this.#caller.asker);
+    const found = await this.#find(id);
+    if ("draft" in found) {
+      // An interrupted task ends the stream: nothing happens until its client answers.
+      const value = await this.#shown(found, historyLength);
+      return yield { payload: { $case: "task", value } };
+    }
+    const { engine } = found;
     const since_seq = (await engine.steps(id)).at(-1)?.seq ?? 0;
-    const value = await this.#shown(engine, await engine.get(id), historyLength);
+    const value = await this.#shown({ engine, record: await engine.get(id) }, historyLength);
     yield { payload: { $case: "task", value } };
     const { signal } = this.#caller;
     const options = this.#view(engine, id, contextOf(id, await engine.client(id)));
@@ -203,21 +279,37 @@ export class A2aRequests implements A2ARequestHandler {
   }
 
   async #task(id: string, historyLength: number | undefined): Promise<Task> {
-    const { engine, record } = await this.#hiring.find(id, this.#caller.asker);
-    return await this.#shown(engine, record, historyLength);
+    return await this.#shown(await this.#find(id), historyLength);
   }
 
-  async #shown(
-    engine: TaskEngine,
-    record: TaskRecord,
-    historyLength: number | undefined,
-  ): Promise<Task> {
+  /**
+   * Finds what is a task for clients. A draft that has become a task is that task, even if a crash
+   * left the draft open.
+   *
+   * @throws {SvcError} not_found, also for another client's
+   */
+  async #find(id: string): Promise<Found> {
+    const { asker } = this.#caller;
+    try {
+      return await this.#hiring.find(id, asker);
+    } catch (error) {
+      if (!(error instanceof SvcError) || error.code !== "not_found") throw error;
+      const draft = (await this.#drafts.store()).get(id);
+      const visible = this.#hiring.shared || draft?.key_id === keyOf(asker);
+      if (draft === undefined || draft.state === "done" || !visible) throw error;
+      return { draft };
+    }
+  }
+
+  async #shown(found: Found, historyLength: number | undefined): Promise<Task> {
+    if ("draft" in found) return withHistory(draftTask(found.draft), historyLength);
+    const { engine, record } = found;
     const { id } = record;
     const client = await engine.client(id);
     const task = await toTask(record, this.#view(engine, id, contextOf(id, client)));
     if (historyLength === 0) return task;
     const history = historyOf(client, id, await engine.steps(id));
-    return { ...task, history: history.slice(historyLength === undefined ? 0 : -historyLength) };
+    return withHistory({ ...task, history }, historyLength);
   }
 
   #view(engine: TaskEngine, id: string, context_id: string): ViewOptions {
@@ -233,9 +325,9 @@ export class A2aRequests implements A2ARequestHandler {
   ): Promise<TaskPushNotificationConfig> {
     return this.#translated(async () => {
       const { taskId } = config;
-      const { engine, client } = await this.#own(taskId);
-      const callback = this.#callback(config, client.context_id);
-      await engine.setCallback(taskId, callback);
+      const own = await this.#own(taskId);
+      const callback = this.#callback(config, own.context_id);
+      await own.set(callback);
       return toConfig(taskId, callback)!;
     });
   }
@@ -263,24 +355,47 @@ export class A2aRequests implements A2ARequestHandler {
     { taskId, id }: DeleteTaskPushNotificationConfigRequest,
   ): Promise<void> {
     return this.#translated(async () => {
-      const { engine } = await this.#own(taskId);
-      await engine.removeCallback(taskId, id);
+      await (await this.#own(taskId)).remove(id);
     });
   }
 
   async #configs(taskId: string): Promise<TaskPushNotificationConfig[]> {
-    const { engine } = await this.#own(taskId);
-    const callbacks = await engine.callbacks(taskId);
+    const callbacks = await (await this.#own(taskId)).all();
     return callbacks.map((it) => toConfig(taskId, it)).filter((it) => it !== undefined);
   }
 
-  /** Returns a task of this client only: a configuration may contain secrets of its client. */
-  async #own(taskId: string): Promise<{ engine: TaskEngine; client: TaskClient }> {
+  /**
+   * Returns the callbacks of a task of this client only: a configuration may contain secrets of its
+   * client.
+   */
+  async #own(taskId: string): Promise<CallbackHolder> {
     if (!this.#hiring.offer.requires_auth) throw new PushNotificationNotSupportedError();
-    const engine = await this.#hiring.engineOf(taskId, this.#caller.asker);
-    const client = await engine.client(taskId);
-    if (client?.key_id === keyOf(this.#caller.asker)) return { engine, client };
-    throw new TaskNotFoundError(`you have no task "${taskId}"`);
+    const found = await this.#find(taskId);
+    const client = "draft" in found ? found.draft : await found.engine.client(taskId);
+    if (client?.key_id !== keyOf(this.#caller.asker)) {
+      throw new TaskNotFoundError(`you have no task "${taskId}"`);
+    }
+    const { context_id } = client;
+    if ("draft" in found) return { context_id, ...await this.#callbacksOfDraft(found.draft) };
+    const { engine } = found;
+    return {
+      context_id,
+      all: () => engine.callbacks(taskId),
+      set: (callback) => engine.setCallback(taskId, callback),
+      remove: (id) => engine.removeCallback(taskId, id),
+    };
+  }
+
+  async #callbacksOfDraft(draft: Draft): Promise<Omit<CallbackHolder, "context_id">> {
+    const store = await this.#drafts.store();
+    // It may have changed since; nothing waits between this look and the change.
+    const current = () => store.get(draft.id) ?? draft;
+    const without = (id: string) => current().callbacks.filter((it) => it.id !== id);
+    return {
+      all: () => current().callbacks,
+      set: (callback) => store.put(withCallback(current(), callback)),
+      remove: (id) => store.put({ ...current(), callbacks: without(id) }),
+    };
   }
 
   /** Runs work and converts its errors. @throws {Error} one of A2A. */
@@ -306,6 +421,17 @@ export class A2aRequests implements A2ARequestHandler {
       context_id,
     });
   }
+}
+
+function withHistory(task: Task, length: number | undefined): Task {
+  const history = length === 0 ? [] : task.history.slice(length === undefined ? 0 : -length);
+  return { ...task, history };
+}
+
+function changedAt(found: Found): string {
+  if ("draft" in found) return found.draft.changed_at;
+  const { completed_at, started_at, created_at } = found.record;
+  return completed_at ?? started_at ?? created_at;
 }
 
 function isoTime(text: string): string {

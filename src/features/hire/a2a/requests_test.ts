@@ -10,6 +10,7 @@ import { openTaskEngine } from "../../tasks/local_engine.ts";
 import type { Executor } from "../../tasks/task.ts";
 import { Hiring } from "../hiring.ts";
 import { HireTokens } from "../tokens.ts";
+import { Drafts } from "./drafts.ts";
 import { A2aRequests } from "./requests.ts";
 
 const ECHO: Executor = {
@@ -58,7 +59,8 @@ Deno.test({
       base_url: "http://a.example",
       signal,
     };
-    const requests = new A2aRequests({ hiring, log }, caller);
+    const drafts = new Drafts(() => openTestDb(dir.join("state.db")));
+    const requests = new A2aRequests({ hiring, drafts, log }, caller);
     const { id } = await requests.sendMessage(toSend({ task_type: "echo" }));
     artifacts.opened.length = 0;
 
@@ -69,6 +71,7 @@ Deno.test({
     assertEquals(whole.artifacts.map(({ name }) => name), ["summary", "echo.txt"]);
     assertEquals(whole.artifacts[1].parts[0].content, { $case: "text", value: "kept" });
     assertEquals(artifacts.opened, ["echo.txt"]);
+    await drafts.close();
     await engine.close();
   },
 });

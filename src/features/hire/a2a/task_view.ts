@@ -10,6 +10,7 @@ import {
   TaskState,
   type TaskStatus,
 } from "@a2a-js/sdk";
+import type { Draft } from "./draft_store.ts";
 import type { TaskClient } from "../../tasks/client_store.ts";
 import type {
   Artifact as TaskArtifact,
@@ -82,10 +83,33 @@ export function historyOf(
 ): Message[] {
   const context_id = contextOf(task_id, client);
   const notes = steps.filter(({ event }) => event === "note").slice(-NOTES_MAX);
-  const asked = client?.message === null || client === undefined
-    ? []
-    : [{ ...Message.fromJSON(client.message), taskId: task_id, contextId: context_id }];
-  return [...asked, ...notes.map((entry) => noteOf(entry, task_id, context_id))];
+  // The messages of a draft, or the only one.
+  const said = [client?.message ?? []].flat();
+  return [
+    ...said.map((it) => ({ ...Message.fromJSON(it), taskId: task_id, contextId: context_id })),
+    ...notes.map((entry) => noteOf(entry, task_id, context_id)),
+  ];
+}
+
+/**
+ * Returns a draft as a task that waits for its client; the open question is the message of its
+ * status, and not part of its history.
+ */
+export function draftTask({ id, context_id, state, changed_at, said }: Draft): Task {
+  const cancelled = state === "cancelled";
+  const messages = said.map((it) => Message.fromJSON(it));
+  return {
+    id,
+    contextId: context_id,
+    status: {
+      state: cancelled ? TaskState.TASK_STATE_CANCELED : TaskState.TASK_STATE_INPUT_REQUIRED,
+      timestamp: changed_at,
+      message: cancelled ? undefined : messages.at(-1),
+    },
+    artifacts: [],
+    history: cancelled ? messages : messages.slice(0, -1),
+    metadata: undefined,
+  };
 }
 
 /**
@@ -153,13 +177,16 @@ function metadataOf({ task_type, attempts, size, verification, usage }: TaskReco
 
 async function artifactsOf(record: TaskRecord, options: ViewOptions): Promise<Artifact[]> {
   const { summary, artifacts = [] } = record;
-  const made = summary === undefined ? [] : [newArtifact(SUMMARY_ID, [textPart(summary)])];
+  const made: Artifact[] = [];
+  let is_said = summary === undefined;
   for (const artifact of artifacts) {
     const { name, media_type, size, sha256 } = artifact;
     const part = { ...await contentOf(artifact, options), filename: name, mediaType: media_type };
+    is_said ||= part.content?.$case === "text" && part.content.value === summary;
     made.push(newArtifact(name, [part], { size, sha256 }));
   }
-  return made;
+  // A report is often its own summary, which hosts would show twice.
+  return is_said ? made : [newArtifact(SUMMARY_ID, [textPart(summary!)]), ...made];
 }
 
 async function contentOf(

@@ -7,6 +7,9 @@ import { type Bucket, NONE } from "./bucket.ts";
 import type { ClientRef } from "./client_ref.ts";
 import type { Standing, TaskIndex } from "./index.ts";
 
+/** What identifies a client's request. */
+export type ClientRequest = Pick<TaskClient, "key_id" | "request_id">;
+
 interface Claim {
   task_id: string;
   client: TaskClient;
@@ -29,6 +32,14 @@ export async function claim(bucket: Bucket, task_id: string, client: TaskClient)
   return found?.value.task_id ?? await claim(bucket, task_id, client);
 }
 
+/** Returns the id of the task that a request has claimed. @throws {SvcError} unavailable. */
+export async function claimed(
+  bucket: Bucket,
+  request: ClientRequest,
+): Promise<string | undefined> {
+  return (await bucket.get<Claim>(await keyOf(request)))?.value.task_id;
+}
+
 /** Returns everything that is stored of a client. @throws {SvcError} unavailable. */
 export async function clientOf(bucket: Bucket, ref: ClientRef): Promise<TaskClient | undefined> {
   return (await bucket.get<Claim>(await keyOf(ref)))?.value.client;
@@ -39,7 +50,7 @@ export async function forgetClient(bucket: Bucket, ref: ClientRef): Promise<void
   await bucket.purge(await keyOf(ref));
 }
 
-async function keyOf({ key_id, request_id }: ClientRef): Promise<string> {
+async function keyOf({ key_id, request_id }: ClientRequest): Promise<string> {
   const bytes = new TextEncoder().encode(`${key_id}\0${request_id}`);
   const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", bytes));
   return `client.${digest.toHex()}.claim`;

@@ -33,13 +33,13 @@ import {
   MAX_ATTEMPTS,
   TASK_ID,
   type TaskLogEntry,
+  type TaskQuery,
   type TaskRecord,
   type TaskRequest,
-  type TaskStatus,
 } from "../task.ts";
 import { NatsArtifacts } from "./artifacts.ts";
 import { Bucket, logEntries, SETTINGS_KEY } from "./bucket.ts";
-import { claim, clientOf, tasksOf } from "./clients.ts";
+import { claim, claimed, clientOf, type ClientRequest, tasksOf } from "./clients.ts";
 import type { NatsConfig } from "../config.ts";
 import { Feed } from "./feed.ts";
 import { TaskIndex } from "./index.ts";
@@ -226,9 +226,9 @@ export class NatsTaskEngine implements TaskEngine {
   // ── taking tasks ─────────────────────────────────────────────────────────────────────────────
 
   async enqueue(request: TaskRequest, options: EnqueueOptions = {}): Promise<TaskRecord> {
-    const { max_attempts = MAX_ATTEMPTS, hired = false, client, ...origin } = options;
+    const { max_attempts = MAX_ATTEMPTS, hired = false, client, ...rest } = options;
+    const { id: fresh = newTaskId(), ...origin } = rest;
     await this.#intake.check(request, hired);
-    const fresh = newTaskId();
     const id = client === undefined ? fresh : await claim(this.#bucket, fresh, client);
     const earlier = id === fresh ? undefined : await this.#steps.get(id);
     if (earlier !== undefined) return earlier.value.record;
@@ -252,9 +252,7 @@ export class NatsTaskEngine implements TaskEngine {
     throw noSuchTask(id, hired);
   }
 
-  async list(
-    { state, limit, cursor }: { state?: TaskStatus; limit: number; cursor?: string },
-  ): Promise<TaskPage> {
+  async list({ state, limit, cursor }: TaskQuery): Promise<TaskPage> {
     if (cursor !== undefined && !TASK_ID.test(cursor)) {
       throw new SvcError(
         "validation",
@@ -300,6 +298,11 @@ export class NatsTaskEngine implements TaskEngine {
   async steps(id: string): Promise<TaskLogEntry[]> {
     await this.get(id);
     return await this.#bucket.lines(id);
+  }
+
+  async taskOf(request: ClientRequest): Promise<string | undefined> {
+    this.#requireNotClosed();
+    return await claimed(this.#bucket, request);
   }
 
   async client(id: string): Promise<TaskClient | undefined> {

@@ -6,6 +6,7 @@ import { SvcError } from "../../../protocol/errors.ts";
 import { exists } from "../../../os/files.ts";
 import type { Log } from "../../../os/log.ts";
 import { LocalArtifacts } from "../artifacts.ts";
+import { newTaskId } from "../common.ts";
 import { ExecutorRegistry } from "../executors/registry.ts";
 import { type Executor, RetryableError, type TaskLogEntry, type TaskRecord } from "../task.ts";
 import { type NatsEngineParts, NatsTaskEngine, openNatsEngine } from "./engine.ts";
@@ -327,6 +328,13 @@ test("a client's request makes one task, and the client finds it among its own",
   ];
   assertEquals(second.id, first.id);
   assertEquals(await engine.client(first.id), client);
+  assertEquals([await engine.taskOf(client), await engine.taskOf({ ...client, key_id: "x" })], [
+    first.id,
+    undefined,
+  ]);
+  const id = newTaskId();
+  const another = { ...client, key_id: "named", request_id: "s" };
+  assertEquals((await engine.enqueue(request, { id, client: another })).id, id);
   await standing(engine, first.id, "completed");
   const page = await engine.listOf({ key_id: "k", limit: 10 });
   assertEquals([page.total, page.tasks.map(({ id }) => id)], [1, [first.id]]);

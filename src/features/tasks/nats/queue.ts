@@ -17,9 +17,9 @@ import {
 import { nanos } from "@nats-io/nats-core";
 import * as z from "zod";
 import type { NewTask, TaskMode } from "../lifecycle.ts";
-import { EFFORTS, TASK_ID } from "../task.ts";
 import type { Jet } from "./link.ts";
 import { requireFits } from "./payload.ts";
+import { newTaskSchema } from "../queued_schemas.ts";
 
 /** A task in the queue. */
 export interface QueuedTask extends NewTask {
@@ -27,34 +27,7 @@ export interface QueuedTask extends NewTask {
   created_at: string;
 }
 
-const Queued: z.ZodType<QueuedTask> = z.object({
-  id: z.string().regex(TASK_ID),
-  mode: z.enum(["queue", "sync"]),
-  request: z.object({
-    task_type: z.string(),
-    description: z.string().optional(),
-    query: z.string().optional(),
-    effort: z.enum(EFFORTS).optional(),
-    extra: z.record(z.string(), z.unknown()).optional(),
-  }),
-  hired: z.boolean(),
-  owner: z.string().optional(),
-  max_attempts: z.int().min(1),
-  timeout_ms: z.int().min(1).optional(),
-  callback: z.object({
-    id: z.string(),
-    url: z.string(),
-    key_id: z.string(),
-    push: z.unknown().optional(),
-  }).optional(),
-  client: z.object({
-    key_id: z.string(),
-    request_id: z.string(),
-    context_id: z.string(),
-    message: z.unknown(),
-  }).optional(),
-  created_at: z.iso.datetime(),
-});
+const Queued: z.ZodType<QueuedTask> = newTaskSchema().extend({ created_at: z.iso.datetime() });
 
 const STREAM = "SVC_TASKS";
 const SUBJECTS = "svc.tasks";

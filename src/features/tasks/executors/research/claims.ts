@@ -1,13 +1,17 @@
 /** Claims: the statements of a report, each with its source and the quote that supports it. */
+import * as z from "zod";
 import type { Source } from "./source.ts";
 import { squeezed } from "./source.ts";
 
-export interface Claim {
-  claim: string;
-  /** Copied word for word from the source. */
-  quote: string;
-  source: Source;
-}
+/** A claim as a model writes it: the quote word for word, and the number of its source. */
+export const claimSchema = () =>
+  z.object({
+    claim: z.string().min(1),
+    quote: z.string().min(1),
+    source: z.int(),
+  });
+
+export type Claim = Omit<z.output<ReturnType<typeof claimSchema>>, "source"> & { source: Source };
 
 const SENTENCE_MIN = 25;
 const SENTENCE_MAX = 400;

@@ -2,7 +2,8 @@
 import * as z from "zod";
 import { canaryLine } from "../../../../agent/critic.ts";
 import type { Message, Model, Usage } from "../../../../models/model.ts";
-import type { Claim } from "./claims.ts";
+import type { TurnUsage } from "../../../../protocol/events.ts";
+import { type Claim, claimSchema } from "./claims.ts";
 import { quoteFinder, type Source } from "./source.ts";
 
 export interface WriterOptions {
@@ -22,7 +23,7 @@ export interface WriterOptions {
 export interface Written {
   summary: string;
   claims: Claim[];
-  usage: { tokens_in: number; tokens_out: number; tokens_cached: number; usd: number };
+  usage: TurnUsage;
 }
 
 /** The most characters that the model gets: from one source, and from all together. */
@@ -31,11 +32,7 @@ const SOURCES_MAX = 120_000;
 
 const ANSWER = z.object({
   summary: z.string().min(1),
-  claims: z.array(z.object({
-    claim: z.string().min(1),
-    quote: z.string().min(1),
-    source: z.int(),
-  })).min(1),
+  claims: z.array(claimSchema()).min(1),
 });
 type Answer = z.output<typeof ANSWER>;
 

@@ -1,0 +1,44 @@
+/** Decisions of the operator's programs about calls; the hooks feature runs the programs. */
+import type { Tool, ToolOutcome } from "./tools.ts";
+
+/** A call that is about to run, or has run. */
+export interface HookedCall {
+  call_id: string;
+  tool: Tool;
+  args: unknown;
+  /** The description of the subagent that makes the call. */
+  subagent?: string;
+}
+
+/** The verdict of the hooks before a call. */
+export interface HookVerdict {
+  action?: "allow" | "ask" | "deny";
+  /** Why, in words for the model and the person. */
+  reason?: string;
+  /** Text for the model, added to the result. */
+  context?: string;
+}
+
+/** The hooks on the calls of sessions. */
+export interface CallHooks<S> {
+  /** Runs the hooks before a call. @throws the signal's reason */
+  beforeCall?(session: S, call: HookedCall, signal: AbortSignal): Promise<HookVerdict | undefined>;
+  /** Runs the hooks after a call. @returns text for the model, added to the result */
+  afterCall?(
+    session: S,
+    call: HookedCall,
+    outcome: ToolOutcome,
+    signal: AbortSignal,
+  ): Promise<string | undefined>;
+}
+
+/** Adds the hooks' text for the model to a result. */
+export function withContext(
+  outcome: ToolOutcome,
+  ...contexts: (string | undefined)[]
+): ToolOutcome {
+  const told = contexts.filter((it) => it !== undefined && it !== "");
+  if (told.length === 0) return outcome;
+  const notes = told.map((it) => `[from a hook of the operator]\n${it}`);
+  return { ...outcome, output: [outcome.output, ...notes].filter((it) => it !== "").join("\n") };
+}

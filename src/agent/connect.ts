@@ -1,0 +1,76 @@
+/** Decides about the hosts that a command wants to connect to. */
+import { urlHost } from "../base/url_host.ts";
+import { isOwnAddress } from "../net/address.ts";
+import { type Destination, isExact, isOwnName, shownHost } from "../net/allowed_hosts.ts";
+import { isWorkTitle } from "../session/ids.ts";
+import type { Decision } from "../protocol/events.ts";
+import type { Turn, TurnSession } from "../session/session.ts";
+import type { Ruling } from "./ruling.ts";
+import type { Judged } from "./tools.ts";
+import type { MayConnect } from "./way_out.ts";
+
+/** A connection as rules see it, such as `connect: *.example.com`. */
+export const CONNECT = "connect";
+/** Destinations that one command can ask for. */
+const QUESTIONS_MAX = 20;
+const SUBJECT: Judged = {
+  spec: { name: CONNECT },
+  access: "network",
+  whole: false,
+  rule: (args) => `connect to ${(args as { url: string }).url}`,
+};
+
+/**
+ * Returns what decides for one call: rules first, then the list of allowed hosts, then the person,
+ * where the session asks and has one. Rules hold as they are at each connection; the person is asked
+ * about a destination once, for clients try again.
+ */
+export function connectOf(
+  { judge }: { judge(session: TurnSession, tool: Judged, args: unknown): Promise<Ruling> },
+  session: TurnSession,
+  turn: Turn,
+  { call_id, label }: { call_id: string; label: string },
+  progress: { wait<T>(decision: Promise<T>): Promise<T> },
+): MayConnect {
+  const decisions = new Map<string, Promise<Decision>>();
+  return async (to, allowed, wait) => {
+    const shown = shownHost(to);
+    const url = urlOf(to);
+    const { action, by, rule, choices } = await judge(session, SUBJECT, { url });
+    if (action === "deny") return { allow: false, why: `${shown} is denied by the rule ${by}` };
+    // A rule for many hosts does not allow this machine and its network.
+    const named = !isExact(to.host) || rule === `${CONNECT}: ${new URL(url).host}`;
+    if ((action === "allow" && named) || (allowed && action !== "ask")) return { allow: true };
+    const { approval, trust, title } = session.state;
+    const asks = approval === "ask" || (approval === "auto" && action === "ask");
+    if (wait === undefined || !asks || trust !== "trusted" || isWorkTitle(title)) {
+      return {
+        allow: false,
+        ...(allowed && { why: `${shown} needs a person's answer because of ${by}` }),
+      };
+    }
+    let decision = decisions.get(shown);
+    if (decision === undefined) {
+      if (decisions.size >= QUESTIONS_MAX) return { allow: false };
+      const own = isOwnName(to.host) || isOwnAddress(to.host);
+      decision = progress.wait(session.approvals.ask({
+        call_id,
+        tool: CONNECT,
+        args: { host: shown, for: label },
+        reason: `connect to ${shown}${own ? " of this machine" : ""}` +
+          (action === "ask" ? ` (asked because of ${by})` : ""),
+        rule: `connect to ${shown}`,
+        choices: action === "ask" ? undefined : choices?.(),
+      }, { signal: turn.soft, each_time: action === "ask" }));
+      decisions.set(shown, decision);
+    }
+    if (await wait(decision) !== "deny") return { allow: true };
+    return { allow: false, why: `the person did not allow a connection to ${shown}` };
+  };
+}
+
+/** The address to match against rules. */
+function urlOf({ host, port }: Destination): string {
+  const name = urlHost(host);
+  return port === 80 ? `http://${name}/` : `https://${name}${port === 443 ? "" : `:${port}`}/`;
+}

@@ -1,0 +1,171 @@
+/** A turn that was cut off: how far it came, as its journal has it, and what becomes of its calls. */
+import { type Decision, MAIN_LANE, MODEL_RETRY, MODEL_TOLD } from "../protocol/events.ts";
+import type { FinishReason, ToolCall } from "../models/model.ts";
+import type { TurnSession } from "../session/session.ts";
+import { type Answer, Answers } from "./answers.ts";
+import { CONNECT } from "./connect.ts";
+import { type CallContext, DENIED, finishCall, recordOutcome, UNKNOWN_OUTCOME } from "./calls.ts";
+import type { ToolOutcome } from "./tools.ts";
+
+/** A call that had begun when its turn was cut off. */
+export interface LeftCall {
+  outcome?: ToolOutcome;
+  asked?: boolean;
+  /** Whether the call asked for something while it ran. */
+  acted?: boolean;
+  decision?: Decision;
+}
+
+/** What is left of a turn. */
+export interface Left {
+  /** Model calls that were answered. */
+  steps: number;
+  /** The answers before the last one. */
+  answers: Answers;
+  /** The last answer, whose calls may not all have run. */
+  last?: {
+    answer: Answer;
+    /** The calls that had begun, by their ids. */
+    calls: Map<string, LeftCall>;
+    /** Whether the model was already told what was wrong with the answer. */
+    told: boolean;
+  };
+  /** Whether the last answer is continued by the next one. */
+  continues: boolean;
+  /** Whether the memory was asked about the turn. */
+  recalled: boolean;
+  /** The model that answers the rest of the turn instead of the session's own. */
+  fallback?: string;
+  /** Whether settings were changed that the model was not told of. */
+  configured: boolean;
+}
+
+/** Reads how far the open turn of a session came. */
+export async function readLeft(session: TurnSession): Promise<Left> {
+  const { started_seq = session.state.last_seq } = session.state.turn ?? {};
+  const left: Left = {
+    steps: 0,
+    answers: new Answers(),
+    continues: false,
+    recalled: false,
+    configured: false,
+  };
+  let text = "";
+  /** Call ids by approval id. */
+  const asked = new Map<string, string>();
+  for await (const { seq, type, data } of session.journal.read(started_seq - 1)) {
+    if (seq > session.state.last_seq) break;
+    const begun = (call_id: string) => {
+      const call = left.last?.calls.get(call_id) ?? {};
+      left.last?.calls.set(call_id, call);
+      return call;
+    };
+    switch (type) {
+      case "session.delta":
+        text += data.text;
+        break;
+      case "turn.continued":
+        text = "";
+        break;
+      case "lane.note":
+        if (data.reason_code === MODEL_RETRY) {
+          text = "";
+          // A subagent's has a code of its own, and is for its own lane alone.
+          left.fallback = data.fallback ?? left.fallback;
+        }
+        if (data.reason_code === MODEL_TOLD && left.last) left.last.told = true;
+        break;
+      case "cost.tick": {
+        if ((data.lane_id ?? MAIN_LANE) !== MAIN_LANE) break;
+        left.steps++;
+        judgeLast(left);
+        const { reason, calls } = data.answered ?? { reason: "stop", calls: [] };
+        const answer = { reason: reason as FinishReason, calls, said: text.trim() !== "" };
+        left.last = { answer, calls: new Map(), told: false };
+        text = "";
+        break;
+      }
+      case "session.tool_started":
+        begun(data.call_id);
+        break;
+      case "session.tool_completed": {
+        const { call_id, ok, output } = data;
+        begun(call_id).outcome = { ok, output };
+        break;
+      }
+      case "approval.requested":
+        if (data.tool === CONNECT) begun(data.call_id).acted = true;
+        else {
+          begun(data.call_id).asked = true;
+          asked.set(data.approval_id, data.call_id);
+        }
+        break;
+      case "approval.resolved": {
+        const call_id = asked.get(data.approval_id);
+        // A question that svc withdrew has no decision; a call that it settled as allowed may have run.
+        const withdrawn = data.by === "svc" && data.decision === "deny";
+        if (call_id !== undefined && !withdrawn) begun(call_id).decision = data.decision;
+        break;
+      }
+      case "memory.recalled":
+        left.recalled = true;
+        break;
+      case "session.configured":
+        left.configured = true;
+        if (data.model !== undefined) left.fallback = undefined;
+        break;
+      case "context.told":
+        left.configured = false;
+        break;
+    }
+  }
+  return left;
+}
+
+/** Judges the last answer once another one follows it. */
+function judgeLast({ answers, last }: Left): void {
+  if (last === undefined) return;
+  const { answer, calls } = last;
+  const { end } = answers.judge(answer);
+  if (end !== undefined || answer.calls.length === 0) return;
+  const none = { ok: false, output: "" };
+  answers.judgeCalls(
+    answer.calls,
+    answer.calls.map((it) => calls.get(it.call_id)?.outcome ?? none),
+  );
+}
+
+/**
+ * Ends a call that had begun when its turn was cut off. One that only reads, or still waits for its
+ * approval, is made now; of any other it is unknown whether it has taken effect, and the model is told
+ * so.
+ *
+ * @returns the result
+ * @throws the turn's reason when the turn is stopped immediately
+ */
+export async function continueCall(
+  step: CallContext,
+  call: ToolCall,
+  { asked, acted, decision }: LeftCall,
+): Promise<ToolOutcome> {
+  const { access, once } = step.tools.find((it) => it.spec.name === call.tool) ?? {};
+  const left = once ? await subagentLeft(step.session, call.call_id) : undefined;
+  const again = access === "read" && left === undefined;
+  if (again || (asked && !acted && decision === undefined)) return await finishCall(step, call);
+  await step.session.approvals.settle(call.call_id, "deny");
+  const outcome = decision === "deny"
+    ? { ok: false, output: DENIED }
+    : left ?? { ok: false, output: UNKNOWN_OUTCOME };
+  await recordOutcome(step, call, outcome, 0);
+  return outcome;
+}
+
+/** Returns the result of a call's subagent, if the call has started one. */
+async function subagentLeft(
+  { journal, state }: TurnSession,
+  call_id: string,
+): Promise<ToolOutcome | undefined> {
+  const { started_seq = state.last_seq } = state.turn ?? {};
+  const { readSubagent } = await import("./subagent_record.ts");
+  return await readSubagent(journal, { from_seq: started_seq, to_seq: state.last_seq, call_id });
+}

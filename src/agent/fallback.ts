@@ -1,0 +1,118 @@
+/** Models that answer the rest of a turn when the session's own model fails for good. */
+import { messageOf } from "../protocol/errors.ts";
+import { type Model, ModelError } from "../models/model.ts";
+import { UnknownModel } from "../models/registry.ts";
+import { MAIN_LANE, MODEL_RETRY } from "../protocol/events.ts";
+import type { TurnSession } from "../session/session.ts";
+
+/** What a {@linkcode Fallbacks} needs. */
+export interface FallbackParts {
+  /** Finds a model by its id. @throws {UnknownModel} with a message for the person */
+  model(id: string): Promise<Model>;
+  /** The models of `[agent] fallback`, in order. */
+  fallback(): readonly string[];
+}
+
+/** HTTP statuses for a refused key, no credit, an unknown model or too long a wait. */
+const FOR_GOOD = new Set([401, 402, 403, 404, 408, 409, 429]);
+
+/**
+ * Reports whether another model may answer instead: this one cannot be reached, does not exist, or
+ * accepts no requests from us. A request that it finds invalid or filters would fail elsewhere too.
+ */
+export function failsForGood(error: unknown): boolean {
+  // A model that cannot be used, such as one without a key.
+  if (error instanceof UnknownModel) return true;
+  if (!(error instanceof ModelError) || error.filtered || error.too_long !== undefined) {
+    return false;
+  }
+  const { status, retryable } = error;
+  return status === undefined ? retryable : status >= 500 || FOR_GOOD.has(status);
+}
+
+/** The models of one turn: the session's own, then the fallbacks. */
+export class Fallbacks {
+  readonly #parts: FallbackParts;
+  readonly #session: TurnSession;
+  /** The session's own model at the last request. */
+  #own: string;
+  /** The model that answers now. */
+  #at: string;
+
+  /** @param at the fallback that an earlier daemon used in this turn */
+  constructor(parts: FallbackParts, session: TurnSession, at?: string) {
+    this.#parts = parts;
+    this.#session = session;
+    this.#own = session.state.model;
+    this.#at = at ?? this.#own;
+  }
+
+  /** Whether the person has changed the session's model. */
+  get changed(): boolean {
+    return this.#session.state.model !== this.#own;
+  }
+
+  /** Whether another model than the session's own answers. */
+  get away(): boolean {
+    return this.#at !== this.#own;
+  }
+
+  /**
+   * Returns the model that answers now; after a change by the person, theirs.
+   *
+   * @throws {UnknownModel} when it cannot be used, nor any that follows
+   */
+  async model(): Promise<Model> {
+    if (this.changed) this.#at = this.#own = this.#session.state.model;
+    try {
+      return await this.#parts.model(this.#at);
+    } catch (error) {
+      return await this.after(error) ?? Promise.reject(error);
+    }
+  }
+
+  /**
+   * Returns the model to ask instead of the one that failed, and shows that; undefined when the failure
+   * is not for good, or no model is left.
+   */
+  async after(failure: unknown): Promise<Model | undefined> {
+    const { state } = this.#session;
+    // Work for others keeps the agreed model, and only builtin/toolbelt runs its instructions.
+    if (!failsForGood(failure) || state.trust !== "trusted" || isBuiltin(this.#own)) {
+      return undefined;
+    }
+    const all = this.#parts.fallback().filter((id) => id !== this.#own);
+    const at = all.indexOf(this.#at);
+    const rest = !this.away ? all : at < 0 ? [] : all.slice(at + 1);
+    let problem = problemOf(failure);
+    for (const id of rest) {
+      this.#at = id;
+      try {
+        const model = await this.#parts.model(id);
+        await this.#tell(`${problem}; ${id} answers the rest of this turn`, id);
+        return model;
+      } catch (error) {
+        if (!failsForGood(error)) throw error;
+        problem += `; ${id} cannot be used: ${problemOf(error)}`;
+      }
+    }
+    return undefined;
+  }
+
+  async #tell(text: string, fallback: string): Promise<void> {
+    await this.#session.emit("lane.note", {
+      lane_id: MAIN_LANE,
+      text,
+      reason_code: MODEL_RETRY,
+      fallback,
+    });
+  }
+}
+
+function problemOf(error: unknown): string {
+  return error instanceof UnknownModel ? error.problem : messageOf(error);
+}
+
+function isBuiltin(id: string): boolean {
+  return id.startsWith("builtin/");
+}

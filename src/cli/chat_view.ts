@@ -1,0 +1,53 @@
+/** What `svc chat` prints of a session, line by line. */
+import { visible } from "../base/visible.ts";
+import type { SessionEvent } from "../protocol/events.ts";
+import { type Change, View } from "../session/view.ts";
+import { changeLines, type Paint } from "./chat_render.ts";
+
+export interface ChatOutput {
+  paint: Paint;
+  /** Prints a piece of the model's text, as it is. */
+  write(text: string): void;
+  /** Prints a line of its own. */
+  say(line: string): void;
+}
+
+export class ChatView {
+  readonly #output: ChatOutput;
+  readonly #view = new View();
+  /** Ids of what the person did here and already sees. */
+  readonly #here = new Set<string>();
+
+  constructor(output: ChatOutput) {
+    this.#output = output;
+  }
+
+  /**
+   * What was typed here stands on the screen already.
+   *
+   * @param id `client_message_id` of a message, or `approval_id` of the question that was answered
+   */
+  typedHere(id: string): void {
+    this.#here.add(id);
+  }
+
+  /** Prints what an event changes. */
+  apply(event: SessionEvent): void {
+    for (const change of this.#view.apply(event)) this.#show(change);
+  }
+
+  #show(change: Change): void {
+    const { paint, write, say } = this.#output;
+    if (change.type === "grew") {
+      if (change.item.kind === "text") write(change.text);
+      return;
+    }
+    if (change.type === "added" && change.item.kind === "text") return write(change.item.text);
+    if (change.type === "added" && change.item.kind === "user") {
+      const { client_message_id = "", text } = change.item;
+      if (!this.#here.delete(client_message_id)) say(paint.bold(`› ${visible(text)}`));
+    }
+    if (change.type === "settled" && this.#here.delete(change.asked.approval_id)) return;
+    for (const line of changeLines(change, paint)) say(line);
+  }
+}

@@ -1,0 +1,83 @@
+import { assertEquals } from "@std/assert";
+import type { SessionEvent } from "../protocol/events.ts";
+import { painter } from "./chat_render.ts";
+import { ChatView } from "./chat_view.ts";
+
+function printed() {
+  let text = "";
+  let seq = 0;
+  const view = new ChatView({
+    paint: painter(false),
+    write: (piece) => void (text += piece),
+    say: (line) => void (text += `${line}\n`),
+  });
+  return {
+    view,
+    /** What is printed for events. */
+    of(...events: [string, unknown][]): string {
+      text = "";
+      for (const [type, data] of events) {
+        view.apply({ seq: ++seq, at: "", type, data } as SessionEvent);
+      }
+      return text;
+    },
+  };
+}
+
+const message = (text: string, client_message_id?: string): [string, unknown] => [
+  "user.message",
+  { message_id: "m", text, client_message_id },
+];
+
+Deno.test("a message that was typed here is not printed again, one from elsewhere is", () => {
+  const chat = printed();
+  chat.view.typedHere("id-1");
+  assertEquals(chat.of(message("mine", "id-1")), "");
+  assertEquals(chat.of(message("not\x1b[2J mine", "id-2")), "› not\\u{1b}[2J mine\n");
+  assertEquals(chat.of(message("from an older client")), "› from an older client\n");
+});
+
+Deno.test("a call is printed with its edit and its result, and that somebody else allowed it", () => {
+  const args = { path: "a.txt", old_text: "one", new_text: "1\n2\n3\n4\n5\n6\n7" };
+  const call = { call_id: "c", tool: "edit_file", args, lane_id: "main" };
+  const request = { ...call, approval_id: "a", reason: "edit", rule: "edit_file" };
+  const started: [string, unknown] = ["session.tool_started", call];
+  const asked: [string, unknown] = ["approval.requested", request];
+  const allowed: [string, unknown] = ["approval.resolved", {
+    approval_id: "a",
+    decision: "allow",
+    by: "web",
+  }];
+  const ended: [string, unknown] = ["session.tool_completed", {
+    call_id: "c",
+    tool: "edit_file",
+    ok: false,
+    output: "the text is not there\nread the file\n",
+  }];
+  const shown = ["● edit_file a.txt", "  - one", "  + 1", "  + 2", "  + 3", "  + 4", "  + 5"]
+    .concat("  … 2 more lines", "").join("\n");
+  const failed = "└ failed the text is not there\n  read the file\n";
+  const chat = printed();
+  assertEquals(chat.of(started, asked, allowed, ended), `${shown}allowed\n${failed}`);
+  const here = printed();
+  here.view.typedHere("a");
+  assertEquals(here.of(started, asked, allowed, ended), `${shown}${failed}`);
+});
+
+Deno.test("a file of one long line is not printed in full", () => {
+  const args = { path: "a.txt", content: "x".repeat(1_000_000) };
+  const call = { call_id: "c", tool: "write_file", args, lane_id: "main" };
+  assertEquals(printed().of(["session.tool_started", call]).length < 1_000, true);
+});
+
+Deno.test("the model's text is printed as it comes, and the end of a turn once", () => {
+  const chat = printed();
+  const end = { turn_id: "t", stop_reason: "interrupted", message: "" };
+  const text = chat.of(
+    ["session.delta", { turn_id: "t", text: "half " }],
+    ["session.delta", { turn_id: "t", text: "an answer" }],
+    ["turn.completed", end],
+    ["turn.started", { turn_id: "u", model: "m" }],
+  );
+  assertEquals(text, "half an answerturn interrupted\n");
+});

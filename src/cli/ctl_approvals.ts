@@ -1,0 +1,59 @@
+/** `svc ctl approvals`. */
+import { SvcError } from "../protocol/errors.ts";
+import type { WaitingApproval } from "../features/approvals/waiting.ts";
+import type { PendingApproval } from "../session/state.ts";
+import { questionText, shownDigest } from "../session/question.ts";
+import { print, withDaemon } from "./daemon_call.ts";
+import type { Input } from "./spec.ts";
+import { table } from "./table.ts";
+import type * as spec from "./table/ctl.ts";
+
+/** Runs `svc ctl approvals list`. */
+export async function listApprovals(
+  { flags }: Input<typeof spec.APPROVALS_LIST>,
+): Promise<number> {
+  const found = await withDaemon((rpc) => rpc.call("approvals.list"));
+  if (flags.json) return print(found);
+  if (found.approvals.length === 0) {
+    console.log("no question waits");
+    return 0;
+  }
+  const rows = found.approvals.map((
+    it: WaitingApproval,
+  ) => [it.approval_id, it.requested_at, it.title, it.reason]);
+  console.log(table([["QUESTION", "SINCE", "SESSION", "WHAT WOULD BE DONE"], ...rows]));
+  if (found.more) console.log("and more");
+  return 0;
+}
+
+const DECISIONS = { allow: "allow", always: "allow_always", deny: "deny" } as const;
+
+/** Runs `svc ctl approvals answer`. */
+export async function answerApproval(
+  { flags, args: { approval_id, decision } }: Input<typeof spec.APPROVALS_ANSWER>,
+): Promise<number> {
+  return await withDaemon(async (rpc) => {
+    const { approvals } = await rpc.call("approvals.list", { limit: 1_000 });
+    const session_id = approvals.find((it: WaitingApproval) => it.approval_id === approval_id)
+      ?.session_id;
+    const { pending_approvals = [] } = session_id === undefined
+      ? {}
+      : await rpc.call("session.get", { session_id });
+    const asked = pending_approvals.find((it: PendingApproval) => it.approval_id === approval_id);
+    if (session_id === undefined || asked === undefined) {
+      throw new SvcError("not_found", `no question ${approval_id} waits`, {
+        hint: "`svc ctl approvals list` shows those that do; somebody may have answered it",
+      });
+    }
+    if (!flags.json) console.log(questionText(asked));
+    const done = await rpc.call("session.approve", {
+      session_id,
+      approval_id,
+      decision: DECISIONS[decision],
+      shown: await shownDigest(asked),
+    });
+    if (flags.json) return print(done);
+    console.log(`→ ${decision}`);
+    return 0;
+  });
+}

@@ -1,0 +1,113 @@
+/** `svc ledger`. */
+import { TextLineStream } from "@std/streams";
+import { exactLine } from "../base/visible.ts";
+import { messageOf, SvcError } from "../protocol/errors.ts";
+import { BadLedger, checkLedger, type LedgerCheck } from "../session/ledger_file.ts";
+import { exists } from "../os/files.ts";
+import { writeAll } from "../base/write_all.ts";
+import { print, withDaemon } from "./daemon_call.ts";
+import type { Input } from "./spec.ts";
+import type * as spec from "./table/ledger.ts";
+import { absolute } from "./workdir.ts";
+
+/** Runs `svc ledger export`. A file appears only once it is whole, and replaces no other. */
+export async function exportLedger(
+  { flags, args: { session_id } }: Input<typeof spec.EXPORT>,
+): Promise<number> {
+  const output = flags.output ?? `${session_id}.ledger`;
+  if (output === "-") {
+    await writePages(session_id, Deno.stdout);
+    return 0;
+  }
+  const path = absolute(output);
+  if (exists(path)) throw alreadyThere(path);
+  const temporary = `${path}.${crypto.randomUUID()}`;
+  try {
+    using file = await Deno.open(temporary, { createNew: true, write: true, mode: 0o600 });
+    await writePages(session_id, file);
+    await file.sync();
+    await Deno.link(temporary, path);
+  } catch (error) {
+    throw error instanceof Deno.errors.AlreadyExists ? alreadyThere(path) : error;
+  } finally {
+    await Deno.remove(temporary).catch(() => {});
+  }
+  console.log(path);
+  return 0;
+}
+
+function alreadyThere(path: string): SvcError {
+  return new SvcError("conflict", `${path} already exists`, {
+    hint: "name another file with --output",
+  });
+}
+
+async function writePages(session_id: string, to: { write(bytes: Uint8Array): Promise<number> }) {
+  await withDaemon(async (rpc) => {
+    let cursor: string | undefined;
+    do {
+      const { lines, next_cursor } = await rpc.call("ledger.export", { session_id, cursor });
+      await writeAll(to, new TextEncoder().encode(lines.map((it: string) => `${it}\n`).join("")));
+      cursor = next_cursor;
+    } while (cursor !== undefined);
+  });
+}
+
+/** Runs `svc ledger verify`. */
+export async function verify(
+  { flags, args: { file: path } }: Input<typeof spec.VERIFY>,
+): Promise<number> {
+  const key = flags.key === undefined ? undefined : await keyText(flags.key);
+  let checked: LedgerCheck;
+  // Not `using`: the minifier puts its only use in its place, and it would never be closed.
+  const file = await Deno.open(absolute(path));
+  try {
+    const lines = file.readable.pipeThrough(new TextDecoderStream("utf-8", { fatal: true }))
+      .pipeThrough(new TextLineStream());
+    checked = await checkLedger(lines, key);
+  } catch (error) {
+    // What is no text at all.
+    const no_text = error instanceof TypeError;
+    if (!(error instanceof BadLedger) && !no_text) throw error;
+    const problem = no_text ? "this is no ledger: it is not UTF-8 text" : messageOf(error);
+    if (flags.json) print({ ok: false, problem });
+    else console.error(`svc: ${path} proves nothing: ${exactLine(problem)}`);
+    return 1;
+  } finally {
+    file[Symbol.dispose]();
+  }
+  const { statement, fingerprint, shortened } = checked;
+  if (flags.json) return print({ ok: true, ...statement, fingerprint, shortened });
+  const { session_id, records, exported_at } = statement;
+  console.log(exactLine(`${records} records of session ${session_id}, exported at ${exported_at}`));
+  console.log("none is missing or changed");
+  if (shortened) {
+    console.log("older records had been removed by then; a checkpoint stands for them");
+  }
+  console.log(`signed by ${fingerprint}`);
+  if (key === undefined) {
+    console.log("Compare it with `svc ledger key` of that machine, or pass that key with --key.");
+  }
+  return 0;
+}
+
+/** A key as it is, or the first line of a file with one. */
+async function keyText(given: string): Promise<string> {
+  if (given.startsWith("ssh-ed25519 ")) return given;
+  try {
+    return (await Deno.readTextFile(absolute(given))).split("\n")[0];
+  } catch (cause) {
+    throw new SvcError("validation", `--key: cannot read ${given}: ${messageOf(cause)}`, {
+      hint: "pass the line that `svc ledger key` prints, or a file with it",
+      cause,
+    });
+  }
+}
+
+/** Runs `svc ledger key`. */
+export async function key({ flags }: Input<typeof spec.KEY>): Promise<number> {
+  const found = await withDaemon((rpc) => rpc.call("ledger.key"));
+  if (flags.json) return print(found);
+  console.log(found.public_key);
+  return 0;
+}

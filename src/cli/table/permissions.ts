@@ -1,0 +1,69 @@
+/** What is said of `svc permissions`. */
+import {
+  argument,
+  command,
+  group,
+  JSON_FLAG,
+  JSON_OBJECT,
+  on,
+  oneOf,
+  option,
+  spec,
+  TEXT,
+  words,
+} from "../define.ts";
+import { SUMMARIES } from "./summaries.ts";
+
+const json = JSON_FLAG;
+const session = option(TEXT, "id", "In this session");
+const directory = option(TEXT, "dir", "In sessions of this directory");
+
+export const LIST = spec({
+  summary: "List permission rules, all of them or those that apply in one place",
+  flags: { session, directory, json },
+});
+export const TEST = spec({
+  summary: "Show whether a command or another call would be allowed",
+  about: "Runs nothing. Without --session, it is about a new session in the current directory.",
+  args: { command: words("The command line, in quotes; or with --tool, nothing but -") },
+  flags: {
+    tool: option(TEXT, "name", "Another tool than run_command"),
+    input: option(JSON_OBJECT, "json", "Arguments of that tool"),
+    session,
+    directory,
+    json,
+  },
+  examples: [
+    [
+      'svc permissions test "npm test && git push"',
+      "Which rule decides, and because of which part",
+    ],
+    [
+      `svc permissions test - --tool fetch_url --input '{"url":"https://example.com/"}'`,
+      "The same for another tool",
+    ],
+  ],
+});
+export const ADD = spec({
+  summary: "Add a permission rule",
+  about: "Holds in the current directory unless a flag says otherwise.",
+  args: {
+    action: argument(oneOf(["allow", "ask", "deny"]), "What happens to such calls"),
+    rule: words('The rule, in quotes, such as "run_command: npm test *"'),
+  },
+  flags: { session, directory, everywhere: on("In all sessions"), json },
+});
+export const REMOVE = spec({
+  summary: "Remove a permission rule",
+  args: { rule_id: argument(TEXT, "The rule, as listed") },
+  flags: { json },
+});
+
+const implementation = () => import("../permissions.ts");
+
+export const permissions = group({ summary: SUMMARIES.permissions }, {
+  list: command(LIST, async () => (await implementation()).list),
+  test: command(TEST, async () => (await implementation()).test),
+  add: command(ADD, async () => (await implementation()).add),
+  remove: command(REMOVE, async () => (await implementation()).remove),
+});

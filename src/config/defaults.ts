@@ -1,0 +1,32 @@
+import { ANSWER_LIMITS } from "../models/answer_limits.ts";
+
+/** The daemon's own keys without a file. Their shape takes its defaults from here. */
+export const DEFAULTS = {
+  http: { allowed_origins: [] as string[] },
+  journal: { retention_hours: 24, retention_mb: 100 },
+  agent: {
+    approval: "ask" as const,
+    fallback: [] as string[],
+    max_steps: 50,
+    critic: false,
+    titles: true,
+    first_byte_timeout: ANSWER_LIMITS.first_byte_ms,
+    idle_timeout: ANSWER_LIMITS.idle_ms,
+    answer_timeout: ANSWER_LIMITS.answer_ms,
+  },
+  sandbox: {
+    shell: "auto" as const,
+    network: false,
+    allowed_hosts: [] as string[],
+    registries: true,
+    units: 16,
+    // Far above what builds and browsers need, far below what makes a machine stand still.
+    max_processes: 4096,
+    max_memory_mb: 0,
+    max_open_files: 16_384,
+    max_file_mb: 32_768,
+  },
+  models: {},
+  prices: {},
+  log: { level: "info" as const },
+};

@@ -1,0 +1,155 @@
+/** The shape of the daemon's own keys in `daemon.toml`; loaded only where there is one. */
+import { isAbsolute } from "@std/path";
+import * as z from "zod";
+import { formatDuration, parseDuration } from "../base/duration.ts";
+import { EFFORTS } from "../protocol/effort.ts";
+import { presetOf, PRESETS } from "../models/presets.ts";
+import type { ModelEntry } from "../models/registry.ts";
+import { modelEntrySchema } from "../protocol/schemas/model_entry.ts";
+import { parseAllowedHost } from "../net/allowed_hosts.ts";
+import { messageOf } from "../protocol/errors.ts";
+import { DEFAULTS } from "./defaults.ts";
+
+/** A limit that nobody would wait for is a mistake in the file. */
+const DURATION_MAX_MS = 24 * 3_600_000;
+
+const price = z.strictObject({
+  input: z.number().min(0),
+  output: z.number().min(0),
+  cache_read: z.number().min(0).optional(),
+  cache_write: z.number().min(0).optional(),
+}).transform(({ input, output, cache_read = input, cache_write = input }) => {
+  return { input, output, cache_read, cache_write };
+});
+
+const path = z.string().refine(isAbsolute, "must be an absolute path");
+
+/** A text such as `30s`, in milliseconds. */
+const duration = (fallback_ms: number) =>
+  z.string().default(formatDuration(fallback_ms)).transform((text, context) => {
+    const ms = parseDuration(text);
+    if (ms !== undefined && ms > 0 && ms <= DURATION_MAX_MS) return ms;
+    context.addIssue(
+      `${JSON.stringify(text)} is not a duration from 1ms to 24h, such as 30s or 5m`,
+    );
+    return z.NEVER;
+  });
+
+/** With less than `least` no command would start. */
+const limit = (fallback: number, least: number) =>
+  z.int().min(0).max(2 ** 31 - 1)
+    .refine((it) => it === 0 || it >= least, `must be 0 for no limit, or at least ${least}`)
+    .default(fallback);
+
+function requireHost(text: string, context: z.RefinementCtx): void {
+  try {
+    parseAllowedHost(text);
+  } catch (error) {
+    context.addIssue({ code: "custom", message: messageOf(error) });
+  }
+}
+
+/** Checks what a table of a provider needs, which depends on its name. */
+function requireKinds(entries: Record<string, ModelEntry>, context: z.RefinementCtx): void {
+  for (const [name, { kind = presetOf(name)?.kind, ...entry }] of Object.entries(entries)) {
+    const report = (key: string, message: string) =>
+      context.addIssue({ code: "custom", path: [name, key], message });
+    if (kind === undefined) {
+      report("kind", `is missing: only ${Object.keys(PRESETS).join(", ")} have one by default`);
+    } else if (entry.api !== undefined && kind !== "openai") {
+      report("api", `is for kind "openai" only`);
+    }
+    if (entries[name].kind === "openai-compatible" && entry.base_url === undefined) {
+      const message = `is missing: kind "openai-compatible" needs an address, ` +
+        `such as "http://127.0.0.1:8080/v1"`;
+      report("base_url", message);
+    }
+  }
+}
+
+/** An origin as browsers send it: another text never matches. */
+function requireOrigin(text: string, context: z.RefinementCtx): void {
+  const url = URL.parse(text);
+  // Only for addresses of the web: those of apps have an origin that is no URL's.
+  const own = /^(?!https?:)[a-z][a-z0-9+.-]*:\/\/[^/?#@*\s]+$/.test(text);
+  if (url?.origin === text && !text.includes("*") || own) return;
+  const meant = url !== null && /^https?:$/.test(url.protocol) && !text.includes("*")
+    ? `; did you mean "${url.origin}"?`
+    : "";
+  context.addIssue(
+    `${
+      JSON.stringify(text)
+    } matches no page: expected scheme, host and port as browsers send them, ` +
+      `such as "http://localhost:5173"${meant}`,
+  );
+}
+
+/** The daemon's own keys. */
+export const OWN = z.strictObject({
+  default_model: z.string().optional(),
+  default_workdir: path.optional(),
+  http: z.strictObject({
+    allowed_origins: z.array(z.string().superRefine(requireOrigin)).default([
+      ...DEFAULTS.http.allowed_origins,
+    ]),
+  }).prefault({}),
+  journal: z.strictObject({
+    retention_hours: z.number().positive().default(DEFAULTS.journal.retention_hours),
+    retention_mb: z.number().positive().default(DEFAULTS.journal.retention_mb),
+  }).prefault({}),
+  agent: z.strictObject({
+    approval: z.enum(["auto", "ask", "read_only"]).default(DEFAULTS.agent.approval),
+    effort: z.enum(EFFORTS).optional()
+      .describe("How long models may think; unset: the provider's default"),
+    fallback: z.array(
+      z.string().regex(
+        /^(?!acp\/|builtin\/)[^/]+\/./,
+        "must be <provider>/<model>, and neither an agent nor the embedded model",
+      ),
+    ).max(8).default([...DEFAULTS.agent.fallback]).describe(
+      "Models that take over the rest of a turn, in this order, if its model fails for good",
+    ),
+    max_steps: z.int().min(1).max(10_000).default(DEFAULTS.agent.max_steps)
+      .describe("Maximum number of model calls in a turn"),
+    budget_usd: z.number().min(0).optional()
+      .describe("Limit in USD for sessions that have no budget of their own"),
+    continue: z.enum(["always", "ask", "never"]).optional().describe(
+      "What happens to an interrupted turn; by default it continues after a stop, and you are asked " +
+        "after a crash",
+    ),
+    critic: z.boolean().default(DEFAULTS.agent.critic)
+      .describe("Whether the output critic also reads your own sessions"),
+    titles: z.boolean().default(DEFAULTS.agent.titles)
+      .describe("Whether a model names sessions that have no title"),
+    first_byte_timeout: duration(DEFAULTS.agent.first_byte_timeout)
+      .describe("Longest wait for the first byte of an answer"),
+    idle_timeout: duration(DEFAULTS.agent.idle_timeout)
+      .describe("Longest pause within an answer"),
+    answer_timeout: duration(DEFAULTS.agent.answer_timeout)
+      .describe("Longest total time of an answer"),
+  }).prefault({}),
+  sandbox: z.strictObject({
+    shell: z.enum(["auto", "bubblewrap", "none"]).default(DEFAULTS.sandbox.shell),
+    network: z.union([z.boolean(), z.literal("allowed")], {
+      error: 'must be true, false or "allowed"',
+    }).default(DEFAULTS.sandbox.network)
+      .describe('Whether commands reach the network; "allowed" for the allowed hosts only'),
+    allowed_hosts: z.array(z.string().superRefine(requireHost)).max(1_000).default([
+      ...DEFAULTS.sandbox.allowed_hosts,
+    ]),
+    registries: z.boolean().default(DEFAULTS.sandbox.registries)
+      .describe("Whether to also allow the package registries that match a directory's manifests"),
+    units: z.int().min(1).max(256).default(DEFAULTS.sandbox.units)
+      .describe("Maximum number of jailed tool units"),
+    max_processes: limit(DEFAULTS.sandbox.max_processes, 16),
+    max_memory_mb: limit(DEFAULTS.sandbox.max_memory_mb, 64),
+    max_open_files: limit(DEFAULTS.sandbox.max_open_files, 64),
+    max_file_mb: limit(DEFAULTS.sandbox.max_file_mb, 1),
+  }).prefault({}),
+  models: z.record(z.string(), modelEntrySchema()).superRefine(requireKinds).default({}),
+  prices: z.record(z.string(), price).default({})
+    .describe("USD per million tokens, by model id; overrides the catalogue"),
+  log: z.strictObject({
+    level: z.enum(["debug", "info", "warn", "error"]).default(DEFAULTS.log.level),
+  }).prefault({}),
+});

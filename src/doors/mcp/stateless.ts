@@ -1,0 +1,131 @@
+/**
+ * MCP without sessions: revision 2026-07-28, in which each request says who sends it. Nothing is
+ * kept between two requests, so nothing is sent without one: subscriptions need another door.
+ */
+import type { CatalogChoice } from "../../protocol/schemas/mcp.ts";
+import type { ListToolsResult, ServerContext, Transport } from "@modelcontextprotocol/server";
+import { VERSION } from "../../protocol/version.ts";
+import type { Hub } from "../../session/hub.ts";
+import type { Call, Dispatcher } from "../../verbs/define.ts";
+import { createMcpHandler, ProtocolError, Server, serveStdio } from "../../sdk/mcp_stateless.ts";
+import type { Catalog, Catalogs } from "./catalog.ts";
+import { complete } from "./completions.ts";
+import { toFault } from "./fault.ts";
+import type { LineTransport } from "./lines.ts";
+import { getPrompt, listPrompts } from "./prompts.ts";
+import { listResources, type Reader, readResource, resourceTemplates } from "./resources.ts";
+import { callTool, noSuchTool } from "./tool_call.ts";
+import { ABOUT_TOOLS } from "./server.ts";
+
+/** What its servers answer with. */
+export interface StatelessParts {
+  dispatcher: Dispatcher;
+  hub: Hub;
+  catalogs: Catalogs;
+}
+
+export interface StatelessOptions extends StatelessParts {
+  /** The largest request body in bytes. */
+  body_max: number;
+  /** Returns the choice in an address. @throws {SvcError} validation. */
+  choiceOf(url: string): CatalogChoice;
+}
+
+/** Answers requests over HTTP. */
+export type StatelessHandler = Pick<ReturnType<typeof createMcpHandler>, "fetch" | "close">;
+
+const VIA = "mcp";
+const INVALID_PARAMS = -32602;
+/** The most streams that wait for changes of lists, which do not change. */
+const LISTENERS_MAX = 64;
+
+/** Returns a handler of requests whose Host, Origin and token are accepted. */
+export function statelessHandler(options: StatelessOptions): StatelessHandler {
+  const { body_max, choiceOf } = options;
+  return createMcpHandler(
+    ({ requestInfo }) => serverFor(options, choiceOf(requestInfo!.url)),
+    { legacy: "reject", maxRequestBodySize: body_max, maxSubscriptions: LISTENERS_MAX },
+  );
+}
+
+/** Serves a transport until it ends. */
+export function serveStateless(
+  parts: StatelessParts,
+  choice: CatalogChoice,
+  transport: LineTransport,
+): void {
+  serveStdio(() => serverFor(parts, choice), {
+    legacy: "reject",
+    maxSubscriptions: LISTENERS_MAX,
+    transport: transport as unknown as Transport,
+  });
+}
+
+/** Returns the server of one request, or of one connection. */
+function serverFor(
+  { dispatcher, hub, catalogs }: StatelessParts,
+  choice: CatalogChoice,
+): Server {
+  const server = new Server({ name: "svc", version: VERSION }, {
+    capabilities: { tools: {}, resources: {}, prompts: {}, completions: {} },
+    instructions: ABOUT_TOOLS,
+  });
+  const catalog = (): Catalog => catalogs.for(choice, server.getClientVersion()?.name);
+  const reader = (context: ServerContext): Reader => {
+    return { dispatcher, hub, caller: { via: VIA }, call: call(context) };
+  };
+
+  server.setRequestHandler("tools/list", () => ({
+    // The two packages name the same schemas differently.
+    tools: catalog().tools as unknown as ListToolsResult["tools"],
+  }));
+  server.setRequestHandler("tools/call", async ({ params }, context) => {
+    const { name, arguments: args = {} } = params;
+    const verb = catalog().verb(name);
+    if (verb === undefined) {
+      throw new ProtocolError(INVALID_PARAMS, noSuchTool(name, catalog()));
+    }
+    const caller = { via: VIA };
+    const its_call = call(context);
+    return await callTool({ verb, args, catalog: catalog(), dispatcher, caller, call: its_call });
+  });
+  server.setRequestHandler("resources/list", ({ params }) => {
+    return answered(() => listResources({ dispatcher, hub }, params?.cursor));
+  });
+  server.setRequestHandler("resources/templates/list", () => ({
+    resourceTemplates: resourceTemplates({ dispatcher }),
+  }));
+  server.setRequestHandler("resources/read", ({ params }, context) => {
+    return answered(async () => ({ contents: [await readResource(params.uri, reader(context))] }));
+  });
+  server.setRequestHandler("prompts/list", () => ({ prompts: listPrompts() }));
+  server.setRequestHandler("prompts/get", ({ params: { name, arguments: args = {} } }, context) => {
+    return answered(() => getPrompt(name, args, { catalog: catalog(), reader: reader(context) }));
+  });
+  server.setRequestHandler("completion/complete", ({ params }, context) => {
+    return answered(() => complete(params, reader(context)));
+  });
+  return server;
+}
+
+function call({ mcpReq: { signal, _meta, notify } }: ServerContext): Call {
+  const progressToken = _meta?.progressToken;
+  if (progressToken === undefined) return { signal };
+  return {
+    signal,
+    progress(progress) {
+      const params = { progressToken, ...progress };
+      notify({ method: "notifications/progress", params }).catch(() => {});
+    },
+  };
+}
+
+/** Answers a request; errors become errors of the protocol. */
+async function answered<T>(work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (thrown) {
+    const { code, message, data } = toFault(thrown);
+    throw new ProtocolError(code, message, data);
+  }
+}

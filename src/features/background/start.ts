@@ -1,0 +1,62 @@
+/** `run_command` with `background`. */
+import { isWorkTitle } from "../../session/ids.ts";
+import { accessWords } from "../../protocol/command_access.ts";
+import { decideHost } from "../../agent/way_out.ts";
+import type { Command, ToolOutcome, ToolScope } from "../../agent/tools.ts";
+import type { Host } from "../../verbs/host.ts";
+
+type StartParts = Pick<
+  Host,
+  "background" | "config" | "hub" | "ids" | "sandbox" | "space" | "unconfined" | "wayOut"
+>;
+
+/** Starts a command line and returns at once. */
+export async function startInBackground(
+  parts: StartParts,
+  { command, timeout_s, network = false, outside_sandbox = false }: Command,
+  { session_id, call_id, workdir, hidden, signal, mayConnect }: ToolScope,
+): Promise<ToolOutcome> {
+  const session = await parts.hub.get(session_id);
+  const { trust, title } = session.state;
+  // It could change what its session has made after that was looked at.
+  if (trust !== "trusted" || isWorkTitle(title)) {
+    return { ok: false, output: "only sessions of a person have commands in the background" };
+  }
+  const space = await parts.space(session_id);
+  const all = network || parts.config().sandbox.network === true;
+  // Nobody is asked for a command that runs beside its session's calls.
+  const way_out = all || outside_sandbox
+    ? undefined
+    : await parts.wayOut(session_id, decideHost(mayConnect, false));
+  const scope = {
+    workdir,
+    hidden,
+    space,
+    network: all,
+    proxy: way_out?.proxy,
+    background: true,
+  };
+  const sandbox = await (outside_sandbox ? parts.unconfined() : parts.sandbox());
+  const background = await parts.background.get();
+  const { command_id, process } = await background.start(session, {
+    command_id: parts.ids.next("cmd"),
+    call_id,
+    command,
+    beyond: accessWords({ network, outside_sandbox }),
+    way_out,
+    scope,
+    sandbox,
+    timeout_ms: timeout_s === undefined ? undefined : timeout_s * 1000,
+    signal,
+  });
+  if (process.end?.problem !== undefined) return { ok: false, output: process.end.problem };
+  const notes = [`started in the background as ${command_id}`];
+  if (sandbox.kind === "bubblewrap") {
+    notes.push("[.git is read-only for it]");
+    if (!scope.network) notes.push(ALONE);
+  }
+  return { ok: true, output: notes.join("\n") };
+}
+
+const ALONE = "[it has no network, so no other command can connect to a port that it opens: test " +
+  "a server in the same command line, over a Unix socket in /tmp, or start both with network: true]";

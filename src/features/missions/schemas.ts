@@ -1,0 +1,23 @@
+import * as z from "zod";
+
+export const mission_id = () =>
+  z.string().regex(/^m-[0-9A-Z]{26}$/, "must have the shape m-<ULID>");
+export const status = () => z.enum(["running", "completed", "failed", "cancelled"]);
+
+/** The missions to list. */
+export const missionListSchema = () =>
+  z.object({
+    status: status().optional(),
+    limit: z.int().min(1).max(1000).default(100),
+    cursor: mission_id().optional().describe("next_cursor of the previous page"),
+  });
+
+export const missionLogEntrySchema = () =>
+  z.object({
+    seq: z.int(),
+    at: z.string(),
+    task_id: z.string().optional(),
+    ac_id: z.string().optional(),
+    event: z.string(),
+    detail: z.string().optional(),
+  });

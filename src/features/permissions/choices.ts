@@ -1,0 +1,116 @@
+/** What a person can choose to allow always, from exactly this call to the whole tool. */
+import { baseName, commandsOf, mayRunOthers } from "./programs.ts";
+import { type Call, decide, type Held } from "./decide.ts";
+import { parseRule, ruleText, subjectOf } from "./rule.ts";
+
+/** Programs whose second word says what they do. */
+const SUBCOMMANDS = new Set([
+  ...[
+    "npm",
+    "pnpm",
+    "yarn",
+    "bun",
+    "deno",
+    "git",
+    "cargo",
+    "go",
+    "make",
+    "just",
+    "pip",
+    "pip3",
+    "uv",
+  ],
+  ...[
+    "poetry",
+    "docker",
+    "kubectl",
+    "dotnet",
+    "gradle",
+    "mvn",
+    "rustup",
+    "terraform",
+    "gh",
+    "bundle",
+  ],
+  ...[
+    "rake",
+    "composer",
+    "swift",
+    "zig",
+    "mix",
+    "stack",
+    "cabal",
+    "nix",
+    "brew",
+    "apt",
+    "systemctl",
+  ],
+]);
+/** Subcommands after which another word says it. */
+const RUN = new Set(["run", "exec", "x", "tool", "task", "compose", "remote", "stash"]);
+
+/** Returns the texts of the rules that may be kept for a call, the narrowest first. */
+export function choicesOf(call: Call, whole: boolean): string[] {
+  const { tool } = call;
+  const texts: string[] = [];
+  switch (subjectOf(tool)) {
+    case "command": {
+      const { command } = call.args as { command: string };
+      texts.push(ruleText({ tool, exact: command }));
+      const prefix = call.posix ? prefixOf(command) : undefined;
+      if (prefix !== undefined) texts.push(ruleText({ tool, pattern: prefix }));
+      break;
+    }
+    case "path": {
+      const [path, ...others] = call.paths ?? [];
+      if (path?.inside === undefined || others.length > 0 || path.inside.includes("*")) break;
+      texts.push(ruleText({ tool, pattern: path.inside }));
+      const slash = path.inside.lastIndexOf("/");
+      if (slash > 0) texts.push(ruleText({ tool, pattern: `${path.inside.slice(0, slash)}/**` }));
+      break;
+    }
+    case "url": {
+      const url = URL.parse(String((call.args as { url?: unknown }).url));
+      if (url !== null) texts.push(ruleText({ tool, pattern: url.host }));
+      break;
+    }
+  }
+  if (whole || tool === "run_command") texts.push(tool);
+  return texts.filter((text) => wouldAllow(call, text));
+}
+
+/** What is offered must be readable as a rule, and hold for the call that it is offered for. */
+function wouldAllow(call: Call, text: string): boolean {
+  try {
+    const rule: Held = { ...parseRule("allow", text), source: "kept" };
+    // The rule of a whole tool is bound to it when it is kept.
+    const bound = rule.tool === call.tool && rule.pattern === undefined && rule.exact === undefined;
+    return decide(call, [bound ? { ...rule, bound: call.rule } : rule]).action === "allow";
+  } catch {
+    return false;
+  }
+}
+
+/** The beginning of a line with one plain command, as a pattern. */
+function prefixOf(line: string): string | undefined {
+  const { all: [command, ...others], unsure } = commandsOf(line);
+  if (command === undefined || others.length > 0 || unsure !== undefined) return undefined;
+  const { words, assignments, guarded } = command;
+  if (assignments > 0) return undefined;
+  let length = 1;
+  if (SUBCOMMANDS.has(words[0].text)) length = RUN.has(words[1]?.text) ? 3 : 2;
+  // What runs something else is offered only with the name of what it runs, as in `sudo apt *`.
+  if (guarded.size > 0) {
+    const [only, ...more] = guarded;
+    const second = words[only].text;
+    if (only !== 1 || more.length > 0 || second.startsWith("-") || mayRunOthers(baseName(second))) {
+      return undefined;
+    }
+    length = Math.max(length, 2);
+  }
+  const kept = words.slice(0, length);
+  if (kept.length < length || kept.some((it) => it.dynamic || !/^[\w./:@=+,-]+$/.test(it.text))) {
+    return undefined;
+  }
+  return `${kept.map(({ text }) => text).join(" ")} *`;
+}

@@ -1,0 +1,171 @@
+/** Whether a call is one that a rule is about. */
+import { baseName, type Command, type Commands, type Possible } from "./programs.ts";
+import { globMatches, parseUrlPattern, type Rule, subjectOf } from "./rule.ts";
+import type { Word } from "./shell.ts";
+
+/** How a rule that denies or asks fits: `maybe` where nobody can tell before the call runs. */
+export type Fit = "yes" | "maybe" | "no";
+
+const patterns = (pattern: string) => pattern.split(/\s+/);
+
+/** Whether a pattern allows a command: every word fits, and nothing about it is uncertain. */
+export function allowsCommand(pattern: string, { words, assignments, guarded }: Command): boolean {
+  const wanted = patterns(pattern);
+  let at = 0;
+  for (const [n, want] of wanted.entries()) {
+    const last = n === wanted.length - 1;
+    const open = last && want.endsWith("*");
+    if (open && want === "*" && n > 0) return coversRest(words, guarded, at, assignments);
+    const word = words[at];
+    if (word === undefined || word.dynamic) return false;
+    if (want.includes("*")) {
+      if (guarded.has(at) || !globMatches(want, word.text)) return false;
+    } else if (want !== word.text) return false;
+    at++;
+    if (open) return coversRest(words, guarded, at, assignments);
+  }
+  return at === words.length;
+}
+
+function coversRest(
+  words: Word[],
+  guarded: Set<number>,
+  from: number,
+  assignments: number,
+): boolean {
+  if (from <= assignments) return false;
+  for (let n = from; n < words.length; n++) if (guarded.has(n)) return false;
+  return true;
+}
+
+/**
+ * How a pattern of a rule that denies or asks fits the beginning of a command. The program is
+ * compared without its directory, and options before a word of the pattern do not count.
+ */
+export function fitsCommand(pattern: string, { words }: Possible): Fit {
+  const wanted = patterns(pattern);
+  const [program, ...others] = wanted;
+  const [first] = words;
+  if (first.dynamic) return "maybe";
+  const name = program.includes("/") ? first.text : baseName(first.text);
+  if (!globMatches(program.toLowerCase(), name.toLowerCase())) return "no";
+  let at = 1;
+  let skip = false;
+  for (const [n, want] of others.entries()) {
+    if (want === "*" && n === others.length - 1) return "yes";
+    for (;; at++) {
+      const word = words[at];
+      if (word === undefined) return "no";
+      if (word.dynamic) return "maybe";
+      if (globMatches(want, word.text)) break;
+      const is_option = word.text.startsWith("-");
+      // A word after an option may be its value.
+      if (!is_option && !skip && want !== "*") return "no";
+      skip = is_option && !word.text.includes("=");
+    }
+    at++;
+    skip = false;
+  }
+  return "yes";
+}
+
+/** How a rule that denies or asks fits a line, and the command that decides it. */
+export function fitsLine(
+  { pattern, exact }: Rule,
+  line: string,
+  commands: () => Commands,
+): { fit: Fit; part?: string; why?: string } {
+  if (exact !== undefined) return { fit: exact === line ? "yes" : "no" };
+  if (pattern === undefined) return { fit: "yes" };
+  const { possible, blind } = commands();
+  let maybe: Possible | undefined;
+  for (const each of possible) {
+    const fit = fitsCommand(pattern, each);
+    if (fit === "yes") return { fit, part: each.source };
+    if (fit === "maybe") maybe ??= each;
+  }
+  if (pattern.startsWith("*") && globMatches(pattern, line)) return { fit: "yes" };
+  if (maybe !== undefined) {
+    return { fit: "maybe", part: maybe.source, why: "only the shell knows all of its words" };
+  }
+  return blind === undefined ? { fit: "no" } : { fit: "maybe", why: blind };
+}
+
+// ── paths ────────────────────────────────────────────────────────────────────────────────────────
+
+/** A path that a call is about. */
+export interface CallPath {
+  /** Below the session's directory, with `/`; undefined for one outside, or that climbs. */
+  inside?: string;
+  /** Where it leads through links, as long as that is inside. */
+  real?: string;
+}
+
+/** Whether a pattern fits a path; `**` stands for any number of directories. */
+export function pathMatches(pattern: string, path: string): boolean {
+  const wanted = pattern.split("/");
+  const parts = path === "" ? [] : path.split("/");
+  let at = 0;
+  let n = 0;
+  let star = -1;
+  let star_at = 0;
+  while (at < parts.length) {
+    if (n < wanted.length && wanted[n] !== "**" && globMatches(wanted[n], parts[at])) {
+      n++;
+      at++;
+    } else if (wanted[n] === "**") {
+      star = n++;
+      star_at = at;
+    } else if (star >= 0) {
+      n = star + 1;
+      at = ++star_at;
+    } else return false;
+  }
+  while (wanted[n] === "**") n++;
+  return n === wanted.length;
+}
+
+/** Whether a pattern allows a path, both as it is written and where it leads. */
+export function allowsPath(pattern: string, { inside, real }: CallPath): boolean {
+  if (inside === undefined || real === undefined) return false;
+  return pathMatches(pattern, inside) && pathMatches(pattern, real);
+}
+
+/** How a rule that denies or asks fits a path. A pattern without `/` is about names at any depth. */
+export function fitsPath(pattern: string, { inside, real }: CallPath): Fit {
+  const anywhere = pattern.includes("/") ? pattern : `**/${pattern}`;
+  const fold = Deno.build.os === "linux"
+    ? (text: string) => text
+    : (text: string) => text.toLowerCase();
+  const known = [inside, real].filter((it) => it !== undefined);
+  if (known.some((it) => pathMatches(fold(anywhere), fold(it)))) return "yes";
+  return inside === undefined ? "maybe" : "no";
+}
+
+// ── addresses ────────────────────────────────────────────────────────────────────────────────────
+
+/** Whether a pattern fits an address. @param strict for a rule that allows: only usual ports. */
+export function urlMatches(pattern: string, url: URL, strict: boolean): boolean {
+  const { scheme, host, port, path } = parseUrlPattern(pattern)!;
+  if (!/^https?:$/.test(url.protocol)) return false;
+  if (scheme !== undefined && url.protocol !== `${scheme}:`) return false;
+  const name = url.hostname.toLowerCase().replace(/\.$/, "");
+  const fits = host === "*" || host === name ||
+    host.startsWith("*.") && (name.endsWith(host.slice(1)) || !strict && name === host.slice(2));
+  if (!fits) return false;
+  if (port !== undefined) {
+    const usual = url.protocol === "https:" ? "443" : "80";
+    if (port !== "*" && port !== (url.port || usual)) return false;
+  } else if (strict && url.port !== "") return false;
+  // A name and a password go to the server, and hide which server it is.
+  if (strict && (url.username !== "" || url.password !== "")) return false;
+  return path === undefined || globMatches(path, url.pathname + url.search);
+}
+
+/** Whether a rule is about a tool. */
+export function isAbout({ action, tool }: Rule, name: string): boolean {
+  if (globMatches(tool, name)) return true;
+  // What must not be written must not be edited either.
+  return action !== "allow" && tool === "write_file" &&
+    (name === "edit_file" || name === "apply_patch") && subjectOf(name) === "path";
+}

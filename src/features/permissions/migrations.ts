@@ -1,0 +1,16 @@
+import type { Migration } from "../../os/state_db.ts";
+
+/** The tables of this feature in the state database. */
+export const MIGRATIONS: readonly Migration[] = [
+  `CREATE TABLE IF NOT EXISTS permission_rules (
+    rule_id TEXT PRIMARY KEY,
+    action TEXT NOT NULL CHECK (action IN ('allow', 'ask', 'deny')),
+    rule TEXT NOT NULL,
+    bound TEXT NOT NULL,
+    scope TEXT NOT NULL CHECK (scope IN ('session', 'directory', 'everywhere')),
+    place TEXT NOT NULL,
+    made_at TEXT NOT NULL,
+    made_by TEXT NOT NULL,
+    UNIQUE (action, rule, bound, scope, place)
+  ) STRICT;`,
+];

@@ -1,0 +1,330 @@
+/** The rules that hold for sessions, and what they say about calls. */
+import { isAbsolute, join } from "@std/path";
+import type { Ruling } from "../../agent/ruling.ts";
+import type { Judged, Tool } from "../../agent/tools.ts";
+import { isWithin } from "../../os/paths.ts";
+import { SvcError } from "../../protocol/errors.ts";
+import type { EventData, Trust } from "../../protocol/events.ts";
+import type { Session } from "../../session/session.ts";
+import type { Host } from "../../verbs/host.ts";
+import { Opener } from "../../base/lazy.ts";
+import { exists } from "../../os/files.ts";
+import { parsePatch, pathsOf } from "../../base/edits/patch.ts";
+import { exactLine } from "../../base/visible.ts";
+import { choicesOf } from "./choices.ts";
+import { PERMISSIONS } from "./config.ts";
+import { type Call, decide, type Held, type Ruling as Decided } from "./decide.ts";
+import type { CallPath } from "./match.ts";
+import { PROJECT_RULES, ProjectFiles } from "./project.ts";
+import { type Action, parseRule, type Rule, ruleText, subjectOf } from "./rule.ts";
+import { type KeptRule, RuleStore, type Scope } from "./store.ts";
+
+type PermissionHost = Pick<
+  Host,
+  "config" | "paths" | "ids" | "openStateDb" | "hub" | "builtin_tools"
+>;
+
+/** Where rules are looked up. */
+export interface Place {
+  /** The session's directory. */
+  workdir?: string;
+  session_id?: string;
+  trust: Trust;
+}
+
+/** The longest text of a rule that is shown. */
+const SHOWN_MAX = 200;
+
+const RULES_KEPT = `${PROJECT_RULES}, which decides what you are asked`;
+
+/** The rules, and what they say. */
+export class Permissions {
+  readonly #host: PermissionHost;
+  readonly #store: Opener<RuleStore>;
+  readonly #projects = new ProjectFiles();
+  #configured: { of: unknown; rules: Held[] } | undefined;
+
+  constructor(host: PermissionHost) {
+    this.#host = host;
+    this.#store = new Opener(async () => new RuleStore(await host.openStateDb()));
+  }
+
+  /** Returns kept rules; none are read as long as there is no database. */
+  async kept(): Promise<KeptRule[]> {
+    return (await this.#kept()).map(({ parsed: _, ...rule }) => rule);
+  }
+
+  async #kept() {
+    const none = this.#store.opened === undefined && !exists(this.#host.paths.state_db);
+    return none ? [] : (await this.#store.get()).all();
+  }
+
+  configured(): Held[] {
+    const table = this.#host.config().of(PERMISSIONS);
+    if (this.#configured?.of !== table) {
+      const read = (action: Action): Held[] =>
+        table[action].map((text) => ({ ...parseRule(action, text), source: "config" }));
+      this.#configured = { of: table, rules: [...read("deny"), ...read("ask"), ...read("allow")] };
+    }
+    return this.#configured.rules;
+  }
+
+  project(workdir: string) {
+    return this.#projects.read(workdir);
+  }
+
+  /** Returns the rules that hold somewhere. Work for others gets no rule that allows. */
+  async rulesFor({ workdir, session_id, trust }: Place): Promise<Held[]> {
+    const kept = (await this.#kept()).filter((it) => holds(it, { workdir, session_id, trust }))
+      .map(({ rule_id: id, bound, parsed }): Held => ({
+        ...parsed,
+        source: "kept",
+        id,
+        ...(bound === "" ? {} : { bound }),
+      }));
+    const project = workdir === undefined ? undefined : this.project(workdir);
+    const own: Held[] = (project?.rules ?? []).map((rule) => ({ ...rule, source: "project" }));
+    const all = [...this.configured(), ...kept, ...own];
+    return trust === "trusted" ? all : all.filter(({ action }) => action !== "allow");
+  }
+
+  /** What the rules say about a call of a session. */
+  async judge({ id: session_id, state }: Session, tool: Judged, args: unknown): Promise<Ruling> {
+    const { workdir, trust } = state;
+    const call = callOf(tool.spec.name, args, {
+      workdir,
+      rule: tool.rule(args),
+      foreign: tool.foreign ?? false,
+    });
+    const { decided, by } = await this.decide(call, { session_id, workdir, trust }, tool.access);
+    const whole = tool.whole ?? false;
+    const rule = decided.rule === undefined ? undefined : ruleText(decided.rule);
+    return { action: decided.action, by, rule, choices: () => choicesOf(call, whole) };
+  }
+
+  /** Decides about a call, and says by which rule. */
+  async decide(
+    call: Call,
+    place: Place,
+    access: Tool["access"],
+  ): Promise<{ decided: Decided; by?: string }> {
+    const decided = decide(call, await this.rulesFor(place));
+    const { action, rule, why } = decided;
+    if (action !== "deny" && access === "write" && this.#touchesRules(call)) {
+      return { decided: { action: "ask", why: RULES_KEPT }, by: RULES_KEPT };
+    }
+    const problem = place.workdir === undefined ? undefined : this.project(place.workdir)?.problem;
+    if (problem !== undefined && action !== "deny" && action !== "ask" && access !== "read") {
+      // It may have meant to deny this.
+      const why = `${PROJECT_RULES} of the project cannot be used: ${problem}`;
+      return { decided: { action: "ask", why }, by: shown(why) };
+    }
+    if (rule === undefined) return { decided };
+    return { decided, by: `${describe(rule)}${why === undefined ? "" : ` (${shown(why)})`}` };
+  }
+
+  /** Whether a call writes the file of the project: a model must not take its own limits away. */
+  #touchesRules({ args, paths }: Call): boolean {
+    if (paths === undefined) return false;
+    const names = [...pathsOfCall(args), ...paths.map(({ real = "" }) => real)];
+    return names.some((path) => {
+      const name = slashed(path).split("/").findLast((it) => it !== "" && it !== ".") ?? "";
+      return name.toLowerCase() === PROJECT_RULES;
+    });
+  }
+
+  /**
+   * Keeps a rule.
+   *
+   * @throws {SvcError} validation when it is not a rule, or the place is missing
+   */
+  async add(
+    wanted: {
+      action: Action;
+      rule: string;
+      scope: Scope;
+      place: string;
+      bound?: string;
+      by: string;
+    },
+  ): Promise<KeptRule & { existed: boolean }> {
+    const { action, rule, scope, place, bound = "", by } = wanted;
+    const text = ruleText(checkedRule(action, rule));
+    return (await this.#store.get()).add({
+      rule_id: this.#host.ids.next("rule"),
+      action,
+      rule: text,
+      bound,
+      scope,
+      place,
+      made_at: new Date().toISOString(),
+      made_by: by,
+    });
+  }
+
+  /** Forgets a kept rule. @throws {SvcError} not_found */
+  async remove(rule_id: string): Promise<KeptRule> {
+    const there = (await this.#kept()).some((it) => it.rule_id === rule_id);
+    const removed = there ? (await this.#store.get()).remove(rule_id) : undefined;
+    if (removed !== undefined) return removed;
+    throw new SvcError("not_found", `no rule ${rule_id} is kept`, {
+      hint: "`svc permissions list` shows the rules; those of files are removed in the file",
+    });
+  }
+
+  /**
+   * Keeps what a person chose for a question.
+   *
+   * @throws {SvcError} validation when the question does not offer it
+   */
+  async keep(
+    session: Session,
+    asked: Pick<EventData["approval.requested"], "tool" | "rule" | "choices">,
+    { rule, scope }: { rule: string; scope: Scope },
+    by: string,
+  ): Promise<KeptRule & { existed: boolean }> {
+    if (asked.choices?.includes(rule) !== true) {
+      throw new SvcError("validation", `${shown(rule)} is not among the choices of this approval`, {
+        hint: "session.get shows them",
+      });
+    }
+    const place = scope === "session"
+      ? session.id
+      : scope === "directory"
+      ? session.state.workdir
+      : "";
+    // A tool that others define may be another one the next time.
+    const whole = rule === asked.tool && asked.tool !== "run_command" && asked.rule !== asked.tool;
+    const bound = whole ? asked.rule : undefined;
+    return await this.add({ action: "allow", rule, scope, place, bound, by });
+  }
+
+  async sessionEnded(session_id: string): Promise<void> {
+    if (
+      (await this.#kept()).some(({ scope, place }) => scope === "session" && place === session_id)
+    ) {
+      (await this.#store.get()).sessionEnded(session_id);
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#projects[Symbol.dispose]();
+    (await this.#store.opened)?.[Symbol.dispose]();
+  }
+}
+
+/** Reads a rule of a client. @throws {SvcError} validation */
+export function checkedRule(action: Action, text: string): Rule {
+  try {
+    return parseRule(action, text);
+  } catch (error) {
+    const { message } = error as Error;
+    throw new SvcError("validation", `rule: ${message}`, {
+      details: { issues: [{ path: ["rule"], message }] },
+    });
+  }
+}
+
+/**
+ * Whether a kept rule holds there. One that allows holds for exactly its directory, one that is
+ * stricter also for the directories below.
+ */
+function holds({ action, scope, place }: KeptRule, { workdir, session_id }: Place): boolean {
+  switch (scope) {
+    case "everywhere":
+      return true;
+    case "session":
+      return place === session_id;
+    case "directory":
+      if (workdir === undefined) return false;
+      return action === "allow" ? place === workdir : isWithin(workdir, place);
+  }
+}
+
+/** Names a rule and where it is. */
+function describe(rule: Held): string {
+  const where = { config: "daemon.toml", kept: "kept rules", project: PROJECT_RULES }[rule.source];
+  return `${shown(ruleText(rule))} of ${where}`;
+}
+
+function shown(text: string): string {
+  return exactLine(text.length > SHOWN_MAX ? `${text.slice(0, SHOWN_MAX)}…` : text);
+}
+
+/** Makes the call that rules are held against. */
+export function callOf(
+  tool: string,
+  args: unknown,
+  { workdir, rule, foreign }: { workdir?: string; rule: string; foreign: boolean },
+): Call {
+  const posix = Deno.build.os !== "windows";
+  const paths = subjectOf(tool) === "path"
+    ? pathsOfCall(args).map((it) => placeOf(it, workdir))
+    : undefined;
+  return { tool, args, rule, foreign, posix, paths };
+}
+
+function pathsOfCall(args: unknown): string[] {
+  const { path, paths, patch } = (args ?? {}) as Record<string, unknown>;
+  if (Array.isArray(paths)) return paths.map(String);
+  if (typeof patch === "string") {
+    try {
+      return parsePatch(patch).flatMap(pathsOf);
+    } catch {
+      // The tool itself refuses such a patch.
+      return [".."];
+    }
+  }
+  return [typeof path === "string" ? path : "."];
+}
+
+/** Where a path is below a directory. One that climbs is nowhere: links decide where that leads. */
+function placeOf(path: string, workdir: string | undefined): CallPath {
+  const parts = slashed(path).split("/");
+  if (parts.includes("..") || path.includes("\0")) return {};
+  let inside = clean(parts);
+  if (isAbsolute(path)) {
+    if (workdir === undefined) return {};
+    const root = `${clean(slashed(workdir).split("/"))}/`;
+    if (!`${inside}/`.startsWith(root)) return {};
+    inside = inside.slice(root.length);
+  }
+  return { inside, real: workdir === undefined ? inside : realOf(inside, workdir) };
+}
+
+function slashed(path: string): string {
+  return Deno.build.os === "windows" ? path.replaceAll("\\", "/") : path;
+}
+
+function clean(parts: readonly string[]): string {
+  return parts.filter((it) => it !== "" && it !== ".").join("/");
+}
+
+/** Where a path leads through links; undefined outside of the directory. */
+function realOf(inside: string, workdir: string): string | undefined {
+  const rest: string[] = [];
+  const parts = inside === "" ? [] : inside.split("/");
+  for (;;) {
+    try {
+      const real = Deno.realPathSync(join(workdir, ...parts));
+      const root = Deno.realPathSync(workdir);
+      if (!isWithin(real, root)) return undefined;
+      const below = slashed(real.slice(root.length)).split("/");
+      return clean([...below, ...rest]);
+    } catch (error) {
+      if (!(error instanceof Deno.errors.NotFound) || parts.length === 0) return undefined;
+      // A link that leads nowhere yet may be what is written through.
+      if (isLink(join(workdir, ...parts))) return undefined;
+
+      rest.unshift(parts.pop()!);
+    }
+  }
+}
+
+function isLink(path: string): boolean {
+  try {
+    return Deno.lstatSync(path).isSymlink;
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,481 @@
+/** What is known about programs that run other programs. */
+import type { Line, Part, Word } from "./shell.ts";
+import { parseLine } from "./shell.ts";
+
+/** A command that a rule must allow. */
+export interface Command {
+  /** As it stands in the line. */
+  source: string;
+  /** Assignments before it that may change what runs, as words; then the command. */
+  words: Word[];
+  /** How many of them are assignments. */
+  assignments: number;
+  /** Indexes of the words that no `*` of an allow rule covers. */
+  guarded: Set<number>;
+}
+
+/** The commands of a line that rules are held against. */
+export interface Commands {
+  /** Every one of them must be allowed. */
+  all: Command[];
+  /** Why no allow rule can cover the line. */
+  unsure?: string;
+  /** The command to which that applies. */
+  unsure_part?: string;
+  /** Each command that the line might run, for rules that deny or ask. */
+  possible: Possible[];
+  /** Why the line might run a command that is not among the possible ones. */
+  blind?: string;
+}
+
+/** A command that a line might run. */
+export interface Possible {
+  source: string;
+  words: Word[];
+}
+
+/** Variables of which no program runs something else. */
+const HARMLESS = new Set([
+  ...["CI", "NO_COLOR", "FORCE_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "NODE_ENV", "LANG", "LC_ALL"],
+  ...["COLUMNS", "PYTHONUNBUFFERED", "PYTHONDONTWRITEBYTECODE", "RUST_BACKTRACE", "RUST_LOG"],
+]);
+
+/** Reserved words: a line with one of them is a program, which is not read here. */
+const RESERVED = new Set([
+  ...["if", "then", "elif", "else", "fi", "for", "while", "until", "do", "done", "case", "esac"],
+  ...["select", "function", "in", "coproc", "{", "}", "[[", "]]", "foreach", "repeat", "always"],
+]);
+
+/** Commands of the shell that change what later commands of the line mean, or that run text. */
+const STATEFUL = new Set([
+  ...["alias", "unalias", "bind", "builtin", "caller", "compgen", "complete", "compopt", "coproc"],
+  ...["declare", "disown", "enable", "eval", "exec", "export", "fc", "fg", "bg", "getopts", "hash"],
+  ...["history", "jobs", "let", "local", "logout", "mapfile", "read", "readarray", "readonly"],
+  ...["return", "set", "setopt", "shift", "shopt", "source", ".", "suspend", "trap", "typeset"],
+  ...["ulimit", "umask", "unset", "wait", "autoload", "zmodload", "emulate", "break", "continue"],
+]);
+
+const SHELLS = new Set([
+  "sh",
+  "bash",
+  "dash",
+  "zsh",
+  "ksh",
+  "mksh",
+  "ash",
+  "fish",
+  "rbash",
+  "csh",
+  "tcsh",
+]);
+/** Programs that run what they are given as text, or what they read. */
+const INTERPRETERS =
+  /^(?:i?python|pypy|node|nodejs|tsx|ts-node|perl|ruby|irb|php|lua|luajit|deno|bun|tclsh|wish|osascript|pwsh|powershell|rscript|julia|guile|groovy|scala|jshell|elixir|iex|erl|ocaml|ghci|runghc|racket|sbcl|m4|bc|sqlite|psql|mysql)[0-9.]*$/;
+
+/** Programs that run the command in their arguments. */
+const RUNNERS = new Set([
+  ...[
+    "sudo",
+    "doas",
+    "su",
+    "runuser",
+    "pkexec",
+    "run0",
+    "env",
+    "nice",
+    "ionice",
+    "chrt",
+    "taskset",
+  ],
+  ...["time", "timeout", "nohup", "setsid", "stdbuf", "unbuffer", "xargs", "parallel", "watch"],
+  ...["strace", "ltrace", "gdb", "flock", "script", "chroot", "unshare", "nsenter", "busybox"],
+  ...["toybox", "ssh", "systemd-run", "at", "batch", "start-stop-daemon", "setpriv", "prlimit"],
+  ...["firejail", "bwrap", "proot", "fakeroot", "rlwrap", "expect", "entr", "command", "builtin"],
+  ...["exec", "eval", "trap", "coproc", "catchsegv", "valgrind", "perf", "dbus-run-session"],
+  ...["xvfb-run", "caffeinate", "arch", "setarch", "linux32", "linux64", "chronic", "ts", "daemon"],
+  ...["screen", "tmux", "docker", "podman", "kubectl", "npx", "pnpx", "bunx", "corepack", "rustup"],
+  ...["find", "fd", "git", "make", "awk", "gawk", "mawk", "tar", "rsync", "vim", "vi", "ex", "ed"],
+  ...SHELLS,
+]);
+
+/** Options with which a program runs another one or writes a file, as they begin. */
+const OPTIONS: Readonly<Record<string, readonly string[]>> = {
+  find: ["-exec", "-ok", "-delete", "-fls", "-fprint"],
+  fd: ["-x", "-X", "--exec"],
+  rg: ["--pre", "--hostname-bin"],
+  sort: ["-o", "--output", "--compress-program"],
+  tree: ["-o"],
+  tar: [
+    "-I",
+    "-F",
+    "--checkpoint-action",
+    "--to-command",
+    "--use-compress",
+    "--rsh",
+    "--info-script",
+    "--new-volume",
+  ],
+  zip: ["-T", "--unzip-command"],
+  rsync: ["-e", "--rsh", "--rsync-path"],
+  man: ["-P", "-H", "--pager", "--html"],
+  npm: [
+    "--script-shell",
+    "--node-options",
+    "--prefix",
+    "-C",
+    "--userconfig",
+    "--globalconfig",
+    "--shell",
+  ],
+  pnpm: ["--script-shell", "--node-options", "--dir", "-C", "--config"],
+  yarn: ["--cwd", "--use-yarnrc", "--script-shell"],
+  make: [
+    "-f",
+    "--file",
+    "--makefile",
+    "-C",
+    "--directory",
+    "-E",
+    "--eval",
+    "-I",
+    "--include",
+    "SHELL=",
+    "MAKEFLAGS=",
+  ],
+  cargo: ["--config", "-C", "--manifest-path", "+"],
+  go: ["-exec", "-toolexec", "-vettool", "-C", "-overlay"],
+  pytest: ["-c", "-p", "--rootdir", "--confcutdir", "-o", "--override-ini"],
+  awk: ["-f", "--file"],
+  sed: ["-i", "--in-place", "-f", "--file"],
+  curl: ["-o", "-O", "--output", "--remote-name", "-K", "--config", "-T", "--upload-file"],
+  wget: ["-O", "--output", "-e", "--execute", "--use-askpass"],
+  printf: ["-v"],
+  test: ["-v", "-R"],
+  "[": ["-v", "-R"],
+  date: ["-s", "--set"],
+};
+
+/** Subcommands and options of git that run other programs, change its settings or write elsewhere. */
+const GIT_WORDS = new Set([
+  "config",
+  "bisect",
+  "filter-branch",
+  "difftool",
+  "mergetool",
+  "foreach",
+  "daemon",
+  "submodule",
+  "send-email",
+  "instaweb",
+  "hook",
+]);
+const GIT_LONG = [
+  ...["--upload-pack", "--receive-pack", "--exec", "--extcmd", "--open-files-in-pager"],
+  ...["--ext-diff", "--textconv", "--output", "--config", "--template"],
+];
+/** Short options of subcommands that run a program. */
+const GIT_SHORT: Readonly<Record<string, string>> = {
+  clone: "uc",
+  rebase: "x",
+  grep: "O",
+  "format-patch": "o",
+};
+/** Options before the subcommand that take a value. */
+const GIT_VALUES = new Set([
+  "-C",
+  "-c",
+  "--git-dir",
+  "--work-tree",
+  "--namespace",
+  "--exec-path",
+  "--config-env",
+  "--super-prefix",
+]);
+
+/** Where git is given a command as text. */
+const GIT_TEXT = /^(?:foreach|bisect|-x|--ex.*|--tree-filter)$/;
+
+/** The most possible commands of a line. */
+const POSSIBLE_MAX = 2_000;
+/** The most words of a runner after which a command may begin. */
+const STARTS_MAX = 48;
+
+/** Returns the commands that a line runs. */
+export function commandsOf(text: string): Commands {
+  const found: Commands = { all: [], possible: [] };
+  collect(parseLine(text), found, 0);
+  return found;
+}
+
+function collect({ parts, unsure, blind }: Line, found: Commands, depth: number): void {
+  found.unsure ??= unsure;
+  found.blind ??= blind;
+  for (const part of parts) {
+    collectCertain(part, found, depth);
+    collectPossible(part, found, depth);
+  }
+}
+
+function doubt(found: Commands, { source }: Part, why: string): void {
+  if (found.unsure !== undefined) return;
+  found.unsure = why;
+  found.unsure_part = source;
+}
+
+// ── what an allow rule must cover ────────────────────────────────────────────────────────────────
+
+function collectCertain(part: Part, found: Commands, depth: number): void {
+  if (part.redirects !== undefined) doubt(found, part, part.redirects);
+  if (part.words.length === 0) {
+    return doubt(found, part, "it sets variables or redirects, and runs nothing");
+  }
+  const changing = part.assignments.filter(({ name, value }) => !isHarmless(name, value));
+  const dynamic = part.assignments.find((it) => it.dynamic);
+  if (dynamic !== undefined) doubt(found, part, `the value of ${dynamic.name} is not known`);
+  unwrap(part, part.words, changing.map(({ name, value }) => `${name}=${value}`), found, depth);
+}
+
+function isHarmless(name: string, value: string): boolean {
+  return HARMLESS.has(name) && /^[\w.,:=@+-]*$/.test(value);
+}
+
+/** Follows the wrappers that change nothing about what they run. */
+function unwrap(
+  part: Part,
+  words: Word[],
+  assigned: string[],
+  found: Commands,
+  depth: number,
+): void {
+  for (let rest = words;;) {
+    const [first, second, third] = rest;
+    if (first === undefined) return doubt(found, part, "the command is missing");
+    if (first.dynamic) return doubt(found, part, "only the shell knows which command it is");
+    const name = first.text;
+    if (name === "") return doubt(found, part, "the command is empty");
+    if (RESERVED.has(name)) return doubt(found, part, `it uses ${name}`);
+    if (STATEFUL.has(name)) return doubt(found, part, `${name} changes what later commands do`);
+    if (name === "!" || (isPlain(second) && (name === "time" || name === "command"))) {
+      rest = rest.slice(1);
+    } else if (name === "nice" && isPlain(second)) {
+      rest = rest.slice(1);
+    } else if (
+      name === "nice" && second?.text === "-n" && isStatic(third) && /^-?\d+$/.test(third.text)
+    ) {
+      rest = rest.slice(3);
+    } else if (
+      name === "timeout" && isStatic(second) && /^\d+(?:\.\d+)?[smhd]?$/.test(second.text)
+    ) {
+      rest = rest.slice(2);
+    } else if (name === "env" && rest.length > 1) {
+      let at = 1;
+      while (isStatic(rest[at]) && /^[A-Za-z_]\w*=/.test(rest[at].text)) {
+        const variable = rest[at++].text;
+        const equals = variable.indexOf("=");
+        if (!isHarmless(variable.slice(0, equals), variable.slice(equals + 1))) {
+          assigned = [...assigned, variable];
+        }
+      }
+      if (at < rest.length && !isPlain(rest[at])) return doubt(found, part, "env has options");
+      if (at === rest.length) return add(part, rest, assigned, found);
+      rest = rest.slice(at);
+    } else if (name === "xargs") {
+      let at = 1;
+      while (isStatic(rest[at]) && /^(?:-0|-r|-t|-[nPL]\d+)$/.test(rest[at].text)) at++;
+      if (!isPlain(rest[at])) return doubt(found, part, "xargs has options or no command");
+      // What it reads comes as further words.
+      rest = [...rest.slice(at), { text: "", dynamic: true }];
+    } else if (SHELLS.has(name)) return unwrapShell(part, rest, assigned, found, depth);
+    else return add(part, rest, assigned, found);
+  }
+}
+
+function isStatic(word: Word | undefined): word is Word {
+  return word !== undefined && !word.dynamic;
+}
+
+/** Whether a word is known and not an option. */
+function isPlain(word: Word | undefined): boolean {
+  return isStatic(word) && !word.text.startsWith("-");
+}
+
+function unwrapShell(
+  part: Part,
+  words: Word[],
+  assigned: string[],
+  found: Commands,
+  depth: number,
+): void {
+  const [{ text: name }, second, third] = words;
+  if (isPlain(second) && !second!.text.startsWith("+")) return add(part, words, assigned, found);
+  if (second?.text !== "-c" || second.dynamic || !isStatic(third) || words.length > 3) {
+    return doubt(found, part, `what ${name} runs is not known`);
+  }
+  if (assigned.length > 0) {
+    return doubt(found, part, `${assigned[0]} holds for all that ${name} runs`);
+  }
+  if (depth > 2) return doubt(found, part, "it is nested too deeply");
+  const inner: Commands = { all: [], possible: [] };
+  collect(parseLine(third.text, depth + 1), inner, depth + 1);
+  found.all.push(...inner.all);
+  if (inner.all.length === 0) return doubt(found, part, `${name} runs nothing`);
+  if (inner.unsure !== undefined) doubt(found, part, inner.unsure);
+}
+
+function add(part: Part, words: Word[], assigned: string[], found: Commands): void {
+  const { source } = part;
+  const name = baseName(words[0].text);
+  if ((INTERPRETERS.test(name) || SHELLS.has(name)) && readsProgram(words[1])) {
+    doubt(found, part, `${name} runs what it reads`);
+  }
+  const all = [...assigned.map((text) => ({ text, dynamic: false })), ...words];
+  const guarded = new Set<number>();
+  for (let n = 0; n < assigned.length; n++) guarded.add(n);
+  for (const n of guardedWords(words)) guarded.add(n + assigned.length);
+  // What the shell puts there may be such a word.
+  if (mayRunOthers(name)) {
+    for (const [n, { dynamic }] of all.entries()) if (dynamic) guarded.add(n);
+  }
+  found.all.push({ source, words: all, assignments: assigned.length, guarded });
+}
+
+/** Whether an interpreter takes its program from its input, or from what another command writes. */
+function readsProgram(script: Word | undefined): boolean {
+  return script === undefined || script.text === "-" || /(?:^|\/)(?:dev|proc)\//.test(script.text);
+}
+
+/** Indexes of the words that make a program run another one, or do what nobody expects from it. */
+function guardedWords(words: Word[]): number[] {
+  const [{ text }] = words;
+  const name = baseName(text);
+  const indexes = words.keys().drop(1);
+  const guarded: number[] = [];
+  if (name === "git") return guardedOfGit(words);
+  if (SHELLS.has(name) || INTERPRETERS.test(name)) {
+    // Some options have the text of a program, or have it read from the input.
+    for (const n of indexes) {
+      const word = words[n].text;
+      if (!word.startsWith("-") && word !== "eval") break;
+      guarded.push(n);
+    }
+    return guarded;
+  }
+  // It only tells where a command is.
+  if (name === "command" && /^-[vV]$/.test(words[1]?.text)) return guarded;
+  const known = Object.hasOwn(OPTIONS, name) ? OPTIONS[name] : [];
+  const runs = RUNNERS.has(name) && !Object.hasOwn(OPTIONS, name);
+  for (const n of indexes) {
+    const word = words[n].text;
+    if (word === "--" && !runs) break;
+    if (known.some((option) => startsOption(word, option))) guarded.push(n);
+    // The shell's own assigns to a variable by `%n`.
+    if (name === "printf" && /%[-+ #0'\d.*hlLjzt]*n/.test(word)) guarded.push(n);
+    if (runs) guarded.push(n);
+    // The name of what it runs must stand in the rule.
+    if (runs && !word.startsWith("-")) break;
+  }
+  return guarded;
+}
+
+/** Whether a program may run another one, or what it is told. */
+export function mayRunOthers(name: string): boolean {
+  return RUNNERS.has(name) || SHELLS.has(name) || INTERPRETERS.test(name) ||
+    Object.hasOwn(OPTIONS, name);
+}
+
+/** Whether a word is an option, its abbreviation, or has a value attached to it. */
+function startsOption(word: string, option: string): boolean {
+  if (word.startsWith(option)) return true;
+  if (option.startsWith("--")) {
+    const name = word.split("=", 1)[0];
+    return name.length > 2 && option.startsWith(name);
+  }
+  // Short options may be bundled, as in `-xo`.
+  return /^-[A-Za-z]$/.test(option) && /^-[A-Za-z]+/.test(word) && word.includes(option[1]);
+}
+
+function guardedOfGit(words: Word[]): number[] {
+  const guarded: number[] = [];
+  let before = true;
+  let short = "";
+  for (let n = 1; n < words.length; n++) {
+    const { text } = words[n];
+    if (before && text.startsWith("-")) {
+      guarded.push(n);
+      if (GIT_VALUES.has(text)) guarded.push(++n);
+      continue;
+    }
+    if (text === "--") break;
+    if (before) {
+      if (GIT_WORDS.has(text)) guarded.push(n);
+      short = Object.hasOwn(GIT_SHORT, text) ? GIT_SHORT[text] : "";
+      before = false;
+      continue;
+    }
+    const long = text.split("=", 1)[0];
+    const runs = /^--[a-z]/.test(text) && GIT_LONG.some((it) => it.startsWith(long)) ||
+      /^-[A-Za-z]/.test(text) && [...short].some((it) => text.includes(it)) ||
+      // A helper for addresses, such as `ext::sh -c …`.
+      /^[A-Za-z0-9]+::/.test(text);
+    if (runs) guarded.push(n);
+  }
+  return guarded.filter((n) => n < words.length);
+}
+
+// ── what a rule that denies or asks may match ────────────────────────────────────────────────────
+
+function collectPossible(part: Part, found: Commands, depth: number): void {
+  let { words } = part;
+  while (
+    words.length > 0 && !words[0].dynamic && (RESERVED.has(words[0].text) || words[0].text === "!")
+  ) {
+    words = words.slice(1);
+  }
+  const [first] = words;
+  if (first === undefined) return;
+  if (first.dynamic) found.blind ??= "only the shell knows one of its commands";
+  push(found, part, words);
+  const name = baseName(first.text);
+  if (name === "git" && hidesGit(part, words)) found.blind ??= "git is given settings of its own";
+  if (name === "alias") found.blind ??= "it defines an alias";
+  if (!RUNNERS.has(name)) return;
+  if (SHELLS.has(name) && words.length === 1) found.blind ??= `${name} runs what it reads`;
+  if (words.length > STARTS_MAX) found.blind ??= `${name} has too many arguments`;
+  const given = name === "xargs" || name === "parallel" ? [{ text: "", dynamic: true }] : [];
+  for (const [n, word] of words.slice(1, STARTS_MAX).entries()) {
+    if (name === "eval" && word.dynamic) found.blind ??= "eval runs what only the shell knows";
+    if (SHELLS.has(name) && word.dynamic && n < 2) found.blind ??= `what ${name} runs is not known`;
+    if (name !== "git") push(found, part, [...words.slice(n + 1), ...given]);
+    if (word.dynamic || !/[\s;&|`$(]/.test(word.text)) continue;
+    // The others are messages and names.
+    if (name === "git" && !words.some(({ text }) => GIT_TEXT.test(text))) continue;
+    if (depth >= 3) found.blind ??= "it is nested too deeply";
+    else collectText(word.text, found, depth);
+  }
+  if (name === "eval") {
+    collectText(words.slice(1).map(({ text }) => text).join(" "), found, depth);
+  }
+}
+
+function collectText(text: string, found: Commands, depth: number): void {
+  if (depth >= 3) return;
+  const inner: Commands = { all: [], possible: found.possible };
+  collect(parseLine(text, depth + 1), inner, depth + 1);
+  found.blind ??= inner.blind;
+}
+
+function push(found: Commands, { source }: Part, words: Word[]): void {
+  if (found.possible.length >= POSSIBLE_MAX) found.blind ??= "it has too many commands";
+  else found.possible.push({ source, words });
+}
+
+/** Whether git may be told that a subcommand is an alias. */
+function hidesGit({ assignments }: Part, words: Word[]): boolean {
+  return assignments.some(({ name }) => name.startsWith("GIT_")) ||
+    words.some(({ text }) => /^(?:-c|--config-env|--exec-path|alias\.)/.test(text));
+}
+
+/** The name of a program without its directory, in lower case. */
+export function baseName(text: string): string {
+  return text.slice(text.lastIndexOf("/") + 1).toLowerCase().replace(/\.exe$/, "");
+}

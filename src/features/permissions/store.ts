@@ -1,0 +1,104 @@
+/** The rules that people chose to keep, in the state database. */
+import type { DatabaseSync } from "node:sqlite";
+import { SvcError } from "../../protocol/errors.ts";
+import { Statements } from "../../os/statements.ts";
+import { type Action, parseRule, type Rule } from "./rule.ts";
+
+export type Scope = "session" | "directory" | "everywhere";
+
+/** A rule as it is kept. */
+export interface KeptRule {
+  rule_id: string;
+  action: Action;
+  /** Its text. */
+  rule: string;
+  /** What the tool was; empty for a rule that holds for the tool by its name. */
+  bound: string;
+  scope: Scope;
+  /** The session's id or the directory that it holds for; empty everywhere. */
+  place: string;
+  made_at: string;
+  made_by: string;
+}
+
+/** A kept rule that has been read. */
+export interface ReadRule extends KeptRule {
+  parsed: Rule;
+}
+
+/** The most rules that are kept. */
+const RULES_MAX = 5_000;
+
+/** Kept rules. This is the only writer of the table, so what it has read stays true. */
+export class RuleStore implements Disposable {
+  readonly #sql: Statements;
+  readonly #rules = new Map<string, ReadRule>();
+
+  /** @param db is closed with the store */
+  constructor(db: DatabaseSync) {
+    this.#sql = new Statements(db);
+    const rows = this.#sql.all("SELECT * FROM permission_rules ORDER BY made_at, rule_id");
+    for (const row of rows as unknown as KeptRule[]) {
+      this.#rules.set(row.rule_id, { ...row, parsed: readRule(row) });
+    }
+  }
+
+  all(): ReadRule[] {
+    return [...this.#rules.values()];
+  }
+
+  /**
+   * Keeps a rule; one that is kept already stays as it is, and `existed` says so.
+   *
+   * @throws {SvcError} conflict when too many are kept
+   */
+  add(rule: KeptRule): KeptRule & { existed: boolean } {
+    const same = this.all().find((it) =>
+      it.action === rule.action && it.rule === rule.rule && it.bound === rule.bound &&
+      it.scope === rule.scope && it.place === rule.place
+    );
+    if (same !== undefined) return { ...same, existed: true };
+    if (this.#rules.size >= RULES_MAX) {
+      throw new SvcError("conflict", `${RULES_MAX} rules are kept already`, {
+        hint: "`svc permissions remove` removes rules that you no longer need",
+      });
+    }
+    const parsed = parseRule(rule.action, rule.rule);
+    this.#sql.run(
+      `INSERT INTO permission_rules VALUES
+        (:rule_id, :action, :rule, :bound, :scope, :place, :made_at, :made_by)`,
+      { ...rule },
+    );
+    this.#rules.set(rule.rule_id, { ...rule, parsed });
+    return { ...rule, existed: false };
+  }
+
+  /** Forgets a rule. @returns it; undefined when there is none with that id */
+  remove(rule_id: string): KeptRule | undefined {
+    const rule = this.#rules.get(rule_id);
+    if (rule === undefined) return undefined;
+    this.#sql.run("DELETE FROM permission_rules WHERE rule_id = :rule_id", { rule_id });
+    this.#rules.delete(rule_id);
+    return rule;
+  }
+
+  /** Forgets the rules of a session that has ended. */
+  sessionEnded(session_id: string): void {
+    for (const { rule_id, scope, place } of this.all()) {
+      if (scope === "session" && place === session_id) this.remove(rule_id);
+    }
+  }
+
+  [Symbol.dispose](): void {
+    this.#sql.close();
+  }
+}
+
+/** A rule that this version cannot read asks, because it might have denied. */
+function readRule({ action, rule }: KeptRule): Rule {
+  try {
+    return parseRule(action, rule);
+  } catch {
+    return { action: action === "allow" ? "allow" : "ask", tool: action === "allow" ? "" : "*" };
+  }
+}

@@ -1,0 +1,85 @@
+import * as z from "zod";
+import { session_id } from "../../verbs/session_id.ts";
+import { verbsOf } from "../../verbs/define.ts";
+import type { Host } from "../../verbs/host.ts";
+import type { Permissions } from "./open.ts";
+import { action, callTestSchema, newRuleSchema, place, scope } from "./schemas.ts";
+
+/** The services of the verbs of permissions, and of those that keep a rule. */
+export interface PermissionServices {
+  readonly host: Pick<Host, "builtin_tools" | "config" | "hub">;
+  permissions(): Promise<Permissions>;
+}
+
+const defineVerb = verbsOf<PermissionServices>();
+
+const item = () =>
+  z.object({
+    action: action(),
+    rule: z.string(),
+    source: z.enum(["config", "kept", "project", "session"])
+      .describe("daemon.toml, a kept rule, the project's file, or an always of that session"),
+    rule_id: z.string().optional().describe("Of a kept rule"),
+    scope: scope().optional(),
+    directory: z.string().optional(),
+    session_id: session_id().optional(),
+    bound: z.string().optional().describe("The tool, as it was when the rule was made"),
+    made_at: z.string().optional(),
+    made_by: z.string().optional(),
+  });
+
+export const permissionVerbs = [
+  defineVerb({
+    name: "permissions.list",
+    summary: "Lists the permission rules: all, or those that hold in a session or a directory.",
+    access: "read",
+    rest: { method: "GET", path: "/v1/permissions", status: 200 },
+    input: () => z.object(place()),
+    output: () =>
+      z.object({
+        rules: z.array(item()),
+        problem: z.string().optional().describe("Why the project's file cannot be used"),
+      }),
+    handle: async ({ services }, params) =>
+      await (await import("./handle.ts")).listRules(services, params),
+  }),
+  defineVerb({
+    name: "permissions.test",
+    summary: "Shows what would happen to a call, and which rule decides.",
+    access: "read",
+    input: callTestSchema,
+    output: () =>
+      z.object({
+        decision: z.enum(["allow", "ask", "deny"]),
+        decided_by: z.enum(["rule", "mode", "always"]),
+        approval: z.enum(["auto", "ask", "read_only"]).describe("The approval mode that holds"),
+        rule: item().pick({ action: true, rule: true, source: true, rule_id: true }).optional(),
+        part: z.string().optional().describe("The command of the line that decides"),
+        why: z.string().optional(),
+      }),
+    handle: async ({ services }, params) =>
+      await (await import("./handle.ts")).testCall(services, params),
+  }),
+  defineVerb({
+    name: "permissions.add",
+    summary: "Keeps a permission rule for a session, a directory or everywhere.",
+    access: "write",
+    idempotent: true,
+    input: newRuleSchema,
+    output: () => z.object({ rule_id: z.string(), rule: z.string() }),
+    handle: async ({ services, caller }, params) =>
+      await (await import("./handle.ts")).addRule(services, params, caller.via),
+  }),
+  defineVerb({
+    name: "permissions.remove",
+    summary: "Removes a kept permission rule.",
+    access: "write",
+    destructive: true,
+    input: () => z.object({ rule_id: z.string().min(1).max(100) }),
+    output: () => z.object({ rule_id: z.string(), rule: z.string() }),
+    async handle({ services }, { rule_id }) {
+      const { rule } = await (await services.permissions()).remove(rule_id);
+      return { rule_id, rule };
+    },
+  }),
+];

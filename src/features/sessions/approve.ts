@@ -1,0 +1,36 @@
+/** Deciding an approval with a rule that is kept. */
+import type * as z from "zod";
+import { SvcError } from "../../protocol/errors.ts";
+import type { SessionServices } from "./verbs.ts";
+import type { decidedSchema } from "./schemas.ts";
+
+type Decided = z.output<ReturnType<typeof decidedSchema>>;
+
+/**
+ * Keeps the chosen rule, then allows the call. A rule whose approval was decided meanwhile is not
+ * kept.
+ *
+ * @throws {SvcError} validation when the decision is not `allow_always`, or the rule is not a choice
+ */
+export async function approveAlways(
+  { hub, permissions }: Pick<SessionServices, "hub" | "permissions">,
+  { session_id, approval_id, decision, shown, always }: Decided,
+  by: string,
+): Promise<void> {
+  if (decision !== "allow_always") {
+    const message = "is only for the decision allow_always";
+    throw new SvcError("validation", `always: ${message}`, {
+      details: { issues: [{ path: ["always"], message }] },
+    });
+  }
+  const session = await hub.get(session_id);
+  const asked = await session.approvals.pending(approval_id, shown);
+  const rules = await permissions();
+  const { rule_id, existed } = await rules.keep(session, asked, always!, by);
+  try {
+    await session.approvals.decide(approval_id, decision, by, { shown, always });
+  } catch (error) {
+    if (!existed) await rules.remove(rule_id);
+    throw error;
+  }
+}

@@ -1,0 +1,68 @@
+/** What clients learn of a session, and how they follow it. */
+import type * as z from "zod";
+import { spentBudget } from "../../agent/budget.ts";
+import { SvcError } from "../../protocol/errors.ts";
+import { pushChannel } from "../../verbs/define.ts";
+import type { Caller } from "../../verbs/verb.ts";
+import type { sessionSubscriptionSchema } from "./schemas.ts";
+import type { SessionServices } from "./verbs.ts";
+
+/** Answers `session.get`. */
+export async function details({ hub }: SessionServices, session_id: string) {
+  const session = await hub.get(session_id);
+  const { tokens_in, tokens_out, tokens_cached, messages_count, ...state } = session.state;
+  return {
+    ...hub.item(session),
+    effort: state.effort ?? ("default" as const),
+    tokens_in,
+    tokens_out,
+    tokens_cached,
+    messages_count,
+    context: state.context,
+    cut_off: session.cutOff,
+    pending_approvals: state.pending_approvals,
+    plan: state.plan,
+    background: state.background,
+    rules: state.rules,
+  };
+}
+
+/** Answers `session.subscribe`. @throws {SvcError} validation where nothing can be pushed */
+export async function subscribe(
+  { hub }: SessionServices,
+  { session_id, since_seq, deltas }: z.output<ReturnType<typeof sessionSubscriptionSchema>>,
+  caller: Caller,
+) {
+  const session = await hub.get(session_id);
+  const push = pushChannel(
+    caller,
+    "session.subscribe",
+    "use the local socket, a WebSocket, or GET /v1/sessions/{id}/events",
+  );
+  const current_seq = session.published_seq;
+  const sub = push.open(({ event, ended }) =>
+    session.subscribe({ deliver: event, ended }, { since_seq: since_seq ?? current_seq, deltas })
+  );
+  return { sub, current_seq };
+}
+
+/** Answers `session.compact`. @throws {SvcError} budget_exceeded when nothing is left to ask with */
+export async function compact({ hub, config }: SessionServices, session_id: string) {
+  const session = await hub.get(session_id);
+  const spent = spentBudget(session.state, config().agent.budget_usd);
+  if (spent !== undefined) throw new SvcError("budget_exceeded", spent);
+  const done = await session.compact();
+  if (done === undefined) return { compacted: false };
+  const { tokens_before, tokens_after } = done;
+  return { compacted: true, tokens_before, tokens_after };
+}
+
+/** Answers `session.transcript`, with the last messages. */
+export async function transcript({ hub }: SessionServices, session_id: string, last = Infinity) {
+  const session = await hub.get(session_id);
+  const transcript = await session.transcript();
+  const messages = transcript.messages();
+  const left_out = Math.max(messages.length - last, 0);
+  const { writing } = transcript;
+  return { messages: messages.slice(left_out), left_out, writing, seq: session.published_seq };
+}

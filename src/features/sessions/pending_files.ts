@@ -1,0 +1,61 @@
+/**
+ * The files that a pending call would change, as they are now, for the person who decides. They are
+ * read as the session's tools read them: beneath its directory, and without what is hidden there.
+ */
+import type * as z from "zod";
+import { decodeText } from "../../base/edits/encoding.ts";
+import { filesOf } from "../../base/edits/changes.ts";
+import { BeneathError } from "../../jail/beneath.ts";
+import { looksBinary } from "../../jail/unit/files.ts";
+import { readUntrusted, type UntrustedFiles } from "../../jail/untrusted_files.ts";
+import { SvcError } from "../../protocol/errors.ts";
+import type { SessionState } from "../../session/state.ts";
+import type { pendingFileSchema } from "./schemas.ts";
+
+/** A file before the call. */
+export type PendingFile = z.output<ReturnType<typeof pendingFileSchema>>;
+
+const FILES_MAX = 20;
+const FILE_BYTES_MAX = 512 * 1024;
+
+/**
+ * Reads the files that a pending call would change.
+ *
+ * @param hidden absolute real paths that the session's tools cannot see
+ * @throws {SvcError} not_found when no approval of that id is pending
+ */
+export function pendingFiles(
+  { id, workdir, pending_approvals }: SessionState,
+  approval_id: string,
+  hidden: readonly string[],
+): PendingFile[] {
+  const asked = pending_approvals.find((it) => it.approval_id === approval_id);
+  if (asked === undefined) {
+    throw new SvcError("not_found", `no approval ${approval_id} is pending in session ${id}`);
+  }
+  const paths = filesOf(asked.tool, asked.args);
+  if (paths.length === 0) return [];
+  return readUntrusted(
+    workdir,
+    (files) =>
+      paths.map((path, n): PendingFile =>
+        n < FILES_MAX
+          ? pendingFile(files, path)
+          : { path, state: "unreadable", reason: `only the first ${FILES_MAX} files are read` }
+      ),
+    hidden,
+  );
+}
+
+function pendingFile(files: UntrustedFiles, path: string): PendingFile {
+  try {
+    const data = files.read(path, FILE_BYTES_MAX);
+    if (data === undefined) return { path, state: "missing" };
+    const content = looksBinary(data) ? undefined : decodeText(data)?.text;
+    if (content === undefined) return { path, state: "unreadable", reason: "this is not a text" };
+    return { path, state: "text", content };
+  } catch (error) {
+    if (!(error instanceof BeneathError)) throw error;
+    return { path, state: "unreadable", reason: error.message };
+  }
+}

@@ -1,0 +1,110 @@
+import * as z from "zod";
+import { hash } from "../../protocol/schemas/ledger.ts";
+import { EFFORTS } from "../../protocol/effort.ts";
+import { approval, session_id, trust } from "../../protocol/schemas/session.ts";
+import { scope } from "../permissions/schemas.ts";
+
+export const lane_id = () => z.string().min(1);
+export const effort = () => z.enum(EFFORTS);
+export const title = () => z.string().min(1).max(200);
+export const budget = () => z.number().positive();
+
+/** Checked by `attach.ts`, which a start does not load. */
+export const attachedSchema = () =>
+  z.strictObject({
+    path: z.string().optional()
+      .describe("A file that the session's tools can read; not for untrusted sessions"),
+    data: z.string().optional().describe("The content in base64, instead of a path"),
+    media_type: z.string().optional().describe("With data; must fit the content"),
+    name: z.string().optional().describe("With data; a file name to show"),
+  });
+
+export const startParamsSchema = () =>
+  z.object({
+    workdir: z.string().optional().describe("Absolute path of the working directory"),
+    prompt: z.string().min(1).optional().describe("First message"),
+    model: z.string().optional().describe("<provider>/<model>"),
+    provider: z.string().optional()
+      .describe("Provider of the model; without model, the provider's default model is used"),
+    skill_pack: z.string().optional(),
+    budget_usd: budget().optional(),
+    approval: approval().optional(),
+    effort: effort().optional().describe("How long the model may think before it answers"),
+    trust: trust().optional()
+      .describe("An untrusted session can use only the tools of untrusted tool servers"),
+    title: title().optional(),
+  });
+
+export const decidedSchema = () =>
+  z.object({
+    session_id: session_id(),
+    approval_id: z.string(),
+    decision: z.enum(["allow", "allow_always", "deny"]),
+    shown: z.string().regex(/^[0-9a-f]{64}$/).optional().describe(
+      "SHA-256 of the JSON [tool, args, reason, rule] that was shown to the person; " +
+        "the call is refused if the request differs",
+    ),
+    always: z.object({
+      rule: z.string().describe("One of the choices of the approval"),
+      scope: scope(),
+    }).optional().describe("With allow_always: the rule to keep, and where it holds"),
+  });
+
+export const pendingFileSchema = () =>
+  z.object({
+    path: z.string().describe("As the call names it"),
+    state: z.enum(["missing", "text", "unreadable"]),
+    content: z.string().optional().describe("Present for a text file"),
+    reason: z.string().optional().describe("Why the content cannot be shown"),
+  });
+
+export const laneSubscriptionSchema = () =>
+  z.object({
+    session_id: session_id(),
+    lane_id: lane_id().optional(),
+    since_seq: z.int().min(0).optional(),
+  });
+
+export const changedEffort = () => z.enum([...EFFORTS, "default"]);
+
+/** A session, and the settings to change; what is missing stays as it is. */
+export const configureSchema = () =>
+  z.object({
+    session_id: session_id(),
+    model: z.string().optional().describe("<provider>/<model>, from the next model call on"),
+    approval: approval().optional().describe("For calls that have not begun"),
+    effort: changedEffort().optional()
+      .describe("How long the model may think, from the next turn on"),
+    budget_usd: budget().optional(),
+    title: title().optional(),
+    pinned: z.boolean().optional().describe("Lists show the session first"),
+    archived: z.boolean().optional()
+      .describe("Lists leave the session out until it gets another message"),
+  });
+
+/** The settings from then on. */
+export const configuredSchema = () =>
+  z.object({
+    changed: z.boolean().describe("False if nothing changed"),
+    model: z.string(),
+    approval: approval(),
+    effort: changedEffort(),
+    budget_usd: z.number().optional(),
+    title: z.string(),
+    pinned: z.boolean(),
+    archived: z.boolean(),
+  });
+
+export const sessionSubscriptionSchema = () =>
+  z.object({
+    session_id: session_id(),
+    since_seq: z.int().min(0).optional()
+      .describe("The last seq the client has; by default, only new events are sent"),
+    deltas: z.enum(["session", "lane", "both"]).optional(),
+  });
+
+export const laneDeltaSchema = () =>
+  z.object({ seq: z.int(), delta_seq: z.int(), text: z.string() });
+
+/** A record of a ledger in a list. */
+export const ledgerItemSchema = () => z.object({ hash: hash(), type: z.string(), at: z.string() });

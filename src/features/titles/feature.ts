@@ -1,0 +1,36 @@
+import { Opener } from "../../base/lazy.ts";
+import { feature } from "../../verbs/feature.ts";
+
+/** Names the sessions that have no title, after their first exchange. */
+export const titles = feature({
+  name: "titles",
+  open({ config, models, cost, priced, ids, log }) {
+    const opened = new Opener(async () => {
+      const { Titler } = await import("./titler.ts");
+      return new Titler({
+        model: (id) => models().resolve(models().smallId(id)),
+        cost,
+        priced,
+        newLaneId: () => ids.next("lane"),
+        budget_usd: () => config().agent.budget_usd,
+        log,
+      });
+    });
+    return {
+      services: {},
+      onEvents(session, events) {
+        const { untitled, model, trust } = session.state;
+        if (untitled !== "message" || trust !== "trusted" || !config().agent.titles) return;
+        if (
+          !events.some(({ type, data }) => type === "turn.completed" && data.stop_reason === "ok")
+        ) {
+          return;
+        }
+        if (!models().answersRequests(model)) return;
+        opened.get().then((titler) => titler.name(session));
+      },
+      onEnded: (id) => void opened.opened?.then((titler) => titler.stop(id)),
+      quiesce: () => opened.opened?.then((titler) => titler.stop()),
+    };
+  },
+});

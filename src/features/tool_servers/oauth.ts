@@ -1,0 +1,150 @@
+/** What connections to tool servers need of OAuth: a saved login, and which requests it may make. */
+import type { OAuthClientProvider } from "@modelcontextprotocol/sdk/client/auth";
+import { SvcError } from "../../protocol/errors.ts";
+import type { Login, LoginPlace, Logins, Refresh } from "./logins.ts";
+
+/** The server requires a login, and there is none, it expired, or it has too few rights. */
+export class LoginNeeded extends SvcError {
+  constructor(cause?: unknown) {
+    super("unauthenticated", "it requires a login or another credential", { cause });
+  }
+}
+
+/** How the program introduces itself to authorization servers. */
+export function clientMetadata(redirect_uri: string): OAuthClientProvider["clientMetadata"] {
+  return {
+    client_name: "svc",
+    redirect_uris: [redirect_uri],
+    grant_types: ["authorization_code", "refresh_token"],
+    response_types: ["code"],
+    token_endpoint_auth_method: "none",
+  };
+}
+
+/**
+ * Returns a provider that uses and refreshes a saved login; undefined if there is none. It never
+ * starts a new login: only a person does.
+ *
+ * @param learn called with the login, and with each that follows it, before the server sees its token
+ */
+export async function savedLogin(
+  place: LoginPlace,
+  logins: Logins,
+  learn: (login: Login) => void,
+): Promise<OAuthClientProvider | undefined> {
+  let used = await logins.get(place);
+  if (used === undefined) return undefined;
+  learn(used);
+  return {
+    redirectUrl: "http://127.0.0.1/callback",
+    clientMetadata: clientMetadata("http://127.0.0.1/callback"),
+    clientInformation: async () => {
+      const login = await logins.get(place);
+      if (login === undefined) throw new LoginNeeded();
+      return login.client;
+    },
+    // Another authorization server must not see the login, and asks for one of its own.
+    saveDiscoveryState({ authorizationServerUrl }) {
+      const issuer = used?.client.issuer;
+      if (typeof issuer === "string" && !isSameIssuer(issuer, authorizationServerUrl)) {
+        throw new LoginNeeded();
+      }
+    },
+    async tokens() {
+      const login = await logins.get(place);
+      if (login !== undefined && login !== used) learn(used = login);
+      return login?.tokens;
+    },
+    async saveTokens(tokens) {
+      const login = await logins.get(place);
+      // Logged out meanwhile, or logged in again as another client.
+      if (login?.client.client_id !== used?.client.client_id || login === undefined) return;
+      await logins.save(place, { client: login.client, tokens });
+    },
+    async invalidateCredentials(scope) {
+      if (scope === "all" || scope === "client" || scope === "tokens") {
+        await logins.remove(place.name, used);
+      }
+    },
+    redirectToAuthorization({ searchParams }) {
+      const scope = searchParams.get("scope");
+      if (scope !== null) logins.lacking.set(place.name, scope);
+      throw new LoginNeeded();
+    },
+    saveCodeVerifier() {},
+    codeVerifier() {
+      throw new LoginNeeded();
+    },
+  };
+}
+
+function isSameIssuer(...issuers: [string, string]): boolean {
+  const [one, other] = issuers.map((it) => (URL.parse(it)?.href ?? it).replace(/\/$/, ""));
+  return one === other;
+}
+
+/** How long a refresh also serves calls that had read the old token before. */
+const REFRESHED_MS = 10_000;
+
+/** How long an authorization server may take for an answer. The protocol's package sets no limit. */
+const ANSWER_MS = 30_000;
+
+type Fetch = (url: string | URL, init?: RequestInit) => Promise<Response>;
+
+/**
+ * Returns the `fetch` of one server's connection, whose answers name the addresses of its
+ * authorization server. Those must be https, as the server's own, or on this machine where it is, so
+ * that no plain http request leaves this machine and a server elsewhere starts none to this machine.
+ * The server's own headers go to no other origin. Calls that find the same token expired share
+ * the answer to one refresh: many servers take a refresh token once, and end the login at the second
+ * time.
+ *
+ * @param refresh the last one, shared by the connections that use the same login
+ * @param limit_ms how long a request to the authorization server may take, to the end of its answer
+ */
+export function loginFetch(
+  { url, headers }: { url: string; headers: Record<string, string> },
+  send: Fetch,
+  refresh: Refresh = {},
+  limit_ms: number = ANSWER_MS,
+): Fetch {
+  const own = new URL(url);
+  return async (to, init = {}) => {
+    const target = new URL(to);
+    if (target.origin === own.origin && target.pathname === own.pathname) return send(to, init);
+    requireAllowed(own, target);
+    const given = new Headers(init.headers);
+    if (target.origin !== own.origin) {
+      for (const name of Object.keys(headers)) given.delete(name);
+    }
+    const limit = AbortSignal.timeout(limit_ms);
+    const signal = init.signal ? AbortSignal.any([init.signal, limit]) : limit;
+    const request = { ...init, headers: given, signal };
+    const token = init.body instanceof URLSearchParams ? init.body.get("refresh_token") : null;
+    if (token === null) return send(to, request);
+    const { last } = refresh;
+    const shared = last?.token === token && performance.now() - last.at <= REFRESHED_MS
+      ? last
+      : refresh.last = { token, at: performance.now(), answer: send(to, request) };
+    const { answer } = shared;
+    try {
+      return (await answer).clone();
+    } catch (error) {
+      if (refresh.last === shared) refresh.last = undefined;
+      throw error;
+    }
+  };
+}
+
+/** @throws {SvcError} permission_denied for an address that a login may not lead to */
+export function requireAllowed(own: URL, target: URL): void {
+  if (target.protocol === "https:" || isLoopback(own) && isLoopback(target)) return;
+  throw new SvcError(
+    "permission_denied",
+    `its login is at ${target.origin}, which is not an https address`,
+  );
+}
+
+function isLoopback({ protocol, hostname }: URL): boolean {
+  return protocol === "http:" && ["localhost", "127.0.0.1", "[::1]"].includes(hostname);
+}

@@ -1,0 +1,9 @@
+import { feature } from "../../verbs/feature.ts";
+import { transferVerbs } from "./verbs.ts";
+
+/** Sessions as files. */
+export const transfer = feature({
+  name: "transfer",
+  verbs: transferVerbs,
+  open: ({ hub, models, config }) => ({ services: { hub, models, config } }),
+});

@@ -1,0 +1,55 @@
+/** What the status line shows of the session: what events make of it. */
+import type { SessionEvent } from "../../protocol/events.ts";
+import type { Model } from "./model.ts";
+import { cleanLine } from "./text.ts";
+
+/** Applies one event to what the status line shows of the session. */
+export function applyToSession({ session, cost_seq }: Model, event: SessionEvent): void {
+  switch (event.type) {
+    case "session.created":
+      session.workdir = cleanLine(event.data.workdir);
+      session.model = cleanLine(event.data.model);
+      session.approval = event.data.approval;
+      break;
+    case "session.configured": {
+      const { model, approval } = event.data;
+      if (model !== undefined) {
+        session.model = cleanLine(model);
+        session.context = undefined;
+      }
+      session.approval = approval ?? session.approval;
+      break;
+    }
+    case "turn.started":
+    case "turn.continued":
+      session.turn = true;
+      break;
+    case "turn.completed":
+      session.turn = false;
+      break;
+    case "cost.tick": {
+      if (event.seq <= cost_seq) break;
+      const { usd_delta, tokens_in, tokens_out, context_limit: limit } = event.data;
+      session.cost_usd += usd_delta;
+      if (limit !== undefined) session.context = { used: tokens_in + tokens_out, limit };
+      break;
+    }
+    case "session.compacted":
+      if (event.seq > cost_seq && session.context) {
+        session.context = { ...session.context, used: event.data.tokens_after };
+      }
+      break;
+    case "session.paused":
+      session.state = "paused";
+      session.paused_by_stop = event.data.reason === "daemon_shutdown";
+      break;
+    case "session.resumed":
+      session.state = "running";
+      session.paused_by_stop = false;
+      break;
+    case "session.ended":
+      session.state = "ended";
+      session.turn = false;
+      break;
+  }
+}

@@ -1,0 +1,190 @@
+/** The transcript of the model: the items that a person is shown, as entries. */
+import { callLine } from "../../base/call_line.ts";
+import { type Attachment, messageLines } from "../../protocol/attachments.ts";
+import type { SessionEvent } from "../../protocol/events.ts";
+import { planIsOpen, type PlanStep, planText } from "../../protocol/plan_text.ts";
+import {
+  type Change,
+  type Item,
+  type NoteItem,
+  type ToolOutcome,
+  type UserItem,
+  View,
+} from "../../session/view.ts";
+import { itemsOfTranscript, type SoFar } from "../../session/view_kept.ts";
+import { editLines, settledText, thoughtText } from "../../session/view_text.ts";
+import { addEntry, growEntry, removeEntry } from "./entries.ts";
+import type { Entry, Model } from "./model.ts";
+import { clean, cleanLine, limited } from "./text.ts";
+
+/** Characters kept of a call's output. */
+const OUTPUT_MAX = 32 * 1024;
+const HISTORY_MAX = 500;
+const MAY_CONTINUE = "/continue continues the turn that was interrupted";
+/** A longer message is not worth recalling, in characters. */
+const RECALLED_MAX = 16 * 1024;
+
+export class Transcript {
+  readonly #model: Model;
+  readonly #view = new View();
+  readonly #entries = new WeakMap<Item, Entry>();
+
+  constructor(model: Model) {
+    this.#model = model;
+  }
+
+  /** Takes the conversation so far, as session.transcript gives it. */
+  load(so_far: SoFar): void {
+    const changes = this.#view.load(itemsOfTranscript(so_far), so_far.writing !== "");
+    for (const change of changes) this.#show(change);
+  }
+
+  /** Takes an event. */
+  apply(event: SessionEvent): void {
+    for (const change of this.#view.apply(event)) this.#show(change);
+  }
+
+  #show(change: Change): void {
+    switch (change.type) {
+      case "added":
+        this.#add(change.item);
+        break;
+      case "grew":
+        this.#grow(change.item, change.text);
+        break;
+      case "changed":
+        this.#change(change.item);
+        break;
+      case "removed":
+        removeEntry(this.#model, this.#entries.get(change.item)?.id);
+        break;
+      case "settled":
+        // While it waits it stands above the message being typed.
+        if (change.item.kind === "question") {
+          addEntry(this.#model, "note", clean(settledText(change.item)));
+        }
+        break;
+      case "plan":
+        setPlan(this.#model, change.steps);
+        break;
+    }
+  }
+
+  #add(item: Item): void {
+    const model = this.#model;
+    switch (item.kind) {
+      case "user":
+        this.#entries.set(item, confirmMessage(model, item));
+        break;
+      case "text":
+      case "thought":
+        this.#grow(item, item.text);
+        break;
+      case "tool": {
+        const edit = limited(clean(editLines(item).join("\n")), OUTPUT_MAX);
+        const title = cleanLine(callLine(item.tool, item.args));
+        const text = edit === "" ? title : `${title}\n${edit}`;
+        const { call_id } = item;
+        const entry = addEntry(model, "call", text, { call_id });
+        entry.edit_lines = entry.lines.length - 1;
+        this.#entries.set(item, entry);
+        this.#change(item);
+        break;
+      }
+      case "note":
+        this.#entries.set(item, addEntry(model, kindOf(item), clean(item.text)));
+        if (item.may_continue) model.notice = MAY_CONTINUE;
+        break;
+    }
+  }
+
+  /** Adds text to an entry; one of line ends alone is not there yet. */
+  #grow(item: Extract<Change, { type: "grew" }>["item"], text: string): void {
+    const entry = this.#entries.get(item);
+    if (entry !== undefined) return growEntry(entry, clean(text, entry.lines.at(-1)));
+    const begun = clean(item.text).replace(/^\n+/, "");
+    const kind = item.kind === "text" ? "assistant" : "thought";
+    if (begun !== "") this.#entries.set(item, addEntry(this.#model, kind, begun));
+  }
+
+  #change(item: Item): void {
+    const entry = this.#entries.get(item);
+    if (entry === undefined) return;
+    switch (item.kind) {
+      case "user":
+        setWaits(entry, item);
+        break;
+      case "thought": {
+        const took = thoughtText(item);
+        if (took !== undefined) growEntry(entry, `\n(${took})`);
+        break;
+      }
+      case "tool":
+        showOutcome(entry, item.outcome);
+        break;
+      case "note":
+        setLines(entry, clean(item.text).split("\n"));
+        if (!item.may_continue && this.#model.notice === MAY_CONTINUE) {
+          this.#model.notice = undefined;
+        }
+        break;
+    }
+  }
+}
+
+function kindOf({ tone }: NoteItem): Entry["kind"] {
+  return tone === "error" ? "problem" : "note";
+}
+
+/** Shows a plan while a step of it is open. */
+export function setPlan(model: Model, steps: readonly PlanStep[]): void {
+  model.plan = planIsOpen(steps) ? planText(steps).split("\n").map((it) => cleanLine(it)) : [];
+}
+
+/** A message of the person, in the transcript and in the history. */
+export function addMessage(
+  model: Model,
+  text: string,
+  { client_message_id, attachments }: {
+    client_message_id?: string;
+    attachments?: readonly Attachment[];
+  } = {},
+): Entry {
+  if (text.length <= RECALLED_MAX) {
+    model.history = [...model.history.filter((it) => it !== text), text].slice(-HISTORY_MAX);
+  }
+  return addEntry(model, "user", clean(messageLines(text, attachments)), { client_message_id });
+}
+
+/** Shows a message that the daemon has; one that was typed here is shown already. */
+function confirmMessage(model: Model, item: UserItem): Entry {
+  const { client_message_id, text, attachments } = item;
+  model.outbox = model.outbox.filter((it) => it.client_message_id !== client_message_id);
+  const waiting = client_message_id === undefined
+    ? undefined
+    : model.entries.find((entry) => entry.client_message_id === client_message_id);
+  const entry = waiting ?? addMessage(model, text, { attachments });
+  entry.client_message_id = undefined;
+  setWaits(entry, item);
+  return entry;
+}
+
+function setWaits(entry: Entry, { waits }: UserItem): void {
+  entry.waits = waits;
+  entry.epoch++;
+}
+
+/** Shows the result of a call, or that it runs: one that was cut off goes on with its turn. */
+function showOutcome(entry: Entry, outcome: ToolOutcome | undefined): void {
+  if (outcome?.ok === entry.ok) return;
+  entry.ok = outcome?.ok;
+  setLines(entry, entry.lines.slice(0, 1 + (entry.edit_lines ?? 0)));
+  const text = limited(clean((outcome?.output ?? "").trimEnd()), OUTPUT_MAX);
+  if (text !== "") growEntry(entry, `\n${text}`);
+}
+
+function setLines(entry: Entry, lines: string[]): void {
+  entry.lines = lines;
+  entry.size = lines.join("\n").length;
+  entry.epoch++;
+}

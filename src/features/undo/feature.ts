@@ -1,0 +1,57 @@
+import { join } from "@std/path";
+import { Opener } from "../../base/lazy.ts";
+import { readDirIfAny } from "../../os/files.ts";
+import { removeTree } from "../../os/remove_tree.ts";
+import { messageOf } from "../../protocol/errors.ts";
+import { feature } from "../../verbs/feature.ts";
+import type { Undo } from "./undo.ts";
+import { undoVerbs } from "./verbs.ts";
+import { storePath } from "./store_path.ts";
+
+/** The states of sessions' files, and the verbs that go back to them. */
+export const undo = feature({
+  name: "undo",
+  verbs: undoVerbs,
+  open({ hub, ids, log, paths, sandbox, scope }) {
+    const marks = join(paths.anchors, "rewinding");
+    const opener = new Opener<Undo>(async () => {
+      const { Undo } = await import("./undo.ts");
+      return new Undo({
+        hub,
+        ids,
+        log,
+        marks,
+        own: [paths.home, paths.runtime_dir],
+        sandbox,
+        hidden: (workdir) => scope(workdir).hidden,
+      });
+    });
+    return {
+      services: { hub, undo: () => opener.get(), sandbox },
+      async resume() {
+        if (readDirIfAny(marks).length > 0) await (await opener.get()).recoverAll();
+      },
+      async beforeWrite(session, turn) {
+        await (await opener.get()).beforeWrite(session, turn);
+      },
+      async afterTurn(session, turn) {
+        await (await opener.opened)?.afterTurn(session, turn);
+      },
+      async onDeleted(session_id) {
+        await Deno.remove(join(marks, session_id)).catch((error) => {
+          if (!(error instanceof Deno.errors.NotFound)) throw error;
+        });
+      },
+      onEnded(session_id) {
+        opener.opened?.then((undo) => undo.sessionEnded(session_id), () => {});
+        // Nobody can go back in a session that has ended.
+        hub.get(session_id).then(({ journal }) => removeTree(storePath(journal))).catch((error) => {
+          log.warn("cannot remove the states of a session's files", {
+            session_id,
+            error: messageOf(error),
+          });
+        });
+      },
+    };
+  },
+});

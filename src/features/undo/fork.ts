@@ -1,0 +1,98 @@
+/** Begins a session with a copy of another one's conversation. */
+import type * as z from "zod";
+import { basename } from "@std/path";
+import { SvcError } from "../../protocol/errors.ts";
+import type { Copy } from "../../session/copy.ts";
+import type { Hub } from "../../session/hub.ts";
+import { chain } from "../../session/ledger.ts";
+import type { Session } from "../../session/session.ts";
+import { applyToState, emptyState, type SessionState } from "../../session/state.ts";
+import { Transcript } from "../../session/transcript.ts";
+import { isTakenBack } from "../../session/undo_state.ts";
+import { targetOf } from "./history.ts";
+import type { forkedSchema } from "./schemas.ts";
+
+export interface ForkOptions {
+  /** The copy has what was said before this message; default: all of it. */
+  message_id?: string;
+  title?: string;
+  /** Makes a directory for the new session; default: it works where the other one does. */
+  worktree?(): Promise<string>;
+}
+
+export type Forked = z.output<ReturnType<typeof forkedSchema>>;
+
+/**
+ * Forks a session.
+ *
+ * @throws {SvcError} not_found for an unknown message; conflict while a turn runs that would be copied
+ * in part; permission_denied for a session that works for others
+ */
+export async function forkSession(
+  hub: Hub,
+  session: Session,
+  { message_id, title, worktree }: ForkOptions,
+): Promise<Forked> {
+  if (session.state.trust !== "trusted") {
+    throw new SvcError("permission_denied", `session ${session.id} works for others`);
+  }
+  const target = message_id === undefined
+    ? undefined
+    : await targetOf(session, { message_id, conversation: true, files: false });
+  const { known, transcript, head, seq } = await copied(session, target?.seq);
+  const { workdir, model, approval, effort, budget_usd } = session.state;
+  const own = await worktree?.();
+  const { attachmentsIn } = await import("../../session/attachments.ts");
+  const attachments = await session.attachments();
+  const copy: Copy = {
+    seq,
+    chain: head,
+    transcript: transcript.toCheckpoint(),
+    known: {
+      messages_count: known.messages_count,
+      plan: known.plan,
+      // In another directory the model is told anew where it works.
+      facts: own === undefined ? known.facts : {},
+      rules: own === undefined ? known.rules : { files: [], skipped: [] },
+      context: known.context,
+    },
+    attachments: attachmentsIn(transcript),
+    read: (attachment) => attachments.read(attachment),
+    forked: { from_session_id: session.id, from_seq: seq, message_id },
+  };
+  const made = await hub.create({
+    workdir: own ?? workdir,
+    journal_root: own === undefined ? undefined : workdir,
+    model,
+    title: title ?? `${session.state.title || basename(workdir)} (fork)`,
+    approval,
+    effort,
+    budget_usd,
+    copy,
+  });
+  return { session_id: made.id, workdir: made.state.workdir, title: made.state.title };
+}
+
+async function copied(
+  session: Session,
+  before: number | undefined,
+): Promise<{ known: SessionState; transcript: Transcript; head: string; seq: number }> {
+  const known = emptyState(session.id);
+  const transcript = new Transcript();
+  const { published_seq } = session;
+  let head = "";
+  let seq = 0;
+  for await (const { event, hash } of chain(session.journal)) {
+    if (event.seq > published_seq || before !== undefined && event.seq >= before) break;
+    applyToState(known, event);
+    if (!isTakenBack(session.state.undo, event.seq)) transcript.apply(event);
+    head = hash;
+    seq = event.seq;
+  }
+  if (known.turn !== undefined) {
+    throw new SvcError("conflict", `session ${session.id} is at work`, {
+      hint: "wait for the end of the turn, or fork from a message before it",
+    });
+  }
+  return { known, transcript, head, seq };
+}

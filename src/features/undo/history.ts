@@ -1,0 +1,111 @@
+/** Finds messages in a session's journal, and what the session knew at their time. */
+import { SvcError } from "../../protocol/errors.ts";
+import type { ConversationState } from "../../protocol/events.ts";
+import type { Session } from "../../session/session.ts";
+import { applyToState, emptyState } from "../../session/state.ts";
+import { isTakenBack } from "../../session/undo_state.ts";
+
+/** The message before which a session goes. */
+export interface Target {
+  message_id: string;
+  seq: number;
+}
+
+export interface Wanted {
+  message_id?: string;
+  turn_id?: string;
+  conversation: boolean;
+  files: boolean;
+}
+
+interface Message extends Target {
+  text: string;
+  /** Whether it came while a turn ran. */
+  steers: boolean;
+  /** The turns that began after it. */
+  turns: string[];
+}
+
+/** Longer texts of messages are cut, in characters. */
+const TEXT_MAX = 200;
+
+/** The messages in the journal that were not taken back, oldest first. */
+export async function messagesOf(session: Session): Promise<Message[]> {
+  const messages: Message[] = [];
+  const { undo } = session.state;
+  let open = false;
+  for await (const event of session.journal.read(session.journal.trimmed_seq)) {
+    if (event.seq > session.published_seq) break;
+    if (isTakenBack(undo, event.seq)) continue;
+    if (event.type === "turn.started") {
+      open = true;
+      messages.findLast(({ steers }) => !steers)?.turns.push(event.data.turn_id);
+    } else if (event.type === "turn.completed") open = false;
+    else if (event.type === "user.message") {
+      const { message_id, text } = event.data;
+      const shown = text.slice(0, TEXT_MAX);
+      messages.push({ message_id, seq: event.seq, text: shown, steers: open, turns: [] });
+    }
+  }
+  return messages;
+}
+
+/**
+ * Finds the message that is meant: the named one, the one of a turn, or the last one; of the files,
+ * the last one with changes that were not taken back.
+ *
+ * @returns undefined when nothing was named and there is none
+ * @throws {SvcError} not_found; journal_trimmed; validation for a message that came during a turn
+ */
+export async function targetOf(session: Session, wanted: Wanted): Promise<Target | undefined> {
+  const { undo } = session.state;
+  const { turn_id, conversation } = wanted;
+  let { message_id } = wanted;
+  if (turn_id !== undefined) {
+    message_id ??= undo.turns.find((it) => it.turn_id === turn_id)?.message_id;
+  }
+  const named = message_id !== undefined || turn_id !== undefined;
+  if (!named && !conversation) {
+    const last = undo.turns.findLast(({ undone_by, before, after }) =>
+      undone_by === undefined && before !== after
+    );
+    if (last === undefined) return undefined;
+    message_id = last.message_id;
+  }
+  const messages = await messagesOf(session);
+  const found = message_id === undefined
+    ? turn_id === undefined
+      ? messages.findLast(({ steers }) => !steers)
+      : messages.find(({ turns }) => turns.includes(turn_id))
+    : messages.find((it) => it.message_id === message_id);
+  if (found !== undefined) {
+    // The files of a turn that it started after all are known.
+    const started = undo.turns.some((it) => it.message_id === found.message_id);
+    if (!found.steers || started && !conversation) return found;
+    const start = messages.findLast((it) => !it.steers && it.seq < found.seq);
+    throw new SvcError("validation", `message ${found.message_id} came while a turn ran`, {
+      hint: start && `rewind to ${start.message_id}, which started the turn`,
+    });
+  }
+  const kept = undo.turns.find((it) => it.message_id === message_id);
+  // The files can go there even if the journal has forgotten what was said.
+  if (kept !== undefined && !conversation) {
+    return { message_id: kept.message_id, seq: kept.seq - 1 };
+  }
+  if (!named) return undefined;
+  const what = message_id === undefined ? `turn ${turn_id}` : `message ${message_id}`;
+  throw new SvcError("not_found", `session ${session.id} has no ${what} to go back to`, {
+    hint: "it may have been taken back, or be older than the journal",
+  });
+}
+
+/** What the session knew before an event. */
+export async function knownAt(session: Session, seq: number): Promise<ConversationState> {
+  const state = emptyState(session.id);
+  for await (const event of session.journal.read(0)) {
+    if (event.seq >= seq) break;
+    applyToState(state, event);
+  }
+  const { messages_count, facts, plan, rules, context } = state;
+  return { messages_count, facts, plan, rules, context };
+}

@@ -1,0 +1,229 @@
+/**
+ * Brings the files of a directory from one kept state to another: all of them or none. What is about
+ * to be done is written down first, so that the next daemon can take back what a crash left half done.
+ */
+import { setImmediate } from "node:timers/promises";
+import { join } from "@std/path";
+import { atomicWrite, readTextIfAny } from "../../os/files.ts";
+import { type ExactFile, type ExactFiles, exactFiles } from "../../jail/beneath_exact.ts";
+import { messageOf, SvcError } from "../../protocol/errors.ts";
+import type { FileDifference, KeptFile } from "./file_state.ts";
+import type { FileStore } from "./store.ts";
+
+/** Where files are restored. */
+export interface RestorePlace {
+  store: FileStore;
+  /** Where the store is; what is about to be done is noted there. */
+  dir: string;
+  workdir: string;
+  /** Absolute real paths in it that are not touched. */
+  hidden: readonly string[];
+}
+
+/** What is about to be done. */
+export interface Restoration {
+  rewind_id: string;
+  /** The state that the files are in. */
+  from: string;
+  /** The state that they will be in. */
+  to: string;
+}
+
+/** So many files are removed in one turn of the event loop. */
+const AT_ONCE = 100;
+
+/** The name of a file until it is whole. */
+function temporaryOf(n: number): string {
+  return `.svc-rewind-${n}.tmp`;
+}
+
+/**
+ * Changes files from one state to another.
+ *
+ * @param differences of the two states
+ * @param commit records that it was done; if it throws, nothing was
+ * @throws {SvcError} conflict when a file cannot be written or removed; every file is as it was then
+ */
+export async function restoreFiles(
+  place: RestorePlace,
+  restoration: Restoration,
+  differences: readonly FileDifference[],
+  commit: () => Promise<void>,
+): Promise<void> {
+  // Whoever asked may be gone by now; half of it helps nobody.
+  const signal = new AbortController().signal;
+  await atomicWrite(join(place.dir, NOTE), JSON.stringify(restoration), 0o600);
+  try {
+    await apply(place, differences, signal);
+    await commit();
+  } catch (error) {
+    await takeBack(place, restoration, signal);
+    if (error instanceof SvcError) throw error;
+    throw new SvcError("conflict", `cannot restore the files: ${messageOf(error)}`, {
+      hint: "every file is as it was before",
+      cause: error,
+    });
+  }
+  Deno.removeSync(join(place.dir, NOTE));
+}
+
+/**
+ * Ends what a daemon that is gone left half done.
+ *
+ * @param isDone reports whether a rewind was recorded
+ * @returns whether files were taken back
+ */
+export async function recoverFiles(
+  place: RestorePlace,
+  isDone: (rewind_id: string) => boolean,
+): Promise<boolean> {
+  const text = await readTextIfAny(join(place.dir, NOTE));
+  if (text === undefined) return false;
+  const restoration = JSON.parse(text) as Restoration;
+  if (!isDone(restoration.rewind_id)) {
+    await takeBack(place, restoration, new AbortController().signal);
+    return true;
+  }
+  Deno.removeSync(join(place.dir, NOTE));
+  return false;
+}
+
+/** Reports whether a rewind of a session was cut off. */
+export function isHalfDone(dir: string): boolean {
+  try {
+    Deno.lstatSync(join(dir, NOTE));
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+const NOTE = "svc-rewind.json";
+
+/**
+ * Brings back what was there, wherever the rewind has put its own or removed something. A file that
+ * somebody has changed since is left alone.
+ */
+async function takeBack(
+  place: RestorePlace,
+  { from, to }: Restoration,
+  signal: AbortSignal,
+): Promise<void> {
+  const { store, dir } = place;
+  const intended = await store.differences(from, to, signal);
+  withFiles(place, (files) => {
+    intended.forEach(({ path }, n) => {
+      files.remove(path.slice(0, path.lastIndexOf("/") + 1) + temporaryOf(n));
+    });
+  });
+  const { state } = await store.take(signal);
+  const ours = new Map(intended.map((it) => [it.path, it.to]));
+  const back = (await store.differences(state, from, signal)).filter(({ path, from: now }) =>
+    ours.has(path) && (now === undefined || isSame(now, ours.get(path)))
+  );
+  await apply(place, back, signal);
+  Deno.removeSync(join(dir, NOTE));
+}
+
+function isSame(one: KeptFile, other: KeptFile | undefined): boolean {
+  if (other === undefined || one.link !== other.link || one.mode !== other.mode) return false;
+  // Without a name, only the permission bits differ.
+  return one.object === "" || other.object === "" || one.object === other.object;
+}
+
+/** Removes what has to go, deepest first, and then writes the rest. */
+async function apply(
+  place: RestorePlace,
+  differences: readonly FileDifference[],
+  signal: AbortSignal,
+): Promise<void> {
+  const numbered = differences.map((difference, n) => ({ ...difference, n }));
+  const gone = numbered.filter(({ to }) => to === undefined).map(({ path }) => path)
+    .sort((one, other) => one < other ? 1 : -1);
+  for (let at = 0; at < gone.length; at += AT_ONCE) {
+    const some = gone.slice(at, at + AT_ONCE);
+    withFiles(place, (files) => {
+      for (const path of some) files.remove(path);
+      removeEmpty(files, some);
+    });
+    await setImmediate();
+  }
+  const kept = numbered.filter((it) => it.to !== undefined);
+  const content = kept.filter((it) => !hasSameContent(it));
+  withFiles(place, (files) => {
+    for (const it of kept) if (hasSameContent(it)) files.changeMode(it.path, it.to!.mode);
+  });
+  const files = exactFiles(place.workdir, place.hidden);
+  await place.store.read(content.map(({ to }) => to!.object), (bytes, at) => {
+    const { path, to, n } = content[at];
+    write(files, path, to!, bytes, temporaryOf(n));
+  }, signal);
+}
+
+function hasSameContent({ from, to }: FileDifference): boolean {
+  return from !== undefined && to !== undefined && from.object === to.object && !from.link &&
+    !to.link;
+}
+
+function write(
+  files: ExactFiles,
+  path: string,
+  { link, mode }: KeptFile,
+  content: Uint8Array<ArrayBuffer>,
+  temporary: string,
+): void {
+  if (link) files.link(path, new TextDecoder().decode(content), temporary);
+  else files.put(path, content, mode, temporary);
+}
+
+/** Removes the directories that became empty with these files. */
+function removeEmpty(files: ExactFiles, paths: readonly string[]): void {
+  const directories = new Set<string>();
+  for (const path of paths) {
+    for (let cut = path.lastIndexOf("/"); cut > 0; cut = path.lastIndexOf("/", cut - 1)) {
+      directories.add(path.slice(0, cut));
+    }
+  }
+  const deepest = [...directories].sort((one, other) => other.length - one.length);
+  for (const directory of deepest) files.removeDirectory(directory);
+}
+
+function withFiles(place: RestorePlace, work: (files: ExactFiles) => void): void {
+  work(exactFiles(place.workdir, place.hidden));
+}
+
+/**
+ * Names what stands in the way of a restoration and is in no state, so that nobody could bring it
+ * back.
+ */
+export function inTheWay(
+  place: RestorePlace,
+  differences: readonly FileDifference[],
+): string[] {
+  const added = differences.filter(({ from }) => from === undefined).map(({ path }) => path);
+  const known = new Map(differences.map(({ path, from }) => [path, from]));
+  const files = exactFiles(place.workdir, place.hidden);
+  const looked = files.look(added);
+  return added.filter((path, n) => isForeign(looked[n], path, known, files));
+}
+
+/** A directory is in the way only if something in it stays. */
+function isForeign(
+  found: ExactFile | undefined,
+  path: string,
+  known: ReadonlyMap<string, KeptFile | undefined>,
+  files: ExactFiles,
+): boolean {
+  if (found !== undefined) {
+    if (found.kind !== "directory") return true;
+    return ![...known].some(([each, from]) => from !== undefined && each.startsWith(`${path}/`));
+  }
+  // A file or a link where a directory has to be, that is in no state.
+  for (let cut = path.indexOf("/"); cut > 0; cut = path.indexOf("/", cut + 1)) {
+    const above = path.slice(0, cut);
+    const [there] = files.look([above]);
+    if (there === undefined) return false;
+    if (there.kind !== "directory") return known.get(above) === undefined;
+  }
+  return false;
+}

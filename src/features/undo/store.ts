@@ -1,0 +1,696 @@
+/**
+ * Keeps states of a directory's files for one session: a git object store of svc's own beside the
+ * session's journal. A private index remembers the size and times of each file, so that an unchanged
+ * file is not read again.
+ */
+import { setImmediate } from "node:timers/promises";
+import { dirname, join } from "@std/path";
+import { exactFiles } from "../../jail/beneath_exact.ts";
+import { exists, readDirIfAny } from "../../os/files.ts";
+import { SvcError } from "../../protocol/errors.ts";
+import {
+  type Exclusion,
+  type ExclusionReason,
+  type FileDifference,
+  isExec,
+  modeDifferences,
+  modeOf,
+  type Modes,
+  parseRaw,
+} from "./file_state.ts";
+import { isSettled, lookOver } from "./look_over.ts";
+import { makeStore, runGit, type StorePlace } from "./store_git.ts";
+
+/** A state that was taken. */
+export interface TakenState {
+  /** Its name in the store. */
+  state: string;
+  /** Whether it differs from the one taken before it. */
+  changed: boolean;
+  /** Files that are not in it; those that are ignored are not listed. */
+  excluded: Exclusion[];
+}
+
+/** What may differ from the last state. */
+interface Scan {
+  paths: string[];
+  /** Those among them that were in the last state. */
+  tracked: ReadonlySet<string>;
+  /** How many files have names that cannot be kept. */
+  unnamed: number;
+}
+
+/** By path, the lines that were added and deleted; undefined for a binary file. */
+export type Lines = Map<string, { added: number; deleted: number } | undefined>;
+
+/** How much of a directory is kept. */
+export interface StoreLimits {
+  /** Larger files are excluded. */
+  file_bytes: number;
+  /** A directory with more files has no states. */
+  files: number;
+  /** A state that would add more is not taken. */
+  new_bytes: number;
+  /** The time to take a state. */
+  timeout_ms: number;
+}
+
+export const LIMITS: StoreLimits = {
+  file_bytes: 10 * 1024 * 1024,
+  files: 200_000,
+  new_bytes: 2 * 1024 * 1024 * 1024,
+  timeout_ms: 120_000,
+};
+
+/** So many new files are kept in one pack; fewer are kept one by one. */
+const PACK_FROM = 200;
+/** So many files are looked at in one turn of the event loop. */
+const LOOKED_AT_ONCE = 500;
+/** Paths are on average shorter than this, in bytes. */
+const PATH_BYTES = 256;
+const READ_MS = 60_000;
+/** Git compares whole seconds; the clock of files may be a few milliseconds behind. */
+const RECENT_MS = 1_100;
+/** How often a state is begun again because a file changed while it was taken. */
+const TRIES = 8;
+
+/** The names of the files in a store that are not git's. */
+const FILES = {
+  /** The last state, if the index is as it was after it. */
+  last: "svc-last",
+  modes: "svc-modes",
+  added: "svc-added",
+  removed: "svc-removed",
+  changed: "svc-changed",
+  wanted: "svc-wanted",
+};
+
+/** New files, an empty name, then those that may have changed. */
+const SCAN = `git diff-files --name-only -z --ignore-submodules=all >"$GIT_DIR/svc-changed" &
+git ls-files --others --exclude-standard -z || exit 91
+printf '\\0'
+wait $! || exit 92
+cat "$GIT_DIR/svc-changed"`;
+
+/** Brings the index up to date and prints the name of the state. */
+const RECORD = `for part in removed added; do
+  [ -s "$GIT_DIR/svc-$part" ] || continue
+  if [ $part = removed ]; then set -- --force-remove; else set -- --add --remove --replace; fi
+  git $SVC_PACK update-index -z "$@" --stdin <"$GIT_DIR/svc-$part" || exit 94
+done
+tree=$(git write-tree) || exit 95
+modes=$(git hash-object -w --no-filters --stdin <"$GIT_DIR/svc-modes") || exit 96
+printf '040000 tree %s\\tfiles\\n100644 blob %s\\tmodes\\n' "$tree" "$modes" | git mktree`;
+
+const PLAIN = "-r --no-renames --no-ext-diff --no-textconv --no-color --ignore-submodules=all";
+
+export class FileStore {
+  readonly #place: StorePlace;
+  readonly #limits: StoreLimits;
+  #modes: Modes | undefined;
+  /**
+   * Files that changed in the second before the last state. Git compares whole seconds, so it would
+   * not list them if only their modes change within that second.
+   */
+  #recent: ReadonlySet<string> = new Set();
+  /** How the directory looked when the last state was taken; without it, git has to look. */
+  #seen: { print: string; state: string; excluded: Exclusion[] } | undefined;
+
+  private constructor(place: StorePlace, limits: StoreLimits) {
+    this.#place = place;
+    this.#limits = limits;
+  }
+
+  /**
+   * Opens the store of a session; makes it when there is none.
+   *
+   * @param place.dir `files.git` in the directory of the session's journal
+   * @param excluded paths in the working directory that are svc's, as patterns of .gitignore
+   */
+  static open(
+    place: StorePlace,
+    excluded: readonly string[],
+    limits: StoreLimits = LIMITS,
+  ): FileStore {
+    const { dir } = place;
+    if (!exists(join(dir, "config"))) {
+      makeStore(dir, excluded);
+      borrow(place);
+    }
+    // A git that was killed leaves its lock; nothing else uses the store.
+    for (const name of ["index.lock", "config.lock", "HEAD.lock"]) removeIfAny(join(dir, name));
+    return new FileStore(place, limits);
+  }
+
+  /**
+   * Takes the state of the files.
+   *
+   * @throws {SvcError} unavailable when there is too much to keep, or no git; timeout; internal
+   * @throws the signal's reason
+   */
+  async take(signal: AbortSignal): Promise<TakenState> {
+    const look = lookOver(this.#place.workdir);
+    const seen = this.#seen;
+    const known = this.#last();
+    if (look !== undefined && seen?.print === look.print && seen.state === known) {
+      return { state: seen.state, changed: false, excluded: seen.excluded };
+    }
+    this.#seen = undefined;
+    const took = (state: string, excluded: Exclusion[], read_from_ms: number) => {
+      // The look came first: what has changed since differs from it the next time.
+      if (look !== undefined && isSettled(look, read_from_ms)) {
+        this.#seen = { print: look.print, state, excluded };
+      }
+      return { state, changed: state !== known, excluded };
+    };
+    const unreadable = new Set<string>();
+    for (let tries = 1;; tries++) {
+      const scanned_ms = Date.now();
+      const found = await this.#scan(signal);
+      const { added, removed, excluded } = await this.#sort(found, unreadable);
+      const last = this.#last();
+      if (last !== undefined && added.length + removed.length === 0) {
+        return took(last, excluded, scanned_ms);
+      }
+      const recorded_ms = Date.now();
+      const { code, said, state } = await this.#record(added, removed, signal);
+      if (code === 0) {
+        this.#noteLast(state);
+        return took(state, excluded, recorded_ms);
+      }
+      const bad = /Unable to process path (.*)$/m.exec(said)?.[1];
+      if (bad !== undefined && added.includes(bad)) unreadable.add(bad);
+      if (tries >= TRIES) {
+        throw new SvcError("internal", `cannot keep the state of the files: ${lastLine(said)}`);
+      }
+    }
+  }
+
+  /** Names the new files and those that may have changed. */
+  async #scan(signal: AbortSignal): Promise<Scan> {
+    // The index may be ahead of what is known of it after a crash: then everything is read again.
+    if (this.#last() === undefined) this.#forgetIndex();
+    const max = this.#limits.files * PATH_BYTES;
+    const output = await this.#output(SCAN, { signal, sees_files: true, max });
+    const names = splitNames(output);
+    const end = names.indexOf("");
+    // Svc cannot name a file whose name is not UTF-8.
+    const unnamed = names.filter((name) => name === undefined).length;
+    const paths = (some: (string | undefined)[]) => some.filter((name) => !!name) as string[];
+    const tracked = new Set(paths(names.slice(end)));
+    const found = [...tracked, ...paths(names.slice(0, end)).filter((it) => !tracked.has(it))];
+    if (found.length > this.#limits.files) throw tooMany(this.#limits.files);
+    return { paths: found, tracked, unnamed };
+  }
+
+  /** Looks at the files: which are kept, which are gone and which are excluded. */
+  async #sort(
+    found: Scan,
+    unreadable: ReadonlySet<string>,
+  ): Promise<{ added: string[]; removed: string[]; excluded: Exclusion[] }> {
+    const { unnamed } = found;
+    const added: string[] = [];
+    const removed: string[] = [];
+    const excluded: Exclusion[] = [];
+    const modes = this.#knownModes();
+    const recent = new Set<string>();
+    const recent_from_ms = Date.now() - RECENT_MS;
+    const other_modes = await this.#otherModes(found.paths, modes, (path, changed_ms) => {
+      if (changed_ms >= recent_from_ms) recent.add(path);
+    });
+    const paths = [...found.paths, ...other_modes];
+    const tracked = new Set([...found.tracked, ...other_modes]);
+    let bytes = 0;
+    const leaveOut = (path: string, reason: ExclusionReason) => {
+      excluded.push({ path, reason });
+      if (tracked.has(path)) removed.push(path);
+      delete modes.other[path];
+    };
+    for (let n = 0; n < unnamed; n++) excluded.push({ path: "?", reason: "name" });
+    for (let at = 0; at < paths.length; at += LOOKED_AT_ONCE) {
+      const some = paths.slice(at, at + LOOKED_AT_ONCE);
+      const files = exactFiles(this.#place.workdir, []);
+      const looked = files.look(some);
+      for (let n = 0; n < some.length; n++) {
+        const path = some[n];
+        const file = looked[n];
+        if (path.endsWith("/")) leaveOut(path, "repository");
+        else if (!isNameable(path, file?.kind === "symlink")) leaveOut(path, "name");
+        else if (file === undefined || (file.kind !== "file" && file.kind !== "symlink")) {
+          if (tracked.has(path)) removed.push(path);
+          delete modes.other[path];
+        } else if (unreadable.has(path) || file.kind === "file" && !isReadable(file.mode)) {
+          leaveOut(path, "unreadable");
+        } else if (file.size > this.#limits.file_bytes) leaveOut(path, "size");
+        else {
+          bytes += file.size;
+          added.push(path);
+          if (file.changed_ms >= recent_from_ms) recent.add(path);
+          if (file.kind === "symlink") delete modes.other[path];
+          else noteMode(modes, path, file.mode);
+        }
+      }
+      await setImmediate();
+    }
+    if (bytes > this.#limits.new_bytes) {
+      throw new SvcError(
+        "unavailable",
+        `the directory has more than ${this.#limits.new_bytes / 1024 ** 3} GiB to keep`,
+        { hint: "list what need not be kept in .gitignore" },
+      );
+    }
+    this.#recent = recent;
+    return { added, removed, excluded };
+  }
+
+  /**
+   * Returns the recent files that git did not list and whose modes are others than in the last state.
+   *
+   * @param seen told of each recent file that git did not list, and when it last changed
+   */
+  async #otherModes(
+    listed: readonly string[],
+    modes: Modes,
+    seen: (path: string, changed_ms: number) => void,
+  ): Promise<string[]> {
+    const known = new Set(listed);
+    const paths = [...this.#recent].filter((path) => !known.has(path));
+    const found: string[] = [];
+    for (let at = 0; at < paths.length; at += LOOKED_AT_ONCE) {
+      const some = paths.slice(at, at + LOOKED_AT_ONCE);
+      const files = exactFiles(this.#place.workdir, []);
+      files.look(some).forEach((file, n) => {
+        if (file?.kind !== "file") return;
+        seen(some[n], file.changed_ms);
+        if (modeOf(modes, some[n], isExec(file.mode)) !== file.mode) found.push(some[n]);
+      });
+      await setImmediate();
+    }
+    return found;
+  }
+
+  async #record(
+    added: readonly string[],
+    removed: readonly string[],
+    signal: AbortSignal,
+  ): Promise<{ code: number; said: string; state: string }> {
+    removeIfAny(this.#path(FILES.last));
+    this.#write(FILES.added, added.map((path) => `${path}\0`).join(""));
+    this.#write(FILES.removed, removed.map((path) => `${path}\0`).join(""));
+    this.#write(FILES.modes, JSON.stringify(this.#knownModes()));
+    // Git writes every file that is larger than that into one pack.
+    const pack = added.length >= PACK_FROM ? "-c core.bigFileThreshold=1" : "";
+    let state = "";
+    const decoder = new TextDecoder();
+    const { code, said } = await runGit(this.#place, {
+      script: `SVC_PACK=$1\n${RECORD}`,
+      args: [pack],
+      sees_files: true,
+      signal,
+      timeout_ms: this.#limits.timeout_ms,
+      onStdout: (chunk) => state += decoder.decode(chunk),
+    });
+    state = state.trim();
+    if (code === 0 && !/^[0-9a-f]{40,64}$/.test(state)) return { code: -1, said, state };
+    return { code, said, state };
+  }
+
+  /** Reports whether a state is in the store. */
+  async has(state: string, signal: AbortSignal): Promise<boolean> {
+    const { code } = await runGit(this.#place, {
+      script: 'git cat-file -e "$1:files" && git cat-file -e "$1:modes"',
+      args: [state],
+      signal,
+      timeout_ms: READ_MS,
+      onStdout() {},
+    });
+    return code === 0;
+  }
+
+  /** Returns how two states differ. @throws {SvcError} */
+  async differences(from: string, to: string, signal: AbortSignal): Promise<FileDifference[]> {
+    if (from === to) return [];
+    const [before, after] = [await this.#modesOf(from, signal), await this.#modesOf(to, signal)];
+    const script = `git diff-tree --raw -z --no-abbrev ${PLAIN} "$1:files" "$2:files"`;
+    const max = this.#limits.files * PATH_BYTES;
+    const raw = await this.#output(script, { args: [from, to], signal, max });
+    const found = parseRaw(decode(raw), before, after);
+    return [...found, ...modeDifferences(before, after, new Set(found.map(({ path }) => path)))];
+  }
+
+  /** Returns the unified diff of two states, cut at its end. */
+  async patch(
+    from: string,
+    to: string,
+    { max_bytes, signal }: { max_bytes: number; signal: AbortSignal },
+  ): Promise<{ patch: string; truncated: boolean }> {
+    if (from === to) return { patch: "", truncated: false };
+    const script = `git diff-tree --patch --src-prefix=a/ --dst-prefix=b/ ${PLAIN} ` +
+      `"$1:files" "$2:files" | head -c "$3"`;
+    const output = await this.#output(script, {
+      args: [from, to, String(max_bytes + 1)],
+      signal,
+      max: max_bytes + 1,
+    });
+    const truncated = output.length > max_bytes;
+    return { patch: new TextDecoder().decode(output.subarray(0, max_bytes)), truncated };
+  }
+
+  /** Returns the lines that files gained and lost, for each of several pairs of states. */
+  async lines(
+    pairs: readonly (readonly [from: string, to: string])[],
+    signal: AbortSignal,
+  ): Promise<Lines[]> {
+    if (pairs.length === 0) return [];
+    const max = this.#limits.files * PATH_BYTES;
+    const names = pairs.flat().map((state) => `${state}:files`);
+    const trees = decode(await this.#output('git rev-parse "$@"', { args: names, signal, max }))
+      .trim().split("\n");
+    this.#write(
+      FILES.wanted,
+      pairs.map((_, n) => `${trees[2 * n]} ${trees[2 * n + 1]}\n`).join(""),
+    );
+    const script = `git diff-tree --stdin --numstat -z ${PLAIN} <"$GIT_DIR/svc-wanted"`;
+    const output = decode(await this.#output(script, { signal, max }));
+    return parseLines(output);
+  }
+
+  /**
+   * Reads contents from the store.
+   *
+   * @param take receives each content in the order of `objects`; it may throw
+   */
+  async read(
+    objects: readonly string[],
+    take: (content: Uint8Array<ArrayBuffer>, n: number) => void,
+    signal: AbortSignal,
+  ): Promise<void> {
+    if (objects.length === 0) return;
+    this.#write(FILES.wanted, objects.map((object) => `${object}\n`).join(""));
+    const reader = new BatchReader(take);
+    const enough = new AbortController();
+    let failed: { error: unknown } | undefined;
+    try {
+      const { code, said } = await runGit(this.#place, {
+        script: `git cat-file --batch <"$GIT_DIR/svc-wanted"`,
+        signal: AbortSignal.any([signal, enough.signal]),
+        timeout_ms: this.#limits.timeout_ms,
+        onStdout(chunk) {
+          if (failed !== undefined) return;
+          try {
+            reader.push(chunk);
+          } catch (error) {
+            failed = { error };
+            enough.abort(error);
+          }
+        },
+      });
+      if (failed === undefined && (code !== 0 || reader.count !== objects.length)) {
+        throw new SvcError("internal", `cannot read the store of file states: ${lastLine(said)}`);
+      }
+    } catch (error) {
+      throw failed === undefined ? error : failed.error;
+    }
+    if (failed !== undefined) throw failed.error;
+  }
+
+  /** Names the ignored files and directories, at most so many. */
+  async ignored(max: number, signal: AbortSignal): Promise<string[]> {
+    const script = "git ls-files --others --ignored --exclude-standard --directory -z | " +
+      `head -c ${max * PATH_BYTES}`;
+    const output = await this.#output(script, {
+      signal,
+      sees_files: true,
+      max: max * PATH_BYTES + 1,
+    });
+    const names = splitNames(output).filter((name) => name !== undefined && name !== "");
+    return (names as string[]).filter((name) => !/(^|\/)\.svc\/$/i.test(name)).slice(0, max);
+  }
+
+  async #modesOf(state: string, signal: AbortSignal): Promise<Modes> {
+    const max = 2 * this.#limits.files * PATH_BYTES;
+    const script = 'git cat-file blob "$1:modes"';
+    return JSON.parse(decode(await this.#output(script, { args: [state], signal, max })));
+  }
+
+  async #output(
+    script: string,
+    options: {
+      args?: readonly string[];
+      sees_files?: boolean;
+      signal: AbortSignal;
+      max: number;
+    },
+  ): Promise<Uint8Array> {
+    const { max, ...run } = options;
+    const chunks: Uint8Array[] = [];
+    let length = 0;
+    const enough = new AbortController();
+    const too_much = tooMany(this.#limits.files);
+    const { code, said } = await runGit(this.#place, {
+      ...run,
+      script,
+      signal: AbortSignal.any([options.signal, enough.signal]),
+      timeout_ms: options.sees_files ? this.#limits.timeout_ms : READ_MS,
+      onStdout(chunk) {
+        length += chunk.length;
+        if (length > max) return enough.abort(too_much);
+        chunks.push(chunk.slice());
+      },
+    });
+    if (code !== 0) {
+      throw new SvcError("internal", `git failed in the store of file states: ${lastLine(said)}`);
+    }
+    return joined(chunks);
+  }
+
+  // ── its own files ────────────────────────────────────────────────────────────────────────────
+
+  #path(name: string): string {
+    return join(this.#place.dir, name);
+  }
+
+  #write(name: string, text: string): void {
+    Deno.writeTextFileSync(this.#path(name), text, { mode: 0o600 });
+  }
+
+  #last(): string | undefined {
+    try {
+      const text = Deno.readTextFileSync(this.#path(FILES.last)).trim();
+      return /^[0-9a-f]{40,64}$/.test(text) ? text : undefined;
+    } catch {
+      return undefined;
+    }
+  }
+
+  #noteLast(state: string): void {
+    const path = this.#path(FILES.last);
+    Deno.writeTextFileSync(`${path}.tmp`, `${state}\n`, { mode: 0o600 });
+    Deno.renameSync(`${path}.tmp`, path);
+  }
+
+  #forgetIndex(): void {
+    const usual = this.#knownModes().usual;
+    this.#modes = { usual, other: {} };
+    removeIfAny(this.#path("index"));
+  }
+
+  #knownModes(): Modes {
+    if (this.#modes !== undefined) return this.#modes;
+    try {
+      this.#modes = JSON.parse(Deno.readTextFileSync(this.#path(FILES.modes))) as Modes;
+    } catch {
+      const mask = Deno.build.os === "windows" ? 0o022 : Deno.umask();
+      this.#modes = { usual: { file: 0o666 & ~mask, exec: 0o777 & ~mask }, other: {} };
+    }
+    return this.#modes;
+  }
+}
+
+/**
+ * Has a new store begin with what another session of the directory has kept: its packs, which never
+ * change, as hard links, and its index.
+ */
+function borrow({ dir }: StorePlace): void {
+  const sessions = dirname(dirname(dir));
+  let newest: { path: string; at: number } | undefined;
+  for (const { name } of readDirIfAny(sessions)) {
+    const path = join(sessions, name, "files.git");
+    if (path === dir || !exists(join(path, FILES.last)) || !exists(join(path, "index"))) continue;
+    const at = Deno.statSync(join(path, FILES.last)).mtime?.getTime() ?? 0;
+    if (newest === undefined || at > newest.at) newest = { path, at };
+  }
+  if (newest === undefined) return;
+  const last = () => Deno.readTextFileSync(join(newest.path, FILES.last));
+  try {
+    const before = last();
+    copyWithTime(join(newest.path, "index"), join(dir, "index"));
+    Deno.copyFileSync(join(newest.path, FILES.modes), join(dir, FILES.modes));
+    linkTree(join(newest.path, "objects"), join(dir, "objects"));
+    if (last() !== before) throw new Error("the other session has gone on");
+    Deno.writeTextFileSync(join(dir, FILES.last), before, { mode: 0o600 });
+  } catch {
+    // The other session is writing or was removed: this one reads everything itself.
+    for (const name of ["index", FILES.last, FILES.modes]) removeIfAny(join(dir, name));
+  }
+}
+
+function linkTree(from: string, to: string): void {
+  for (const { name, isDirectory, isFile } of Deno.readDirSync(from)) {
+    if (name.includes("tmp")) continue;
+    if (isDirectory) {
+      Deno.mkdirSync(join(to, name), { recursive: true, mode: 0o700 });
+      linkTree(join(from, name), join(to, name));
+    } else if (isFile) Deno.linkSync(join(from, name), join(to, name));
+  }
+}
+
+/** An index that seems newer than it is would hide changes of the same moment. */
+function copyWithTime(from: string, to: string): void {
+  const { mtime } = Deno.statSync(from);
+  Deno.copyFileSync(from, to);
+  if (mtime !== null) Deno.utimeSync(to, mtime, mtime);
+}
+
+/** Takes `git cat-file --batch` apart as it arrives. */
+class BatchReader {
+  count = 0;
+  readonly #take: (content: Uint8Array<ArrayBuffer>, n: number) => void;
+  #header = "";
+  #content: Uint8Array<ArrayBuffer> | undefined;
+  #filled = 0;
+  /** Whether the newline after a content is due. */
+  #newline = false;
+
+  constructor(take: (content: Uint8Array<ArrayBuffer>, n: number) => void) {
+    this.#take = take;
+  }
+
+  push(chunk: Uint8Array): void {
+    for (let at = 0; at < chunk.length || this.#isWhole;) {
+      if (this.#newline) {
+        at++;
+        this.#newline = false;
+      } else if (this.#content === undefined) {
+        const end = chunk.indexOf(10, at);
+        const part = chunk.subarray(at, end < 0 ? undefined : end);
+        this.#header += new TextDecoder().decode(part);
+        if (end < 0) return;
+        at = end + 1;
+        const [, size] = /^[0-9a-f]+ blob (\d+)$/.exec(this.#header) ?? [];
+        if (size === undefined) {
+          throw new SvcError("internal", `the store of file states lacks ${this.#header}`);
+        }
+        this.#header = "";
+        this.#content = new Uint8Array(Number(size));
+        this.#filled = 0;
+      } else {
+        const part = chunk.subarray(at, at + this.#content.length - this.#filled);
+        this.#content.set(part, this.#filled);
+        this.#filled += part.length;
+        at += part.length;
+      }
+      if (this.#isWhole) {
+        const content = this.#content!;
+        this.#content = undefined;
+        this.#newline = true;
+        this.#take(content, this.count++);
+      }
+    }
+  }
+
+  get #isWhole(): boolean {
+    return this.#content !== undefined && this.#filled === this.#content.length;
+  }
+}
+
+/** Parses `diff-tree --stdin --numstat -z`: each pair begins with a line that names its trees. */
+function parseLines(output: string): Lines[] {
+  const found: Lines[] = [];
+  const header = /[0-9a-f]{40,64} [0-9a-f]{40,64}\n/y;
+  for (let at = 0; at < output.length;) {
+    header.lastIndex = at;
+    if (header.test(output)) {
+      found.push(new Map());
+      at = header.lastIndex;
+      continue;
+    }
+    const end = output.indexOf("\0", at);
+    const [added, deleted, ...path] = output.slice(at, end < 0 ? undefined : end).split("\t");
+    const counts = { added: Number(added), deleted: Number(deleted) };
+    if (path.length > 0) found.at(-1)?.set(path.join("\t"), added === "-" ? undefined : counts);
+    at = end < 0 ? output.length : end + 1;
+  }
+  return found;
+}
+
+function noteMode({ usual, other }: Modes, path: string, mode: number): void {
+  if (mode === (isExec(mode) ? usual.exec : usual.file)) delete other[path];
+  else other[path] = mode;
+}
+
+function isReadable(mode: number): boolean {
+  return Deno.build.os === "windows" || Deno.uid() === 0 || (mode & 0o444) !== 0;
+}
+
+/** Whether git can keep a name: not svc's own directory, nor anything called like git's. */
+function isNameable(path: string, link: boolean): boolean {
+  const parts = path.toLowerCase().split("/");
+  if (parts.some((part) => part === ".git" || part === ".svc" || part === "" || part === "..")) {
+    return false;
+  }
+  return !(link && parts.at(-1) === ".gitmodules");
+}
+
+/** Splits at NUL; undefined for a name that is not UTF-8. */
+function splitNames(output: Uint8Array): (string | undefined)[] {
+  const strict = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+  try {
+    return strict.decode(output).split("\0");
+  } catch {
+    const names: (string | undefined)[] = [];
+    for (let at = 0; at < output.length;) {
+      const nul = output.indexOf(0, at);
+      const end = nul < 0 ? output.length : nul;
+      try {
+        names.push(strict.decode(output.subarray(at, end)));
+      } catch {
+        names.push(undefined);
+      }
+      at = end + 1;
+    }
+    return names;
+  }
+}
+
+function decode(bytes: Uint8Array): string {
+  return new TextDecoder("utf-8", { ignoreBOM: true }).decode(bytes);
+}
+
+function joined(chunks: readonly Uint8Array[]): Uint8Array {
+  const whole = new Uint8Array(chunks.reduce((sum, { length }) => sum + length, 0));
+  let at = 0;
+  for (const chunk of chunks) {
+    whole.set(chunk, at);
+    at += chunk.length;
+  }
+  return whole;
+}
+
+function lastLine(said: string): string {
+  return said.split("\n").at(-1) || "it said nothing";
+}
+
+function tooMany(files: number): SvcError {
+  return new SvcError("unavailable", `the directory has more than ${files} files to keep`, {
+    hint: "list what need not be kept in .gitignore, or start the session in a smaller directory",
+  });
+}
+
+function removeIfAny(path: string): void {
+  try {
+    Deno.removeSync(path);
+  } catch (error) {
+    if (!(error instanceof Deno.errors.NotFound)) throw error;
+  }
+}

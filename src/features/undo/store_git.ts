@@ -1,0 +1,164 @@
+/**
+ * Runs git on a store of file states. The store is svc's own, so nothing of the repository in the
+ * working directory is read: not its configuration, index, refs, hooks or attributes. Git runs in a
+ * sandbox that shows it the working directory read-only and the store; without a sandbox it runs as
+ * the person's own git would, with the same configuration.
+ */
+import { join } from "@std/path";
+import { runProcess } from "../../jail/process.ts";
+import type { Sandbox } from "../../jail/sandbox.ts";
+import { EXCHANGED } from "../../jail/sandbox_alone.ts";
+import { identityOf } from "../../os/identity.ts";
+import { messageOf, SvcError } from "../../protocol/errors.ts";
+
+/** Where the store is, and what it is of. */
+export interface StorePlace {
+  /** Absolute real path of the store. */
+  dir: string;
+  /** Absolute real path of the working directory. */
+  workdir: string;
+  sandbox: Sandbox;
+}
+
+/** One run of a shell script in which `git` works on the store. */
+export interface StoreRun {
+  script: string;
+  /** Its parameters, `$1` and so on. */
+  args?: readonly string[];
+  /** Whether it sees the working directory; it is then its working directory. */
+  sees_files?: boolean;
+  signal: AbortSignal;
+  timeout_ms: number;
+  /** Receives the output; the chunk is valid only during the call. */
+  onStdout(chunk: Uint8Array): void;
+}
+
+/** Nothing of the person's, the system's or the repository's configuration has an effect. */
+const ENVIRONMENT = {
+  LANG: "C",
+  LC_ALL: "C",
+  HOME: "/nonexistent",
+  XDG_CONFIG_HOME: "/nonexistent",
+  GIT_CONFIG_NOSYSTEM: "1",
+  GIT_CONFIG_GLOBAL: "/dev/null",
+  GIT_CONFIG_SYSTEM: "/dev/null",
+  GIT_ATTR_NOSYSTEM: "1",
+  GIT_TERMINAL_PROMPT: "0",
+  GIT_OPTIONAL_LOCKS: "0",
+  GIT_ALLOW_PROTOCOL: "none",
+  GIT_NO_REPLACE_OBJECTS: "1",
+  GIT_LITERAL_PATHSPECS: "1",
+  GIT_EDITOR: "false",
+  GIT_PAGER: "cat",
+  GIT_PROGRESS_DELAY: "86400",
+};
+
+/** The configuration of a store. Files are kept as they are, byte for byte. */
+const CONFIG = `[core]
+	repositoryFormatVersion = 0
+	bare = true
+	fileMode = true
+	symlinks = true
+	ignoreCase = false
+	precomposeUnicode = false
+	protectHFS = false
+	protectNTFS = false
+	autocrlf = false
+	safecrlf = false
+	hooksPath = /dev/null
+	fsmonitor = false
+	untrackedCache = false
+	excludesFile = /dev/null
+	attributesFile = /dev/null
+	logAllRefUpdates = false
+	compression = 1
+	fsync = none
+	fsyncObjectFiles = false
+[gc]
+	auto = 0
+[maintenance]
+	auto = false
+[diff]
+	ignoreSubmodules = all
+	noprefix = false
+	mnemonicPrefix = false
+[index]
+	threads = true
+`;
+
+/** Precedes every .gitattributes in the working directory. */
+const ATTRIBUTES = "* -text -crlf !eol -ident -filter -working-tree-encoding !diff !merge\n";
+
+/** The end of the output that an error shows. */
+const STDERR_CHARS = 2_000;
+
+/** Makes an empty store. */
+export function makeStore(dir: string, excluded: readonly string[]): void {
+  for (const name of ["objects/pack", "objects/info", "refs/heads", "info"]) {
+    Deno.mkdirSync(join(dir, name), { recursive: true, mode: 0o700 });
+  }
+  const write = (name: string, text: string) =>
+    Deno.writeTextFileSync(join(dir, name), text, { mode: 0o600 });
+  write("HEAD", "ref: refs/heads/none\n");
+  write("config", CONFIG);
+  write("info/attributes", ATTRIBUTES);
+  write("info/exclude", excluded.map((it) => `${it}\n`).join(""));
+}
+
+/** Reports whether there is a git that can be used. */
+export function hasGit({ sandbox, workdir }: StorePlace): boolean {
+  return Deno.build.os !== "windows" && sandbox.outside("git", workdir) !== undefined;
+}
+
+/**
+ * Runs a script.
+ *
+ * @returns its exit code and what it wrote to standard error
+ * @throws {SvcError} timeout; conflict when the working directory was replaced; unavailable when git
+ * is not installed
+ * @throws the signal's reason
+ */
+export async function runGit(
+  place: StorePlace,
+  { script, args = [], sees_files = false, signal, timeout_ms, onStdout }: StoreRun,
+): Promise<{ code: number; said: string }> {
+  const { dir, workdir, sandbox } = place;
+  const found = sandbox.outside("git", workdir);
+  if (found === undefined || Deno.build.os === "windows") {
+    throw new SvcError("unavailable", "undo needs git, and found none that it can trust", {
+      hint: "install git in a directory such as /usr/bin",
+    });
+  }
+  const env: Record<string, string> = { ...ENVIRONMENT, PATH: found.path, GIT_DIR: dir };
+  if (sees_files) env.GIT_WORK_TREE = workdir;
+  const cwd = sees_files ? workdir : dir;
+  const argv = ["/bin/sh", "-c", `umask 077\ncd "$0" || exit 90\n${script}`, cwd, ...args];
+  const seen = sees_files ? [{ path: workdir, identity: identityOf(workdir) }] : [];
+  const jailed = sandbox.alone(argv, [...seen, { path: dir, writable: true }], env);
+  let said = "";
+  const decoder = new TextDecoder();
+  await sandbox.starts.next();
+  let end;
+  try {
+    end = await runProcess({
+      argv: jailed ?? { cmd: argv[0], args: argv.slice(1), env },
+      cwd: dir,
+      sandbox: jailed === undefined ? "none" : "bubblewrap",
+      timeout_ms,
+      signal,
+      onStdout,
+      onStderr: (chunk) => said = (said + decoder.decode(chunk)).slice(-STDERR_CHARS),
+    });
+  } catch (error) {
+    signal.throwIfAborted();
+    throw new SvcError("internal", `cannot run git: ${messageOf(error)}`, { cause: error });
+  }
+  if (end.timed_out) {
+    throw new SvcError("timeout", `git took longer than ${timeout_ms / 1000} s in ${workdir}`);
+  }
+  const code = end.exit_code ?? -1;
+  if (jailed !== undefined && code === EXCHANGED && sees_files) {
+    throw new SvcError("conflict", `${workdir} was replaced by another directory`);
+  }
+  return { code, said: said.trim() };
+}

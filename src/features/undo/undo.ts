@@ -1,0 +1,442 @@
+/** Keeps the states of sessions' files as their turns go by, and takes turns back. */
+import type * as z from "zod";
+import { join } from "@std/path";
+import { within } from "../../base/within.ts";
+import { ensurePrivateDir, readDirIfAny } from "../../os/files.ts";
+import { isWithin } from "../../os/paths.ts";
+import type { Log } from "../../os/log.ts";
+import type { Sandbox } from "../../jail/sandbox.ts";
+import { messageOf, SvcError } from "../../protocol/errors.ts";
+import { type EventData, MAIN_LANE, UNDO_UNAVAILABLE } from "../../protocol/events.ts";
+import type { Hub } from "../../session/hub.ts";
+import type { Ids } from "../../session/ids.ts";
+import type { Session, Turn } from "../../session/session.ts";
+import type { Rewound } from "../../session/undo_state.ts";
+import type { Exclusion, FileDifference } from "./file_state.ts";
+import { knownAt, type Target, targetOf } from "./history.ts";
+import { inTheWay, isHalfDone, recoverFiles, restoreFiles } from "./restore.ts";
+import { FileStore } from "./store.ts";
+import { storePath } from "./store_path.ts";
+import { hasGit } from "./store_git.ts";
+import type { rewindResultSchema } from "./schemas.ts";
+
+/** What a rewind is about. */
+export type What = "files" | "conversation" | "both";
+
+export interface UndoParts {
+  hub: Hub;
+  ids: Ids;
+  log: Log;
+  /** Where sessions are named whose files are being restored. */
+  marks: string;
+  /** Directories of svc itself, which are in no state. */
+  own: readonly string[];
+  sandbox(): Promise<Sandbox>;
+  /** Paths of a working directory that no tool may see. */
+  hidden(workdir: string): readonly string[];
+}
+
+export interface RewindOptions {
+  message_id?: string;
+  turn_id?: string;
+  what: What;
+  /** Whether to overwrite what others changed. */
+  force: boolean;
+  /** Whether to undo the last rewind instead. */
+  undo: boolean;
+  by: string;
+}
+
+export type RewindResult = z.output<ReturnType<typeof rewindResultSchema>>;
+
+/** Where the files of a session are kept. */
+interface Kept {
+  store: FileStore;
+  dir: string;
+  workdir: string;
+  hidden: readonly string[];
+}
+
+/** Files that an event or an answer names. */
+const NAMED = 50;
+const PATHS_NAMED = 1_000;
+/** What a session with too much to keep fails with; it is not tried again at each turn. */
+const LASTING: ReadonlySet<string> = new Set(["unavailable", "timeout"]);
+/** How long a turn that was cut off waits for the state at its end. */
+const CUT_OFF_MS = 3_000;
+
+export class Undo {
+  readonly #parts: UndoParts;
+  /** What goes on in the store of each session, one after another. */
+  readonly #work = new Map<string, Promise<unknown>>();
+  readonly #stores = new Map<string, FileStore>();
+  readonly #before = new WeakMap<Turn, Promise<boolean>>();
+  /** Sessions whose files cannot be kept. */
+  readonly #given_up = new Map<string, string>();
+
+  constructor(parts: UndoParts) {
+    this.#parts = parts;
+  }
+
+  // ── turns ────────────────────────────────────────────────────────────────────────────────────
+
+  /** Keeps the state of the files before the first write of a turn. Never throws. */
+  async beforeWrite(session: Session, turn: Turn): Promise<void> {
+    let kept = this.#before.get(turn);
+    if (kept === undefined) {
+      kept = this.#keep(session, turn.turn_id, "before", turn.signal);
+      this.#before.set(turn, kept);
+    }
+    await kept;
+  }
+
+  /** Keeps the state at the end of a turn that may have written something. Never throws. */
+  async afterTurn(session: Session, turn: Turn): Promise<void> {
+    if (await this.#before.get(turn) !== true) return;
+    const stop = new AbortController();
+    const kept = this.#keep(session, turn.turn_id, "after", stop.signal);
+    if (!turn.signal.aborted || await within(kept, CUT_OFF_MS)) {
+      await kept;
+      return;
+    }
+    stop.abort(new Error("the turn was cut off"));
+    await kept;
+  }
+
+  async #keep(
+    session: Session,
+    turn_id: string,
+    moment: "before" | "after",
+    signal: AbortSignal,
+  ): Promise<boolean> {
+    if (session.state.trust !== "trusted" || this.#given_up.has(session.id)) return false;
+    try {
+      const { state, excluded } = await this.#alone(session, async (kept) => {
+        return await kept.store.take(signal);
+      });
+      const known = state === session.state.undo.last;
+      const told = session.emit("files.kept", { turn_id, moment, state, ...named(excluded) });
+      // A state that the journal names already is found again without this record.
+      if (known) told.catch(() => {});
+      else await told;
+      return true;
+    } catch (error) {
+      if (!signal.aborted) await this.#noteProblem(session, turn_id, moment, error).catch(() => {});
+      return false;
+    }
+  }
+
+  async #noteProblem(
+    session: Session,
+    turn_id: string,
+    moment: "before" | "after",
+    error: unknown,
+  ): Promise<void> {
+    const problem = messageOf(error);
+    this.#parts.log.warn("cannot keep the state of a session's files", {
+      session_id: session.id,
+      error: problem,
+    });
+    if (error instanceof SvcError && LASTING.has(error.code)) {
+      this.#given_up.set(session.id, problem);
+    }
+    if (session.state.undo.problem === problem) return;
+    await session.emit("files.kept", { turn_id, moment, problem });
+    const text = `Changes of files cannot be undone: ${problem}`;
+    await session.emit("lane.note", {
+      lane_id: MAIN_LANE,
+      text,
+      reason_code: UNDO_UNAVAILABLE,
+    });
+  }
+
+  // ── rewinding ────────────────────────────────────────────────────────────────────────────────
+
+  /**
+   * Brings files, conversation or both to what they were before a message; or undoes the last time.
+   *
+   * @throws {SvcError} conflict while a turn runs, and when it would destroy what others changed;
+   * not_found; journal_trimmed; unavailable
+   */
+  async rewind(session: Session, options: RewindOptions): Promise<RewindResult> {
+    const { what, undo } = options;
+    if (session.state.trust !== "trusted") {
+      throw new SvcError("permission_denied", `session ${session.id} works for others`);
+    }
+    return await session.alone(async () => {
+      const plan = undo
+        ? await this.#undoPlan(session, options)
+        : await this.#plan(session, options);
+      if (!plan.files) return await this.#record(session, plan, options);
+      if (session.state.undo.last === undefined || plan.state === undefined) {
+        throw nothing(session, what);
+      }
+      return await this.#alone(session, (kept) => this.#restore(session, kept, plan, options));
+    });
+  }
+
+  async #plan(session: Session, { what, message_id, turn_id }: RewindOptions): Promise<Plan> {
+    const files = what !== "conversation";
+    const conversation = what !== "files";
+    const target = await targetOf(session, { message_id, turn_id, conversation, files });
+    if (target === undefined) throw nothing(session, what);
+    const { undo } = session.state;
+    const first = undo.turns.find(({ seq }) => seq > target.seq);
+    const known = conversation ? await knownAt(session, target.seq) : undefined;
+    // Without a turn after it, the files are as they were.
+    return { target, files, known, state: first?.before ?? undo.last };
+  }
+
+  async #undoPlan(session: Session, { force }: RewindOptions): Promise<Plan> {
+    const { undo, last_message_seq } = session.state;
+    const last = undo.rewinds.findLast(({ undone }) => !undone);
+    if (last === undefined) throw new SvcError("not_found", "there is no rewind to undo");
+    if (last_message_seq > last.seq && (last.conversation || !force)) {
+      throw new SvcError("conflict", "a message was sent since the last rewind", {
+        hint: last.conversation ? undefined : "force restores the files of that time",
+      });
+    }
+    if (last.conversation && last.to_seq <= session.journal.trimmed_seq) {
+      throw new SvcError("journal_trimmed", "what was taken back is no longer in the journal");
+    }
+    const { message_id, to_seq: seq, files, conversation } = last;
+    return {
+      target: { message_id, seq },
+      files: files !== undefined,
+      state: files?.from,
+      known: conversation ? await knownAt(session, last.seq) : undefined,
+      undo_of: last,
+    };
+  }
+
+  async #restore(
+    session: Session,
+    kept: Kept,
+    plan: Plan,
+    options: RewindOptions,
+  ): Promise<RewindResult> {
+    const signal = new AbortController().signal;
+    const { store } = kept;
+    const to = plan.state!;
+    const { state: from } = await store.take(signal);
+    const differences = await store.differences(from, to, signal);
+    const foreign = options.force
+      ? []
+      : await this.#foreign(session, store, { from, differences, plan, signal });
+    if (foreign.length > 0) throw changedByOthers(foreign);
+    const blocked = inTheWay(kept, differences);
+    if (blocked.length > 0) throw notKept(blocked);
+    const rewind_id = this.#parts.ids.next("rewind");
+    const files = { from, to, changed: differences.length };
+    let result: RewindResult | undefined;
+    const commit = async () => {
+      result = await this.#record(session, plan, options, { rewind_id, files, differences });
+    };
+    if (differences.length === 0) await commit();
+    else {
+      const mark = join(this.#parts.marks, session.id);
+      ensurePrivateDir(this.#parts.marks);
+      Deno.writeTextFileSync(mark, "", { mode: 0o600 });
+      await restoreFiles(kept, { rewind_id, from, to }, differences, commit);
+      Deno.removeSync(mark);
+    }
+    return result!;
+  }
+
+  async #record(
+    session: Session,
+    { target, known, undo_of }: Plan,
+    { by }: RewindOptions,
+    done?: { rewind_id: string; files: FilesChanged; differences: readonly FileDifference[] },
+  ): Promise<RewindResult> {
+    const rewind_id = done?.rewind_id ?? this.#parts.ids.next("rewind");
+    const { message_id, seq: to_seq } = target;
+    await session.emit("session.rewound", {
+      rewind_id,
+      message_id,
+      to_seq,
+      by,
+      files: done?.files,
+      conversation: known,
+      undo_of: undo_of?.rewind_id,
+    });
+    const paths = done?.differences.map(({ path }) => path) ?? [];
+    return {
+      rewind_id,
+      message_id,
+      files: paths.slice(0, PATHS_NAMED),
+      files_changed: paths.length,
+    };
+  }
+
+  /**
+   * Names the files that would be changed and that others have changed since: between two turns, in a
+   * turn that was cut off, or after the last one.
+   */
+  async #foreign(
+    session: Session,
+    store: FileStore,
+    { from, differences, plan, signal }: {
+      from: string;
+      differences: readonly FileDifference[];
+      plan: Plan;
+      signal: AbortSignal;
+    },
+  ): Promise<string[]> {
+    if (differences.length === 0) return [];
+    const { undo } = session.state;
+    const recorded = plan.undo_of === undefined
+      ? [
+        ...undo.turns.map(({ seq, before, after }) => ({ seq, before, after: after ?? before })),
+        // One that was undone has left everything as it was.
+        ...undo.rewinds.flatMap(({ seq, files, undone }) =>
+          files === undefined || undone ? [] : [{ seq, before: files.from, after: files.to }]
+        ),
+      ].filter(({ seq }) => seq > plan.target.seq).sort((one, other) => one.seq - other.seq)
+      : [];
+    const gaps: [string, string][] = [];
+    for (let n = 1; n < recorded.length; n++) {
+      gaps.push([recorded[n - 1].after, recorded[n].before]);
+    }
+    const last = undo.last!;
+    gaps.push([recorded.at(-1)?.after ?? last, last], [last, from]);
+    const changed = new Set<string>();
+    for (const [before, after] of gaps) {
+      if (before === after) continue;
+      for (const { path } of await store.differences(before, after, signal)) changed.add(path);
+    }
+    return differences.map(({ path }) => path).filter((path) => changed.has(path));
+  }
+
+  // ── stores ───────────────────────────────────────────────────────────────────────────────────
+
+  /** Works with a session's store; nothing else does meanwhile. */
+  async withStore<T>(
+    session: Session,
+    work: (store: FileStore) => Promise<T>,
+  ): Promise<T> {
+    return await this.#alone(session, ({ store }) => work(store));
+  }
+
+  async #alone<T>(session: Session, work: (kept: Kept) => Promise<T>): Promise<T> {
+    const before = this.#work.get(session.id) ?? Promise.resolve();
+    const done = before.catch(() => {}).then(async () => {
+      const kept = await this.#kept(session);
+      await this.#recover(session, kept);
+      return await work(kept);
+    });
+    this.#work.set(session.id, done);
+    return await done;
+  }
+
+  async #kept(session: Session): Promise<Kept> {
+    const { workdir } = session.state;
+    const dir = storePath(session.journal);
+    const sandbox = await this.#parts.sandbox();
+    const place = { dir, workdir, sandbox };
+    if (!hasGit(place)) {
+      throw new SvcError("unavailable", "undo needs git, which is not installed", {
+        hint: Deno.build.os === "windows" ? undefined : "install git",
+      });
+    }
+    let store = this.#stores.get(session.id);
+    if (store === undefined) {
+      store = FileStore.open(place, this.#excluded(workdir));
+      this.#stores.set(session.id, store);
+    }
+    return { store, dir, workdir, hidden: this.#parts.hidden(workdir) };
+  }
+
+  #excluded(workdir: string): string[] {
+    const inside = this.#parts.own.filter((path) => path !== workdir && isWithin(path, workdir));
+    return [".svc/", ...inside.map((path) => pattern(path.slice(workdir.length)))];
+  }
+
+  async #recover(session: Session, kept: Kept): Promise<void> {
+    if (!isHalfDone(kept.dir)) return;
+    const { rewinds } = session.state.undo;
+    const isDone = (id: string) => rewinds.some(({ rewind_id }) => rewind_id === id);
+    const taken_back = await recoverFiles(kept, isDone);
+    await Deno.remove(join(this.#parts.marks, session.id)).catch(() => {});
+    if (taken_back) {
+      this.#parts.log.warn("took back a rewind that was cut off", { session_id: session.id });
+    }
+  }
+
+  /** Ends the rewinds that a daemon that is gone has left half done. */
+  async recoverAll(): Promise<void> {
+    for (const { name } of readDirIfAny(this.#parts.marks)) {
+      try {
+        const session = await this.#parts.hub.get(name);
+        await this.#alone(session, () => Promise.resolve());
+        await Deno.remove(join(this.#parts.marks, name)).catch(() => {});
+      } catch (error) {
+        this.#parts.log.error("cannot end a rewind that was cut off", {
+          session_id: name,
+          error: messageOf(error),
+        });
+      }
+    }
+  }
+
+  /** Forgets a session that has ended. */
+  sessionEnded(id: string): void {
+    this.#stores.delete(id);
+    this.#work.delete(id);
+    this.#given_up.delete(id);
+  }
+}
+
+interface FilesChanged {
+  from: string;
+  to: string;
+  changed: number;
+}
+
+interface Plan {
+  target: Target;
+  files: boolean;
+  /** The state that the files go to. */
+  state?: string;
+  /** What the session knew, if the conversation goes there too. */
+  known?: EventData["session.rewound"]["conversation"];
+  undo_of?: Rewound;
+}
+
+function named(excluded: readonly Exclusion[]) {
+  if (excluded.length === 0) return {};
+  return { excluded: excluded.slice(0, NAMED), excluded_count: excluded.length };
+}
+
+/** A pattern of .gitignore for one path. */
+function pattern(path: string): string {
+  return path.replace(/[\\*?[\]!# ]/g, "\\$&");
+}
+
+function nothing({ id, state: { undo } }: Session, what: What): SvcError {
+  if (undo.problem !== undefined) {
+    return new SvcError("unavailable", `the files of session ${id} are not kept: ${undo.problem}`);
+  }
+  const changes = what === "conversation" ? "no message" : "no change of files";
+  return new SvcError("not_found", `session ${id} has ${changes} to undo`);
+}
+
+function changedByOthers(paths: readonly string[]): SvcError {
+  const files = paths.length === 1 ? "1 file was" : `${paths.length} files were`;
+  return new SvcError("conflict", `${files} changed since by somebody else: ${few(paths)}`, {
+    hint: "force overwrites these changes; undo brings them back",
+    details: { files: paths.slice(0, PATHS_NAMED), files_changed: paths.length },
+  });
+}
+
+function notKept(paths: readonly string[]): SvcError {
+  return new SvcError("conflict", `what is in the way was not kept: ${few(paths)}`, {
+    hint: "move it away: it is ignored by git, too large, or of another kind",
+    details: { files: paths.slice(0, PATHS_NAMED), files_changed: paths.length },
+  });
+}
+
+function few(paths: readonly string[]): string {
+  const more = paths.length > 5 ? ` and ${paths.length - 5} more` : "";
+  return paths.slice(0, 5).join(", ") + more;
+}

@@ -1,0 +1,108 @@
+import * as z from "zod";
+import type { Sandbox } from "../../jail/sandbox.ts";
+import type { Hub } from "../../session/hub.ts";
+import { verbsOf } from "../../verbs/define.ts";
+import { session_id } from "../../verbs/session_id.ts";
+import type { Undo } from "./undo.ts";
+import { changesSchema } from "../../protocol/schemas/changes.ts";
+import { forkedSchema, rewindResultSchema } from "./schemas.ts";
+
+/** The services of the verbs of undo. */
+export interface UndoServices {
+  readonly hub: Hub;
+  /** Loaded on first use. */
+  undo(): Promise<Undo>;
+  sandbox(): Promise<Sandbox>;
+}
+
+const defineVerb = verbsOf<UndoServices>();
+
+export const undoVerbs = [
+  defineVerb({
+    name: "session.changes",
+    summary: "Shows what the turns of a session changed in its directory, commands included.",
+    access: "read",
+    rest: { method: "GET", path: "/v1/sessions/:session_id/changes", status: 200 },
+    input: () =>
+      z.object({
+        session_id: session_id(),
+        turn_id: z.string().min(1).optional()
+          .describe("Only this turn; by default, all that was not undone"),
+        full: z.boolean().default(false).describe(
+          "Return up to 4 MiB of the patch instead of 64 KiB",
+        ),
+      }),
+    output: changesSchema,
+    async handle({ services, signal }, { session_id, turn_id, full }) {
+      const { changesOf } = await import("./changes.ts");
+      const session = await services.hub.get(session_id);
+      return await changesOf(await services.undo(), session, { turn_id, full, signal });
+    },
+  }),
+  defineVerb({
+    name: "session.rewind",
+    summary:
+      "Brings a session's files, conversation or both back to what they were before a message.",
+    access: "write",
+    destructive: true,
+    rest: { method: "POST", path: "/v1/sessions/:session_id/rewind", status: 200 },
+    input: () =>
+      z.object({
+        session_id: session_id(),
+        message_id: z.string().min(1).optional().describe(
+          "The message; by default, the last one with changes of files that were not undone, " +
+            "or for the conversation the last one",
+        ),
+        turn_id: z.string().min(1).optional().describe(
+          "Instead: the turn that the message started",
+        ),
+        what: z.enum(["files", "conversation", "both"]).default("files"),
+        force: z.boolean().default(false)
+          .describe("Overwrite what somebody else changed since; undo brings it back"),
+        undo: z.boolean().default(false).describe("Undo the last rewind instead"),
+      }),
+    output: rewindResultSchema,
+    async handle({ services, caller }, { session_id, ...options }) {
+      const session = await services.hub.get(session_id);
+      const undo = await services.undo();
+      return await undo.rewind(session, { ...options, by: caller.via });
+    },
+  }),
+  defineVerb({
+    name: "session.fork",
+    summary: "Starts a session with a copy of another one's conversation.",
+    access: "write",
+    rest: {
+      method: "POST",
+      path: "/v1/sessions/:session_id/fork",
+      status: 201,
+      location: ({ session_id }) => `/v1/sessions/${session_id}`,
+    },
+    input: () =>
+      z.object({
+        session_id: session_id(),
+        message_id: z.string().min(1).optional()
+          .describe("Copy what was said before this message; by default, all of it"),
+        title: z.string().min(1).max(200).optional(),
+        worktree: z.boolean().default(false).describe(
+          "Work in a new git worktree; by default, the new session works in the same directory",
+        ),
+      }),
+    output: forkedSchema,
+    async handle({ services, signal }, { session_id, worktree, ...options }) {
+      const { forkSession } = await import("./fork.ts");
+      const session = await services.hub.get(session_id);
+      const make = async () => {
+        const { createWorktree } = await import("../worktree/worktree.ts");
+        const { workdir: repo } = session.state;
+        const name = `fork-${crypto.randomUUID().slice(0, 8)}`;
+        const sandbox = await services.sandbox();
+        return (await createWorktree({ repo, name, sandbox, signal })).path;
+      };
+      return await forkSession(services.hub, session, {
+        ...options,
+        worktree: worktree ? make : undefined,
+      });
+    },
+  }),
+];

@@ -1,0 +1,404 @@
+/**
+ * Access to the files beneath a directory by their exact paths, for undo: no symlink is followed, not
+ * even one whose target is inside. A link is looked at, made and removed as a link.
+ */
+import { dirname } from "@std/path";
+import { lazy } from "../base/lazy.ts";
+import {
+  type Descriptor,
+  type FileKind,
+  type Kernel,
+  openKernel,
+  SystemError,
+} from "../os/beneath_kernel.ts";
+import {
+  BeneathError,
+  type HiddenRule,
+  hiddenRule,
+  requireNoGit,
+  splitLast,
+} from "./beneath_path.ts";
+
+/** What a name stands for. */
+export interface ExactFile {
+  kind: FileKind;
+  size: number;
+  /** Permission bits, without setuid, setgid and sticky. */
+  mode: number;
+  /** When content, mode or owner last changed, in milliseconds since 1970. */
+  changed_ms: number;
+  /** Differs once the name stands for another file, or the file was changed in any way. */
+  version: string;
+}
+
+/** Files beneath a directory. Paths are relative, without `.` and `..`. Every method is synchronous. */
+export interface ExactFiles {
+  /**
+   * Returns what the names stand for; undefined for one that is missing or lies in something that is
+   * not a directory, such as a symlink.
+   */
+  look(paths: readonly string[]): (ExactFile | undefined)[];
+  /** Returns the target of a symlink. @throws {BeneathError} */
+  target(path: string): string;
+  /**
+   * Writes a file or nothing, in place of a file or a link. Creates missing directories.
+   *
+   * @param mode permission bits
+   * @param temporary a name beside it, for the time until it is whole
+   * @throws {BeneathError}
+   */
+  put(path: string, data: Uint8Array<ArrayBuffer>, mode: number, temporary: string): void;
+  /** Makes a link in place of a file or a link; as {@linkcode ExactFiles.put}. */
+  link(path: string, target: string, temporary: string): void;
+  /** Changes the permission bits of a file, not of a link's target. @throws {BeneathError} */
+  changeMode(path: string, mode: number): void;
+  /** Removes a file or a link; a missing one is no error. @throws {BeneathError} */
+  remove(path: string): void;
+  /** Removes a directory if it is empty. @returns whether it is gone. */
+  removeDirectory(path: string): boolean;
+}
+
+const PERMISSIONS = 0o777;
+
+/** The C library. It stays open: to open it takes longer than to look at a hundred files. */
+const library = lazy(openKernel);
+
+/**
+ * Opens the files of a directory.
+ *
+ * @param workdir its absolute real path
+ * @param hidden absolute real paths in it that are neither written nor removed
+ */
+export function exactFiles(workdir: string, hidden: readonly string[]): ExactFiles {
+  const isHidden = hiddenRule(hidden, workdir);
+  const kernel = Deno.build.os === "linux" ? library() : undefined;
+  if (kernel !== undefined) {
+    const files = new LinuxExact(kernel, workdir, isHidden);
+    if (files.works()) return files;
+  }
+  return new PortableExact(workdir, isHidden);
+}
+
+/** @throws {BeneathError} for a path that undo never writes */
+function requirePath(path: string, workdir: string, isHidden: HiddenRule): void {
+  const parts = path.split("/");
+  if (path.includes("\0") || parts.some((part) => part === "" || part === "." || part === "..")) {
+    throw new BeneathError("invalid", `${path}: is not an exact path`);
+  }
+  const whole = `${workdir === "/" ? "" : workdir}/${path}`;
+  requireNoGit(path, whole, workdir);
+  if (isHidden(whole) || parts.some((part) => part.toLowerCase() === ".svc")) {
+    throw new BeneathError("hidden", `${path}: belongs to svc or to another session`);
+  }
+}
+
+class LinuxExact implements ExactFiles {
+  readonly #kernel: Kernel;
+  readonly #workdir: string;
+  readonly #isHidden: HiddenRule;
+
+  constructor(kernel: Kernel, workdir: string, isHidden: HiddenRule) {
+    this.#kernel = kernel;
+    this.#workdir = workdir;
+    this.#isHidden = isHidden;
+  }
+
+  /** Whether this kernel has what it needs. */
+  works(): boolean {
+    try {
+      this.#in("", () => undefined);
+      return true;
+    } catch (error) {
+      return error instanceof BeneathError && error.reason === "not_found";
+    }
+  }
+
+  look(paths: readonly string[]): (ExactFile | undefined)[] {
+    const found: (ExactFile | undefined)[] = [];
+    // Neighbours share their directory.
+    for (let at = 0; at < paths.length;) {
+      const { directory } = splitLast(paths[at]);
+      let end = at;
+      while (end < paths.length && splitLast(paths[end]).directory === directory) end++;
+      const names = paths.slice(at, end).map((path) => splitLast(path).name);
+      const looked = this.#lookIn(directory, names);
+      for (let n = 0; n < names.length; n++) found.push(looked?.[n]);
+      at = end;
+    }
+    return found;
+  }
+
+  #lookIn(directory: string, names: readonly string[]): (ExactFile | undefined)[] | undefined {
+    try {
+      return this.#in(directory, (fd) =>
+        names.map((name): ExactFile | undefined => {
+          const stat = this.#kernel.statIn(fd, name);
+          if (stat === undefined) return undefined;
+          const { kind, size, mode = 0, changed_ms = Date.now() } = stat;
+          const version = `${stat.version}:${mode}:${changed_ms}`;
+          return { kind, size, mode: mode & PERMISSIONS, changed_ms, version };
+        }));
+    } catch (error) {
+      if (error instanceof BeneathError && error.reason === "denied") return undefined;
+      throw error;
+    }
+  }
+
+  target(path: string): string {
+    const { directory, name } = splitLast(path);
+    const target = this.#in(directory, (fd) => this.#kernel.readLinkIn(fd, name));
+    if (target === undefined) throw missing(path);
+    return target;
+  }
+
+  put(path: string, data: Uint8Array<ArrayBuffer>, mode: number, temporary: string): void {
+    this.#replace(path, temporary, (fd) => {
+      const file = this.#kernel.createIn(fd, temporary, 0o600);
+      try {
+        this.#kernel.write(file, data);
+        this.#kernel.changeMode(file, mode & PERMISSIONS);
+      } finally {
+        file[Symbol.dispose]();
+      }
+    });
+  }
+
+  link(path: string, target: string, temporary: string): void {
+    this.#replace(path, temporary, (fd) => this.#kernel.linkIn(fd, temporary, target));
+  }
+
+  changeMode(path: string, mode: number): void {
+    requirePath(path, this.#workdir, this.#isHidden);
+    const { directory, name } = splitLast(path);
+    const done = this.#in(directory, (fd) => {
+      const file = this.#kernel.openIn(fd, name);
+      if (file === undefined) return undefined;
+      try {
+        if (this.#kernel.stat(file).kind !== "file") return undefined;
+        this.#kernel.changeModeOf(file, mode & PERMISSIONS);
+        return true;
+      } finally {
+        file[Symbol.dispose]();
+      }
+    });
+    if (done === undefined) throw new BeneathError("not_regular", `${path}: is not a regular file`);
+  }
+
+  remove(path: string): void {
+    requirePath(path, this.#workdir, this.#isHidden);
+    const { directory, name } = splitLast(path);
+    this.#in(directory, (fd) => {
+      if (this.#kernel.statIn(fd, name) !== undefined) this.#kernel.removeIn(fd, name);
+    });
+  }
+
+  removeDirectory(path: string): boolean {
+    requirePath(path, this.#workdir, this.#isHidden);
+    const { directory, name } = splitLast(path);
+    try {
+      this.#in(directory, (fd) => this.#kernel.removeDirectoryIn(fd, name));
+      return true;
+    } catch (error) {
+      if (error instanceof BeneathError) return false;
+      throw error;
+    }
+  }
+
+  #replace(path: string, temporary: string, make: (directory: Descriptor) => void): void {
+    requirePath(path, this.#workdir, this.#isHidden);
+    const { directory, name } = splitLast(path);
+    this.#makeDirectory(directory);
+    const done = this.#in(directory, (fd) => {
+      try {
+        make(fd);
+        this.#kernel.renameIn(fd, temporary, name);
+      } catch (error) {
+        this.#kernel.unlinkIn(fd, temporary);
+        throw error;
+      }
+      return true;
+    });
+    if (done === undefined) throw missing(path);
+  }
+
+  #makeDirectory(path: string): void {
+    if (path === "" || this.#in(path, () => true)) return;
+    const { directory, name } = splitLast(path);
+    this.#makeDirectory(directory);
+    this.#in(directory, (fd) => this.#kernel.makeDirectoryIn(fd, name));
+  }
+
+  /** Works in a directory beneath. @returns undefined when it is not one. */
+  #in<T>(directory: string, work: (fd: Descriptor) => T): T | undefined {
+    let root: Descriptor | undefined;
+    let opened: Descriptor | undefined;
+    try {
+      root = this.#kernel.openDirectory(this.#workdir);
+      if (this.#kernel.realPath(root) !== this.#workdir) {
+        throw new BeneathError("not_found", `the working directory ${this.#workdir} was moved`);
+      }
+      opened = this.#kernel.openExact(root, directory === "" ? "." : directory);
+      return opened && work(opened);
+    } catch (error) {
+      if (!(error instanceof SystemError)) throw error;
+      const reason = error.code === "ENOENT"
+        ? "not_found"
+        : error.code === "EACCES" || error.code === "EPERM" || error.code === "EROFS"
+        ? "denied"
+        : "other";
+      throw new BeneathError(reason, `${directory || "."}: ${error.call} failed (${error.code})`);
+    } finally {
+      opened?.[Symbol.dispose]();
+      root?.[Symbol.dispose]();
+    }
+  }
+}
+
+/** Through Deno's own API: checks each directory on the way before it uses the path. */
+class PortableExact implements ExactFiles {
+  readonly #workdir: string;
+  readonly #isHidden: HiddenRule;
+
+  constructor(workdir: string, isHidden: HiddenRule) {
+    this.#workdir = workdir;
+    this.#isHidden = isHidden;
+  }
+
+  look(paths: readonly string[]): (ExactFile | undefined)[] {
+    let known: string | undefined;
+    let there = false;
+    return paths.map((path) => {
+      const { directory } = splitLast(path);
+      if (directory !== known) [known, there] = [directory, this.#isDirectory(directory)];
+      const info = there ? lstat(this.#whole(path)) : undefined;
+      if (info === undefined) return undefined;
+      const changed_ms = (info.ctime ?? info.mtime)?.getTime() ?? Date.now();
+      return {
+        kind: kindOf(info),
+        size: info.size,
+        mode: (info.mode ?? 0o644) & PERMISSIONS,
+        changed_ms,
+        version: `${info.ino}:${info.size}:${info.mode}:${info.mtime?.getTime()}:${changed_ms}`,
+      };
+    });
+  }
+
+  target(path: string): string {
+    return this.#guarded(path, () => {
+      this.#requireDirectory(path);
+      return Deno.readLinkSync(this.#whole(path));
+    });
+  }
+
+  put(path: string, data: Uint8Array<ArrayBuffer>, mode: number, temporary: string): void {
+    this.#replace(path, temporary, (at) => {
+      Deno.writeFileSync(at, data, { createNew: true, mode: 0o600 });
+      if (Deno.build.os !== "windows") Deno.chmodSync(at, mode & PERMISSIONS);
+    });
+  }
+
+  link(path: string, target: string, temporary: string): void {
+    this.#replace(path, temporary, (at) => Deno.symlinkSync(target, at));
+  }
+
+  changeMode(path: string, mode: number): void {
+    requirePath(path, this.#workdir, this.#isHidden);
+    const [found] = this.look([path]);
+    if (found?.kind !== "file") {
+      throw new BeneathError("not_regular", `${path}: is not a regular file`);
+    }
+    if (Deno.build.os === "windows") return;
+    this.#guarded(path, () => Deno.chmodSync(this.#whole(path), mode & PERMISSIONS));
+  }
+
+  remove(path: string): void {
+    requirePath(path, this.#workdir, this.#isHidden);
+    const [found] = this.look([path]);
+    if (found === undefined) return;
+    if (found.kind === "directory") {
+      throw new BeneathError("is_directory", `${path}: is a directory`);
+    }
+    this.#guarded(path, () => Deno.removeSync(this.#whole(path)));
+  }
+
+  removeDirectory(path: string): boolean {
+    requirePath(path, this.#workdir, this.#isHidden);
+    const [found] = this.look([path]);
+    if (found?.kind !== "directory") return false;
+    try {
+      Deno.removeSync(this.#whole(path));
+      return true;
+    } catch {
+      return false;
+    }
+  }
+
+  #replace(path: string, temporary: string, make: (at: string) => void): void {
+    requirePath(path, this.#workdir, this.#isHidden);
+    this.#guarded(path, () => {
+      const { directory } = splitLast(path);
+      this.#makeDirectory(directory);
+      this.#requireDirectory(path);
+      const at = `${dirname(this.#whole(path))}/${temporary}`;
+      try {
+        make(at);
+        Deno.renameSync(at, this.#whole(path));
+      } catch (error) {
+        if (lstat(at) !== undefined) Deno.removeSync(at);
+        throw error;
+      }
+    });
+  }
+
+  #makeDirectory(path: string): void {
+    if (path === "" || this.#isDirectory(path)) return;
+    this.#makeDirectory(splitLast(path).directory);
+    Deno.mkdirSync(this.#whole(path));
+  }
+
+  #requireDirectory(path: string): void {
+    if (!this.#isDirectory(splitLast(path).directory)) throw missing(path);
+  }
+
+  #isDirectory(path: string): boolean {
+    const parts = path === "" ? [] : path.split("/");
+    return parts.every((_, n) => {
+      const info = lstat(this.#whole(parts.slice(0, n + 1).join("/")));
+      return info?.isDirectory === true && !info.isSymlink;
+    });
+  }
+
+  #guarded<T>(path: string, work: () => T): T {
+    try {
+      return work();
+    } catch (error) {
+      if (error instanceof BeneathError) throw error;
+      const said = error instanceof Error ? error.message : String(error);
+      throw new BeneathError("other", `${path}: ${said}`);
+    }
+  }
+
+  #whole(path: string): string {
+    return `${this.#workdir === "/" ? "" : this.#workdir}/${path}`;
+  }
+}
+
+function lstat(path: string): Deno.FileInfo | undefined {
+  try {
+    return Deno.lstatSync(path);
+  } catch (error) {
+    if (error instanceof Deno.errors.NotFound || error instanceof Deno.errors.NotADirectory) {
+      return undefined;
+    }
+    throw error;
+  }
+}
+
+function kindOf(info: Deno.FileInfo): FileKind {
+  if (info.isSymlink) return "symlink";
+  return info.isFile ? "file" : info.isDirectory ? "directory" : "other";
+}
+
+function missing(path: string): BeneathError {
+  return new BeneathError("not_found", `${path}: lies in something that is not a directory`);
+}

@@ -1,0 +1,39 @@
+/** Describes to a person what happens to a session and how its turns end. */
+import type { EventData, StopReason } from "./events.ts";
+import { stopLabel } from "./stop_reasons.ts";
+
+export const TURN_CONTINUED = "the turn goes on";
+export const EARLIER_GONE = "earlier messages are no longer stored";
+export const SESSION_RESUMED = "the session was resumed";
+
+/** The line for a turn that did not end well: `turn budget: the limit of 3 steps is reached`. */
+export function turnEndText({ stop_reason, error }: End): string {
+  return `turn ${stop_reason}${error ? `: ${error}` : ""}`;
+}
+
+/** The same for people who do not know svc's names. */
+export function turnEndSentence({ stop_reason, error }: End): string {
+  return `${stopLabel(stop_reason)}${error ? `: ${error}` : ""}`;
+}
+
+interface End {
+  stop_reason: StopReason;
+  error?: string;
+}
+
+/** The line for a pause. */
+export function pausedText({ reason }: EventData["session.paused"]): string {
+  return reason === "operator"
+    ? "the session was paused"
+    : "the session was paused, because the daemon stopped";
+}
+
+/** The line for the end of a session. */
+export function endedText({ reason }: EventData["session.ended"]): string {
+  return `the session has ended (${reason})`;
+}
+
+/** The line for a session that another daemon has restored. */
+export function reloadedText({ version }: EventData["daemon.reloaded"]): string {
+  return `the daemon was restarted (${version})`;
+}

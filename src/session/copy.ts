@@ -1,0 +1,67 @@
+/** How a session begins that has the conversation of another one. */
+import type { Attachment } from "../protocol/attachments.ts";
+import type { Effort } from "../protocol/effort.ts";
+import type {
+  Approval,
+  CheckpointTranscript,
+  ConversationState,
+  EventData,
+  Trust,
+} from "../protocol/events.ts";
+import type { Session } from "./session.ts";
+import { emptyState, stateToCheckpoint } from "./state.ts";
+
+/** A conversation of another session, as its journal has it up to a seq. */
+export interface Copy {
+  seq: number;
+  /** Ledger hash of that record. */
+  chain: string;
+  transcript: CheckpointTranscript;
+  known: ConversationState;
+  /** What the conversation names. */
+  attachments: readonly Attachment[];
+  /** Reads one of them; undefined when its file is gone. */
+  read(attachment: Attachment): Uint8Array<ArrayBuffer> | undefined;
+  forked: EventData["session.forked"];
+}
+
+/** What the new session is. */
+interface Beginning {
+  workdir: string;
+  title: string;
+  model: string;
+  approval: Approval;
+  effort?: Effort;
+  budget_usd?: number;
+  trust?: Trust;
+  main: { lane_id: string; kind: "main"; label: string; started_at: string };
+}
+
+/** Records the conversation as retention does with the beginning of a long journal. */
+export async function beginWithCopy(
+  session: Session,
+  { seq, chain, transcript, known, attachments, read, forked }: Copy,
+  { main, trust = "trusted", ...own }: Beginning,
+): Promise<void> {
+  // First: a record never names a file that is not there yet.
+  for (const attachment of attachments) {
+    const data = read(attachment);
+    if (data !== undefined) await (await session.attachments()).put({ ...attachment, data });
+  }
+  const { started_at } = main;
+  const state = stateToCheckpoint({
+    ...emptyState(session.id),
+    ...known,
+    ...own,
+    trust,
+    started_at,
+    last_seq: seq,
+    last_event_at: started_at,
+    taken_seq: seq,
+    lanes: [{ ...main, status: "pending", delta_seq: 0, pinned: false, cost_usd: 0 }],
+  });
+  await Promise.all([
+    session.emit("session.checkpoint", { state, transcript, chain }),
+    session.emit("session.forked", forked),
+  ]);
+}

@@ -1,0 +1,45 @@
+/** How the directory of a session is removed. Loaded when one is deleted. */
+import { basename, dirname } from "@std/path";
+import { delay } from "@std/async";
+import { SvcError } from "../protocol/errors.ts";
+import { checkPrivate, syncDir } from "../os/files.ts";
+import { removeTree } from "../os/remove_tree.ts";
+
+/**
+ * Checks that a session's directory is one that svc made: what is removed is that one, and nothing
+ * that a link leads to.
+ *
+ * @throws {SvcError} permission_denied.
+ */
+export function checkSessionDir(journal_path: string, id: string): void {
+  const dir = dirname(journal_path);
+  const sessions = dirname(dir);
+  const own = dirname(sessions);
+  const named = basename(journal_path) === "journal.ndjson" && basename(dir) === id &&
+    basename(sessions) === "sessions" && basename(own) === ".svc";
+  if (!named) {
+    throw new SvcError("permission_denied", `${journal_path} is not where svc keeps journals`);
+  }
+  for (const path of [own, sessions, dir]) checkPrivate(path, 0o700, "dir");
+}
+
+/** Removes a session's directory with its journal, its attachments and the states of its files. */
+export async function removeSessionDir(journal_path: string, id: string): Promise<void> {
+  checkSessionDir(journal_path, id);
+  const dir = dirname(journal_path);
+  // A git that was cut off may still write into it.
+  for (let tries = 0;; tries++) {
+    try {
+      await removeTree(dir);
+      break;
+    } catch (error) {
+      if (tries === 3) throw error;
+      await delay(100);
+    }
+  }
+  try {
+    syncDir(dirname(dir));
+  } catch (error) {
+    if (!(error instanceof Deno.errors.NotFound)) throw error;
+  }
+}

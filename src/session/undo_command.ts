@@ -1,0 +1,104 @@
+/** The lines of a chat that show changes of files, undo them, or fork the session. */
+import type * as z from "zod";
+import type { changesSchema } from "../protocol/schemas/changes.ts";
+import { SvcError } from "../protocol/errors.ts";
+
+/** `/undo`, `/redo`, `/changes` or `/fork` with the words that follow it. */
+export interface UndoCommand {
+  name: "undo" | "redo" | "changes" | "fork";
+  rest: string;
+}
+
+/** Calls a verb of the daemon. */
+// deno-lint-ignore no-explicit-any -- the caller knows the verb's result
+type CallVerb = (method: string, params: Record<string, unknown>) => Promise<any>;
+
+const WHAT = ["files", "conversation", "both"];
+const PATCH_LINES = 200;
+const FILES_SHOWN = 20;
+
+/** Reads a line that was typed; undefined when it is another one. */
+export function undoCommand(line: string): UndoCommand | undefined {
+  const found = /^\/(undo|redo|changes|fork)(?:\s+(\S[^]*))?$/.exec(line.trim());
+  if (found === null) return undefined;
+  return { name: found[1] as UndoCommand["name"], rest: (found[2] ?? "").trim() };
+}
+
+/**
+ * Carries it out.
+ *
+ * @returns what to tell the person; undefined when the event tells it.
+ * @throws {SvcError} validation for other words; as the verbs.
+ */
+export async function runUndo(
+  { name, rest }: UndoCommand,
+  session_id: string,
+  call: CallVerb,
+): Promise<string | undefined> {
+  if (name === "fork") {
+    const title = rest === "" ? undefined : rest;
+    const forked = await call("session.fork", { session_id, title });
+    return `${forked.title}: \`svc chat --session ${forked.session_id}\` opens it`;
+  }
+  if (name === "changes") {
+    if (rest !== "") throw unknownWords(name, rest, "/changes takes no words");
+    return changesText(await call("session.changes", { session_id }), PATCH_LINES);
+  }
+  const words = rest.split(/\s+/).filter((word) => word !== "");
+  const force = words.includes("force");
+  const [what, ...more] = words.filter((word) => word !== "force");
+  if (name === "redo") {
+    if (what !== undefined) throw unknownWords(name, rest, "/redo takes no word but force");
+    await call("session.rewind", { session_id, undo: true, force });
+    return undefined;
+  }
+  if (more.length > 0 || what !== undefined && !WHAT.includes(what)) {
+    throw unknownWords(name, rest, "/undo takes files, conversation or both, and force");
+  }
+  await call("session.rewind", { session_id, what, force });
+  return undefined;
+}
+
+function unknownWords(name: string, rest: string, hint: string): SvcError {
+  return new SvcError("validation", `/${name}: cannot read ${JSON.stringify(rest)}`, { hint });
+}
+
+/** What `session.changes` returns. */
+type Changes = z.output<ReturnType<typeof changesSchema>>;
+
+/** The changes as text. @param patch_lines of the patch, at most. */
+export function changesText(changes: Changes, patch_lines: number): string {
+  const { files, files_changed, added, deleted, patch, truncated, others, excluded, problem } =
+    changes;
+  const lines: string[] = [];
+  if (problem !== undefined) lines.push(`changes cannot be undone: ${problem}`);
+  if (files_changed === 0) lines.push("no changes of files");
+  else {
+    lines.push(`${counted(files_changed, "file")} changed, +${added} -${deleted}`);
+    for (const file of files.slice(0, FILES_SHOWN)) lines.push(`  ${fileText(file)}`);
+    if (files_changed > FILES_SHOWN) lines.push(`  and ${files_changed - FILES_SHOWN} more`);
+  }
+  if (others.length > 0) lines.push(`changed by others since: ${few(others)}`);
+  const left_out = excluded.filter(({ reason }) => reason !== "ignored").map(({ path }) => path);
+  if (left_out.length > 0) lines.push(`not kept: ${few(left_out)}`);
+  if (patch !== "" && patch_lines > 0) {
+    const shown = patch.trimEnd().split("\n");
+    lines.push("", ...shown.slice(0, patch_lines));
+    if (truncated || shown.length > patch_lines) lines.push("… the rest is left out");
+  }
+  return lines.join("\n");
+}
+
+function fileText({ path, change, added, deleted }: Changes["files"][number]): string {
+  const counts = added === undefined ? "" : ` +${added} -${deleted}`;
+  return `${change} ${path}${counts}`;
+}
+
+function counted(n: number, noun: string): string {
+  return n === 1 ? `1 ${noun}` : `${n} ${noun}s`;
+}
+
+function few(paths: readonly string[]): string {
+  const more = paths.length > 5 ? ` and ${paths.length - 5} more` : "";
+  return paths.slice(0, 5).join(", ") + more;
+}

@@ -1,0 +1,114 @@
+/** What can be undone in a session: the states of its files, and what was taken back. */
+import type { EventData, SessionEvent } from "../protocol/events.ts";
+import type { SessionState } from "./state.ts";
+
+/** The files before and after a turn that may have changed some. */
+export interface FileTurn {
+  turn_id: string;
+  /** seq of the turn's start. */
+  seq: number;
+  /** The message that started it. */
+  message_id: string;
+  at: string;
+  before: string;
+  /** Missing while the turn runs, and when it was cut off. */
+  after?: string;
+  /** The rewind that took its files back. */
+  undone_by?: string;
+}
+
+/** A rewind, and the undoing of one. */
+export interface Rewound {
+  rewind_id: string;
+  seq: number;
+  /** seq of the message before which it went; what has this or a later seq is taken back. */
+  to_seq: number;
+  message_id: string;
+  /** The files before and after it, if it was about them. */
+  files?: { from: string; to: string };
+  conversation: boolean;
+  undone?: boolean;
+}
+
+/** Events that are no part of the conversation, both ends included. */
+export interface TakenBack {
+  rewind_id: string;
+  from_seq: number;
+  to_seq: number;
+}
+
+export interface UndoState {
+  /** Oldest first. */
+  turns: FileTurn[];
+  rewinds: Rewound[];
+  taken_back: TakenBack[];
+  /** seq of the last rewind of the conversation. */
+  changed_seq: number;
+  /** The last state of the files that was recorded. */
+  last?: string;
+  /** Why the states of the files are not kept. */
+  problem?: string;
+}
+
+/** Turns and rewinds that are kept. */
+const KEPT = 500;
+
+export function emptyUndo(): UndoState {
+  return { turns: [], rewinds: [], taken_back: [], changed_seq: 0 };
+}
+
+/** Whether an event was taken back: the conversation goes on as if it had not been. */
+export function isTakenBack({ taken_back }: UndoState, seq: number): boolean {
+  return taken_back.some(({ from_seq, to_seq }) => seq >= from_seq && seq <= to_seq);
+}
+
+/** The files at the beginning or the end of a turn. */
+export function applyFilesKept(
+  state: SessionState,
+  at: string,
+  { turn_id, moment, state: files, problem }: EventData["files.kept"],
+): void {
+  const { undo, turn } = state;
+  undo.problem = problem;
+  if (files === undefined) return;
+  undo.last = files;
+  if (moment === "after") {
+    const known = undo.turns.findLast((it) => it.turn_id === turn_id);
+    if (known !== undefined) known.after = files;
+    return;
+  }
+  const { started_seq: seq = state.last_seq, message_id = state.last_message_id } = turn ?? {};
+  undo.turns.push({ turn_id, seq, message_id, at, before: files });
+  if (undo.turns.length > KEPT) undo.turns.shift();
+}
+
+/** What was said after a message is taken back, or given back. */
+export function applyRewound(
+  state: SessionState,
+  { seq, data }: Extract<SessionEvent, { type: "session.rewound" }>,
+): void {
+  const { undo } = state;
+  const { rewind_id, message_id, to_seq, files, conversation, undo_of } = data;
+  if (files !== undefined) undo.last = files.to;
+  if (conversation !== undefined) {
+    Object.assign(state, conversation);
+    state.context = conversation.context;
+    state.taken_seq = Math.max(state.taken_seq, state.last_message_seq);
+    undo.changed_seq = seq;
+    // It was part of what is taken back, or of what came after what is given back.
+    state.cut = undefined;
+  }
+  if (undo_of !== undefined) {
+    const undone = undo.rewinds.find((it) => it.rewind_id === undo_of);
+    if (undone !== undefined) undone.undone = true;
+    undo.taken_back = undo.taken_back.filter((it) => it.rewind_id !== undo_of);
+    for (const turn of undo.turns) if (turn.undone_by === undo_of) delete turn.undone_by;
+    return;
+  }
+  const about = conversation !== undefined;
+  undo.rewinds.push({ rewind_id, seq, to_seq, message_id, files, conversation: about });
+  if (undo.rewinds.length > KEPT) undo.rewinds.shift();
+  if (about) undo.taken_back.push({ rewind_id, from_seq: to_seq, to_seq: seq });
+  if (files === undefined) return;
+  for (const turn of undo.turns) if (turn.seq > to_seq) turn.undone_by ??= rewind_id;
+}

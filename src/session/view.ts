@@ -1,0 +1,451 @@
+/**
+ * What a person is shown of a session: the one fold over its events for people. Every face renders
+ * it: the web app, the terminal UI, `svc chat` line by line, editors, and the lanes of missions.
+ * What the session is in (its settings, cost, lanes, what waits) is in the daemon's own fold,
+ * `state.ts`.
+ *
+ * It keeps only what can still change: the items that were added belong to the face. It imports
+ * nothing of Deno's, so that the web app can use it.
+ */
+import { rulesLine } from "../base/rules_line.ts";
+import { backgroundEndedText, backgroundStartedText } from "../protocol/background_text.ts";
+import { compactedText } from "../protocol/compacted_text.ts";
+import { configuredText } from "../protocol/configured_text.ts";
+import { hookText } from "../protocol/hook_text.ts";
+import {
+  type EventData,
+  type EventType,
+  MAIN_LANE,
+  MODEL_RETRY,
+  PINNED,
+  type SessionEvent,
+  UNPINNED,
+} from "../protocol/events.ts";
+import {
+  endedText,
+  pausedText,
+  reloadedText,
+  SESSION_RESUMED,
+  TURN_CONTINUED,
+  turnEndText,
+} from "../protocol/note_text.ts";
+import { rewoundText } from "../protocol/rewound_text.ts";
+import { stillPending } from "./state.ts";
+import type {
+  Asked,
+  Change,
+  Item,
+  NoteItem,
+  QuestionItem,
+  TextItem,
+  ThoughtItem,
+  ToolItem,
+  ToolOutcome,
+  TurnEnd,
+  UserItem,
+} from "./view_items.ts";
+import { itemsOfCheckpoint, type Unkeyed } from "./view_kept.ts";
+
+export type * from "./view_items.ts";
+
+/** What a model does next, or what happens to it. */
+const ENDS_THOUGHT: ReadonlySet<EventType> = new Set<EventType>([
+  "session.delta",
+  "session.tool_started",
+  "lane.note",
+  "turn.completed",
+  "turn.continued",
+]);
+
+/** What a call without a result has when its turn ends. */
+const NO_RESULT: ToolOutcome = { ok: false, output: "interrupted, no result", truncated: false };
+
+/** A question that waits. */
+interface Waiting {
+  approval_id: string;
+  lane_id: string;
+  request: EventData["approval.requested"];
+  item: ToolItem | QuestionItem;
+  asked: Asked;
+}
+
+/** What was open when the last turn ended: it may go on. */
+interface CutOff {
+  text?: TextItem;
+  calls: ToolItem[];
+  note?: NoteItem;
+}
+
+export class View {
+  /** The step that the model is writing. */
+  #text: TextItem | undefined;
+  #thought: ThoughtItem | undefined;
+  /** The note on a model call that is tried again, until one is answered. */
+  #retry: NoteItem | undefined;
+  #calls = new Map<string, ToolItem>();
+  #questions: Waiting[] = [];
+  /** Messages that came during the turn. */
+  #unseen: UserItem[] = [];
+  #turn = false;
+  #cut_off: CutOff | undefined;
+  #kept = 0;
+  #event: Pick<SessionEvent, "seq" | "at"> = { seq: 0, at: "" };
+  #changes: Change[] = [];
+
+  /**
+   * Takes a conversation so far, before any event (`itemsOfTranscript`).
+   *
+   * @param writing whether the last of it is text that is being written
+   * @returns the items, added in order
+   */
+  load(kept: Iterable<Unkeyed>, writing: boolean): Change[] {
+    let last: Item | undefined;
+    for (const item of kept) last = this.#keep(item);
+    if (writing && last?.kind === "text") this.#text = last;
+    return this.#taken();
+  }
+
+  /** Applies one event, in seq order. @returns what changes, in order. */
+  apply(event: SessionEvent): Change[] {
+    this.#event = event;
+    const hidden = event.type === "lane.note" && isPin(event.data);
+    if (ENDS_THOUGHT.has(event.type) && !hidden) this.#endThought();
+    this.#apply(event);
+    this.#settle(event);
+    return this.#taken();
+  }
+
+  #apply(event: SessionEvent): void {
+    switch (event.type) {
+      case "session.checkpoint":
+        for (const item of itemsOfCheckpoint(event.data.transcript)) this.#keep(item);
+        break;
+      case "user.message":
+        this.#addUser(event.data);
+        break;
+      case "session.delta":
+        this.#addText(event.data.text);
+        break;
+      case "session.reasoning":
+        this.#addThought(event.data.text);
+        break;
+      case "cost.tick":
+        if ((event.data.lane_id ?? MAIN_LANE) !== MAIN_LANE) break;
+        this.#endThought();
+        this.#text = this.#retry = undefined;
+        this.#seen(event.data.seen_seq);
+        break;
+      case "session.tool_started": {
+        const { call_id, tool, args } = event.data;
+        this.#calls.set(
+          call_id,
+          this.#add({ ...this.#shown(), kind: "tool", call_id, tool, args }),
+        );
+        break;
+      }
+      case "session.tool_completed": {
+        const { call_id, tool, ...outcome } = event.data;
+        if (this.#calls.has(call_id)) this.#complete(call_id, outcome);
+        // It began before anything was seen here.
+        else if (!this.#isCutOff(call_id)) this.#addCall({ call_id, tool, args: {}, outcome });
+        break;
+      }
+      case "approval.requested":
+        this.#ask(event.data);
+        break;
+      case "approval.resolved": {
+        const { approval_id, decision } = event.data;
+        const waiting = this.#questions.find((it) => it.approval_id === approval_id);
+        if (waiting) waiting.asked.decision = decision;
+        break;
+      }
+      case "turn.started":
+        this.#turn = true;
+        this.#takeCutOff();
+        this.#seen(event.seq);
+        break;
+      case "turn.continued":
+        this.#turn = true;
+        this.#continueTurn();
+        this.#note(TURN_CONTINUED);
+        break;
+      case "turn.completed":
+        this.#turn = false;
+        this.#endTurn(event.data);
+        this.#changes.push({ type: "turn_ended", seq: event.seq, end: endOf(event.data) });
+        break;
+      case "lane.created": {
+        const call = event.data.call_id && this.#calls.get(event.data.call_id);
+        if (!call) break;
+        call.lane_id = event.data.lane_id;
+        this.#changed(call);
+        break;
+      }
+      case "lane.delta":
+        this.#addOutput(event.data.lane_id, event.data.content_block.text);
+        break;
+      case "lane.note":
+        this.#addNote(event.data);
+        break;
+      case "plan.changed":
+        this.#changes.push({ type: "plan", steps: event.data.steps });
+        break;
+      case "background.started":
+        this.#note(backgroundStartedText(event.data));
+        break;
+      case "background.ended":
+        this.#note(backgroundEndedText(event.data));
+        break;
+      case "hook.ran":
+        this.#note(hookText(event.data));
+        break;
+      case "rules.loaded":
+        this.#note(rulesLine(event.data));
+        break;
+      case "session.configured":
+        this.#note(configuredText(event.data), { topic: "settings" });
+        break;
+      case "session.compacted":
+        this.#note(compactedText(event.data), { topic: "context" });
+        break;
+      case "session.rewound":
+        this.#changes.push({ type: "rewound", seq: event.seq, rewind: event.data });
+        this.#note(rewoundText(event.data), {
+          topic: "undo",
+          ...(event.data.undo_of === undefined && { rewind_id: event.data.rewind_id }),
+        });
+        break;
+      case "session.paused":
+        this.#note(pausedText(event.data));
+        break;
+      case "session.resumed":
+        this.#note(SESSION_RESUMED);
+        break;
+      case "session.ended":
+        this.#note(endedText(event.data));
+        break;
+      case "daemon.reloaded":
+        this.#note(reloadedText(event.data));
+        break;
+    }
+  }
+
+  // ── messages ─────────────────────────────────────────────────────────────────────────────────
+
+  #addUser(
+    { message_id, text, attachments, client_message_id }: EventData["user.message"],
+  ): void {
+    const item = this.#add<UserItem>({
+      ...this.#shown(),
+      kind: "user",
+      text,
+      message_id,
+      attachments,
+      client_message_id,
+      waits: this.#turn,
+    });
+    if (item.waits) this.#unseen.push(item);
+  }
+
+  /** A model call has seen the messages up to a seq, or a turn has begun that will. */
+  #seen(seq: number): void {
+    if (this.#unseen.length === 0) return;
+    for (const item of this.#unseen) {
+      if (item.seq > seq) continue;
+      item.waits = false;
+      this.#changed(item);
+    }
+    this.#unseen = this.#unseen.filter(({ waits }) => waits);
+  }
+
+  #addText(text: string): void {
+    if (this.#text === undefined) {
+      this.#text = this.#add<TextItem>({ ...this.#shown(), kind: "text", text });
+    } else this.#grow(this.#text, text);
+  }
+
+  #addThought(text: string): void {
+    if (this.#thought === undefined) {
+      this.#thought = this.#add<ThoughtItem>({ ...this.#shown(), kind: "thought", text });
+    } else this.#grow(this.#thought, text);
+  }
+
+  #endThought(): void {
+    if (this.#thought === undefined) return;
+    this.#thought.until = this.#event.at;
+    this.#changed(this.#thought);
+    this.#thought = undefined;
+  }
+
+  /** What the model said before it was asked again is void. */
+  #takeBackText(): void {
+    if (this.#text !== undefined) this.#changes.push({ type: "removed", item: this.#text });
+    this.#text = undefined;
+  }
+
+  // ── calls ────────────────────────────────────────────────────────────────────────────────────
+
+  #addCall(call: Pick<ToolItem, "call_id" | "tool" | "args" | "outcome">): ToolItem {
+    return this.#add<ToolItem>({ ...this.#shown(), kind: "tool", ...call });
+  }
+
+  /** Whether a call was closed by the end of its turn. */
+  #isCutOff(call_id: string): boolean {
+    return this.#cut_off?.calls.some((it) => it.call_id === call_id) ?? false;
+  }
+
+  #complete(call_id: string, outcome: ToolOutcome): void {
+    const item = this.#calls.get(call_id);
+    if (item === undefined) return;
+    item.outcome = outcome;
+    this.#calls.delete(call_id);
+    this.#changed(item);
+  }
+
+  #addOutput(lane_id: string, text: string): void {
+    if (lane_id === MAIN_LANE) return;
+    this.#changes.push({ type: "lane_output", lane_id, text });
+    for (const call of this.#calls.values()) if (call.lane_id === lane_id) this.#changed(call);
+  }
+
+  // ── questions ────────────────────────────────────────────────────────────────────────────────
+
+  #ask(request: EventData["approval.requested"]): void {
+    const { approval_id, call_id, lane_id } = request;
+    const asked: Asked = { approval_id, waits: true };
+    const call = this.#calls.get(call_id);
+    const item = call ??
+      this.#add<QuestionItem>({ ...this.#shown(), kind: "question", request, asked });
+    if (call !== undefined) {
+      call.asked = asked;
+      this.#changed(call);
+    }
+    this.#questions.push({ approval_id, lane_id, request, item, asked });
+    this.#changes.push({ type: "asked", item, request });
+  }
+
+  /** Has the questions wait no longer that an event settles: by an answer, or by an end. */
+  #settle(event: SessionEvent): void {
+    const left = stillPending(this.#questions, event);
+    if (left === this.#questions) return;
+    for (const question of this.#questions) {
+      if (left.includes(question)) continue;
+      const { item, asked, request } = question;
+      asked.waits = false;
+      item.revision++;
+      this.#changes.push({ type: "settled", item, asked, request });
+    }
+    this.#questions = left;
+  }
+
+  // ── turns ────────────────────────────────────────────────────────────────────────────────────
+
+  #endTurn(data: EventData["turn.completed"]): void {
+    this.#cut_off = { text: this.#text, calls: [...this.#calls.values()] };
+    this.#text = this.#retry = undefined;
+    for (const call_id of [...this.#calls.keys()]) this.#complete(call_id, NO_RESULT);
+    const end = endOf(data);
+    if (end.stop_reason === "ok") return;
+    const note = this.#note(turnEndText(end), {
+      tone: end.stop_reason === "cancelled" ? "plain" : "error",
+      end,
+      ...end.stop_reason === "interrupted" && { may_continue: true },
+    });
+    if (note.may_continue) this.#cut_off.note = note;
+  }
+
+  /** What was half said is said again, and the calls that had begun get their results. */
+  #continueTurn(): void {
+    const { text, calls } = this.#takeCutOff() ?? { text: this.#text, calls: [] };
+    this.#text = text;
+    this.#retry = undefined;
+    this.#takeBackText();
+    for (const call of calls) {
+      call.outcome = undefined;
+      this.#calls.set(call.call_id, call);
+      this.#changed(call);
+    }
+  }
+
+  /** What may go on, for the last time: it does, or another turn has begun. */
+  #takeCutOff(): CutOff | undefined {
+    const cut_off = this.#cut_off;
+    this.#cut_off = undefined;
+    if (cut_off?.note) {
+      cut_off.note.may_continue = false;
+      this.#changed(cut_off.note);
+    }
+    return cut_off;
+  }
+
+  // ── notes ────────────────────────────────────────────────────────────────────────────────────
+
+  #addNote(data: EventData["lane.note"]): void {
+    const { text, reason_code, note } = data;
+    if (isPin(data)) return;
+    const tone = note === undefined
+      ? "warning"
+      : note.severity === "info"
+      ? "plain"
+      : note.severity;
+    const retries = reason_code === MODEL_RETRY;
+    if (retries) this.#takeBackText();
+    if (retries && this.#retry !== undefined) {
+      this.#retry.text = text;
+      this.#changed(this.#retry);
+      return;
+    }
+    const item = this.#note(text, { topic: "answer", tone });
+    if (retries) this.#retry = item;
+  }
+
+  #note(text: string, more: Partial<NoteItem> = {}): NoteItem {
+    return this.#add<NoteItem>({ ...this.#shown(), kind: "note", tone: "plain", text, ...more });
+  }
+
+  // ── changes ──────────────────────────────────────────────────────────────────────────────────
+
+  #shown() {
+    const { seq, at } = this.#event;
+    return { key: `${seq}`, seq, at, revision: 0 };
+  }
+
+  #add<T extends Item>(item: T): T {
+    this.#changes.push({ type: "added", item });
+    return item;
+  }
+
+  /** Adds what was kept; a call without a result may still get one. */
+  #keep(kept: Unkeyed): Item {
+    const { at } = this.#event;
+    const item: Item = { ...kept, key: `kept-${this.#kept++}`, at, revision: 0 };
+    if (item.kind === "tool" && item.outcome === undefined) this.#calls.set(item.call_id, item);
+    return this.#add(item);
+  }
+
+  #grow(item: TextItem | ThoughtItem, text: string): void {
+    item.text += text;
+    item.revision++;
+    this.#changes.push({ type: "grew", item, text });
+  }
+
+  #changed(item: Item): void {
+    item.revision++;
+    this.#changes.push({ type: "changed", item });
+  }
+
+  #taken(): Change[] {
+    const changes = this.#changes;
+    this.#changes = [];
+    return changes;
+  }
+}
+
+function endOf({ stop_reason, error }: EventData["turn.completed"]): TurnEnd {
+  return { stop_reason, ...error !== undefined && { error } };
+}
+
+/** Whether a note pins a lane or lets it go: where lanes are shown, that is shown there. */
+function isPin({ reason_code }: EventData["lane.note"]): boolean {
+  return reason_code === PINNED || reason_code === UNPINNED;
+}

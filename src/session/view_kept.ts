@@ -1,0 +1,91 @@
+/** Conversations as they are kept, as items: what a checkpoint has, what `session.transcript` gives. */
+import type { Message } from "../models/model.ts";
+import type { Attachment } from "../protocol/attachments.ts";
+import type { CheckpointTranscript } from "../protocol/events.ts";
+import { EARLIER_GONE } from "../protocol/note_text.ts";
+import type { NoteItem, TextItem, ToolItem, UserItem } from "./view_items.ts";
+
+/** A step of the model: what it said, the calls it made, and those of their results that are there. */
+interface KeptStep {
+  text: string;
+  calls: { call_id: string; tool: string; args: unknown }[];
+  results: { call_id: string; ok: boolean; output: string; attachments?: readonly Attachment[] }[];
+  first_seq?: number;
+}
+
+type KeptItem =
+  | { user: string; attachments?: Attachment[]; seq?: number }
+  | { notice: string; seq?: number }
+  | { told: string }
+  | { summary: string; seq?: number }
+  | { step: KeptStep };
+
+/** What a checkpoint keeps of the conversation (`transcript.ts`). */
+interface Kept {
+  items: KeptItem[];
+  waiting: KeptItem[];
+  /** Whether there were items before these. */
+  shortened?: boolean;
+}
+
+/** A conversation so far, as session.transcript gives it. */
+export interface SoFar {
+  messages: readonly Message[];
+  /** Text of the answer that is being written. */
+  writing: string;
+}
+
+/** An item before it has its key and its revision. */
+export type Unkeyed =
+  & { seq: number }
+  & (
+    | Pick<UserItem, "kind" | "text" | "attachments">
+    | Pick<TextItem, "kind" | "text">
+    | Pick<
+      ToolItem,
+      "kind" | "call_id" | "tool" | "args" | "outcome"
+    >
+    | Pick<NoteItem, "kind" | "topic" | "tone" | "text">
+  );
+
+/** The items of what a checkpoint keeps. */
+export function* itemsOfCheckpoint(transcript: CheckpointTranscript): Generator<Unkeyed> {
+  const { items, waiting, shortened } = transcript as unknown as Kept;
+  if (shortened) yield note("plain", EARLIER_GONE);
+  for (const item of [...items, ...waiting]) {
+    if ("user" in item) {
+      yield { kind: "user", text: item.user, attachments: item.attachments, seq: item.seq ?? 0 };
+    } else if ("summary" in item) {
+      yield note("plain", `summary of earlier messages: ${item.summary}`, item.seq);
+    } else if ("notice" in item) yield note("warning", item.notice, item.seq, "answer");
+    else if ("step" in item) yield* itemsOfStep(item.step);
+  }
+}
+
+/** The items of what session.transcript gives. */
+export function* itemsOfTranscript({ messages, writing }: SoFar): Generator<Unkeyed> {
+  for (const [n, message] of messages.entries()) {
+    if (message.role === "user") {
+      const { text, attachments } = message;
+      if (message.notice) yield note("plain", text, 0, "summary");
+      else yield { kind: "user", text, attachments, seq: 0 };
+    } else if (message.role === "assistant") {
+      const next = messages[n + 1];
+      yield* itemsOfStep({ ...message, results: next?.role === "tool" ? next.results : [] });
+    }
+  }
+  if (writing !== "") yield { kind: "text", text: writing, seq: 0 };
+}
+
+function* itemsOfStep({ text, calls, results, first_seq: seq = 0 }: KeptStep): Generator<Unkeyed> {
+  if (text !== "") yield { kind: "text", text, seq };
+  for (const { call_id, tool, args } of calls) {
+    const result = results.find((it) => it.call_id === call_id);
+    const outcome = result && { ...result, truncated: false };
+    yield { kind: "tool", call_id, tool, args, outcome, seq };
+  }
+}
+
+function note(tone: NoteItem["tone"], text: string, seq = 0, topic?: NoteItem["topic"]): Unkeyed {
+  return { kind: "note", topic, tone, text, seq };
+}

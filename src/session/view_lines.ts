@@ -1,0 +1,116 @@
+/** Changes of a conversation as lines of text, for faces that only ever add lines. */
+import { callLine } from "../base/call_line.ts";
+import { visible, visibleLine } from "../base/visible.ts";
+import { attachmentLine } from "../protocol/attachments.ts";
+import { askedOf } from "../protocol/person_question.ts";
+import { planText } from "../protocol/plan_text.ts";
+import { DECISIONS } from "./question_text.ts";
+import type { Change, Item, NoteItem } from "./view.ts";
+import { editLines, settledText, thoughtText } from "./view_text.ts";
+
+/** How a line stands out. */
+export type Tone = "call" | "done" | "failed" | "plain" | "plan" | "warning" | "error";
+
+export interface ShownLine {
+  tone: Tone;
+  /** What stands in front of it, in the colour of its tone; the text of a result is dim. */
+  mark?: string;
+  /** Nothing in it is hidden. */
+  text: string;
+}
+
+/** Lines shown of a call's output, and of what it changes in files. */
+const PART_LINES = 6;
+/** Characters shown of a line of a file: some are all of it. */
+const EDIT_LINE_MAX = 400;
+
+/** Returns the lines for a change; none for the model's text, which comes in pieces. */
+export function shownLines(change: Change): ShownLine[] {
+  switch (change.type) {
+    case "added":
+      return addedLines(change.item);
+    case "changed":
+      return changedLines(change.item);
+    case "settled":
+      return settledLines(change);
+    case "plan":
+      return visible(planText(change.steps)).split("\n").map((text) => line("plan", text));
+    default:
+      return [];
+  }
+}
+
+function addedLines(item: Item): ShownLine[] {
+  switch (item.kind) {
+    case "user":
+      return (item.attachments ?? []).map((it) => line("plain", visibleLine(attachmentLine(it))));
+    case "thought":
+      return [line("plain", "thinking …")];
+    case "tool": {
+      const edit = editLines(item).map((text) => clipped(text, EDIT_LINE_MAX));
+      const call: ShownLine = {
+        tone: "call",
+        mark: "●",
+        text: visibleLine(callLine(item.tool, item.args)),
+      };
+      return [call, ...part(edit).map((text) => line("plain", `  ${text}`)), ...changedLines(item)];
+    }
+    case "note":
+      return [line(toneOf(item), visible(item.text))];
+    default:
+      return [];
+  }
+}
+
+function settledLines(
+  { item, asked: { decision }, request }: Extract<Change, { type: "settled" }>,
+): ShownLine[] {
+  if (item.kind === "question") return [line("plain", settledText(item))];
+  // What a person answered is the call's result, and so is that a call was not allowed.
+  const allowed = decision !== undefined && decision !== "deny" && askedOf(request) === undefined;
+  return allowed ? [line("plain", DECISIONS[decision])] : [];
+}
+
+function changedLines(item: Item): ShownLine[] {
+  switch (item.kind) {
+    case "thought": {
+      const text = thoughtText(item);
+      return text === undefined ? [] : [line("plain", text)];
+    }
+    case "tool": {
+      if (item.outcome === undefined) return [];
+      const { ok, output } = item.outcome;
+      const [first, ...rest] = part(output.trimEnd().split("\n"));
+      const head: ShownLine = ok
+        ? { tone: "done", mark: "└", text: first }
+        : { tone: "failed", mark: "└ failed", text: first };
+      return [head, ...rest.map((text) => line("plain", `  ${text}`))];
+    }
+    case "note":
+      // The end of a turn that goes on was told before.
+      return item.end === undefined ? addedLines(item) : [];
+    default:
+      return [];
+  }
+}
+
+function part(lines: readonly string[]): string[] {
+  const shown = visible(lines.slice(0, PART_LINES).join("\n"));
+  const left = lines.length - PART_LINES;
+  if (lines.length === 0) return [];
+  return [...shown.split("\n"), ...left > 0 ? [`… ${left} more lines`] : []];
+}
+
+/** The beginning of a text, with an ellipsis where something is left out. */
+export function clipped(text: string, max: number): string {
+  return text.length > max ? `${text.slice(0, max).toWellFormed()}…` : text;
+}
+
+function toneOf({ end, tone, topic }: NoteItem): Tone {
+  if (end !== undefined) return "error";
+  return tone === "plain" && (topic === "context" || topic === "undo") ? "warning" : tone;
+}
+
+function line(tone: Tone, text: string): ShownLine {
+  return { tone, text };
+}

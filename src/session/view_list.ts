@@ -1,0 +1,68 @@
+/** The items of a {@linkcode View} in order, for faces that can show all of them. */
+import type { SessionEvent } from "../protocol/events.ts";
+import { type Change, type Item, View } from "./view.ts";
+
+/** Characters of a lane's output that are kept: the last ones. */
+const LANE_OUTPUT_MAX = 256 * 1024;
+
+export class ViewList {
+  readonly items: Item[] = [];
+  /** Output of the lanes beside the main one, while it is not yet a call's result. */
+  readonly lane_output = new Map<string, string>();
+  readonly #view = new View();
+  /** What was taken back, by the rewind. */
+  readonly #taken_back = new Map<string, Item[]>();
+
+  /** Applies one event, in seq order. @returns what changes, in order. */
+  apply(event: SessionEvent): Change[] {
+    const changes = this.#view.apply(event);
+    for (const change of changes) this.#take(change);
+    return changes;
+  }
+
+  #take(change: Change): void {
+    switch (change.type) {
+      case "added":
+        this.items.push(change.item);
+        break;
+      case "removed": {
+        const at = this.items.lastIndexOf(change.item);
+        if (at >= 0) this.items.splice(at, 1);
+        break;
+      }
+      case "changed": {
+        const { item } = change;
+        if (item.kind === "tool" && item.outcome && item.lane_id !== undefined) {
+          this.lane_output.delete(item.lane_id);
+        }
+        break;
+      }
+      case "lane_output": {
+        const output = (this.lane_output.get(change.lane_id) ?? "") + change.text;
+        // Cut seldom: each cut copies.
+        const kept = output.length > 2 * LANE_OUTPUT_MAX ? output.slice(-LANE_OUTPUT_MAX) : output;
+        this.lane_output.set(change.lane_id, kept);
+        break;
+      }
+      case "rewound":
+        this.#rewind(change);
+        break;
+    }
+  }
+
+  /** What was said after a message is not shown, until that is undone. */
+  #rewind({ seq, rewind }: Extract<Change, { type: "rewound" }>): void {
+    const { rewind_id, to_seq, conversation, undo_of } = rewind;
+    if (conversation === undefined) return;
+    if (undo_of !== undefined) {
+      const back = this.#taken_back.get(undo_of) ?? [];
+      const after = this.items.findIndex((item) => item.seq > (back[0]?.seq ?? Infinity));
+      this.items.splice(after < 0 ? this.items.length : after, 0, ...back);
+      this.#taken_back.delete(undo_of);
+      return;
+    }
+    const isTakenBack = (item: Item) => item.seq >= to_seq && item.seq < seq;
+    this.#taken_back.set(rewind_id, this.items.filter(isTakenBack));
+    this.items.splice(0, this.items.length, ...this.items.filter((it) => !isTakenBack(it)));
+  }
+}

@@ -1,0 +1,92 @@
+/**
+ * A daemon that is killed again and again while it rewinds: after each restart the files are whole, as
+ * they were before or as they should be, and the journal says which.
+ *
+ * SVC_REWIND_KILLS sets the number of kills, SVC_TEST_SEED repeats a run.
+ */
+import { assert, assertEquals } from "@std/assert";
+import { join } from "@std/path";
+import { granted } from "../support/permissions.ts";
+import { Random } from "../support/random.ts";
+import { gitInstalled } from "../support/repository.ts";
+import { Scenario } from "../support/scripted.ts";
+import { can_run_svc, tests_binary } from "../support/svc.ts";
+
+const asked_for = granted("env") && Deno.env.get("SVC_REWIND_KILLS");
+const ignore = !can_run_svc || Deno.build.os === "windows" || !gitInstalled() ||
+  !(tests_binary || asked_for);
+const KILLS = Number(asked_for || 10);
+const FILES = 1_500;
+
+Deno.test({
+  name: `${KILLS} kills while files are restored: always one whole state`,
+  ignore,
+  async fn() {
+    const random = new Random(
+      Number(Deno.env.get("SVC_TEST_SEED") ?? Math.floor(Math.random() * 1e9)),
+    );
+    console.log(`SVC_TEST_SEED=${random.seed}`);
+    const command = `for n in $(seq ${FILES}); do echo new >d$((n % 7))/f$n; done; ` +
+      `for n in $(seq 100); do rm d0/f$((n * 7)); mkdir -p made/$n; echo made >made/$n/f; done`;
+    await using it = await Scenario.begin([
+      { calls: [{ name: "run_command", args: { command } }] },
+      { text: "Done." },
+    ]);
+    const { workdir, session_id } = it;
+    for (let n = 0; n < 7; n++) Deno.mkdirSync(join(workdir, `d${n}`));
+    for (let n = 1; n <= FILES; n++) {
+      Deno.writeTextFileSync(join(workdir, `d${n % 7}/f${n}`), "old");
+    }
+    const old = await treeOf(workdir);
+    await it.turn("go");
+    const changed = await treeOf(workdir);
+    assert(old !== changed);
+    let at_old = false;
+    let cut_off = 0;
+    for (let kill = 1; kill <= KILLS; kill++) {
+      const answer = it.call("session.rewind", { undo: at_old });
+      let over = false;
+      answer.catch(() => {}).finally(() => over = true);
+      // One of the files whose content is about to change, wherever it comes.
+      const watched = join(workdir, `d1/f${1 + 7 * random.below(200)}`);
+      const content = Deno.readTextFileSync(watched);
+      while (!over && readIfAny(watched) === content) await new Promise((done) => setTimeout(done));
+      await it.daemon.kill();
+      await answer.catch(() => {});
+      if (await treeOf(workdir) !== (at_old ? old : changed)) cut_off++;
+      it.daemon = await it.place.serve();
+      it.client = await it.daemon.rpc();
+      const { turns } = await it.client.rpc.call("session.changes", { session_id });
+      at_old = turns[0].undone;
+      assertEquals(await treeOf(workdir), at_old ? old : changed, `kill ${kill}`);
+    }
+    console.log(`${KILLS} kills, ${cut_off} of them in the middle of it or after it`);
+    assert(cut_off > 0, "at least one kill came in time");
+    await it.call("session.rewind", { undo: at_old });
+    assertEquals(await treeOf(workdir), at_old ? changed : old);
+  },
+});
+
+function readIfAny(path: string): string | undefined {
+  try {
+    return Deno.readTextFileSync(path);
+  } catch {
+    return undefined;
+  }
+}
+
+/** All files of a directory with their content, but `.svc`, as one hash. */
+async function treeOf(dir: string): Promise<string> {
+  const found: string[] = [];
+  const look = (path: string) => {
+    for (const { name, isDirectory } of Deno.readDirSync(join(dir, path))) {
+      if (name === ".svc") continue;
+      const at = join(path, name);
+      if (isDirectory) look(at);
+      else found.push(`${at} ${Deno.readTextFileSync(join(dir, at))}`);
+    }
+  };
+  look("");
+  const bytes = new TextEncoder().encode(found.sort().join("\n"));
+  return new Uint8Array(await crypto.subtle.digest("SHA-256", bytes)).toHex();
+}

@@ -1,0 +1,68 @@
+/** Images in the web app: pasted or dropped into a message, and shown in the transcript. */
+import { assertEquals, assertStringIncludes } from "@std/assert";
+import { join } from "@std/path";
+import { Browser } from "../support/browser.ts";
+import { tinyPdf, tinyPng } from "../support/media.ts";
+import { Scenario } from "../support/scripted.ts";
+import { AppPage, no_browser } from "../support/web.ts";
+
+Deno.test({
+  name: "images are pasted, dropped, removed, sent and shown; what is no image is refused",
+  ignore: no_browser,
+  async fn() {
+    const call = { id: "c1", name: "read_file", args: { path: "read.png" } };
+    const steps = [{ calls: [call] }, { text: "Both are red." }];
+    await using it = await Scenario.begin(steps, { toml: "images = true\n" });
+    Deno.writeFileSync(join(it.workdir, "read.png"), tinyPng());
+    await using browser = await Browser.launch();
+    const app = await AppPage.open(browser, it.daemon, `/sessions/${it.session_id}`);
+    const { page } = app;
+    const message = page.getByLabel("Message", { exact: true });
+    /** Gives the box a file as the browser does. */
+    const give = async (
+      type: "paste" | "drop",
+      name: string,
+      media_type: string,
+      base64: string,
+    ) => {
+      const given = [type, name, media_type, base64];
+      await message.evaluate((box, [type, name, media_type, base64]) => {
+        // deno-lint-ignore no-explicit-any -- the page's globals
+        const { DataTransfer, ClipboardEvent, DragEvent, File } = globalThis as any;
+        const data = new DataTransfer();
+        data.items.add(new File([Uint8Array.fromBase64(base64)], name, { type: media_type }));
+        const init = { bubbles: true, cancelable: true, clipboardData: data, dataTransfer: data };
+        const Kind = type === "paste" ? ClipboardEvent : DragEvent;
+        box.dispatchEvent(new Kind(type, init));
+      }, given);
+    };
+    const png = tinyPng({ width: 2 }).toBase64();
+    await message.waitFor();
+    await give("paste", "pasted.png", "image/png", png);
+    await give("drop", "paper.pdf", "application/pdf", tinyPdf().toBase64());
+    await give("paste", "second.png", "image/png", png);
+    const list = page.getByRole("list", { name: "Attached files" });
+    await list.getByText("second.png").waitFor();
+    assertEquals(await list.locator("img").count(), 2);
+    await give("drop", "image.svg", "image/svg+xml", btoa("<svg/>"));
+    await page.getByText("image.svg: only PNG, JPEG, GIF and WebP images").waitFor();
+    await app.accessible("attached files");
+    await page.getByRole("button", { name: "Remove second.png" }).click();
+    await list.getByText("second.png").waitFor({ state: "detached" });
+
+    await page.getByRole("button", { name: "Send" }).click();
+    const log = page.getByRole("log");
+    await log.getByText("Both are red.").waitFor();
+    await list.waitFor({ state: "detached" });
+    const { body } = it.server.requests.at(-1)!;
+    assertStringIncludes(JSON.stringify(body.messages), `data:image/png;base64,${png}`);
+    for (const line of ["[image: pasted.png, 69 bytes]", "[image: read.png, 69 bytes]"]) {
+      const picture = log.getByRole("img", { name: line });
+      await picture.waitFor();
+      assertStringIncludes((await picture.getAttribute("src"))!, "data:image/png;base64,");
+    }
+    await log.getByText("[PDF: paper.pdf, 189 bytes]").waitFor();
+    await app.accessible("pictures");
+    app.clean("with images");
+  },
+});

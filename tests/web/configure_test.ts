@@ -1,0 +1,117 @@
+/** A session's settings are changed where messages are written, and the key that sends is chosen. */
+import { assertEquals } from "@std/assert";
+import { Browser } from "../support/browser.ts";
+import { Scenario, until } from "../support/scripted.ts";
+import { AppPage, no_browser } from "../support/web.ts";
+
+Deno.test({
+  name: "settings of a session are changed in a dialog, and the verbs show the same",
+  ignore: no_browser,
+  async fn() {
+    await using it = await Scenario.begin([{ text: "first" }, { text: "second" }]);
+    await using browser = await Browser.launch();
+    const app = await AppPage.open(browser, it.daemon, `/sessions/${it.session_id}`);
+    const { page } = app;
+    const settings = page.getByRole("button", { name: /^Session settings/ });
+    const dialog = page.getByRole("dialog", { name: "Session settings" });
+    const get = () => it.call("session.get");
+    const before = await get();
+
+    // Saved as it was, nothing is recorded.
+    await settings.click();
+    await dialog.getByRole("button", { name: "Save" }).click();
+    await dialog.waitFor({ state: "detached" });
+    assertEquals((await get()).last_seq, before.last_seq);
+
+    await settings.click();
+    await app.accessible("session settings");
+    await dialog.getByLabel("Title").fill("<b>Basket</b>");
+    await dialog.getByLabel("Thinking").selectOption("high");
+    await dialog.getByLabel("Budget in USD").fill("2.5");
+    await dialog.getByLabel("Approvals").selectOption("read_only");
+    await dialog.getByLabel("Pin to the top of lists").check();
+    await dialog.getByRole("button", { name: "Save" }).click();
+    await dialog.waitFor({ state: "detached" });
+    await app.focusKept();
+    await page.getByRole("heading", { level: 1, name: "<b>Basket</b>" }).waitFor();
+    await page.getByRole("button", { name: /thinks high, read only$/ }).waitFor();
+    const { title, effort, budget_usd, approval, pinned, model } = await get();
+    assertEquals(
+      { title, effort, budget_usd, approval, pinned, model },
+      {
+        title: "<b>Basket</b>",
+        effort: "high",
+        budget_usd: 2.5,
+        approval: "read_only",
+        pinned: true,
+        model: before.model,
+      },
+    );
+
+    // What is refused stays in the form, with the reason.
+    await settings.click();
+    await dialog.getByLabel("Model").fill("nobody/nothing");
+    await dialog.getByRole("button", { name: "Save" }).click();
+    await dialog.getByRole("alert").waitFor();
+    assertEquals(await dialog.getByLabel("Model").inputValue(), "nobody/nothing");
+    assertEquals((await get()).model, before.model);
+    await dialog.getByLabel("Model").fill("builtin/toolbelt");
+    await dialog.getByLabel("Archive").check();
+    await dialog.getByRole("button", { name: "Save" }).click();
+    await dialog.waitFor({ state: "detached" });
+    assertEquals((await get()).model, "builtin/toolbelt");
+
+    await app.go("/");
+    await page.getByText("No sessions yet").waitFor();
+    await page.getByLabel("Show archived").check();
+    const row = page.getByRole("row").filter({ hasText: "<b>Basket</b>" });
+    await row.getByText("Archived").waitFor();
+    await row.getByText("Pinned").waitFor();
+    await app.accessible("a pinned and archived session");
+    app.clean("settings of a session");
+  },
+});
+
+Deno.test({
+  name: "Enter sends, Shift+Enter starts a line, a composition is only ended; that can be changed",
+  ignore: no_browser,
+  async fn() {
+    await using it = await Scenario.begin([{ text: "one" }, { text: "two" }]);
+    await using browser = await Browser.launch();
+    const path = `/sessions/${it.session_id}`;
+    const app = await AppPage.open(browser, it.daemon, path);
+    const { page } = app;
+    const box = page.getByLabel("Message", { exact: true });
+    const sent = async () =>
+      (await it.call("session.transcript")).messages
+        .filter(({ role }: { role: string }) => role === "user")
+        .map(({ text }: { text: string }) => text);
+    await box.fill("");
+    await box.press("Enter");
+    await box.pressSequentially("a");
+    await box.press("Shift+Enter");
+    await box.pressSequentially("b");
+    // An input method's Enter takes a suggestion.
+    await box.dispatchEvent("keydown", { key: "Enter", isComposing: true });
+    assertEquals(await box.inputValue(), "a\nb");
+    await box.press("Enter");
+    await page.getByRole("log").getByText("one").waitFor();
+    assertEquals(await sent(), ["a\nb"]);
+
+    const key = page.getByRole("switch", { name: "Enter sends the message" });
+    await key.click();
+    assertEquals(await key.getAttribute("aria-checked"), "false");
+    // Another tab and another day know it.
+    await app.go(path);
+    await box.pressSequentially("c");
+    await box.press("Enter");
+    await box.pressSequentially("d");
+    assertEquals(await box.inputValue(), "c\nd");
+    await box.press("Control+Enter");
+    await page.getByRole("log").getByText("two").waitFor();
+    await until(async () => (await sent()).length === 2, "the second message");
+    assertEquals(await sent(), ["a\nb", "c\nd"]);
+    await app.accessible("the composer");
+    app.clean("the key that sends");
+  },
+});

@@ -1,0 +1,203 @@
+/** Sizes, directions and places: what is on the page can be read. */
+import { assert, assertEquals } from "@std/assert";
+import type { Page } from "playwright-core";
+import { Browser } from "../support/browser.ts";
+import { Scenario } from "../support/scripted.ts";
+import { AppPage, no_browser } from "../support/web.ts";
+
+const TABLE = `
+| Name | Word | Number |
+|:-----|:----:|-------:|
+| a | internationalization | 12 |
+| ${"b ".repeat(60)} | short | ${"9".repeat(40)} |
+`;
+
+/** A computed style of the first element that a selector finds. */
+async function style(page: Page, selector: string, property: string): Promise<string> {
+  return await page.locator(selector).first().evaluate(
+    // deno-lint-ignore no-explicit-any -- the page's globals
+    (element, property) => (globalThis as any).getComputedStyle(element)[property],
+    property,
+  );
+}
+
+Deno.test({
+  name: "text has the size that the browser is set to, and code is no smaller than 12 pixels",
+  ignore: no_browser,
+  async fn() {
+    await using it = await Scenario.begin([{
+      text: "Look.\n\n```\ncode\n```\n",
+      calls: [{ name: "run_command", args: { command: "echo one" } }],
+    }, { text: "done" }]);
+    await it.turn("go");
+    await using browser = await Browser.launch();
+    const { page } = await AppPage.open(browser, it.daemon, `/sessions/${it.session_id}`);
+    await page.getByRole("group", { name: "Output of run_command" }).waitFor();
+    const sizes = async () => [
+      await style(page, "html", "fontSize"),
+      await style(page, "[data-role=user] p", "fontSize"),
+      await style(page, ".tool-output", "fontSize"),
+      await style(page, "figure.code code", "fontSize"),
+    ];
+    assertEquals(await sizes(), ["16px", "14px", "12px", "13px"]);
+    // As in the settings of a browser.
+    await page.addStyleTag({ content: "html { font-size: 24px }" });
+    assertEquals(await sizes(), ["24px", "21px", "18px", "19.5px"]);
+  },
+});
+
+Deno.test({
+  name: "tables keep their words whole and their alignment, and a wide one scrolls by itself",
+  ignore: no_browser,
+  async fn() {
+    await using it = await Scenario.begin([{ text: TABLE }]);
+    await it.turn("go");
+    await using browser = await Browser.launch();
+    const app = await AppPage.open(browser, it.daemon, `/sessions/${it.session_id}`);
+    const { page } = app;
+    await page.setViewportSize({ width: 390, height: 700 });
+    const table = page.getByRole("group", { name: "Table" });
+    await table.waitFor();
+    const cell = (n: number) => table.locator("tbody td").nth(n);
+    const aligned = [];
+    for (const n of [0, 1, 2]) {
+      aligned.push(
+        await cell(n).evaluate((element) =>
+          // deno-lint-ignore no-explicit-any -- the page's globals
+          (globalThis as any).getComputedStyle(element).textAlign
+        ),
+      );
+    }
+    assertEquals(aligned.map((it) => it.replace("-webkit-", "")), ["left", "center", "right"]);
+    const rects = (n: number) =>
+      cell(n).evaluate((element) => {
+        // deno-lint-ignore no-explicit-any -- the page's globals
+        const range = (globalThis as any).document.createRange();
+        range.selectNodeContents(element);
+        return range.getClientRects().length;
+      });
+    assertEquals([await rects(1), await rects(5)], [1, 1]);
+    const { inside, room } = await table.evaluate((element) => {
+      const { scrollWidth, clientWidth } = element as unknown as Record<string, number>;
+      return { inside: scrollWidth, room: clientWidth };
+    });
+    assert(inside > room, `${inside} in ${room}`);
+    assertEquals(await page.evaluate("document.documentElement.scrollWidth"), 390);
+    await app.accessible("a wide table");
+    app.clean("tables");
+  },
+});
+
+Deno.test({
+  name: "text that is written from right to left is shown so, code in it from left to right",
+  ignore: no_browser,
+  async fn() {
+    await using it = await Scenario.begin([{ text: "שלום, `a + b` עולם" }], {
+      start: { title: "שלום" },
+    });
+    await it.turn("مرحبا");
+    await using browser = await Browser.launch();
+    const { page } = await AppPage.open(browser, it.daemon, `/sessions/${it.session_id}`);
+    const said = "[data-role=assistant] .markdown";
+    await page.locator(said).waitFor();
+    for (const selector of [said, "[data-role=user] p", "h1", ".recent .clip"]) {
+      assertEquals([selector, await style(page, selector, "direction")], [selector, "rtl"]);
+    }
+    assertEquals(await style(page, `${said} code`, "direction"), "ltr");
+    await page.getByLabel("Message", { exact: true }).fill("שלום");
+    assertEquals(await style(page, "#message", "direction"), "rtl");
+  },
+});
+
+Deno.test({
+  name: "the toolbelt's help keeps its columns and its stars",
+  ignore: no_browser,
+  async fn() {
+    await using it = await Scenario.begin([], { start: { model: "builtin/toolbelt" } });
+    await it.turn("help");
+    await using browser = await Browser.launch();
+    const { page } = await AppPage.open(browser, it.daemon, `/sessions/${it.session_id}`);
+    const help = page.locator("figure.code code").first();
+    await help.waitFor();
+    const lines = (await help.textContent())!.split("\n");
+    const begins = (text: string) => lines.find((line) => line.trimStart().startsWith(text))!;
+    assert(begins("glob PATTERN").endsWith("src/**/*.ts"), begins("glob"));
+    assertEquals(begins("ls [PATH]").indexOf("list"), begins("read PATH").indexOf("read a"));
+    assertEquals(await page.locator(".markdown strong").count(), 0);
+  },
+});
+
+Deno.test({
+  name: "in a low window nothing stands over anything else",
+  ignore: no_browser,
+  async fn() {
+    await using it = await Scenario.begin([]);
+    for (let n = 0; n < 9; n++) {
+      await it.client.session({ workdir: it.place.mkdir(`project-${n}`) });
+    }
+    await using browser = await Browser.launch();
+    const app = await AppPage.open(browser, it.daemon);
+    const { page } = app;
+    await page.setViewportSize({ width: 1280, height: 560 });
+    await page.locator(".recent li").nth(7).waitFor();
+    const overlaps = await page.evaluate(() => {
+      // deno-lint-ignore no-explicit-any -- the page's globals
+      const { document } = globalThis as any;
+      const all = [...document.querySelectorAll(".sidebar :is(a, button, select, .banner)")];
+      // deno-lint-ignore no-explicit-any -- an element's place
+      const boxes = all.map((it: any) => [it.textContent, it.getBoundingClientRect()] as const);
+      return boxes.flatMap(([one, a], n) =>
+        boxes.slice(n + 1)
+          .filter(([, b]) =>
+            a.bottom > b.top && b.bottom > a.top && a.right > b.left && b.right > a.left
+          )
+          .map(([other]) => `${one} and ${other}`)
+      );
+    });
+    assertEquals(overlaps, []);
+    await page.getByLabel("Theme").scrollIntoViewIfNeeded();
+    await app.accessible("a low window");
+  },
+});
+
+const SHIFT_MAX = 0.02;
+
+Deno.test({
+  name: `while a view loads, its layout shifts by ${SHIFT_MAX} at most`,
+  ignore: no_browser,
+  async fn() {
+    const content = Array.from({ length: 40 }, (_, n) => `const x${n} = ${n};\n`).join("");
+    await using it = await Scenario.begin([
+      { text: "Look.", calls: [{ name: "write_file", args: { path: "a.ts", content } }] },
+      { text: `\`\`\`ts\n${content}\`\`\`\nThe end.` },
+    ]);
+    await it.turn("go");
+    await using browser = await Browser.launch();
+    const app = await AppPage.open(browser, it.daemon);
+    const { page } = app;
+    await page.addInitScript(`{
+      globalThis.shifted = 0;
+      new PerformanceObserver((list) => {
+        for (const { value, hadRecentInput } of list.getEntries()) {
+          if (!hadRecentInput) globalThis.shifted += value;
+        }
+      }).observe({ type: "layout-shift", buffered: true });
+    }`);
+    const session = `/sessions/${it.session_id}`;
+    for (const [width, height] of [[1280, 800], [390, 700]]) {
+      await page.setViewportSize({ width, height });
+      for (const path of ["/", "/memory", "/tasks", session]) {
+        await app.go(path);
+        await page.locator("main h1").waitFor();
+        await app.holds("document.querySelector('.loading') === null", "all of the view");
+        if (path === session) await page.locator("figure.code .hl-keyword").first().waitFor();
+        // What was drawn last is known two frames later.
+        await page.evaluate(
+          "new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)))",
+        );
+        const shifted = await page.evaluate("shifted") as number;
+        assert(shifted <= SHIFT_MAX, `${path} at ${width} px: ${shifted}`);
+      }
+    }
+  },
+});

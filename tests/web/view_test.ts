@@ -1,0 +1,37 @@
+/** What stands in the web app's conversation beside messages, calls and answers. */
+import { assertEquals } from "@std/assert";
+import { Browser } from "../support/browser.ts";
+import { Scenario } from "../support/scripted.ts";
+import { AppPage, no_browser } from "../support/web.ts";
+
+Deno.test({
+  name: "notes of every kind are shown, and a message waits until the model has seen it",
+  ignore: no_browser,
+  async fn() {
+    const command = "until test -e go; do sleep 0.05; done; exit 3";
+    await using it = await Scenario.begin([
+      { calls: [{ name: "run_command", args: { command } }] },
+      { text: "I have seen it." },
+    ]);
+    await using browser = await Browser.launch();
+    const app = await AppPage.open(browser, it.daemon, `/sessions/${it.session_id}`);
+    const { page } = app;
+    const log = page.getByRole("log");
+    await it.send("go");
+    await log.getByText("run_command").waitFor();
+    await it.send("and hurry");
+    const waiting = log.locator(".asked.waits");
+    await waiting.getByText("and hurry").waitFor();
+    assertEquals(await waiting.count(), 1);
+    await it.call("cortex.publish", { note: { text: "look\u202e out", severity: "error" } });
+    await log.locator(".note.error", { hasText: "look\\u{202e} out" }).waitFor();
+    await it.call("session.configure", { title: "Renamed" });
+    await log.getByText("Settings: title is now Renamed").waitFor();
+    await app.accessible("a message that waits");
+    Deno.writeTextFileSync(`${it.workdir}/go`, "");
+    await log.getByText("I have seen it.").waitFor();
+    await waiting.waitFor({ state: "detached" });
+    await log.getByText(/^exit 3 · /).waitFor();
+    app.clean("notes of every kind");
+  },
+});

@@ -1,0 +1,93 @@
+/** Images and documents that are to be sent with a message. */
+import { useSignal } from "@preact/signals";
+import { ATTACHED_BYTES_MAX, ATTACHED_MAX, sizeText } from "../../../src/protocol/attachments.ts";
+import { useApp } from "../app.ts";
+import { Button } from "../ui/button.tsx";
+import { isShown } from "./pictures.tsx";
+
+interface AttachedFile {
+  id: string;
+  name: string;
+  type: string;
+  bytes: number;
+  /** A `data:` address with the content in base64. */
+  url: string;
+}
+
+/** The files beside a message that is being written. */
+export interface AttachedFiles {
+  readonly files: readonly AttachedFile[];
+  /** Takes the files that were pasted or dropped. @returns whether there were some. */
+  take(data: DataTransfer | null): boolean;
+  remove(files: readonly AttachedFile[]): void;
+}
+
+/** What `session.send` takes. */
+export function toSend(files: readonly AttachedFile[]): { data: string; name: string }[] {
+  return files.map(({ url, name }) => ({ data: url.slice(url.indexOf(",") + 1), name }));
+}
+
+/** Keeps the files of a message until it is sent. */
+export function useAttached(): AttachedFiles {
+  const app = useApp();
+  const files = useSignal<readonly AttachedFile[]>([]);
+  const add = async (file: File) => {
+    const url = await addressOf(file);
+    const { name, type, size } = file;
+    const all = [...files.value, { id: crypto.randomUUID(), name, type, bytes: size, url }];
+    const bytes = all.reduce((sum, it) => sum + it.bytes, 0);
+    if (all.length > ATTACHED_MAX || bytes > ATTACHED_BYTES_MAX) {
+      throw new Error(
+        `A message can have ${ATTACHED_MAX} files with ${sizeText(ATTACHED_BYTES_MAX)} together`,
+      );
+    }
+    files.value = all;
+    app.announcer.say(`Attached ${file.name}`);
+  };
+  return {
+    files: files.value,
+    take(data) {
+      const given = [...data?.files ?? []];
+      app.attempt(async () => {
+        for (const file of given) await add(file);
+      });
+      return given.length > 0;
+    },
+    remove(gone) {
+      files.value = files.value.filter((it) => !gone.includes(it));
+    },
+  };
+}
+
+function addressOf(file: File): Promise<string> {
+  if (!isShown(file.type) && file.type !== "application/pdf") {
+    throw new Error(`${file.name}: only PNG, JPEG, GIF and WebP images and PDF files can be sent`);
+  }
+  return new Promise((resolve, reject) => {
+    const reader = new FileReader();
+    reader.onload = () => resolve(String(reader.result));
+    reader.onerror = () => reject(reader.error);
+    reader.readAsDataURL(file);
+  });
+}
+
+/** Small pictures of the files, each with a button that removes it. */
+export function AttachedList({ attached }: { attached: AttachedFiles }) {
+  if (attached.files.length === 0) return null;
+  return (
+    <ul class="attached" aria-label="Attached files">
+      {attached.files.map((file) => (
+        <li key={file.id}>
+          {isShown(file.type) ? <img src={file.url} alt="" /> : null}
+          <span class="clip">{file.name}</span>
+          <Button
+            tone="quiet"
+            icon="close"
+            label={`Remove ${file.name}`}
+            onClick={() => attached.remove([file])}
+          />
+        </li>
+      ))}
+    </ul>
+  );
+}

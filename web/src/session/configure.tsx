@@ -1,0 +1,139 @@
+import { useSignal } from "@preact/signals";
+import { EFFORTS } from "../../../src/protocol/effort.ts";
+import { useApp } from "../app.ts";
+import type { Params } from "../rpc/api.ts";
+import type { Approval } from "../sessions/approval.ts";
+import { ApprovalField } from "../sessions/approval_field.tsx";
+import { ModelField } from "../sessions/model_field.tsx";
+import { TitleField } from "../sessions/title_field.tsx";
+import { Button } from "../ui/button.tsx";
+import { Check } from "../ui/check.tsx";
+import { Dialog } from "../ui/dialog.tsx";
+import { Field } from "../ui/field.tsx";
+import { useSubmit } from "../ui/use_submit.ts";
+import type { SessionStore } from "./store.ts";
+
+type Settings = Omit<Params<"session.configure">, "session_id">;
+type Choice = NonNullable<Settings["effort"]>;
+
+/** The word for each approval mode where there is little room. */
+const SHORT: Record<Approval, string> = {
+  ask: "asks first",
+  auto: "allows everything",
+  read_only: "read only",
+};
+
+interface ConfigureProps {
+  store: SessionStore;
+}
+
+/** The model and what it may do, and the way to change them. */
+export function SettingsButton({ store }: ConfigureProps) {
+  const open = useSignal(false);
+  const { model, approval, effort } = store.state;
+  const parts = [model, ...(effort === undefined ? [] : [`thinks ${effort}`]), SHORT[approval]];
+  return (
+    <>
+      <button
+        type="button"
+        class="button quiet composer-settings"
+        aria-haspopup="dialog"
+        aria-label={`Session settings: ${parts.join(", ")}`}
+        onClick={() => open.value = true}
+      >
+        <span class="clip">{model}</span>
+        {parts.slice(1).map((part) => <span key={part}>· {part}</span>)}
+      </button>
+      {open.value && <Configure store={store} onClose={() => open.value = false} />}
+    </>
+  );
+}
+
+/** Changes settings of a session, also while a turn runs. */
+function Configure({ store, onClose }: ConfigureProps & { onClose(): void }) {
+  const { client, sessions } = useApp();
+  const { state } = store;
+  const title = useSignal(state.title);
+  const model = useSignal(state.model);
+  const effort = useSignal<Choice>(state.effort ?? "default");
+  const approval = useSignal<Approval>(state.approval);
+  const budget = useSignal(state.budget_usd === undefined ? "" : String(state.budget_usd));
+  const pinned = useSignal(state.pinned ?? false);
+  const archived = useSignal(state.archived ?? false);
+  const { busy, error, submit } = useSubmit(async () => {
+    const changes = changed(settingsOf(store), {
+      title: title.value.trim() || undefined,
+      model: model.value.trim() || undefined,
+      effort: effort.value,
+      approval: approval.value,
+      budget_usd: budget.value.trim() === "" ? undefined : Number(budget.value),
+      pinned: pinned.value,
+      archived: archived.value,
+    });
+    if (Object.keys(changes).length > 0) {
+      await client.call("session.configure", { session_id: store.id, ...changes });
+      sessions.refresh();
+    }
+    onClose();
+  });
+  return (
+    <Dialog title="Session settings" onClose={onClose}>
+      <form class="form" onSubmit={submit}>
+        <TitleField value={title} />
+        <ModelField value={model} hint="From the next model call on." optional={false} />
+        <div class="columns">
+          <Field label="Thinking" hint="From the next turn on.">
+            {(control) => (
+              <select
+                {...control}
+                value={effort}
+                onChange={({ currentTarget }) => effort.value = currentTarget.value as Choice}
+              >
+                {(["default", ...EFFORTS] as const).map((it) => (
+                  <option key={it} value={it}>
+                    {it === "default" ? "model default" : it}
+                  </option>
+                ))}
+              </select>
+            )}
+          </Field>
+          <Field label="Budget in USD" optional>
+            {(control) => (
+              <input
+                {...control}
+                type="number"
+                min="0.01"
+                step="any"
+                inputMode="decimal"
+                value={budget}
+                onInput={({ currentTarget }) => budget.value = currentTarget.value}
+              />
+            )}
+          </Field>
+        </div>
+        <ApprovalField value={approval} />
+        <Check label="Pin to the top of lists" value={pinned} />
+        <Check label="Archive: hide from lists until the next message" value={archived} />
+        {error.value && <p class="form-error" role="alert">{error}</p>}
+        <footer class="dialog-foot">
+          <Button onClick={onClose}>Cancel</Button>
+          <Button type="submit" tone="primary" aria-busy={busy.value}>Save</Button>
+        </footer>
+      </form>
+    </Dialog>
+  );
+}
+
+function settingsOf({ state }: SessionStore): Settings {
+  const { title, model, effort = "default", approval, budget_usd } = state;
+  const { pinned = false, archived = false } = state;
+  return { title, model, effort, approval, budget_usd, pinned, archived };
+}
+
+/** Returns the wanted settings that differ from those that hold; undefined leaves one as it is. */
+function changed(now: Settings, wanted: Settings): Settings {
+  const entries = Object.entries(wanted) as [keyof Settings, Settings[keyof Settings]][];
+  return Object.fromEntries(
+    entries.filter(([name, value]) => value !== undefined && value !== now[name]),
+  );
+}

@@ -1,0 +1,120 @@
+import { useSignal } from "@preact/signals";
+import type { NoteItem, UserItem } from "../../../src/session/view.ts";
+import { useApp } from "../app.ts";
+import type { Params } from "../rpc/api.ts";
+import { Button } from "../ui/button.tsx";
+import { Check } from "../ui/check.tsx";
+import { Dialog } from "../ui/dialog.tsx";
+import { Field } from "../ui/field.tsx";
+import { useSubmit } from "../ui/use_submit.ts";
+import type { SessionStore } from "./store.ts";
+
+type What = NonNullable<Params<"session.rewind">["what"]>;
+
+/** The words for each. */
+const WHAT: Record<What, string> = {
+  both: "Files and conversation",
+  conversation: "Conversation only",
+  files: "Files only",
+};
+
+interface MessageActionsProps {
+  item: UserItem;
+  store: SessionStore;
+}
+
+/** What can be done with a message of the person: go back to before it, or go on from there elsewhere. */
+export function MessageActions({ item, store }: MessageActionsProps) {
+  const { client, router, sessions } = useApp();
+  const asking = useSignal(false);
+  const { message_id } = item;
+  if (message_id === undefined || store.state.state === "ended") return null;
+  const fork = async () => {
+    const { session_id } = await client.call("session.fork", { session_id: store.id, message_id });
+    router.go(`/sessions/${session_id}`);
+    sessions.refresh();
+  };
+  return (
+    <div class="asked-actions">
+      <Button tone="quiet" icon="undo" onClick={() => asking.value = true}>Go back</Button>
+      <Button tone="quiet" icon="repository" onClick={fork}>Fork</Button>
+      {asking.value && (
+        <Rewind
+          message_id={message_id}
+          text={item.text}
+          store={store}
+          onClose={() => asking.value = false}
+        />
+      )}
+    </div>
+  );
+}
+
+interface RewindProps {
+  message_id: string;
+  text: string;
+  store: SessionStore;
+  onClose(): void;
+}
+
+function Rewind({ message_id, text, store, onClose }: RewindProps) {
+  const { client, announcer } = useApp();
+  const what = useSignal<What>("both");
+  const force = useSignal(false);
+  const { busy, error, submit } = useSubmit(async () => {
+    const done = await client.call("session.rewind", {
+      session_id: store.id,
+      message_id,
+      what: what.value,
+      force: force.value,
+    });
+    announcer.say(
+      done.files_changed === 1 ? "1 file changed" : `${done.files_changed} files changed`,
+    );
+    // To be changed and sent again.
+    if (what.value !== "files") store.draft.value = text;
+    onClose();
+  });
+  return (
+    <Dialog title="Go back to before this message?" onClose={onClose}>
+      <form class="form" onSubmit={submit}>
+        <Field
+          label="What goes back"
+          hint="Files become what they were before this message, also where a command changed them. You can undo this."
+        >
+          {(control) => (
+            <select
+              {...control}
+              data-focus
+              value={what}
+              onChange={({ currentTarget }) => what.value = currentTarget.value as What}
+            >
+              {Object.entries(WHAT).map(([it, words]) => (
+                <option key={it} value={it}>{words}</option>
+              ))}
+            </select>
+          )}
+        </Field>
+        {error.value && (
+          <>
+            <p class="form-error" role="alert">{error}</p>
+            <Check label="Overwrite what somebody else changed since" value={force} />
+          </>
+        )}
+        <footer class="dialog-foot">
+          <Button onClick={onClose}>Cancel</Button>
+          <Button type="submit" tone="primary" aria-busy={busy.value}>Go back</Button>
+        </footer>
+      </form>
+    </Dialog>
+  );
+}
+
+/** Undoes the last rewind, at the note about it. */
+export function UndoRewind({ item, store }: { item: NoteItem; store: SessionStore }) {
+  const { client } = useApp();
+  const last = store.state.undo.rewinds.findLast(({ undone }) => !undone);
+  if (last === undefined || last.rewind_id !== item.rewind_id) return null;
+  const undo = () => client.call("session.rewind", { session_id: store.id, undo: true });
+  return <Button tone="quiet" icon="undo" onClick={undo}>Undo</Button>;
+}

@@ -3,7 +3,8 @@
  * something else by the time bwrap follows it: a command that is still running could replace the
  * directory by a link, and the next command would get the link's target.
  */
-import { type Kernel, openKernel, SystemError } from "../os/beneath_kernel.ts";
+import { join } from "@std/path";
+import { type Descriptor, type Kernel, openKernel, SystemError } from "../os/beneath_kernel.ts";
 import { recent } from "../base/recent.ts";
 import type { Argument } from "../os/passing.ts";
 
@@ -25,6 +26,15 @@ export interface Binder extends Disposable {
    */
   bind(path: string, mode?: "ro", at?: string): Argument[];
   /**
+   * Makes a mount point beneath a directory that commands can write, and the directories above it.
+   * No symlink is followed: what is in the way is renamed.
+   *
+   * @param root absolute real path of the directory
+   * @param path relative to it, normalized
+   * @throws {Error} when it cannot be made
+   */
+  makePlace(root: string, path: string, kind: "file" | "directory"): void;
+  /**
    * Returns device and inode of a directory, for a check inside; undefined if no check is needed.
    */
   identity(path: string): string | undefined;
@@ -44,6 +54,9 @@ export function bindByDescriptor(): Binder | undefined {
     return undefined;
   }
 }
+
+/** A directory that its owner may list, enter and change. */
+const OWNER_MAY_ALL = 0o700;
 
 /** How long a path counts as missing after a check. */
 const MISSING_MS = 1_000;
@@ -85,6 +98,25 @@ class DescriptorBinder implements Binder {
     return [mode === "ro" ? "--ro-bind-fd" : "--bind-fd", { open }, at];
   }
 
+  makePlace(root: string, path: string, kind: "file" | "directory"): void {
+    const kernel = this.#kernel;
+    const parts = path.split("/");
+    using walked = new DisposableStack();
+    let at: Descriptor = walked.use(kernel.openReal(root));
+    for (const [place, name] of parts.entries()) {
+      const mode = kernel.stat(at).mode ?? OWNER_MAY_ALL;
+      if ((mode & OWNER_MAY_ALL) !== OWNER_MAY_ALL) kernel.changeModeOf(at, mode | OWNER_MAY_ALL);
+      const wanted = place === parts.length - 1 ? kind : "directory";
+      const found = kernel.statIn(at, name)?.kind;
+      if (found !== undefined && found !== wanted) kernel.renameIn(at, name, movedName(name));
+      if (found !== wanted && wanted === "directory") kernel.makeDirectoryIn(at, name);
+      if (found !== wanted && wanted === "file") kernel.createIn(at, name, 0o600)[Symbol.dispose]();
+      const next = kernel.openIn(at, name);
+      if (next === undefined) throw new SystemError("openat2", "ENOENT");
+      at = walked.use(next);
+    }
+  }
+
   identity(): undefined {
     return undefined;
   }
@@ -106,6 +138,18 @@ export const bindByPath: Binder = {
   },
   isThere: (path) => bindByPath.kind(path) !== undefined,
   bind: (path, mode, at = path) => [mode === "ro" ? "--ro-bind" : "--bind", path, at],
+  makePlace(root, path, kind) {
+    const parts = path.split("/");
+    for (const place of parts.keys()) {
+      const at = join(root, ...parts.slice(0, place + 1));
+      const wanted = place === parts.length - 1 ? kind : "directory";
+      const found = kindAt(at);
+      if (found !== undefined && found !== wanted) Deno.renameSync(at, movedName(at));
+      if (found === wanted) continue;
+      if (wanted === "directory") Deno.mkdirSync(at);
+      else Deno.createSync(at).close();
+    }
+  },
   identity(path) {
     const { dev, ino } = Deno.lstatSync(path);
     return `${dev}:${ino}`;
@@ -114,6 +158,21 @@ export const bindByPath: Binder = {
   sockets: () => [],
   [Symbol.dispose]() {},
 };
+
+/** The name of what was in the way of a mount point. */
+function movedName(name: string): string {
+  return `${name}.moved-${crypto.randomUUID().slice(0, 8)}`;
+}
+
+/** What is at a path itself; a symlink is `other`. */
+function kindAt(path: string): "file" | "directory" | "other" | undefined {
+  try {
+    const { isDirectory, isFile } = Deno.lstatSync(path);
+    return isDirectory ? "directory" : isFile ? "file" : "other";
+  } catch {
+    return undefined;
+  }
+}
 
 function movedError(path: string, cause: SystemError): Error {
   switch (cause.code) {

@@ -24,7 +24,8 @@ export interface Surroundings {
   /** Parts of the system in otherwise hidden directories. */
   parts: readonly string[];
   /**
-   * People's own programs and libraries, which are visible although they lie in hidden directories.
+   * People's own programs and libraries, directories and files, which are visible although they lie
+   * in hidden directories.
    */
   programs: readonly string[];
   /** The home directory of commands. */
@@ -62,8 +63,11 @@ const SYSTEM_PARTS = [
 /** Directories that each command gets newly made. */
 const MADE_ANEW = new Set(["dev", "proc"]);
 
+/** The directory of temporary files, which a session keeps from one command to the next. */
+const TMP = "/tmp";
+
 /** Directories that each command gets empty and for itself, beside its home directory. */
-const SCRATCH = ["/tmp", "/var/tmp", "/run"];
+const SCRATCH = [TMP, "/var/tmp", "/run"];
 /** How long directories that no session can write are not checked again. */
 const RECENT_MS = 1_000;
 
@@ -110,13 +114,12 @@ export function mounts(
     // For a session at "/", everything is inside; directories of people are covered as a whole.
     !(workdir === "/" && personal.some((each) => isWithin(path, each)));
   const inside = fewer(existing(hidden.filter(isInside)), workdir);
-  const { tmp, caches } = scope.space ?? {};
+  const { caches } = scope.space ?? {};
   const own_caches = ownCaches(scope, home);
   const shown = shownPrograms(scope, programs)
     .filter((path) => !own_caches.has(path) && binder.isThere(path));
-  // Where bwrap makes a mount point in a directory that commands keep, they may have left a symlink.
-  const mounted = [workdir, ...scratch.filter((path) => path !== "/tmp"), ...shown];
-  const kept_tmp = mounted.some((path) => isWithin(path, "/tmp")) ? undefined : tmp;
+  const repository = repositoryOf(workdir, binder);
+  const own_tmp = ownTmp(scope, [...repository, ...programs], scratch, binder);
   const whole = workdir === "/";
   const { system, others, links } = whole ? { system: [], others: [], links: [] } : root();
   const isCovered = (path: string) => others.some((each) => isWithin(path, each));
@@ -143,9 +146,7 @@ export function mounts(
     ...["/proc/sys", "/proc/sysrq-trigger"].flatMap((path) => ["--ro-bind-try", path, path]),
     ...beside.flatMap(cover),
     ...scratch.flatMap((path) =>
-      path === "/tmp" && kept_tmp !== undefined
-        ? binder.bind(kept_tmp, undefined, path)
-        : ["--tmpfs", path]
+      path === TMP && own_tmp !== undefined ? own_tmp : ["--tmpfs", path]
     ),
     ...(whole || caches === undefined ? [] : binder.bind(caches, undefined, CACHE_DIR)),
     ...(isCovered("/var") ? ["--symlink", "/run", "/var/run"] : []),
@@ -154,7 +155,7 @@ export function mounts(
     ...shown.flatMap((path) => binder.bind(path, "ro")),
     ...sockets.flatMap((path) => ["--ro-bind-try", "/dev/null", path]),
     ...(whole ? [] : binder.bind(workdir, mode)),
-    ...repositoryOf(workdir, binder).flatMap((path) => binder.bind(path, "ro")),
+    ...repository.flatMap((path) => binder.bind(path, "ro")),
     ...directoriesAbove(inside, workdir).flatMap((path) => binder.bind(path, mode)),
     ...treeOf(scope, binder),
     ...(scope.git || mode === "ro"
@@ -164,6 +165,42 @@ export function mounts(
     // Last, because creating mount points writes into them.
     ...sealed.flatMap(({ path }) => ["--remount-ro", path]),
     ...(whole ? [] : ["--remount-ro", "/"]),
+  ];
+}
+
+/**
+ * Returns arguments for bwrap that mount what the session's commands keep as `/tmp`, with mount
+ * points for everything that a command may see inside it.
+ *
+ * bwrap follows a symlink that a command left in place of a mount point. So svc makes the mount
+ * points itself, following none, and mounts each one and the directories above it onto themselves:
+ * what is mounted cannot be moved or removed by a command that is still running. For that to hold,
+ * all commands of a session have the same mount points, whatever of it exists at the time.
+ *
+ * @returns undefined when the session keeps nothing, or works in `/tmp` itself
+ */
+function ownTmp(
+  { workdir, space }: SandboxScope,
+  others: readonly string[],
+  scratch: readonly string[],
+  binder: Binder,
+): Argument[] | undefined {
+  if (space === undefined || workdir === TMP || !scratch.includes(TMP)) return undefined;
+  const { tmp } = space;
+  const inner = scratch.filter((path) => path !== TMP && isWithin(path, TMP));
+  const inside = [workdir, ...others].filter((path) =>
+    isWithin(path, TMP) && !inner.some((each) => isWithin(path, each))
+  );
+  const places = new Set<string>();
+  for (const path of [...inner, ...inside]) {
+    const at = path.slice(TMP.length + 1);
+    binder.makePlace(tmp, at, binder.kind(path) ?? "directory");
+    for (let up = `/${at}`; up !== "/"; up = parent(up)) places.add(up);
+  }
+  const outside_in = [...places].sort((a, b) => a.length - b.length);
+  return [
+    ...binder.bind(tmp, undefined, TMP),
+    ...outside_in.flatMap((at) => binder.bind(`${tmp}${at}`, undefined, `${TMP}${at}`)),
   ];
 }
 
@@ -277,13 +314,15 @@ function resolver({ network }: SandboxScope): string[] {
   }
 }
 
-/** Returns directories with people's files and the sockets of running programs. */
+/**
+ * Returns directories with people's files and the sockets of running programs; some may be in
+ * others.
+ */
 export function personalDirectories(environment: Record<string, string>): string[] {
   const { HOME, TMPDIR, XDG_RUNTIME_DIR } = environment;
-  const found = ["/tmp", "/var/tmp", "/run", "/home", "/root", HOME, TMPDIR, XDG_RUNTIME_DIR]
-    .map(realDirectory)
-    .filter((path) => path !== undefined && !carriesSystem(path));
-  return outermost(found as string[]);
+  const named = [...SCRATCH, "/home", "/root", HOME, TMPDIR, XDG_RUNTIME_DIR];
+  const found = named.map(realDirectory).filter((path) => path !== undefined);
+  return [...new Set(found)].filter((path) => !carriesSystem(path));
 }
 
 /** A directory that every command needs is not hidden, even if a session uses it as workdir. */

@@ -9,10 +9,12 @@ import { can_run_svc, Place } from "../support/svc.ts";
 const ignore = !can_run_svc || !has_bubblewrap;
 const MODEL = { model: "builtin/toolbelt", approval: "auto" };
 
+/** Where people work: what lies below /tmp is mounted inside of what commands keep as /tmp. */
+const PARENTS = ["/var/tmp", "/tmp"];
+
 /** A daemon of a person with a home directory of their own, and a client of it. */
-async function begin(gitconfig = "") {
-  // Whoever works below /tmp has an empty one for each command.
-  const place = new Place({}, { parent: "/var/tmp" });
+async function begin(gitconfig = "", parent = "/var/tmp") {
+  const place = new Place({}, { parent });
   const home = place.mkdir("person");
   place.env.HOME = home;
   Deno.writeTextFileSync(join(home, "private.txt"), "the person's own\n");
@@ -36,47 +38,53 @@ async function begin(gitconfig = "") {
   };
 }
 
-Deno.test({
-  name: "a session has a /tmp of its own, until it ends",
-  ignore,
-  async fn() {
-    await using here = await begin();
-    const { place, client } = here;
-    const one = await here.session("one");
-    const other = await here.session("other");
-    await here.run(one, "mkdir -p /tmp/build/deep && echo kept > /tmp/build/deep/object");
-    await here.run(one, "chmod 000 /tmp/build && chmod 777 /tmp");
-    assertEquals(await here.run(one, "chmod 700 /tmp/build && cat /tmp/build/deep/object"), "kept");
-    assertMatch(await here.run(other, "cat /tmp/build/deep/object"), /No such file/);
-    await here.run(one, "chmod 000 /tmp/build");
+for (const parent of PARENTS) {
+  Deno.test({
+    name: `a session has a /tmp of its own, until it ends (below ${parent})`,
+    ignore,
+    async fn() {
+      await using here = await begin("", parent);
+      const { place, client } = here;
+      const one = await here.session("one");
+      const other = await here.session("other");
+      await here.run(one, "mkdir -p /tmp/build/deep && echo kept > /tmp/build/deep/object");
+      await here.run(one, "chmod 000 /tmp/build && chmod 777 /tmp");
+      assertEquals(
+        await here.run(one, "chmod 700 /tmp/build && cat /tmp/build/deep/object"),
+        "kept",
+      );
+      assertMatch(await here.run(other, "cat /tmp/build/deep/object"), /No such file/);
+      await here.run(one, "chmod 000 /tmp/build");
 
-    const kept = join(place.home, "commands", "tmp");
-    assertEquals([...Deno.readDirSync(kept)].map(({ name }) => name).sort(), [one, other].sort());
-    assertEquals(Deno.statSync(kept).mode! & 0o777, 0o700);
-    await client.rpc.call("session.kill", { session_id: one });
-    await until(() => [...Deno.readDirSync(kept)].length === 1, "one directory");
-    assertEquals([...Deno.readDirSync(kept)].map(({ name }) => name), [other]);
-  },
-});
+      const kept = join(place.home, "commands", "tmp");
+      assertEquals([...Deno.readDirSync(kept)].map(({ name }) => name).sort(), [one, other].sort());
+      assertEquals(Deno.statSync(kept).mode! & 0o777, 0o700);
+      await client.rpc.call("session.kill", { session_id: one });
+      await until(() => [...Deno.readDirSync(kept)].length === 1, "one directory");
+      assertEquals([...Deno.readDirSync(kept)].map(({ name }) => name), [other]);
+    },
+  });
 
-Deno.test({
-  name: "what a daemon left that was killed is removed by the next one, of ended sessions only",
-  ignore,
-  async fn() {
-    await using here = await begin();
-    const { place, daemon } = here;
-    const open = await here.session("open");
-    await here.run(open, "echo kept > /tmp/file");
-    const kept = join(place.home, "commands", "tmp");
-    Deno.mkdirSync(join(kept, "sess_ended", "below"), { recursive: true });
-    await daemon.kill();
-    const next = await place.serve();
-    await using client = await next.rpc();
-    await client.rpc.call("session.subscribe", { session_id: open, since_seq: 0 });
-    assertEquals((await instruct(client, open, "run cat /tmp/file")).output, "kept");
-    await until(() => [...Deno.readDirSync(kept)].length === 1, "one directory");
-  },
-});
+  Deno.test({
+    name:
+      `a killed daemon's temporary files of ended sessions are removed by the next one (${parent})`,
+    ignore,
+    async fn() {
+      await using here = await begin("", parent);
+      const { place, daemon } = here;
+      const open = await here.session("open");
+      await here.run(open, "echo kept > /tmp/file");
+      const kept = join(place.home, "commands", "tmp");
+      Deno.mkdirSync(join(kept, "sess_ended", "below"), { recursive: true });
+      await daemon.kill();
+      const next = await place.serve();
+      await using client = await next.rpc();
+      await client.rpc.call("session.subscribe", { session_id: open, since_seq: 0 });
+      assertEquals((await instruct(client, open, "run cat /tmp/file")).output, "kept");
+      await until(() => [...Deno.readDirSync(kept)].length === 1, "one directory");
+    },
+  });
+}
 
 Deno.test({
   name: "package managers keep what they fetch, for the sessions of a directory",
@@ -160,30 +168,90 @@ function hasNpm(): boolean {
 }
 
 Deno.test({
-  name: "nothing is mounted inside of what commands keep: they may have left a symlink there",
+  name: "nothing is mounted inside of what commands keep, where they work elsewhere",
   ignore,
   async fn() {
     await using here = await begin();
-    const { place, client } = here;
-    const inside = (path: string) => `grep -c ' ${path}/' /proc/self/mountinfo`;
-    const id = await here.session("project");
+    here.place.env.PATH = "/usr/bin:/bin";
+    await here.daemon.stop();
+    const daemon = await here.place.serve();
+    await using client = await daemon.rpc();
+    const id = await client.session({ workdir: here.place.mkdir("project"), ...MODEL });
+    const run = async (line: string) => (await instruct(client, id, `run ${line}`)).output;
     // Control: the directories themselves are mounted.
-    const own = await here.run(id, "grep -cE ' (/tmp|/var/cache/svc) ' /proc/self/mountinfo");
+    const own = await run("grep -cE ' (/tmp|/var/cache/svc) ' /proc/self/mountinfo");
     assertEquals(own, "2");
     for (const path of ["/tmp", "/var/cache/svc"]) {
-      assertMatch(await here.run(id, inside(path)), /^0/, path);
+      assertMatch(await run(`grep -c ' ${path}/' /proc/self/mountinfo`), /^0/, path);
     }
-    await using below = new Place({}, { parent: "/tmp" });
-    const workdir = below.mkdir("in/deep");
-    const there = await client.session({ workdir, ...MODEL });
+  },
+});
+
+Deno.test({
+  name: "where a session works below /tmp, its mount points can be neither moved nor replaced",
+  ignore,
+  async fn() {
+    await using here = await begin("", "/tmp");
+    const { place } = here;
+    const workdir = place.mkdir("in/deep");
     const outside = place.mkdir("outside");
+    const id = await here.client.session({ workdir, ...MODEL });
+    const above = [place.dir, join(place.dir, "in"), workdir];
+    for (const path of above) {
+      assertMatch(await here.run(id, `mv ${path} ${path}-moved`), /busy/, path);
+      assertMatch(await here.run(id, `rmdir ${path}`), /busy/, path);
+    }
+    // Control: what is not mounted can be moved, and stays where it was moved.
     await here.run(
-      there,
-      `mv ${below.dir} /tmp/moved; ln -s /oldroot${outside} ${below.dir}; ls /tmp`,
+      id,
+      `echo kept > ${place.dir}/in/mine && mkdir /tmp/own && mv /tmp/own /tmp/moved`,
     );
-    await here.run(there, "true");
+    assertEquals(
+      await here.run(id, `cat ${place.dir}/in/mine; ls -d /tmp/moved; pwd`),
+      [
+        "kept",
+        "/tmp/moved",
+        workdir,
+      ].join("\n"),
+    );
     assertEquals([...Deno.readDirSync(outside)], []);
-    assertEquals((await instruct(client, there, "run pwd")).output, workdir);
+    assertEquals([...Deno.readDirSync(join(place.dir, "in"))].map(({ name }) => name), ["deep"]);
+  },
+});
+
+Deno.test({
+  name: "a link that a command left in place of a later mount point is moved away, not followed",
+  ignore,
+  async fn() {
+    await using here = await begin();
+    const { place } = here;
+    const outside = place.mkdir("outside");
+    await using tools = new Place({}, { parent: "/tmp" });
+    const bin = tools.mkdir("kit/bin");
+    Deno.writeTextFileSync(join(bin, "greet"), "#!/bin/sh\necho greetings\n", { mode: 0o755 });
+    const plant = `ln -s /oldroot${outside} ${tools.dir}`;
+    const id = await here.session("project");
+    await here.run(id, plant);
+    // Control: bwrap follows such a link out of the sandbox.
+    const kept = place.mkdir("kept");
+    await Deno.symlink(`/oldroot${outside}`, join(kept, "link"));
+    const mounts = ["--ro-bind", "/", "/", "--bind", kept, "/tmp", "--bind", bin, "/tmp/link/made"];
+    await new Deno.Command("bwrap", { args: [...mounts, "true"], stderr: "null" }).output();
+    assertEquals([...Deno.readDirSync(outside)].map(({ name }) => name), ["made"]);
+    await Deno.remove(join(outside, "made"));
+
+    await here.daemon.stop();
+    place.env.PATH = `${bin}:/usr/bin:/bin`;
+    const daemon = await place.serve();
+    await using client = await daemon.rpc();
+    await client.rpc.call("session.subscribe", { session_id: id });
+    const run = async (line: string) => (await instruct(client, id, `run ${line}`)).output;
+    assertEquals(await run("greet"), "greetings");
+    assertEquals([...Deno.readDirSync(outside)], []);
+    assertStringIncludes(await run(`readlink ${tools.dir}.moved-*`), outside);
+    assertMatch(await run(`mv ${tools.dir} /tmp/x || ${plant}`), /busy/);
+    assertEquals(await run("greet"), "greetings");
+    assertEquals([...Deno.readDirSync(outside)], []);
   },
 });
 
@@ -221,5 +289,34 @@ Deno.test({
       "[user]\n\tname = Grace Hopper\n\temail = grace@example.org\n",
     );
     assertStringIncludes(await here.run(id, commit), "Grace Hopper <grace@example.org>");
+  },
+});
+
+Deno.test({
+  name: "commands find their programs where the PATH is one directory of links below /tmp",
+  ignore,
+  async fn() {
+    for (const parent of PARENTS) {
+      await using place = new Place({}, { parent });
+      const links = place.mkdir("links");
+      const kit = place.mkdir("kit/bin");
+      Deno.writeTextFileSync(join(kit, "own"), "#!/bin/sh\necho own\n", { mode: 0o755 });
+      Deno.symlinkSync(join(kit, "own"), join(links, "own"));
+      Deno.symlinkSync("/bin/ls", join(links, "list"));
+      place.env.PATH = links;
+      const daemon = await place.serve();
+      await using client = await daemon.rpc();
+      const session_id = await client.session({ workdir: place.mkdir("project"), ...MODEL });
+      const run = async (line: string) =>
+        (await instruct(client, session_id, `run ${line}`)).output;
+      assertEquals(
+        await run("own; list /usr/bin/env; cat /dev/null; echo $PATH"),
+        [
+          ...["own", "/usr/bin/env", `${links}:/usr/bin:/bin`],
+        ].join("\n"),
+      );
+      assertMatch(await run(`echo > ${links}/new`), /Read-only file system/);
+      assertMatch(await run(`ls ${place.home}`), /No such file/);
+    }
   },
 });

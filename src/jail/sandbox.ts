@@ -2,6 +2,7 @@
  * Runs commands under bubblewrap, which shows them the system read-only, the workdir and nothing
  * else of the person's files; or as a plain child process when bubblewrap is not available.
  */
+import { dirname } from "@std/path";
 import { MemoryFiles } from "../os/memory_file.ts";
 import { isWithin } from "../os/paths.ts";
 import type { Argument } from "../os/passing.ts";
@@ -25,7 +26,7 @@ import {
 } from "./sandbox_mounts.ts";
 import { spawnArgv } from "./spawn.ts";
 import { syscallFilter } from "./syscall_filter.ts";
-import { type Programs, programsOf, realDirectory } from "./toolchains.ts";
+import { type Programs, programsOf, realDirectory, withSystem } from "./toolchains.ts";
 
 /** `[sandbox] shell` in `daemon.toml`. */
 export type ShellSandbox = "auto" | "bubblewrap" | "none";
@@ -303,12 +304,12 @@ function bubblewrap(
   ];
   // $HOME keeps its name, so that programs that ask the user database find the same place.
   const commandHome = home === undefined || home === "/" ? "/tmp" : home;
-  const { directories } = programs;
+  const { shown } = programs;
   const surroundings = {
     personal,
     root: rootOf(),
     parts: systemParts(),
-    programs: directories,
+    programs: shown,
     home: commandHome,
     scratch: scratchOf(commandHome),
   };
@@ -373,9 +374,10 @@ function bubblewrap(
     unseen(name, scope) {
       const path = which(name, environment.PATH);
       if (path === undefined) return undefined;
-      const seen = [scope.workdir, ...shownPrograms(scope, directories)];
-      const real = Deno.realPathSync(path);
-      return isSeen(real) || seen.some((each) => isWithin(real, each)) ? undefined : path;
+      const seen = [scope.workdir, ...shownPrograms(scope, shown)];
+      const found = [Deno.realPathSync(path), Deno.realPathSync(dirname(path))];
+      const canSee = (real: string) => isSeen(real) || seen.some((each) => isWithin(real, each));
+      return found.every(canSee) ? undefined : path;
     },
     [Symbol.dispose]() {
       binder[Symbol.dispose]();
@@ -399,9 +401,9 @@ function surveyed(environment: Record<string, string>) {
  * works; such a path needs a cover.
  */
 export function shownTo(environment: Record<string, string>): (path: string) => boolean {
-  const { isSeen, programs: { directories } } = surveyed(environment);
+  const { isSeen, programs: { shown } } = surveyed(environment);
   return (path) =>
-    isSeen(path) || directories.some((each) => isWithin(path, each) || isWithin(each, path));
+    isSeen(path) || shown.some((each) => isWithin(path, each) || isWithin(each, path));
 }
 
 /** The start of a command line, which fails unless the directory is the one that was checked. */
@@ -523,9 +525,8 @@ function commandEnvironment(
     if (PASSED.has(name) || name.startsWith("LC_")) chosen[name] = value;
   }
   return {
-    PATH: "/usr/local/bin:/usr/bin:/bin",
     ...chosen,
-    ...(programs?.path ? { PATH: programs.path } : {}),
+    ...commandPath(programs?.path ?? chosen.PATH),
     ...(programs?.rustup_home === undefined ? {} : { RUSTUP_HOME: programs.rustup_home }),
     HOME: home,
     PWD: workdir,
@@ -540,6 +541,12 @@ function commandEnvironment(
     GIT_CONFIG_KEY_0: "branch.autoSetupMerge",
     GIT_CONFIG_VALUE_0: "false",
   };
+}
+
+/** Returns the PATH of a command; on Windows, the system finds its own programs. */
+function commandPath(path = ""): Record<string, string> {
+  if (Deno.build.os === "windows") return {};
+  return { PATH: withSystem(path || "/usr/local/bin") };
 }
 
 /** Variables that bash does not let anyone set. */

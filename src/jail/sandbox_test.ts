@@ -170,40 +170,56 @@ sandboxed(
 );
 
 sandboxed(
-  "programs that the PATH finds elsewhere are there to read, with what they load; others are named",
+  "directories on the PATH are there to read, with what their programs load; homes are named",
   [
-    ...["work/", "home/", "npx/node_modules/tool/tool.sh", "npx/node_modules/.bin/", "npx/secret"],
-    ...["venv/bin/", "venv/lib/library", "venv/secret", "scripts/mine", "elsewhere/real"],
+    ...["work/", "home/secret", "npx/node_modules/tool/tool.sh", "npx/node_modules/.bin/"],
+    ...["npx/secret", "venv/bin/", "venv/lib/library", "venv/secret", "scripts/", "links/"],
+    ...["elsewhere/secret", "kit/bin/", "kit/lib/library", "kit/secret"],
   ],
   async (root) => {
     const program = (path: string, text: string) =>
       Deno.writeTextFileSync(`${root}/${path}`, `#!/bin/sh\n${text}\n`, { mode: 0o755 });
+    const library = `cat "$(dirname "$(readlink -f "$0")")/../lib/library"; echo`;
     program("npx/node_modules/tool/tool.sh", "echo from npx");
     Deno.symlinkSync("../tool/tool.sh", `${root}/npx/node_modules/.bin/tool`);
-    program("venv/bin/py", `cat "$(dirname "$0")/../lib/library"`);
+    program("venv/bin/py", library);
     program("scripts/mine", "echo mine");
     program("elsewhere/real", "echo real");
+    program("kit/bin/kit", library);
+    program("home/at-home", "echo at home");
     Deno.symlinkSync("../../elsewhere/real", `${root}/venv/bin/linked`);
-    const directories = ["npx/node_modules/.bin", "venv/bin", "scripts"];
-    const PATH = [...directories.map((dir) => `${root}/${dir}`), "/usr/bin", "/bin"].join(":");
+    Deno.symlinkSync("../kit/bin/kit", `${root}/links/kit`);
+    Deno.symlinkSync("../elsewhere/secret", `${root}/links/no-program`);
+    Deno.symlinkSync("/nowhere", `${root}/links/dangling`);
+    const directories = ["npx/node_modules/.bin", "venv/bin", "scripts", "links"]
+      .map((name) => `${root}/${name}`);
+    const PATH = [...directories, `${root}/home`, "/tmp"].join(":");
     using sandbox = await detectSandbox("bubblewrap", { HOME: `${root}/home`, PATH });
     const scope = { workdir: `${root}/work`, hidden: [], network: false };
-    const { output } = await run("tool; py; echo; echo $PATH", scope, sandbox);
+    const { output } = await run("tool; py; mine; linked; kit; echo $PATH", scope, sandbox);
     assertEquals(output.split("\n"), [
-      ...["from npx", "content of venv/lib/library"],
-      `${root}/npx/node_modules/.bin:${root}/venv/bin:/usr/bin:/bin`,
+      ...["from npx", "content of venv/lib/library", "mine", "real"],
+      ...["content of kit/lib/library", `${directories.join(":")}:/usr/bin:/bin`],
     ]);
-    for (const path of ["npx/secret", "venv/secret", "scripts/mine"]) {
+    for (
+      const path of ["npx/secret", "venv/secret", "elsewhere/secret", "kit/secret", "home/secret"]
+    ) {
       assert((await run(`cat ${root}/${path}`, scope, sandbox)).code !== 0, path);
     }
-    for (const path of ["npx/node_modules/tool/new", "venv/bin/new"]) {
+    for (
+      const path of ["npx/node_modules/tool/new", "venv/bin/new", "scripts/mine", "elsewhere/real"]
+    ) {
       assert((await run(`echo > ${root}/${path}`, scope, sandbox)).code !== 0, path);
     }
-    assertEquals(sandbox.hidden_path, [`${root}/scripts`]);
+    assertEquals(sandbox.hidden_path, [`${root}/home`, "/tmp"]);
     const unseen = (name: string) => sandbox.unseen(name, scope);
-    assertEquals(unseen("mine"), `${root}/scripts/mine`);
-    assertEquals(unseen("linked"), `${root}/venv/bin/linked`);
-    for (const name of ["tool", "sh", "no-such-program"]) assertEquals(unseen(name), undefined);
+    assertEquals(unseen("at-home"), `${root}/home/at-home`);
+    for (const name of ["tool", "mine", "linked", "sh", "no-such-program"]) {
+      assertEquals(unseen(name), undefined);
+    }
+    const hiding = { ...scope, hidden: [`${root}/scripts/hidden`] };
+    assert((await run("mine", hiding, sandbox)).code !== 0, "beside what is hidden");
+    assertEquals(sandbox.unseen("mine", hiding), `${root}/scripts/mine`);
   },
 );
 

@@ -22,16 +22,22 @@ export const TOOLCHAINS = [
   ...[".rbenv", ".asdf", ".local/share/mise", ".sdkman/candidates"],
 ];
 
-/** Names of program directories that may be visible wherever the PATH finds them. */
+/** Names of directories whose programs load files from the directories beside them. */
 const PROGRAM_DIRECTORIES = new Set(["bin", "sbin", "shims"]);
 
 /** Directories beside `<prefix>/bin` from which its programs load files. */
 const LIBRARIES = ["lib", "lib64", "libexec"];
 
+/** The end of every PATH: programs rely on those of the system. */
+const SYSTEM_PATH = ["/usr/bin", "/bin"];
+
+/** The most programs that links on the PATH show one by one; each is a mount. */
+const LINKED_MAX = 100;
+
 /** Programs outside of the system's directories. */
 export interface Programs {
-  /** Real paths of directories that commands see read-only; some may not exist. */
-  directories: readonly string[];
+  /** Real paths of directories and files that commands see read-only; some may not exist. */
+  shown: readonly string[];
   /** The PATH for commands: directories by the names under which commands see them. */
   path: string;
   /** Directories on the PATH that they cannot see. */
@@ -44,18 +50,24 @@ export interface Programs {
 export interface ProgramsOptions {
   /** Real path of the home directory. */
   home?: string;
-  /** Directories of people's own files; real paths. */
+  /** Directories of people's own files, those inside of others too; real paths. */
   personal: readonly string[];
   /** Reports whether commands see a real path anyway. */
   isSeen(path: string): boolean;
 }
 
-/** Finds the programs of an environment: well-known toolchains and the directories on its PATH. */
+/**
+ * Finds the programs of an environment: well-known toolchains and the directories on its PATH.
+ *
+ * A directory on the PATH is shown wherever it is, and the programs that its links lead to. Homes
+ * and directories of temporary files are not, nor is what they are in.
+ */
 export function programsOf(
   environment: Record<string, string>,
   { home, personal, isSeen }: ProgramsOptions,
 ): Programs {
-  const directories = new Set(home === undefined ? [] : TOOLCHAINS.map((name) => join(home, name)));
+  const shown = new Set(home === undefined ? [] : TOOLCHAINS.map((name) => join(home, name)));
+  const linked = new Set<string>();
   const path: string[] = [];
   const hidden: string[] = [];
   let rustup_home = realDirectory(environment.RUSTUP_HOME);
@@ -63,34 +75,78 @@ export function programsOf(
     const real = realDirectory(dir);
     if (real === undefined) continue;
     if (!isSeen(real)) {
-      const found = shownFor(real, home, personal);
-      if (found.length === 0) {
+      if (holdsPeoplesFiles(real, personal)) {
         hidden.push(dir);
         continue;
       }
-      for (const each of found) directories.add(each);
+      for (const each of withLibraries(real, personal)) shown.add(each);
+      for (const target of linkedFrom(real)) {
+        if (!isSeen(target)) linked.add(target);
+      }
       if (real.endsWith("/.cargo/bin")) rustup_home ??= realDirectory(join(real, "../../.rustup"));
     }
     // A path that contains a link may lead nowhere in the sandbox.
     const name = isSeen(real) && isSeen(dir) ? dir : real;
     if (!path.includes(name)) path.push(name);
   }
-  if (rustup_home !== undefined && !isSeen(rustup_home)) directories.add(rustup_home);
-  return { directories: outermost([...directories]), path: path.join(":"), hidden, rustup_home };
+  for (const target of [...linked].slice(0, LINKED_MAX)) {
+    for (const each of aroundProgram(target, personal)) shown.add(each);
+  }
+  if (rustup_home !== undefined && !isSeen(rustup_home)) shown.add(rustup_home);
+  return { shown: outermost([...shown]), path: withSystem(path.join(":")), hidden, rustup_home };
 }
 
-/** Returns what is shown for a directory on the PATH; empty when it stays hidden. */
-function shownFor(real: string, home: string | undefined, personal: readonly string[]): string[] {
-  const name = basename(real);
+/** Returns a PATH that ends with the system's directories. */
+export function withSystem(path: string): string {
+  const dirs = path.split(":").filter((dir) => dir !== "");
+  return [...dirs, ...SYSTEM_PATH.filter((dir) => !dirs.includes(dir))].join(":");
+}
+
+/** Reports whether a directory is a home, is one of temporary files, or contains one. */
+function holdsPeoplesFiles(real: string, personal: readonly string[]): boolean {
+  return dirname(real) === "/home" || personal.some((each) => isWithin(each, real));
+}
+
+/** Returns a directory of programs and what they load files from. */
+function withLibraries(real: string, personal: readonly string[]): string[] {
   const above = dirname(real);
   // The programs in it are links into the packages beside it.
-  if (name === ".bin" && basename(above) === "node_modules") return [above];
-  if (PROGRAM_DIRECTORIES.has(name)) {
-    const libraries = above === home || personal.includes(above) ? [] : LIBRARIES;
-    return [real, ...libraries.map((each) => join(above, each))];
+  if (basename(real) === ".bin" && basename(above) === "node_modules") return [above];
+  if (!PROGRAM_DIRECTORIES.has(basename(real)) || holdsPeoplesFiles(above, personal)) return [real];
+  return [real, ...LIBRARIES.map((name) => join(above, name))];
+}
+
+/** Returns what is shown for a program outside of the PATH: by itself, it may lack its libraries. */
+function aroundProgram(real: string, personal: readonly string[]): string[] {
+  const [prefix] = real.split("/node_modules/", 1);
+  if (prefix !== real) return [`${prefix}/node_modules`];
+  const dir = dirname(real);
+  const is_installed = PROGRAM_DIRECTORIES.has(basename(dir)) && !holdsPeoplesFiles(dir, personal);
+  return is_installed ? withLibraries(dir, personal) : [real];
+}
+
+/** Returns the real paths of the programs that the links in a directory lead to. */
+function linkedFrom(directory: string): string[] {
+  return linksIn(directory).flatMap((link) => {
+    try {
+      const real = Deno.realPathSync(link);
+      const { isFile, mode } = Deno.statSync(real);
+      return isFile && ((mode ?? 0) & 0o111) !== 0 && !isWithin(real, directory) ? [real] : [];
+    } catch {
+      // A link that leads nowhere is no program.
+      return [];
+    }
+  });
+}
+
+/** Returns the links in a directory; none if it cannot be listed. */
+function linksIn(directory: string): string[] {
+  try {
+    return [...Deno.readDirSync(directory)].filter(({ isSymlink }) => isSymlink)
+      .map(({ name }) => join(directory, name));
+  } catch {
+    return [];
   }
-  const holdsPersonal = personal.some((each) => isWithin(each, real) || isWithin(real, each));
-  return holdsPersonal || dirname(above) === above ? [] : [real];
 }
 
 /** Returns the paths that lie in no other of them. */

@@ -51,7 +51,7 @@ export async function sandbox({ config }: Patient): Promise<Finding> {
           hidden_path.join(", ")
         }`,
         hint:
-          "install the programs that commands need in a directory named bin, outside of projects",
+          "keep programs in directories of their own: a home or a directory of temporary files is not shown",
       };
     }
     if (kind === "bubblewrap" && !forwards && config?.sandbox.network === "allowed") {

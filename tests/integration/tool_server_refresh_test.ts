@@ -47,6 +47,42 @@ test("connections of trusted and untrusted sessions refresh a login once", async
   assertEquals((await it.item("web")).logged_in, true);
 });
 
+test("a call that is late with an old token gets its successor, and the newest login stays", async () => {
+  await using place = await placeForLogins();
+  const logins = new Logins(place.logins);
+  const at: LoginPlace = { name: "web", url: "https://tools.example/mcp" };
+  const made = (n: number) => ({
+    access_token: `a${n}`,
+    token_type: "Bearer",
+    refresh_token: `r${n}`,
+  });
+  await logins.save(at, { client: { client_id: "x" }, tokens: made(1) });
+  const sent: string[] = [];
+  const send = loginFetch({ url: at.url, headers: {} }, (_to, init) => {
+    const token = (init!.body as URLSearchParams).get("refresh_token")!;
+    if (sent.includes(token)) return Promise.resolve(new Response(null, { status: 400 }));
+    sent.push(token);
+    return Promise.resolve(Response.json(made(Number(token.slice(1)) + 1)));
+  }, logins.refreshesOf("web"));
+  const calls = await Promise.all([1, 2, 3].map(async () => {
+    const saved = (await savedLogin(at, logins, () => {}))!;
+    await saved.tokens();
+    return async (token: string) => {
+      const body = new URLSearchParams({ refresh_token: token });
+      const answer = await send("https://tools.example/token", { body });
+      const tokens = await answer.json();
+      await saved.saveTokens(tokens);
+      return tokens.refresh_token;
+    };
+  }));
+  // The second reads what the first has saved; the third has read the login before both.
+  assertEquals([await calls[0]("r1"), await calls[1]("r2"), await calls[2]("r1")], [
+    ...["r2", "r3", "r2"],
+  ]);
+  assertEquals(sent, ["r1", "r2"], "no token is sent twice");
+  assertEquals((await logins.get(at))?.tokens.refresh_token, "r3");
+});
+
 test("tokens of a refreshed login are masked in results, as those before", async () => {
   await using place = await placeForLogins();
   await using server = startOAuthToolServer();
@@ -114,7 +150,7 @@ test("an authorization server that never ends its answer is not waited for", asy
     return new Response(body);
   });
   const origin = `http://127.0.0.1:${never.addr.port}`;
-  const ask = loginFetch({ url: `${origin}/mcp`, headers: {} }, fetch, {}, 200);
+  const ask = loginFetch({ url: `${origin}/mcp`, headers: {} }, fetch, new Map(), 200);
   const answer = await ask(`${origin}/token`);
   const ended = answer.text().then(() => "answered", ({ name }) => name);
   const late = AbortSignal.timeout(5_000);

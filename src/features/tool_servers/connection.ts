@@ -8,7 +8,7 @@ import type { Argument } from "../../os/passing.ts";
 import { VERSION } from "../../protocol/version.ts";
 import { AnsweredError, ForgottenError } from "./errors.ts";
 import { boundedFetch } from "./http.ts";
-import type { Refresh } from "./logins.ts";
+import type { Refreshes } from "./logins.ts";
 import { loginFetch, LoginNeeded } from "./oauth.ts";
 import { RESULT_MAX_BYTES } from "./result.ts";
 import { StdioTransport } from "./stdio.ts";
@@ -40,8 +40,8 @@ export type Target =
     headers: Record<string, string>;
     /** The saved login. */
     auth?: OAuthClientProvider;
-    /** Its last refresh, by any connection. */
-    refresh?: Refresh;
+    /** Its recent refreshes, by any connection. */
+    refreshes?: Refreshes;
   };
 
 export interface ConnectionEvents {
@@ -95,7 +95,7 @@ export class Connection {
       ? new StdioTransport({ ...target, max_bytes: RESULT_MAX_BYTES, onStderr: events.onStderr })
       : new StreamableHTTPClientTransport(new URL(target.url), {
         requestInit: { headers: target.headers },
-        fetch: loginFetch(target, boundedFetch(), target.refresh),
+        fetch: loginFetch(target, boundedFetch(), target.refreshes),
         authProvider: target.auth,
       });
     const client = new Client({ name: "svc", version: VERSION }, {

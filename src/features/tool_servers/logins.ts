@@ -19,10 +19,8 @@ export interface Login {
   tokens: OAuthTokens;
 }
 
-/** The last refresh of a login. */
-export interface Refresh {
-  last?: { token: string; at: number; answer: Promise<Response> };
-}
+/** The recent refreshes of a login: what was answered to each refresh token, and when. */
+export type Refreshes = Map<string, { at: number; answer: Promise<Response> }>;
 
 const Saved = z.array(z.strictObject({
   server: z.string(),
@@ -42,7 +40,7 @@ export class Logins {
   /** By the names of servers: rights that a call lacked. */
   readonly lacking = new Map<string, string>();
   /** By the names of servers. */
-  readonly #refreshes = new Map<string, Refresh>();
+  readonly #refreshes = new Map<string, Refreshes>();
 
   constructor(path: string) {
     this.#path = path;
@@ -66,10 +64,10 @@ export class Logins {
   }
 
   /** Returns what the connections to a server share, so that they refresh its login once. */
-  refreshOf(name: string): Refresh {
-    const refresh = this.#refreshes.get(name) ?? {};
-    this.#refreshes.set(name, refresh);
-    return refresh;
+  refreshesOf(name: string): Refreshes {
+    const refreshes = this.#refreshes.get(name) ?? new Map();
+    this.#refreshes.set(name, refreshes);
+    return refreshes;
   }
 
   /**

@@ -1,7 +1,7 @@
 /** What connections to tool servers need of OAuth: a saved login, and which requests it may make. */
 import type { OAuthClientProvider } from "@modelcontextprotocol/sdk/client/auth";
 import { SvcError } from "../../protocol/errors.ts";
-import type { Login, LoginPlace, Logins, Refresh } from "./logins.ts";
+import type { Login, LoginPlace, Logins, Refreshes } from "./logins.ts";
 
 /** The server requires a login, and there is none, it expired, or it has too few rights. */
 export class LoginNeeded extends SvcError {
@@ -59,6 +59,8 @@ export async function savedLogin(
       const login = await logins.get(place);
       // Logged out meanwhile, or logged in again as another client.
       if (login?.client.client_id !== used?.client.client_id || login === undefined) return;
+      // Another call has already exchanged these for newer ones.
+      if (logins.refreshesOf(place.name).has(tokens.refresh_token ?? "")) return;
       await logins.save(place, { client: login.client, tokens });
     },
     async invalidateCredentials(scope) {
@@ -96,16 +98,16 @@ type Fetch = (url: string | URL, init?: RequestInit) => Promise<Response>;
  * authorization server. Those must be https, as the server's own, or on this machine where it is, so
  * that no plain http request leaves this machine and a server elsewhere starts none to this machine.
  * The server's own headers go to no other origin. Calls that find the same token expired share
- * the answer to one refresh: many servers take a refresh token once, and end the login at the second
- * time.
+ * the answer to one refresh, also if others have refreshed the login again by then: many servers
+ * take a refresh token once, and end the login at the second time.
  *
- * @param refresh the last one, shared by the connections that use the same login
+ * @param refreshes the recent ones, shared by the connections that use the same login
  * @param limit_ms how long a request to the authorization server may take, to the end of its answer
  */
 export function loginFetch(
   { url, headers }: { url: string; headers: Record<string, string> },
   send: Fetch,
-  refresh: Refresh = {},
+  refreshes: Refreshes = new Map(),
   limit_ms: number = ANSWER_MS,
 ): Fetch {
   const own = new URL(url);
@@ -122,15 +124,16 @@ export function loginFetch(
     const request = { ...init, headers: given, signal };
     const token = init.body instanceof URLSearchParams ? init.body.get("refresh_token") : null;
     if (token === null) return send(to, request);
-    const { last } = refresh;
-    const shared = last?.token === token && performance.now() - last.at <= REFRESHED_MS
-      ? last
-      : refresh.last = { token, at: performance.now(), answer: send(to, request) };
-    const { answer } = shared;
+    const now = performance.now();
+    for (const [each, { at }] of refreshes) {
+      if (now - at > REFRESHED_MS) refreshes.delete(each);
+    }
+    const shared = refreshes.get(token) ?? { at: now, answer: send(to, request) };
+    refreshes.set(token, shared);
     try {
-      return (await answer).clone();
+      return (await shared.answer).clone();
     } catch (error) {
-      if (refresh.last === shared) refresh.last = undefined;
+      if (refreshes.get(token) === shared) refreshes.delete(token);
       throw error;
     }
   };

@@ -63,7 +63,13 @@ export async function targetOf(options: TargetOptions): Promise<Target> {
     const { url } = entry;
     // The person logs in at the operator's servers only.
     const auth = workdir === undefined ? await savedLogin(entry, logins, learn) : undefined;
-    return { transport: "http", url, headers: values, auth, refresh: logins.refreshOf(entry.name) };
+    return {
+      transport: "http",
+      url,
+      headers: values,
+      auth,
+      refreshes: logins.refreshesOf(entry.name),
+    };
   }
   if (workdir !== undefined) {
     const { cmd, ...rest } = await confine([entry.command, ...entry.args], workdir, values);

@@ -5,8 +5,9 @@ import { sha256Hex } from "../../src/base/sha256.ts";
 import { root } from "./files.ts";
 
 /** What goes into the binary. A file too many here only compiles once more. */
-const SOURCES = ["src", "web", "install", "main.ts", "deno.json", "deno.lock"];
-const NO_SOURCES = [/_test\.tsx?$/, /[/\\]web[/\\](dist|screenshots)[/\\]/, /\.md$/];
+const FOLDERS = ["src", "web", "install"];
+const FILES = ["main.ts", "deno.json", "deno.lock"];
+const NO_SOURCES = [/_test\.tsx?$/, /^web[/\\](dist|screenshots)[/\\]/];
 const BINARY = join(root, "dist", Deno.build.os === "windows" ? "svc.exe" : "svc");
 const STAMP = `${BINARY}.stamp`;
 
@@ -30,14 +31,15 @@ async function sourceHash(): Promise<string> {
   parts.push(await sourceRevision(), (await sourceDate()).toISOString());
   for (const name of VARIABLES) parts.push(`${name}=${Deno.env.get(name) ?? ""}`);
   parts.push(await stateOf(Deno.env.get("DENORT_BIN") || Deno.execPath()));
-  const files: string[] = [];
-  for (const source of SOURCES) {
-    for await (const it of walk(join(root, source), { includeDirs: false, skip: NO_SOURCES })) {
-      files.push(it.path);
+  const files = [...FILES];
+  for (const folder of FOLDERS) {
+    for await (const { path } of walk(join(root, folder), { includeDirs: false })) {
+      files.push(relative(root, path));
     }
   }
   for (const path of files.sort()) {
-    parts.push(relative(root, path), await sha256Hex(await Deno.readTextFile(path)));
+    if (NO_SOURCES.some((it) => it.test(path))) continue;
+    parts.push(path, await sha256Hex(await Deno.readTextFile(join(root, path))));
   }
   return await sha256Hex(parts.join("\n"));
 }
@@ -68,6 +70,7 @@ export async function compiledBinary(signal: AbortSignal): Promise<Binary> {
   const { success, stderr } = await new Deno.Command(Deno.execPath(), {
     args: ["task", "--quiet", "compile", "--output", BINARY],
     cwd: root,
+    env: { NO_COLOR: "1", RUST_BACKTRACE: "0" },
     stdin: "null",
     stdout: "null",
     stderr: "piped",

@@ -20,7 +20,8 @@ export interface Progress {
 export function progressLine(progress: Progress, width = Infinity): string {
   const { files, files_done, passed, failed, elapsed_ms, running } = progress;
   const parts = [`${files_done}/${files} files`, `${passed} passed`, `${failed} failed`];
-  parts.push(elapsedText(1000 * Math.floor(elapsed_ms / 1000)).replace(".0 s", " s"));
+  const seconds = Math.floor(elapsed_ms / 1000);
+  parts.push(seconds < 60 ? `${seconds} s` : elapsedText(1000 * seconds));
   const line = `${parts.join(", ")}: ${running.join(", ")}`.replace(/: $/, "");
   return line.length <= width ? line : `${line.slice(0, Math.max(0, width - 1))}…`;
 }

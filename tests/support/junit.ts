@@ -1,4 +1,7 @@
-/** Runs test files and reads their JUnit report, for the tables of the contract and the attacks. */
+/**
+ * Reads the JUnit reports of `deno test`; also runs test files for the tables of the contract and the
+ * attacks.
+ */
 
 export type Outcome = "ok" | "FAILED" | "ignored";
 
@@ -8,6 +11,8 @@ export interface Case {
   file: string;
   outcome: Outcome;
   seconds: number;
+  /** Why it failed, as Deno reports it. */
+  error?: string;
 }
 
 const ENTITIES: Record<string, string> = { lt: "<", gt: ">", quot: '"', apos: "'", amp: "&" };
@@ -39,19 +44,30 @@ export async function runTests(
   return cases;
 }
 
-function readReport(xml: string): Case[] {
-  const cases = xml.matchAll(/<testcase ([^>]*)>([^]*?)(?=<testcase|$)/g);
-  return [...cases].flatMap(([, head, rest]) => {
+/**
+ * Reads a report. A file that could not be loaded is not in it.
+ *
+ * @returns the test cases, without steps; a test that failed in a step has the step's error.
+ */
+export function readReport(xml: string): Case[] {
+  const cases: Case[] = [];
+  for (const [, head, rest] of xml.matchAll(/<testcase ([^>]*)>([^]*?)(?=<testcase|$)/g)) {
     const of = (name: string) => plain(head.match(new RegExp(`\\b${name}="([^"]*)"`))?.[1] ?? "");
-    // A step has its test's name before its own.
-    if (of("name").includes(" > ")) return [];
-    const outcome = /<(failure|error)\b/.test(rest)
-      ? "FAILED"
-      : /<skipped\b/.test(rest)
-      ? "ignored"
-      : "ok";
-    return [{ name: of("name"), file: of("classname"), outcome, seconds: Number(of("time")) }];
-  });
+    const [name, file] = [of("name"), of("classname")];
+    const failure = rest.match(/<(?:failure|error)\b(?: message="([^"]*)")?(?:\/>|>([^<]*))/);
+    const error = failure === null ? undefined : plain(failure[2] || failure[1] || "");
+    // A step has its test's name before its own, and follows it.
+    const test = cases.find((it) => it.file === file && name.startsWith(`${it.name} > `));
+    if (test !== undefined) {
+      if (error !== undefined && /^\d+ test steps? failed/.test(test.error ?? "")) {
+        test.error = error;
+      }
+      continue;
+    }
+    const outcome = failure !== null ? "FAILED" : /<skipped\b/.test(rest) ? "ignored" : "ok";
+    cases.push({ name, file, outcome, seconds: Number(of("time")), error });
+  }
+  return cases;
 }
 
 /** Replaces the entities of XML by their characters. */

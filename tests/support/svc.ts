@@ -10,6 +10,7 @@ import type { EventParams } from "../../src/client/rpc.ts";
 import { RpcClient } from "../../src/client/rpc.ts";
 import { granted } from "./permissions.ts";
 import { firstLine, removeOnceStill } from "./processes.ts";
+import { RUN_ENV } from "./run_mark.ts";
 
 const root = fromFileUrl(new URL("../../", import.meta.url));
 
@@ -79,7 +80,7 @@ export class Place implements AsyncDisposable {
     this.dir = Deno.realPathSync(Deno.makeTempDirSync({ dir: parent, prefix: "svc-test-" }));
     this.home = join(this.dir, "home");
     this.env = { SVC_HOME: this.home, ...env };
-    for (const name of ["PATH", "HOME", "DENO_DIR", "DENO_TLS_CA_STORE"]) {
+    for (const name of ["PATH", "HOME", "DENO_DIR", "DENO_TLS_CA_STORE", RUN_ENV]) {
       const value = Deno.env.get(name);
       if (value !== undefined) this.env[name] ??= value;
     }

@@ -1,0 +1,92 @@
+/** Which test files run, against what, and in which order. */
+import { walk } from "@std/fs";
+import { dirname, fromFileUrl, isAbsolute, join, relative, resolve } from "@std/path";
+import { UNITS } from "./options.ts";
+
+export const root = dirname(dirname(dirname(fromFileUrl(import.meta.url))));
+
+/** The folder of the tests that start svc. */
+const PROCESSES = "tests";
+
+/** A file to run. */
+export interface TestFile {
+  /** Its path: below the checkout as people would type it, elsewhere absolute. */
+  path: string;
+  /** Whether it tests the binary, not svc from source. */
+  on_binary: boolean;
+}
+
+/** Returns what names a file and what it runs against in the table of times. */
+export function keyOf({ path, on_binary }: TestFile): string {
+  return on_binary ? `${path} (binary)` : path;
+}
+
+/** Writes the path of a file as people would type it in the checkout. */
+export function shownPath(path: string): string {
+  const inside = relative(root, path);
+  return inside.startsWith("..") || isAbsolute(inside) ? path : inside.replaceAll("\\", "/");
+}
+
+/**
+ * Finds the test files in files and directories.
+ *
+ * @param paths absolute, or from the checkout.
+ * @throws {Error} when one of them does not exist or has no test files.
+ */
+export async function testFiles(paths: readonly string[]): Promise<string[]> {
+  const found = new Set<string>();
+  for (const path of paths.map((it) => resolve(root, it))) {
+    const before = found.size;
+    const { isFile } = await Deno.stat(path).catch(() => {
+      throw new Error(`no file or directory is at ${path}`);
+    });
+    if (isFile) found.add(path);
+    else {
+      const match = [/(^|[/\\_.])test\.(ts|tsx|mts|js|jsx|mjs)$/];
+      const skip = [/[/\\](node_modules|dist|\.git)([/\\]|$)/];
+      for await (const it of walk(path, { match, includeDirs: false })) {
+        if (!skip.some((folder) => folder.test(relative(path, it.path)))) found.add(it.path);
+      }
+      if (found.size === before) throw new Error(`no test files are in ${path}`);
+    }
+  }
+  return [...found].map(shownPath).sort();
+}
+
+/** Returns the files of a call that names what to test. */
+export async function named(paths: readonly string[], on_binary: boolean): Promise<TestFile[]> {
+  return (await testFiles(paths)).map((path) => ({ path, on_binary }));
+}
+
+/**
+ * Returns everything: the unit tests, and what starts svc, against the binary that people use. What
+ * can only be tested from source also runs from source.
+ */
+export async function everything(): Promise<TestFile[]> {
+  const files = await named(UNITS, false);
+  for (const path of await testFiles([PROCESSES])) {
+    files.push({ path, on_binary: true });
+    if (/\btests_source\b/.test(await Deno.readTextFile(join(root, path)))) {
+      files.push({ path, on_binary: false });
+    }
+  }
+  return files;
+}
+
+/** Seconds that files of a folder take on average, for files that have not run here yet. */
+const USUAL: [folder: string, seconds: number][] = [
+  ["tests/web/", 40],
+  ["tests/fault/", 30],
+  ["tests/", 15],
+  ["", 1],
+];
+
+/** Sorts files so that the longest start first: a long one at the end would run alone. */
+export function longestFirst(
+  files: readonly TestFile[],
+  seconds: Readonly<Record<string, number>>,
+): TestFile[] {
+  const of = (file: TestFile) =>
+    seconds[keyOf(file)] ?? USUAL.find(([folder]) => file.path.startsWith(folder))![1];
+  return [...files].sort((a, b) => of(b) - of(a) || keyOf(a).localeCompare(keyOf(b)));
+}

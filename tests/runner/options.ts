@@ -1,0 +1,94 @@
+/** The command line of the test command. */
+
+export const HELP = `Runs tests: everything, or the files and directories that you name.
+
+  sh install/dev.sh test [--unit] [--slowest] [flags of deno test] [file or directory ...]
+
+  --unit      run only the unit tests, in src and web
+  --slowest   list the 30 slowest tests and files at the end
+  --filter    run only tests whose name contains a text, or matches /a pattern/
+  --help      show this
+
+A file that fails runs once more, alone, when the others have ended. What passes then is listed as
+flaky and does not fail the run. Without files, what starts svc runs against a binary, which is
+compiled first unless dist has one of the same sources; with files, svc runs from source. One file
+alone is shown as deno test prints it. With flags that allow something (--allow-read), tests may do
+that only.
+
+Environment:
+  FLAKY=fail      a flaky test fails the run
+  DENO_JOBS       number of files that run at once (default: number of cores + 1)
+  SVC_BIN         the binary to test
+  NO_COLOR        print no colours
+
+Exit code: 0 if everything passed, 1 if something failed, 130 if the run was stopped.
+`;
+
+/** What one call of the test command asks for. */
+export interface Options {
+  help: boolean;
+  slowest: boolean;
+  /** The files and directories to test; empty for everything. */
+  paths: string[];
+  /** Flags for `deno test`. */
+  flags: string[];
+  /** Arguments for the tests, after `--`. */
+  script_args: string[];
+  /** Whether a flaky test fails the run. */
+  strict: boolean;
+  jobs: number;
+}
+
+/** The folders of the unit tests. */
+export const UNITS = ["src", "web"];
+
+/**
+ * Reads the command line and the environment.
+ *
+ * @throws {Error} when a variable or a flag has no valid value.
+ */
+export function readOptions(
+  args: readonly string[],
+  env: (name: string) => string | undefined,
+  cores: number,
+): Options {
+  const options: Options = {
+    help: false,
+    slowest: false,
+    paths: [],
+    flags: [],
+    script_args: [],
+    strict: isStrict(env("FLAKY")),
+    jobs: jobsOf(env("DENO_JOBS"), cores),
+  };
+  const rest = [...args];
+  for (let arg = rest.shift(); arg !== undefined; arg = rest.shift()) {
+    if (arg === "--") options.script_args = rest.splice(0);
+    else if (arg === "--help" || arg === "-h") options.help = true;
+    else if (arg === "--slowest") options.slowest = true;
+    else if (arg === "--unit") options.paths.push(...UNITS);
+    else if (arg === "--filter") {
+      const text = rest.shift();
+      if (text === undefined) throw new Error("--filter needs a text");
+      options.flags.push(`--filter=${text}`);
+    } else if (arg.startsWith("-")) options.flags.push(arg);
+    else options.paths.push(arg);
+  }
+  return options;
+}
+
+function isStrict(flaky: string | undefined): boolean {
+  if (flaky && flaky !== "fail") {
+    throw new Error(`FLAKY is "${flaky}"; set it to "fail" or unset it`);
+  }
+  return flaky === "fail";
+}
+
+function jobsOf(jobs: string | undefined, cores: number): number {
+  // Most tests wait for processes most of the time.
+  if (!jobs) return cores + 1;
+  if (!/^[1-9]\d*$/.test(jobs)) {
+    throw new Error(`DENO_JOBS is "${jobs}"; set it to a number above 0`);
+  }
+  return Number(jobs);
+}

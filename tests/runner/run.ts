@@ -1,0 +1,228 @@
+/** One run of the test command. */
+import { join } from "@std/path";
+import { elapsedText } from "../../src/base/elapsed.ts";
+import type { Case } from "../support/junit.ts";
+import { RUN_ENV } from "../support/run_mark.ts";
+import { type Binary, compiledBinary } from "./binary.ts";
+import { type FileRun, hasFailed, runFile, type Settings } from "./file_run.ts";
+import { longestFirst, type TestFile } from "./files.ts";
+import { byReason } from "./ignored.ts";
+import type { Options } from "./options.ts";
+import { judge } from "./outcome.ts";
+import { TestOutput } from "./output.ts";
+import { endProcesses } from "./processes.ts";
+import { indented, type Progress, Screen, STDOUT } from "./screen.ts";
+import { counted, type Ended, summary, titleOf } from "./summary.ts";
+import { keepTimes, readTimes } from "./times.ts";
+
+/** How much of each error the summary repeats: on one screen, and in a log. */
+const ERROR_LINES = { screen: 4, log: 60 };
+/** What a shell returns for a command that Ctrl-C has ended. */
+const STOPPED = 130;
+
+/** Runs files and reports on them. */
+export class Run {
+  readonly #options: Options;
+  readonly #all: number;
+  /** Whether people see what the tests print: those of one file. */
+  readonly #shown: boolean;
+  readonly #screen = new Screen(STDOUT, () => this.#progress());
+  readonly #begin = performance.now();
+  readonly #running = new Map<TestFile, TestOutput>();
+  readonly #first: FileRun[] = [];
+  /** The second runs of files that failed. */
+  readonly #again = new Map<TestFile, FileRun>();
+  /** What failed apart from tests. */
+  readonly #failed: string[] = [];
+  readonly #mark = [Deno.env.get(RUN_ENV), crypto.randomUUID()].filter(Boolean).join("/");
+  /** The files that run from source in any case. */
+  readonly #from_source: Set<string>;
+  readonly #stop = new AbortController();
+  /** What has not begun. */
+  #queue: TestFile[];
+  /** What was running when the run was stopped. */
+  readonly #unfinished: TestFile[] = [];
+  #settings!: Settings;
+  /** The binary to test, once it is there. */
+  #svc_bin = Deno.env.get("SVC_BIN") || undefined;
+  #compiling?: Promise<void>;
+
+  constructor(options: Options, files: readonly TestFile[]) {
+    this.#options = options;
+    this.#queue = [...files];
+    this.#from_source = new Set(files.flatMap((it) => it.on_binary ? [] : it.path));
+    this.#all = files.length;
+    this.#shown = files.length === 1;
+  }
+
+  /** Runs everything. @returns the exit code. */
+  async toEnd(): Promise<number> {
+    const { flags, script_args, jobs } = this.#options;
+    const dir = await Deno.makeTempDir({ prefix: "svc-test-run-" });
+    await Deno.writeTextFile(join(dir, "lacking"), "");
+    const env = Deno.env.toObject();
+    delete env.SVC_BIN;
+    const onOutput = this.#shown ? (bytes: Uint8Array) => STDOUT.write(bytes) : undefined;
+    this.#settings = { dir, mark: this.#mark, flags, script_args, env, onOutput };
+    this.#queue = longestFirst(this.#queue, await readTimes());
+    const unwatch = this.#watchSignals();
+    if (!this.#shown) this.#screen.start();
+    if (this.#svc_bin === undefined && this.#queue.some(({ on_binary }) => on_binary)) {
+      this.#compiling = this.#compile();
+    }
+    await Promise.all(Array.from({ length: jobs }, () => this.#work()));
+    await this.#compiling;
+    await this.#runFailedAgain();
+    this.#screen.stop();
+    await this.#endProcesses();
+    unwatch();
+    const code = await this.#report(await Deno.readTextFile(join(dir, "lacking")));
+    await Deno.remove(dir, { recursive: true });
+    return code;
+  }
+
+  /** Stops at signals. @returns a function that no longer does. */
+  #watchSignals(): () => void {
+    const signals: Deno.Signal[] = Deno.build.os === "windows"
+      ? ["SIGINT", "SIGBREAK"]
+      : ["SIGINT", "SIGTERM", "SIGHUP"];
+    const onSignal = () => {
+      this.#stop.abort();
+      void endProcesses(this.#mark);
+    };
+    for (const signal of signals) Deno.addSignalListener(signal, onSignal);
+    return () => {
+      for (const signal of signals) Deno.removeSignalListener(signal, onSignal);
+    };
+  }
+
+  get #stopped(): boolean {
+    return this.#stop.signal.aborted;
+  }
+
+  /** Compiles the binary; what cannot be tested without it leaves the queue. */
+  async #compile(): Promise<void> {
+    const begin = performance.now();
+    let binary: Binary;
+    try {
+      binary = await compiledBinary(this.#stop.signal);
+    } catch (error) {
+      if (this.#stopped) return;
+      this.#failed.push((error as Error).message);
+      this.#screen.failure("dist/svc", (error as Error).message);
+      this.#queue = this.#queue.filter(({ on_binary }) => !on_binary);
+      return;
+    }
+    if (this.#stopped) return;
+    this.#svc_bin = binary.path;
+    if (binary.path === undefined) {
+      this.#screen.print(
+        `${binary.output}\nNo binary could be compiled: everything runs from source.`,
+      );
+      this.#queue = this.#queue.filter((it) => !it.on_binary || !this.#from_source.has(it.path))
+        .map(({ path }) => ({ path, on_binary: false }));
+    } else if (binary.reused) {
+      this.#screen.print("Tests dist/svc as it is: no source has changed since it was compiled.");
+    } else this.#screen.print(`Compiled dist/svc in ${elapsedText(performance.now() - begin)}.`);
+  }
+
+  /** Returns the next file that can run now; undefined when none is left. */
+  async #next(): Promise<TestFile | undefined> {
+    while (!this.#stopped && this.#queue.length > 0) {
+      const at = this.#queue.findIndex((it) => !it.on_binary || this.#svc_bin !== undefined);
+      if (at >= 0) return this.#queue.splice(at, 1)[0];
+      await this.#compiling;
+    }
+  }
+
+  /** Runs one file. @returns undefined when the run was stopped before its end. */
+  async #runOne(file: TestFile, onFailure: (name: string) => void): Promise<FileRun | undefined> {
+    const output = new TestOutput();
+    this.#running.set(file, output);
+    const run = await runFile(file, this.#settings, output, this.#svc_bin, onFailure);
+    this.#running.delete(file);
+    if (!this.#stopped) return run;
+    this.#unfinished.push(file);
+  }
+
+  /** Runs files until none is left. */
+  async #work(): Promise<void> {
+    for (let file = await this.#next(); file !== undefined; file = await this.#next()) {
+      const title = titleOf({ file });
+      const run = await this.#runOne(file, (name) => {
+        if (!this.#shown) this.#screen.print(`FAILED ${title} => ${name}`);
+      });
+      if (run === undefined) return;
+      this.#first.push(run);
+      if (!hasFailed(run) || this.#shown) continue;
+      const reason = run.trouble === undefined ? "" : `: ${run.trouble.reason}`;
+      this.#screen.failure(title + reason, run.errors);
+    }
+  }
+
+  /** Runs each file that failed once more, alone. */
+  async #runFailedAgain(): Promise<void> {
+    for (const { file } of this.#first.filter(hasFailed)) {
+      if (this.#stopped) return;
+      this.#screen.print(`Running again, alone: ${titleOf({ file })}`);
+      const run = await this.#runOne(file, () => {});
+      if (run === undefined) return;
+      this.#again.set(file, run);
+      this.#screen.print(hasFailed(run) ? "It failed again." : "It passed.");
+    }
+  }
+
+  /** Ends what tests have left running. */
+  async #endProcesses(): Promise<void> {
+    const left = await endProcesses(this.#mark);
+    if (left.length === 0 || this.#stopped) return;
+    this.#screen.print(`Ended what tests had left running:\n${indented(left.join("\n"))}`);
+  }
+
+  #progress(): Progress {
+    const running = [...this.#running];
+    const ended = [
+      ...this.#first.flatMap(({ cases }) => cases),
+      ...running.flatMap(([, output]) => output.ended),
+    ];
+    const of = (outcome: Case["outcome"]) => ended.filter((it) => it.outcome === outcome).length;
+    return {
+      files: this.#all,
+      files_done: this.#first.length,
+      passed: of("ok"),
+      failed: of("FAILED") + this.#first.filter(({ trouble }) => trouble !== undefined).length,
+      elapsed_ms: performance.now() - this.#begin,
+      running: running.map(([file]) => titleOf({ file })),
+    };
+  }
+
+  /** Prints the summary. @returns the exit code. */
+  async #report(lacking: string): Promise<number> {
+    const { flags, script_args, slowest, strict } = this.#options;
+    if (flags.length + script_args.length === 0) await keepTimes(this.#first);
+    const outcomes = this.#first.map((run) => judge(run, this.#again.get(run.file)));
+    const ignored = this.#first.flatMap(({ file }, at) => {
+      return Array<string>(outcomes[at].ignored).fill(file.path);
+    });
+    const ended: Ended = {
+      runs: this.#first,
+      outcomes,
+      failed: this.#failed,
+      ignored: byReason(ignored, lacking),
+      stopped: [...this.#unfinished, ...this.#queue],
+      slowest,
+      strict,
+      elapsed_ms: performance.now() - this.#begin,
+      svc_bin: this.#svc_bin,
+    };
+    const counts = counted(ended);
+    if (!this.#stopped && counts.passed + counts.failed + counts.ignored === 0) {
+      this.#failed.push("no test fits");
+      counts.failed = 1;
+    }
+    const lines = STDOUT.terminal ? ERROR_LINES.screen : ERROR_LINES.log;
+    this.#screen.print(`\n${summary(ended, lines)}`);
+    if (this.#stopped) return STOPPED;
+    return counts.failed > 0 ? 1 : 0;
+  }
+}

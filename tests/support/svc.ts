@@ -5,6 +5,7 @@
 import { fromFileUrl, join } from "@std/path";
 import { delay } from "@std/async";
 import { toText } from "@std/streams";
+import { shellQuote } from "../../src/base/shell_quote.ts";
 import type { Discovery } from "../../src/protocol/discovery.ts";
 import type { EventParams } from "../../src/client/rpc.ts";
 import { RpcClient } from "../../src/client/rpc.ts";
@@ -41,6 +42,12 @@ interface SpawnOptions {
   env?: Record<string, string>;
   stdin?: "piped" | "null";
   stderr?: "piped" | "null";
+}
+
+/** A command line of `svc` for a shell. */
+export function svcLine(...args: string[]): string {
+  const [program, first] = svcCommand();
+  return [program, ...first, ...args].map(shellQuote).join(" ");
 }
 
 /** A process of `svc` in a place; the caller ends it. */

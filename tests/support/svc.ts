@@ -86,12 +86,13 @@ export class Place implements AsyncDisposable {
     this.dir = Deno.realPathSync(Deno.makeTempDirSync({ dir: parent, prefix: "svc-test-" }));
     this.home = join(this.dir, "home");
     this.env = { SVC_HOME: this.home, ...env };
-    for (const name of ["PATH", "HOME", "DENO_DIR", "DENO_TLS_CA_STORE"]) {
+    // What the person has in their home is not for a test. From source svc finds its modules by
+    // DENO_DIR.
+    this.env.HOME ??= this.mkdir("person");
+    for (const name of ["PATH", "DENO_DIR", "DENO_TLS_CA_STORE"]) {
       const value = Deno.env.get(name);
       if (value !== undefined) this.env[name] ??= value;
     }
-    // From source it finds its modules, also when a test gives it another home.
-    this.env.DENO_DIR ??= join(this.env.HOME ?? this.dir, ".cache", "deno");
   }
 
   /** Makes a directory below the place. */

@@ -207,12 +207,12 @@ export async function converse(first: RpcClient, options: ConverseOptions): Prom
     if (line === "/kill") return act(rpc.call("session.kill", { session_id }));
     if (line === "/cancel") return act(rpc.call("session.cancel", { session_id }));
     if (line === "/continue") return act(rpc.call("session.continue", { session_id }));
-    if (line === "/compact") return act(compact().finally(() => busy || ask()));
+    if (line === "/compact") return act(compact()).finally(() => busy || ask());
     const setting = settingCommand(line);
-    if (setting !== undefined) return act(configure(setting).finally(() => busy || ask()));
+    if (setting !== undefined) return act(configure(setting)).finally(() => busy || ask());
     const undoing = undoCommand(line);
-    if (undoing !== undefined) return act(undo(undoing).finally(() => busy || ask()));
-    if (line === "/help") return act(help().finally(() => busy || ask()));
+    if (undoing !== undefined) return act(undo(undoing)).finally(() => busy || ask());
+    if (line === "/help") return act(help()).finally(() => busy || ask());
     if (first) {
       const decide = decisionOf(first, line);
       if (decide === undefined) return ask();
@@ -223,7 +223,7 @@ export async function converse(first: RpcClient, options: ConverseOptions): Prom
       view.typedHere(first.approval_id);
       return act(resolve(rpc, session_id, first, decide));
     } else if (line !== "") {
-      return act(send(text).finally(() => busy || ask()));
+      return act(send(text)).finally(() => busy || ask());
     }
     if (!busy) input.prompt();
   });

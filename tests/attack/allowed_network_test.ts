@@ -4,6 +4,7 @@
  */
 import { delay } from "@std/async";
 import { join } from "@std/path";
+import { LOOPBACKS } from "../support/loopback.ts";
 import { attacksBy, type Loot, lootOf, once, sharedStage } from "./kit.ts";
 
 const attack = attacksBy("model with allowed hosts");
@@ -80,7 +81,7 @@ def serve(family, at, text, counted=False):
     return s.getsockname()[1]
 a = serve(socket.AF_INET, ("127.0.0.1", 0), lambda: allowed, True)
 p = serve(socket.AF_INET, ("127.0.0.1", 0), lambda: prize)
-serve(socket.AF_INET6, ("::1", p), lambda: prize)
+if sys.argv[3] == "::1": serve(socket.AF_INET6, ("::1", p), lambda: prize)
 count = serve(socket.AF_INET, ("127.0.0.1", 0), lambda: str(clients))
 udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); udp.bind(("127.0.0.1", 0))
 print(a, p, count, udp.getsockname()[1], flush=True)
@@ -96,7 +97,9 @@ const it = sharedStage({
     const { victim, daemon } = stage;
     project = stage.workdir("project");
     victim.write(join(project, "probe.py"), PROBE, 0o755);
-    servers = victim.command("python3", ["-c", SERVERS, ALLOWED, PRIZE], { stderr: "null" })
+    servers = victim.command("python3", ["-c", SERVERS, ALLOWED, PRIZE, LOOPBACKS.at(-1)!], {
+      stderr: "null",
+    })
       .spawn();
     const reader = servers.stdout.getReader();
     const line = new TextDecoder().decode((await reader.read()).value);
@@ -135,7 +138,7 @@ function loopbackNames(): string[] {
   try {
     return Deno.readTextFileSync("/etc/hosts").split("\n")
       .map((line) => line.replace(/#.*/, "").trim().split(/\s+/))
-      .filter(([address]) => /^(127\.|::1$)/.test(address))
+      .filter(([address = ""]) => address.startsWith("127.") || LOOPBACKS.includes(address))
       .flatMap(([, ...names]) => names)
       .filter((name) => /^[a-z0-9.-]+$/.test(name) && !/(^|\.)localhost$/.test(name))
       .slice(0, 1);
@@ -178,7 +181,7 @@ const probe = (...words: (string | number)[]) => `python3 probe.py ${words.join(
 
 for (const [what, host] of [["an address", "127.0.0.1"], ["an address of IPv6", "::1"]]) {
   attack(`connects to ${what} without the proxy`, {
-    ...NEEDS,
+    needs: host === "::1" ? [...NEEDS.needs, "IPv6"] : NEEDS.needs,
     control: () => outside(probe("direct", host, ports.prize, sent(GET)), PRIZE),
     attempt: () => inside(probe("direct", host, ports.prize, sent(GET)), PRIZE),
   });

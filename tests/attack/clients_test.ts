@@ -4,6 +4,7 @@
  */
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import { join } from "@std/path";
+import { everyonesTemp, forEveryone } from "../support/everyone.ts";
 import { granted } from "../support/permissions.ts";
 import { firstLine } from "../support/processes.ts";
 import { can_run_svc, Place } from "../support/svc.ts";
@@ -17,7 +18,7 @@ class Person extends Place {
   readonly dot_svc: string;
 
   constructor(name = "person") {
-    super();
+    super({}, { parent: everyonesTemp() });
     const home = this.mkdir(name);
     this.dot_svc = join(home, ".svc");
     delete this.env.SVC_HOME;
@@ -180,7 +181,7 @@ Deno.test({
       }`;
     const deno_dir = person.mkdir("deno");
     Deno.chmodSync(deno_dir, 0o777);
-    const child = new Deno.Command(Deno.execPath(), {
+    const child = new Deno.Command(forEveryone(Deno.execPath()), {
       args: ["eval", "--no-config", script],
       env: { DENO_DIR: deno_dir, PATH: "/usr/bin:/bin", NO_COLOR: "1" },
       clearEnv: true,

@@ -4,6 +4,7 @@
  */
 import { assert, assertEquals } from "@std/assert";
 import { which } from "../../src/os/which.ts";
+import { forEveryone } from "../support/everyone.ts";
 import { granted } from "../support/permissions.ts";
 import { can_run_svc, type Daemon, Place } from "../support/svc.ts";
 
@@ -22,11 +23,14 @@ interface Probe {
 /** Status and body of `GET /v1/discover`. */
 async function discover({ port }: Daemon, { argv, uid }: Probe): Promise<[number, string]> {
   const [program, ...args] = [...argv, `http://127.0.0.1:${port}/v1/discover`];
-  const { stdout, stderr } = await new Deno.Command(program, {
-    args,
-    cwd: "/",
-    ...(uid === undefined ? {} : { uid, gid: uid }),
-  }).output();
+  const { stdout, stderr } = await new Deno.Command(
+    uid === undefined ? program : forEveryone(program),
+    {
+      args,
+      cwd: "/",
+      ...(uid === undefined ? {} : { uid, gid: uid }),
+    },
+  ).output();
   const [body, status] = new TextDecoder().decode(stdout).split("\n#");
   assert(status !== undefined, new TextDecoder().decode(stderr));
   return [Number(status), body];

@@ -9,13 +9,24 @@ import { assert } from "@std/assert";
 import { delay } from "@std/async";
 import { fromFileUrl, join } from "@std/path";
 import { TextLineStream } from "@std/streams";
+import { beforeTests } from "../support/before_tests.ts";
+import { everyonesDirectory, forEveryone } from "../support/everyone.ts";
 import { endProcess, firstLine } from "../support/processes.ts";
 import { programPath } from "../support/programs.ts";
+import { has_ipv6 } from "../support/loopback.ts";
 import { chromiumPath } from "../support/browser.ts";
 import type { Answer } from "../support/model_servers.ts";
 import { can_run_svc, Daemon, svcCommand, tests_binary } from "../support/svc.ts";
 import { has_tmux } from "../support/tmux.ts";
-import { has_two_users, killLater, people, type Ran, type RunOptions, type User } from "./users.ts";
+import {
+  has_two_users,
+  killLater,
+  people,
+  peopleHave,
+  type Ran,
+  type RunOptions,
+  type User,
+} from "./users.ts";
 
 // deno-lint-ignore no-explicit-any -- tests look at what they expect
 export type Json = any;
@@ -24,7 +35,15 @@ export type Json = any;
 export type Loot = string | undefined;
 
 /** What only some machines have. */
-export type Need = "binary" | "second user" | "sandbox" | "browser" | "git" | "python" | "tmux";
+export type Need =
+  | "binary"
+  | "second user"
+  | "sandbox"
+  | "browser"
+  | "git"
+  | "python"
+  | "tmux"
+  | "IPv6";
 
 /** Why an attack with a need is left out on this machine; undefined where it is not. */
 export const MISSING: Readonly<Record<Need, string | undefined>> = {
@@ -32,8 +51,9 @@ export const MISSING: Readonly<Record<Need, string | undefined>> = {
   "second user": has_two_users ? undefined : "only root on Linux can be two other users",
   sandbox: programPath("bwrap") ? undefined : "no bubblewrap",
   browser: can_run_svc && chromiumPath() !== undefined ? undefined : "no Chromium",
-  git: programPath("git") ? undefined : "no git",
-  python: programPath("python3") ? undefined : "no Python",
+  git: peopleHave("git") ? undefined : "no git",
+  python: peopleHave("python3") ? undefined : "no Python",
+  IPv6: has_ipv6 ? undefined : "no IPv6",
   tmux: has_tmux ? undefined : "no tmux",
 };
 
@@ -129,19 +149,17 @@ export class Stage implements AsyncDisposable {
   daemon!: Daemon;
   readonly #options: StageOptions;
   readonly #program: [string, string[]];
-  readonly #binds: string[];
   #model_server: Deno.ChildProcess | undefined;
   #daemons: Daemon[] = [];
 
   private constructor(options: StageOptions) {
     this.#options = options;
-    this.dir = Deno.realPathSync(Deno.makeTempDirSync({ prefix: "svc-attack-" }));
-    Deno.chmodSync(this.dir, 0o755);
+    this.dir = everyonesDirectory("svc-attack-");
     ({ victim: this.victim, attacker: this.#attacker } = people(this.dir));
     this.svc_home = join(this.victim.home, "svc");
     this.victim.mkdir(this.svc_home, 0o700);
     this.secret_file = this.victim.write(join(this.victim.home, "secret.txt"), this.secret);
-    [this.#program, this.#binds] = this.#reachable();
+    this.#program = this.#reachable();
   }
 
   /** Sets the stage and starts the daemon. */
@@ -190,31 +208,15 @@ export class Stage implements AsyncDisposable {
     return [program, [...first, ...args]];
   }
 
-  /**
-   * Where the victim cannot read the program or what it is made of, as below the home of root, the
-   * victim's processes see it mounted elsewhere.
-   */
-  #reachable(): [[string, string[]], string[]] {
+  /** `svc` where the victim can run it: a checkout in another person's home is closed to them. */
+  #reachable(): [string, string[]] {
     const [program, args] = svcCommand();
-    const { ids } = this.victim;
-    if (ids === undefined) return [[program, args], []];
-    const closed = (path: string) =>
-      !new Deno.Command("test", { args: ["-r", path], cwd: "/", ...ids, clearEnv: true })
-        .outputSync().success;
-    const binds: string[] = [];
-    const bound = (path: string) => {
-      if (!closed(path)) return path;
-      const at = join(this.dir, `program-${binds.length}`);
-      if (Deno.statSync(path).isDirectory) Deno.mkdirSync(at);
-      else Deno.writeTextFileSync(at, "");
-      binds.push(path, at);
-      return at;
-    };
-    if (args.length === 0) return [[bound(program), []], binds];
-    const root = bound(ROOT);
-    const cache = bound(Deno.env.get("DENO_DIR") ?? join(Deno.env.get("HOME")!, ".cache/deno"));
-    const moved = args.map((arg) => arg.replace(ROOT, root.endsWith("/") ? root : `${root}/`));
-    return [["/usr/bin/env", [`DENO_DIR=${cache}`, bound(program), ...moved]], binds];
+    if (this.victim.ids === undefined) return [program, args];
+    if (args.length === 0) return [forEveryone(program), []];
+    const root = join(forEveryone(ROOT, [".git", "dist"]), "/");
+    const modules = forEveryone(Deno.env.get("DENO_DIR")!);
+    const moved = args.map((arg) => arg.replace(ROOT, root));
+    return ["/usr/bin/env", [`DENO_DIR=${modules}`, forEveryone(program), ...moved]];
   }
 
   /** A process of `svc` as the victim's; the caller ends it. Its standard error may go to a file. */
@@ -223,7 +225,8 @@ export class Stage implements AsyncDisposable {
     options: Deno.CommandOptions = {},
     log?: string,
   ): Deno.ChildProcess {
-    const { env = {}, ...rest } = options;
+    // Without a directory Deno takes its own, where the victim may not be.
+    const { env = {}, cwd = "/", ...rest } = options;
     let [program, all] = this.svcCommand(args);
     if (log !== undefined) {
       rest.stderr = "null";
@@ -234,28 +237,11 @@ export class Stage implements AsyncDisposable {
     }
     const store = Deno.env.get("DENO_TLS_CA_STORE");
     const whole = {
-      cwd: "/",
+      cwd,
       ...rest,
       env: { ...this.env, ...(store ? { DENO_TLS_CA_STORE: store } : {}), ...env },
     };
-    const { ids } = this.victim;
-    if (this.#binds.length === 0 || ids === undefined) {
-      return this.victim.command(program, all, whole).spawn();
-    }
-    const as = [`--reuid=${ids.uid}`, `--regid=${ids.gid}`, "--clear-groups"];
-    const mounts = 'n=$1; shift; while [ "$n" -gt 0 ]; do mount --bind "$1" "$2"; shift 2; ' +
-      'n=$((n - 2)); done; exec "$@"';
-    const { env: victim_env, ...command } = whole;
-    return new Deno.Command("unshare", {
-      stdin: "null",
-      stdout: "piped",
-      stderr: "piped",
-      ...command,
-      clearEnv: true,
-      env: { ...this.victim.login, ...victim_env },
-      args: ["--mount", "sh", "-euc", mounts, "sh", String(this.#binds.length), ...this.#binds]
-        .concat(["setpriv", ...as, program, ...all]),
-    }).spawn();
+    return this.victim.command(program, all, whole).spawn();
   }
 
   /** Starts a daemon of the victim's and waits until it listens. */
@@ -402,7 +388,7 @@ export class Stage implements AsyncDisposable {
 /** A stage that the attacks of one file share: set before the first, struck after the last. */
 export function sharedStage(options: StageOptions = {}): { readonly stage: Stage } {
   let stage: Stage | undefined;
-  Deno.test.beforeAll(async () => {
+  beforeTests(async () => {
     if (can_run_svc && Deno.build.os !== "windows") stage = await Stage.open(options);
   });
   Deno.test.afterAll(async () => {

@@ -4,22 +4,12 @@
  */
 import { assertEquals, assertRejects, assertThrows } from "@std/assert";
 import { which } from "../../src/os/which.ts";
+import { has_ipv6, LOOPBACKS } from "../support/loopback.ts";
 import { granted } from "../support/permissions.ts";
 import { firstLine } from "../support/processes.ts";
 import { can_run_svc, Place, svcCommand } from "../support/svc.ts";
 
-const LOOPBACK = ["127.0.0.1", "::1"];
-const ignore = !can_run_svc || !has("::1");
-
-function has(hostname: string): boolean {
-  if (!granted("net")) return false;
-  try {
-    Deno.listen({ hostname, port: 0 }).close();
-    return true;
-  } catch {
-    return false;
-  }
-}
+const ignore = !can_run_svc || !has_ipv6;
 
 /** A port that is free, for now, on both. */
 function freePort(): number {
@@ -35,7 +25,7 @@ Deno.test({
     const hire_port = freePort();
     const daemon = await place.serve("--enable-agent-routes", "--addr", `:${hire_port}`);
     for (const port of [daemon.port, hire_port]) {
-      for (const hostname of LOOPBACK) {
+      for (const hostname of LOOPBACKS) {
         assertThrows(() => Deno.listen({ hostname, port }), Deno.errors.AddrInUse);
         // The probe works: one more address of this machine is free.
         Deno.listen({ hostname: "127.0.0.9", port }).close();
@@ -63,13 +53,14 @@ Deno.test({
 
 Deno.test({
   name: "a machine without IPv6 is served as well",
-  ignore: ignore || Deno.build.os !== "linux" || !granted("sys") || Deno.uid() !== 0 ||
+  ignore: !can_run_svc || Deno.build.os !== "linux" || !granted("sys") || Deno.uid() !== 0 ||
     which("unshare", Deno.env.get("PATH")) === undefined ||
     which("ip", Deno.env.get("PATH")) === undefined,
   async fn() {
     await using place = new Place();
     const [program, first] = svcCommand();
-    const script = "ip link set lo up && echo 1 > /proc/sys/net/ipv6/conf/lo/disable_ipv6 && " +
+    const script =
+      "off=/proc/sys/net/ipv6/conf/lo/disable_ipv6; ip link set lo up && { [ ! -e $off ] || echo 1 > $off; } && " +
       'exec "$@"';
     const child = new Deno.Command("unshare", {
       args: ["-n", "sh", "-c", script, "sh", program, ...first, "serve", "--emit-port-stdout"],

@@ -4,6 +4,7 @@
  */
 import { delay } from "@std/async";
 import { join } from "@std/path";
+import { LOOPBACKS } from "../support/loopback.ts";
 import { processesWith } from "../support/scripted.ts";
 import { attacksBy, type Loot, lootOf, once, sharedStage } from "./kit.ts";
 
@@ -96,7 +97,8 @@ def unix(name):
     s = socket.socket(socket.AF_UNIX); s.bind(name); s.listen(); return s
 listeners = [unix(home + "/agent.sock"), unix("\\0svc-attack-" + home), unix("/tmp/.svc-attack-%d" % os.getpid())]
 tcp = socket.socket(); tcp.bind(("127.0.0.1", 0)); tcp.listen(); listeners.append(tcp)
-tcp6 = socket.socket(socket.AF_INET6); tcp6.bind(("::1", 0)); tcp6.listen(); listeners.append(tcp6)
+tcp6 = socket.socket(socket.AF_INET6 if sys.argv[2] == "::1" else socket.AF_INET)
+tcp6.bind((sys.argv[2], 0)); tcp6.listen(); listeners.append(tcp6)
 udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); udp.bind(("127.0.0.1", 0))
 datagrams = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM); datagrams.bind(home + "/log.sock")
 for s in listeners: threading.Thread(target=serve, args=(s,), daemon=True).start()
@@ -121,7 +123,9 @@ const it = sharedStage({
     await victim.sh(`ln -s '${stage.secret_file}' link && ln -s .. up && ln -s / root`, {
       cwd: project,
     });
-    const child = victim.command("python3", ["-c", SERVICES, victim.home], { stderr: "null" })
+    const child = victim.command("python3", ["-c", SERVICES, victim.home, LOOPBACKS.at(-1)!], {
+      stderr: "null",
+    })
       .spawn();
     const reader = child.stdout.getReader();
     const [pid, tcp, tcp6, udp] = new TextDecoder().decode((await reader.read()).value).trim()
@@ -293,7 +297,7 @@ const TALKS: Record<string, string> = {
 };
 for (const [what, line] of Object.entries(TALKS)) {
   attack(`in a command talks to ${what}`, {
-    ...IN_SANDBOX,
+    needs: / ::(1|ffff)/.test(line) ? [...IN_SANDBOX.needs, "IPv6"] : IN_SANDBOX.needs,
     control: () => outside(line),
     attempt: () => inSandbox(line),
   });

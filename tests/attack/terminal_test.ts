@@ -6,17 +6,17 @@ import { assert } from "@std/assert";
 import { delay } from "@std/async";
 import { join } from "@std/path";
 import { Scenario, until } from "../support/scripted.ts";
-import { type Place, svcCommand } from "../support/svc.ts";
+import { shellQuote } from "../../src/base/shell_quote.ts";
+import { type Place, svcLine } from "../support/svc.ts";
 import { TmuxTerminal } from "../support/tmux.ts";
 import { attacksBy, type Loot } from "./kit.ts";
 import { HOSTILE, HOSTILE_NAME, HOSTILE_PIECES, plantedIn } from "./hostile_text.ts";
 
 const byModel = attacksBy("a model");
 
-/** The command line of `svc` for a shell. */
-function svcLine(...args: string[]): string {
-  const [program, first] = svcCommand();
-  return [program, ...first, ...args].join(" ");
+/** A command line of `svc`, whose arguments the shell is to read. */
+function shellLine(...args: string[]): string {
+  return [svcLine(), ...args].join(" ");
 }
 
 const ENDED = "the command has ended";
@@ -52,7 +52,7 @@ async function printed(): Promise<Loot> {
   await using scenario = await Scenario.begin([]);
   const file = join(scenario.place.dir, "hostile");
   Deno.writeTextFileSync(file, HOSTILE);
-  return await sent(scenario.place, { line: `cat ${file}` });
+  return await sent(scenario.place, { line: `cat ${shellQuote(file)}` });
 }
 
 /** A session in a directory with a hostile name, in which all that a model can write was written. */
@@ -88,7 +88,7 @@ byModel("writes to the terminal by `svc chat -p`", {
   control: printed,
   async attempt() {
     await using scenario = await conversation();
-    const line = svcLine("chat", "-p", "go", "--session", scenario.session_id);
+    const line = shellLine("chat", "-p", "go", "--session", scenario.session_id);
     return await sent(scenario.place, { line });
   },
 });
@@ -109,7 +109,7 @@ byModel("writes to the terminal by the terminal UI, its past and what comes", {
       await terminal.press("C-d");
     };
     return await sent(scenario.place, {
-      line: svcLine("chat", "--session", session_id),
+      line: shellLine("chat", "--session", session_id),
       meanwhile,
     });
   },
@@ -127,7 +127,7 @@ byModel("writes to the terminal by the chat that goes line by line", {
       await terminal.shows("the end");
       await terminal.line("/quit");
     };
-    const line = `TERM=dumb ${svcLine("chat", "--session", session_id)}`;
+    const line = `TERM=dumb ${shellLine("chat", "--session", session_id)}`;
     return await sent(scenario.place, { line, meanwhile });
   },
 });
@@ -138,10 +138,10 @@ byModel("writes to the terminal by `svc ctl sessions` and `svc ctl call`", {
   attempt: () =>
     afterTurn((session_id) => ({
       line: [
-        svcLine("ctl", "sessions", "list", "--all"),
-        svcLine("ctl", "sessions", "get", session_id),
-        svcLine("ctl", "call", "session.transcript", `'{"session_id": "${session_id}"}'`),
-        svcLine("ctl", "call", "ledger.list_events", `'{"session_id": "${session_id}"}'`),
+        shellLine("ctl", "sessions", "list", "--all"),
+        shellLine("ctl", "sessions", "get", session_id),
+        shellLine("ctl", "call", "session.transcript", `'{"session_id": "${session_id}"}'`),
+        shellLine("ctl", "call", "ledger.list_events", `'{"session_id": "${session_id}"}'`),
       ].join("; "),
     })),
 });
@@ -158,10 +158,10 @@ byModel("writes to the terminal by errors, `svc doctor` and the log", {
     const params = JSON.stringify({ session_id, lane_id: HOSTILE });
     Deno.writeTextFileSync(`${file}.json`, params);
     const lines = [
-      svcLine("chat", "--session", `"$(cat ${file})"`, "-p", "x"),
-      svcLine("ctl", `"$(cat ${file})"`),
-      svcLine("ctl", "call", "lanes.get", `"$(cat ${file}.json)"`),
-      svcLine("doctor"),
+      shellLine("chat", "--session", `"$(cat '${file}')"`, "-p", "x"),
+      shellLine("ctl", `"$(cat '${file}')"`),
+      shellLine("ctl", "call", "lanes.get", `"$(cat '${file}.json')"`),
+      shellLine("doctor"),
       `cat "$SVC_HOME"/log/daemon.ndjson`,
     ];
     return await sent(place, { line: lines.join("; ") });
@@ -191,9 +191,13 @@ attacksBy("a hirer")("writes to the terminal by what a task found", {
       await until(async () => (await get()).completed_at !== undefined, "the end of the task");
       const task = await get();
       assert(plantedIn(task[field] ?? ""), `its ${field} is harmless: ${JSON.stringify(task)}`);
-      lines.push(svcLine("task", "get", task_id), svcLine("task", "get", task_id, "--json"));
+      lines.push(shellLine("task", "get", task_id), shellLine("task", "get", task_id, "--json"));
     }
-    lines.push(svcLine("task", "list"), svcLine("task", "list", "--json"), svcLine("ctl", "tasks"));
+    lines.push(
+      shellLine("task", "list"),
+      shellLine("task", "list", "--json"),
+      shellLine("ctl", "tasks"),
+    );
     return await sent(place, { line: lines.join("; ") });
   },
 });
@@ -218,7 +222,7 @@ byModel("has a question shown otherwise than it is, in a terminal", {
       await terminal.shows("the end");
       await terminal.press("C-d");
     };
-    const line = svcLine("chat", "--session", scenario.session_id);
+    const line = shellLine("chat", "--session", scenario.session_id);
     return await sent(scenario.place, { line, meanwhile });
   },
 });

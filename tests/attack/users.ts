@@ -4,12 +4,16 @@
  * test. Only root can set them up; anyone else is the victim, and there is no attacker.
  */
 import { dirname, join } from "@std/path";
+import { which } from "../../src/os/which.ts";
 import { can_run_svc } from "../support/svc.ts";
 import { granted } from "../support/permissions.ts";
 import { noted } from "../support/lacking.ts";
 import { hasProgram } from "../support/programs.ts";
 
 const decoder = new TextDecoder();
+
+/** Where the programs are that others than root have too. */
+const EVERYONES_PATH = "/usr/local/bin:/usr/bin:/bin";
 
 const EXCHANGE = `
 import socket, sys
@@ -57,10 +61,9 @@ export class User {
 
   /** The environment that a login gives. */
   get login(): Record<string, string> {
-    // Root's own programs are not for others.
-    const path = this.ids === undefined ? Deno.env.get("PATH") : undefined;
+    const PATH = this.ids === undefined ? Deno.env.get("PATH") : undefined;
     const { home: HOME, name } = this;
-    return { PATH: path ?? "/usr/local/bin:/usr/bin:/bin", HOME, USER: name, LOGNAME: name };
+    return { PATH: PATH ?? EVERYONES_PATH, HOME, USER: name, LOGNAME: name, LANG: "C.UTF-8" };
   }
 
   /** A program that runs as this user, with no more of the environment than a login gives. */
@@ -188,10 +191,18 @@ function exists(path: string): boolean {
 const VICTIM = "svc-victim";
 const ATTACKER = "svc-attacker";
 
+const may_be_others = can_run_svc && granted("sys") && Deno.build.os === "linux" &&
+  noted(Deno.uid() === 0, "root");
+
+/** Whether the people of an attack have a program. */
+export function peopleHave(name: string): boolean {
+  return may_be_others
+    ? noted(which(name, EVERYONES_PATH) !== undefined, `${name} for every user`)
+    : hasProgram(name);
+}
+
 /** Whether this run can be two unprivileged users. */
-export const has_two_users = can_run_svc && granted("sys") && Deno.build.os === "linux" &&
-  noted(Deno.uid() === 0, "root") &&
-  hasProgram("useradd") && hasProgram("python3");
+export const has_two_users = may_be_others && hasProgram("useradd") && peopleHave("python3");
 
 /** Both people, with homes below a directory. The attacker only where the run may be somebody else. */
 export function people(dir: string): { victim: User; attacker: User | undefined } {

@@ -1,6 +1,7 @@
 /** What the rows of contract.md share: one daemon a file, and clients that add nothing of their own. */
 import { assert, assertEquals } from "@std/assert";
 import { join } from "@std/path";
+import { beforeTests } from "../support/before_tests.ts";
 import { firstLine } from "../support/processes.ts";
 import { can_run_svc, Place, spawnSvc, svcCommand } from "../support/svc.ts";
 import {
@@ -32,7 +33,7 @@ export class Shared implements At {
 
   constructor(toml = "") {
     if (!can_run_svc) return;
-    Deno.test.beforeAll(async () => {
+    beforeTests(async () => {
       this.place = new Place();
       if (toml !== "") this.place.configure(toml);
       this.#child = spawnSvc(this.place, ["serve", "--emit-port-stdout"], { stderr: "null" });

@@ -1,6 +1,7 @@
 /** product.md, Authentication, surface A: HTTP and the local socket. */
 import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
 import { join } from "@std/path";
+import { LISTED_LOOPBACKS } from "../support/loopback.ts";
 import { hasProgram } from "../support/programs.ts";
 import { rawHttp } from "../support/raw.ts";
 import { can_run_svc, Place } from "../support/svc.ts";
@@ -74,13 +75,13 @@ row("product", SECTION, "1. discover and health are loopback-only", async () => 
   for (const { address } of others) {
     await assertRejects(() => Deno.connect({ hostname: address, port: shared.daemon.port }));
   }
-  // In the system's tables of listeners: 127.0.0.1, ::1 and no other.
+  // In the system's tables of listeners: 127.0.0.1, ::1 where there is IPv6, and no other.
   const port = shared.daemon.port.toString(16).toUpperCase().padStart(4, "0");
   const listeners = ["/proc/net/tcp", "/proc/net/tcp6"].filter(exists)
     .flatMap((path) => Deno.readTextFileSync(path).split("\n"))
     .map((line) => line.trim().split(/\s+/))
     .filter(([, local, , state]) => state === "0A" && local.endsWith(`:${port}`));
-  const loopback = [`0100007F:${port}`, `00000000000000000000000001000000:${port}`];
+  const loopback = LISTED_LOOPBACKS.map((address) => `${address}:${port}`);
   assertEquals(listeners.map(([, local]) => local), loopback);
 }, { ignore: Deno.build.os !== "linux" });
 

@@ -1,5 +1,6 @@
 /** product.md, Daemon restart sequence, the events that belong to it, and its versioning rules. */
 import { assert, assertEquals, assertNotEquals } from "@std/assert";
+import { beforeTests } from "../support/before_tests.ts";
 import { can_run_svc, Place } from "../support/svc.ts";
 import { type Json, type JsonRpc, SocketClient, SseReader, WsClient } from "./client.ts";
 import { row } from "./row.ts";
@@ -36,7 +37,7 @@ interface Seen {
 
 let seen: Seen;
 
-Deno.test.beforeAll(async () => {
+beforeTests(async () => {
   if (can_run_svc) seen = await watchRestart();
 });
 

@@ -1,6 +1,7 @@
 /** What the rows of product.md have in common: a daemon for a whole file, and requests by hand. */
 import { join } from "@std/path";
 import { delay } from "@std/async";
+import { beforeTests } from "../support/before_tests.ts";
 import { firstLine } from "../support/processes.ts";
 import { can_run_svc, Daemon, Place, spawnSvc } from "../support/svc.ts";
 import { type Json, SocketClient } from "./client.ts";
@@ -13,7 +14,7 @@ export class Shared {
 
   /** Starts it before the file's first row and ends it after the last. */
   constructor(configuration?: string) {
-    Deno.test.beforeAll(async () => {
+    beforeTests(async () => {
       if (!can_run_svc) return;
       this.#place = new Place();
       if (configuration !== undefined) this.#place.configure(configuration);

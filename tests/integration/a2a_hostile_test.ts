@@ -1,5 +1,6 @@
 /** What the A2A endpoint answers to requests that no well-behaved client sends. */
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
+import { beforeTests } from "../support/before_tests.ts";
 import { Hire, type HireRequest, TOKENS } from "../support/hire.ts";
 import { rawHttp } from "../support/raw.ts";
 import { can_run_svc, Place } from "../support/svc.ts";
@@ -13,7 +14,7 @@ const UNKNOWN = "t-01ARZ3NDEKTSV4RRFFQ69G5FAV";
 let place: Place;
 let hire: Hire;
 
-Deno.test.beforeAll(async () => {
+beforeTests(async () => {
   if (ignore) return;
   place = new Place();
   hire = await Hire.serve(place);

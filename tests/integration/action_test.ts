@@ -2,6 +2,7 @@
 import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
 import { fromFileUrl, join } from "@std/path";
 import { parse } from "@std/yaml";
+import { shellQuote } from "../../src/base/shell_quote.ts";
 import { granted } from "../support/permissions.ts";
 import { can_run_svc, Place } from "../support/svc.ts";
 
@@ -45,7 +46,7 @@ async function ask(place: Place, given: Record<string, string>) {
   }
   const bin = place.mkdir("bin");
   const [program, args] = place.command;
-  const quoted = [program, ...args].map((it) => `'${it}'`).join(" ");
+  const quoted = [program, ...args].map(shellQuote).join(" ");
   Deno.writeTextFileSync(join(bin, "svc"), `#!/bin/sh\nexec ${quoted} "$@"\n`, { mode: 0o755 });
   const outputs = join(place.dir, "outputs");
   Deno.writeTextFileSync(outputs, "");

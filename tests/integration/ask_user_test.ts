@@ -4,7 +4,7 @@ import type { SvcError } from "../../src/protocol/errors.ts";
 import { shownDigest } from "../../src/session/question.ts";
 import { Editor } from "../support/acp.ts";
 import { Scenario, until } from "../support/scripted.ts";
-import { can_run_svc, svcCommand } from "../support/svc.ts";
+import { can_run_svc, svcLine } from "../support/svc.ts";
 import { has_tmux, TmuxTerminal } from "../support/tmux.ts";
 
 const ignore = !can_run_svc;
@@ -338,10 +338,9 @@ Deno.test({
       { text: "All is said." },
     ]);
     await using terminal = await TmuxTerminal.open(it.place, { cols: 120, rows: 60 });
-    const [program, first] = svcCommand();
-    const chat = [program, ...first, "chat", "--session", it.session_id].join(" ");
-    await terminal.line(`TERM=dumb ${chat}`);
+    await terminal.line(`TERM=dumb ${svcLine("chat", "--session", it.session_id)}`);
     await terminal.shows(/· \/help$/m);
+    await terminal.prompted();
     await terminal.line("go");
     const answer = async (line: string, count: number) => {
       const answered = () => it.client.of("approval.resolved").length === count;

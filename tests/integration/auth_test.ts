@@ -1,5 +1,6 @@
 import { assert, assertEquals, assertNotEquals, assertStringIncludes } from "@std/assert";
 import { dirname } from "@std/path";
+import { everyonesTemp } from "../support/everyone.ts";
 import { can_run_svc, Place } from "../support/svc.ts";
 import { BINARY, PING, PONG, rawHttp, RawWebSocket, TEXT } from "../support/raw.ts";
 
@@ -251,7 +252,7 @@ Deno.test({
   name: "another user is cut off at the socket, unanswered and unheard",
   ignore: ignore || !canBeNobody(),
   async fn() {
-    await using place = new Place();
+    await using place = new Place({}, { parent: everyonesTemp() });
     const daemon = await place.serve();
     const workdir = place.mkdir("project");
     await using own = await daemon.rpc();

@@ -4,7 +4,7 @@ import { dirname, join } from "@std/path";
 import { SvcError } from "../../src/protocol/errors.ts";
 import type { Json } from "../support/model_servers.ts";
 import { Scenario, type ScenarioOptions, until } from "../support/scripted.ts";
-import { can_run_svc, svcCommand } from "../support/svc.ts";
+import { can_run_svc, svcLine } from "../support/svc.ts";
 import { has_tmux, TmuxTerminal } from "../support/tmux.ts";
 
 const ignore = !can_run_svc || Deno.build.os === "windows";
@@ -179,15 +179,16 @@ Deno.test({
       "project/.agents/commands/kill.md": "x",
     });
     await using terminal = await TmuxTerminal.open(it.place, { cols: 150 });
-    const [program, first] = svcCommand();
-    const chat = [program, ...first, "chat", "--session", it.session_id];
-    await terminal.line(`TERM=dumb ${chat.join(" ")}`);
+    await terminal.line(`TERM=dumb ${svcLine("chat", "--session", it.session_id)}`);
     await terminal.shows("· /help");
+    await terminal.prompted();
     await terminal.line("/help");
     await terminal.shows(/\/review \[branch\] \[focus\] +Reviews a branch/);
     await terminal.shows(/not used: .*kill\.md: svc chat has its own \/kill/);
+    await terminal.prompted();
     await terminal.line("/reveiw main");
     await terminal.shows(/unknown command \/reveiw.*did you mean \/review\?/);
+    await terminal.prompted();
     await terminal.line("/review main");
     await terminal.shows(/Reviewed\./);
     assert(lastMessage(it).includes("Review main, mind  (main)"), lastMessage(it));

@@ -4,7 +4,7 @@ import { join } from "@std/path";
 import type { SvcError } from "../../src/protocol/errors.ts";
 import { Scenario } from "../support/scripted.ts";
 import { scriptSteps, startAnthropicServer } from "../support/model_servers.ts";
-import { can_run_svc, svcCommand } from "../support/svc.ts";
+import { can_run_svc, svcLine } from "../support/svc.ts";
 import { has_tmux, TmuxTerminal } from "../support/tmux.ts";
 
 const ignore = !can_run_svc;
@@ -247,20 +247,24 @@ Deno.test({
   async fn() {
     await using it = await Scenario.begin([]);
     await using terminal = await TmuxTerminal.open(it.place, { cols: 120 });
-    const [program, first] = svcCommand();
-    const chat = [program, ...first, "chat", "--session", it.session_id];
-    await terminal.line(`TERM=dumb ${chat.join(" ")}`);
+    await terminal.line(`TERM=dumb ${svcLine("chat", "--session", it.session_id)}`);
     await terminal.shows(/· \/help$/m);
+    await terminal.prompted();
     await terminal.line("/model");
     await terminal.shows(`model: ${it.model}; /model NAME changes it`);
+    await terminal.prompted();
     await terminal.line(`/model ${it.model}b`);
     await terminal.shows(`model is now ${it.model}b`);
+    await terminal.prompted();
     await terminal.line("/approval never");
     await terminal.shows("read_only");
+    await terminal.prompted();
     await terminal.line("/approval ask");
     await terminal.shows("approval is now ask");
+    await terminal.prompted();
     await terminal.line("/rename a new name");
     await terminal.shows("title is now a new name");
+    await terminal.prompted();
     assertEquals((await settings(it)).title, "a new name");
     await terminal.line("/quit");
   },

@@ -3,18 +3,19 @@ import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/as
 import { walk } from "@std/fs";
 import { join } from "@std/path";
 import { has_two_users, people } from "../attack/users.ts";
+import { everyonesTemp } from "../support/everyone.ts";
 import { startOpenAiServer } from "../support/model_servers.ts";
-import { can_run_svc, Place, svcCommand } from "../support/svc.ts";
+import { can_run_svc, Place, svcLine } from "../support/svc.ts";
 import { has_tmux, TmuxTerminal } from "../support/tmux.ts";
 
 const ignore = !can_run_svc;
 const posix = Deno.build.os !== "windows";
 
 /** A place whose OpenAI is a server of the test, which takes one key. */
-function begin() {
+function begin(parent?: string) {
   const api_key = `sk-${crypto.randomUUID()}`;
   const server = startOpenAiServer(() => ({ text: "hello" }), { api_key });
-  const place = new Place({ OPENAI_BASE_URL: server.url });
+  const place = new Place({ OPENAI_BASE_URL: server.url }, { parent });
   place.configure(`[log]\nlevel = "debug"\n[cortex]\ncurator = false\n`);
   return {
     api_key,
@@ -192,12 +193,12 @@ Deno.test({
     await using terminal = await TmuxTerminal.open(place, { cols: 160 });
     const record = join(place.dir, "terminal.txt");
     await terminal.record(record);
-    const [program, first] = svcCommand();
-    const line = (...args: string[]) => terminal.line([program, ...first, ...args].join(" "));
+    const line = (...args: string[]) => terminal.line(svcLine(...args));
     // Without a key, chat says how to log in: line by line, and on the whole screen.
     const advice = "no model has an API key yet; `svc login` saves one";
-    await terminal.line("TERM=dumb " + [program, ...first, "chat", place.dir].join(" "));
+    await terminal.line(`TERM=dumb ${svcLine("chat", place.dir)}`);
     await terminal.shows(advice);
+    await terminal.prompted();
     await terminal.line("/quit");
     await terminal.shows(/\/quit\s*\n[#$]/);
     await line("chat", place.dir);
@@ -219,8 +220,9 @@ Deno.test({
     assertEquals(JSON.parse(Deno.readTextFileSync(keys)).openai.api_key, api_key);
 
     await terminal.line("clear");
-    await terminal.line("TERM=dumb " + [program, ...first, "chat", place.dir].join(" "));
-    const talk = await terminal.shows("/help");
+    await terminal.line(`TERM=dumb ${svcLine("chat", place.dir)}`);
+    await terminal.shows("/help");
+    const talk = await terminal.prompted();
     assertEquals([talk.includes("openai/"), talk.includes(advice)], [true, false]);
     await terminal.line("/quit");
     await terminal.shows(/\/quit\s*\n[#$]/);
@@ -247,7 +249,7 @@ Deno.test({
   name: "another user cannot read the keys, and a file that others can read is not used",
   ignore: ignore || !has_two_users,
   async fn() {
-    await using it = begin();
+    await using it = begin(everyonesTemp());
     const { place, api_key, keys } = it;
     const { attacker } = people(place.mkdir("people"));
     Deno.chmodSync(place.dir, 0o755);

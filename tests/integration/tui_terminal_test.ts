@@ -1,7 +1,8 @@
 /** `svc chat` in a real terminal. */
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import { fromFileUrl, join } from "@std/path";
-import { can_run_svc, gone, Place, svcCommand } from "../support/svc.ts";
+import { shellQuote } from "../../src/base/shell_quote.ts";
+import { can_run_svc, gone, Place, svcLine } from "../support/svc.ts";
 import { processesWith, Scenario } from "../support/scripted.ts";
 import { has_tmux, type TerminalOptions, TmuxTerminal } from "../support/tmux.ts";
 
@@ -9,12 +10,6 @@ const ignore = !can_run_svc || !has_tmux;
 const ASK = { start: { approval: "ask" } };
 /** A command that becomes a lane, and ends when the file `go` is there. */
 const WAITS = "echo early; until [ -e go ]; do sleep 0.1; done; echo late";
-
-/** The command line of `svc` for a shell. */
-function svcLine(...args: string[]): string {
-  const [program, first] = svcCommand();
-  return [program, ...first, ...args].join(" ");
-}
 
 /** Opens `svc chat` on a session. */
 async function openChat(
@@ -213,7 +208,8 @@ Deno.test({
     await using terminal = await TmuxTerminal.open(place);
     const crash = fromFileUrl(new URL("../support/terminal_crash_main.ts", import.meta.url));
     const config = fromFileUrl(new URL("../../deno.json", import.meta.url));
-    await terminal.line(`${Deno.execPath()} run --quiet -A --config ${config} ${crash}`);
+    const run = [Deno.execPath(), "run", "--quiet", "-A", "--config", config, crash];
+    await terminal.line(run.map(shellQuote).join(" "));
     await terminal.shows("nobody catches this");
     assertEquals(await terminal.alternate(), false);
     await terminal.line("stty -a | tr -d '\\n'");
@@ -249,9 +245,11 @@ Deno.test({
     await using terminal = await TmuxTerminal.open(place, { cols: 120 });
     await terminal.line(`TERM=dumb ${svcLine("chat", "--session", session_id)}`);
     await terminal.shows(/· \/help$/m);
+    await terminal.prompted();
     assertEquals(await terminal.alternate(), false);
     await terminal.line("hello");
     await terminal.shows("an answer");
+    await terminal.prompted();
     await terminal.line("/quit");
     // Until the shell asks again, the chat may still read what is typed.
     await terminal.shows(/^[$#]$/m);

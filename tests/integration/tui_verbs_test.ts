@@ -3,7 +3,7 @@ import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/
 import { join } from "@std/path";
 import { SvcError } from "../../src/protocol/errors.ts";
 import { Scenario, until } from "../support/scripted.ts";
-import { can_run_svc, svcCommand } from "../support/svc.ts";
+import { can_run_svc, svcLine } from "../support/svc.ts";
 import { has_tmux, TmuxTerminal } from "../support/tmux.ts";
 
 const ignore = !can_run_svc;
@@ -119,8 +119,7 @@ Deno.test({
     const { place, session_id } = scenario;
     await scenario.call("tui.press_key", { text: "typed without a terminal" });
     await using terminal = await TmuxTerminal.open(place, { cols: 60, rows: 15 });
-    const [program, first] = svcCommand();
-    await terminal.line([program, ...first, "chat", "--session", session_id].join(" "));
+    await terminal.line(svcLine("chat", "--session", session_id));
     await until(
       async () => (await scenario.call("tui.snapshot")).view.split("\n").length === 15,
       "the terminal has registered itself",

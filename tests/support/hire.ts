@@ -1,6 +1,7 @@
 /** A daemon that takes tasks for hire, and a client that hires it. */
 import { join } from "@std/path";
 import { TextLineStream, toText } from "@std/streams";
+import { beforeTests } from "./before_tests.ts";
 import { endProcess } from "./processes.ts";
 import { can_run_svc, Place, svcCommand } from "./svc.ts";
 
@@ -196,7 +197,7 @@ export class SharedHire {
    */
   constructor(prepare: (place: Place) => void | (() => void), options: HireServeOptions) {
     let cleanUp: void | (() => void);
-    Deno.test.beforeAll(async () => {
+    beforeTests(async () => {
       if (!can_run_svc) return;
       this.#place = new Place();
       cleanUp = prepare(this.#place);

@@ -1,3 +1,4 @@
+import "./surroundings.ts";
 import { LIBC_PATHS } from "../../src/os/libc.ts";
 
 /**

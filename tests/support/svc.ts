@@ -5,6 +5,7 @@
 import { fromFileUrl, join } from "@std/path";
 import { delay } from "@std/async";
 import { toText } from "@std/streams";
+import { shellQuote } from "../../src/base/shell_quote.ts";
 import type { Discovery } from "../../src/protocol/discovery.ts";
 import type { EventParams } from "../../src/client/rpc.ts";
 import { RpcClient } from "../../src/client/rpc.ts";
@@ -44,6 +45,12 @@ interface SpawnOptions {
   stderr?: "piped" | "null";
 }
 
+/** A command line of `svc` for a shell. */
+export function svcLine(...args: string[]): string {
+  const [program, first] = svcCommand();
+  return [program, ...first, ...args].map(shellQuote).join(" ");
+}
+
 /** A process of `svc` in a place; the caller ends it. */
 export function spawnSvc(
   place: Place,
@@ -80,12 +87,13 @@ export class Place implements AsyncDisposable {
     this.dir = Deno.realPathSync(Deno.makeTempDirSync({ dir: parent, prefix: "svc-test-" }));
     this.home = join(this.dir, "home");
     this.env = { SVC_HOME: this.home, ...env };
-    for (const name of ["PATH", "HOME", "DENO_DIR", "DENO_TLS_CA_STORE", RUN_ENV]) {
+    // What the person has in their home is not for a test. From source svc finds its modules by
+    // DENO_DIR.
+    this.env.HOME ??= this.mkdir("person");
+    for (const name of ["PATH", "DENO_DIR", "DENO_TLS_CA_STORE", RUN_ENV]) {
       const value = Deno.env.get(name);
       if (value !== undefined) this.env[name] ??= value;
     }
-    // From source it finds its modules, also when a test gives it another home.
-    this.env.DENO_DIR ??= join(this.env.HOME ?? this.dir, ".cache", "deno");
   }
 
   /** Makes a directory below the place. */

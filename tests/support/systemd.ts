@@ -1,6 +1,7 @@
 /** A systemd for one test: the user instance of a place, with a runtime directory of its own. */
 import { basename, join } from "@std/path";
 import { delay } from "@std/async";
+import { shellQuote } from "../../src/base/shell_quote.ts";
 import { exists } from "../../src/os/files.ts";
 import { runProgram } from "../../src/os/program.ts";
 import { noted } from "./lacking.ts";
@@ -111,8 +112,8 @@ function installBinary(place: Place): void {
   if (first.length === 0) return Deno.symlinkSync(program, path);
   const variables = ["DENO_DIR", "DENO_TLS_CA_STORE"]
     .filter((name) => place.env[name] !== undefined)
-    .map((name) => `export ${name}='${place.env[name]}'\n`).join("");
-  const command = [program, ...first].map((word) => `'${word}'`).join(" ");
+    .map((name) => `export ${name}=${shellQuote(place.env[name])}\n`).join("");
+  const command = [program, ...first].map(shellQuote).join(" ");
   Deno.writeTextFileSync(path, `#!/bin/sh\n${variables}exec ${command} "$@"\n`, { mode: 0o700 });
 }
 

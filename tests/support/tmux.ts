@@ -97,6 +97,14 @@ export class TmuxTerminal implements AsyncDisposable {
     return screen;
   }
 
+  /**
+   * Waits until `svc chat` without the whole screen takes a line: what is typed before its prompt is
+   * there is drawn in front of it. @returns the screen then.
+   */
+  async prompted(timeout_ms?: number): Promise<string> {
+    return await this.shows(/(?:^|\n)›\s*$/, timeout_ms);
+  }
+
   /** Writes all that its programs send it to a file, from now on: the bytes, not what they show. */
   async record(path: string): Promise<void> {
     await this.#tmux("pipe-pane", `cat >> '${path}'`);
@@ -114,7 +122,8 @@ export class TmuxTerminal implements AsyncDisposable {
   async #tmux(...args: string[]): Promise<string> {
     const { success, stdout, stderr } = await new Deno.Command("tmux", {
       args: ["-u", "-S", this.#socket, ...args],
-      env: { TERM: "xterm-256color" },
+      env: { TERM: "xterm-256color", LANG: "C.UTF-8", PATH: Deno.env.get("PATH") ?? "" },
+      clearEnv: true,
     }).output();
     if (!success) throw new Error(`tmux ${args[0]}: ${new TextDecoder().decode(stderr)}`);
     return new TextDecoder().decode(stdout);

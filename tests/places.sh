@@ -1,0 +1,230 @@
+#!/usr/bin/env bash
+# Runs the tests of the last commit from clones in places where they have failed before: below /tmp,
+# in a closed home, as somebody else, with a blank and an umlaut in the path; each with surroundings
+# of its own. Prints a line for each place, and at the end the sum.
+#
+#   bash tests/places.sh                    the files that look at the machine, in four places
+#   bash tests/places.sh PLACE…             the same in these places
+#   bash tests/places.sh --whole [PLACE…]   the whole test command, in all places or these
+#
+# As root it makes a user for the place in /home, and removes it. SVC_BIN names a binary of the same
+# commit, which each place gets a copy of; without it, it is compiled first.
+set -euo pipefail
+repository=$(cd "$(dirname "$0")/.." && pwd)
+
+# name: where it is, and what is special about it.
+declare -A about=(
+  [tmp]="below /tmp, TMPDIR unset, an empty HOME, Node alone on PATH"
+  [root]="in a 0700 home, TMPDIR below it, LANG=C, a dead HTTP_PROXY"
+  [user]="in /home, as that user, no IPv6"
+  [umlaut]="a blank and an umlaut in the path, HOME and TMPDIR elsewhere"
+  [var-tmp]="below /var/tmp, TMPDIR unset, an empty HOME"
+  [srv]="below /srv, TMPDIR elsewhere"
+  [bare]="below /srv, an empty HOME, nothing fetched yet, Node alone on PATH"
+)
+small=(tmp root user umlaut)
+all=(tmp root user umlaut var-tmp srv bare)
+# What looks at programs, directories, other users, terminals and browsers.
+sensitive=(
+  src/jail tests/everyone_test.ts
+  tests/integration/{jail,verify,tool_servers,command_space,login}_test.ts
+  tests/attack/{clients,planted_programs}_test.ts
+  tests/web/routes_test.ts
+)
+
+whole=
+if [ "${1-}" = --whole ]; then
+  whole=yes
+  shift
+fi
+places=("$@")
+if [ $# = 0 ] && [ -n "$whole" ]; then places=("${all[@]}"); fi
+if [ $# = 0 ] && [ -z "$whole" ]; then places=("${small[@]}"); fi
+for place in "${places[@]}"; do
+  if [ -z "${about[$place]-}" ]; then
+    echo "places.sh: there is no place $place; there are ${all[*]}" >&2
+    exit 2
+  fi
+done
+
+is_root() { [ "$(id -u)" = 0 ]; }
+user=svc-places-$$
+made=()
+# Also what others than root may not enter is made with the modes that most systems give.
+umask 022
+clean_up() {
+  if [ ${#made[@]} -gt 0 ]; then rm -rf "${made[@]}"; fi
+  if id "$user" >/dev/null 2>&1; then userdel "$user"; fi
+}
+trap clean_up EXIT
+trap 'exit 130' INT TERM
+
+# Makes a directory and remembers to remove it.
+new_directory() {
+  local path
+  path=$(mktemp -d "$1/svc-places-XXXXXX")
+  made+=("$path")
+  chmod "${2-755}" "$path"
+  fresh=$path
+}
+
+new_directory /tmp
+scratch=$fresh
+modules=${DENO_DIR:-${XDG_CACHE_HOME:-$HOME/.cache}/deno}
+packages=${npm_config_cache:-$HOME/.npm}
+store=${DENO_TLS_CA_STORE:-mozilla,system}
+
+# The programs of this machine but Deno, as one directory.
+node_alone=$scratch/programs
+mkdir "$node_alone"
+for program in /bin/* /usr/bin/* /sbin/* /usr/sbin/* "$(command -v node)" "$(command -v npx)"; do
+  if [ "${program##*/}" != deno ]; then ln -sf "$program" "$node_alone/"; fi
+done
+
+# Runs a program in a new network, of which there is only the loopback of IPv4.
+cat >"$scratch/without_ipv6.sh" <<'END'
+for off in /proc/sys/net/ipv6/conf/*/disable_ipv6; do
+  if [ -e "$off" ]; then echo 1 >"$off"; fi
+done
+"$1" link set lo up
+shift
+exec "$@"
+END
+
+binary=${SVC_BIN-}
+if [ -z "$binary" ]; then
+  git clone --quiet "$repository" "$scratch/compile"
+  binary=$scratch/compile/dist/svc
+  if ! sh "$scratch/compile/install/dev.sh" compile --output "$binary" >"$scratch/compile.log" 2>&1; then
+    echo "places.sh: no binary could be compiled; svc runs from source"
+    binary=
+  fi
+fi
+
+passed=0
+failed=0
+
+# Sets what a place is: its directory, who runs it, and with what environment.
+choose() {
+  unset_names=(TMPDIR LC_ALL XDG_RUNTIME_DIR XDG_CACHE_HOME XDG_CONFIG_HOME XDG_DATA_HOME)
+  variables=(HOME="$HOME" PATH="$PATH" LANG="${LANG-C.UTF-8}" DENO_DIR="$modules")
+  as=()
+  lacks=
+  case $1 in
+    tmp)
+      new_directory /tmp
+      checkout=$fresh/svc
+      mkdir "$fresh/home"
+      variables+=(HOME="$fresh/home" PATH="$node_alone" npm_config_cache="$packages")
+      ;;
+    root)
+      # Others may not enter the home of most people.
+      new_directory "$HOME" 700
+      checkout=$fresh/svc
+      mkdir "$fresh/tmp"
+      variables+=(TMPDIR="$fresh/tmp" LANG=C LC_ALL=C)
+      for name in http_proxy https_proxy all_proxy HTTP_PROXY HTTPS_PROXY ALL_PROXY; do
+        variables+=("$name=http://127.0.0.1:9")
+      done
+      ;;
+    user)
+      if ! is_root; then
+        lacks="root"
+        return
+      fi
+      useradd --create-home "$user"
+      local home
+      home=$(getent passwd "$user" | cut -d: -f6)
+      made+=("$home")
+      checkout=$home/svc
+      mkdir -p "$home/.local/bin" "$home/.cache/deno"
+      cp "$(command -v deno || npx --yes deno@2.7.11 eval 'console.log(Deno.execPath())')" \
+        "$home/.local/bin/deno"
+      cp -R --reflink=auto "$modules/npm" "$home/.cache/deno/"
+      chown -R "$user:" "$home"
+      as=(setpriv "--reuid=$user" "--regid=$user" --init-groups)
+      variables=(HOME="$home" USER="$user" LOGNAME="$user")
+      variables+=(PATH="$home/.local/bin:/usr/local/bin:/usr/bin:/bin")
+      if unshare --net true 2>/dev/null && command -v ip >/dev/null; then
+        as=(unshare --net sh "$scratch/without_ipv6.sh" "$(command -v ip)" "${as[@]}")
+      else
+        echo "user: no network of its own can be made here, so IPv6 stays on"
+      fi
+      ;;
+    umlaut)
+      new_directory /var/tmp
+      checkout="$fresh/a blank and an ü/svc"
+      mkdir -p "${checkout%/svc}" "$fresh/home" "$fresh/tmp"
+      variables+=(HOME="$fresh/home" TMPDIR="$fresh/tmp")
+      ;;
+    var-tmp)
+      new_directory /var/tmp
+      checkout=$fresh/svc
+      mkdir "$fresh/home"
+      variables+=(HOME="$fresh/home")
+      ;;
+    srv | bare)
+      if [ ! -w /srv ]; then
+        lacks="a /srv that can be written"
+        return
+      fi
+      new_directory /srv
+      checkout=$fresh/svc
+      mkdir "$fresh/home" "$fresh/tmp"
+      if [ "$1" = srv ]; then
+        variables+=(TMPDIR="$fresh/tmp")
+      else
+        variables=(HOME="$fresh/home" PATH="$node_alone" LANG=C.UTF-8)
+        unset_names+=(DENO_DIR npm_config_cache)
+      fi
+      ;;
+  esac
+}
+
+# Runs the tests in a place and says how many passed and failed.
+run_in() {
+  local place=$1 log=$scratch/$1.log count=0 ran=0 status=0 files=()
+  choose "$place"
+  if [ -n "$lacks" ]; then
+    printf '%-8s  not run: needs %s\n' "$place" "$lacks"
+    return
+  fi
+  git clone --quiet --no-hardlinks "$repository" "$checkout"
+  if [ -n "$binary" ]; then
+    mkdir "$checkout/dist"
+    cp --reflink=auto "$binary" "$checkout/dist/svc"
+    variables+=(SVC_BIN="$checkout/dist/svc")
+  fi
+  if [ ${#as[@]} -gt 0 ]; then chown -R "$user:" "$checkout"; fi
+  if [ -z "$whole" ]; then files=("${sensitive[@]}"); fi
+  variables+=(DENO_TLS_CA_STORE="$store" DENO_JOBS="${DENO_JOBS-3}" NO_COLOR=1)
+  (
+    cd "$checkout"
+    timeout --kill-after=10 "${PLACE_SECONDS-3000}" \
+      env "${unset_names[@]/#/-u}" "${variables[@]}" ${as[@]+"${as[@]}"} \
+      sh install/dev.sh test ${files[@]+"${files[@]}"}
+  ) >"$log" 2>&1 </dev/null || status=$?
+  while read -r line; do
+    if [[ $line =~ ([0-9]+)\ passed.*\|\ ([0-9]+)\ failed ]]; then
+      ran=$((ran + BASH_REMATCH[1]))
+      count=$((count + BASH_REMATCH[2]))
+    fi
+  done < <(grep -E '^(ok|FAILED) \| [0-9]+ passed' "$log" || true)
+  if [ "$count" = 0 ] && { [ "$status" != 0 ] || [ "$ran" = 0 ]; }; then count=1; fi
+  passed=$((passed + ran))
+  failed=$((failed + count))
+  printf '%-8s  %s passed  %s failed  (%s)\n' "$place" "$ran" "$count" "${about[$place]}"
+  if [ "$count" != 0 ]; then
+    if grep -q '^ ERRORS' "$log"; then
+      awk '/^ ERRORS/ { on = 1 } on && lines++ < 200' "$log"
+    else
+      tail -n 40 "$log"
+    fi
+  fi
+  # A whole run leaves much behind; the next place may be on the same disk.
+  rm -rf "$checkout"
+}
+
+for place in "${places[@]}"; do run_in "$place"; done
+echo "$passed passed, $failed failed"
+[ "$failed" = 0 ]

@@ -1,0 +1,29 @@
+/**
+ * What a person or a machine has set and would change a test's result: a proxy that nobody answers
+ * at, a language, directories of their own settings. Whoever imports this is rid of it, and so are
+ * the processes that it starts.
+ */
+import { join } from "@std/path";
+
+const CHANGES_RESULTS = /^((https?|all|no)_proxy|language|lc_.*|xdg_.*|git_.*)$/i;
+
+const { state } = Deno.permissions.querySync({ name: "env" });
+if (state === "granted" && Deno.build.os !== "windows") setSurroundings();
+
+function setSurroundings(): void {
+  // Where Deno's modules are stays so, also for a process that a test gives another HOME.
+  const cache = cacheDirectory();
+  if (cache !== undefined && !Deno.env.get("DENO_DIR")) Deno.env.set("DENO_DIR", cache);
+  for (const name of Object.keys(Deno.env.toObject())) {
+    if (CHANGES_RESULTS.test(name)) Deno.env.delete(name);
+  }
+  Deno.env.set("LANG", "C.UTF-8");
+}
+
+/** Where Deno keeps modules without DENO_DIR. */
+function cacheDirectory(): string | undefined {
+  const home = Deno.env.get("HOME");
+  if (Deno.build.os === "darwin") return home && join(home, "Library/Caches/deno");
+  const caches = Deno.env.get("XDG_CACHE_HOME") || (home && join(home, ".cache"));
+  return caches && join(caches, "deno");
+}

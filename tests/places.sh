@@ -24,10 +24,11 @@ declare -A about=(
 )
 small=(tmp root user umlaut)
 all=(tmp root user umlaut var-tmp srv bare)
-# What looks at programs, directories, other users, terminals and browsers.
-sensitive=(
-  src/jail tests/everyone_test.ts
-  tests/integration/{jail,verify,tool_servers,command_space,login}_test.ts
+# What looks at programs, directories, other users, terminals and browsers: svc from source, and the
+# binary.
+from_source=(src/jail tests/everyone_test.ts tests/integration/tool_servers_test.ts)
+of_binary=(
+  tests/integration/{jail,verify,command_space,login}_test.ts
   tests/attack/{clients,planted_programs}_test.ts
   tests/web/routes_test.ts
 )
@@ -181,29 +182,39 @@ choose() {
   esac
 }
 
+# Runs the test command in the place that was chosen, with a binary or from source.
+tests() {
+  local bin=$1
+  shift
+  (
+    cd "$checkout"
+    timeout --kill-after=10 "${PLACE_SECONDS-3000}" \
+      env "${unset_names[@]/#/-u}" "${variables[@]}" SVC_BIN="$bin" ${as[@]+"${as[@]}"} \
+      sh install/dev.sh test "$@" </dev/null
+  )
+}
+
 # Runs the tests in a place and says how many passed and failed.
 run_in() {
-  local place=$1 log=$scratch/$1.log count=0 ran=0 status=0 files=()
+  local place=$1 log=$scratch/$1.log count=0 ran=0 status=0
   choose "$place"
   if [ -n "$lacks" ]; then
     printf '%-8s  not run: needs %s\n' "$place" "$lacks"
     return
   fi
   git clone --quiet --no-hardlinks "$repository" "$checkout"
+  local bin=
   if [ -n "$binary" ]; then
+    bin=$checkout/dist/svc
     mkdir "$checkout/dist"
-    cp --reflink=auto "$binary" "$checkout/dist/svc"
-    variables+=(SVC_BIN="$checkout/dist/svc")
+    cp --reflink=auto "$binary" "$bin"
   fi
   if [ ${#as[@]} -gt 0 ]; then chown -R "$user:" "$checkout"; fi
-  if [ -z "$whole" ]; then files=("${sensitive[@]}"); fi
   variables+=(DENO_TLS_CA_STORE="$store" DENO_JOBS="${DENO_JOBS-3}" NO_COLOR=1)
-  (
-    cd "$checkout"
-    timeout --kill-after=10 "${PLACE_SECONDS-3000}" \
-      env "${unset_names[@]/#/-u}" "${variables[@]}" ${as[@]+"${as[@]}"} \
-      sh install/dev.sh test ${files[@]+"${files[@]}"}
-  ) >"$log" 2>&1 </dev/null || status=$?
+  if [ -n "$whole" ]; then tests "$bin" || status=$?; else
+    tests "" "${from_source[@]}" || status=$?
+    tests "$bin" "${of_binary[@]}" || status=$?
+  fi >"$log" 2>&1
   while read -r line; do
     if [[ $line =~ ([0-9]+)\ passed.*\|\ ([0-9]+)\ failed ]]; then
       ran=$((ran + BASH_REMATCH[1]))

@@ -88,7 +88,7 @@ Deno.test({
       assertEquals(Deno.readTextFileSync(outside), SECRET);
       assertEquals(Deno.readTextFileSync(join(place.home, "daemon.json")), before);
       const names = [...Deno.readDirSync(place.dir)].map(({ name }) => name).sort();
-      assertEquals(names, ["home", "outside.txt", "project"]);
+      assertEquals(names, ["home", "outside.txt", "person", "project"]);
       const searched = await instruct(jailed.client, id, "grep outside-secret");
       assert(!searched.output.includes(SECRET), searched.output);
       const listed = await instruct(jailed.client, id, "ls");

@@ -18,6 +18,9 @@ function setSurroundings(): void {
     if (CHANGES_RESULTS.test(name)) Deno.env.delete(name);
   }
   Deno.env.set("LANG", "C.UTF-8");
+  // Of git only what a test sets itself.
+  Deno.env.set("GIT_CONFIG_GLOBAL", "/dev/null");
+  Deno.env.set("GIT_CONFIG_NOSYSTEM", "1");
 }
 
 /** Where Deno keeps modules without DENO_DIR. */

@@ -24,23 +24,30 @@ async function stateOf(path: string): Promise<string> {
   }
 }
 
+/** Returns the hash of the sources below a directory, with the names and without the tests. */
+export async function sourceHash(dir: string): Promise<string> {
+  const files = [...FILES];
+  for (const folder of FOLDERS) {
+    for await (const { path } of walk(join(dir, folder), { includeDirs: false })) {
+      files.push(relative(dir, path));
+    }
+  }
+  const parts: string[] = [];
+  for (const path of files.sort()) {
+    if (NO_SOURCES.some((it) => it.test(path))) continue;
+    parts.push(path, await sha256Hex(await Deno.readTextFile(join(dir, path))));
+  }
+  return await sha256Hex(parts.join("\n"));
+}
+
 /** Returns the hash of everything that a binary would be made from now. */
-async function sourceHash(): Promise<string> {
+async function buildHash(): Promise<string> {
   const { sourceDate, sourceRevision } = await import("../../install/compile.ts");
   const parts = [root, JSON.stringify(Deno.version), JSON.stringify(Deno.build)];
   parts.push(await sourceRevision(), (await sourceDate()).toISOString());
   for (const name of VARIABLES) parts.push(`${name}=${Deno.env.get(name) ?? ""}`);
   parts.push(await stateOf(Deno.env.get("DENORT_BIN") || Deno.execPath()));
-  const files = [...FILES];
-  for (const folder of FOLDERS) {
-    for await (const { path } of walk(join(root, folder), { includeDirs: false })) {
-      files.push(relative(root, path));
-    }
-  }
-  for (const path of files.sort()) {
-    if (NO_SOURCES.some((it) => it.test(path))) continue;
-    parts.push(path, await sha256Hex(await Deno.readTextFile(join(root, path))));
-  }
+  parts.push(await sourceHash(root));
   return await sha256Hex(parts.join("\n"));
 }
 
@@ -60,7 +67,7 @@ export interface Binary {
  * @throws the signal's reason when it fires before the compiler starts.
  */
 export async function compiledBinary(signal: AbortSignal): Promise<Binary> {
-  const hash = await sourceHash();
+  const hash = await buildHash();
   const stamp = await Deno.readTextFile(STAMP).catch(() => "");
   if (stamp === `${hash} ${await stateOf(BINARY)}`) {
     return { path: BINARY, reused: true, output: "" };

@@ -15,8 +15,6 @@ import { indented, type Progress, Screen, STDOUT } from "./screen.ts";
 import { counted, type Ended, summary, titleOf } from "./summary.ts";
 import { keepTimes, readTimes } from "./times.ts";
 
-/** How much of each error the summary repeats: on one screen, and in a log. */
-const ERROR_LINES = { screen: 4, log: 60 };
 /** What a shell returns for a command that Ctrl-C has ended. */
 const STOPPED = 130;
 
@@ -40,8 +38,8 @@ export class Run {
   readonly #stop = new AbortController();
   /** What has not begun. */
   #queue: TestFile[];
-  /** What was running when the run was stopped. */
-  readonly #unfinished: TestFile[] = [];
+  /** How far files were when the run was stopped. */
+  readonly #unfinished: FileRun[] = [];
   #settings!: Settings;
   /** The binary to test, once it is there. */
   #svc_bin = Deno.env.get("SVC_BIN") || undefined;
@@ -142,7 +140,7 @@ export class Run {
     const run = await runFile(file, this.#settings, output, this.#svc_bin, onFailure);
     this.#running.delete(file);
     if (!this.#stopped) return run;
-    this.#unfinished.push(file);
+    this.#unfinished.push({ ...run, trouble: undefined });
   }
 
   /** Runs files until none is left. */
@@ -200,16 +198,21 @@ export class Run {
   async #report(lacking: string): Promise<number> {
     const { flags, script_args, slowest, strict } = this.#options;
     if (flags.length + script_args.length === 0) await keepTimes(this.#first);
-    const outcomes = this.#first.map((run) => judge(run, this.#again.get(run.file)));
-    const ignored = this.#first.flatMap(({ file }, at) => {
+    const runs = [...this.#first];
+    for (const run of this.#unfinished) {
+      // The second run of a file changes nothing when it was stopped.
+      if (!this.#first.some(({ file }) => file === run.file)) runs.push(run);
+    }
+    const outcomes = runs.map((run) => judge(run, this.#again.get(run.file)));
+    const ignored = runs.flatMap(({ file }, at) => {
       return Array<string>(outcomes[at].ignored).fill(file.path);
     });
     const ended: Ended = {
-      runs: this.#first,
+      runs,
       outcomes,
       failed: this.#failed,
       ignored: byReason(ignored, lacking),
-      stopped: [...this.#unfinished, ...this.#queue],
+      stopped: [...this.#unfinished.map(({ file }) => file), ...this.#queue],
       slowest,
       strict,
       elapsed_ms: performance.now() - this.#begin,
@@ -220,8 +223,7 @@ export class Run {
       this.#failed.push("no test fits");
       counts.failed = 1;
     }
-    const lines = STDOUT.terminal ? ERROR_LINES.screen : ERROR_LINES.log;
-    this.#screen.print(`\n${summary(ended, lines)}`);
+    this.#screen.print(`\n${summary(ended, STDOUT.terminal)}`);
     if (this.#stopped) return STOPPED;
     return counts.failed > 0 ? 1 : 0;
   }

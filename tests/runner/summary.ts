@@ -11,6 +11,9 @@ const SLOWEST = 5;
 const SLOWEST_ASKED = 30;
 /** How many failed tests are listed with how to run them again. */
 const AGAIN = 5;
+/** How many lines of errors are shown in a log for each, and on a screen for all. */
+const LOG_LINES = 60;
+const SCREEN_LINES = 20;
 
 /** Everything that a summary is made from. */
 export interface Ended {
@@ -54,9 +57,9 @@ export function counted({ outcomes, failed, strict }: Ended): Counts {
  * Writes the summary. `.ci/run` reads its last line, and the lines that begin with `  failed ` and
  * `  flaky `.
  *
- * @param lines how many lines of each error are shown.
+ * @param on_screen whether the errors must leave room for the rest on one screen.
  */
-export function summary(ended: Ended, lines: number): string {
+export function summary(ended: Ended, on_screen: boolean): string {
   const { outcomes, failed, ignored, stopped, strict, elapsed_ms } = ended;
   const counts = counted(ended);
   const parts = slowest(ended);
@@ -69,16 +72,18 @@ export function summary(ended: Ended, lines: number): string {
     parts.push(`Not run to their end, because the run was stopped:\n${shown.join("\n")}`);
   }
   const flaky = outcomes.flatMap((it) => it.flaky);
+  const broken = outcomes.flatMap((it) => it.failed);
+  const each = Math.floor(SCREEN_LINES / (flaky.length + broken.length));
+  const lines = on_screen ? Math.max(1, each) : LOG_LINES;
   if (flaky.length > 0) {
     const meaning = strict ? "FLAKY=fail counts them as failed" : "each passed in one of two runs";
-    const each = flaky.map((it) => `  flaky ${titleOf(it)}\n${errorOf(it, lines)}`);
-    parts.push(`Flaky, ${meaning}: ${flaky.length}\n${each.join("\n")}`);
+    const entries = flaky.map((it) => `  flaky ${titleOf(it)}\n${errorOf(it, lines)}`);
+    parts.push(`Flaky, ${meaning}: ${flaky.length}\n${entries.join("\n")}`);
   }
-  const broken = outcomes.flatMap((it) => it.failed);
   if (broken.length + failed.length > 0) {
-    const each = broken.map((it) => `  failed ${titleOf(it)}\n${errorOf(it, lines)}`);
-    each.push(...failed.map((error) => `  failed ${cut(error, lines)}`));
-    parts.push(`Failed: ${each.length}\n${each.join("\n")}`);
+    const entries = broken.map((it) => `  failed ${titleOf(it)}\n${errorOf(it, lines)}`);
+    entries.push(...failed.map((error) => `  failed ${cut(error, lines)}`));
+    parts.push(`Failed: ${entries.length}\n${entries.join("\n")}`);
     const again = [...new Set(broken.map((it) => againCommand(it, ended.svc_bin)))];
     if (again.length > 0) {
       parts.push(`Run one again:\n${indented(again.slice(0, AGAIN).join("\n"))}`);
@@ -98,7 +103,7 @@ export function titleOf({ file, name }: Pick<Failure, "file" | "name">): string 
 }
 
 function cut(text: string, lines: number): string {
-  const all = text.trim().split("\n");
+  const all = text.split("\n").filter((line) => line.trim() !== "");
   return all.length <= lines ? all.join("\n") : [...all.slice(0, lines), "…"].join("\n");
 }
 

@@ -1,0 +1,25 @@
+import { assertEquals } from "@std/assert";
+import { keyOf, longestFirst } from "./files.ts";
+
+Deno.test("the longest files start first, new ones by what is usual for their folder", () => {
+  const file = (path: string, on_binary = false) => ({ path, on_binary });
+  const files = [
+    file("src/a_test.ts"),
+    file("src/slow_test.ts"),
+    file("tests/integration/a_test.ts", true),
+    file("tests/integration/a_test.ts"),
+    file("tests/web/new_test.ts", true),
+  ];
+  const seconds = {
+    "src/slow_test.ts": 100,
+    "tests/integration/a_test.ts": 2,
+    "tests/integration/a_test.ts (binary)": 50,
+  };
+  assertEquals(longestFirst(files, seconds).map(keyOf), [
+    "src/slow_test.ts",
+    "tests/integration/a_test.ts (binary)",
+    "tests/web/new_test.ts (binary)",
+    "tests/integration/a_test.ts",
+    "src/a_test.ts",
+  ]);
+});

@@ -1,0 +1,31 @@
+import { assertEquals, assertThrows } from "@std/assert";
+import { readOptions } from "./options.ts";
+
+function read(args: string[], env: Record<string, string> = {}) {
+  return readOptions(args, (name) => env[name], 2);
+}
+
+Deno.test("files, own flags and flags of deno test are told apart", () => {
+  const { paths, flags, script_args, slowest, help } = read(
+    ["--slowest", "src/a_test.ts", "--filter", "a name", "--trace-leaks", "tests", "--", "-x"],
+  );
+  assertEquals({ paths, flags, script_args, slowest, help }, {
+    paths: ["src/a_test.ts", "tests"],
+    flags: ["--filter=a name", "--trace-leaks"],
+    script_args: ["-x"],
+    slowest: true,
+    help: false,
+  });
+  assertEquals(read(["--unit"]).paths, ["src", "web"]);
+  assertEquals(read([]).paths, []);
+  assertThrows(() => read(["--filter"]), Error, "--filter needs a text");
+});
+
+Deno.test("the environment says how many files run at once and whether flaky tests fail", () => {
+  assertEquals(read([]).jobs, 3);
+  assertEquals(read([], { DENO_JOBS: "7" }).jobs, 7);
+  assertThrows(() => read([], { DENO_JOBS: "0" }), Error, 'DENO_JOBS is "0"');
+  assertEquals(read([]).strict, false);
+  assertEquals(read([], { FLAKY: "fail" }).strict, true);
+  assertThrows(() => read([], { FLAKY: "yes" }), Error, 'FLAKY is "yes"');
+});

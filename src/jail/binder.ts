@@ -109,7 +109,9 @@ class DescriptorBinder implements Binder {
       const wanted = place === parts.length - 1 ? kind : "directory";
       const found = kernel.statIn(at, name)?.kind;
       if (found !== undefined && found !== wanted) kernel.renameIn(at, name, movedName(name));
-      if (found !== wanted && wanted === "directory") kernel.makeDirectoryIn(at, name);
+      if (found !== wanted && wanted === "directory") {
+        kernel.makeDirectoryIn(at, name, OWNER_MAY_ALL);
+      }
       if (found !== wanted && wanted === "file") kernel.createIn(at, name, 0o600)[Symbol.dispose]();
       const next = kernel.openIn(at, name);
       if (next === undefined) throw new SystemError("openat2", "ENOENT");
@@ -146,8 +148,8 @@ export const bindByPath: Binder = {
       const found = kindAt(at);
       if (found !== undefined && found !== wanted) Deno.renameSync(at, movedName(at));
       if (found === wanted) continue;
-      if (wanted === "directory") Deno.mkdirSync(at);
-      else Deno.createSync(at).close();
+      if (wanted === "directory") Deno.mkdirSync(at, { mode: OWNER_MAY_ALL });
+      else Deno.openSync(at, { createNew: true, write: true, mode: 0o600 }).close();
     }
   },
   identity(path) {

@@ -376,8 +376,8 @@ export class Kernel implements Disposable {
   }
 
   /** Makes a directory; that the name exists already is no error. */
-  makeDirectoryIn(directory: Descriptor, name: string): void {
-    const result = this.#c.mkdirat(directory.number, text(name), 0o777);
+  makeDirectoryIn(directory: Descriptor, name: string, mode = 0o777): void {
+    const result = this.#c.mkdirat(directory.number, text(name), mode);
     if (result >= 0) return;
     const code = this.#code();
     if (code !== "EEXIST") throw new SystemError("mkdirat", code);

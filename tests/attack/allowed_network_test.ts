@@ -60,7 +60,7 @@ except Exception as error: print("failed:", error)
  */
 const SERVERS = `
 import socket, sys, threading
-allowed, prize = sys.argv[1:]
+allowed, prize, loopback = sys.argv[1:]
 clients = 0
 def answer(c, text, counted):
     global clients
@@ -80,8 +80,19 @@ def serve(family, at, text, counted=False):
     threading.Thread(target=loop, daemon=True).start()
     return s.getsockname()[1]
 a = serve(socket.AF_INET, ("127.0.0.1", 0), lambda: allowed, True)
-p = serve(socket.AF_INET, ("127.0.0.1", 0), lambda: prize)
-if sys.argv[3] == "::1": serve(socket.AF_INET6, ("::1", p), lambda: prize)
+def free():
+    # A port that nobody else has, in IPv6 neither.
+    while True:
+        with socket.socket() as s:
+            s.bind(("127.0.0.1", 0)); port = s.getsockname()[1]
+            if loopback != "::1": return port
+            with socket.socket(socket.AF_INET6) as six:
+                try: six.bind(("::1", port))
+                except OSError: continue
+                return port
+p = free()
+serve(socket.AF_INET, ("127.0.0.1", p), lambda: prize)
+if loopback == "::1": serve(socket.AF_INET6, ("::1", p), lambda: prize)
 count = serve(socket.AF_INET, ("127.0.0.1", 0), lambda: str(clients))
 udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); udp.bind(("127.0.0.1", 0))
 print(a, p, count, udp.getsockname()[1], flush=True)

@@ -15,12 +15,14 @@ import { dirname, fromFileUrl, join } from "@std/path";
 import { parseArgs } from "@std/cli/parse-args";
 import { emptyDir, walk } from "@std/fs";
 import { requireNoProcessCwd } from "./cwd_gate.ts";
+import { BuildError, compileProblem, requireRuntime, requireSvc, type Wanted } from "./denort.ts";
 import { buildWeb, copyWeb } from "./web.ts";
 
 const root = dirname(dirname(fromFileUrl(import.meta.url)));
 const bundle = join(root, "dist", "bundle");
 
-const PROGRAM = [
+/** What runs: the command line and the workers that it starts. */
+export const PROGRAM = [
   "main.ts",
   "src/jail/unit/main.ts",
   "src/features/tasks/executors/research/extract_worker.ts",
@@ -42,10 +44,10 @@ const SDKS = [
 /** Every entry of the binary's bundles. */
 export const ENTRIES = [...PROGRAM, ...SDKS.flat(), "web/src/main.tsx", "web/src/boot.ts"];
 
-async function deno(args: string[], env: Record<string, string> = {}): Promise<void> {
-  const command = new Deno.Command(Deno.execPath(), { args, env, cwd: root });
+async function deno(args: string[]): Promise<void> {
+  const command = new Deno.Command(Deno.execPath(), { args, cwd: root });
   const { success } = await command.spawn().status;
-  if (!success) throw new Error(`deno ${args.join(" ")} failed`);
+  if (!success) throw new BuildError(`deno ${args[0]} failed`);
 }
 
 async function git(...args: string[]): Promise<string | undefined> {
@@ -160,10 +162,16 @@ export interface CompileOptions {
   denort?: string;
 }
 
-/** Compiles dist/bundle to a binary. */
+/**
+ * Compiles dist/bundle to a binary.
+ *
+ * @throws {BuildError} when it cannot.
+ */
 export async function compileProgram({ output, target, denort }: CompileOptions): Promise<void> {
-  await deno(
-    [
+  const wanted = runtimeFor(target);
+  if (denort !== undefined) await requireRuntime(denort, wanted);
+  const command = new Deno.Command(Deno.execPath(), {
+    args: [
       "compile",
       "--quiet",
       `--permission-set=${(target ?? Deno.build.os).includes("windows") ? "windows" : "default"}`,
@@ -180,8 +188,19 @@ export async function compileProgram({ output, target, denort }: CompileOptions)
       ...(target ? [`--target=${target}`] : []),
       join(bundle, "main.js"),
     ],
-    denort === undefined ? {} : { DENORT_BIN: denort },
-  );
+    env: { NO_COLOR: "1", RUST_BACKTRACE: "0", ...(denort && { DENORT_BIN: denort }) },
+    cwd: root,
+  });
+  const { success, stderr } = await command.output();
+  if (!success) throw new BuildError(compileProblem(new TextDecoder().decode(stderr), wanted));
+  if (denort !== undefined && wanted.target === Deno.build.target) {
+    await requireSvc(output, denort, wanted);
+  }
+}
+
+/** The runtime that a binary for a system needs. @param target default: this system. */
+function runtimeFor(target: string = Deno.build.target): Wanted {
+  return { version: Deno.version.deno, target };
 }
 
 /**
@@ -209,7 +228,16 @@ if (import.meta.main) {
   const { output = join(root, "dist", "svc"), target } = parseArgs(Deno.args, {
     string: ["output", "target"],
   });
-  using _lock = await soleBuild();
-  await bundleProgram(await marksOf((name) => Deno.env.get(name)));
-  await compileProgram({ output, target });
+  const denort = Deno.env.get("DENORT_BIN") || undefined;
+  try {
+    // Before the bundle, which takes longer than all else.
+    if (denort !== undefined) await requireRuntime(denort, runtimeFor(target));
+    using _lock = await soleBuild();
+    await bundleProgram(await marksOf((name) => Deno.env.get(name)));
+    await compileProgram({ output, target, denort });
+  } catch (error) {
+    if (!(error instanceof BuildError)) throw error;
+    console.error(`compile: ${error.message}`);
+    Deno.exit(1);
+  }
 }

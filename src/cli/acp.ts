@@ -7,6 +7,7 @@ import type { Input } from "./spec.ts";
 import { ownPaths } from "./environment.ts";
 import type { ACP } from "./table/chat.ts";
 import { visible } from "../base/visible.ts";
+import { named } from "./own_name.ts";
 
 /** Number of attempts, with a backoff between them, before a missing daemon is started again. */
 const RETRIES = 1;
@@ -17,7 +18,7 @@ export async function run({ flags: { model, approve } }: Input<typeof ACP>): Pro
   const { acpAgent } = await import("../acp/agent.ts");
   const { ndJsonStream } = await import("@agentclientprotocol/sdk");
   // Standard output carries the protocol and nothing else.
-  const notice = (text: string) => console.error(`svc: ${visible(text)}`);
+  const notice = (text: string) => console.error(`svc: ${visible(named(text))}`);
   const onStarting = () => notice("starting the daemon");
   const app = acpAgent({
     version: VERSION,

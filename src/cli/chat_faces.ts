@@ -6,6 +6,8 @@ import type { SessionEvent } from "../protocol/events.ts";
 import { type Change, View } from "../session/view.ts";
 import type { Line } from "./chat_lines.ts";
 import { changeLines, ModelText, painter, wantsColour } from "./chat_render.ts";
+import { named } from "./own_name.ts";
+import { withNames } from "../models/toolbelt.ts";
 
 /** The values of `--output`, and `events` for `--json`. */
 export type Form = "text" | "json" | "stream-json" | "events";
@@ -75,7 +77,7 @@ function textFace(output: Output): Face {
     ...progress(),
     line(line) {
       if (line.type === "text") {
-        output.write(answer.take(line.text));
+        output.write(answer.take(withNames(line.text, named)));
         at_line_start = line.text.endsWith("\n");
       } else if (line.type === "result" && !at_line_start) output.write("\n");
     },

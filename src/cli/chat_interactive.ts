@@ -22,6 +22,7 @@ import { runUndo, type UndoCommand, undoCommand } from "../session/undo_command.
 import { messageFor } from "./chat_message.ts";
 import { ModelText, painter, wantsColour } from "./chat_render.ts";
 import { ChatView } from "./chat_view.ts";
+import { named } from "./own_name.ts";
 
 export interface ConverseOptions {
   /** Connects to the daemon that follows one that has stopped. @throws {SvcError} not_found. */
@@ -124,7 +125,7 @@ export async function converse(first: RpcClient, options: ConverseOptions): Prom
     if (first || !busy) input.prompt();
   };
   const act = (call: Promise<unknown>) =>
-    call.catch((error) => say(paint.red(visible(withHint(toSvcError(error))))));
+    call.catch((error) => say(paint.red(visible(named(withHint(toSvcError(error)))))));
 
   const compact = async () => {
     const { compacted } = await rpc.call("session.compact", { session_id });
@@ -137,11 +138,11 @@ export async function converse(first: RpcClient, options: ConverseOptions): Prom
       session_id,
       (method, params) => rpc.call(method, params),
     );
-    if (said !== undefined) say(paint.dim(visible(said)));
+    if (said !== undefined) say(paint.dim(visible(named(said))));
   };
   const undo = async (command: UndoCommand) => {
     const said = await runUndo(command, session_id, (method, params) => rpc.call(method, params));
-    if (said !== undefined) say(paint.dim(visible(said)));
+    if (said !== undefined) say(paint.dim(visible(named(said))));
   };
   const send = async (typed: string) => {
     const text = await messageFor(rpc, session_id, typed);
@@ -248,7 +249,9 @@ export async function converse(first: RpcClient, options: ConverseOptions): Prom
       rpc = await options.reconnect();
       await follow();
     } catch {
-      say(paint.red("lost the connection to the daemon; `svc chat -c` returns to the session"));
+      say(
+        paint.red(named("lost the connection to the daemon; `svc chat -c` returns to the session")),
+      );
       left.resolve(1);
     }
   };
@@ -258,7 +261,7 @@ export async function converse(first: RpcClient, options: ConverseOptions): Prom
   const advice = await hasNoModel(rpc, session.model)
     ? "\nno model has an API key yet; `svc login` saves one"
     : "";
-  say(paint.dim(visible(about + advice)));
+  say(paint.dim(visible(about + named(advice))));
   await follow();
   ask();
   const code = await left.promise;

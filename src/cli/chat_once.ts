@@ -16,6 +16,7 @@ import { messageFor } from "./chat_message.ts";
 import { Progress } from "./chat_progress.ts";
 import type { AttachedFile } from "./chat_attach.ts";
 import type { AnswerCheck, Checked } from "./chat_schema.ts";
+import { named } from "./own_name.ts";
 
 export interface OnceOptions {
   prompt: string;
@@ -244,7 +245,7 @@ class Run {
       ? `this always needs an answer; give it with \`svc chat --session ${session_id}\``
       : "--allow with a rule or --approve auto allows such calls";
     const call = exactLine(callLine(tool, args));
-    console.error(`svc: denied, because nobody can be asked: ${call} (${hint})`);
+    console.error(`svc: denied, because nobody can be asked: ${call} (${named(hint)})`);
     this.#progress.denied++;
     this.#line({ type: "denied", call_id, tool, args, hint });
     rpc.call("session.approve", { session_id, approval_id, decision: "deny" }).catch(() => {});
@@ -306,7 +307,7 @@ class Run {
   /** Tells the person how a run ended that did not end well. */
   #complain({ stop_reason, error }: End): void {
     if (stop_reason === "ok") return;
-    const why = error === undefined ? "" : `: ${visible(error)}`;
+    const why = error === undefined ? "" : `: ${visible(named(error))}`;
     console.error(`svc: turn ${stop_reason}${why}`);
     if (stop_reason !== "schema") return;
     for (const problem of this.#checked!.problems) console.error(`     ${visible(problem)}`);

@@ -3,6 +3,7 @@ import { bold, cyan, dim, green, red, yellow } from "@std/fmt/colors";
 import { visible } from "../base/visible.ts";
 import type { Change } from "../session/view.ts";
 import { type ShownLine, shownLines } from "../session/view_lines.ts";
+import { named } from "./own_name.ts";
 
 /** Styles that do nothing without a terminal or with NO_COLOR. */
 export function painter(colour: boolean) {
@@ -33,13 +34,13 @@ function painted({ tone, mark, text }: ShownLine, paint: Paint): string {
     case "failed":
       return `${paint.red(mark!)} ${paint.dim(text)}`;
     case "plain":
-      return paint.dim(text);
+      return paint.dim(named(text));
     case "plan":
       return paint.cyan(text);
     case "warning":
-      return paint.yellow(text);
+      return paint.yellow(named(text));
     case "error":
-      return paint.red(text);
+      return paint.red(named(text));
   }
 }
 

@@ -13,6 +13,7 @@ import { painter as styles, wantsColour } from "./chat_render.ts";
 import { Terminal } from "./terminal.ts";
 import { Arming, MemoryAtRest } from "./terminal_timers.ts";
 import { Painter } from "./terminal_painter.ts";
+import { named, ownName } from "./own_name.ts";
 
 export interface TerminalChatOptions {
   session_id: string;
@@ -30,7 +31,7 @@ export async function converseInTerminal(
   { session_id, paths }: TerminalChatOptions,
 ): Promise<number> {
   const left = Promise.withResolvers<number>();
-  const tui = new Tui(session_id, DEFAULT_SIZE, () => crypto.randomUUID());
+  const tui = new Tui(session_id, DEFAULT_SIZE, () => crypto.randomUUID(), named);
   const answering = new Set<Promise<void>>();
   const arming = new Arming(() => {
     tui.arm();
@@ -85,7 +86,7 @@ export async function converseInTerminal(
     rpc.close();
   }
   if (code === 0 && tui.model.session.state !== "ended") {
-    console.log(`The session continues. To return: svc chat --session ${session_id}`);
+    console.log(`The session continues. To return: ${ownName()} chat --session ${session_id}`);
   }
   return code;
 }

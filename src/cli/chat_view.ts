@@ -1,8 +1,10 @@
 /** What `svc chat` prints of a session, line by line. */
 import { visible } from "../base/visible.ts";
+import { withNames } from "../models/toolbelt.ts";
 import type { SessionEvent } from "../protocol/events.ts";
 import { type Change, View } from "../session/view.ts";
 import { changeLines, type Paint } from "./chat_render.ts";
+import { named } from "./own_name.ts";
 
 export interface ChatOutput {
   paint: Paint;
@@ -39,10 +41,12 @@ export class ChatView {
   #show(change: Change): void {
     const { paint, write, say } = this.#output;
     if (change.type === "grew") {
-      if (change.item.kind === "text") write(change.text);
+      if (change.item.kind === "text") write(withNames(change.text, named));
       return;
     }
-    if (change.type === "added" && change.item.kind === "text") return write(change.item.text);
+    if (change.type === "added" && change.item.kind === "text") {
+      return write(withNames(change.item.text, named));
+    }
     if (change.type === "added" && change.item.kind === "user") {
       const { client_message_id = "", text } = change.item;
       if (!this.#here.delete(client_message_id)) say(paint.bold(`› ${visible(text)}`));

@@ -11,7 +11,8 @@ export async function run(
 ): Promise<number> {
   if (shell === undefined) {
     const { helpText } = await import("./help.ts");
-    console.log(helpText("svc completions", table.commands!.completions));
+    const { ownName } = await import("./own_name.ts");
+    console.log(helpText("svc completions", table.commands!.completions, ownName()));
     return 2;
   }
   console.log(completionScript(shell, table));

@@ -10,6 +10,7 @@ import { ownPaths } from "./environment.ts";
 import { table } from "./table.ts";
 import type * as spec from "./table/ctl.ts";
 import { absolute } from "./workdir.ts";
+import { named } from "./own_name.ts";
 
 /** Runs `svc ctl discover`. */
 export async function discover({ flags }: Input<typeof spec.DISCOVER>): Promise<number> {
@@ -30,7 +31,7 @@ export async function listSessions({ flags }: Input<typeof spec.SESSIONS_LIST>):
   const params = { include_ended: flags.all, include_archived: flags.all || flags.archived };
   const { sessions } = await withDaemon((rpc) => rpc.call("session.list", params));
   if (flags.json) return print({ sessions });
-  if (sessions.length === 0) console.log("no sessions; `svc chat` starts one");
+  if (sessions.length === 0) console.log(named("no sessions; `svc chat` starts one"));
   else console.log(sessionTable(sessions));
   return 0;
 }

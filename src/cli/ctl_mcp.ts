@@ -8,18 +8,19 @@ import { ownPaths } from "./environment.ts";
 import type { Input } from "./spec.ts";
 import { table } from "./table.ts";
 import type * as spec from "./table/ctl.ts";
+import { named } from "./own_name.ts";
 
 /** Runs `svc ctl mcp list`. */
 export async function listServers({ flags }: Input<typeof spec.MCP_LIST>): Promise<number> {
   const found = await withDaemon((rpc) => rpc.call("mcp.list_servers"));
   if (flags.json) return print(found);
   const { servers, problems }: { servers: ServerItem[]; problems: ServerProblem[] } = found;
-  if (servers.length === 0) console.log("no tool servers; see `svc ctl mcp --help`");
+  if (servers.length === 0) console.log(named("no tool servers; see `svc ctl mcp --help`"));
   else {
     const rows = servers.map((it) => [it.name, it.transport, it.trust, status(it)]);
     console.log(table([["SERVER", "TRANSPORT", "TRUST", "STATUS"], ...rows]));
   }
-  for (const { message } of problems) console.error(`svc: ${message}`);
+  for (const { message } of problems) console.error(`svc: ${named(message)}`);
   return 0;
 }
 
@@ -27,7 +28,7 @@ function status(
   { enabled, problem, breaker, connected, tools, logged_in }: ServerItem,
 ): string {
   if (!enabled) return "disabled";
-  if (problem !== undefined) return problem;
+  if (problem !== undefined) return named(problem);
   if (breaker !== "closed") return "failing, retried later";
   const parts = [connected > 0 ? "connected" : "not connected"];
   if (tools !== undefined) parts.push(`${tools} tools`);

@@ -28,7 +28,7 @@ export async function enqueue(
 /** Runs `svc ctl tasks`. */
 export function tasks({ flags }: Input<typeof spec.TASKS>): Promise<number> {
   return listTasks(flags, {
-    command: "svc ctl tasks",
+    command: "ctl tasks",
     none: "no tasks; `svc ctl enqueue` adds one",
     ask: (params) => withDaemon((rpc) => rpc.call("queue.tasks", params)),
   });

@@ -17,6 +17,7 @@ import type { Input } from "./spec.ts";
 import { env, ownPaths } from "./environment.ts";
 import type { DESKTOP } from "./table/chat.ts";
 import { visible } from "../base/visible.ts";
+import { named } from "./own_name.ts";
 
 /** Runs `svc desktop`. */
 export async function run({ flags }: Input<typeof DESKTOP>): Promise<number> {
@@ -50,7 +51,7 @@ async function startAtLogin(wanted: "on" | "off" | "status", json: boolean): Pro
 }
 
 async function openDesktop(paths: HomePaths): Promise<void> {
-  const tell = (text: string) => console.error(`svc: ${visible(text)}`);
+  const tell = (text: string) => console.error(`svc: ${visible(named(text))}`);
   const asked = Promise.withResolvers<void>();
   const onSignal = () => asked.resolve();
   const signals: Deno.Signal[] = Deno.build.os === "windows"

@@ -10,6 +10,7 @@ import type { DOCTOR } from "./table/chat.ts";
 import { visible, visibleLine } from "../base/visible.ts";
 import { print, withDaemon } from "./daemon_call.ts";
 import { table } from "./table.ts";
+import { named } from "./own_name.ts";
 
 /** Runs `svc doctor`. */
 export async function run({ flags }: Input<typeof DOCTOR>): Promise<number> {
@@ -62,7 +63,9 @@ function report(findings: readonly Finding[]): string {
   const width = Math.max(...findings.map(({ name }) => name.length));
   const indent = " ".repeat(4 + 2 + width + 2);
   return findings.flatMap(({ name, status, message, hint }) => [
-    `${colours[status](status.padEnd(4))}  ${name.padEnd(width)}  ${visibleLine(message)}`,
-    ...visible(hint ?? "").split("\n").filter(Boolean).map((line) => indent + paint.dim(line)),
+    `${colours[status](status.padEnd(4))}  ${name.padEnd(width)}  ${visibleLine(named(message))}`,
+    ...visible(named(hint ?? "")).split("\n").filter(Boolean).map((line) =>
+      indent + paint.dim(line)
+    ),
   ]).join("\n");
 }

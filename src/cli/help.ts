@@ -1,4 +1,5 @@
 /** The text of `--help`, made from the table of commands. */
+import { named } from "./own_name.ts";
 import type { Argument, Command, Flag } from "./spec.ts";
 
 const WIDTH = 100;
@@ -23,9 +24,16 @@ export interface Manual {
   notes: string[];
 }
 
-/** Returns the help of a command as text. @param path the words that name it. */
-export function helpText(path: string, command: Command): string {
+/**
+ * Returns the help of a command as text.
+ *
+ * @param path the words that name it, such as `svc chat`.
+ * @param name how the reader runs svc.
+ */
+export function helpText(path: string, command: Command, name = "svc"): string {
   const { summary, about, usage, lists, examples, notes } = manualOf(path, command);
+  const runs = (line: string) => line.replace(/(?<![\w./-])svc(?= )/g, () => name);
+  const paragraph = (text: string) => wrapped(named(text, () => name), WIDTH).join("\n");
   const width = Math.min(
     COLUMN_MAX,
     Math.max(...lists.flatMap(({ rows }) => rows.map(({ term }) => term.length)), 0),
@@ -33,11 +41,11 @@ export function helpText(path: string, command: Command): string {
   return [
     `${summary}.`,
     ...about.map(paragraph),
-    usage.map((line, n) => `${n === 0 ? "Usage: " : "       "}${line}`).join("\n"),
+    usage.map((line, n) => `${n === 0 ? "Usage: " : "       "}${runs(line)}`).join("\n"),
     ...lists.map(({ heading, rows }) =>
       [`${heading}:`, ...rows.map((row) => rowText(row, width))].join("\n")
     ),
-    ...(examples.length > 0 ? [["Examples:", ...exampleLines(examples)].join("\n")] : []),
+    ...(examples.length > 0 ? [["Examples:", ...exampleLines(examples).map(runs)].join("\n")] : []),
     ...notes.map(paragraph),
   ].join("\n\n");
 }
@@ -156,10 +164,6 @@ function exampleLines(examples: Manual["examples"]): string[] {
 
 function paragraphs(text = ""): string[] {
   return text.split(/\n{2,}/).map((it) => it.trim()).filter((it) => it !== "");
-}
-
-function paragraph(text: string): string {
-  return wrapped(text, WIDTH).join("\n");
 }
 
 /** Breaks plain text between words. wrap-ansi knows more scripts, and takes 30 ms to load. */

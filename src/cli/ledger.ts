@@ -9,6 +9,7 @@ import { print, withDaemon } from "./daemon_call.ts";
 import type { Input } from "./spec.ts";
 import type * as spec from "./table/ledger.ts";
 import { absolute } from "./workdir.ts";
+import { named } from "./own_name.ts";
 
 /** Runs `svc ledger export`. A file appears only once it is whole, and replaces no other. */
 export async function exportLedger(
@@ -86,7 +87,9 @@ export async function verify(
   }
   console.log(`signed by ${fingerprint}`);
   if (key === undefined) {
-    console.log("Compare it with `svc ledger key` of that machine, or pass that key with --key.");
+    console.log(
+      named("Compare it with `svc ledger key` of that machine, or pass that key with --key."),
+    );
   }
   return 0;
 }

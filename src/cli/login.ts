@@ -20,6 +20,7 @@ import { askHidden } from "./hidden_input.ts";
 import { ownRegistry } from "./own_models.ts";
 import type { Input } from "./spec.ts";
 import type { LOGIN, LOGOUT } from "./table/models.ts";
+import { named, ownName } from "./own_name.ts";
 
 const INTERRUPTED = 130;
 
@@ -34,7 +35,7 @@ export async function login({ flags, args }: Input<typeof LOGIN>): Promise<numbe
   const paths = ownPaths();
   const registry = ownRegistry(await readConfig(paths.config, SECTIONS), env, paths);
   const provider = args.provider ??
-    choose("Log in to which provider?", withKeys(registry), "svc login <provider>");
+    choose("Log in to which provider?", withKeys(registry), `${ownName()} login <provider>`);
   if (provider === undefined) return INTERRUPTED;
   const place = await placeOf(provider, registry);
   const target = registry.target(provider, "none");
@@ -54,7 +55,9 @@ export async function login({ flags, args }: Input<typeof LOGIN>): Promise<numbe
   // A provider that has just given out a key need not be asked for it.
   if (!flags["no-check"] && pkce === undefined) await check({ ...target, base_url, api_key });
   await saveKey(paths, provider, { api_key, base_url });
-  console.log(`saved the key of ${provider} in ${paths.keys}; \`svc models\` lists its models`);
+  console.log(
+    named(`saved the key of ${provider} in ${paths.keys}; \`svc models\` lists its models`),
+  );
   if (place.key_from === "environment") {
     const names = registry.details().find((it) => it.provider === provider)?.key_env ?? [];
     console.log(
@@ -71,7 +74,7 @@ export async function logout({ args }: Input<typeof LOGOUT>): Promise<number> {
   const provider = args.provider ??
     (saved.length === 0
       ? ""
-      : choose("Log out of which provider?", saved, "svc logout <provider>"));
+      : choose("Log out of which provider?", saved, `${ownName()} logout <provider>`));
   if (provider === undefined) return INTERRUPTED;
   if (!await removeKey(paths, provider)) {
     const message = provider === "" ? "no key is saved" : `no key is saved for ${provider}`;
@@ -181,7 +184,7 @@ async function readKey(
   if (terminal) return await askHidden(`API key of ${provider} (${base_url}), not shown: `);
   throw new UsageError(
     "there is no terminal to ask for the key",
-    `svc login ${provider} --key-stdin < key.txt`,
+    `${ownName()} login ${provider} --key-stdin < key.txt`,
   );
 }
 

@@ -6,12 +6,13 @@ import type { Input } from "./spec.ts";
 import { ownPaths } from "./environment.ts";
 import type { MCP_SERVE } from "./table/chat.ts";
 import { visible } from "../base/visible.ts";
+import { named } from "./own_name.ts";
 
 /** Runs `svc mcp-serve`. */
 export async function run({ flags }: Input<typeof MCP_SERVE>): Promise<number> {
   const paths = ownPaths();
   // Standard output carries MCP and nothing else.
-  const notice = (text: string) => console.error(`svc: ${visible(text)}`);
+  const notice = (text: string) => console.error(`svc: ${visible(named(text))}`);
   const bridge = new McpBridge({
     client: {
       caps: flags.caps,

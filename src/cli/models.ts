@@ -11,6 +11,7 @@ import { ownRegistry } from "./own_models.ts";
 import type { Input } from "./spec.ts";
 import { table } from "./table.ts";
 import type { MODELS } from "./table/models.ts";
+import { named } from "./own_name.ts";
 
 const UNKNOWN = "unknown";
 
@@ -25,7 +26,7 @@ export async function run({ flags, args }: Input<typeof MODELS>): Promise<number
   const others = found.providers.filter((it) => it.problem !== undefined);
   if (others.length > 0) console.log();
   for (const { provider, problem, hint } of others) {
-    console.log(visibleLine(`${provider}: ${problem}${hint ? `; ${hint}` : ""}`));
+    console.log(visibleLine(named(`${provider}: ${problem}${hint ? `; ${hint}` : ""}`)));
   }
   return 0;
 }

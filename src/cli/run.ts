@@ -20,9 +20,10 @@ export async function run(argv: string[]): Promise<number> {
     return await dispatch(argv);
   } catch (error) {
     const { visible } = await import("../base/visible.ts");
-    console.error(`svc: ${visible(messageOf(error))}`);
+    const { named } = await import("./own_name.ts");
+    console.error(`svc: ${visible(named(messageOf(error)))}`);
     const hint = error instanceof SvcError || error instanceof UsageError ? error.hint : undefined;
-    if (hint) console.error(`     ${visible(hint)}`);
+    if (hint) console.error(`     ${visible(named(hint))}`);
     return error instanceof UsageError ? WRONG_USAGE : FAILED;
   }
 }
@@ -39,7 +40,8 @@ async function dispatch(argv: string[]): Promise<number> {
   const former = formerName(`svc ${name}`, command, rest);
   if (former !== undefined) {
     const { typed, words, argv } = former;
-    console.error(`svc: \`${typed}\` is deprecated, use \`svc ${words.join(" ")}\``);
+    const { named } = await import("./own_name.ts");
+    console.error(`svc: \`${typed}\` is deprecated, use ${named(`\`svc ${words.join(" ")}\``)}`);
     return await dispatch([...words, ...argv]);
   }
   const parsed = parse(command, `svc ${name}`, rest);
@@ -80,5 +82,6 @@ function formerName(
 
 async function showHelp(path: string, command: Command): Promise<void> {
   const { helpText } = await import("./help.ts");
-  console.log(helpText(path, command));
+  const { ownName } = await import("./own_name.ts");
+  console.log(helpText(path, command, ownName()));
 }

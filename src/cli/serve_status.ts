@@ -9,6 +9,7 @@ import type { ControlOptions } from "./serve_control.ts";
 import { table } from "./table.ts";
 import { visible } from "../base/visible.ts";
 import { print } from "./daemon_call.ts";
+import { named } from "./own_name.ts";
 
 /** Exit codes (contract.md section 10). */
 const RUNNING = 0;
@@ -33,9 +34,9 @@ export async function showStatus(options: ControlOptions): Promise<number> {
   if (daemon !== undefined) {
     console.log(table(Object.entries(daemon).map(([name, value]) => [name, String(value)])));
   } else if (code === STOPPED) {
-    console.log("stopped; `svc serve` and `svc chat` start the daemon");
+    console.log(named("stopped; `svc serve` and `svc chat` start the daemon"));
   } else {
-    console.log("not installed; `svc chat` or `svc serve` creates the home directory");
+    console.log(named("not installed; `svc chat` or `svc serve` creates the home directory"));
   }
   if (unit.installed) console.log(visible(describeUnit(unit)));
   return code;
@@ -51,7 +52,7 @@ export function describeUnit(unit: ServiceStatus): string {
     unit_path,
   ];
   const line = facts.join(", ");
-  return hint === undefined ? line : `${line}\n${hint}`;
+  return hint === undefined ? line : `${line}\n${named(hint)}`;
 }
 
 async function statusIfRunning(paths: HomePaths) {
@@ -85,5 +86,5 @@ export async function runningMessage(paths: HomePaths): Promise<string> {
   const running = await readDiscovery(paths.discovery);
   const pid = running ? `pid ${running.pid}` : "pid unknown";
   return `svc: a daemon is already running (${pid}, socket ${running?.sock ?? paths.socket}); ` +
-    "use `svc ctl` to control it";
+    named("use `svc ctl` to control it");
 }

@@ -11,6 +11,7 @@ import type * as spec from "./table/task.ts";
 import { listTasks } from "./task_list.ts";
 import { absolute } from "./workdir.ts";
 import { visible } from "../base/visible.ts";
+import { named } from "./own_name.ts";
 
 /** Runs `svc task run`. */
 export async function runTask({ flags, args }: Input<typeof spec.TASK_RUN>): Promise<number> {
@@ -38,7 +39,7 @@ function extraOf(
 /** Runs `svc task list`. */
 export function list({ flags }: Input<typeof spec.TASK_LIST>): Promise<number> {
   return listTasks(flags, {
-    command: "svc task list",
+    command: "task list",
     none: "no tasks; `svc task run` runs one",
     ask: (params) => withOwnDaemon((rpc) => rpc.call("task.list", params)),
   });
@@ -66,7 +67,7 @@ function show({ summary, verification = [], artifacts = [], ...task }: TaskRecor
     ["task", id],
     ["type", task_type],
     ["state", status],
-    ...(error === undefined ? [] : [["error", error]]),
+    ...(error === undefined ? [] : [["error", named(error)]]),
     ...verification.map(({ passed, criterion }) => [passed ? "met" : "NOT MET", criterion]),
     ...artifacts.map(({ name }) => ["artifact", join(ownPaths().artifacts, id, name)]),
   ]));

@@ -4,10 +4,11 @@ import type { TaskRecord } from "../features/tasks/task.ts";
 import { print } from "./daemon_call.ts";
 import { table } from "./table.ts";
 import type { TaskListFlags } from "./table/task_list.ts";
+import { named, ownName } from "./own_name.ts";
 
 /** How a command lists tasks. */
 export interface TaskListing {
-  /** The command, as it is typed. */
+  /** The command after `svc`, as it is typed. */
   command: string;
   /** Printed if there are no tasks. */
   none: string;
@@ -29,10 +30,10 @@ export async function listTasks(
   if (json) return print(page);
   const { tasks, next_cursor } = page;
   if (tasks.length > 0) console.log(taskTable(tasks));
-  else console.log(cursor === undefined ? none : "no older tasks");
+  else console.log(cursor === undefined ? named(none) : "no older tasks");
   if (next_cursor === undefined) return 0;
   const chosen = state === undefined ? "" : ` --state ${state}`;
-  console.log(`… for older tasks: ${command}${chosen} --cursor ${next_cursor}`);
+  console.log(`… for older tasks: ${ownName()} ${command}${chosen} --cursor ${next_cursor}`);
   return 0;
 }
 

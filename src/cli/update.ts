@@ -28,6 +28,7 @@ import type { UPDATE } from "./table/update.ts";
 import { progressOf } from "./update_progress.ts";
 import { visible } from "../base/visible.ts";
 import { print } from "./daemon_call.ts";
+import { named } from "./own_name.ts";
 
 /** The exit code that shells use for a command that Ctrl-C ended. */
 const INTERRUPTED = 130;
@@ -140,7 +141,8 @@ async function bringUp(
   }
   if (flags.check) {
     say(
-      `svc ${latest} of ${released_at} is available; ${installed} is installed. Run \`svc update\``,
+      `svc ${latest} of ${released_at} is available; ${installed} is installed. ` +
+        named("Run `svc update`"),
     );
     return outcome;
   }
@@ -153,7 +155,8 @@ async function bringUp(
     onProgress: flags.json ? () => {} : progressOf(version, { terminal, write }),
   });
   say(
-    `installed svc ${latest} at ${paths.binary}; \`svc update --rollback\` returns to ${installed}`,
+    `installed svc ${latest} at ${paths.binary}; ` +
+      named(`\`svc update --rollback\` returns to ${installed}`),
   );
   tellWhereElse(own, paths);
   return { ...outcome, changed: true };
@@ -215,7 +218,8 @@ async function goOver(
   }
   if (restart || wantsRestart(version)) return { code: await restartInstalled(paths) };
   console.log(
-    `the daemon (pid ${pid}) still runs ${version}; \`svc serve restart\` switches to the new binary`,
+    `the daemon (pid ${pid}) still runs ${version}; ` +
+      named("`svc serve restart` switches to the new binary"),
   );
   return { code: 0 };
 }

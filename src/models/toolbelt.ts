@@ -6,6 +6,11 @@
 import { CATEGORIES } from "../protocol/memory.ts";
 import type { Message, Model, ModelPart, ModelRequest, ToolCall, ToolResult } from "./model.ts";
 
+/** How to get a model. */
+const ADVICE = `\
+To use a model, save its API key with \`svc login\`, or add [models.<name>] to daemon.toml.
+\`svc models\` lists the models, and \`svc chat -m <provider>/<model>\` selects one.`;
+
 /** The answer to `help` and to instructions that it does not understand. */
 export const HELP =
   `This is builtin/toolbelt. It is not a model: it runs instructions, one per line:
@@ -26,8 +31,12 @@ export const HELP =
     recall WORDS            search the memory
     help                    show this help
 
-To use a model, save its API key with \`svc login\`, or add [models.<name>] to daemon.toml.
-\`svc models\` lists the models, and \`svc chat -m <provider>/<model>\` selects one.`;
+${ADVICE}`;
+
+/** Changes the commands in what the embedded model says about other models; no other text. */
+export function withNames(text: string, named: (advice: string) => string): string {
+  return text.replace(ADVICE, () => named(ADVICE));
+}
 
 const FENCE = /^\s*```/;
 const STRING = String.raw`\s+("(?:[^"\\]|\\.)*")`;

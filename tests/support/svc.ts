@@ -27,7 +27,8 @@ export const tests_source = !tests_binary;
 /** The program and first arguments of `svc`. */
 export function svcCommand(): [string, string[]] {
   const binary = Deno.env.get("SVC_BIN");
-  if (binary) return [binary, []];
+  // Its hints say `svc`, as from source, wherever the binary lies.
+  if (binary) return [binary, ["--called-as=svc"]];
   const config = join(root, "deno.json");
   return [Deno.execPath(), [
     "run",

@@ -1,5 +1,6 @@
 /** The transcript of the model: the items that a person is shown, as entries. */
 import { callLine } from "../../base/call_line.ts";
+import { withNames } from "../../models/toolbelt.ts";
 import { type Attachment, messageLines } from "../../protocol/attachments.ts";
 import type { SessionEvent } from "../../protocol/events.ts";
 import { planIsOpen, type PlanStep, planText } from "../../protocol/plan_text.ts";
@@ -26,11 +27,14 @@ const RECALLED_MAX = 16 * 1024;
 
 export class Transcript {
   readonly #model: Model;
+  readonly #named: (text: string) => string;
   readonly #view = new View();
   readonly #entries = new WeakMap<Item, Entry>();
 
-  constructor(model: Model) {
+  /** @param named puts the name of this svc into the commands of a text. */
+  constructor(model: Model, named: (text: string) => string = (text) => text) {
     this.#model = model;
+    this.#named = named;
   }
 
   /** Takes the conversation so far, as session.transcript gives it. */
@@ -92,7 +96,7 @@ export class Transcript {
         break;
       }
       case "note":
-        this.#entries.set(item, addEntry(model, kindOf(item), clean(item.text)));
+        this.#entries.set(item, addEntry(model, kindOf(item), this.#noteText(item)));
         if (item.may_continue) model.notice = MAY_CONTINUE;
         break;
     }
@@ -101,10 +105,15 @@ export class Transcript {
   /** Adds text to an entry; one of line ends alone is not there yet. */
   #grow(item: Extract<Change, { type: "grew" }>["item"], text: string): void {
     const entry = this.#entries.get(item);
-    if (entry !== undefined) return growEntry(entry, clean(text, entry.lines.at(-1)));
-    const begun = clean(item.text).replace(/^\n+/, "");
+    const shown = withNames(text, this.#named);
+    if (entry !== undefined) return growEntry(entry, clean(shown, entry.lines.at(-1)));
+    const begun = clean(withNames(item.text, this.#named)).replace(/^\n+/, "");
     const kind = item.kind === "text" ? "assistant" : "thought";
     if (begun !== "") this.#entries.set(item, addEntry(this.#model, kind, begun));
+  }
+
+  #noteText({ text }: NoteItem): string {
+    return clean(this.#named(text));
   }
 
   #change(item: Item): void {
@@ -123,7 +132,7 @@ export class Transcript {
         showOutcome(entry, item.outcome);
         break;
       case "note":
-        setLines(entry, clean(item.text).split("\n"));
+        setLines(entry, this.#noteText(item).split("\n"));
         if (!item.may_continue && this.#model.notice === MAY_CONTINUE) {
           this.#model.notice = undefined;
         }

@@ -49,13 +49,23 @@ export class Tui {
   readonly model: Model;
   readonly #layouts = new Layouts();
   readonly #newId: () => string;
+  readonly #named: (text: string) => string;
   #transcript: Transcript;
   #size: Size;
 
-  /** @param newId makes a client_message_id. */
-  constructor(session_id: string, size: Size, newId: () => string) {
+  /**
+   * @param newId makes a client_message_id.
+   * @param named puts the name of this svc into the commands of a text.
+   */
+  constructor(
+    session_id: string,
+    size: Size,
+    newId: () => string,
+    named: (text: string) => string = (text) => text,
+  ) {
     this.model = emptyModel(session_id);
-    this.#transcript = new Transcript(this.model);
+    this.#named = named;
+    this.#transcript = new Transcript(this.model, named);
     this.#newId = newId;
     this.#size = size;
   }
@@ -95,7 +105,7 @@ export class Tui {
     });
     setPlan(model, detail.plan ?? []);
     if (model.cut) addEntry(model, "note", "older messages are in the journal");
-    this.#transcript = new Transcript(model);
+    this.#transcript = new Transcript(model, this.#named);
     this.#transcript.load(conversation);
     for (const { text, client_message_id } of outbox) {
       addEntry(model, "user", clean(text), { client_message_id });
@@ -105,7 +115,7 @@ export class Tui {
     }
     for (const approval of detail.pending_approvals) addApproval(model, approval);
     if (model.entries.length === 0) {
-      const { id } = addEntry(model, "note", introduction(model.session.model));
+      const { id } = addEntry(model, "note", this.#named(introduction(model.session.model)));
       model.scroll = { entry: id, row: 0 };
     }
   }
@@ -197,12 +207,12 @@ export class Tui {
 
   /** Says something in the transcript. */
   tell(text: string): void {
-    addEntry(this.model, "note", clean(text));
+    addEntry(this.model, "note", clean(this.#named(text)));
   }
 
   /** Tells of something that went wrong. */
   complain(message: string): void {
-    addEntry(this.model, "problem", clean(message));
+    addEntry(this.model, "problem", clean(this.#named(message)));
   }
 
   /** Draws the screen. A question that is all on it counts as read. */

@@ -142,6 +142,6 @@ async function requireNoSession(
   const inside = sessions.find(({ workdir }) => isWithin(workdir, path));
   if (inside === undefined) return;
   throw new SvcError("conflict", `session ${inside.id} works in ${path}`, {
-    hint: "end it first: svc ctl sessions kill",
+    hint: "end it first: `svc ctl sessions kill`",
   });
 }

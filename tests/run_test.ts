@@ -194,6 +194,31 @@ Deno.test({
   assertEquals(code, 1);
 });
 
+Deno.test({
+  name: "a file that does not end in time is ended with what it started, and has failed",
+  ignore: ignore || !on_linux,
+}, async () => {
+  await using seeded = new Seeded({ "good_test.ts": GOOD });
+  const pids = seeded.path("pids");
+  Deno.writeTextFileSync(
+    seeded.path("hangs_test.ts"),
+    `Deno.test("it hangs", async () => {
+      const child = new Deno.Command("sleep", { args: ["600"], detached: true }).spawn();
+      Deno.writeTextFileSync(${JSON.stringify(pids)}, child.pid + "\\n", { append: true });
+      await child.status;
+      await new Promise((resolve) => setTimeout(resolve, 600_000));
+    });`,
+  );
+  const { code, failed, counts, output } = await seeded.run([], { TEST_MINUTES: "0.1" });
+  assertEquals(failed, ["hangs_test.ts"]);
+  assertEquals(counts, "2 passed, 1 failed, 1 not run");
+  assertStringIncludes(output, 'it did not end within 0.1 minutes during "it hangs"');
+  for (const pid of Deno.readTextFileSync(pids).trim().split("\n")) {
+    assert(await gone(Number(pid)), `${pid} still runs`);
+  }
+  assertEquals(code, 1);
+});
+
 Deno.test({ name: "a process that died once is flaky", ignore }, async () => {
   await using seeded = new Seeded({});
   const marker = JSON.stringify(seeded.path("marker"));

@@ -5,7 +5,8 @@ import { type Case, readReport } from "../support/junit.ts";
 import { LACKING_FILE_ENV } from "../support/lacking.ts";
 import { RUN_ENV } from "../support/run_mark.ts";
 import { root, type TestFile } from "./files.ts";
-import { TestOutput } from "./output.ts";
+import type { TestOutput } from "./output.ts";
+import { endProcesses } from "./processes.ts";
 
 /** How one run of a file ended. */
 export interface FileRun {
@@ -27,8 +28,10 @@ export function hasFailed({ cases, trouble }: FileRun): boolean {
 export interface Settings {
   /** A directory for reports; it is removed with the run. */
   dir: string;
-  /** Marks the processes of this run. */
+  /** Marks the processes of this run; those of a file have more behind it. */
   mark: string;
+  /** How long one file may take. */
+  limit_ms: number;
   flags: readonly string[];
   script_args: readonly string[];
   /** The environment of the tests. */
@@ -40,9 +43,8 @@ export interface Settings {
 /** Starts `deno test` for a file, in a process group of its own: Ctrl-C is for its parent. */
 function spawned(
   { path }: TestFile,
-  report: string,
-  { flags, script_args, dir, mark, env, onOutput }: Settings,
-  svc_bin: string | undefined,
+  { report, mark, svc_bin }: { report: string; mark: string; svc_bin?: string },
+  { flags, script_args, dir, env, onOutput }: Settings,
 ): Deno.ChildProcess {
   const limited = flags.some((flag) => /^(--allow-|--permission-set|-[APRWENS])/.test(flag));
   return new Deno.Command(Deno.execPath(), {
@@ -91,9 +93,17 @@ export async function runFile(
   svc_bin: string | undefined,
   onFailure: (name: string) => void,
 ): Promise<FileRun> {
-  const report = join(settings.dir, `${crypto.randomUUID()}.xml`);
+  const id = crypto.randomUUID();
+  const report = join(settings.dir, `${id}.xml`);
+  const mark = `${settings.mark}/${id}`;
   const begin = performance.now();
-  const child = spawned(file, report, settings, file.on_binary ? svc_bin : undefined);
+  const process = { report, mark, svc_bin: file.on_binary ? svc_bin : undefined };
+  const child = spawned(file, process, settings);
+  let is_late = false;
+  const timer = setTimeout(() => {
+    is_late = true;
+    void endProcesses(mark, child.pid);
+  }, settings.limit_ms);
   const read = async (stream: ReadableStream<Uint8Array<ArrayBuffer>>) => {
     const decoder = new TextDecoder();
     for await (const bytes of stream) {
@@ -104,6 +114,7 @@ export async function runFile(
   // A process that a test left behind may hold the pipes; what it prints is not waited for.
   const reading = Promise.all([read(child.stdout), read(child.stderr)]);
   const status = await child.status;
+  clearTimeout(timer);
   await Promise.race([reading, delay(2_000)]);
   const seconds = (performance.now() - begin) / 1000;
   const cases = (await casesOf(report))?.filter((it) => {
@@ -111,7 +122,9 @@ export async function runFile(
     return it.outcome !== "ignored" || !output.filtered || output.hasIgnored(it.name);
   });
   const all = cases ?? output.ended.map((it) => ({ ...it, file: file.path, seconds: 0 }));
-  const reason = troubleOf(status, cases, output);
+  const reason = is_late
+    ? `it did not end within ${settings.limit_ms / 60_000} minutes${duringOf(output)}`
+    : troubleOf(status, cases, output);
   const trouble = reason === undefined ? undefined : { reason, error: output.errors };
   return { file, cases: all, trouble, seconds, errors: output.errors };
 }
@@ -132,8 +145,9 @@ async function casesOf(report: string): Promise<Case[] | undefined> {
 function troubleOf(
   { success, code, signal }: Deno.CommandStatus,
   cases: Case[] | undefined,
-  { total, ended, uncaught, current }: TestOutput,
+  output: TestOutput,
 ): string | undefined {
+  const { total, ended, uncaught } = output;
   if (uncaught) {
     return total === undefined ? "it cannot be loaded" : "an error outside of its tests";
   }
@@ -143,7 +157,11 @@ function troubleOf(
   }
   if (total === undefined) return "it cannot be loaded";
   const how = signal === null ? `with code ${code}` : `by ${signal}`;
-  const during = current === undefined ? "" : ` during "${current}"`;
   const left = total - ended.length;
-  return `its process ended ${how}${during}; ${left} of ${total} tests did not run to their end`;
+  const where = duringOf(output);
+  return `its process ended ${how}${where}; ${left} of ${total} tests did not run to their end`;
+}
+
+function duringOf({ current }: TestOutput): string {
+  return current === undefined ? "" : ` during "${current}"`;
 }

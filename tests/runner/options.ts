@@ -18,6 +18,7 @@ that only.
 Environment:
   FLAKY=fail      a flaky test fails the run
   DENO_JOBS       number of files that run at once (default: number of cores + 1)
+  TEST_MINUTES    minutes after which a file is ended and has failed (default: 15)
   SVC_BIN         the binary to test
   NO_COLOR        print no colours
 
@@ -37,6 +38,8 @@ export interface Options {
   /** Whether a flaky test fails the run. */
   strict: boolean;
   jobs: number;
+  /** How long one file may take. */
+  limit_ms: number;
 }
 
 /** The folders of the unit tests. */
@@ -60,6 +63,7 @@ export function readOptions(
     script_args: [],
     strict: isStrict(env("FLAKY")),
     jobs: jobsOf(env("DENO_JOBS"), cores),
+    limit_ms: limitOf(env("TEST_MINUTES")),
   };
   const rest = [...args];
   for (let arg = rest.shift(); arg !== undefined; arg = rest.shift()) {
@@ -91,4 +95,10 @@ function jobsOf(jobs: string | undefined, cores: number): number {
     throw new Error(`DENO_JOBS is "${jobs}"; set it to a number above 0`);
   }
   return Number(jobs);
+}
+
+function limitOf(minutes: string | undefined): number {
+  const number = Number(minutes || 15);
+  if (number > 0) return 60_000 * number;
+  throw new Error(`TEST_MINUTES is "${minutes}"; set it to a number above 0`);
 }

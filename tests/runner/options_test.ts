@@ -21,10 +21,12 @@ Deno.test("files, own flags and flags of deno test are told apart", () => {
   assertThrows(() => read(["--filter"]), Error, "--filter needs a text");
 });
 
-Deno.test("the environment says how many files run at once and whether flaky tests fail", () => {
+Deno.test("the environment sets how many files run at once, for how long, and whether flaky ones fail", () => {
   assertEquals(read([]).jobs, 3);
   assertEquals(read([], { DENO_JOBS: "7" }).jobs, 7);
   assertThrows(() => read([], { DENO_JOBS: "0" }), Error, 'DENO_JOBS is "0"');
+  assertEquals(read([], { TEST_MINUTES: "0.5" }).limit_ms, 30_000);
+  assertThrows(() => read([], { TEST_MINUTES: "none" }), Error, 'TEST_MINUTES is "none"');
   assertEquals(read([]).strict, false);
   assertEquals(read([], { FLAKY: "fail" }).strict, true);
   assertThrows(() => read([], { FLAKY: "yes" }), Error, 'FLAKY is "yes"');

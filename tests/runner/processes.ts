@@ -16,14 +16,16 @@ function killed(pid: number): boolean {
 }
 
 /**
- * Ends every process below this one, and every process that has the mark of the run.
+ * Ends a process with all below it, and every process that has a mark.
  *
+ * @param mark of a run, or of a file in it.
+ * @param top by default this process, which goes on.
  * @returns the command lines of those processes.
  */
-export async function endProcesses(mark: string): Promise<string[]> {
+export async function endProcesses(mark: string, top = Deno.pid): Promise<string[]> {
   const ended = new Map<number, string>();
   for (let look = 0; look < LOOKS; look++) {
-    const found = await startedBy(Deno.pid, mark);
+    const found = await startedBy(top, mark);
     const alive = found.filter(({ pid }) => killed(pid));
     if (alive.length === 0) break;
     for (const { pid, command } of alive) ended.set(pid, command);
@@ -37,25 +39,21 @@ interface Process {
   pid: number;
   parent: number;
   command: string;
-  /** Whether it has the mark of the run. */
+  /** Whether it has the mark. */
   marked: boolean;
 }
 
-/** Returns the processes below one, and those with the mark, without that one. */
-async function startedBy(root: number, mark: string): Promise<Process[]> {
+/** Returns a process with those below it, and those with the mark; never this process. */
+async function startedBy(top: number, mark: string): Promise<Process[]> {
   const all = Deno.build.os === "linux" ? linuxProcesses(mark) : await otherProcesses();
-  const ours = new Set([root]);
-  const found: Process[] = [];
-  for (let more = true; more;) {
-    more = false;
-    for (const it of all) {
-      if (ours.has(it.pid) || !(it.marked || ours.has(it.parent))) continue;
-      ours.add(it.pid);
-      found.push(it);
-      more = true;
+  const ours = new Set<number>();
+  for (let before = -1; before < ours.size;) {
+    before = ours.size;
+    for (const { pid, parent, marked } of all) {
+      if (pid === top || marked || ours.has(parent)) ours.add(pid);
     }
   }
-  return found;
+  return all.filter(({ pid }) => ours.has(pid) && pid !== Deno.pid);
 }
 
 function linuxProcesses(mark: string): Process[] {

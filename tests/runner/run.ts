@@ -12,9 +12,11 @@ import { judge } from "./outcome.ts";
 import { TestOutput } from "./output.ts";
 import { endProcesses } from "./processes.ts";
 import { indented, type Progress, Screen, STDOUT } from "./screen.ts";
-import { counted, type Ended, summary, titleOf } from "./summary.ts";
+import { counted, cut, type Ended, summary, titleOf } from "./summary.ts";
 import { keepTimes, readTimes } from "./times.ts";
 
+/** How many lines are printed about a file when it has failed. */
+const FAILURE_LINES = 120;
 /** What a shell returns for a command that Ctrl-C has ended. */
 const STOPPED = 130;
 
@@ -55,25 +57,29 @@ export class Run {
 
   /** Runs everything. @returns the exit code. */
   async toEnd(): Promise<number> {
-    const { flags, script_args, jobs } = this.#options;
+    const { flags, script_args, jobs, limit_ms } = this.#options;
     const dir = await Deno.makeTempDir({ prefix: "svc-test-run-" });
     await Deno.writeTextFile(join(dir, "lacking"), "");
     const env = Deno.env.toObject();
     delete env.SVC_BIN;
     const onOutput = this.#shown ? (bytes: Uint8Array) => STDOUT.write(bytes) : undefined;
-    this.#settings = { dir, mark: this.#mark, flags, script_args, env, onOutput };
+    const mark = this.#mark;
+    this.#settings = { dir, mark, limit_ms, flags, script_args, env, onOutput };
     this.#queue = longestFirst(this.#queue, await readTimes());
     const unwatch = this.#watchSignals();
     if (!this.#shown) this.#screen.start();
-    if (this.#svc_bin === undefined && this.#queue.some(({ on_binary }) => on_binary)) {
-      this.#compiling = this.#compile();
+    try {
+      if (this.#svc_bin === undefined && this.#queue.some(({ on_binary }) => on_binary)) {
+        this.#compiling = this.#compile();
+      }
+      await Promise.all(Array.from({ length: jobs }, () => this.#work()));
+      await this.#compiling;
+      await this.#runFailedAgain();
+    } finally {
+      this.#screen.stop();
+      await this.#endProcesses();
+      unwatch();
     }
-    await Promise.all(Array.from({ length: jobs }, () => this.#work()));
-    await this.#compiling;
-    await this.#runFailedAgain();
-    this.#screen.stop();
-    await this.#endProcesses();
-    unwatch();
     const code = await this.#report(await Deno.readTextFile(join(dir, "lacking")));
     await Deno.remove(dir, { recursive: true });
     return code;
@@ -154,7 +160,7 @@ export class Run {
       this.#first.push(run);
       if (!hasFailed(run) || this.#shown) continue;
       const reason = run.trouble === undefined ? "" : `: ${run.trouble.reason}`;
-      this.#screen.failure(title + reason, run.errors);
+      this.#screen.failure(title + reason, cut(run.errors, FAILURE_LINES));
     }
   }
 

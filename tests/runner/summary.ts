@@ -102,7 +102,8 @@ export function titleOf({ file, name }: Pick<Failure, "file" | "name">): string 
   return name === undefined ? path : `${path} => ${name}`;
 }
 
-function cut(text: string, lines: number): string {
+/** Returns the first lines of a text, without empty ones. */
+export function cut(text: string, lines: number): string {
   const all = text.split("\n").filter((line) => line.trim() !== "");
   return all.length <= lines ? all.join("\n") : [...all.slice(0, lines), "…"].join("\n");
 }

@@ -3,8 +3,8 @@ import type { FileChange } from "./changes.ts";
 
 /** A line with `-` for each line before, then one with `+` for each line after. */
 export function changeLines(changes: readonly FileChange[]): string[] {
-  return changes.flatMap(({ path, before, after }, _, { length }) => [
-    ...length > 1 ? [path] : [],
+  return changes.flatMap(({ path, before, after, deleted }, _, { length }) => [
+    ...deleted ? [`${path}: deleted`] : length > 1 ? [path] : [],
     ...marked("-", before ?? ""),
     ...marked("+", after),
   ]);

@@ -7,6 +7,8 @@ export interface FileChange {
   /** `undefined` where the whole file is written and what it was is not known. */
   before: string | undefined;
   after: string;
+  /** The call deletes the file; what was in it is not known. */
+  deleted?: true;
 }
 
 /** The changes that a call asks for; none of a call that changes no file, or not by its arguments. */
@@ -40,12 +42,13 @@ export function filesOf(tool: string, args: unknown): string[] {
   return [...new Set(paths)];
 }
 
-const FILE = /^\*\*\* (?:Add|Update) File: (.+)(?:\n\*\*\* Move to: (.+))?$/gm;
+const FILE = /^\*\*\* (Add|Update|Delete) File: (.+)(?:\n\*\*\* Move to: (.+))?$/gm;
 
 /** What a patch changes, as far as it can be shown; the unit reads it with care. */
 function patchChanges(patch: string): FileChange[] {
   const files = [...patch.matchAll(FILE)];
-  return files.map(({ 0: header, 1: from, 2: to, index }, n) => {
+  return files.map(({ 0: header, 1: verb, 2: from, 3: to, index }, n) => {
+    if (verb === "Delete") return { path: from, before: undefined, after: "", deleted: true };
     const lines = patch.slice(index + header.length, files[n + 1]?.index).split("\n");
     const text = (...signs: string[]) =>
       lines.filter((line) => signs.includes(line[0])).map((line) => line.slice(1)).join("\n");

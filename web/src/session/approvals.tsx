@@ -8,10 +8,11 @@ import type { Announcer } from "../announcer.ts";
 import { useApp } from "../app.ts";
 import type { PendingApproval } from "../../../src/session/state.ts";
 import { RpcError } from "../rpc/api.ts";
+import { Boundary } from "../ui/boundary.tsx";
 import { Button } from "../ui/button.tsx";
 import { Icon } from "../ui/icon.tsx";
 import { PersonQuestion } from "./person_question.tsx";
-import { QuestionBody } from "./question.tsx";
+import { QuestionBody, Words } from "./question.tsx";
 import type { SessionStore } from "./store.ts";
 import { type Held, useArmed, useHeld } from "./use_armed.ts";
 
@@ -110,11 +111,13 @@ function Approval({ approval, store, asked, held, onDecide }: ApprovalProps) {
         <Icon name="bell" />
         <strong>Allow this?</strong>
       </p>
-      <QuestionBody
-        question={approval}
-        files={() => client.ask("approvals.files", named)}
-        onDrawn={() => drawn.value = true}
-      />
+      <Boundary instead={() => <Words args={approval.args} onDrawn={() => drawn.value = true} />}>
+        <QuestionBody
+          question={approval}
+          files={() => client.ask("approvals.files", named)}
+          onDrawn={() => drawn.value = true}
+        />
+      </Boundary>
       <div
         class="approval-actions"
         // A key that is held down has answered once.

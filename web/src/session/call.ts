@@ -1,5 +1,5 @@
 /** What a tool call is about, and what it changes. */
-import { changesOf } from "../../../src/base/edits/changes.ts";
+import { changesOf, type FileChange as NamedPart } from "../../../src/base/edits/changes.ts";
 import { languageOfPath } from "../highlight/languages.ts";
 
 /** One line for a call: to what it is done. */
@@ -18,18 +18,21 @@ export interface FileChange {
   after: string;
 }
 
-/**
- * The change of a file that a call asks for.
- *
- * @returns undefined when the call changes no file.
- */
-export function fileChange(tool: string, args: unknown): FileChange | undefined {
-  const changes = changesOf(tool, args);
-  if (changes.length === 0) return undefined;
-  return {
-    before: changes.map(({ before }) => before ?? "").join("\n"),
-    after: changes.map(({ after }) => after).join("\n"),
-  };
+/** The change of one file, by its name. */
+export interface NamedChange extends FileChange {
+  path: string;
+  deleted: boolean;
+}
+
+/** The changes that a call asks for, one for each file; none when it changes no file. */
+export function fileChanges(tool: string, args: unknown): NamedChange[] {
+  const by_path = Map.groupBy(changesOf(tool, args), ({ path }) => path);
+  return [...by_path].map(([path, parts]) => ({
+    path,
+    before: parts.map(({ before }) => before ?? "").join("\n"),
+    after: parts.map(({ after }) => after).join("\n"),
+    deleted: parts.some(({ deleted }: NamedPart) => deleted === true),
+  }));
 }
 
 /** The language of what a call gives, where that is a file as it is. */

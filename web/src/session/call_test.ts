@@ -1,22 +1,36 @@
 import { assertEquals } from "@std/assert";
-import { callSubject, fileChange, fileLanguage } from "./call.ts";
+import { callSubject, fileChanges, fileLanguage } from "./call.ts";
 
 Deno.test("an edit changes a part of a file, writing one all of it; other calls change nothing", () => {
-  assertEquals(fileChange("edit_file", { path: "x", old_text: "a", new_text: "b" }), {
-    before: "a",
-    after: "b",
-  });
-  assertEquals(fileChange("write_file", { path: "x", content: "a\nb\n" }), {
-    before: "",
-    after: "a\nb\n",
-  });
+  const change = (before: string, after: string) => [{ path: "x", before, after, deleted: false }];
+  const edit = { path: "x", old_text: "a", new_text: "b" };
+  assertEquals(fileChanges("edit_file", edit), change("a", "b"));
+  assertEquals(fileChanges("write_file", { path: "x", content: "a\nb\n" }), change("", "a\nb\n"));
   const edits = [{ old_text: "a", new_text: "b" }, { old_text: "c", new_text: "d" }];
-  assertEquals(fileChange("edit_file", { path: "x", edits }), { before: "a\nc", after: "b\nd" });
-  const patch = "*** Begin Patch\n*** Update File: x\n@@\n-a\n+b\n*** End Patch";
-  assertEquals(fileChange("apply_patch", { patch }), { before: "a", after: "b" });
-  assertEquals(fileChange("apply_patch", { patch: "none" }), undefined);
-  assertEquals(fileChange("read_file", { path: "x" }), undefined);
-  assertEquals(fileChange("edit_file", { old_text: 1 }), undefined);
+  assertEquals(fileChanges("edit_file", { path: "x", edits }), change("a\nc", "b\nd"));
+  assertEquals(fileChanges("apply_patch", { patch: "none" }), []);
+  assertEquals(fileChanges("read_file", { path: "x" }), []);
+  assertEquals(fileChanges("edit_file", { old_text: 1 }), []);
+});
+
+Deno.test("a patch changes its files one by one, and deletes some", () => {
+  const patch = [
+    ...["*** Begin Patch", "*** Update File: x", "@@", "-a", "+b", "*** Add File: y", "+new"],
+    ...[
+      "*** Delete File: z",
+      "*** Update File: p",
+      "*** Move to: q",
+      "@@",
+      " same",
+      "*** End Patch",
+    ],
+  ].join("\n");
+  assertEquals(fileChanges("apply_patch", { patch }), [
+    { path: "x", before: "a", after: "b", deleted: false },
+    { path: "y", before: "", after: "new", deleted: false },
+    { path: "z", before: "", after: "", deleted: true },
+    { path: "q", before: "same", after: "same", deleted: false },
+  ]);
 });
 
 Deno.test("a call is about its command, pattern, address or path", () => {

@@ -1,6 +1,6 @@
 /** What a call makes of a file as it is now. */
 import type { Result } from "../rpc/api.ts";
-import { type FileChange, fileChange } from "./call.ts";
+import { type FileChange, fileChanges } from "./call.ts";
 
 export type FileNow = Result<"approvals.files">["files"][number];
 
@@ -27,8 +27,9 @@ export function changeOnDisk(
   args: unknown,
   { state, content = "", reason }: Pick<FileNow, "state" | "content" | "reason">,
 ): DiskChange | undefined {
-  const asked = fileChange(tool, args);
-  if (asked === undefined) return undefined;
+  const [found] = fileChanges(tool, args);
+  if (found === undefined) return undefined;
+  const asked = { before: found.before, after: found.after };
   if (state === "unreadable") {
     return { ...asked, note: `Not compared with the file as it is now: ${reason}`, whole: false };
   }

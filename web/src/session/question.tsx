@@ -28,7 +28,7 @@ export function QuestionBody({ question, files, onDrawn }: QuestionBodyProps) {
 }
 
 /** A command or a patch as it was written, and everything else as JSON. */
-function Words({ args, onDrawn }: { args: unknown; onDrawn(): void }) {
+export function Words({ args, onDrawn }: { args: unknown; onDrawn(): void }) {
   const { command, patch, ...rest } = (args ?? {}) as Record<string, unknown>;
   useEffect(onDrawn, []);
   const text = patch === undefined ? command : command === undefined ? patch : undefined;

@@ -1,8 +1,10 @@
 import { useMemo } from "preact/hooks";
 import { Button } from "../ui/button.tsx";
 import { useApp } from "../app.ts";
+import { explain } from "../rpc/api.ts";
 import { Code } from "../highlight/code.tsx";
 import { languageOf } from "../highlight/languages.ts";
+import { Boundary } from "../ui/boundary.tsx";
 import { Markdown } from "../ui/markdown.tsx";
 import { duration } from "../format.ts";
 import type { Block } from "./blocks.ts";
@@ -12,7 +14,7 @@ import { Pictures } from "./pictures.tsx";
 import { MessageActions, UndoRewind } from "./rewind.tsx";
 import type { Row } from "./rows.ts";
 import type { SessionStore } from "./store.ts";
-import { ToolCard } from "./tool_card.tsx";
+import { Json, ToolCard } from "./tool_card.tsx";
 
 interface RowProps {
   row: Row;
@@ -24,7 +26,21 @@ interface RowProps {
 /** One row of the transcript; it is drawn again when what it shows has changed. */
 export function RowView({ row, revision, store }: RowProps) {
   const shown = row.kind === "block" ? [row.block, row.first] : [row, revision];
-  return useMemo(() => <RowBody row={row} revision={revision} store={store} />, shown);
+  return useMemo(() => (
+    <Boundary instead={(error) => <Undrawn row={row} error={error} />}>
+      <RowBody row={row} revision={revision} store={store} />
+    </Boundary>
+  ), shown);
+}
+
+/** In place of a row that cannot be drawn: what it is made of. */
+function Undrawn({ row, error }: { row: Row; error: unknown }) {
+  return (
+    <div class="tool errored">
+      <p class="tool-none">This entry cannot be shown: {explain(error)}</p>
+      <Json args={row.kind === "block" ? row.block : row.item} />
+    </div>
+  );
 }
 
 function RowBody({ row, revision, store }: RowProps) {

@@ -1,9 +1,10 @@
+import { Fragment } from "preact";
 import { useLayoutEffect, useRef } from "preact/hooks";
 import { Code } from "../highlight/code.tsx";
 import { Icon } from "../ui/icon.tsx";
 import { Path } from "../ui/path.tsx";
 import { useLoaded } from "../ui/use_loaded.ts";
-import { callSubject, type FileChange, fileChange, fileLanguage, showsByItself } from "./call.ts";
+import { callSubject, fileChanges, fileLanguage, type NamedChange, showsByItself } from "./call.ts";
 import type { ToolItem, ToolOutcome } from "../../../src/session/view.ts";
 import { outcomeText } from "./item_text.ts";
 import { Pictures } from "./pictures.tsx";
@@ -59,10 +60,10 @@ export function ToolCard({ item, store }: ToolCardProps) {
   );
 }
 
-/** A change is shown as one, a command as it was written, anything else as JSON. */
+/** Changes are shown file by file, a command as it was written, anything else as JSON. */
 export function Arguments({ tool, args }: { tool: string; args: unknown }) {
-  const change = fileChange(tool, args);
-  if (change) return <Change change={change} args={args} />;
+  const changes = fileChanges(tool, args);
+  if (changes.length > 0) return <Changes changes={changes} args={args} />;
   const { command } = (args ?? {}) as { command?: unknown };
   if (typeof command === "string") return <pre class="tool-command"><code>{command}</code></pre>;
   return <Json args={args} />;
@@ -73,27 +74,31 @@ export const GROWN = "svc-grown";
 
 const loadDiffView = async () => (await import("./diff_view.tsx")).DiffView;
 
-/** Without the module that draws it, a change is still shown. */
-function Change({ change, args }: { change: FileChange; args: unknown }) {
+/** Without the module that draws them, changes are still shown. */
+function Changes({ changes, args }: { changes: NamedChange[]; args: unknown }) {
   const { Part: DiffView, failure } = useLoaded(loadDiffView);
-  const { path } = args as { path: string };
-  const file = useRef<HTMLParagraphElement>(null);
+  const files = useRef<HTMLDivElement>(null);
   useLayoutEffect(() => {
-    if (DiffView !== undefined) file.current?.dispatchEvent(new Event(GROWN, { bubbles: true }));
+    if (DiffView !== undefined) files.current?.dispatchEvent(new Event(GROWN, { bubbles: true }));
   }, [DiffView]);
   if (failure !== undefined) return <Json args={args} />;
   return (
-    <>
-      <p ref={file} class="tool-file">
-        <Icon name="file" />
-        <Path path={path} />
-      </p>
-      {DiffView && <DiffView {...change} path={path} />}
-    </>
+    <div ref={files}>
+      {changes.map(({ path, before, after, deleted }) => (
+        <Fragment key={path}>
+          <p class="tool-file">
+            <Icon name="file" />
+            <Path path={path} />
+            {deleted && <span>deleted</span>}
+          </p>
+          {!deleted && DiffView && <DiffView before={before} after={after} path={path} />}
+        </Fragment>
+      ))}
+    </div>
   );
 }
 
-function Json({ args }: { args: unknown }) {
+export function Json({ args }: { args: unknown }) {
   const json = JSON.stringify(args, null, 2) ?? "";
   return json === "{}" ? null : <pre class="tool-command"><code>{json}</code></pre>;
 }

@@ -219,6 +219,7 @@ byModel("has a question shown otherwise than it is, in a terminal", {
       await terminal.press("End");
       await delay(600);
       await terminal.type("n");
+      await terminal.press("Enter");
       await terminal.shows("the end");
       await terminal.press("C-d");
     };

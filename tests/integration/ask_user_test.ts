@@ -243,6 +243,8 @@ Deno.test({
     await it.call("tui.press_key", { key: "ctrl-u" });
     await press("tab");
     await press("2");
+    assertStringIncludes((await snapshot()).view, "SQLite  Enter confirms");
+    await press("enter");
     await shown("Which database?");
     await press("2");
     await press("1");
@@ -254,6 +256,7 @@ Deno.test({
     await press("enter");
     await shown("More?");
     await press("0");
+    await press("enter");
     assertEquals((await turn).data.message, "Done.");
     const answers = it.client.of("approval.resolved").map(({ data }) =>
       data.answer ?? data.unanswered

@@ -51,6 +51,8 @@ Deno.test({
     assertStringIncludes(asked, "› please");
     assertStringIncludes(asked, `run ${WAITS}`);
     await terminal.type("y");
+    await terminal.shows("allow  Enter confirms");
+    await terminal.press("Enter");
     await terminal.shows(/2 ● run echo early.*early/);
     await terminal.type("2");
     await terminal.shows(/^── Esc goes back · lane running/m);

@@ -49,6 +49,7 @@ Deno.test({
     assertEquals([question.name, question.focused], ["allow run_command?", true]);
     assertStringIncludes(question.text!, command);
     await press({ key: "y" });
+    await press({ key: "Enter" });
     await shows(scenario, /2 ● run echo early/);
     const { matches } = await scenario.call("tui.get_model", {
       jsonpath: '$.lanes[?@.kind == "tool"].lane_id',

@@ -90,7 +90,7 @@ Deno.test("Ctrl-C cancels and a second one leaves; any other key in between keep
   assertEquals(bench.keys("ctrl-d"), [{ type: "quit" }]);
 });
 
-Deno.test("y, a and n answer a question, but not before a person can have seen it", () => {
+Deno.test("y, a and n with Enter answer a question, not before a person can have seen it", () => {
   const bench = new Bench();
   bench.ask();
   assertEquals(bench.keys("y"), []);
@@ -102,15 +102,17 @@ Deno.test("y, a and n answer a question, but not before a person can have seen i
   const decisions = { y: "allow", a: "allow_always", N: "deny" } as const;
   for (const [key, decision] of Object.entries(decisions)) {
     const effect = { type: "approve", approval_id: "appr_1", decision, question: RM_X } as const;
-    assertEquals(bench.keys(key), [effect]);
-    assertEquals(bench.keys("y"), []);
+    assertEquals(bench.keys(key), []);
+    assert(bench.tui.snapshot().view.includes("Enter confirms"));
+    assertEquals(bench.keys("enter"), [effect]);
+    assertEquals(bench.keys("y", "enter"), []);
     bench.tui.reopen("appr_1");
   }
   bench.event("approval.resolved", { approval_id: "appr_1", decision: "allow", by: "tui" });
   assertEquals(bench.model.focus, "input");
 });
 
-Deno.test("a number and a letter keep a rule; neither answers before it can have been seen", () => {
+Deno.test("a number, a letter and Enter keep a rule; none answers before it can have been seen", () => {
   const bench = new Bench();
   const choices = ["run_command = rm x", "run_command: rm *", "run_command"];
   const question = { ...RM_X, choices };
@@ -122,15 +124,62 @@ Deno.test("a number and a letter keep a rule; neither answers before it can have
   assertEquals(bench.keys("2").length, 0);
   assert(bench.tui.snapshot().view.includes("d this directory"));
   assert(bench.tui.snapshot().view.includes("always run_command: rm *"));
-  assertEquals(bench.keys("escape", "3", "2"), []);
-  assertEquals(bench.keys("d"), [{
+  assertEquals(bench.keys("escape", "3", "2", "d"), []);
+  assert(bench.tui.snapshot().view.includes("always allow run_command: rm *, this directory"));
+  assertEquals(bench.keys("enter"), [{
     type: "approve",
     approval_id: "appr_1",
     decision: "allow_always",
     question,
     always: { rule: "run_command: rm *", scope: "directory" },
   }]);
-  assertEquals(bench.keys("1", "s"), []);
+  assertEquals(bench.keys("1", "s", "enter"), []);
+});
+
+Deno.test("a message that begins like an answer is a message, whole; the word alone answers", () => {
+  const sent = (bench: Bench) =>
+    bench.keys("enter").map((effect) => effect.type === "send" ? effect.text : effect.type);
+  const choices = ["run_command = rm x", "run_command: rm *"];
+  for (
+    const text of [
+      "add a test first",
+      "no, use deno test",
+      "yep",
+      "1st this",
+      "2 d",
+      "nn",
+      "Always",
+    ]
+  ) {
+    const bench = new Bench();
+    const question = { ...RM_X, choices };
+    bench.event("approval.requested", { approval_id: "appr_1", call_id: "c", ...question });
+    bench.tui.arm();
+    bench.tui.screen();
+    assertEquals(bench.model.focus, "approval");
+    assertEquals(bench.keys(...text), []);
+    assertEquals(bench.model.input.text, text);
+    const is_answer = text === "Always";
+    assertEquals(sent(bench), [is_answer ? "approve" : text]);
+    assertEquals(bench.model.approvals.map(({ answered }) => answered), [is_answer]);
+  }
+});
+
+Deno.test("Up and Down go through the answers; Esc and Backspace take one back", () => {
+  const bench = new Bench();
+  bench.ask();
+  bench.tui.arm();
+  bench.tui.screen();
+  const picked = () => bench.model.approvals[0].picked?.decision;
+  const steps = ["down", "down", "down", "down", "up", "escape", "up", "backspace"].map((key) => {
+    assertEquals(bench.keys(key), []);
+    return picked();
+  });
+  assertEquals(steps, [
+    ...["allow", "allow_always", "deny", "allow", "deny", undefined, "deny", undefined],
+  ]);
+  assertEquals(bench.keys("enter"), []);
+  assertEquals(bench.keys("down", "enter").map(({ type }) => type), ["approve"]);
 });
 
 Deno.test("a question that does not fit is read to its end before it can be allowed", () => {
@@ -153,7 +202,7 @@ Deno.test("a question that does not fit is read to its end before it can be allo
     assert(page < 10);
     bench.keys("pagedown");
   }
-  assertEquals(bench.keys("y").map(({ type }) => type), ["approve"]);
+  assertEquals(bench.keys("y", "enter").map(({ type }) => type), ["approve"]);
 });
 
 Deno.test("a question too long for the terminal can only be denied there", () => {
@@ -168,7 +217,7 @@ Deno.test("a question too long for the terminal can only be denied there", () =>
   bench.keys("v", "end");
   assert(bench.tui.snapshot().view.includes("more characters: open the web app"));
   assertEquals(bench.keys("y", "a"), []);
-  assertEquals(bench.keys("n").map(({ type }) => type), ["approve"]);
+  assertEquals(bench.keys("n", "enter").map(({ type }) => type), ["approve"]);
 });
 
 Deno.test("a question that comes while a message is typed does not take its keys", () => {

@@ -2,8 +2,14 @@
  * What the terminal UI shows of a session: plain data, changed by the session's events (`transcript.ts`)
  * and by keys (`keymap.ts`), drawn by `render.ts`.
  */
-import { type LaneKind, type LaneStatus, MAIN_LANE } from "../../protocol/events.ts";
-import type { PersonQuestion } from "../../protocol/person_question.ts";
+import {
+  type Decision,
+  type LaneKind,
+  type LaneStatus,
+  MAIN_LANE,
+  type RuleScope,
+} from "../../protocol/events.ts";
+import type { PersonAnswer, PersonQuestion } from "../../protocol/person_question.ts";
 import type { Question } from "../../session/question.ts";
 
 /** One thing in the transcript. Its text is clean (`text.ts`). */
@@ -57,12 +63,26 @@ export interface ApprovalView {
   always: string;
   /** The rule that would be kept; where it holds is still to be said. */
   rule_chosen?: string;
+  /** The answer that Enter gives. */
+  picked?: Picked;
   /** All of it has been on the screen. */
   read: boolean;
   /** A person has had time to see it: keys answer it. */
   armed: boolean;
   /** It was answered here; the daemon has not confirmed that. */
   answered: boolean;
+}
+
+/** An answer that a key has picked: it holds once Enter confirms it. */
+export interface Picked {
+  /** The keys: where a message begins with them, they are its first letters. */
+  typed: string;
+  /** What it does, for people. */
+  words: string;
+  decision?: Decision;
+  always?: { rule: string; scope: RuleScope };
+  /** Of a question to the person; without one it is skipped. */
+  answer?: PersonAnswer;
 }
 
 /** Which part takes the keys. */

@@ -108,13 +108,19 @@ function approvalLines(model: Model, { approval: height, view }: Arrangement): L
 
 function answersLine(model: Model): Line {
   const [approval] = model.approvals;
-  const { asked, chosen, rule_chosen, armed, answered, read, left_out, always, question } =
+  const { asked, chosen, rule_chosen, picked, armed, answered, read, left_out, always, question } =
     approval;
   if (answered) return line("  answered", "dim");
-  if (asked !== undefined && model.input_answers !== undefined) {
+  if (asked?.free_text && model.input_answers !== undefined) {
     return line("  Enter answers with what you type", "bold");
   }
   if (model.focus !== "approval") return line("  Tab to answer", "dim");
+  if (picked !== undefined) {
+    return [
+      { text: `  ${picked.words}`, style: "bold" },
+      { text: "  Enter confirms, Esc takes it back", style: "plain" },
+    ];
+  }
   const style: Style = armed ? "bold" : "dim";
   const deny: Line = [{ text: armed ? "  n" : "  …", style }, { text: " deny  ", style: "plain" }];
   if (left_out > 0 && asked === undefined) {
@@ -125,10 +131,10 @@ function answersLine(model: Model): Line {
     return [...deny, { text: how, style }, { text: " shows all of it first", style: "plain" }];
   }
   if (asked !== undefined) {
-    const picked = chosen.map((at) => at + 1).join(", ");
+    const numbers = chosen.map((at) => at + 1).join(", ");
     const how = read ? hintOf(asked) : `v shows all of it first, or ${SKIP} to skip`;
     return line(
-      armed ? `  ${picked === "" ? how : `${picked} chosen; Enter answers`}` : "  …",
+      armed ? `  ${numbers === "" ? how : `${numbers} chosen; Enter answers`}` : "  …",
       style,
     );
   }

@@ -20,7 +20,7 @@ export function activity(model: Model): { text: string; style: Style } {
 
 const HINTS: Record<Model["focus"], string> = {
   input: "? help",
-  approval: "y / n / a",
+  approval: "y, n or a, then Enter",
   lanes: "Enter shows, k kills, Esc back",
   transcript: "arrows scroll, Esc back",
 };

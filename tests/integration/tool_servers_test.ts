@@ -189,6 +189,64 @@ test("a server by HTTP that was started anew is introduced to again, within the 
   assertEquals(await it.call("web", "echo", { text: "2" }), "2");
 });
 
+/** How servers answer in a session that they have lost; the words are those of released ones. */
+const LOST: [status: number, body: unknown][] = [
+  [404, { jsonrpc: "2.0", error: { code: -32001, message: "Session not found" }, id: null }],
+  [404, "Session not found: 7f3a"],
+  [410, "Gone"],
+  [400, rpcError(-32000, "Bad Request: No valid session ID provided")],
+  [400, rpcError(-32000, "Bad Request: Server not initialized")],
+  [400, rpcError(-32600, "Missing session ID")],
+  [400, "Invalid session ID"],
+  [401, { error: "session expired" }],
+  [403, { detail: "Unknown session" }],
+  [409, "the session 7f3a no longer exists"],
+  [500, rpcError(-32603, "Invalid or missing session ID")],
+  [503, "Session 7f3a was terminated"],
+];
+
+function rpcError(code: number, message: string) {
+  return { jsonrpc: "2.0", error: { code, message }, id: null };
+}
+
+function answerOf(status: number, body: unknown): Response {
+  return typeof body === "string"
+    ? new Response(body, { status })
+    : Response.json(body, { status });
+}
+
+test("a session that a server has lost begins anew within the call, however it says so", async () => {
+  let lost = LOST[0];
+  await using http = startHttpToolServer({ lost: () => answerOf(...lost) });
+  await using it = new TestToolServers([httpEntry("web", http.url)]);
+  await it.call("web", "echo", { text: "first" });
+  for (lost of LOST) {
+    await http.forget();
+    const text = JSON.stringify(lost);
+    assertEquals(await it.call("web", "echo", { text }), text);
+  }
+  assertEquals((await it.item("web")).breaker, "closed");
+});
+
+test("a request that is refused for another reason is made once", async () => {
+  const refusals = [[400, rpcError(-32602, "bad arguments")], [409, "busy"], [
+    500,
+    "boom",
+  ]] as const;
+  for (const [status, body] of refusals) {
+    let refuse = false;
+    await using http = startHttpToolServer({
+      instead: ({ method }) => refuse && method === "POST" ? answerOf(status, body) : undefined,
+    });
+    await using it = new TestToolServers([httpEntry("web", http.url)]);
+    await it.call("web", "echo", { text: "first" });
+    refuse = true;
+    const before = http.requests.filter(({ method }) => method === "POST").length;
+    await assertRejects(() => it.call("web", "echo", { text: "second" }), SvcError);
+    assertEquals(http.requests.filter(({ method }) => method === "POST").length, before + 1);
+  }
+});
+
 test("a server that cannot start is told with its last words, and not asked again at once", async () => {
   await using it = new TestToolServers([
     stdioEntry("prog", { env: { TOOL_SERVER: "crash" } }),

@@ -14,6 +14,8 @@ export interface HttpToolServer extends AsyncDisposable {
 export interface HttpToolServerOptions {
   /** Requests without this bearer token are refused. */
   token?: string;
+  /** What it answers in a session that it has forgotten; default: 404. */
+  lost?(): Response;
   /** Answers instead of the server, where it gives a response. */
   instead?(request: Request): Response | undefined | Promise<Response | undefined>;
 }
@@ -32,7 +34,7 @@ export function startHttpToolServer(options: HttpToolServerOptions = {}): HttpTo
     const id = request.headers.get("mcp-session-id");
     if (id !== null) {
       return await sessions.get(id)?.handleRequest(request) ??
-        new Response("no such session", { status: 404 });
+        options.lost?.() ?? new Response("no such session", { status: 404 });
     }
     const transport: WebStandardStreamableHTTPServerTransport =
       new WebStandardStreamableHTTPServerTransport({

@@ -184,6 +184,7 @@ export class Connection {
       return await ask();
     } catch (error) {
       signal.throwIfAborted();
+      if (isForgotten(error)) throw new ForgottenError(messageOf(error), { cause: error });
       throw isAnswer(error)
         ? new AnsweredError(messageOf(error), { cause: error })
         : this.#explained(error);
@@ -197,9 +198,28 @@ export class Connection {
     if (error instanceof McpError) return new AnsweredError(error.message, { cause: error });
     // Without a saved login; with one, the transport asks for another.
     if (error instanceof StreamableHTTPError && error.code === 401) return new LoginNeeded(error);
-    const forgotten = error instanceof StreamableHTTPError && error.code === 404;
-    return forgotten ? new ForgottenError(messageOf(error), { cause: error }) : error;
+    return error;
   }
+}
+
+/** What servers that have lost a session say of it, in answers with another status than 404. */
+const LOST_SESSION = new RegExp(
+  [
+    String.raw`\b(no|invalid|unknown|expired|missing|stale)( valid| such)? session\b`,
+    String.raw`\bsession\b.{0,60}\b(not found|unknown|invalid|expired|missing|terminated|closed)\b`,
+    String.raw`\bsession\b.{0,60}\b(does not|doesn't|no longer) exists?\b`,
+    String.raw`\bnot (yet )?initiali[sz]ed\b`,
+  ].join("|"),
+  "is",
+);
+
+/**
+ * Reports whether a server has lost our session, so that the call was not made. The protocol has
+ * 404 for that; servers also answer 400, 410 and others, with words about the session.
+ */
+function isForgotten(error: unknown): boolean {
+  if (!(error instanceof StreamableHTTPError)) return false;
+  return error.code === 404 || error.code === 410 || LOST_SESSION.test(error.message);
 }
 
 /**

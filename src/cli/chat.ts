@@ -1,6 +1,7 @@
 import { toText } from "@std/streams";
 import { connectOrStart, connectPatiently } from "../client/connect.ts";
 import type { RpcClient } from "../client/rpc.ts";
+import { holdsSystem } from "../os/own_programs.ts";
 import { messageOf, SvcError } from "../protocol/errors.ts";
 import type { TurnLimits } from "../protocol/event_data.ts";
 import type { Action } from "../features/permissions/rule.ts";
@@ -150,6 +151,12 @@ async function findSession(rpc: RpcClient, wanted: Wanted): Promise<string> {
   if (wanted.session !== undefined) return wanted.session;
   const { workdir, model, approval, effort } = wanted;
   if (!wanted.resume) {
+    if (holdsSystem(await Deno.realPath(workdir).catch(() => workdir))) {
+      console.error(
+        `warning: a session in ${workdir} can change the system's programs; while it can run, ` +
+          "svc uses no git and no browser. Use the directory of a project",
+      );
+    }
     return (await rpc.call("session.start", { workdir, model, approval, effort })).session_id;
   }
   const real = await Deno.realPath(workdir);

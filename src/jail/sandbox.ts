@@ -7,7 +7,7 @@ import { MemoryFiles } from "../os/memory_file.ts";
 import { isWithin } from "../os/paths.ts";
 import type { Argument } from "../os/passing.ts";
 import { Turns } from "../base/turns.ts";
-import { findOwn, type FoundProgram, isOwn } from "../os/own_programs.ts";
+import { absence, findOwn, type FoundProgram, isOwn } from "../os/own_programs.ts";
 import { firstFile, pathDirs, which } from "../os/which.ts";
 import { cacheEnvironment, type CommandSpace } from "./command_space.ts";
 import { bindByDescriptor, bindByPath, type Binder } from "./binder.ts";
@@ -146,6 +146,8 @@ export interface Sandbox extends Disposable {
    * @param writable another directory that sessions can write
    */
   outside(program: string, writable?: string): FoundProgram | undefined;
+  /** Says why {@linkcode Sandbox.outside} finds no program, as a clause without a subject. */
+  absence(program: string, writable?: string): string;
 }
 
 /**
@@ -169,10 +171,10 @@ export async function detectSandbox(
   limits?: () => CommandLimits,
   writable: () => readonly string[] = () => [],
 ): Promise<Sandbox> {
-  const outside = outsideOf(environment, writable);
-  const plainly = (note: string) => plain(environment, outside, note, limits);
+  const own = ownOf(environment, writable);
+  const plainly = (note: string) => plain(environment, own, note, limits);
   if (shell === "none") return plainly('daemon.toml sets [sandbox] shell = "none"');
-  const found = await findBubblewrap(environment, outside, writable(), limits);
+  const found = await findBubblewrap(environment, own, writable(), limits);
   if (typeof found !== "string") return found;
   if (shell === "auto") return plainly(found);
   throw new Error(
@@ -180,14 +182,18 @@ export async function detectSandbox(
   );
 }
 
-function outsideOf(
+/** How svc finds the programs that it runs itself. */
+type Own = Pick<Sandbox, "outside" | "absence">;
+
+function ownOf(
   environment: Record<string, string>,
   writable: () => readonly string[],
-): Sandbox["outside"] {
-  return (program, more) => {
-    const directories = [...writable(), ...(more === undefined ? [] : [more])];
-    const windows = Deno.build.os === "windows";
-    return findOwn(program, windows ? environment.Path : environment.PATH, directories);
+): Own {
+  const path = Deno.build.os === "windows" ? environment.Path : environment.PATH;
+  const all = (more?: string) => [...writable(), ...(more === undefined ? [] : [more])];
+  return {
+    outside: (program, more) => findOwn(program, path, all(more)),
+    absence: (program, more) => absence(program, path, all(more)),
   };
 }
 
@@ -211,7 +217,7 @@ export function programArgv(
 /** Returns the sandbox, or a clause that says why there is none. */
 async function findBubblewrap(
   environment: Record<string, string>,
-  outside: Sandbox["outside"],
+  own: Own,
   writable: readonly string[],
   limits?: () => CommandLimits,
 ): Promise<Sandbox | string> {
@@ -233,7 +239,7 @@ async function findBubblewrap(
           memory,
           filtered: wall.includes("--seccomp"),
           limits,
-          outside,
+          own,
         });
         const probe = await run(
           sandbox.argv("true", { workdir: "/tmp", hidden: [], network: false }),
@@ -283,12 +289,12 @@ function bubblewrap(
   program: string,
   privileges: Argument[],
   environment: Record<string, string>,
-  { binder, memory, filtered, limits, outside }: {
+  { binder, memory, filtered, limits, own }: {
     binder: Binder;
     memory?: MemoryFiles;
     filtered: boolean;
     limits?: () => CommandLimits;
-    outside: Sandbox["outside"];
+    own: Own;
   },
 ): Sandbox {
   const shell = findShell();
@@ -370,7 +376,7 @@ function bubblewrap(
       ],
       env: { ...env },
     }),
-    outside,
+    ...own,
     unseen(name, scope) {
       const path = which(name, environment.PATH);
       if (path === undefined) return undefined;
@@ -435,7 +441,7 @@ class RunningIn {
 
 function plain(
   environment: Record<string, string>,
-  outside: Sandbox["outside"],
+  own: Own,
   note: string,
   limits?: () => CommandLimits,
 ): Sandbox {
@@ -453,7 +459,7 @@ function plain(
     starts: new Turns(),
     runsAbove: () => undefined,
     unseen: () => undefined,
-    outside,
+    ...own,
     argv(command, scope) {
       const limited = limits !== undefined && !windows;
       const line = limited ? limitLine(limits(), { shell, counted: false }) : "";

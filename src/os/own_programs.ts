@@ -58,6 +58,30 @@ export function personsPrograms(
   return (program) => findOwn(program, path, writable().filter((dir) => !isWithin(home, dir)));
 }
 
+/**
+ * Says why {@linkcode ownProgram} finds no program, as a clause without a subject.
+ *
+ * @param program its name
+ */
+export function absence(
+  program: string,
+  path: string | undefined,
+  writable: readonly string[] = [],
+): string {
+  const file = firstFile(pathDirs(path).map((dir) => join(dir, program)));
+  if (file === undefined) return "is not installed";
+  const real = realPath(file) ?? file;
+  const session = writable.find((each) => isWithin(file, each) || isWithin(real, each));
+  return session === undefined
+    ? `is in ${dirname(file)}, where other users can replace it`
+    : `is in ${dirname(file)}, which a session in ${session} can write to`;
+}
+
+/** Reports whether a directory contains the programs of the system. */
+export function holdsSystem(path: string): boolean {
+  return ["/usr", "/etc", "/bin", "/lib"].some((each) => isWithin(each, path));
+}
+
 /** The error where a program that the person named is not found. */
 export function unfound(program: string): SvcError {
   return new SvcError(

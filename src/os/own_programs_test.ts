@@ -2,7 +2,7 @@ import { assertEquals } from "@std/assert";
 import { join } from "@std/path";
 import { granted } from "../../tests/support/permissions.ts";
 import { TempDir } from "../../tests/support/sessions.ts";
-import { ownDirs, ownProgram } from "./own_programs.ts";
+import { absence, holdsSystem, ownDirs, ownProgram } from "./own_programs.ts";
 
 const ignore = Deno.build.os === "windows" || !granted("write", "sys");
 
@@ -39,4 +39,30 @@ Deno.test({
     assertEquals(find(own), undefined);
     assertEquals(ownProgram("/any/tool", ""), "/any/tool");
   },
+});
+
+Deno.test({
+  name: "why a program is not run: it is missing, a session can write to it, or others can",
+  ignore,
+  fn() {
+    using dir = new TempDir();
+    const bin = Deno.realPathSync(dir.mkdir("bin"));
+    Deno.writeTextFileSync(join(bin, "tool"), "", { mode: 0o755 });
+    assertEquals(absence("other", bin), "is not installed");
+    const writable = ["/nowhere", "/"];
+    const session = `is in ${bin}, which a session in / can write to`;
+    assertEquals(absence("tool", bin, writable), session);
+    Deno.chmodSync(bin, 0o777);
+    assertEquals(ownProgram("tool", bin), undefined);
+    assertEquals(absence("tool", bin), `is in ${bin}, where other users can replace it`);
+  },
+});
+
+Deno.test("the root holds the system's programs, a project does not", () => {
+  assertEquals(["/", "/usr", "/usr/local", "/home/me"].map(holdsSystem), [
+    true,
+    true,
+    false,
+    false,
+  ]);
 });

@@ -10,6 +10,7 @@ import {
   removeTemporaries,
 } from "../os/files.ts";
 import type { Log } from "../os/log.ts";
+import { holdsSystem } from "../os/own_programs.ts";
 import { isWithin } from "../os/paths.ts";
 import type { Effort } from "../protocol/effort.ts";
 import { type Approval, MAIN_LANE, type Trust } from "../protocol/events.ts";
@@ -18,7 +19,13 @@ import type { Copy } from "./copy.ts";
 import { Housekeeping } from "./housekeeping.ts";
 import { Deletions } from "./deletions.ts";
 import { type Ids, isWorkTitle } from "./ids.ts";
-import { type IndexEntries, type IndexEntry, type Known, MISSING } from "./index_file.ts";
+import {
+  type IndexEntries,
+  type IndexEntry,
+  type Known,
+  knownPath,
+  MISSING,
+} from "./index_file.ts";
 import { Journal } from "./journal.ts";
 import { findJournals, linkedEntry } from "./journal_links.ts";
 import type { RestNote } from "./rest_note.ts";
@@ -142,7 +149,7 @@ export class Hub {
     this.#parts = parts;
     this.#index = new SessionIndex({
       path: parts.index_path,
-      known_path: join(parts.anchors, "sessions.json"),
+      known_path: knownPath(parts.anchors),
       note_path: join(parts.anchors, "at-rest.json"),
       log: parts.log,
       complete: ({ entries, problem }) =>
@@ -300,10 +307,18 @@ export class Hub {
     return item;
   }
 
-  /** Where sessions work, and where those that have ended may have left something. */
+  /**
+   * Where sessions work, and where those that have ended may have left something. An ended one that
+   * worked in `/` is left out: everything is in there, and svc would run no program of the system.
+   */
   workdirs(): string[] {
-    const dormant = [...this.#dormant.values()].map(({ workdir }) => workdir);
-    const open = [...this.#sessions.values()].map(({ state }) => state.workdir);
+    const counts = (workdir: string, ended: boolean) => !ended || !holdsSystem(workdir);
+    const dormant = [...this.#dormant.values()]
+      .filter(({ workdir, known }) => counts(workdir, known?.state === "ended"))
+      .map(({ workdir }) => workdir);
+    const open = [...this.#sessions.values()]
+      .filter(({ state, final }) => counts(state.workdir, final))
+      .map(({ state }) => state.workdir);
     return [...new Set([...this.#making.values(), ...open, ...dormant])];
   }
 

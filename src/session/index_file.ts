@@ -2,7 +2,7 @@
  * `sessions-index.json`: which sessions there are and where their journals lie (product.md,
  * daemon-level files). Written atomically, once for all changes that wait.
  */
-import { dirname } from "@std/path";
+import { dirname, join } from "@std/path";
 import { atomicWrite, flushDir } from "../os/files.ts";
 import type { Approval, Trust } from "../protocol/events.ts";
 import type { Lane, SessionState } from "./state.ts";
@@ -86,6 +86,11 @@ export const KNOWN: IndexFormat<IndexEntry> = {
   valid: (value) => value === null || isKnown(value as Known),
   durable: false,
 };
+
+/** Where the file with {@linkcode Known} of all sessions is, beside the ledgers' anchors. */
+export function knownPath(anchors: string): string {
+  return join(anchors, "sessions.json");
+}
 
 /** A file that maps the ids of sessions to what is kept of them. */
 export class IndexFile<E extends object = IndexEntry> {

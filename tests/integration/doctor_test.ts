@@ -1,6 +1,7 @@
 import { assertEquals, assertStringIncludes } from "@std/assert";
 import { join } from "@std/path";
 import type { Finding } from "../../src/cli/doctor/check.ts";
+import { programPath } from "../support/programs.ts";
 import { can_run_svc, Place } from "../support/svc.ts";
 
 const ignore = !can_run_svc || Deno.build.os === "windows";
@@ -125,5 +126,37 @@ Deno.test({
     // What the hint says is enough.
     place.env.SVC_RUNTIME_DIR = join(place.dir, "run");
     await place.serve();
+  },
+});
+
+Deno.test({
+  name: "one session in / takes git and the browser from svc while it can run, and says so",
+  ignore: ignore || programPath("git") !== "/usr/bin/git",
+  async fn() {
+    await using place = new Place({ PATH: "/usr/bin:/bin" });
+    const id = "sess_01M8AVVP519CJDTS5JN2QBJJ3Q";
+    const journal_path = `/.svc/sessions/${id}/journal.ndjson`;
+    const entry = {
+      workdir: "/",
+      started_at: "2026-11-26T00:00:00.000Z",
+      journal_path,
+      last_seq: 1,
+    };
+    const anchors = join(place.home, "ledger");
+    Deno.mkdirSync(anchors, { recursive: true, mode: 0o700 });
+    Deno.chmodSync(place.home, 0o700);
+    const write = (path: string, value: unknown) =>
+      Deno.writeTextFileSync(path, JSON.stringify(value), { mode: 0o600 });
+    write(join(place.home, "sessions-index.json"), { [id]: entry });
+    write(join(anchors, "sessions.json"), { [id]: { state: "running" } });
+    const open = (await doctor(place)).of("git");
+    assertEquals([open.status, open.message], [
+      "warn",
+      "git is in /usr/bin, which a session in / can write to",
+    ]);
+    write(join(anchors, "sessions.json"), { [id]: { state: "ended" } });
+    const ended = (await doctor(place)).of("git");
+    assertEquals(ended.status, "ok", ended.message);
+    assertStringIncludes(ended.message, "git version");
   },
 });

@@ -1,6 +1,7 @@
 /** What `svc doctor` is made of: each check looks at one thing and says how it stands. */
 import type { DaemonStatus } from "../../client/status.ts";
 import type { Config } from "../../config/config.ts";
+import { holdsSystem } from "../../os/own_programs.ts";
 import type { Env, HomePaths } from "../../os/paths.ts";
 import type { IndexEntries } from "../../session/index_file.ts";
 import type { Discovery } from "../../protocol/discovery.ts";
@@ -30,12 +31,16 @@ export interface Patient {
   config_hint?: string;
   /** `sessions-index.json`. */
   index: IndexEntries;
+  /** Ids of the sessions that have ended, as far as that is known. */
+  ended: ReadonlySet<string>;
   index_problem?: string;
 }
 
 export type Check = (patient: Patient) => Finding | Promise<Finding>;
 
-/** The directories of all sessions: what a check runs lies in none of them. */
-export function workdirsOf({ index }: Patient): string[] {
-  return Object.values(index).map(({ workdir }) => workdir);
+/** The directories of sessions, as {@linkcode SessionHub.workdirs}: nothing is run from there. */
+export function workdirsOf({ index, ended }: Patient): string[] {
+  return Object.entries(index)
+    .filter(([id, { workdir }]) => !ended.has(id) || !holdsSystem(workdir))
+    .map(([, { workdir }]) => workdir);
 }

@@ -5,7 +5,7 @@ import { readConfig } from "../../config/read.ts";
 import { SECTIONS } from "../../features/registry.ts";
 import { messageOf, SvcError } from "../../protocol/errors.ts";
 import type { Env, HomePaths } from "../../os/paths.ts";
-import { INDEX, type IndexEntry, IndexFile, MISSING } from "../../session/index_file.ts";
+import { INDEX, type IndexEntry, IndexFile, knownPath, MISSING } from "../../session/index_file.ts";
 import type { Check, Finding, Patient } from "./check.ts";
 import { port, socket, token, versions } from "./daemon_checks.ts";
 import { config, disk, files, journals } from "./file_checks.ts";
@@ -46,8 +46,18 @@ export async function examine(paths: HomePaths, env: Env): Promise<Finding[]> {
   }));
 }
 
+/** The sessions that have ended; without the file, all count as open. */
+function endedIn({ anchors }: HomePaths): Set<string> {
+  try {
+    const known = JSON.parse(Deno.readTextFileSync(knownPath(anchors)));
+    return new Set(Object.keys(known).filter((id) => known[id]?.state === "ended"));
+  } catch {
+    return new Set();
+  }
+}
+
 async function gather(paths: HomePaths, env: Env): Promise<Patient> {
-  const patient: Patient = { paths, env, index: {} };
+  const patient: Patient = { paths, env, index: {}, ended: endedIn(paths) };
   try {
     patient.daemon = await daemonStatus(paths);
   } catch (error) {

@@ -1,6 +1,8 @@
 /** Checks of what sessions work with: models, the sandbox, how paths are kept, git, a browser. */
+import { basename, dirname } from "@std/path";
 import type { ModelRegistry } from "../../models/registry.ts";
 import { detectSandbox } from "../../jail/sandbox.ts";
+import { absence } from "../../os/own_programs.ts";
 import { findBrowser } from "../../os/browsers.ts";
 import { messageOf } from "../../protocol/errors.ts";
 import { chooseBeneath } from "../../jail/beneath.ts";
@@ -105,7 +107,12 @@ export async function git(patient: Patient): Promise<Finding> {
   const name = "git";
   const said = await runProgram("git", ["--version"], workdirsOf(patient));
   if (said?.success) return { name, status: "ok", message: said.stdout };
-  return { name, status: "warn", message: "git is not installed", hint: "worktrees need git" };
+  return {
+    name,
+    status: "warn",
+    message: `git ${absence("git", patient.env("PATH"), workdirsOf(patient))}`,
+    hint: "worktrees, missions and undo need a git that no session can write to",
+  };
 }
 
 /** A browser, for hired browser tasks. */
@@ -113,10 +120,15 @@ export function browser(patient: Patient): Finding {
   const name = "browser";
   const found = findBrowser(patient.env, workdirsOf(patient));
   if (found !== undefined) return { name, status: "ok", message: found };
+  const untrusted = findBrowser(patient.env, []);
   return {
     name,
     status: "warn",
-    message: "found no Chromium, Chrome, Edge or Brave",
-    hint: "browser tasks and `svc desktop` need one",
+    message: untrusted === undefined
+      ? "found no Chromium, Chrome, Edge or Brave"
+      : `${basename(untrusted)} ${
+        absence(basename(untrusted), dirname(untrusted), workdirsOf(patient))
+      }`,
+    hint: "browser tasks and `svc desktop` need one that no session can write to",
   };
 }

@@ -335,9 +335,9 @@ export class Undo {
     const sandbox = await this.#parts.sandbox();
     const place = { dir, workdir, sandbox };
     if (!hasGit(place)) {
-      throw new SvcError("unavailable", "undo needs git, which is not installed", {
-        hint: Deno.build.os === "windows" ? undefined : "install git",
-      });
+      const windows = Deno.build.os === "windows";
+      const why = windows ? "is not used on Windows" : sandbox.absence("git", workdir);
+      throw new SvcError("unavailable", `undo needs git, which ${why}`);
     }
     let store = this.#stores.get(session.id);
     if (store === undefined) {

@@ -213,9 +213,10 @@ async function trusted(repo: Repo, args: string[], signal: AbortSignal): Promise
 function ownGit({ root, sandbox }: Repo): { cmd: string; path: string } {
   const found = sandbox.outside("git", root);
   if (found !== undefined) return found;
-  throw new SvcError("internal", "found no trustworthy git on the daemon's PATH", {
+  throw new SvcError("unavailable", `git ${sandbox.absence("git", root)}`, {
     hint:
-      "install git in a directory that neither other users nor sessions can write to, such as /usr/bin",
+      "svc runs a git that neither other users nor sessions can write to, such as /usr/bin/git; " +
+      "end sessions that work in / or /usr",
   });
 }
 

@@ -60,7 +60,9 @@ export async function clone(options: CloneOptions): Promise<void> {
 /** Clones over the network, with a git that no session can have written. */
 function outOfSandbox(options: CloneOptions): SandboxArgv {
   const found = options.sandbox.outside("git", options.into);
-  if (found === undefined) throw new Error("no trustworthy git was found on svc's PATH");
+  if (found === undefined) {
+    throw new Error(`git ${options.sandbox.absence("git", options.into)}`);
+  }
   const env = { ...environment(options), PATH: found.path };
   return { cmd: found.cmd, args: words(options), env };
 }

@@ -9,6 +9,7 @@ import type {
   SharedV4ProviderOptions,
 } from "@ai-sdk/provider";
 import { type Attachment, attachmentLine, type MediaType } from "../protocol/attachments.ts";
+import { acceptableJson, acceptableName, acceptableText, CallIds } from "./acceptable.ts";
 import type { Message, ModelRequest, ToolCall, ToolResult } from "./model.ts";
 
 /** The differences between providers. */
@@ -50,7 +51,8 @@ export function toCallOptions(
   const mark = dialect.cache_marks ? CACHE : undefined;
   const prompt: LanguageModelV4Prompt = [];
   if (request.system !== "") {
-    prompt.push({ role: "system", content: request.system, providerOptions: mark });
+    const content = acceptableText(request.system);
+    prompt.push({ role: "system", content, providerOptions: mark });
   }
   const given = new Given(dialect, request.files);
   prompt.push(...joined(request.messages, dialect, given));
@@ -77,6 +79,7 @@ function* joined(
   dialect: Dialect,
   given: Given,
 ): Generator<LanguageModelV4Message> {
+  const ids = new CallIds(dialect.call_id);
   let told = "";
   let files: LanguageModelV4FilePart[] = [];
   for (const message of messages) {
@@ -91,10 +94,10 @@ function* joined(
     told = "";
     files = [];
     if (message.role === "assistant") {
-      const mapped = toAssistant(message, dialect);
+      const mapped = toAssistant(message, dialect, ids);
       if (mapped !== undefined) yield mapped;
     } else if (message.role === "tool") {
-      yield toResults(message.results, dialect, given);
+      yield toResults(message.results, ids, given);
       const apart = message.results.filter((result) => !given.inResult(result));
       files = apart.flatMap(({ attachments }) => given.files(attachments));
       if (files.length > 0) {
@@ -157,21 +160,24 @@ class Given {
 }
 
 function toUser(files: readonly LanguageModelV4FilePart[], text: string): LanguageModelV4Message {
-  return { role: "user", content: [...files, { type: "text", text }] };
+  return { role: "user", content: [...files, { type: "text", text: acceptableText(text) }] };
 }
 
 function toAssistant(
-  { text, calls }: Extract<Message, { role: "assistant" }>,
+  { text: said, calls }: Extract<Message, { role: "assistant" }>,
   dialect: Dialect,
+  ids: CallIds,
 ): LanguageModelV4Message | undefined {
-  if (isBlank(text) && calls.length === 0) return undefined;
+  if (isBlank(said) && calls.length === 0) return undefined;
+  const text = acceptableText(said);
+  ids.begin();
   const made = calls.map((call) => ({
     reasoning: toReasoning(call, dialect.reasoning_key),
     call: {
       type: "tool-call" as const,
-      toolCallId: dialect.call_id(call.call_id),
-      toolName: call.tool,
-      input: toInput(call.args),
+      toolCallId: ids.ofCall(call.call_id),
+      toolName: acceptableName(call.tool),
+      input: acceptableJson(toInput(call.args)),
       providerOptions: toEcho(call, dialect.echo_key),
     },
   }));
@@ -188,18 +194,19 @@ function toAssistant(
 
 function toResults(
   results: readonly ToolResult[],
-  dialect: Dialect,
+  ids: CallIds,
   given: Given,
 ): LanguageModelV4Message {
   return {
     role: "tool",
     content: results.map((result) => {
-      const value = [result.output, ...given.lines(result.attachments, { all: false })].join("\n");
+      const lines = given.lines(result.attachments, { all: false });
+      const value = acceptableText([result.output, ...lines].join("\n"));
       const files = given.inResult(result) ? given.files(result.attachments) : [];
       return {
         type: "tool-result",
-        toolCallId: dialect.call_id(result.call_id),
-        toolName: result.tool,
+        toolCallId: ids.ofResult(result.call_id),
+        toolName: acceptableName(result.tool),
         output: files.length > 0
           ? { type: "content", value: [{ type: "text", text: value }, ...files] }
           : { type: result.ok ? "text" : "error-text", value },

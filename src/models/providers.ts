@@ -13,6 +13,7 @@ import { ANSWER_LIMITS, type AnswerLimits } from "./answer_limits.ts";
 import type { Effort } from "../protocol/effort.ts";
 import { nearestEffort } from "./effort_levels.ts";
 import { type LimitOverrides, limitsOf, OUTPUT_MAX } from "./limits.ts";
+import { withEscapes } from "./loose_json.ts";
 import {
   damagedCalls,
   endedEarly,
@@ -89,6 +90,7 @@ export async function providerModel(config: ProviderConfig, model: string): Prom
     model,
     base_url,
     fetchFor(context, config.limits ?? ANSWER_LIMITS),
+    context,
   );
   return {
     id: `${config.name}/${model}`,
@@ -112,7 +114,10 @@ async function load(
   model: string,
   baseURL: string,
   fetch: typeof globalThis.fetch,
+  context: ProviderContext,
 ): Promise<Provider> {
+  const exact = async (send: typeof fetch) =>
+    (await import("./chat_wire.ts")).exactChat(send, context);
   // Uses the model classes of "/internal" instead of the packages' create functions: loading those
   // reads the environment, and even an empty OPENAI_BASE_URL makes that fail.
   const headers = headersOf(config);
@@ -157,7 +162,7 @@ async function load(
           provider: responses ? "openai.responses" : "openai.chat",
           url: ({ path }) => baseURL + path,
           headers,
-          fetch,
+          fetch: responses ? fetch : await exact(fetch),
         }),
         dialect: {
           echo_key: "openai",
@@ -208,7 +213,7 @@ async function load(
           provider: `${name}.chat`,
           url: ({ path }) => baseURL + path,
           headers,
-          fetch,
+          fetch: await exact(fetch),
           includeUsage: no_stream_options !== true,
           ...(reasoning_back ? { transformRequestBody: withReasoning } : {}),
         }),
@@ -431,11 +436,14 @@ function merged(
 /** Text that is not JSON stays a string; the tool's validation then reports it to the model. */
 function toArgs(input: string): unknown {
   if (input.trim() === "") return {};
-  try {
-    return JSON.parse(input);
-  } catch {
-    return input;
+  for (const text of [input, withEscapes(input)]) {
+    try {
+      return JSON.parse(text);
+    } catch {
+      continue;
+    }
   }
+  return input;
 }
 
 type LanguageFinish = Extract<LanguageModelV4StreamPart, { type: "finish" }>["finishReason"];

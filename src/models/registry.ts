@@ -159,14 +159,12 @@ export class ModelRegistry {
     return !this.isBuiltin(id) && acpName(id) === undefined;
   }
 
-  /**
-   * Returns the small model of a model's provider; the model itself where none is known, as for a
-   * provider in daemon.toml.
-   */
-  smallId(id: string): string {
+  /** Returns the small model of a model's provider; undefined where none is known or configured. */
+  smallId(id: string): string | undefined {
     const provider = id.slice(0, id.indexOf("/"));
-    const small = this.#isPreset(provider) ? presetOf(provider)?.small : undefined;
-    return small === undefined ? id : `${provider}/${small}`;
+    const known = this.#isPreset(provider) ? presetOf(provider)?.small : undefined;
+    const small = this.#entry(provider)?.small ?? known;
+    return small === undefined ? undefined : `${provider}/${small}`;
   }
 
   /** Checks that an id leads to a model, without loading anything. @throws {UnknownModel} */

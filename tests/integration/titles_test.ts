@@ -14,7 +14,7 @@ function begin(title: Answer | (() => Answer), options: ScenarioOptions = {}) {
       asksForTitle(request)
         ? (typeof title === "function" ? title() : title)
         : { text: "Certainly." },
-    { toml: "[agent]\ntitles = true\n", ...options },
+    { toml: 'small = "model-1"\n[agent]\ntitles = true\n', ...options },
   );
 }
 
@@ -138,6 +138,18 @@ Deno.test({
     await it.client.rpc.call("daemon.set_config", { changes: { "agent.titles": false } });
     assertEquals(await title({}, "hello"), "project");
     assertEquals(it.client.of("lane.created").some(({ data }) => data.label === "title"), false);
+  },
+});
+
+Deno.test({
+  name: "where no small model is known, the first message stays the title, and no model is asked",
+  ignore,
+  async fn() {
+    await using it = await begin({ text: "A name" }, { toml: "[agent]\ntitles = true\n" });
+    await it.turn("Why is it slow?");
+    await it.turn("And now?");
+    assertEquals(await titleIn(it), "Why is it slow?");
+    assertEquals(it.server.requests.length, 2);
   },
 });
 

@@ -8,7 +8,7 @@ export const titles = feature({
     const opened = new Opener(async () => {
       const { Titler } = await import("./titler.ts");
       return new Titler({
-        model: (id) => models().resolve(models().smallId(id)),
+        model: (id) => models().resolve(models().smallId(id) ?? id),
         cost,
         priced,
         newLaneId: () => ids.next("lane"),
@@ -26,7 +26,8 @@ export const titles = feature({
         ) {
           return;
         }
-        if (!models().answersRequests(model)) return;
+        // Without a small model, a title would cost a second request to a large one.
+        if (!models().answersRequests(model) || models().smallId(model) === undefined) return;
         opened.get().then((titler) => titler.name(session));
       },
       onEnded: (id) => void opened.opened?.then((titler) => titler.stop(id)),

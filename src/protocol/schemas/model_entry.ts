@@ -29,6 +29,9 @@ export const modelEntrySchema = () =>
       'Which of OpenAI\'s interfaces, for kind "openai"',
     ),
     api_key_env: z.string().optional().describe("The environment variable that holds the key"),
+    small: z.string().min(1).optional().describe(
+      "A fast and cheap model of the provider, which names sessions",
+    ),
     ...overrides(),
     models: z.record(z.string(), modelOverridesSchema()).optional().describe(
       "Settings for single models, by the provider's names for them",

@@ -1,0 +1,302 @@
+/**
+ * Chat completions as servers really send them. Many call themselves compatible with OpenAI's and
+ * are not quite; what they mean is beyond doubt, and the package that reads them takes the exact
+ * format only. Each difference here was reported by users of some agent.
+ */
+import { EventSourceParserStream } from "eventsource-parser/stream";
+import { SaidCalls, SaidThoughts } from "./chat_said.ts";
+import { withEscapes } from "./loose_json.ts";
+import { ModelError } from "./model.ts";
+import type { ProviderContext } from "./provider_errors.ts";
+
+type Json = Record<string, unknown>;
+
+/** A piece of a tool call, in the exact format. */
+interface CallPiece {
+  index: number;
+  id?: string;
+  type?: "function";
+  function: { name?: string; arguments?: string };
+}
+
+/** Wraps a `fetch` so that the answers of chat completions are in the exact format. */
+export function exactChat(
+  fetch: typeof globalThis.fetch,
+  context: ProviderContext,
+): typeof globalThis.fetch {
+  return async (input, init) => {
+    const response = await fetch(input, init);
+    if (!response.ok || response.body === null) return response;
+    const [start, body] = await begun(response.body);
+    if (start === "<") throw await pageError(body, context);
+    // Some servers do not stream, or put another type on what they stream.
+    const stream = start === "{" ? await wholeAnswer(body, response) : events(body);
+    return stream instanceof Response ? stream : new Response(stream, {
+      status: response.status,
+      headers: { ...Object.fromEntries(response.headers), "content-type": "text/event-stream" },
+    });
+  };
+}
+
+/** Reads until the first visible character. @returns it, and the whole body */
+async function begun(
+  body: ReadableStream<Uint8Array<ArrayBuffer>>,
+): Promise<[string, ReadableStream<Uint8Array<ArrayBuffer>>]> {
+  const reader = body.getReader();
+  const read: Uint8Array<ArrayBuffer>[] = [];
+  let start = "";
+  while (start === "") {
+    const { done, value } = await reader.read();
+    if (done) break;
+    read.push(value);
+    start = new TextDecoder().decode(value).replace("\ufeff", "").trimStart().slice(0, 1);
+  }
+  const rest = new ReadableStream<Uint8Array<ArrayBuffer>>({
+    async pull(controller) {
+      const next = read.shift();
+      if (next !== undefined) return controller.enqueue(next);
+      const { done, value } = await reader.read();
+      if (done) controller.close();
+      else controller.enqueue(value);
+    },
+    cancel: (reason) => reader.cancel(reason),
+  });
+  return [start, rest];
+}
+
+function events(body: ReadableStream<Uint8Array<ArrayBuffer>>): ReadableStream<Uint8Array> {
+  const answer = new ChatAnswer();
+  return body.pipeThrough(new TextDecoderStream())
+    .pipeThrough(new EventSourceParserStream())
+    .pipeThrough(
+      new TransformStream<{ data: string }, string>({
+        transform({ data }, controller) {
+          for (const event of answer.take(data)) controller.enqueue(`data: ${event}\n\n`);
+        },
+      }),
+    )
+    .pipeThrough(new TextEncoderStream());
+}
+
+/** An answer that is not streamed, as the stream that it would have been. */
+async function wholeAnswer(
+  body: ReadableStream<Uint8Array<ArrayBuffer>>,
+  response: Response,
+): Promise<ReadableStream<Uint8Array> | Response> {
+  const text = await new Response(body).text();
+  const sent = parsed(text);
+  if (sent?.error !== undefined && sent.error !== null) {
+    // Its cause is told as of any other answer that is an error.
+    return new Response(text, { status: statusOf(sent.error), headers: response.headers });
+  }
+  const answer = new ChatAnswer();
+  const lines = [...answer.take(text), ...answer.take("[DONE]")];
+  return new Response(lines.map((line) => `data: ${line}\n\n`).join("")).body!;
+}
+
+/** The status of an error that came with 200. */
+function statusOf(error: unknown): number {
+  const { code, status, type } = isObject(error) ? error : {};
+  const number = [code, status].map(Number).find((it) => it >= 400 && it <= 599);
+  if (number !== undefined) return number;
+  return /invalid|auth|permission|not_found|context_length/i.test(`${code} ${type}`) ? 400 : 502;
+}
+
+async function pageError(
+  body: ReadableStream<Uint8Array<ArrayBuffer>>,
+  { name, base_url }: ProviderContext,
+): Promise<ModelError> {
+  const page = await new Response(body).text();
+  const title = /<title[^>]*>([^<]{1,100})/i.exec(page)?.[1].replace(/\s+/g, " ").trim();
+  const about = title ? ` ("${title}")` : "";
+  return new ModelError(
+    `${name} answered with a web page${about}, not with an answer. Check that base_url ` +
+      `(${base_url}) is right and that no login stands before it`,
+    { retryable: false },
+  );
+}
+
+/** One answer, event by event. */
+export class ChatAnswer {
+  readonly #thoughts = new SaidThoughts();
+  readonly #said_calls = new SaidCalls();
+  /** By index: the id of each call, and whether it has arguments yet. */
+  readonly #calls = new Map<number, { id?: string; has_args: boolean; held: boolean }>();
+  #last: Json | undefined;
+  #finished = false;
+
+  /** Takes the data of an event. @returns the events that it stands for */
+  take(data: string): string[] {
+    if (data.trim() === "[DONE]") return [...this.#end(), data];
+    const event = parsed(data);
+    if (event === undefined || (event.error !== undefined && event.error !== null)) return [data];
+    // An event of another kind, which the reader of the answer reports.
+    if (!Array.isArray(event.choices) && !isObject(event.usage)) return [data];
+    const choices = (Array.isArray(event.choices) ? event.choices : []).filter(isObject);
+    // One answer was asked for.
+    const [choice] = choices.filter(({ index }) => Number(index ?? 0) === 0);
+    const { choices: _, usage, ...rest } = event;
+    this.#last = rest;
+    return [JSON.stringify({
+      ...rest,
+      choices: choice === undefined ? [] : [this.#choice(choice)],
+      ...(isObject(usage) ? { usage: numbersIn(usage) } : {}),
+    })];
+  }
+
+  /** What a server has left out at the end. */
+  #end(): string[] {
+    if (this.#finished || this.#last === undefined) return [];
+    const choice = this.#choice({ delta: {}, finish_reason: "stop" });
+    return [JSON.stringify({ ...this.#last, choices: [choice] })];
+  }
+
+  #choice(choice: Json): Json {
+    const reason = choice.finish_reason || null;
+    const delta = this.#delta(isObject(choice.delta) ? choice.delta : choice.message);
+    let calls = delta.tool_calls as CallPiece[] | undefined ?? [];
+    let finish_reason = reason;
+    if (reason !== null) {
+      this.#finished = true;
+      const { content, calls: said } = this.#said_calls.end(this.#thoughts.end());
+      delta.content = `${delta.content ?? ""}${content}`;
+      calls = [...calls, ...this.#made(said), ...this.#held()];
+      // The calls are what the model stopped for.
+      if (this.#calls.size > 0 && reason === "stop") finish_reason = "tool_calls";
+    }
+    if (delta.content === "") delete delta.content;
+    delete delta.tool_calls;
+    return {
+      index: 0,
+      delta: { ...delta, ...(calls.length > 0 ? { tool_calls: calls } : {}) },
+      finish_reason,
+    };
+  }
+
+  #delta(given: unknown): Json {
+    const { tool_calls, function_call, content, ...delta } = isObject(given) ? given : {};
+    const list = Array.isArray(tool_calls) ? tool_calls : isObject(tool_calls) ? [tool_calls] : [];
+    if (isObject(function_call)) list.push({ index: 0, function: function_call });
+    const calls = list.filter(isObject).flatMap((call) => this.#call(call));
+    if (delta.role === null || delta.role === "") delete delta.role;
+    const { thought: listed, text: given_text } = partsOf(content);
+    const { thought: said_thought, text } = this.#thoughts.take(given_text);
+    const { content: said, calls: made } = this.#said_calls.take(text);
+    const all = [...calls, ...this.#made(made)];
+    const thought = listed + said_thought;
+    return {
+      ...delta,
+      ...(thought === "" ? {} : { reasoning_content: thought }),
+      ...(said === "" ? {} : { content: said }),
+      ...(all.length > 0 ? { tool_calls: all } : {}),
+    };
+  }
+
+  #call({ index: given, id: given_id, function: made }: Json): CallPiece[] {
+    const { name, arguments: args } = isObject(made) ? made : {};
+    const id = given_id === undefined || given_id === null || given_id === ""
+      ? undefined
+      : String(given_id);
+    const index = this.#indexOf(given, id, typeof name === "string" && name !== "");
+    const known = this.#calls.get(index);
+    const call = known ?? { id, has_args: false, held: false };
+    this.#calls.set(index, call);
+    const text = typeof args === "string" ? args : isObject(args) ? JSON.stringify(args) : "";
+    // An empty object before the real arguments; where none follow, it stands.
+    const holds = !call.has_args && text.trim() === "{}";
+    if (holds) call.held = true;
+    else if (text !== "") {
+      call.has_args = true;
+      call.held = false;
+    }
+    return [{
+      index,
+      ...(known === undefined ? { id: id ?? madeId(), type: "function" } : {}),
+      function: {
+        ...(known === undefined || (typeof name === "string" && name !== "")
+          ? { name: `${name ?? ""}` }
+          : {}),
+        ...(holds || text === ""
+          ? (known === undefined ? { arguments: "" } : {})
+          : { arguments: text }),
+      },
+    }];
+  }
+
+  /** The index of a call: as given, else by its id, else that of the newest. */
+  #indexOf(given: unknown, id: string | undefined, named: boolean): number {
+    const index = given === null || given === "" ? NaN : Number(given);
+    const next = Math.max(-1, ...this.#calls.keys()) + 1;
+    if (Number.isSafeInteger(index) && index >= 0) {
+      const known = this.#calls.get(index);
+      // Some servers number every call 0.
+      const is_other = known?.id !== undefined && id !== undefined && known.id !== id;
+      return is_other ? this.#byId(id) ?? (named ? next : index) : index;
+    }
+    return this.#byId(id) ?? (named || next === 0 ? next : next - 1);
+  }
+
+  #byId(id: string | undefined): number | undefined {
+    if (id === undefined) return undefined;
+    return [...this.#calls].find(([, call]) => call.id === id)?.[0];
+  }
+
+  /** Calls that the model has written into its text. */
+  #made(calls: readonly { name: string; arguments: string }[]): CallPiece[] {
+    return calls.map((made) => {
+      const index = Math.max(-1, ...this.#calls.keys()) + 1;
+      const id = madeId();
+      this.#calls.set(index, { id, has_args: true, held: false });
+      return { index, id, type: "function", function: made };
+    });
+  }
+
+  #held(): CallPiece[] {
+    return [...this.#calls].filter(([, { held }]) => held)
+      .map(([index]) => ({ index, function: { arguments: "{}" } }));
+  }
+}
+
+/** Ids of 40 characters at most, which every provider takes back. */
+function madeId(): string {
+  return `call_${crypto.randomUUID().replaceAll("-", "")}`;
+}
+
+/** What is said and thought in a content that is a text, or a list of parts (Mistral). */
+function partsOf(content: unknown): { thought: string; text: string } {
+  if (typeof content === "string") return { thought: "", text: content };
+  const parts = (Array.isArray(content) ? content : []).filter(isObject);
+  const joined = (pick: (part: Json) => unknown) =>
+    parts.map(pick).filter((text) => typeof text === "string").join("");
+  return {
+    text: joined(({ text }) => text),
+    thought: joined(({ thinking }) => Array.isArray(thinking) ? partsOf(thinking).text : thinking),
+  };
+}
+
+/** Numbers that were sent as text. */
+function numbersIn(usage: Json): Json {
+  return Object.fromEntries(
+    Object.entries(usage).map(([name, value]) => {
+      if (isObject(value)) return [name, numbersIn(value)];
+      const number = typeof value === "string" && value.trim() !== "" ? Number(value) : NaN;
+      return [name, Number.isFinite(number) ? number : value];
+    }),
+  );
+}
+
+/** Parses an object, also where line ends stand unescaped in its texts. */
+function parsed(text: string): Json | undefined {
+  for (const each of [text, withEscapes(text)]) {
+    try {
+      const value = JSON.parse(each);
+      return isObject(value) ? value : undefined;
+    } catch {
+      continue;
+    }
+  }
+}
+
+function isObject(value: unknown): value is Json {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}

@@ -128,6 +128,8 @@ export class ChatAnswer {
   /** Takes the data of an event. @returns the events that it stands for */
   take(data: string): string[] {
     if (data.trim() === "[DONE]") return [...this.#end(), data];
+    // It only keeps the connection open.
+    if (data.trim() === "") return [];
     const event = parsed(data);
     if (event === undefined || (event.error !== undefined && event.error !== null)) return [data];
     // An event of another kind, which the reader of the answer reports.

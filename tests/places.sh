@@ -144,7 +144,10 @@ choose() {
       mkdir -p "$home/.local/bin" "$home/.cache/deno"
       cp "$(command -v deno || npx --yes deno@2.7.11 eval 'console.log(Deno.execPath())')" \
         "$home/.local/bin/deno"
-      cp -R --reflink=auto "$modules/npm" "$home/.cache/deno/"
+      # Without a network nothing is fetched there: packages, and the bundler of the web app.
+      for part in npm dl; do
+        if [ -d "$modules/$part" ]; then cp -R --reflink=auto "$modules/$part" "$home/.cache/deno/"; fi
+      done
       chown -R "$user:" "$home"
       as=(setpriv "--reuid=$user" "--regid=$user" --init-groups)
       variables=(HOME="$home" USER="$user" LOGNAME="$user")

@@ -4,6 +4,7 @@
  */
 import { delay } from "@std/async";
 import { join } from "@std/path";
+import { endProcess } from "../support/processes.ts";
 import { LOOPBACKS } from "../support/loopback.ts";
 import { attacksBy, type Loot, lootOf, once, sharedStage } from "./kit.ts";
 
@@ -60,7 +61,7 @@ except Exception as error: print("failed:", error)
  */
 const SERVERS = `
 import socket, sys, threading
-allowed, prize = sys.argv[1:]
+allowed, prize, loopback = sys.argv[1:]
 clients = 0
 def answer(c, text, counted):
     global clients
@@ -81,7 +82,7 @@ def serve(family, at, text, counted=False):
     return s.getsockname()[1]
 a = serve(socket.AF_INET, ("127.0.0.1", 0), lambda: allowed, True)
 p = serve(socket.AF_INET, ("127.0.0.1", 0), lambda: prize)
-if sys.argv[3] == "::1": serve(socket.AF_INET6, ("::1", p), lambda: prize)
+if loopback == "::1": serve(socket.AF_INET6, ("::1", p), lambda: prize)
 count = serve(socket.AF_INET, ("127.0.0.1", 0), lambda: str(clients))
 udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); udp.bind(("127.0.0.1", 0))
 print(a, p, count, udp.getsockname()[1], flush=True)
@@ -97,10 +98,8 @@ const it = sharedStage({
     const { victim, daemon } = stage;
     project = stage.workdir("project");
     victim.write(join(project, "probe.py"), PROBE, 0o755);
-    servers = victim.command("python3", ["-c", SERVERS, ALLOWED, PRIZE, LOOPBACKS.at(-1)!], {
-      stderr: "null",
-    })
-      .spawn();
+    const args = ["-c", SERVERS, ALLOWED, PRIZE, LOOPBACKS.at(-1)!];
+    servers = victim.command("python3", args, { stderr: "null" }).spawn();
     const reader = servers.stdout.getReader();
     const line = new TextDecoder().decode((await reader.read()).value);
     reader.releaseLock();
@@ -120,8 +119,7 @@ const it = sharedStage({
 });
 Deno.test.afterAll(async () => {
   if (servers === undefined) return;
-  servers.kill("SIGKILL");
-  await servers.status;
+  await endProcess(servers, "SIGKILL");
   await servers.stdout.cancel();
 });
 

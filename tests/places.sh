@@ -223,18 +223,19 @@ run_in() {
     tests "$bin" "${of_binary[@]}" || status=$?
   fi >"$log" 2>&1
   while read -r line; do
-    if [[ $line =~ ([0-9]+)\ passed.*\|\ ([0-9]+)\ failed ]]; then
+    if [[ $line =~ ^([0-9]+)\ passed,\ ([0-9]+)\ failed ]]; then
       ran=$((ran + BASH_REMATCH[1]))
       count=$((count + BASH_REMATCH[2]))
     fi
-  done < <(grep -E '^(ok|FAILED) \| [0-9]+ passed' "$log" || true)
+  done < <(grep -E '^[0-9]+ passed, [0-9]+ failed' "$log" || true)
   if [ "$count" = 0 ] && { [ "$status" != 0 ] || [ "$ran" = 0 ]; }; then count=1; fi
   passed=$((passed + ran))
   failed=$((failed + count))
   printf '%-8s  %s passed  %s failed  (%s)\n' "$place" "$ran" "$count" "${about[$place]}"
+  sed -n "s/^  flaky /  flaky in $place: /p" "$log"
   if [ "$count" != 0 ]; then
-    if grep -q '^ ERRORS' "$log"; then
-      awk '/^ ERRORS/ { on = 1 } on && lines++ < 200' "$log"
+    if grep -q '^Failed: ' "$log"; then
+      awk '/^Failed: / { on = 1 } /^Run one again:/ { on = 0 } on && lines++ < 200' "$log"
     else
       tail -n 40 "$log"
     fi

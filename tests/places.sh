@@ -26,11 +26,14 @@ small=(tmp root user umlaut)
 all=(tmp root user umlaut var-tmp srv bare)
 # What looks at programs, directories, other users, terminals and browsers: svc from source, and the
 # binary.
-from_source=(src/jail tests/everyone_test.ts tests/integration/tool_servers_test.ts)
+from_source=(
+  src/jail/{sandbox,forwarder,beneath}_test.ts
+  tests/everyone_test.ts tests/integration/tool_servers_test.ts
+)
 of_binary=(
   tests/integration/{jail,verify,command_space,login}_test.ts
   tests/attack/{clients,planted_programs}_test.ts
-  tests/web/routes_test.ts
+  tests/web/back_test.ts
 )
 
 whole=
@@ -72,10 +75,10 @@ new_directory() {
 new_directory /tmp
 scratch=$fresh
 modules=${DENO_DIR:-${XDG_CACHE_HOME:-$HOME/.cache}/deno}
-packages=${npm_config_cache:-$HOME/.npm}
 store=${DENO_TLS_CA_STORE:-mozilla,system}
 
-# The programs of this machine but Deno, as one directory.
+# The programs of this machine but Deno, as one directory; npx fetches Deno into the HOME, since
+# npm_config_prefix keeps it from one that is installed for all.
 node_alone=$scratch/programs
 mkdir "$node_alone"
 for program in /bin/* /usr/bin/* /sbin/* /usr/sbin/* "$(command -v node)" "$(command -v npx)"; do
@@ -116,7 +119,7 @@ choose() {
       new_directory /tmp
       checkout=$fresh/svc
       mkdir "$fresh/home"
-      variables+=(HOME="$fresh/home" PATH="$node_alone" npm_config_cache="$packages")
+      variables+=(HOME="$fresh/home" PATH="$node_alone" npm_config_prefix="$fresh/prefix")
       ;;
     root)
       # Others may not enter the home of most people.
@@ -141,7 +144,10 @@ choose() {
       mkdir -p "$home/.local/bin" "$home/.cache/deno"
       cp "$(command -v deno || npx --yes deno@2.7.11 eval 'console.log(Deno.execPath())')" \
         "$home/.local/bin/deno"
-      cp -R --reflink=auto "$modules/npm" "$home/.cache/deno/"
+      # Without a network nothing is fetched there: packages, and the bundler of the web app.
+      for part in npm dl; do
+        if [ -d "$modules/$part" ]; then cp -R --reflink=auto "$modules/$part" "$home/.cache/deno/"; fi
+      done
       chown -R "$user:" "$home"
       as=(setpriv "--reuid=$user" "--regid=$user" --init-groups)
       variables=(HOME="$home" USER="$user" LOGNAME="$user")
@@ -176,6 +182,7 @@ choose() {
         variables+=(TMPDIR="$fresh/tmp")
       else
         variables=(HOME="$fresh/home" PATH="$node_alone" LANG=C.UTF-8)
+        variables+=(npm_config_prefix="$fresh/prefix")
         unset_names+=(DENO_DIR npm_config_cache)
       fi
       ;;
@@ -216,18 +223,19 @@ run_in() {
     tests "$bin" "${of_binary[@]}" || status=$?
   fi >"$log" 2>&1
   while read -r line; do
-    if [[ $line =~ ([0-9]+)\ passed.*\|\ ([0-9]+)\ failed ]]; then
+    if [[ $line =~ ^([0-9]+)\ passed,\ ([0-9]+)\ failed ]]; then
       ran=$((ran + BASH_REMATCH[1]))
       count=$((count + BASH_REMATCH[2]))
     fi
-  done < <(grep -E '^(ok|FAILED) \| [0-9]+ passed' "$log" || true)
+  done < <(grep -E '^[0-9]+ passed, [0-9]+ failed' "$log" || true)
   if [ "$count" = 0 ] && { [ "$status" != 0 ] || [ "$ran" = 0 ]; }; then count=1; fi
   passed=$((passed + ran))
   failed=$((failed + count))
   printf '%-8s  %s passed  %s failed  (%s)\n' "$place" "$ran" "$count" "${about[$place]}"
+  sed -n "s/^  flaky /  flaky in $place: /p" "$log"
   if [ "$count" != 0 ]; then
-    if grep -q '^ ERRORS' "$log"; then
-      awk '/^ ERRORS/ { on = 1 } on && lines++ < 200' "$log"
+    if grep -q '^Failed: ' "$log"; then
+      awk '/^Failed: / { on = 1 } /^Run one again:/ { on = 0 } on && lines++ < 200' "$log"
     else
       tail -n 40 "$log"
     fi

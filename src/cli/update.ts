@@ -28,7 +28,7 @@ import type { UPDATE } from "./table/update.ts";
 import { progressOf } from "./update_progress.ts";
 import { visible } from "../base/visible.ts";
 import { print } from "./daemon_call.ts";
-import { named } from "./own_name.ts";
+import { named, ownName } from "./own_name.ts";
 
 /** The exit code that shells use for a command that Ctrl-C ended. */
 const INTERRUPTED = 130;
@@ -42,6 +42,8 @@ export interface RunningProgram {
   standalone: boolean;
   version: string;
   path: string;
+  /** What people call it by; found before its file is replaced. */
+  name: string;
 }
 
 type Flags = Input<typeof UPDATE>["flags"];
@@ -52,6 +54,7 @@ export async function run({ flags }: Input<typeof UPDATE>): Promise<number> {
     standalone: Deno.build.standalone,
     version: VERSION,
     path: ownProgram().command,
+    name: ownName(),
   });
 }
 
@@ -63,7 +66,7 @@ export async function update(flags: Flags, own: RunningProgram): Promise<number>
   const paths = ownPaths();
   const done = await untilInterrupted((signal) => carryOut({ flags, paths, own, signal }));
   if (done === undefined) return INTERRUPTED;
-  const daemon = done.changed ? await goOver(paths, flags) : undefined;
+  const daemon = done.changed ? await goOver(paths, flags, own) : undefined;
   if (flags.json) {
     print({ ...done, path: paths.binary, daemon: daemon?.json });
   }
@@ -156,7 +159,7 @@ async function bringUp(
   });
   say(
     `installed svc ${latest} at ${paths.binary}; ` +
-      named(`\`svc update --rollback\` returns to ${installed}`),
+      named(`\`svc update --rollback\` returns to ${installed}`, () => own.name),
   );
   tellWhereElse(own, paths);
   return { ...outcome, changed: true };
@@ -209,6 +212,7 @@ function tellWhereElse(own: RunningProgram, { binary }: HomePaths): void {
 async function goOver(
   paths: HomePaths,
   { restart, json }: Flags,
+  { name }: RunningProgram,
 ): Promise<{ code: number; json?: unknown } | undefined> {
   const daemon = await daemonStatus(paths).catch(() => undefined);
   if (daemon === undefined) return undefined;
@@ -219,7 +223,7 @@ async function goOver(
   if (restart || wantsRestart(version)) return { code: await restartInstalled(paths) };
   console.log(
     `the daemon (pid ${pid}) still runs ${version}; ` +
-      named("`svc serve restart` switches to the new binary"),
+      named("`svc serve restart` switches to the new binary", () => name),
   );
   return { code: 0 };
 }

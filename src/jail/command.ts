@@ -25,6 +25,8 @@ export interface CommandOptions {
   waited_ms?: () => number;
   /** Aborts it. */
   signal: AbortSignal;
+  /** The time to clean up between SIGTERM and SIGKILL, if not the usual one. */
+  term_grace_ms?: number;
   /** Receives the output as it arrives, paced and shortened by {@linkcode LiveOutput}. */
   onOutput?: (text: string) => void;
 }
@@ -37,19 +39,17 @@ export interface CommandOptions {
  * @throws the signal's reason when it was aborted, once the processes are dead
  */
 export async function runCommand(options: CommandOptions): Promise<CommandResult> {
-  const { command, sandbox, scope, timeout_ms, waited_ms, signal, onOutput } = options;
+  const { command, sandbox, scope, onOutput, ...limits } = options;
   const kept = new BoundedOutput();
   const live = onOutput && new LiveOutput(onOutput);
   try {
-    signal.throwIfAborted();
+    options.signal.throwIfAborted();
     await sandbox.starts.next();
     const end = await runMerged({
       argv: sandbox.argv(command, scope),
       cwd: scope.workdir,
       sandbox: sandbox.kind,
-      timeout_ms,
-      waited_ms,
-      signal,
+      ...limits,
       onOutput(chunk) {
         kept.push(chunk);
         live?.push(chunk);

@@ -26,8 +26,19 @@ interface Here {
   run(command: string, options?: Partial<CommandOptions>): Promise<CommandResult>;
 }
 
-/** Enough for a command to begin, wherever it runs. */
-const OUT_OF_TIME_MS = 4_000;
+/** Enough for a command that heeds SIGTERM; the others are killed after it. */
+const SHORT_GRACE_MS = 300;
+
+/** Has a command run out of time as soon as it has written something, wherever it runs. */
+function outOfTime(): Partial<CommandOptions> {
+  let waited_ms = 0;
+  let wrote = false;
+  return {
+    timeout_ms: 20,
+    waited_ms: () => wrote ? waited_ms : waited_ms += 20,
+    onOutput: () => wrote = true,
+  };
+}
 
 /** One test for each sandbox, with a workdir of its own. */
 function each(name: string, body: (here: Here) => Promise<void>): void {
@@ -93,8 +104,8 @@ each("a command that does not exist says so", async ({ run }) => {
 
 each("a command runs out of time with all that it started", async ({ run }) => {
   const marker = `6${Deno.pid}1`;
-  const command = `echo early; sleep ${marker} & sleep ${marker}`;
-  const result = await run(command, { timeout_ms: OUT_OF_TIME_MS });
+  const command = `sleep ${marker} & echo early; sleep ${marker}`;
+  const result = await run(command, outOfTime());
   assertEquals([result.exit_code, result.timed_out, result.output], [null, true, "early\n"]);
   await assertGone(marker);
 });
@@ -102,21 +113,21 @@ each("a command runs out of time with all that it started", async ({ run }) => {
 each("a child that ignores SIGTERM is killed", async ({ run }) => {
   const marker = `6${Deno.pid}2`;
   const command = `trap '' TERM; echo ready; while :; do sleep ${marker}; done`;
-  const result = await run(command, { timeout_ms: OUT_OF_TIME_MS });
+  const result = await run(command, { ...outOfTime(), term_grace_ms: SHORT_GRACE_MS });
   assertEquals([result.timed_out, result.output], [true, "ready\n"]);
   await assertGone(marker);
 });
 
 each("what has left its process group ends with it", async ({ run }) => {
   const marker = `6${Deno.pid}6`;
-  const command = `setsid sleep ${marker} >/dev/null & echo ready; sleep ${marker}`;
-  assertEquals((await run(command, { timeout_ms: OUT_OF_TIME_MS })).output, "ready\n");
+  const command = `setsid sh -c 'echo ready; exec sleep ${marker} >/dev/null' & sleep ${marker}`;
+  assertEquals((await run(command, outOfTime())).output, "ready\n");
   await assertGone(marker);
 });
 
 each("a command may clean up on SIGTERM", async ({ run }) => {
   const command = "trap 'echo cleaned up; exit 0' TERM; echo ready; sleep 60 & wait";
-  const result = await run(command, { timeout_ms: OUT_OF_TIME_MS });
+  const result = await run(command, outOfTime());
   assertEquals([result.timed_out, result.output], [true, "ready\ncleaned up\n"]);
 });
 
@@ -142,7 +153,7 @@ each("whenever it is aborted while it starts, nothing of it is left", async ({ r
   const command = `trap '' TERM INT; while :; do sleep ${marker}; done`;
   await Promise.all(Array.from({ length: 40 }, async (_, ms) => {
     const stop = new AbortController();
-    const result = run(command, { signal: stop.signal });
+    const result = run(command, { signal: stop.signal, term_grace_ms: SHORT_GRACE_MS });
     setTimeout(() => stop.abort(new Error("stop")), ms);
     await assertRejects(() => result, Error, "stop");
   }));

@@ -27,6 +27,8 @@ export interface ProcessOptions {
   waited_ms?(): number;
   /** Aborts it. */
   signal: AbortSignal;
+  /** The time to clean up between SIGTERM and SIGKILL. Default: {@linkcode TERM_GRACE_MS}. */
+  term_grace_ms?: number;
   /** Receives standard output as it arrives; the chunk is valid only during the call. */
   onStdout(chunk: Uint8Array): void;
   /** Receives standard error, which is discarded otherwise. */
@@ -98,7 +100,8 @@ export async function runProcess(options: ProcessOptions): Promise<ProcessEnd> {
       // The time to clean up starts once the command has received SIGTERM.
       if (jailed) await within(signalInside(child.pid, "TERM", levels).catch(() => {}), LOOKUP_MS);
       else await within(askTree(child.pid, outside).catch(() => {}), LOOKUP_MS);
-      const stopped = await within(Promise.all([child.status, drained]), TERM_GRACE_MS);
+      const grace_ms = options.term_grace_ms ?? TERM_GRACE_MS;
+      const stopped = await within(Promise.all([child.status, drained]), grace_ms);
       if (stopped === undefined && jailed) {
         await within(signalInside(child.pid, "KILL", levels).catch(() => {}), LOOKUP_MS);
       }

@@ -4,6 +4,7 @@
  */
 import { delay } from "@std/async";
 import { join } from "@std/path";
+import { endProcess } from "../support/processes.ts";
 import { LOOPBACKS } from "../support/loopback.ts";
 import { attacksBy, type Loot, lootOf, once, sharedStage } from "./kit.ts";
 
@@ -108,10 +109,8 @@ const it = sharedStage({
     const { victim, daemon } = stage;
     project = stage.workdir("project");
     victim.write(join(project, "probe.py"), PROBE, 0o755);
-    servers = victim.command("python3", ["-c", SERVERS, ALLOWED, PRIZE, LOOPBACKS.at(-1)!], {
-      stderr: "null",
-    })
-      .spawn();
+    const args = ["-c", SERVERS, ALLOWED, PRIZE, LOOPBACKS.at(-1)!];
+    servers = victim.command("python3", args, { stderr: "null" }).spawn();
     const reader = servers.stdout.getReader();
     const line = new TextDecoder().decode((await reader.read()).value);
     reader.releaseLock();
@@ -131,8 +130,7 @@ const it = sharedStage({
 });
 Deno.test.afterAll(async () => {
   if (servers === undefined) return;
-  servers.kill("SIGKILL");
-  await servers.status;
+  await endProcess(servers, "SIGKILL");
   await servers.stdout.cancel();
 });
 

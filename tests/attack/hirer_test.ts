@@ -4,6 +4,7 @@
  * the victim's daemon, for controls, runs with `--allow-private`.
  */
 import { join } from "@std/path";
+import { endProcess } from "../support/processes.ts";
 import { type RawHeaders, rawHttp } from "../support/raw.ts";
 import { attacksBy, type Json, type Loot, lootOf, once, sharedStage } from "./kit.ts";
 
@@ -63,8 +64,7 @@ const it = sharedStage({
 });
 Deno.test.afterAll(async () => {
   if (service === undefined) return;
-  service.kill("SIGKILL");
-  await service.status;
+  await endProcess(service, "SIGKILL");
   await service.stdout.cancel();
 });
 

@@ -212,7 +212,7 @@ export class Stage implements AsyncDisposable {
   #reachable(): [string, string[]] {
     const [program, args] = svcCommand();
     if (this.victim.ids === undefined) return [program, args];
-    if (args.length === 0) return [forEveryone(program), []];
+    if (tests_binary) return [forEveryone(program), args];
     const root = join(forEveryone(ROOT, [".git", "dist"]), "/");
     const modules = forEveryone(Deno.env.get("DENO_DIR")!);
     const moved = args.map((arg) => arg.replace(ROOT, root));

@@ -5,6 +5,7 @@
 import { delay } from "@std/async";
 import { join } from "@std/path";
 import { LOOPBACKS } from "../support/loopback.ts";
+import { endProcess } from "../support/processes.ts";
 import { processesWith } from "../support/scripted.ts";
 import { attacksBy, type Loot, lootOf, once, sharedStage } from "./kit.ts";
 
@@ -139,8 +140,7 @@ const it = sharedStage({
 Deno.test.afterAll(async () => {
   if (services === undefined) return;
   Deno.removeSync(`/tmp/.svc-attack-${services.pid}`);
-  services.child.kill("SIGKILL");
-  await services.child.status;
+  await endProcess(services.child, "SIGKILL");
   await services.child.stdout.cancel();
 });
 

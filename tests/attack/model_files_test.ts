@@ -5,6 +5,7 @@
 import { delay } from "@std/async";
 import { join } from "@std/path";
 import type { ScriptedCall } from "../support/model_servers.ts";
+import { can_run_svc } from "../support/svc.ts";
 import {
   attacksBy,
   type Json,
@@ -207,12 +208,13 @@ const WRITTEN = [
   "../secret.txt\u0000.md",
   "a/".repeat(200) + "../".repeat(201) + "secret.txt",
 ];
+const writesInside = once(async () => {
+  await done(writing("written.txt"));
+  return lootOf(Deno.readTextFileSync(join(project, "written.txt")), OVERWRITTEN);
+});
 for (const path of WRITTEN) {
   attack(`writes and edits ${shown(path)}`, {
-    control: once(async () => {
-      await done(writing("written.txt"));
-      return lootOf(Deno.readTextFileSync(join(project, "written.txt")), OVERWRITTEN);
-    }),
+    control: writesInside,
     async attempt() {
       await done(writing(filled(path)));
       return await overwritten();
@@ -236,13 +238,14 @@ function patching(...lines: string[]): ScriptedCall {
   });
 }
 
+const deletesInside = once(async () => {
+  Deno.writeTextFileSync(join(project, "deleted.txt"), "text");
+  await done([patching("*** Delete File: deleted.txt")]);
+  return gone(join(project, "deleted.txt"));
+});
 for (const path of ["../secret.txt", "up/secret.txt", "rootSECRET", "SECRET"]) {
   attack(`deletes ${path} by a patch`, {
-    control: once(async () => {
-      Deno.writeTextFileSync(join(project, "deleted.txt"), "text");
-      await done([patching("*** Delete File: deleted.txt")]);
-      return gone(join(project, "deleted.txt"));
-    }),
+    control: deletesInside,
     async attempt() {
       await done([patching(`*** Delete File: ${filled(path)}`)]);
       return gone(it.stage.secret_file);
@@ -272,11 +275,12 @@ async function overwritten(): Promise<Loot> {
   return found.join(", ") || undefined;
 }
 
+const globsInside = once(async () => listed(await done(globs("*.txt")), "inside"));
 for (
   const pattern of ["../*", "../**/*", "/**/secret.txt", "**/../../secret.txt", "{..,.}/*.txt"]
 ) {
   attack(`globs ${pattern}`, {
-    control: once(async () => listed(await done(globs("*.txt")), "inside")),
+    control: globsInside,
     attempt: async () => listed(await done(globs(pattern)), "secret.txt"),
   });
 }
@@ -293,12 +297,13 @@ function listed(turn: Turn, name: string): Loot {
   return lootOf(outputs, name);
 }
 
+const isThere = once(async () => {
+  const found = await it.stage.victim.sh("ls -a; cat link", { cwd: project });
+  return lootOf(found, ".svc") && lootOf(found, it.stage.secret);
+});
 for (const path of [".", "./", "deep/..", "PROJECT"]) {
   attack(`sees .svc, other sessions or what links lead to in a walk of ${path}`, {
-    control: once(async () => {
-      const found = await it.stage.victim.sh("ls -a; cat link", { cwd: project });
-      return lootOf(found, ".svc") && lootOf(found, it.stage.secret);
-    }),
+    control: isThere,
     async attempt() {
       const at = filled(path);
       const turn = await done([
@@ -325,16 +330,17 @@ const ODD: Record<string, string> = {
   "a socket": `python3 -c "import socket; socket.socket(socket.AF_UNIX).bind('odd')"`,
   "a sparse file of a terabyte": "truncate -s 1T odd",
 };
+/** Whoever just opens a pipe is still there a second later. */
+const catWaits = once(async () => {
+  await it.stage.victim.sh("mkfifo control", { cwd: project });
+  return await it.stage.victim.can("timeout 1 cat control", { cwd: project })
+    ? undefined
+    : "cat waits";
+});
 for (const [what, line] of Object.entries(ODD)) {
   attack(`stops the daemon with ${what}`, {
     needs: ["python"],
-    // Whoever just opens it is still there a second later.
-    control: once(async () => {
-      await it.stage.victim.sh("mkfifo control", { cwd: project });
-      return await it.stage.victim.can("timeout 1 cat control", { cwd: project })
-        ? undefined
-        : "cat waits";
-    }),
+    control: catWaits,
     async attempt() {
       const { stage } = it;
       const dir = stage.workdir(`odd-${crypto.randomUUID()}`);
@@ -391,13 +397,16 @@ const RACES: Record<string, [swap: string, () => ScriptedCall[]]> = {
     ],
   ],
 };
+/** Without the kernel's help the swapped name does lead out. */
+const leadsOut = once(async () => {
+  const line = "mkdir -p race; ln -sfn ../.. race/control; cat race/control/secret.txt";
+  return lootOf(await it.stage.victim.sh(line, { cwd: project }), it.stage.secret);
+});
+/** Turns of a race, of eight tries each. SVC_SOAK=1 runs more. */
+const ROUNDS = can_run_svc && Deno.env.get("SVC_SOAK") === "1" ? 20 : 3;
 for (const [what, [swap, calls]] of Object.entries(RACES)) {
   attack(`races with ${what}`, {
-    // Without the kernel's help the swapped name does lead out.
-    control: once(async () => {
-      const line = "mkdir -p race; ln -sfn ../.. race/control; cat race/control/secret.txt";
-      return lootOf(await it.stage.victim.sh(line, { cwd: project }), it.stage.secret);
-    }),
+    control: leadsOut,
     async attempt() {
       const { stage } = it;
       const swapper = stage.victim.command("/bin/sh", ["-c", swap], {
@@ -406,7 +415,7 @@ for (const [what, [swap, calls]] of Object.entries(RACES)) {
         stderr: "null",
       }).spawn();
       let loot: Loot;
-      for (let round = 0; round < 6 && loot === undefined; round++) {
+      for (let round = 0; round < ROUNDS && loot === undefined; round++) {
         const turn = await done(Array(8).fill(calls()).flat());
         const names = turn.tools.filter(({ ok }) => ok).map(({ output }) => output).join("\n");
         loot = leaked(turn) ?? (what.includes("edit") ? undefined : lootOf(names, "secret.txt:"));
@@ -433,11 +442,15 @@ const EFFECTS: Record<string, ScriptedCall[]> = {
   "runs the project's tests": [call("verify", { what: "test" })],
   "runs the project's build": [call("verify", { what: "build" })],
 };
+/** What each does where nothing is asked. */
+const HAPPENS = Object.fromEntries(
+  Object.entries(EFFECTS).map(([what, calls]) => [what, once(() => effect("auto", calls))]),
+);
 for (const approval of ["ask", "read_only"]) {
   for (const [what, calls] of Object.entries(EFFECTS)) {
     attack(`${what} in a session that is ${approval}`, {
       needs: ["sandbox"],
-      control: () => effect("auto", calls),
+      control: HAPPENS[what],
       attempt: () => effect(approval, calls),
     });
   }
@@ -483,7 +496,7 @@ const SPELLINGS: Record<string, ScriptedCall> = {
 for (const [what, spelt] of Object.entries(SPELLINGS)) {
   attack(`spells a call in an unusual way: ${what}`, {
     needs: ["sandbox"],
-    control: once(() => effect("auto", EFFECTS["writes a file"])),
+    control: HAPPENS["writes a file"],
     attempt: () => effect("ask", [spelt]),
   });
 }

@@ -138,7 +138,7 @@ async function looking(command: string, ...secrets: string[]): Promise<Loot> {
     const begun = performance.now();
     const found = lootOf(await ran(fresh(), command), ...secrets);
     if (found !== undefined || begun > until) return found;
-    await delay(100);
+    await delay(MISSING_MS / 3);
   }
 }
 

@@ -2,7 +2,6 @@
  * Another user of the same machine, with a shell and time. The victim's home directory may be looked
  * into, as on many systems, so that only the modes and checks of svc protect what is in it.
  */
-import { delay } from "@std/async";
 import { join } from "@std/path";
 import { exists } from "../../src/os/files.ts";
 import { attacksBy, type Loot, lootOf, once, sharedStage, type Stage } from "./kit.ts";
@@ -467,19 +466,32 @@ for (const [what, args] of Object.entries(COMMANDS)) {
   });
 }
 
+/** Looks that must have found a command, and runs of it, before it counts as looked at. */
+const LOOKS = 10;
+const RUNS = 3;
+
 /** What `ps` shows while a command of the victim's runs, if the token is in it. */
 async function commandLines(args: readonly string[]): Promise<Loot> {
   const { stage } = it;
-  const looking = join(stage.attacker.home, `looking-${crypto.randomUUID()}`);
-  const look = "for n in $(seq 100); do cat /proc/[0-9]*/cmdline 2>/dev/null; sleep 0.02; done";
-  let looks = true;
-  const seeing = stage.attacker.sh(`touch ${looking}; ${look}`).finally(() => looks = false);
-  // A command may have ended before another user's shell has begun.
-  for (let n = 0; n < 1_000 && !exists(looking); n++) await delay(5);
-  const env = { SVC_HOME: stage.svc_home };
-  // One run may begin and end between two looks.
-  do {
-    await stage.svc(args, { env, cwd: stage.victim.home, timeout_ms: 20_000 });
-  } while (looks);
-  return lootOf(await seeing, stage.daemon.token, "sk-key");
+  const seen = join(stage.attacker.home, `seen-${crypto.randomUUID()}`);
+  const stop = `${seen}.stop`;
+  const look = "cat /proc/[0-9]*/cmdline 2>/dev/null; sleep 0.02";
+  const looking = stage.attacker.sh(`until [ -e ${stop} ]; do ${look}; done >${seen}`);
+  const lines = () => exists(seen) ? Deno.readTextFileSync(seen) : "";
+  try {
+    const env = { SVC_HOME: stage.svc_home };
+    // One run may begin and end between two looks.
+    for (let run = 1; run <= RUNS || timesIn(lines(), args.join("\0")) < LOOKS; run++) {
+      if (run > 200) throw new Error(`svc ${args.join(" ")} was never seen among the processes`);
+      await stage.svc(args, { env, cwd: stage.victim.home, timeout_ms: 20_000 });
+    }
+  } finally {
+    Deno.writeTextFileSync(stop, "");
+    await looking;
+  }
+  return lootOf(lines(), stage.daemon.token, "sk-key");
+}
+
+function timesIn(text: string, part: string): number {
+  return text.split(part).length - 1;
 }

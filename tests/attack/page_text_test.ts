@@ -2,11 +2,13 @@
 import { delay } from "@std/async";
 import type { Page } from "playwright-core";
 import type { Answer } from "../support/model_servers.ts";
-import { Browser } from "../support/browser.ts";
 import { Scenario } from "../support/scripted.ts";
+import { SharedBrowser } from "../support/shared_browser.ts";
 import { AppPage } from "../support/web.ts";
 import { HOSTILE, HOSTILE_NAME, plantedIn } from "./hostile_text.ts";
 import { attacksBy, type Loot } from "./kit.ts";
+
+const shared = new SharedBrowser();
 
 const byModel = attacksBy("a model");
 
@@ -25,7 +27,7 @@ async function shownOn(page: Page): Promise<string> {
 
 /** The probe sees what a page shows that writes nothing out. */
 async function careless(): Promise<Loot> {
-  await using browser = await Browser.launch();
+  await using browser = await shared.profile();
   const page = await browser.context.newPage();
   await page.goto("about:blank");
   await page.evaluate((text) => {
@@ -62,7 +64,7 @@ byModel("hides what it writes in the conversation, in names and in calls", {
       title: HOSTILE.slice(0, 190),
     });
     await it.client.turn(session_id, HOSTILE);
-    await using browser = await Browser.launch();
+    await using browser = await shared.profile();
     const app = await AppPage.open(browser, it.daemon, `/sessions/${session_id}`);
     await app.page.getByText("the end").waitFor();
     for (const head of await app.page.locator(".tool-head[aria-expanded=false]").all()) {
@@ -92,7 +94,7 @@ async function asked(
   await using it = await Scenario.begin([{ calls }, { text: "the end" }], {
     start: { approval: "ask" },
   });
-  await using browser = await Browser.launch();
+  await using browser = await shared.profile();
   const { page } = await AppPage.open(browser, it.daemon, `/sessions/${it.session_id}`);
   await it.send("go");
   await page.getByRole("button", { name: "Allow", exact: true }).waitFor();

@@ -1,9 +1,10 @@
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import { dirname, join } from "@std/path";
+import { beforeTests } from "../support/before_tests.ts";
 import { startOpenAiServer } from "../support/model_servers.ts";
 import { granted } from "../support/permissions.ts";
 import { publishFor, scriptBinary } from "../support/releases.ts";
-import { Place, tests_binary } from "../support/svc.ts";
+import { can_run_svc, Place, tests_binary } from "../support/svc.ts";
 import { connect, http, mode, refused } from "./contract_kit.ts";
 import { row } from "./row.ts";
 
@@ -160,74 +161,88 @@ const FILES: [string, string, (place: Place, sock: string) => string][] = [
 ];
 
 /** A place where a daemon had a session and a queue, and crashed. */
-async function crashed(): Promise<{ place: Place; sock: string }> {
-  const place = new Place();
-  try {
-    place.configure("[agent]\nmax_steps = 50\n");
-    place.setPolicy("mcp_servers: []\n");
-    const daemon = await place.serve();
-    const body = { workdir: place.mkdir("w") };
-    assertEquals((await http(daemon, "POST", "/v1/sessions", { body })).status, 201);
-    const client = await connect(daemon);
-    await client.call("queue.status");
-    // Answered once the bus has its directory.
-    await client.call("bus.tail", {});
-    await client[Symbol.asyncDispose]();
-    await daemon.kill();
-    return { place, sock: daemon.sock };
-  } catch (error) {
-    await place[Symbol.asyncDispose]();
-    throw error;
+class Crashed {
+  place!: Place;
+  sock = "";
+
+  /** Crashes before the file's first row; each row leaves it as it was. */
+  constructor() {
+    beforeTests(async () => {
+      if (!can_run_svc || !posix) return;
+      this.place = new Place();
+      this.place.configure("[agent]\nmax_steps = 50\n");
+      this.place.setPolicy("mcp_servers: []\n");
+      const daemon = await this.place.serve();
+      this.sock = daemon.sock;
+      const body = { workdir: this.place.mkdir("w") };
+      assertEquals((await http(daemon, "POST", "/v1/sessions", { body })).status, 201);
+      const client = await connect(daemon);
+      await client.call("queue.status");
+      // Answered once the bus has its directory.
+      await client.call("bus.tail", {});
+      await client[Symbol.asyncDispose]();
+      await daemon.kill();
+    });
+    Deno.test.afterAll(async () => await this.place?.[Symbol.asyncDispose]());
   }
 }
 
+const crashed = new Crashed();
 for (const [name, right, of] of FILES) {
   section1(
     `${name}: wider than ${right}: refuses, names path, mode and chmod; exit 1`,
     async () => {
-      const { place, sock } = await crashed();
-      await using _ = place;
+      const { place, sock } = crashed;
       const path = of(place, sock);
-      for (const more of [0o040, 0o004, 0o002]) {
-        const found = parseInt(right, 8) | more;
-        Deno.chmodSync(path, found);
-        const { code, stdout, stderr } = await refused(place);
-        assertEquals([code, stdout], [1, ""]);
-        const octal = found.toString(8).padStart(4, "0");
-        assertStringIncludes(stderr, path);
-        assertStringIncludes(stderr, octal.slice(1));
-        assert(new RegExp(`chmod (-R )?0?${right.slice(1)} '?${path}`).test(stderr), stderr);
-        assertEquals(mode(path), octal, "it was changed silently");
+      try {
+        for (const more of [0o040, 0o004, 0o002]) {
+          const found = parseInt(right, 8) | more;
+          Deno.chmodSync(path, found);
+          const { code, stdout, stderr } = await refused(place);
+          assertEquals([code, stdout], [1, ""]);
+          const octal = found.toString(8).padStart(4, "0");
+          assertStringIncludes(stderr, path);
+          assertStringIncludes(stderr, octal.slice(1));
+          assert(new RegExp(`chmod (-R )?0?${right.slice(1)} '?${path}`).test(stderr), stderr);
+          assertEquals(mode(path), octal, "it was changed silently");
+        }
+      } finally {
+        Deno.chmodSync(path, parseInt(right, 8));
       }
-      Deno.chmodSync(path, parseInt(right, 8));
-      assertEquals((await http(await place.serve(), "GET", "/v1/health")).status, 200);
+      const daemon = await place.serve();
+      assertEquals((await http(daemon, "GET", "/v1/health")).status, 200);
+      await daemon.kill();
     },
   );
 
   section1(`${name}: a symlink in its place: refuses, exit 1`, async () => {
-    const { place, sock } = await crashed();
-    await using _ = place;
+    const { place, sock } = crashed;
     const path = of(place, sock);
     Deno.renameSync(path, `${path}.moved`);
     Deno.symlinkSync(`${path}.moved`, path);
-    const { code, stdout, stderr } = await refused(place);
-    assertEquals([code, stdout], [1, ""]);
-    assertStringIncludes(stderr, path);
-    assert(Deno.lstatSync(path).isSymlink);
-    Deno.removeSync(path);
-    Deno.renameSync(`${path}.moved`, path);
+    try {
+      const { code, stdout, stderr } = await refused(place);
+      assertEquals([code, stdout], [1, ""]);
+      assertStringIncludes(stderr, path);
+      assert(Deno.lstatSync(path).isSymlink);
+    } finally {
+      Deno.removeSync(path);
+      Deno.renameSync(`${path}.moved`, path);
+    }
   });
 
   section1(`${name}: a foreign owner: refuses, exit 1`, async () => {
-    const { place, sock } = await crashed();
-    await using _ = place;
+    const { place, sock } = crashed;
     const path = of(place, sock);
     Deno.chownSync(path, 65534, 65534);
-    const { code, stdout, stderr } = await refused(place);
-    assertEquals([code, stdout], [1, ""]);
-    assertStringIncludes(stderr, path);
-    assertEquals(Deno.lstatSync(path).uid, 65534, "it was changed silently");
-    Deno.chownSync(path, 0, 0);
+    try {
+      const { code, stdout, stderr } = await refused(place);
+      assertEquals([code, stdout], [1, ""]);
+      assertStringIncludes(stderr, path);
+      assertEquals(Deno.lstatSync(path).uid, 65534, "it was changed silently");
+    } finally {
+      Deno.chownSync(path, Deno.uid()!, Deno.gid()!);
+    }
   }, { ignore: !root });
 }
 

@@ -7,7 +7,7 @@ import { publishFor, testSigner, updateToml } from "../support/releases.ts";
 import { Place } from "../support/svc.ts";
 import { startOpenAiServer } from "../support/model_servers.ts";
 import type { Json } from "./client.ts";
-import { assertRpcError, connect, of, refused } from "./contract_kit.ts";
+import { assertRpcError, connect, of, refused, Shared } from "./contract_kit.ts";
 import { row } from "./row.ts";
 
 function section7(name: string, fn: () => void | Promise<void>, options?: { ignore?: boolean }) {
@@ -219,6 +219,8 @@ const BAD: [string, string, string[]][] = [
     "did you mean",
   ]],
 ];
+/** Reads one bad file after the other, and keeps what it began with. */
+const reloading = new Shared('[agent]\napproval = "read_only"\n');
 for (const [what, toml, named] of BAD) {
   section7(`${what}: refuses to start; file, line, key, nearest key`, async () => {
     await using place = new Place();
@@ -235,9 +237,8 @@ for (const [what, toml, named] of BAD) {
   section7(
     `${what}: daemon.reload_config answers -32001, keeps the old configuration`,
     async () => {
-      await using place = new Place();
-      const { client, daemon } = await configured(place, '[agent]\napproval = "read_only"\n');
-      await using _ = client;
+      const { place } = reloading;
+      await using client = await connect(reloading);
       place.configure(toml);
       const error = await client.fails("daemon.reload_config");
       assertRpcError(error, -32001, "validation");
@@ -247,7 +248,7 @@ for (const [what, toml, named] of BAD) {
       }
       const { session_id } = await client.call("session.start", { workdir: place.mkdir("w") });
       assertEquals((await client.call("session.get", { session_id })).approval, "read_only");
-      assert(daemon.pid > 0);
+      assert(reloading.pid > 0);
     },
   );
 }

@@ -20,7 +20,9 @@ import { can_run_svc, Place, type TestClient, tests_binary } from "../support/sv
 const asked_for = granted("env") && Deno.env.get("SVC_CONTINUE_KILLS");
 // Of the binary, unless it is asked for: a start from source takes longer than what is looked at.
 const ignore = !can_run_svc || Deno.build.os === "windows" || !(tests_binary || asked_for);
-const KILLS = Number(asked_for || 30);
+const KILLS = Number(asked_for || 12);
+/** A turn takes at least 230 ms: its pauses alone do. The kills are spread over this. */
+const A_TURN_MS = 300;
 const OUT = "effects.txt";
 
 /** What the model says in a turn; which step it is follows from the conversation alone. */
@@ -86,12 +88,12 @@ Deno.test({
       {
         await using client = await daemon.rpc();
         if (await goesOn(client, session_id)) {
-          if (random.chance(0.2)) await rest(client, session_id);
+          if (kill % 5 === 0) await rest(client, session_id);
         } else {
           const text = `task ${++turns}`;
           await client.rpc.call("session.send", { session_id, text });
         }
-        await delay(random.below(300));
+        await delay((7 * kill % KILLS + random.next()) / KILLS * A_TURN_MS);
         if (random.chance(0.3)) {
           await client.rpc.call("daemon.shutdown", { grace_s: 0 });
           await daemon.ended();

@@ -1,4 +1,8 @@
-/** `kill -9` while turns stream: what anyone saw is there afterwards, and everything goes on. */
+/**
+ * `kill -9` while turns stream: what anyone saw is there afterwards, and everything goes on.
+ *
+ * SVC_KILLS sets the number of kills, SVC_TEST_SEED repeats a run.
+ */
 import { assert, assertEquals } from "@std/assert";
 import { delay } from "@std/async";
 import { join } from "@std/path";
@@ -17,8 +21,7 @@ import { range } from "../support/sessions.ts";
 import { can_run_svc, Place, svcCommand } from "../support/svc.ts";
 
 const ignore = !can_run_svc || Deno.build.os === "windows";
-const ROUNDS = 20;
-/** SVC_TEST_SEED repeats a run. */
+const ROUNDS = Number(can_run_svc && Deno.env.get("SVC_KILLS") || 8);
 const seed = () => Number(Deno.env.get("SVC_TEST_SEED") ?? Math.floor(Math.random() * 1e9));
 
 function journalPath(workdir: string, session_id: string): string {
@@ -271,7 +274,7 @@ Deno.test({
     }
     const [program, first] = svcCommand();
     const index = join(place.home, "sessions-index.json");
-    for (let round = 0; round < 20; round++) {
+    for (let round = 0; round < ROUNDS; round++) {
       const child = new Deno.Command(program, {
         args: [...first, "serve"],
         env: place.env,
@@ -280,7 +283,7 @@ Deno.test({
         stdout: "null",
         stderr: "null",
       }).spawn();
-      await delay(random.below(400));
+      await delay((round + random.next()) / ROUNDS * 400);
       try {
         child.kill("SIGKILL");
       } catch {

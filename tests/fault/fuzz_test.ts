@@ -16,7 +16,7 @@ import { closing, frame, type FrameOptions, frames } from "./fuzz/websocket.ts";
 
 const ignore = !can_run_svc || Deno.build.os !== "linux";
 const setting = (name: string) => can_run_svc ? Deno.env.get(name) : undefined;
-const INPUTS = Number(setting("SVC_FUZZ") ?? 3_000);
+const INPUTS = Number(setting("SVC_FUZZ") ?? 1_000);
 const WARM_UP = 400;
 const MB = 1024 * 1024;
 const GROWTH_MAX = 48 * MB;
@@ -811,8 +811,11 @@ Deno.test({
       ["a length of a terabyte", options({ claimed: 2n ** 40n })],
       ["more than 64 MiB", options({ claimed: 65n * 2n ** 20n })],
     ];
-    for (const [what, ...pieces] of cut) {
-      const { ended, texts, codes } = await sendToEnd(...pieces);
+    // All at once: it takes two seconds until such a connection has ended.
+    const answers = await Promise.all(cut.map(async ([what, ...pieces]) => {
+      return { what, ...await sendToEnd(...pieces) };
+    }));
+    for (const { what, ended, texts, codes } of answers) {
       const allowed = codes.every((code) => [1002, 1007, 1009].includes(code));
       assertEquals([what, ended, texts, allowed], [what, true, [], true]);
     }

@@ -1,13 +1,13 @@
 /**
  * Memory of a daemon that worked hard: it must give back what the work took. SVC_SOAK=1 runs the
- * full 2,000 commands; without it 200.
+ * full 2,000 commands; without it 100.
  */
 import { assert, assertEquals } from "@std/assert";
 import { delay } from "@std/async";
 import { can_run_svc, type Daemon, Place, type TestClient } from "../support/svc.ts";
 
 const ignore = !can_run_svc || Deno.build.os !== "linux";
-const COMMANDS = can_run_svc && Deno.env.get("SVC_SOAK") === "1" ? 2_000 : 200;
+const COMMANDS = can_run_svc && Deno.env.get("SVC_SOAK") === "1" ? 2_000 : 100;
 const A_TURN = 20;
 const SESSIONS = 200;
 const MB = 1024 * 1024;

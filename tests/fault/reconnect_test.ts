@@ -15,12 +15,12 @@ import { frame } from "./fuzz/websocket.ts";
 
 const ignore = !can_run_svc || Deno.build.os === "windows";
 const setting = (name: string) => can_run_svc ? Deno.env.get(name) : undefined;
-const CUTS = Number(setting("SVC_RECONNECTS") ?? 60);
+const CUTS = Number(setting("SVC_RECONNECTS") ?? 25);
 const SESSIONS = 50;
 const PACE_MS = 50;
 /** Between two cuts of one subscriber, on average. */
 const A_CUT_MS = 110;
-const DELTAS = Math.max(100, Math.ceil(CUTS * A_CUT_MS / PACE_MS));
+const DELTAS = Math.max(60, Math.ceil(CUTS * A_CUT_MS / PACE_MS));
 /** For who stops reading: together far more than what may wait anywhere. */
 const TURNS = 5;
 const A_TURN = 250;

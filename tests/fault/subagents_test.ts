@@ -20,7 +20,7 @@ import { can_run_svc, Place, type TestClient, tests_binary } from "../support/sv
 const asked_for = granted("env") && Deno.env.get("SVC_SUBAGENT_KILLS");
 // Of the binary, unless it is asked for: a start from source takes longer than what is looked at.
 const ignore = !can_run_svc || Deno.build.os === "windows" || !(tests_binary || asked_for);
-const KILLS = Number(asked_for || 30);
+const KILLS = Number(asked_for || 12);
 const OUT = "effects.txt";
 
 /** What a model says; which step it is follows from the conversation alone. */
@@ -80,10 +80,22 @@ Deno.test({
     for (let kill = 1; kill <= KILLS; kill++) {
       {
         await using client = await daemon.rpc();
+        await client.rpc.call("session.subscribe", { session_id });
+        // Of four kills one comes while subagents work, one after their turn, and two whenever.
+        const when = (["after", "within"] as const)[kill % 4];
+        if (when !== undefined) await rest(client, session_id);
+        let sent = 0;
         if (!await goesOn(client, session_id)) {
-          await client.rpc.call("session.send", { session_id, text: `task t${++turns}` });
+          const message = { session_id, text: `task t${++turns}` };
+          ({ seq: sent } = await client.rpc.call("session.send", message));
         }
-        await delay(random.below(random.chance(0.3) ? 4_000 : 1_200));
+        if (when === undefined) await delay(random.below(random.chance(0.3) ? 4_000 : 1_200));
+        else {
+          const awaited = when === "after" ? "turn.completed" : "subagent.started";
+          await client.wait(({ seq, type }) => seq > sent && type === awaited, awaited);
+          // Less than a subagent takes.
+          if (when === "within") await delay(random.below(60));
+        }
         if (random.chance(0.25)) {
           await client.rpc.call("daemon.shutdown", { grace_s: 0 });
           await daemon.ended();
@@ -92,7 +104,7 @@ Deno.test({
       daemon = await place.serve();
     }
     await using client = await daemon.rpc();
-    await until(async () => !(await goesOn(client, session_id)), "the session is idle", 60_000);
+    await rest(client, session_id);
     const live = await client.rpc.call("session.get", { session_id });
     const { lanes } = await client.rpc.call("lanes.list", { session_id });
     await client[Symbol.asyncDispose]();
@@ -133,6 +145,11 @@ async function goesOn(client: TestClient, session_id: string): Promise<boolean> 
   // Cut off too often to go on by itself.
   if (cut_off) await client.rpc.call("session.continue", { session_id });
   return cut_off;
+}
+
+/** Waits until no turn runs and none was cut off. */
+async function rest(client: TestClient, session_id: string): Promise<void> {
+  await until(async () => !(await goesOn(client, session_id)), "the session is idle", 60_000);
 }
 
 /** Holds what the commands have written against what was told of them. */

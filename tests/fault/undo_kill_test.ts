@@ -15,7 +15,7 @@ import { can_run_svc, tests_binary } from "../support/svc.ts";
 const asked_for = granted("env") && Deno.env.get("SVC_REWIND_KILLS");
 const ignore = !can_run_svc || Deno.build.os === "windows" || !gitInstalled() ||
   !(tests_binary || asked_for);
-const KILLS = Number(asked_for || 10);
+const KILLS = Number(asked_for || 4);
 const FILES = 1_500;
 
 Deno.test({

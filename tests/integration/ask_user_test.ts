@@ -5,9 +5,11 @@ import { shownDigest } from "../../src/session/question.ts";
 import { Editor } from "../support/acp.ts";
 import { Scenario, until } from "../support/scripted.ts";
 import { can_run_svc, svcLine } from "../support/svc.ts";
+import { SharedDaemon } from "./shared_daemon.ts";
 import { has_tmux, TmuxTerminal } from "../support/tmux.ts";
 
 const ignore = !can_run_svc;
+const shared = new SharedDaemon();
 const DATABASE = {
   question: "Which database?",
   options: [{ label: "Postgres", description: "runs already" }, { label: "SQLite" }],
@@ -33,7 +35,7 @@ Deno.test({
   name: "a question waits, is answered once over any door, and the answer is the call's result",
   ignore,
   async fn() {
-    await using it = await Scenario.begin([
+    await using it = await shared.begin([
       ask(DATABASE),
       { text: "Done." },
     ], { start: { approval: "read_only" } });
@@ -93,7 +95,7 @@ Deno.test({
   async fn() {
     const only = { question: "Go on?", options: [{ label: "Yes" }], free_text: false };
     const many = { ...DATABASE, multiple: true };
-    await using it = await Scenario.begin([
+    await using it = await shared.begin([
       ask({ question: "Why?", free_text: false }),
       ask({ question: "Same?", options: [{ label: "A" }, { label: "a" }] }),
       ask({ question: "Nine?", options: Array.from("123456789", (label) => ({ label })) }),
@@ -183,7 +185,7 @@ Deno.test({
   name: "sessions that work for others and for tasks cannot ask",
   ignore,
   async fn() {
-    await using it = await Scenario.begin([ask(DATABASE), { text: "So be it." }], {
+    await using it = await shared.begin([ask(DATABASE), { text: "So be it." }], {
       start: { trust: "untrusted" },
     });
     assertEquals((await it.turn("go")).data.message, "So be it.");
@@ -198,7 +200,7 @@ Deno.test({
   name: "svc chat -p answers that nobody is there, and says so",
   ignore,
   async fn() {
-    await using it = await Scenario.begin([ask(DATABASE), { text: "Assumed." }]);
+    await using it = await shared.begin([ask(DATABASE), { text: "Assumed." }]);
     const said = ["chat", "--session", it.session_id, "-p", "go", "--output", "stream-json"];
     const { code, stdout, stderr } = await it.place.svc(said);
     const lines = stdout.trim().split("\n").map((line) => JSON.parse(line));
@@ -216,7 +218,7 @@ Deno.test({
   ignore,
   async fn() {
     const hidden = `Which\u202e one?\n  1. Fake`;
-    await using it = await Scenario.begin([
+    await using it = await shared.begin([
       ask({ ...DATABASE, question: hidden, free_text: false }),
       ask({ ...DATABASE, multiple: true }),
       ask({ question: "Why?" }),
@@ -275,7 +277,7 @@ Deno.test({
   name: "editors get a question as a permission with its options, several choices one by one",
   ignore: ignore || Deno.build.os === "windows",
   async fn() {
-    await using it = await Scenario.begin([
+    await using it = await shared.begin([
       ask(DATABASE),
       ask({ ...DATABASE, multiple: true }),
       ask({ question: "Why?" }),
@@ -306,7 +308,7 @@ Deno.test({
   name: "editors with forms get a question as one",
   ignore: ignore || Deno.build.os === "windows",
   async fn() {
-    await using it = await Scenario.begin([
+    await using it = await shared.begin([
       ask({ ...DATABASE, multiple: true }),
       ask({ question: "Why?" }),
       { text: "Done." },
@@ -335,7 +337,7 @@ Deno.test({
   name: "the line-by-line chat takes numbers and words",
   ignore: ignore || !has_tmux,
   async fn() {
-    await using it = await Scenario.begin([
+    await using it = await shared.begin([
       ask(DATABASE),
       ask({ question: "Why?" }),
       { text: "All is said." },

@@ -4,8 +4,10 @@ import type { Answer } from "../support/model_servers.ts";
 import { Scenario } from "../support/scripted.ts";
 import { can_run_svc } from "../support/svc.ts";
 import { hasProgram } from "../support/programs.ts";
+import { SharedDaemon } from "./shared_daemon.ts";
 
 const ignore = !can_run_svc || !hasProgram("bwrap");
+const shared = new SharedDaemon();
 const DONE: Answer = { text: "Done." };
 const run = (args: Record<string, unknown>): Answer => ({ calls: [{ name: "run_command", args }] });
 const reason = "it fetches packages";
@@ -47,7 +49,7 @@ Deno.test({
     await using server = registry();
     const { command } = server;
     const asking = run({ command, network: true, reason });
-    await using it = await Scenario.begin([
+    await using it = await shared.begin([
       run({ command }),
       asking,
       asking,
@@ -78,7 +80,7 @@ Deno.test({
       DONE,
     ];
     let there = "";
-    await using it = await Scenario.begin((request) => {
+    await using it = await shared.begin((request) => {
       const answer = steps[request.messages.filter(({ role }) => role === "assistant").length];
       return JSON.parse(JSON.stringify(answer).replaceAll("$AT", there));
     });
@@ -101,7 +103,7 @@ Deno.test({
       run({ command: "true", network: true, reason }),
       DONE,
     ];
-    await using it = await Scenario.begin(steps, { start: { approval: "ask" } });
+    await using it = await shared.begin(steps, { start: { approval: "ask" } });
     const { asked, done } = await turn(it, ...lines.map(() => "allow_always"), "deny");
     assertEquals([asked.length, done.at(-1)!.ok], [4, false]);
     assertEquals(new Set(asked.map(({ rule }) => rule)).size, 4);
@@ -115,7 +117,7 @@ Deno.test({
     await using server = registry();
     const { command } = server;
     const asking = run({ command, network: true, reason });
-    await using it = await Scenario.begin([
+    await using it = await shared.begin([
       run({ command, network: true }),
       run({ command: "touch made", outside_sandbox: true, reason: "" }),
       DONE,
@@ -126,7 +128,7 @@ Deno.test({
 
     for (const approval of ["auto", "ask", "read_only"]) {
       const trust = approval === "read_only" ? "trusted" : "untrusted";
-      await using other = await Scenario.begin([
+      await using other = await shared.begin([
         asking,
         run({ command: "touch made", outside_sandbox: true, reason }),
         DONE,
@@ -152,7 +154,7 @@ Deno.test({
       assertEquals([asked.length, done[0].ok], [0, true], done[0].output);
     }
     const told = async (start: Record<string, unknown>) => {
-      await using it = await Scenario.begin([DONE], { start });
+      await using it = await shared.begin([DONE], { start });
       await it.turn("go");
       const { facts } = (await it.event("context.told")).data;
       return [facts.network, facts.sandbox].map((fact) => /the person is asked/.test(fact));
@@ -169,7 +171,7 @@ Deno.test({
   async fn() {
     await using server = registry();
     const steps = [run({ command: server.command, network: true, reason }), DONE];
-    await using it = await Scenario.begin(steps);
+    await using it = await shared.begin(steps);
     const args = ["chat", "-p", "go", "--model", it.model, "--approve", "auto"];
     const { stdout, stderr } = await it.place.svc(args, { cwd: it.workdir });
     assertStringIncludes(stdout, "Done.");

@@ -1,4 +1,4 @@
-/** Conversations that outgrow their model's context. */
+/** Conversations that outgrow their model's context. SVC_SOAK=1 runs the longest of 2,000 turns. */
 import { assert, assertEquals, assertGreater, assertLess, assertRejects } from "@std/assert";
 import { askFor, fact, forgetful } from "../support/forgetful.ts";
 import { Scenario, until } from "../support/scripted.ts";
@@ -6,6 +6,8 @@ import { can_run_svc } from "../support/svc.ts";
 import type { Answer } from "../support/model_servers.ts";
 
 const ignore = !can_run_svc;
+/** 600 fill the context some fifteen times. */
+const TURNS = can_run_svc && Deno.env.get("SVC_SOAK") === "1" ? 2_000 : 600;
 const LIMIT = 32_000;
 const SMALL = `context_tokens = ${LIMIT}\n`;
 const WORDS = "and some more words that make a long answer ".repeat(12);
@@ -18,10 +20,9 @@ async function answer(scenario: Scenario, text: string): Promise<string> {
 }
 
 Deno.test({
-  name: "2,000 turns against a model of 32 k: each request fits, and turn 3 is recalled",
+  name: `${TURNS} turns against a model of 32 k: each request fits, and turn 3 is recalled`,
   ignore,
   async fn() {
-    const turns = 2_000;
     let calls = 0;
     const { script, seen } = forgetful({
       limit: LIMIT,
@@ -35,7 +36,7 @@ Deno.test({
     });
     await using it = await Scenario.begin(script, { toml: SMALL, record: false });
     Deno.writeTextFileSync(`${it.workdir}/long.txt`, `${"x".repeat(79)}\n`.repeat(200));
-    for (let turn = 1; turn <= turns; turn++) {
+    for (let turn = 1; turn <= TURNS; turn++) {
       const text = turn === 3
         ? fact("alpha", "q7f3")
         : turn % 50 === 0
@@ -50,7 +51,7 @@ Deno.test({
     assertEquals(seen.prefixes.size, 1, "system prompt and tools stay the same bytes");
     const compactions = it.client.of("session.compacted");
     assertGreater(compactions.length, 10);
-    assertLess(compactions.length, turns / 10, "each makes room for many turns");
+    assertLess(compactions.length, TURNS / 10, "each makes room for many turns");
     for (const { data } of compactions) {
       assertEquals([data.reason, data.problem], ["limit", undefined]);
       assertLess(data.tokens_after, 0.8 * data.tokens_before);
@@ -142,7 +143,7 @@ for (const [who, refusal] of Object.entries(REFUSALS)) {
       const { script, seen } = forgetful({ limit: 12_000, refusal });
       await using it = await Scenario.begin(script);
       await answer(it, fact("alpha", "q7f3"));
-      for (let n = 0; n < 30; n++) await answer(it, `${n}: ${"some words ".repeat(200)}`);
+      for (let n = 0; n < 15; n++) await answer(it, `${n}: ${"some words ".repeat(400)}`);
       assertEquals(await answer(it, askFor("alpha")), "q7f3");
       assertGreater(seen.refused, 0);
       const compactions = it.client.of("session.compacted").map(({ data }) => data);
@@ -154,7 +155,7 @@ for (const [who, refusal] of Object.entries(REFUSALS)) {
         // A limit that was learned is heeded, also after a restart.
         const { refused } = seen;
         await it.restart();
-        for (let n = 0; n < 30; n++) await answer(it, `${n}: ${"some words ".repeat(200)}`);
+        for (let n = 0; n < 15; n++) await answer(it, `${n}: ${"some words ".repeat(400)}`);
         assertEquals(seen.refused, refused);
       }
     },
@@ -181,7 +182,7 @@ for (const [how, [summary, problem]] of Object.entries(FAILURES)) {
       await using it = await Scenario.begin(script, { toml: SMALL });
       for (let n = 1; it.client.of("session.compacted").length < 2; n++) {
         assertLess(n, 200);
-        await answer(it, `${n}: ${"some words ".repeat(400)}`);
+        await answer(it, `${n}: ${"some words ".repeat(800)}`);
       }
       for (const { data } of it.client.of("session.compacted")) {
         assert(problem.test(data.problem), data.problem);

@@ -179,6 +179,9 @@ for (const { name, own, other } of LAYOUTS) {
           for (const at of [theirs, way]) {
             const shown = await instruct(jailed.client, id, `run cat ${at}/theirs.txt`);
             assertEquals([shown.ok, shown.output.includes(SECRET)], [false, false], shown.output);
+          }
+          // Below /tmp, the session finds again what it writes there, in a /tmp of its own.
+          for (const at of [theirs, way]) {
             await instruct(
               jailed.client,
               id,
@@ -282,8 +285,11 @@ Deno.test({
         const read = await instruct(jailed.client, id, `run cat '${path}'`);
         assertEquals(read.ok, false, `${path}: ${read.output}`);
         assertStringIncludes(read.message, read.output);
-        await instruct(jailed.client, id, `run echo mine > '${path}'; rm -f '${path}'`);
         await instruct(jailed.client, id, `run mv '${path}' here; cp ${outside} here`);
+      }
+      // Below /tmp, the session finds again what it writes there, in a /tmp of its own.
+      for (const path of paths) {
+        await instruct(jailed.client, id, `run echo mine > '${path}'; rm -f '${path}'`);
       }
       assertEquals(Deno.readTextFileSync(outside), SECRET);
       assertEquals(place.discovery().token, daemon.token);

@@ -1,5 +1,6 @@
 /** What an MCP client can do beside calling a tool, over standard input and output and over HTTP. */
 import { assert, assertEquals, assertRejects } from "@std/assert";
+import { Shared } from "../contract/shared.ts";
 import { longProject, McpClient } from "../support/mcp.ts";
 import { processesWith, until } from "../support/scripted.ts";
 import { can_run_svc, type Daemon, Place } from "../support/svc.ts";
@@ -29,22 +30,46 @@ const OVER: Record<string, Connect> = {
   },
 };
 
-/** A test over each of the two. */
-function overBoth(
+/** What a test is given. */
+interface Given {
+  place: Place;
+  daemon: Daemon;
+  /** A new directory to work in. */
+  workdir(): string;
+  connect(options?: Options): Promise<McpClient>;
+}
+
+const shared = new Shared();
+let workdirs = 0;
+
+/** A test over each of the two, with the daemon that others use too. */
+function overBoth(name: string, fn: (it: Given) => Promise<void>): void {
+  onEach(name, ({ place, daemon }, given) => fn(given(place, daemon)));
+}
+
+/** A test over each of the two, with a daemon where nothing has happened yet. */
+function onFresh(name: string, fn: (it: Given) => Promise<void>): void {
+  onEach(name, async (_, given) => {
+    await using place = new Place();
+    await fn(given(place, await place.serve()));
+  });
+}
+
+function onEach(
   name: string,
-  fn: (
-    it: { place: Place; daemon: Daemon; connect(options?: Options): Promise<McpClient> },
-  ) => Promise<void>,
+  run: (shared: Shared, given: (place: Place, daemon: Daemon) => Given) => Promise<void>,
 ): void {
   for (const [over, connect] of Object.entries(OVER)) {
     Deno.test({
       name: `MCP over ${over}: ${name}`,
       ignore: !can_run_svc,
-      async fn() {
-        await using place = new Place();
-        const daemon = await place.serve();
-        await fn({ place, daemon, connect: (options) => connect(place, daemon, options) });
-      },
+      fn: () =>
+        run(shared, (place, daemon) => ({
+          place,
+          daemon,
+          workdir: () => place.mkdir(`work-${++workdirs}`),
+          connect: (options) => connect(place, daemon, options),
+        })),
     });
   }
 }
@@ -65,13 +90,13 @@ overBoth("a cancelled call stops its work", async ({ place, connect }) => {
   await until(() => processesWith(`sleep ${seconds}`).length === 0, "its end");
 });
 
-overBoth("a call that is asked to reports its progress", async ({ place, connect }) => {
+overBoth("a call that is asked to reports its progress", async ({ workdir, connect }) => {
   await using client = await connect();
   const reports: Json[] = [];
   const { structuredContent } = await client.client.callTool(
     {
       name: "svc.task.run",
-      arguments: { task_type: "code", description: "help", extra: { workdir: place.mkdir("w") } },
+      arguments: { task_type: "code", description: "help", extra: { workdir: workdir() } },
     },
     undefined,
     { onprogress: (report) => void reports.push(report) },
@@ -83,9 +108,9 @@ overBoth("a call that is asked to reports its progress", async ({ place, connect
 
 overBoth(
   "a resource that is subscribed to is reported when it changes",
-  async ({ place, connect }) => {
+  async ({ workdir, connect }) => {
     await using client = await connect();
-    const { session_id } = await client.data("svc.session.start", { workdir: place.mkdir("w") });
+    const { session_id } = await client.data("svc.session.start", { workdir: workdir() });
     const uri = `svc://sessions/${session_id}/transcript`;
     await client.client.subscribeResource({ uri });
     await client.data("svc.session.send", { session_id, text: "help" });
@@ -108,10 +133,10 @@ overBoth(
   },
 );
 
-overBoth("the resources can be listed and read", async ({ place, connect }) => {
+onFresh("the resources can be listed and read", async ({ workdir, connect }) => {
   await using client = await connect();
   const { session_id } = await client.data("svc.session.start", {
-    workdir: place.mkdir("w"),
+    workdir: workdir(),
     prompt: "help",
   });
   await until(async () => {
@@ -148,9 +173,9 @@ overBoth("the resources can be listed and read", async ({ place, connect }) => {
 
 overBoth(
   "what a subscription pushes comes as log messages, in order",
-  async ({ place, connect }) => {
+  async ({ workdir, connect }) => {
     await using client = await connect();
-    const { session_id } = await client.data("svc.session.start", { workdir: place.mkdir("w") });
+    const { session_id } = await client.data("svc.session.start", { workdir: workdir() });
     const { sub } = await client.data("svc.session.subscribe", { session_id, since_seq: 0 });
     const tail = await client.data("svc.bus.tail", { session_id, since_seq: 0 });
     assert(tail.sub !== sub);
@@ -172,10 +197,10 @@ overBoth(
   },
 );
 
-overBoth("a log level keeps what is below it back", async ({ place, connect }) => {
+overBoth("a log level keeps what is below it back", async ({ workdir, connect }) => {
   await using quiet = await connect();
   await using hearing = await connect();
-  const { session_id } = await quiet.data("svc.session.start", { workdir: place.mkdir("w") });
+  const { session_id } = await quiet.data("svc.session.start", { workdir: workdir() });
   await quiet.client.setLoggingLevel("error");
   await hearing.client.setLoggingLevel("info");
   for (const client of [quiet, hearing]) {
@@ -190,7 +215,7 @@ overBoth("a log level keeps what is below it back", async ({ place, connect }) =
   assertEquals(quiet.pushed, []);
 });
 
-overBoth("caps limit what is listed and what is done", async ({ place, connect }) => {
+onFresh("caps limit what is listed and what is done", async ({ place, workdir, connect }) => {
   await using read = await connect({ caps: "read" });
   const { tools } = await read.client.listTools();
   assert(tools.every(({ annotations }) => annotations?.readOnlyHint === true));
@@ -201,13 +226,13 @@ overBoth("caps limit what is listed and what is done", async ({ place, connect }
   await using write = await connect({ caps: "write" });
   const names = (await write.client.listTools()).tools.map(({ name }) => name);
   assert(names.includes("svc.session.start") && !names.includes("svc.session.kill"));
-  const { session_id } = await write.data("svc.session.start", { workdir: place.mkdir("w") });
+  const { session_id } = await write.data("svc.session.start", { workdir: workdir() });
   const killed = await write.call("svc.session.kill", { session_id });
   assertEquals(killed.structuredContent.error_code, "permission_denied");
   assertEquals((await write.data("svc.session.get", { session_id })).state, "running");
 });
 
-overBoth("safe names have no dots", async ({ connect }) => {
+onFresh("safe names have no dots", async ({ connect }) => {
   await using client = await connect({ safe_names: true });
   const { tools } = await client.client.listTools();
   assert(tools.every(({ name }) => /^[a-z0-9_]+$/.test(name)));
@@ -216,7 +241,7 @@ overBoth("safe names have no dots", async ({ connect }) => {
   await assertRejects(() => client.call("svc_session_lists"), Error, "mean svc_session_list");
 });
 
-overBoth("a client that is known to refuse dots gets none by itself", async ({ connect }) => {
+onFresh("a client that is known to refuse dots gets none by itself", async ({ connect }) => {
   await using client = await connect({ name: "ai-sdk-mcp-client" });
   const { tools } = await client.client.listTools();
   assert(tools.every(({ name }) => /^[a-z0-9_]+$/.test(name)));
@@ -230,7 +255,7 @@ overBoth("a client that is known to refuse dots gets none by itself", async ({ c
   assert(told.includes("svc_session_start") && !told.includes("svc.session"), told);
 });
 
-overBoth("the core toolset lists few tools, and calls take all", async ({ connect }) => {
+onFresh("the core toolset lists few tools, and calls take all", async ({ connect }) => {
   await using client = await connect({ toolset: "core" });
   const { tools } = await client.client.listTools();
   assert(tools.length > 10 && tools.length <= 16, String(tools.length));
@@ -246,10 +271,10 @@ overBoth("no tool tells the daemon's token", async ({ daemon, connect }) => {
   assertEquals(answer.structuredContent.data.port, daemon.port);
 });
 
-overBoth("prompts are filled in, and their arguments completed", async ({ place, connect }) => {
+onFresh("prompts are filled in, and their arguments completed", async ({ workdir, connect }) => {
   await using client = await connect();
   const { session_id } = await client.data("svc.session.start", {
-    workdir: place.mkdir("w"),
+    workdir: workdir(),
     approval: "ask",
     prompt: "run echo hi",
   });
@@ -261,7 +286,13 @@ overBoth("prompts are filled in, and their arguments completed", async ({ place,
   }, "the approval");
 
   const { prompts } = await client.client.listPrompts();
-  const values: Json = { workdir: "/w", task: "tidy up", session_id, approval_id, lane_id: "main" };
+  const values: Json = {
+    workdir: "/w",
+    task: "tidy up",
+    session_id,
+    approval_id,
+    lane_id: "main",
+  };
   for (const { name, arguments: args = [] } of prompts) {
     const given = Object.fromEntries(args.map((it) => [it.name, values[it.name] ?? "x/y"]));
     const { messages } = await client.client.getPrompt({ name, arguments: given });

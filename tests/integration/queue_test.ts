@@ -25,9 +25,10 @@ async function until(
   task_id: string,
   status: TaskRecord["status"],
 ): Promise<TaskRecord> {
+  await using client = await daemon.rpc();
   let task: TaskRecord | undefined;
-  for (const end = Date.now() + 20_000; Date.now() < end; await delay(20)) {
-    task = await call(daemon, "task.get", { task_id });
+  for (const end = Date.now() + 20_000; Date.now() < end; await delay(50)) {
+    task = await client.rpc.call("task.get", { task_id });
     if (task!.status === status) return task!;
   }
   throw new Error(`task did not become ${status}: ${JSON.stringify(task)}`);
@@ -48,8 +49,9 @@ async function line(path: string): Promise<string> {
 
 /** Waits until one task runs. */
 async function oneRuns(daemon: Daemon): Promise<void> {
+  await using client = await daemon.rpc();
   for (const end = Date.now() + 20_000; Date.now() < end; await delay(20)) {
-    if ((await call(daemon, "queue.status")).running === 1) return;
+    if ((await client.rpc.call("queue.status")).running === 1) return;
   }
   throw new Error("no task began to run");
 }

@@ -83,6 +83,36 @@ test("a call that is late with an old token gets its successor, and the newest l
   assertEquals((await logins.get(at))?.tokens.refresh_token, "r3");
 });
 
+test("a request that a refresh overtook is sent again with the new token", async () => {
+  const sent: (string | null)[] = [];
+  let saved = "new";
+  const ask = loginFetch({
+    url: "https://tools.example/mcp",
+    headers: {},
+    auth: { tokens: () => ({ access_token: saved, token_type: "Bearer" }) },
+  }, (_to, init) => {
+    const token = new Headers(init!.headers).get("authorization");
+    sent.push(token);
+    return Promise.resolve(
+      new Response(init!.body, { status: token === "Bearer new" ? 200 : 401 }),
+    );
+  });
+  const request = (token: string) =>
+    ask("https://tools.example/mcp", {
+      method: "POST",
+      headers: { authorization: `Bearer ${token}` },
+      body: "{}",
+    });
+  const answer = await request("old");
+  assertEquals([answer.status, await answer.text()], [200, "{}"]);
+  assertEquals(sent.splice(0), ["Bearer old", "Bearer new"]);
+  // What the current token is refused for is for the login to mend.
+  saved = "old";
+  const refused = await request("old");
+  assertEquals([refused.status, await refused.text()], [401, "{}"]);
+  assertEquals(sent, ["Bearer old"]);
+});
+
 test("tokens of a refreshed login are masked in results, as those before", async () => {
   await using place = await placeForLogins();
   await using server = startOAuthToolServer();

@@ -4,8 +4,10 @@ import { Editor } from "../support/acp.ts";
 import type { Answer } from "../support/model_servers.ts";
 import { type Provider, Scenario } from "../support/scripted.ts";
 import { can_run_svc } from "../support/svc.ts";
+import { SharedDaemon } from "./shared_daemon.ts";
 
 const ignore = !can_run_svc;
+const shared = new SharedDaemon();
 const WIRES: readonly Provider[] = ["openai-compatible", "anthropic", "google"];
 
 const cut = (text: string): Answer => ({ text, stop: "length" });
@@ -110,7 +112,7 @@ Deno.test({
   ignore,
   async fn() {
     const path = "n.txt";
-    await using it = await Scenario.begin([
+    await using it = await shared.begin([
       {
         calls: [{ name: "write_file", args: '{"path": "n.txt", "content": "hal' }],
         stop: "length",
@@ -138,7 +140,7 @@ Deno.test({
   name: "the model is told of the third identical step, and steps that differ are no loop",
   ignore,
   async fn() {
-    await using it = await Scenario.begin([
+    await using it = await shared.begin([
       ...times(4, run("echo same")),
       { text: "I stop." },
       // The same call with another result each time.
@@ -183,7 +185,7 @@ for (const [name, answers, code, acp] of ENDS) {
     name: `a turn that ends with "${name}": svc chat -p exits ${code}, an editor is told`,
     ignore: ignore || Deno.build.os === "windows",
     async fn() {
-      await using it = await Scenario.begin([...answers, ...answers]);
+      await using it = await shared.begin([...answers, ...answers]);
       const chat = await it.place.svc(["chat", "--session", it.session_id, "-p", "go"]);
       assertEquals(chat.code, code, chat.stderr);
       if (name !== "ok") assertStringIncludes(chat.stderr, `svc: turn ${name}: `);

@@ -76,8 +76,10 @@ Deno.test({
   ignore,
   async fn() {
     await using place = new Place();
-    const svc = join(place.home, "bin", "svc");
-    Deno.mkdirSync(join(place.home, "bin"), { recursive: true, mode: 0o700 });
+    const bin = join(place.home, "bin");
+    const svc = join(bin, "svc");
+    place.env.PATH = `${bin}:${place.env.PATH}`;
+    Deno.mkdirSync(bin, { recursive: true, mode: 0o700 });
     Deno.chmodSync(place.home, 0o700);
     Deno.copyFileSync(Deno.env.get("SVC_BIN")!, svc);
     const old = await versionOf(svc);

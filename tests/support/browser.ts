@@ -1,5 +1,10 @@
 /** A real Chromium for tests, where the machine has one. */
-import type { Browser as PlaywrightBrowser, BrowserContext, Page } from "playwright-core";
+import type {
+  Browser as PlaywrightBrowser,
+  BrowserContext,
+  ConnectOverCDPTransport,
+  Page,
+} from "playwright-core";
 import { firstFile } from "../../src/os/which.ts";
 import { noted } from "./lacking.ts";
 import { granted } from "./permissions.ts";
@@ -12,7 +17,8 @@ const PATHS = [
 ];
 /** Chromium's engine without its windows: it starts in half the time. */
 const HEADLESS_SHELL = "/usr/bin/chromium-headless-shell";
-const ARGS = [
+/** What it is started with, beside what Playwright does. */
+export const ARGS = [
   "--headless",
   "--no-sandbox",
   "--disable-gpu",
@@ -37,7 +43,12 @@ function chosenPath(): string[] {
   return path === undefined ? [] : [path];
 }
 
-/** A browser of its own for one test; closed at the end. */
+/** The program that tests start: the shell, where it is there. */
+export function browserProgram(): string {
+  return firstFile([...chosenPath(), HEADLESS_SHELL]) ?? chromiumPath()!;
+}
+
+/** A browser for one test, of its own or shared by {@linkcode connect}; let go of at the end. */
 export class Browser implements AsyncDisposable {
   readonly #browser: PlaywrightBrowser;
   readonly context: BrowserContext;
@@ -52,10 +63,17 @@ export class Browser implements AsyncDisposable {
     // Loaded here alone, so that a run that ignores these tests needs none of it.
     const { chromium } = await import("playwright-core");
     const browser = await chromium.launch({
-      executablePath: firstFile([...chosenPath(), HEADLESS_SHELL]) ?? chromiumPath(),
+      executablePath: browserProgram(),
       args: [...ARGS, ...args],
       timeout: TIMEOUT_MS,
     });
+    return new Browser(browser, await browser.newContext());
+  }
+
+  /** A new profile in a browser that runs; at the end that profile goes, and the browser stays. */
+  static async connect(transport: ConnectOverCDPTransport): Promise<Browser> {
+    const { chromium } = await import("playwright-core");
+    const browser = await chromium.connectOverCDP(transport, { timeout: TIMEOUT_MS });
     return new Browser(browser, await browser.newContext());
   }
 

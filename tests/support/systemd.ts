@@ -7,7 +7,7 @@ import { runProgram } from "../../src/os/program.ts";
 import { noted } from "./lacking.ts";
 import { granted } from "./permissions.ts";
 import { isolateUser } from "./service_manager.ts";
-import { can_run_svc, type Place, svcCommand } from "./svc.ts";
+import { can_run_svc, type Place, svcCommand, tests_binary } from "./svc.ts";
 
 const SYSTEMD = "/usr/lib/systemd/systemd";
 /** Bit of CAP_SYS_ADMIN in the capability sets of /proc/self/status: mounting needs it. */
@@ -109,7 +109,7 @@ function installBinary(place: Place): void {
   Deno.mkdirSync(bin, { mode: 0o700 });
   const [program, first] = svcCommand();
   const path = join(bin, "svc");
-  if (first.length === 0) return Deno.symlinkSync(program, path);
+  if (tests_binary) return Deno.symlinkSync(program, path);
   const variables = ["DENO_DIR", "DENO_TLS_CA_STORE"]
     .filter((name) => place.env[name] !== undefined)
     .map((name) => `export ${name}=${shellQuote(place.env[name])}\n`).join("");

@@ -9,7 +9,9 @@ const [version, ...argv] = Deno.args;
 try {
   const { input } = parse(stated, "svc update", argv);
   const { flags } = input as unknown as Input<typeof UPDATE>;
-  Deno.exit(await update(flags, { standalone: true, version, path: "/elsewhere/svc" }));
+  Deno.exit(
+    await update(flags, { standalone: true, version, path: "/elsewhere/svc", name: "svc" }),
+  );
 } catch (error) {
   const { message, hint } = error as { message: string; hint?: string };
   console.error(`svc: ${message}`);

@@ -109,8 +109,11 @@ export class AppPage {
 
   /** Fails when axe finds anything, of any impact. */
   async accessible(what: string): Promise<void> {
-    const { default: axe } = await import("axe-core");
-    await this.page.evaluate(axe.source);
+    // Half a megabyte: once for each document.
+    if (!await this.page.evaluate("'axe' in globalThis")) {
+      const { default: axe } = await import("axe-core");
+      await this.page.evaluate(axe.source);
+    }
     const found = await this.page.evaluate(async () => {
       // deno-lint-ignore no-explicit-any -- what axe put into the page
       const { violations } = await (globalThis as any).axe.run({

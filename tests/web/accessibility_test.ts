@@ -1,8 +1,10 @@
 /** No violation of any impact on any route, in any theme, at any width; a session by keyboard alone. */
 import { join } from "@std/path";
-import { Browser } from "../support/browser.ts";
 import { Scenario } from "../support/scripted.ts";
+import { SharedBrowser } from "../support/shared_browser.ts";
 import { AppPage, no_browser } from "../support/web.ts";
+
+const shared = new SharedBrowser();
 
 const MARKDOWN = `# A title
 
@@ -40,7 +42,7 @@ Deno.test({
     ], { start: { approval: "ask", title: "A rather long title of a session ".repeat(4) } });
     await it.send("try it");
     await it.event("approval.requested");
-    await using browser = await Browser.launch();
+    await using browser = await shared.profile();
     const app = await AppPage.open(browser, it.daemon);
     const { page } = app;
     await page.getByRole("table").waitFor();
@@ -91,7 +93,7 @@ Deno.test({
   async fn() {
     const text = [MARKDOWN, "\nThe first sentence. ", "The last one."];
     await using it = await Scenario.begin([{ text, hang_after: 2 }]);
-    await using browser = await Browser.launch();
+    await using browser = await shared.profile();
     const app = await AppPage.open(browser, it.daemon, `/sessions/${it.session_id}`);
     // What was said before a page was there is not announced.
     await app.page.getByText("No messages yet").waitFor();

@@ -1,8 +1,10 @@
 /** The page's questions of a model to the person. */
 import { assert, assertEquals } from "@std/assert";
-import { Browser } from "../support/browser.ts";
 import { Scenario } from "../support/scripted.ts";
+import { SharedBrowser } from "../support/shared_browser.ts";
 import { AppPage, no_browser } from "../support/web.ts";
+
+const shared = new SharedBrowser();
 
 const OPTIONS = [{ label: "Postgres", description: "runs already" }, { label: "SQLite" }];
 const ask = (args: unknown) => ({ calls: [{ name: "ask_user", args }] });
@@ -20,7 +22,7 @@ Deno.test({
     ]);
     await it.send("go");
     await it.event("approval.requested");
-    await using browser = await Browser.launch();
+    await using browser = await shared.profile();
     const app = await AppPage.open(browser, it.daemon, `/sessions/${it.session_id}`);
     const { page } = app;
     const button = (name: string) => page.getByRole("button", { name, exact: true });
@@ -68,7 +70,7 @@ Deno.test({
       ask({ question: "Which one?", options: OPTIONS }),
       { text: "All is said." },
     ]);
-    await using browser = await Browser.launch();
+    await using browser = await shared.profile();
     const app = await AppPage.open(browser, it.daemon, `/sessions/${it.session_id}`);
     const { page } = app;
     await page.getByText("No messages yet").waitFor();

@@ -1,15 +1,17 @@
 /** A session's settings are changed where messages are written, and the key that sends is chosen. */
 import { assertEquals } from "@std/assert";
-import { Browser } from "../support/browser.ts";
 import { Scenario, until } from "../support/scripted.ts";
+import { SharedBrowser } from "../support/shared_browser.ts";
 import { AppPage, no_browser } from "../support/web.ts";
+
+const shared = new SharedBrowser();
 
 Deno.test({
   name: "settings of a session are changed in a dialog, and the verbs show the same",
   ignore: no_browser,
   async fn() {
     await using it = await Scenario.begin([{ text: "first" }, { text: "second" }]);
-    await using browser = await Browser.launch();
+    await using browser = await shared.profile();
     const app = await AppPage.open(browser, it.daemon, `/sessions/${it.session_id}`);
     const { page } = app;
     const settings = page.getByRole("button", { name: /^Session settings/ });
@@ -77,7 +79,7 @@ Deno.test({
   ignore: no_browser,
   async fn() {
     await using it = await Scenario.begin([{ text: "one" }, { text: "two" }]);
-    await using browser = await Browser.launch();
+    await using browser = await shared.profile();
     const path = `/sessions/${it.session_id}`;
     const app = await AppPage.open(browser, it.daemon, path);
     const { page } = app;

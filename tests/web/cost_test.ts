@@ -1,8 +1,10 @@
 /** The costs' view: what it shows is what the verbs tell, while a turn runs too. */
 import { assert, assertEquals } from "@std/assert";
-import { Browser } from "../support/browser.ts";
 import { Scenario, until } from "../support/scripted.ts";
+import { SharedBrowser } from "../support/shared_browser.ts";
 import { AppPage, no_browser } from "../support/web.ts";
+
+const shared = new SharedBrowser();
 
 Deno.test({
   name: "costs: by session and by model, in dollars and tokens, as a plot and as a table",
@@ -16,7 +18,7 @@ Deno.test({
       },
     );
     const { rpc } = it.client;
-    await using browser = await Browser.launch();
+    await using browser = await shared.profile();
     const app = await AppPage.open(browser, it.daemon, "/cost");
     const { page } = app;
     await page.getByText("No costs in this period").waitFor();
@@ -86,7 +88,7 @@ Deno.test({
     const model = "local/model-2";
     const other = await it.client.session({ workdir: it.place.mkdir("other"), model });
     await it.client.turn(other, "go");
-    await using browser = await Browser.launch();
+    await using browser = await shared.profile();
     const app = await AppPage.open(browser, it.daemon, `/sessions/${it.session_id}`);
     await app.page.locator(".facts").getByText("price unknown").waitFor();
     const listed = async (id: string) => {

@@ -1,15 +1,17 @@
 /** What somebody writes is not lost, and what comes of it is seen. */
 import { assertEquals } from "@std/assert";
-import { Browser } from "../support/browser.ts";
 import { Scenario, until } from "../support/scripted.ts";
+import { SharedBrowser } from "../support/shared_browser.ts";
 import { AppPage, no_browser } from "../support/web.ts";
+
+const shared = new SharedBrowser();
 
 Deno.test({
   name: "a draft outlives its tab, and goes when it is sent or its session ends",
   ignore: no_browser,
   async fn() {
     await using it = await Scenario.begin([{ text: "heard" }]);
-    await using browser = await Browser.launch();
+    await using browser = await shared.profile();
     const path = `/sessions/${it.session_id}`;
     const box = (app: AppPage) => app.page.getByLabel("Message", { exact: true });
     const first = await AppPage.open(browser, it.daemon, path);
@@ -38,7 +40,7 @@ Deno.test({
   ignore: no_browser,
   async fn() {
     await using it = await Scenario.begin([]);
-    await using browser = await Browser.launch();
+    await using browser = await shared.profile();
     const app = await AppPage.open(browser, it.daemon);
     const { page } = app;
     const form = page.getByRole("dialog", { name: "New session" });
@@ -93,7 +95,7 @@ Deno.test({
     const text = Array.from({ length: 60 }, (_, n) => `Paragraph ${n}.\n\n`).join("");
     await using it = await Scenario.begin([{ text }, { text: "the newest answer" }]);
     await it.turn("go");
-    await using browser = await Browser.launch();
+    await using browser = await shared.profile();
     const { page } = await AppPage.open(browser, it.daemon, `/sessions/${it.session_id}`);
     // Screen readers are told the newest answer too, elsewhere in the page.
     const log = page.getByRole("log", { name: "Conversation" });

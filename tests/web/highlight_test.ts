@@ -1,9 +1,11 @@
 /** Code in its colours: where its language is known, when it is written to its end, and as text. */
 import { assert, assertEquals } from "@std/assert";
 import { join } from "@std/path";
-import { Browser } from "../support/browser.ts";
 import { Scenario, until } from "../support/scripted.ts";
+import { SharedBrowser } from "../support/shared_browser.ts";
 import { AppPage, no_browser } from "../support/web.ts";
+
+const shared = new SharedBrowser();
 
 const CODE = `// Adds <b>two</b> numbers.
 export function add(a: number, b: number): string {
@@ -36,7 +38,7 @@ Deno.test({
     ]);
     Deno.writeTextFileSync(join(it.workdir, "add.ts"), CODE);
     await it.turn("show it");
-    await using browser = await Browser.launch();
+    await using browser = await shared.profile();
     const app = await AppPage.open(browser, it.daemon);
     const { page } = app;
     const loaded: string[] = [];
@@ -90,7 +92,7 @@ Deno.test({
     );
     await using it = await Scenario.begin([{ text: text.join("\n") }]);
     await it.turn("show it");
-    await using browser = await Browser.launch();
+    await using browser = await shared.profile();
     const app = await AppPage.open(browser, it.daemon, `/sessions/${it.session_id}`);
     const blocks = app.page.getByRole("log").locator("figure.code");
     await blocks.last().locator("span[class^=hl]", { hasText: "true" }).waitFor();
@@ -106,7 +108,7 @@ Deno.test({
   async fn() {
     await using it = await Scenario.begin([{ text: FENCED }]);
     await it.turn("show it");
-    await using browser = await Browser.launch();
+    await using browser = await shared.profile();
     const app = await AppPage.open(browser, it.daemon);
     // It works in every frame for longer than a frame, and no idle time is left.
     await app.page.addInitScript(`{
@@ -127,7 +129,7 @@ Deno.test({
   async fn() {
     await using it = await Scenario.begin([{ text: "Only `inline code`, no block." }]);
     await it.turn("say it");
-    await using browser = await Browser.launch();
+    await using browser = await shared.profile();
     const app = await AppPage.open(browser, it.daemon);
     const loaded: string[] = [];
     app.page.on("request", (request) => loaded.push(request.url()));

@@ -1,10 +1,12 @@
 /** What models, tools and people write is shown, and does nothing. */
 import { assert, assertEquals } from "@std/assert";
-import { Browser } from "../support/browser.ts";
 import { countRuns, IMAGE } from "../support/hostile.ts";
 import { Scenario } from "../support/scripted.ts";
+import { SharedBrowser } from "../support/shared_browser.ts";
 import { AppPage, no_browser } from "../support/web.ts";
 import { BYPASSES } from "./bypasses.ts";
+
+const shared = new SharedBrowser();
 
 /** Runs in the page: what is drawn of the conversation that could act. */
 function living() {
@@ -42,7 +44,7 @@ Deno.test({
       { text: IMAGE },
       ...answers,
     ], { start: { title: IMAGE } });
-    await using browser = await Browser.launch();
+    await using browser = await shared.profile();
     await countRuns(browser.context);
     const app = await AppPage.open(browser, it.daemon);
     const requested: string[] = [];
@@ -82,7 +84,7 @@ Deno.test({
     const table = `${"|a".repeat(width)}\n${"|-".repeat(width)}\n${"|x\n".repeat(300)}`;
     const texts = [`${"> ".repeat(20_000)}deep`, `${"1. ".repeat(20_000)}long`, `${table}\nwide`];
     await using it = await Scenario.begin(texts.map((text) => ({ text: [text] })));
-    await using browser = await Browser.launch();
+    await using browser = await shared.profile();
     const app = await AppPage.open(browser, it.daemon, `/sessions/${it.session_id}`);
     const log = app.page.getByRole("log");
     for (const word of ["deep", "long", "wide"]) {

@@ -1,9 +1,11 @@
 /** Sizes, directions and places: what is on the page can be read. */
 import { assert, assertEquals } from "@std/assert";
 import type { Page } from "playwright-core";
-import { Browser } from "../support/browser.ts";
 import { Scenario } from "../support/scripted.ts";
+import { SharedBrowser } from "../support/shared_browser.ts";
 import { AppPage, no_browser } from "../support/web.ts";
+
+const shared = new SharedBrowser();
 
 const TABLE = `
 | Name | Word | Number |
@@ -30,7 +32,7 @@ Deno.test({
       calls: [{ name: "run_command", args: { command: "echo one" } }],
     }, { text: "done" }]);
     await it.turn("go");
-    await using browser = await Browser.launch();
+    await using browser = await shared.profile();
     const { page } = await AppPage.open(browser, it.daemon, `/sessions/${it.session_id}`);
     await page.getByRole("group", { name: "Output of run_command" }).waitFor();
     const sizes = async () => [
@@ -52,7 +54,7 @@ Deno.test({
   async fn() {
     await using it = await Scenario.begin([{ text: TABLE }]);
     await it.turn("go");
-    await using browser = await Browser.launch();
+    await using browser = await shared.profile();
     const app = await AppPage.open(browser, it.daemon, `/sessions/${it.session_id}`);
     const { page } = app;
     await page.setViewportSize({ width: 390, height: 700 });
@@ -96,7 +98,7 @@ Deno.test({
       start: { title: "שלום" },
     });
     await it.turn("مرحبا");
-    await using browser = await Browser.launch();
+    await using browser = await shared.profile();
     const { page } = await AppPage.open(browser, it.daemon, `/sessions/${it.session_id}`);
     const said = "[data-role=assistant] .markdown";
     await page.locator(said).waitFor();
@@ -115,7 +117,7 @@ Deno.test({
   async fn() {
     await using it = await Scenario.begin([], { start: { model: "builtin/toolbelt" } });
     await it.turn("help");
-    await using browser = await Browser.launch();
+    await using browser = await shared.profile();
     const { page } = await AppPage.open(browser, it.daemon, `/sessions/${it.session_id}`);
     const help = page.locator("figure.code code").first();
     await help.waitFor();
@@ -135,7 +137,7 @@ Deno.test({
     for (let n = 0; n < 9; n++) {
       await it.client.session({ workdir: it.place.mkdir(`project-${n}`) });
     }
-    await using browser = await Browser.launch();
+    await using browser = await shared.profile();
     const app = await AppPage.open(browser, it.daemon);
     const { page } = app;
     await page.setViewportSize({ width: 1280, height: 560 });
@@ -172,7 +174,7 @@ Deno.test({
       { text: `\`\`\`ts\n${content}\`\`\`\nThe end.` },
     ]);
     await it.turn("go");
-    await using browser = await Browser.launch();
+    await using browser = await shared.profile();
     const app = await AppPage.open(browser, it.daemon);
     const { page } = app;
     await page.addInitScript(`{

@@ -1,11 +1,13 @@
 /** Under load the page draws seldom, keeps up, and gives its memory back. Times are the bench's. */
 import { assert, assertEquals } from "@std/assert";
-import { Browser } from "../support/browser.ts";
 import { writeHistory, writeIndex } from "../support/histories.ts";
 import { Scenario, until } from "../support/scripted.ts";
+import { SharedBrowser } from "../support/shared_browser.ts";
 import { Place } from "../support/svc.ts";
 import { AppPage, no_browser } from "../support/web.ts";
 import { heapBytes, held, repaints, rowTexts, watchRepaints } from "../support/web_load.ts";
+
+const shared = new SharedBrowser();
 
 const DELTAS = 800;
 const SESSIONS = 6;
@@ -21,7 +23,7 @@ Deno.test({
       (_, n) => n % 60 === 59 ? `word${n}.\n\n` : `word${n} `,
     );
     await using it = await Scenario.begin([{ text, pace_ms: 2 }]);
-    await using browser = await Browser.launch();
+    await using browser = await shared.profile();
     const app = await AppPage.open(browser, it.daemon, `/sessions/${it.session_id}`);
     await app.page.getByText("No messages yet").waitFor();
     await watchRepaints(app.page, "[role=log]");
@@ -51,7 +53,7 @@ Deno.test({
     );
     writeIndex(place, histories);
     const daemon = await place.serve();
-    await using browser = await Browser.launch();
+    await using browser = await shared.profile();
     const app = await AppPage.open(browser, daemon);
     const { page } = app;
     const visit = async (id: string) => {

@@ -1,11 +1,13 @@
 /** Missions in the web app: made, watched, looked into, cancelled; and that each verb tells the same. */
 import { assert, assertEquals } from "@std/assert";
-import { Browser } from "../support/browser.ts";
 import { MissionModel, SPEC } from "../support/missions.ts";
 import type { ParsedRequest } from "../support/model_servers.ts";
 import { gitInstalled, Repository } from "../support/repository.ts";
 import { Scenario, until } from "../support/scripted.ts";
+import { SharedBrowser } from "../support/shared_browser.ts";
 import { AppPage, no_browser } from "../support/web.ts";
+
+const shared = new SharedBrowser();
 
 // deno-lint-ignore no-explicit-any -- tests look at what they expect
 type Any = any;
@@ -40,7 +42,7 @@ Deno.test({
     const { script, release } = heldModel();
     using repo = new Repository();
     await using it = await Scenario.begin(script);
-    await using browser = await Browser.launch();
+    await using browser = await shared.profile();
     const app = await AppPage.open(browser, it.daemon, "/missions");
     const { page } = app;
     const call = (verb: string, params: Any): Promise<Any> => it.client.rpc.call(verb, params);
@@ -136,7 +138,7 @@ Deno.test({
   async fn() {
     const { script, release } = heldModel();
     await using it = await Scenario.begin(script);
-    await using browser = await Browser.launch();
+    await using browser = await shared.profile();
     const app = await AppPage.open(browser, it.daemon, "/missions");
     const { page } = app;
     const create = (name: string): Promise<Any> =>

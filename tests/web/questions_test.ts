@@ -5,7 +5,10 @@ import type { Page } from "playwright-core";
 import type { Answer } from "../support/model_servers.ts";
 import { Browser } from "../support/browser.ts";
 import { Scenario, until } from "../support/scripted.ts";
+import { SharedBrowser } from "../support/shared_browser.ts";
 import { AppPage, no_browser } from "../support/web.ts";
+
+const shared = new SharedBrowser();
 
 const LINES = Array.from({ length: 300 }, (_, n) => `line ${n}\n`);
 
@@ -26,7 +29,7 @@ class Asked implements AsyncDisposable {
     for (const [path, text] of Object.entries(files)) {
       Deno.writeTextFileSync(join(it.workdir, path), text);
     }
-    const browser = await Browser.launch();
+    const browser = await shared.profile();
     const app = await AppPage.open(browser, it.daemon);
     await app.page.clock.install();
     await app.go(`/sessions/${it.session_id}`);

@@ -1,10 +1,12 @@
 /** The daemon goes and comes back: the page does too, and shows what the journal has. */
 import { assertEquals, assertNotEquals } from "@std/assert";
 import type { Page } from "playwright-core";
-import { Browser } from "../support/browser.ts";
 import { Scenario, until } from "../support/scripted.ts";
+import { SharedBrowser } from "../support/shared_browser.ts";
 import type { Daemon } from "../support/svc.ts";
 import { AppPage, no_browser } from "../support/web.ts";
+
+const shared = new SharedBrowser();
 
 const PIECES = Array.from({ length: 400 }, (_, n) => `word${n} `);
 
@@ -33,7 +35,7 @@ for (const [how, end] of Object.entries(ENDS)) {
         { text: PIECES, pace_ms: 5, hang_after: PIECES.length },
         { text: "after the restart" },
       ], { toml: `[agent]\ncontinue = "never"\n` });
-      await using browser = await Browser.launch();
+      await using browser = await shared.profile();
       const app = await AppPage.open(browser, it.daemon, `/sessions/${it.session_id}`);
       const { page } = app;
       await it.send("go on");
@@ -76,7 +78,7 @@ Deno.test({
   async fn() {
     await using it = await Scenario.begin([{ text: "before" }, { text: "after" }]);
     await it.turn("one");
-    await using browser = await Browser.launch();
+    await using browser = await shared.profile();
     const lane = await AppPage.open(browser, it.daemon, `/sessions/${it.session_id}/lanes/main`);
     const asked: string[] = [];
     const costs = await AppPage.open(browser, it.daemon);
@@ -106,7 +108,7 @@ Deno.test({
   ignore: no_browser || Deno.build.os === "windows",
   async fn() {
     await using it = await Scenario.begin([{ text: "here" }]);
-    await using browser = await Browser.launch();
+    await using browser = await shared.profile();
     const app = await AppPage.open(browser, it.daemon, `/sessions/${it.session_id}`);
     await app.page.getByRole("heading", { level: 1 }).waitFor();
     Deno.kill(it.daemon.pid, "SIGSTOP");
@@ -131,7 +133,7 @@ Deno.test({
     const half = { text: ["One ", "two "], hang_after: 2 };
     const whole = { text: ["One ", "two ", "three."] };
     await using it = await Scenario.begin([half, whole, half, whole]);
-    await using browser = await Browser.launch();
+    await using browser = await shared.profile();
     const app = await AppPage.open(browser, it.daemon, `/sessions/${it.session_id}`);
     const log = app.page.getByRole("log");
     const trimmed = (text: string) => text.trim();
@@ -168,7 +170,7 @@ Deno.test({
   ignore: no_browser,
   async fn() {
     await using it = await Scenario.begin([{ text: "here" }]);
-    await using browser = await Browser.launch();
+    await using browser = await shared.profile();
     const app = await AppPage.open(browser, it.daemon);
     const { page } = app;
     await it.daemon.kill();
@@ -197,7 +199,7 @@ Deno.test({
   ignore: no_browser,
   async fn() {
     await using it = await Scenario.begin([{ text: "here" }]);
-    await using browser = await Browser.launch();
+    await using browser = await shared.profile();
     const { page } = await AppPage.open(browser, it.daemon, `/sessions/${it.session_id}`);
     const { port } = it.daemon;
     await it.daemon.kill();

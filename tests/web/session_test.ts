@@ -1,10 +1,12 @@
 /** A person's way through a session, and that each verb tells the same. */
 import { assert, assertEquals } from "@std/assert";
 import { join } from "@std/path";
-import { Browser } from "../support/browser.ts";
 import { Scenario } from "../support/scripted.ts";
+import { SharedBrowser } from "../support/shared_browser.ts";
 import { Place } from "../support/svc.ts";
 import { AppPage, no_browser } from "../support/web.ts";
+
+const shared = new SharedBrowser();
 
 Deno.test({
   name: "a session by keyboard alone: create, send, approve, read, kill; the focus is never lost",
@@ -13,7 +15,7 @@ Deno.test({
     await using place = new Place();
     const daemon = await place.serve();
     const workdir = place.mkdir("project");
-    await using browser = await Browser.launch();
+    await using browser = await shared.profile();
     const app = await AppPage.open(browser, daemon);
     const { page } = app;
     const press = async (...keys: string[]) => {
@@ -126,7 +128,7 @@ Deno.test({
       { text: ["slow "], hang_after: 1 },
     ], { start: { approval: "ask", title: "by the verbs" } });
     Deno.writeTextFileSync(join(it.workdir, "a.txt"), "old\n");
-    await using browser = await Browser.launch();
+    await using browser = await shared.profile();
     const app = await AppPage.open(browser, it.daemon);
     const { page } = app;
     const get = () => it.call("session.get");
@@ -279,7 +281,7 @@ Deno.test({
     const commands = join(it.workdir, ".agents/commands");
     Deno.mkdirSync(commands, { recursive: true });
     Deno.writeTextFileSync(join(commands, "review.md"), "Review the branch $1.");
-    await using browser = await Browser.launch();
+    await using browser = await shared.profile();
     const app = await AppPage.open(browser, it.daemon);
     const { page } = app;
     await app.go(`/sessions/${it.session_id}`);

@@ -1,12 +1,14 @@
 /** The settings' view: each action, and that the file and the verb tell the same. */
 import { assertEquals, assertStringIncludes } from "@std/assert";
 import { join } from "@std/path";
-import { Browser } from "../support/browser.ts";
 import { until } from "../support/scripted.ts";
 import { takeServiceManager } from "../support/service_manager.ts";
+import { SharedBrowser } from "../support/shared_browser.ts";
 import { Place } from "../support/svc.ts";
 import { can_run_systemd, UserSystemd } from "../support/systemd.ts";
 import { AppPage, no_browser } from "../support/web.ts";
+
+const shared = new SharedBrowser();
 
 const FILE = `# Mine, with reasons.
 [agent]
@@ -28,7 +30,7 @@ Deno.test({
     await using client = await daemon.rpc();
     const setting = async (key: string) =>
       (await client.rpc.call("daemon.get_config")).settings[key];
-    await using browser = await Browser.launch();
+    await using browser = await shared.profile();
     const app = await AppPage.open(browser, daemon, "/settings");
     const { page } = app;
     const budget = page.getByLabel("Session budget in dollars");
@@ -160,7 +162,7 @@ Deno.test({
     await using place = new Place();
     await using systemd = await UserSystemd.start(place);
     const stray = await place.serve();
-    await using browser = await Browser.launch();
+    await using browser = await shared.profile();
     const app = await AppPage.open(browser, stray, "/settings");
     const { page } = app;
     const panel = page.getByRole("region", { name: "Background service" });

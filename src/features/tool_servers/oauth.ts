@@ -105,7 +105,11 @@ type Fetch = (url: string | URL, init?: RequestInit) => Promise<Response>;
  * @param limit_ms how long a request to the authorization server may take, to the end of its answer
  */
 export function loginFetch(
-  { url, headers }: { url: string; headers: Record<string, string> },
+  { url, headers, auth }: {
+    url: string;
+    headers: Record<string, string>;
+    auth?: Pick<OAuthClientProvider, "tokens">;
+  },
   send: Fetch,
   refreshes: Refreshes = new Map(),
   limit_ms: number = ANSWER_MS,
@@ -113,7 +117,9 @@ export function loginFetch(
   const own = new URL(url);
   return async (to, init = {}) => {
     const target = new URL(to);
-    if (target.origin === own.origin && target.pathname === own.pathname) return send(to, init);
+    if (target.origin === own.origin && target.pathname === own.pathname) {
+      return await sendAsNow(send, to, init, auth);
+    }
     requireAllowed(own, target);
     const given = new Headers(init.headers);
     if (target.origin !== own.origin) {
@@ -137,6 +143,28 @@ export function loginFetch(
       throw error;
     }
   };
+}
+
+/**
+ * Sends a request, and once more where its token was refreshed while it was on its way. The protocol's
+ * package takes a refusal right after a refresh for the server's last word, also for a request that
+ * was sent before.
+ */
+async function sendAsNow(
+  send: Fetch,
+  to: string | URL,
+  init: RequestInit,
+  auth: Pick<OAuthClientProvider, "tokens"> | undefined,
+): Promise<Response> {
+  const answer = await send(to, init);
+  const headers = new Headers(init.headers);
+  const used = headers.get("authorization");
+  if (answer.status !== 401 || used === null) return answer;
+  const now = (await auth?.tokens())?.access_token;
+  if (now === undefined || used === `Bearer ${now}`) return answer;
+  await answer.body?.cancel();
+  headers.set("authorization", `Bearer ${now}`);
+  return await send(to, { ...init, headers });
 }
 
 /** @throws {SvcError} permission_denied for an address that a login may not lead to */

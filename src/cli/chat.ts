@@ -1,7 +1,7 @@
 import { toText } from "@std/streams";
 import { connectOrStart, connectPatiently } from "../client/connect.ts";
 import type { RpcClient } from "../client/rpc.ts";
-import { holdsSystem } from "../os/own_programs.ts";
+import { holdsSystem } from "../os/paths.ts";
 import { messageOf, SvcError } from "../protocol/errors.ts";
 import type { TurnLimits } from "../protocol/event_data.ts";
 import type { Action } from "../features/permissions/rule.ts";

@@ -77,11 +77,6 @@ export function absence(
     : `is in ${dirname(file)}, which a session in ${session} can write to`;
 }
 
-/** Reports whether a directory contains the programs of the system. */
-export function holdsSystem(path: string): boolean {
-  return ["/usr", "/etc", "/bin", "/lib"].some((each) => isWithin(each, path));
-}
-
 /** The error where a program that the person named is not found. */
 export function unfound(program: string): SvcError {
   return new SvcError(

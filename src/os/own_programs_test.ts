@@ -2,7 +2,8 @@ import { assertEquals } from "@std/assert";
 import { join } from "@std/path";
 import { granted } from "../../tests/support/permissions.ts";
 import { TempDir } from "../../tests/support/sessions.ts";
-import { absence, holdsSystem, ownDirs, ownProgram } from "./own_programs.ts";
+import { absence, ownDirs, ownProgram } from "./own_programs.ts";
+import { holdsSystem } from "./paths.ts";
 
 const ignore = Deno.build.os === "windows" || !granted("write", "sys");
 

@@ -157,3 +157,8 @@ function joinDefined(base: string | undefined, name: string): string | undefined
 export function isWithin(path: string, dir: string): boolean {
   return path === dir || path.startsWith(dir.endsWith(SEPARATOR) ? dir : `${dir}${SEPARATOR}`);
 }
+
+/** Reports whether a directory contains the programs of the system. */
+export function holdsSystem(path: string): boolean {
+  return ["/usr", "/etc", "/bin", "/lib"].some((each) => isWithin(each, path));
+}

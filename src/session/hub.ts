@@ -10,8 +10,7 @@ import {
   removeTemporaries,
 } from "../os/files.ts";
 import type { Log } from "../os/log.ts";
-import { holdsSystem } from "../os/own_programs.ts";
-import { isWithin } from "../os/paths.ts";
+import { holdsSystem, isWithin } from "../os/paths.ts";
 import type { Effort } from "../protocol/effort.ts";
 import { type Approval, MAIN_LANE, type Trust } from "../protocol/events.ts";
 import { Continuations } from "./continuations.ts";

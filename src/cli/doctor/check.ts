@@ -1,8 +1,7 @@
 /** What `svc doctor` is made of: each check looks at one thing and says how it stands. */
 import type { DaemonStatus } from "../../client/status.ts";
 import type { Config } from "../../config/config.ts";
-import { holdsSystem } from "../../os/own_programs.ts";
-import type { Env, HomePaths } from "../../os/paths.ts";
+import { type Env, holdsSystem, type HomePaths } from "../../os/paths.ts";
 import type { IndexEntries } from "../../session/index_file.ts";
 import type { Discovery } from "../../protocol/discovery.ts";
 

@@ -79,10 +79,23 @@ interface SaidCall {
   arguments: string;
 }
 
-/** Calls as text, between `<tool_call>` and `</tool_call>`, as models of Qwen and Hermes write them. */
+/**
+ * Calls as text, between `<tool_call>` and `</tool_call>`, as models of Qwen and Hermes write them.
+ * Only calls of tools that were offered, outside of code blocks: anything else, the model may only
+ * quote.
+ */
 export class SaidCalls {
+  readonly #isOffered: (tool: string) => boolean;
   #inside = false;
   #kept = "";
+  /** The text so far that may be part of a fence, and whether a code block is open. */
+  #line = "";
+  #fenced = false;
+
+  /** @param isOffered whether the request offered a tool of that name */
+  constructor(isOffered: (tool: string) => boolean) {
+    this.#isOffered = isOffered;
+  }
 
   /** Takes a piece of the answer's text. */
   take(piece: string): { content: string; calls: SaidCall[] } {
@@ -94,13 +107,18 @@ export class SaidCalls {
       const { before, after, kept } = (this.#inside ? CALLED : CALL).split(text);
       if (after === undefined) {
         this.#kept = this.#inside ? text : kept;
-        return { content: content + (this.#inside ? "" : before), calls };
+        if (this.#inside) return { content, calls };
+        this.#look(before);
+        return { content: content + before, calls };
       }
       if (this.#inside) {
-        const call = callIn(before);
+        const call = this.#callIn(before);
         if (call === undefined) content += `<tool_call>${before}</tool_call>`;
         else calls.push(call);
-      } else content += before;
+      } else {
+        content += before;
+        this.#look(before);
+      }
       this.#inside = !this.#inside;
       text = after;
     }
@@ -114,19 +132,27 @@ export class SaidCalls {
     if (!this.#inside) return { content: content + left, calls };
     // The mark at its end is missing.
     this.#inside = false;
-    const call = callIn(left);
+    const call = this.#callIn(left);
     return call === undefined
       ? { content: `${content}<tool_call>${left}`, calls }
       : { content, calls: [...calls, call] };
   }
-}
 
-function callIn(text: string): SaidCall | undefined {
-  try {
-    const { name, arguments: args = {} } = JSON.parse(text);
-    if (typeof name !== "string") return undefined;
-    return { name, arguments: typeof args === "string" ? args : JSON.stringify(args) };
-  } catch {
-    return undefined;
+  /** Follows the fences of code blocks. */
+  #look(text: string): void {
+    const lines = (this.#line + text).split("\n");
+    this.#line = lines.pop()!.slice(0, 100);
+    for (const line of lines) if (/^\s*```/.test(line)) this.#fenced = !this.#fenced;
+  }
+
+  #callIn(text: string): SaidCall | undefined {
+    if (this.#fenced || /^\s*```/.test(this.#line)) return undefined;
+    try {
+      const { name, arguments: args = {} } = JSON.parse(text);
+      if (typeof name !== "string" || !this.#isOffered(name)) return undefined;
+      return { name, arguments: typeof args === "string" ? args : JSON.stringify(args) };
+    } catch {
+      return undefined;
+    }
   }
 }

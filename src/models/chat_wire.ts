@@ -5,11 +5,9 @@
  */
 import { EventSourceParserStream } from "eventsource-parser/stream";
 import { SaidCalls, SaidThoughts } from "./chat_said.ts";
-import { withEscapes } from "./loose_json.ts";
+import { isObject, type Json, numbersIn, parsed } from "./loose_json.ts";
 import { ModelError } from "./model.ts";
 import type { ProviderContext } from "./provider_errors.ts";
-
-type Json = Record<string, unknown>;
 
 /** A piece of a tool call, in the exact format. */
 interface CallPiece {
@@ -30,7 +28,8 @@ export function exactChat(
     const [start, body] = await begun(response.body);
     if (start === "<") throw await pageError(body, context);
     // Some servers do not stream, or put another type on what they stream.
-    const stream = start === "{" ? await wholeAnswer(body, response) : events(body);
+    const answer = new ChatAnswer(offeredIn((init as globalThis.RequestInit | undefined)?.body));
+    const stream = start === "{" ? await wholeAnswer(body, response, answer) : events(body, answer);
     return stream instanceof Response ? stream : new Response(stream, {
       status: response.status,
       headers: { ...Object.fromEntries(response.headers), "content-type": "text/event-stream" },
@@ -64,8 +63,23 @@ async function begun(
   return [start, rest];
 }
 
-function events(body: ReadableStream<Uint8Array<ArrayBuffer>>): ReadableStream<Uint8Array> {
-  const answer = new ChatAnswer();
+/** Returns whether a request offers a tool; its body is read at the first question only. */
+function offeredIn(body: BodyInit | null | undefined): (tool: string) => boolean {
+  let names: Set<unknown> | undefined;
+  return (tool) => {
+    if (names === undefined) {
+      const { tools } = (typeof body === "string" ? parsed(body) : undefined) ?? {};
+      const all = Array.isArray(tools) ? tools : [];
+      names = new Set(all.map((each) => each?.function?.name));
+    }
+    return names.has(tool);
+  };
+}
+
+function events(
+  body: ReadableStream<Uint8Array<ArrayBuffer>>,
+  answer: ChatAnswer,
+): ReadableStream<Uint8Array> {
   return body.pipeThrough(new TextDecoderStream())
     .pipeThrough(new EventSourceParserStream())
     .pipeThrough(
@@ -82,6 +96,7 @@ function events(body: ReadableStream<Uint8Array<ArrayBuffer>>): ReadableStream<U
 async function wholeAnswer(
   body: ReadableStream<Uint8Array<ArrayBuffer>>,
   response: Response,
+  answer: ChatAnswer,
 ): Promise<ReadableStream<Uint8Array> | Response> {
   const text = await new Response(body).text();
   const sent = parsed(text);
@@ -89,7 +104,6 @@ async function wholeAnswer(
     // Its cause is told as of any other answer that is an error.
     return new Response(text, { status: statusOf(sent.error), headers: response.headers });
   }
-  const answer = new ChatAnswer();
   const lines = [...answer.take(text), ...answer.take("[DONE]")];
   return new Response(lines.map((line) => `data: ${line}\n\n`).join("")).body!;
 }
@@ -119,11 +133,16 @@ async function pageError(
 /** One answer, event by event. */
 export class ChatAnswer {
   readonly #thoughts = new SaidThoughts();
-  readonly #said_calls = new SaidCalls();
+  readonly #said_calls: SaidCalls;
   /** By index: the id of each call, and whether it has arguments yet. */
   readonly #calls = new Map<number, { id?: string; has_args: boolean; held: boolean }>();
   #last: Json | undefined;
   #finished = false;
+
+  /** @param isOffered whether the request offered a tool of that name */
+  constructor(isOffered: (tool: string) => boolean) {
+    this.#said_calls = new SaidCalls(isOffered);
+  }
 
   /** Takes the data of an event. @returns the events that it stands for */
   take(data: string): string[] {
@@ -274,31 +293,4 @@ function partsOf(content: unknown): { thought: string; text: string } {
     text: joined(({ text }) => text),
     thought: joined(({ thinking }) => Array.isArray(thinking) ? partsOf(thinking).text : thinking),
   };
-}
-
-/** Numbers that were sent as text. */
-function numbersIn(usage: Json): Json {
-  return Object.fromEntries(
-    Object.entries(usage).map(([name, value]) => {
-      if (isObject(value)) return [name, numbersIn(value)];
-      const number = typeof value === "string" && value.trim() !== "" ? Number(value) : NaN;
-      return [name, Number.isFinite(number) ? number : value];
-    }),
-  );
-}
-
-/** Parses an object, also where line ends stand unescaped in its texts. */
-function parsed(text: string): Json | undefined {
-  for (const each of [text, withEscapes(text)]) {
-    try {
-      const value = JSON.parse(each);
-      return isObject(value) ? value : undefined;
-    } catch {
-      continue;
-    }
-  }
-}
-
-function isObject(value: unknown): value is Json {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

@@ -9,7 +9,7 @@ type Event = any;
 
 /** What a client of the exact format makes of events. */
 function read(events: (Event | string)[]) {
-  const answer = new ChatAnswer();
+  const answer = new ChatAnswer((tool) => ["ls", "w", "x", "y"].includes(tool));
   const read = { text: "", thought: "", calls: [] as Event[], finish: [] as string[], usage: {} };
   for (const event of [...events, "[DONE]"]) {
     for (const line of answer.take(typeof event === "string" ? event : JSON.stringify(event))) {
@@ -122,6 +122,9 @@ Deno.test("what only looks like a thought or a call stays text", () => {
     "The tag <think> opens a thought, </think> closes it.",
     "Write <tool_call>no JSON</tool_call> there.",
     "a <tool_call>{",
+    'Of no tool: <tool_call>{"name":"rm","arguments":{}}</tool_call>',
+    '```\n<tool_call>{"name":"ls","arguments":{}}</tool_call>\n```\n',
+    '```<tool_call>{"name":"ls"} </tool_call>',
     "1 < 2 <",
     "  <thin",
     "",

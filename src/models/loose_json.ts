@@ -1,5 +1,36 @@
 /** JSON as models and servers write it. */
 
+/** An object whose members are not known. */
+export type Json = Record<string, unknown>;
+
+/** Reports whether a value is an object, not a list. */
+export function isObject(value: unknown): value is Json {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/** Parses an object, also where line ends stand unescaped in its texts. */
+export function parsed(text: string): Json | undefined {
+  for (const each of [text, withEscapes(text)]) {
+    try {
+      const value = JSON.parse(each);
+      return isObject(value) ? value : undefined;
+    } catch {
+      continue;
+    }
+  }
+}
+
+/** Makes numbers of those that were sent as text, also in objects inside. */
+export function numbersIn(usage: Json): Json {
+  return Object.fromEntries(
+    Object.entries(usage).map(([name, value]) => {
+      if (isObject(value)) return [name, numbersIn(value)];
+      const number = typeof value === "string" && value.trim() !== "" ? Number(value) : NaN;
+      return [name, Number.isFinite(number) ? number : value];
+    }),
+  );
+}
+
 /** Escapes the control characters inside of the strings of a JSON text. */
 export function withEscapes(text: string): string {
   let inside = false;

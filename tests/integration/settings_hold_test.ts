@@ -240,7 +240,7 @@ for (const [key, { value, seen, look }] of Object.entries(PROBES)) {
     async fn() {
       assertNotEquals(seen[0], seen[1]);
       using listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
-      const toml =
+      const toml = 'small = "model-1"\n' +
         `[agent]\nmax_steps = ${STEPS}\n[prices."local/model-1"]\ninput = 1\noutput = 1\n`;
       await using it = await Scenario.begin(model, { toml });
       const set = (to: SettingValue | null) =>

@@ -28,8 +28,8 @@ export function itemTokens(item: Item): number {
   if ("summary" in item) {
     return 5 * FRAME + tokensOf(item.summary + item.files.join(", ") + (item.plan ?? ""));
   }
-  const { text, calls, results } = item.step;
-  let tokens = FRAME + tokensOf(text);
+  const { text, calls, results, echo: said_echo } = item.step;
+  let tokens = FRAME + tokensOf(text) + tokensOf(JSON.stringify(said_echo) ?? "");
   for (const { call_id, tool, args, echo } of calls) {
     tokens += FRAME + tokensOf(JSON.stringify([call_id, tool, args, echo]));
   }

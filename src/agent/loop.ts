@@ -331,11 +331,14 @@ async function askOnce(step: Step): Promise<Answer> {
           text: part.reason,
           reason_code: MODEL_SKIPPED,
         });
-      } else return { calls, said, reason: part.reason, usage: part.usage };
+      } else {
+        const { reason, usage, echo } = part;
+        return { calls, said, reason, usage, echo };
+      }
     }
     throw new ModelError("the model's answer ended early", { retryable: true });
   };
-  const { usage, ...answer } = await withRetries(session, turn, attempt);
+  const { usage, echo, ...answer } = await withRetries(session, turn, attempt);
   const cost = {
     usd_delta: parts.cost(model.id, usage),
     tokens_in: usage.tokens_in,
@@ -356,6 +359,7 @@ async function askOnce(step: Step): Promise<Answer> {
       context_limit,
       model: model.id,
       answered,
+      echo,
       unpriced: parts.priced(model.id) ? undefined : true,
     }),
     session.emit("lane.cost", { lane_id: MAIN_LANE, ...cost }),

@@ -354,7 +354,7 @@ class SubagentSession implements TurnSession {
   }
 
   #spent(data: EventData["cost.tick"]): Promise<SessionEvent> {
-    const { answered: _, context_limit: _limit, ...cost } = data;
+    const { answered: _, echo: _echo, context_limit: _limit, ...cost } = data;
     this.usage.tokens_in += cost.tokens_in;
     this.usage.tokens_out += cost.tokens_out;
     this.usage.tokens_cached += cost.tokens_cached;

@@ -4,6 +4,7 @@
  * format only. Each difference here was reported by users of some agent.
  */
 import { EventSourceParserStream } from "eventsource-parser/stream";
+import { ReasoningFields, type SentReasoning, withReasoning } from "./chat_reasoning.ts";
 import { SaidCalls, SaidThoughts } from "./chat_said.ts";
 import { isObject, type Json, numbersIn, parsed } from "./loose_json.ts";
 import { ModelError } from "./model.ts";
@@ -17,18 +18,36 @@ interface CallPiece {
   function: { name?: string; arguments?: string };
 }
 
-/** Wraps a `fetch` so that the answers of chat completions are in the exact format. */
+/** One request and its answer, beside what the package that writes and reads them knows. */
+export interface ChatExchange {
+  /** The reasoning of the conversation's answers, oldest first. */
+  given: readonly (SentReasoning | undefined)[];
+  /** Whether the server refuses calls without reasoning. */
+  required: boolean;
+  /** The reasoning of the answer so far. */
+  sent?: () => SentReasoning | undefined;
+}
+
+/**
+ * Wraps a `fetch` for one request, so that the answer of chat completions is in the exact format, and
+ * reasoning goes back as it came.
+ */
 export function exactChat(
   fetch: typeof globalThis.fetch,
   context: ProviderContext,
+  exchange: ChatExchange,
 ): typeof globalThis.fetch {
-  return async (input, init) => {
-    const response = await fetch(input, init);
+  return async (input, init: globalThis.RequestInit = {}) => {
+    const asked = typeof init.body === "string"
+      ? withReasoning(init.body, exchange.given, exchange.required)
+      : init.body;
+    const response = await fetch(input, { ...init, body: asked });
     if (!response.ok || response.body === null) return response;
     const [start, body] = await begun(response.body);
     if (start === "<") throw await pageError(body, context);
     // Some servers do not stream, or put another type on what they stream.
-    const answer = new ChatAnswer(offeredIn((init as globalThis.RequestInit | undefined)?.body));
+    const answer = new ChatAnswer(offeredIn(asked));
+    exchange.sent = () => answer.reasoning;
     const stream = start === "{" ? await wholeAnswer(body, response, answer) : events(body, answer);
     return stream instanceof Response ? stream : new Response(stream, {
       status: response.status,
@@ -132,6 +151,7 @@ async function pageError(
 
 /** One answer, event by event. */
 export class ChatAnswer {
+  readonly #reasoning = new ReasoningFields();
   readonly #thoughts = new SaidThoughts();
   readonly #said_calls: SaidCalls;
   /** By index: the id of each call, and whether it has arguments yet. */
@@ -142,6 +162,11 @@ export class ChatAnswer {
   /** @param isOffered whether the request offered a tool of that name */
   constructor(isOffered: (tool: string) => boolean) {
     this.#said_calls = new SaidCalls(isOffered);
+  }
+
+  /** What the server sent as reasoning so far; what a model wrote into its text is not. */
+  get reasoning(): SentReasoning | undefined {
+    return this.#reasoning.sent;
   }
 
   /** Takes the data of an event. @returns the events that it stands for */
@@ -196,6 +221,7 @@ export class ChatAnswer {
 
   #delta(given: unknown): Json {
     const { tool_calls, function_call, content, ...delta } = isObject(given) ? given : {};
+    this.#reasoning.take(delta);
     const list = Array.isArray(tool_calls) ? tool_calls : isObject(tool_calls) ? [tool_calls] : [];
     if (isObject(function_call)) list.push({ index: 0, function: function_call });
     const calls = list.filter(isObject).flatMap((call) => this.#call(call));

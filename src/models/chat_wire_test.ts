@@ -142,6 +142,7 @@ const answering = (body: string, type: string) =>
   exactChat(
     () => Promise.resolve(new Response(body, { headers: { "content-type": type } })),
     CONTEXT,
+    { given: [], required: false },
   );
 
 Deno.test("an answer that is not streamed becomes a stream; another type does not hide one", async () => {

@@ -50,7 +50,8 @@ export type Message =
     notice?: true;
     attachments?: readonly Attachment[];
   }
-  | { role: "assistant"; text: string; calls: ToolCall[] }
+  /** `echo`: what the provider must get back with an answer that has no calls. */
+  | { role: "assistant"; text: string; calls: ToolCall[]; echo?: Record<string, unknown> }
   | { role: "tool"; results: ToolResult[] };
 
 /** A message from svc to the model, between the messages of a conversation. */
@@ -92,7 +93,8 @@ export type ModelPart =
   /** An unreadable event was skipped; the reason is shown to the person. */
   | { type: "skipped"; reason: string }
   | { type: "call"; call: ToolCall }
-  | { type: "finish"; usage: Usage; reason: FinishReason };
+  /** `echo`: what the provider must get back with an answer that has no calls. */
+  | { type: "finish"; usage: Usage; reason: FinishReason; echo?: Record<string, unknown> };
 
 /**
  * Why an answer ended. `length`: the output limit is reached, so the answer is cut off. `filtered`:

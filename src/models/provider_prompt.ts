@@ -10,6 +10,7 @@ import type {
 } from "@ai-sdk/provider";
 import { type Attachment, attachmentLine, type MediaType } from "../protocol/attachments.ts";
 import { acceptableJson, acceptableName, acceptableText, CallIds } from "./acceptable.ts";
+import type { SentReasoning } from "./chat_reasoning.ts";
 import type { Message, ModelRequest, ToolCall, ToolResult } from "./model.ts";
 
 /** The differences between providers. */
@@ -18,8 +19,10 @@ export interface Dialect {
   echo_key: string;
   /** Whether svc marks the prefix for the provider's cache; the others cache without marks. */
   cache_marks: boolean;
-  /** The key under which a call's echo has the reasoning before it; absent: none is given back. */
+  /** The key under which an echo has the reasoning before a call; absent: none is given back. */
   reasoning_key?: string;
+  /** Whether reasoning goes back in fields of messages that the package does not know. */
+  reasoning_fields?: true;
   /** What the model can be given beside text. */
   accepts: readonly MediaType[];
   /** Whether the result of a call can contain files; otherwise they follow in a message. */
@@ -35,6 +38,8 @@ export interface ReasoningPart {
   metadata: SharedV4ProviderOptions;
 }
 
+type Reasoned = SentReasoning | undefined;
+
 const CACHE: SharedV4ProviderOptions = {
   anthropic: { cacheControl: { type: "ephemeral" } },
 };
@@ -42,20 +47,22 @@ const CACHE: SharedV4ProviderOptions = {
 /**
  * Returns the prompt and the tools of a request. The same conversation always produces the same
  * bytes, and a longer one only appends, because the providers' caches depend on that. Three marks
- * (tools, system, the newest message) keep the stable parts cached when the rest changes.
+ * (tools, system, the newest message) keep the stable parts cached when the rest changes. `given` is
+ * what goes back in fields with each answer in the prompt, oldest first.
  */
 export function toCallOptions(
   request: ModelRequest,
   dialect: Dialect,
-): Pick<LanguageModelV4CallOptions, "prompt" | "tools"> {
+): Pick<LanguageModelV4CallOptions, "prompt" | "tools"> & { given: Reasoned[] } {
   const mark = dialect.cache_marks ? CACHE : undefined;
   const prompt: LanguageModelV4Prompt = [];
   if (request.system !== "") {
     const content = acceptableText(request.system);
     prompt.push({ role: "system", content, providerOptions: mark });
   }
-  const given = new Given(dialect, request.files);
-  prompt.push(...joined(request.messages, dialect, given));
+  const files = new Given(dialect, request.files);
+  const given: Reasoned[] = [];
+  prompt.push(...joined(request.messages, dialect, files, given));
   const last = prompt.at(-1);
   if (last !== undefined && last.role !== "system") last.providerOptions = mark;
 
@@ -66,7 +73,7 @@ export function toCallOptions(
     inputSchema: tool.input_schema,
     providerOptions: index === request.tools.length - 1 ? mark : undefined,
   }));
-  return { prompt, tools: tools.length > 0 ? tools : undefined };
+  return { prompt, tools: tools.length > 0 ? tools : undefined, given };
 }
 
 /**
@@ -78,6 +85,7 @@ function* joined(
   messages: ModelRequest["messages"],
   dialect: Dialect,
   given: Given,
+  reasoned: Reasoned[],
 ): Generator<LanguageModelV4Message> {
   const ids = new CallIds(dialect.call_id);
   let told = "";
@@ -95,7 +103,10 @@ function* joined(
     files = [];
     if (message.role === "assistant") {
       const mapped = toAssistant(message, dialect, ids);
-      if (mapped !== undefined) yield mapped;
+      if (mapped !== undefined) {
+        reasoned.push(fieldsOf(message, dialect));
+        yield mapped;
+      }
     } else if (message.role === "tool") {
       yield toResults(message.results, ids, given);
       const apart = message.results.filter((result) => !given.inResult(result));
@@ -172,7 +183,7 @@ function toAssistant(
   const text = acceptableText(said);
   ids.begin();
   const made = calls.map((call) => ({
-    reasoning: toReasoning(call, dialect.reasoning_key),
+    reasoning: toReasoning(call, dialect),
     call: {
       type: "tool-call" as const,
       toolCallId: ids.ofCall(call.call_id),
@@ -239,14 +250,25 @@ function toEcho(call: ToolCall, key: string): SharedV4ProviderOptions | undefine
   return value === undefined ? undefined : { [key]: value } as SharedV4ProviderOptions;
 }
 
-function toReasoning({ echo }: ToolCall, key: string | undefined) {
-  const parts = key === undefined ? undefined : echo?.[key];
+function toReasoning({ echo }: ToolCall, { reasoning_key: key, reasoning_fields }: Dialect) {
+  const parts = key === undefined || reasoning_fields ? undefined : echo?.[key];
   if (!Array.isArray(parts)) return [];
   return (parts as ReasoningPart[]).map(({ text, metadata }) => ({
     type: "reasoning" as const,
     text,
     providerOptions: metadata,
   }));
+}
+
+function fieldsOf(
+  { calls, echo }: Extract<Message, { role: "assistant" }>,
+  { reasoning_key: key, reasoning_fields }: Dialect,
+): Reasoned {
+  if (key === undefined || !reasoning_fields) return undefined;
+  const kept = (calls[0]?.echo ?? echo)?.[key];
+  // Journals of version 0.1.0 have it in parts.
+  if (!Array.isArray(kept)) return kept as Reasoned;
+  return { reasoning_content: (kept as ReasoningPart[]).map(({ text }) => text).join("") };
 }
 
 function isBlank(text: string): boolean {

@@ -24,6 +24,7 @@ import {
 import { type OpenAiApi, openAiApi, type ProviderKind } from "./provider_address.ts";
 import type { Quirks } from "./presets.ts";
 import { baseUrl, fetchFor, headersOf, secretsOf } from "./provider_http.ts";
+import type { ChatExchange } from "./chat_wire.ts";
 import { type Dialect, type ReasoningPart, toCallOptions } from "./provider_prompt.ts";
 import { acceptedMedia } from "./vision.ts";
 
@@ -57,10 +58,11 @@ export interface ProviderConfig {
 type CallOptions = Parameters<LanguageModelV4["doStream"]>[0];
 
 interface Provider {
-  language: LanguageModelV4;
+  /** Returns what sends one request. */
+  language: (exchange: ChatExchange) => LanguageModelV4;
   dialect: Dialect;
-  /** Whether reasoning is given back although everyone could have written it. */
-  open_reasoning?: true;
+  /** Whether it refuses calls without reasoning. */
+  reasoning_required?: boolean;
   settings?: Pick<CallOptions, "maxOutputTokens" | "providerOptions" | "includeRawChunks">;
 }
 
@@ -116,8 +118,6 @@ async function load(
   fetch: typeof globalThis.fetch,
   context: ProviderContext,
 ): Promise<Provider> {
-  const exact = async (send: typeof fetch) =>
-    (await import("./chat_wire.ts")).exactChat(send, context);
   // Uses the model classes of "/internal" instead of the packages' create functions: loading those
   // reads the environment, and even an empty OPENAI_BASE_URL makes that fail.
   const headers = headersOf(config);
@@ -128,13 +128,14 @@ async function load(
   switch (config.kind) {
     case "anthropic": {
       const { AnthropicLanguageModel } = await import("../sdk/anthropic.ts");
+      const language = new AnthropicLanguageModel(model, {
+        provider: "anthropic.messages",
+        baseURL,
+        headers,
+        fetch,
+      });
       return {
-        language: new AnthropicLanguageModel(model, {
-          provider: "anthropic.messages",
-          baseURL,
-          headers,
-          fetch,
-        }),
+        language: () => language,
         dialect: {
           echo_key: "anthropic",
           cache_marks: true,
@@ -157,13 +158,15 @@ async function load(
       const sdk = await import("../sdk/openai.ts");
       const responses = openAiApi(config) === "responses";
       const Language = responses ? sdk.OpenAIResponsesLanguageModel : sdk.OpenAIChatLanguageModel;
+      const { exactChat } = await import("./chat_wire.ts");
       return {
-        language: new Language(model, {
-          provider: responses ? "openai.responses" : "openai.chat",
-          url: ({ path }) => baseURL + path,
-          headers,
-          fetch: responses ? fetch : await exact(fetch),
-        }),
+        language: (exchange) =>
+          new Language(model, {
+            provider: responses ? "openai.responses" : "openai.chat",
+            url: ({ path }) => baseURL + path,
+            headers,
+            fetch: responses ? fetch : exactChat(fetch, context, exchange),
+          }),
         dialect: {
           echo_key: "openai",
           cache_marks: false,
@@ -171,7 +174,9 @@ async function load(
           files_in_results: responses,
           call_id,
           // Only the model that wrote it can read it.
-          ...(responses ? { reasoning_key: `openai/reasoning/${model}` } : {}),
+          ...(responses
+            ? { reasoning_key: `openai/reasoning/${model}` }
+            : { reasoning_key: `${provider_name}/reasoning/${model}`, reasoning_fields: true }),
         },
         // The server keeps nothing: each request carries the whole conversation, which can so move
         // between providers.
@@ -184,15 +189,16 @@ async function load(
     }
     case "google": {
       const { GoogleLanguageModel } = await import("../sdk/google.ts");
+      const language = new GoogleLanguageModel(model, {
+        provider: "google.generative-ai",
+        baseURL,
+        headers,
+        fetch,
+        // Gemini may omit a call's id. OpenAI refuses ids of more than 40 characters.
+        generateId: () => `call_${crypto.randomUUID().replaceAll("-", "")}`,
+      });
       return {
-        language: new GoogleLanguageModel(model, {
-          provider: "google.generative-ai",
-          baseURL,
-          headers,
-          fetch,
-          // Gemini may omit a call's id. OpenAI refuses ids of more than 40 characters.
-          generateId: () => `call_${crypto.randomUUID().replaceAll("-", "")}`,
-        }),
+        language: () => language,
         dialect: {
           echo_key: "google",
           cache_marks: false,
@@ -204,39 +210,33 @@ async function load(
     }
     case "openai-compatible": {
       const { OpenAICompatibleChatLanguageModel } = await import("../sdk/openai_compatible.ts");
+      const { exactChat } = await import("./chat_wire.ts");
       const { no_stream_options, reasoning_back, short_call_ids } = config.quirks ?? {};
       // The key of the package's metadata is the package's own name, so it cannot be the configured
       // name; nor "openaiCompatible", because the package copies that metadata into the request.
       const name = "compatible";
       return {
-        language: new OpenAICompatibleChatLanguageModel(model, {
-          provider: `${name}.chat`,
-          url: ({ path }) => baseURL + path,
-          headers,
-          fetch: await exact(fetch),
-          includeUsage: no_stream_options !== true,
-          ...(reasoning_back ? { transformRequestBody: withReasoning } : {}),
-        }),
+        language: (exchange) =>
+          new OpenAICompatibleChatLanguageModel(model, {
+            provider: `${name}.chat`,
+            url: ({ path }) => baseURL + path,
+            headers,
+            fetch: exactChat(fetch, context, exchange),
+            includeUsage: no_stream_options !== true,
+          }),
         dialect: {
           echo_key: name,
           cache_marks: false,
           accepts,
           files_in_results: false,
           call_id: short_call_ids ? shortCallId : call_id,
-          ...(reasoning_back ? { reasoning_key: `${provider_name}/reasoning/${model}` } : {}),
+          reasoning_key: `${provider_name}/reasoning/${model}`,
+          reasoning_fields: true,
         },
-        ...(reasoning_back ? { open_reasoning: true } : {}),
+        reasoning_required: reasoning_back,
       };
     }
   }
-}
-
-/** A call of another model has no reasoning to give back, which must be said. */
-function withReasoning(body: Record<string, unknown>): Record<string, unknown> {
-  const messages = (body.messages as Record<string, unknown>[]).map((message) =>
-    message.tool_calls === undefined ? message : { reasoning_content: "", ...message }
-  );
-  return { ...body, messages };
 }
 
 /** Returns nine letters and digits for a call id, always the same ones. */
@@ -265,11 +265,13 @@ async function* stream(
   };
   request.signal.addEventListener("abort", abort, { once: true });
   try {
-    const answer = await provider.language.doStream({
+    const { given, ...options } = toCallOptions(request, provider.dialect);
+    const exchange: ChatExchange = { given, required: provider.reasoning_required ?? false };
+    const answer = await provider.language(exchange).doStream({
       ...provider.settings,
       ...limitOf(request),
       ...(request.effort === undefined ? {} : { reasoning: request.effort }),
-      ...toCallOptions(request, provider.dialect),
+      ...options,
       abortSignal: connection.signal,
     });
     reader = answer.stream.getReader();
@@ -277,7 +279,7 @@ async function* stream(
     // The packages also pass on the calls of an answer that was cut, with half of their arguments.
     // So calls wait for the end; nobody could run them earlier anyway.
     const calls: ToolCall[] = [];
-    const reasoning = new ReasoningParts(provider.open_reasoning ?? false);
+    const reasoning = new ReasoningParts();
     let skipped = 0;
     let damaged = false;
     let closing: LanguageFinish | undefined;
@@ -314,8 +316,11 @@ async function* stream(
         const finishReason = skipped > 0 && closing !== undefined ? closing : part.finishReason;
         const finish = toFinish({ ...part, finishReason }, calls.length > 0, context);
         await drain(reader);
-        for (const call of calls) yield { type: "call", call };
-        yield finish;
+        const echo = fieldsEcho(provider.dialect, exchange);
+        for (const [at, call] of calls.entries()) {
+          yield { type: "call", call: at > 0 || !echo ? call : withEcho(call, echo) };
+        }
+        yield calls.length > 0 || !echo ? finish : { ...finish, echo };
         return;
       }
     }
@@ -348,15 +353,30 @@ async function drain(reader: ReadableStreamDefaultReader<unknown>): Promise<void
   }
 }
 
+/** The reasoning of an answer that goes back in fields of its message. */
+function fieldsEcho(
+  { reasoning_key, reasoning_fields }: Dialect,
+  { sent }: ChatExchange,
+): Record<string, unknown> | undefined {
+  const fields = reasoning_fields ? sent?.() : undefined;
+  return reasoning_key === undefined || fields === undefined
+    ? undefined
+    : { [reasoning_key]: fields };
+}
+
+function withEcho(call: ToolCall, echo: Record<string, unknown>): ToolCall {
+  return { ...call, echo: { ...call.echo, ...echo } };
+}
+
 function toCall(
   part: Extract<LanguageModelV4StreamPart, { type: "tool-call" }>,
-  { echo_key, reasoning_key }: Dialect,
+  { echo_key, reasoning_key, reasoning_fields }: Dialect,
   reasoning: readonly ReasoningPart[],
 ): ToolCall {
   const metadata = part.providerMetadata?.[echo_key];
   const echo = {
     ...(metadata === undefined ? {} : { [echo_key]: metadata }),
-    ...(reasoning_key === undefined || reasoning.length === 0
+    ...(reasoning_key === undefined || reasoning_fields || reasoning.length === 0
       ? {}
       : { [reasoning_key]: reasoning }),
   };
@@ -381,13 +401,7 @@ function isReasoning(part: LanguageModelV4StreamPart): part is ReasoningDelta {
 /** The reasoning before a call, as the provider's package reports it, piece by piece. */
 class ReasoningParts {
   readonly #open = new Map<string, ReasoningPart>();
-  readonly #unsealed: boolean;
   #ended: ReasoningPart[] = [];
-
-  /** @param unsealed whether the provider takes back reasoning that it did not seal */
-  constructor(unsealed: boolean) {
-    this.#unsealed = unsealed;
-  }
 
   add(part: ReasoningDelta): void {
     const { text, metadata } = this.#open.get(part.id) ?? { text: "", metadata: {} };
@@ -410,7 +424,6 @@ class ReasoningParts {
   take(): ReasoningPart[] {
     const ended = this.#ended;
     this.#ended = [];
-    if (this.#unsealed) return ended;
     // Several parts of OpenAI's are one item, which is sealed at its end.
     const items = ended.filter(isSealed).map(({ metadata }) => metadata.openai?.itemId);
     return ended.filter((part) =>
@@ -471,7 +484,7 @@ function toFinish(
   part: Extract<LanguageModelV4StreamPart, { type: "finish" }>,
   has_calls: boolean,
   context: ProviderContext,
-): ModelPart {
+): Extract<ModelPart, { type: "finish" }> {
   const { unified, raw } = part.finishReason;
   if (unified === "interrupted") throw endedEarly(context);
   if (unified === "error" || raw === "error") {

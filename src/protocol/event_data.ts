@@ -266,6 +266,8 @@ export interface EventData {
      * daemon that takes the turn over knows from it what is still to be done.
      */
     answered?: { reason: string; calls: AnsweredCall[] };
+    /** What the provider wants back with an answer that has no calls. */
+    echo?: Record<string, unknown>;
   };
   /** The session is paused. */
   "session.paused": { reason: "operator" | "daemon_shutdown" };

@@ -30,6 +30,8 @@ export interface Step {
   text: string;
   calls: ToolCall[];
   results: Result[];
+  /** What the provider wants back with an answer that has no calls. */
+  echo?: Record<string, unknown>;
 }
 
 /** The step at which a turn was interrupted, as it was before its end closed it. */
@@ -232,7 +234,11 @@ export class Transcript {
         const step = this.#openStep(event.seq);
         this.#place(event.data.seen_seq);
         // Some servers count nothing.
-        const { tokens_in: tokens } = event.data;
+        const { tokens_in: tokens, echo } = event.data;
+        if (echo !== undefined) {
+          step.echo = echo;
+          this.#grow(JSON.stringify(echo).length);
+        }
         this.#measured = tokens > 0 ? { tokens, items: this.#items.length } : undefined;
         this.#items.push({ step });
         this.#written = true;
@@ -325,11 +331,11 @@ export class Transcript {
         out.push({ role: "user", text, ...remembered, ...attached(attachments) });
         continue;
       }
-      const { calls, results } = item.step;
+      const { calls, results, echo } = item.step;
       // What set it apart from the step before is not the model's.
       const text = item.step.text.replace(/^\n+/, "");
       if (text === "" && calls.length === 0) continue;
-      out.push({ role: "assistant", text, calls });
+      out.push({ role: "assistant", text, calls, ...(echo === undefined ? {} : { echo }) });
       if (results.length === 0) continue;
       out.push({
         role: "tool",
@@ -597,8 +603,8 @@ function lengthOf(item: Item): number {
   if ("notice" in item) return item.notice.length;
   if ("summary" in item) return summaryText(item).length;
   if ("user" in item) return item.user.length + (item.memory?.length ?? 0);
-  const { text, calls, results } = item.step;
-  return text.length + calls.reduce((sum, it) => sum + callLength(it), 0) +
+  const { text, calls, results, echo } = item.step;
+  return text.length + (JSON.stringify(echo)?.length ?? 0) + calls.reduce((sum, it) => sum + callLength(it), 0) +
     results.reduce((sum, it) => sum + it.output.length, 0);
 }
 

@@ -48,9 +48,9 @@ export interface CallContext {
  * @throws the turn's reason when the turn is stopped immediately
  */
 export async function runCall(step: CallContext, call: ToolCall): Promise<ToolOutcome> {
-  const { call_id, tool, args, echo } = call;
+  const { call_id, tool, args, echo, written } = call;
   const lane_id = MAIN_LANE;
-  await step.session.emit("session.tool_started", { call_id, tool, args, lane_id, echo });
+  await step.session.emit("session.tool_started", { call_id, tool, args, lane_id, echo, written });
   return await finishCall(step, call);
 }
 

@@ -324,8 +324,10 @@ async function askOnce(step: Step): Promise<Answer> {
         separator = "";
         said ||= part.text.trim() !== "";
       } else if (part.type === "reasoning") session.emitReasoning(turn.turn_id, part.text);
-      else if (part.type === "call") calls.push(part.call);
-      else if (part.type === "skipped") {
+      else if (part.type === "call") {
+        const { readCall } = await import("./loose_call.ts");
+        calls.push(readCall(tools, part.call));
+      } else if (part.type === "skipped") {
         await session.emit("lane.note", {
           lane_id: MAIN_LANE,
           text: part.reason,

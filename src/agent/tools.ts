@@ -118,6 +118,8 @@ export interface Tool {
   beyond?(args: unknown): string | undefined;
   /** Whether `rule` is the same for all its calls, so that it stands for the whole tool. */
   readonly whole?: boolean;
+  /** Whether the names of its parameters are svc's own. */
+  readonly own?: boolean;
   /** Whether a project chose its name, which then says nothing about what it does. */
   readonly foreign?: boolean;
   run(args: unknown, scope: ToolScope): Promise<ToolOutcome>;
@@ -235,7 +237,8 @@ export function builtinTools(parts: ToolParts, more: readonly Tool[]): Tool[] {
         ({ old_text, new_text, edits }) =>
           edits === undefined
             ? old_text !== undefined && new_text !== undefined
-            : old_text === undefined && new_text === undefined,
+            // Some models fill in every parameter.
+            : !old_text && !new_text,
         { error: "either old_text and new_text, or edits is required" },
       ),
       describe: ({ path, edits }) =>
@@ -509,6 +512,7 @@ export function defineTool<I extends z.ZodType, P = z.output<I>>(
     spec: { name, description, input_schema },
     access,
     whole: definition.rule === undefined,
+    own: true,
     waits,
     once,
     offered,

@@ -6,6 +6,7 @@
 import type * as z from "zod";
 import type { Attachment, MediaType } from "../protocol/attachments.ts";
 import type { Effort } from "../protocol/effort.ts";
+import type { WrittenCall } from "../protocol/event_data.ts";
 import type { modelUsageSchema } from "../protocol/schemas/models.ts";
 
 /** A tool as it is offered to a model. */
@@ -26,6 +27,8 @@ export interface ToolCall {
    * it.
    */
   echo?: Record<string, unknown>;
+  /** What the model wrote, if it was read differently. */
+  written?: WrittenCall;
 }
 
 /** The answer to a {@linkcode ToolCall}. */

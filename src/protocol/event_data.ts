@@ -82,6 +82,14 @@ export interface AnsweredCall {
   args: unknown;
   /** What the provider wants back with the call. */
   echo?: Record<string, unknown>;
+  written?: WrittenCall;
+}
+
+/** A call as its model wrote it, where svc has read it differently, and how. */
+export interface WrittenCall {
+  tool: string;
+  args: unknown;
+  notes: readonly string[];
 }
 
 /** How a conversation was made shorter. What the model is given from then on follows from it alone. */
@@ -199,6 +207,7 @@ export interface EventData {
     lane_id: string;
     /** What the provider wants back with the call. */
     echo?: Record<string, unknown>;
+    written?: WrittenCall;
   };
   /** A tool call has ended. */
   "session.tool_completed": CallEnd;

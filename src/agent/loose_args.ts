@@ -1,0 +1,260 @@
+/**
+ * Arguments in another notation than a tool's schema asks for, where their meaning is beyond doubt.
+ * Models write lists, objects, numbers and booleans as text, `null` for what they leave out, and the
+ * names of other agents' parameters. Text that is to be text stays as it is.
+ */
+import { isObject, type Json, withEscapes } from "../models/loose_json.ts";
+
+/** What was read differently, in a few words each. */
+type Taken = string[];
+
+/** Names of parameters that other agents have, without case and separators, by ours. */
+const ALIASES: Readonly<Record<string, readonly string[]>> = {
+  path: ["filepath", "file", "filename", "targetfile", "absolutepath", "relativepath", "directory"],
+  content: ["contents", "text", "filetext", "filecontent"],
+  old_text: ["oldstring", "oldstr", "old", "search"],
+  new_text: ["newstring", "newstr", "new", "replace", "replacement"],
+  command: ["cmd", "commandline"],
+  pattern: ["regex", "query", "globpattern"],
+  patch: ["patchtext", "input", "diff"],
+  url: ["uri", "link", "address"],
+  query: ["searchquery", "searchterm", "q"],
+};
+/** How deep arguments are looked through. */
+const DEPTH_MAX = 8;
+
+/** What to do beside the conversion of values. */
+export interface LooseOptions {
+  /** Whether names of parameters are ours, so that those of other agents can be told. */
+  own: boolean;
+}
+
+/**
+ * Returns the arguments as a tool's schema has them.
+ *
+ * @param schema the JSON schema of the arguments; parts of it that are not understood change nothing
+ * @returns `taken`: what was read differently; empty when the arguments are returned as they are
+ */
+export function looseArgs(
+  args: unknown,
+  schema: Json,
+  options: LooseOptions,
+): { args: unknown; taken: readonly string[] } {
+  const taken: Taken = [];
+  const whole = asObject(args);
+  if (whole !== args) taken.push(`the arguments: ${wordFor(args)} for an object`);
+  const converted = convert(whole, { type: "object", ...schema }, "", options, taken, 0);
+  return taken.length === 0 ? { args, taken } : { args: converted, taken };
+}
+
+/** Arguments that are encoded twice, missing, or in a list of one. */
+function asObject(args: unknown): unknown {
+  if (args === null || args === undefined) return {};
+  if (Array.isArray(args) && args.length === 1 && isObject(args[0])) return args[0];
+  const inner = typeof args === "string" ? decoded(args) : undefined;
+  return isObject(inner) ? inner : args;
+}
+
+function convert(
+  value: unknown,
+  schema: unknown,
+  where: string,
+  options: LooseOptions,
+  taken: Taken,
+  depth: number,
+): unknown {
+  if (!isObject(schema) || depth > DEPTH_MAX) return value;
+  const types = typesOf(schema);
+  if (types === undefined) return value;
+  let read = value;
+  if (!types.some((type) => isOf(value, type))) {
+    for (const type of types) {
+      const other = converted(value, type, schema);
+      if (other === undefined) continue;
+      taken.push(`${where}: ${wordFor(value)} for ${ARTICLES[type] ?? type}`);
+      read = other;
+      break;
+    }
+  }
+  read = inCase(read, schema, where, taken);
+  if (Array.isArray(read) && types.includes("array")) {
+    const items = read.map((item, at) =>
+      convert(item, schema.items, `${where}[${at}]`, options, taken, depth + 1)
+    );
+    return items.some((item, at) => item !== (read as unknown[])[at]) ? items : read;
+  }
+  if (isObject(read) && types.includes("object")) {
+    return members(read, schema, where, options, taken, depth);
+  }
+  return read;
+}
+
+/** Converts the members of an object, and leaves out those that stand for nothing. */
+function members(
+  value: Json,
+  schema: Json,
+  where: string,
+  options: LooseOptions,
+  taken: Taken,
+  depth: number,
+): Json {
+  const { properties, required } = schema;
+  if (!isObject(properties)) return value;
+  const needed = new Set(Array.isArray(required) ? required : []);
+  const named = options.own ? ourNames(value, properties, where, taken) : value;
+  let changed = named !== value;
+  const out: Json = {};
+  for (const [name, given] of Object.entries(named)) {
+    const of = Object.hasOwn(properties, name) ? properties[name] : undefined;
+    const place = where === "" ? name : `${where}.${name}`;
+    if (of !== undefined && !needed.has(name) && isNothing(given, of)) {
+      taken.push(`${place}: ${wordFor(given)} for nothing`);
+      changed = true;
+      continue;
+    }
+    const read = convert(given, of, place, options, taken, depth + 1);
+    changed ||= read !== given;
+    out[name] = read;
+  }
+  return changed ? out : value;
+}
+
+/** Gives parameters our names, where exactly one is meant and is not there. */
+function ourNames(value: Json, properties: Json, where: string, taken: Taken): Json {
+  const unknown = Object.keys(value).filter((name) => !Object.hasOwn(properties, name));
+  if (unknown.length === 0) return value;
+  const meant = unknown.flatMap((name) => {
+    const plain = plainName(name);
+    const own = Object.keys(properties).filter((it) =>
+      !Object.hasOwn(value, it) && (plainName(it) === plain || ALIASES[it]?.includes(plain))
+    );
+    return own.length === 1 ? [[name, own[0]] as const] : [];
+  });
+  // Two that mean the same one leave open which is right.
+  const ours = new Map(meant.filter(([, own]) => meant.filter((it) => it[1] === own).length === 1));
+  if (ours.size === 0) return value;
+  for (const [name, own] of ours) {
+    taken.push(`${where === "" ? own : `${where}.${own}`}: written as ${JSON.stringify(name)}`);
+  }
+  return Object.fromEntries(
+    Object.entries(value).map(([name, given]) => [ours.get(name) ?? name, given]),
+  );
+}
+
+function plainName(name: string): string {
+  return name.toLowerCase().replace(/[^a-z0-9]/g, "");
+}
+
+/** Whether an optional value only says that there is none. */
+function isNothing(value: unknown, schema: unknown): boolean {
+  const types = isObject(schema) ? typesOf(schema) : undefined;
+  if (types === undefined || !isObject(schema)) return false;
+  if (value === null) return !types.includes("null");
+  if (value === "") return !types.includes("string") || Number(schema.minLength ?? 0) > 0;
+  const empty = Array.isArray(value) ? value.length === 0 : value === "[]";
+  return empty && types.includes("array") && Number(schema.minItems ?? 0) > 0;
+}
+
+/** Converts a value of another type; undefined where it is not clear what is meant. */
+function converted(value: unknown, type: string, schema: Json): unknown {
+  switch (type) {
+    case "array":
+      return asList(value, schema.items);
+    case "object": {
+      const inner = typeof value === "string" ? decoded(value) : undefined;
+      return isObject(inner) ? inner : undefined;
+    }
+    case "integer":
+    case "number": {
+      if (typeof value !== "string" || !/^\s*-?\d+(\.\d+)?\s*$/.test(value)) return undefined;
+      const number = Number(value);
+      const fits = type === "integer" ? Number.isSafeInteger(number) : Number.isFinite(number);
+      return fits ? number : undefined;
+    }
+    case "boolean":
+      if (typeof value !== "string") return undefined;
+      return { true: true, false: false }[value.trim().toLowerCase()];
+    case "string":
+      return Number.isSafeInteger(value) || typeof value === "boolean" ? `${value}` : undefined;
+  }
+}
+
+function asList(value: unknown, items: unknown): unknown[] | undefined {
+  const inner = typeof value === "string" ? decoded(value) : value;
+  if (Array.isArray(inner)) return inner;
+  const types = isObject(items) ? typesOf(items) : undefined;
+  if (types === undefined || value === null) return undefined;
+  // A single item; text that only looks like another one is that text.
+  const item = types.includes("string") && typeof value === "string" ? value : inner;
+  return item !== undefined && types.some((type) => isOf(item, type)) ? [item] : undefined;
+}
+
+/** A choice in other letters, where only one is meant. */
+function inCase(value: unknown, schema: Json, where: string, taken: Taken): unknown {
+  const { enum: choices } = schema;
+  if (typeof value !== "string" || !Array.isArray(choices) || choices.includes(value)) return value;
+  const meant = choices.filter((choice) =>
+    typeof choice === "string" && plainName(choice) === plainName(value)
+  );
+  if (meant.length !== 1) return value;
+  taken.push(`${where}: ${JSON.stringify(value)} for ${JSON.stringify(meant[0])}`);
+  return meant[0];
+}
+
+/** The types that a schema names itself, or the choices in it. */
+function typesOf({ type, anyOf, oneOf, enum: choices }: Json): string[] | undefined {
+  if (typeof type === "string") return [type];
+  if (Array.isArray(type)) return type.filter((it) => typeof it === "string");
+  const ways = Array.isArray(anyOf) ? anyOf : oneOf;
+  if (Array.isArray(ways)) {
+    const types = ways.map((way) => isObject(way) ? typesOf(way) : undefined);
+    return types.every((it) => it !== undefined) ? types.flat() : undefined;
+  }
+  return Array.isArray(choices) && choices.every((it) => typeof it === "string")
+    ? ["string"]
+    : undefined;
+}
+
+function isOf(value: unknown, type: string): boolean {
+  switch (type) {
+    case "null":
+      return value === null;
+    case "array":
+      return Array.isArray(value);
+    case "object":
+      return isObject(value);
+    case "integer":
+      return Number.isInteger(value);
+    default:
+      return typeof value === type;
+  }
+}
+
+function decoded(text: string): unknown {
+  if (!/^\s*["[{]/.test(text)) return undefined;
+  for (const each of [text, withEscapes(text)]) {
+    try {
+      const value = JSON.parse(each);
+      // Encoded more than once.
+      return typeof value === "string" && value !== text ? decoded(value) ?? value : value;
+    } catch {
+      continue;
+    }
+  }
+}
+
+const ARTICLES: Readonly<Record<string, string>> = {
+  array: "a list",
+  object: "an object",
+  integer: "a number",
+  number: "a number",
+  boolean: "true or false",
+  string: "text",
+};
+
+function wordFor(value: unknown): string {
+  if (value === null || value === undefined) return "null";
+  if (Array.isArray(value)) return value.length === 0 ? "an empty list" : "a list";
+  if (value === "") return "empty text";
+  return typeof value === "object" ? "an object" : typeof value === "string" ? "text" : `${value}`;
+}

@@ -3,11 +3,10 @@
  * are not quite; what they mean is beyond doubt, and the package that reads them takes the exact
  * format only. Each difference here was reported by users of some agent.
  */
-import { EventSourceParserStream } from "eventsource-parser/stream";
 import { ReasoningFields, type SentReasoning, withReasoning } from "./chat_reasoning.ts";
 import { SaidCalls, SaidThoughts } from "./chat_said.ts";
 import { isObject, type Json, numbersIn, parsed } from "./loose_json.ts";
-import { ModelError } from "./model.ts";
+import { type AnswerReader, exactly, type Exchange } from "./odd_answers.ts";
 import type { ProviderContext } from "./provider_errors.ts";
 
 /** A piece of a tool call, in the exact format. */
@@ -18,16 +17,6 @@ interface CallPiece {
   function: { name?: string; arguments?: string };
 }
 
-/** One request and its answer, beside what the package that writes and reads them knows. */
-export interface ChatExchange {
-  /** The reasoning of the conversation's answers, oldest first. */
-  given: readonly (SentReasoning | undefined)[];
-  /** Whether the server refuses calls without reasoning. */
-  required: boolean;
-  /** The reasoning of the answer so far. */
-  sent?: () => SentReasoning | undefined;
-}
-
 /**
  * Wraps a `fetch` for one request, so that the answer of chat completions is in the exact format, and
  * reasoning goes back as it came.
@@ -35,51 +24,16 @@ export interface ChatExchange {
 export function exactChat(
   fetch: typeof globalThis.fetch,
   context: ProviderContext,
-  exchange: ChatExchange,
+  exchange: Pick<Exchange, "given" | "required" | "sent">,
 ): typeof globalThis.fetch {
   return async (input, init: globalThis.RequestInit = {}) => {
     const asked = typeof init.body === "string"
       ? withReasoning(init.body, exchange.given, exchange.required)
       : init.body;
-    const response = await fetch(input, { ...init, body: asked });
-    if (!response.ok || response.body === null) return response;
-    const [start, body] = await begun(response.body);
-    if (start === "<") throw await pageError(body, context);
-    // Some servers do not stream, or put another type on what they stream.
     const answer = new ChatAnswer(offeredIn(asked));
     exchange.sent = () => answer.reasoning;
-    const stream = start === "{" ? await wholeAnswer(body, response, answer) : events(body, answer);
-    return stream instanceof Response ? stream : new Response(stream, {
-      status: response.status,
-      headers: { ...Object.fromEntries(response.headers), "content-type": "text/event-stream" },
-    });
+    return await exactly(await fetch(input, { ...init, body: asked }), answer, context);
   };
-}
-
-/** Reads until the first visible character. @returns it, and the whole body */
-async function begun(
-  body: ReadableStream<Uint8Array<ArrayBuffer>>,
-): Promise<[string, ReadableStream<Uint8Array<ArrayBuffer>>]> {
-  const reader = body.getReader();
-  const read: Uint8Array<ArrayBuffer>[] = [];
-  let start = "";
-  while (start === "") {
-    const { done, value } = await reader.read();
-    if (done) break;
-    read.push(value);
-    start = new TextDecoder().decode(value).replace("\ufeff", "").trimStart().slice(0, 1);
-  }
-  const rest = new ReadableStream<Uint8Array<ArrayBuffer>>({
-    async pull(controller) {
-      const next = read.shift();
-      if (next !== undefined) return controller.enqueue(next);
-      const { done, value } = await reader.read();
-      if (done) controller.close();
-      else controller.enqueue(value);
-    },
-    cancel: (reason) => reader.cancel(reason),
-  });
-  return [start, rest];
 }
 
 /** Returns whether a request offers a tool; its body is read at the first question only. */
@@ -95,62 +49,8 @@ function offeredIn(body: BodyInit | null | undefined): (tool: string) => boolean
   };
 }
 
-function events(
-  body: ReadableStream<Uint8Array<ArrayBuffer>>,
-  answer: ChatAnswer,
-): ReadableStream<Uint8Array> {
-  return body.pipeThrough(new TextDecoderStream())
-    .pipeThrough(new EventSourceParserStream())
-    .pipeThrough(
-      new TransformStream<{ data: string }, string>({
-        transform({ data }, controller) {
-          for (const event of answer.take(data)) controller.enqueue(`data: ${event}\n\n`);
-        },
-      }),
-    )
-    .pipeThrough(new TextEncoderStream());
-}
-
-/** An answer that is not streamed, as the stream that it would have been. */
-async function wholeAnswer(
-  body: ReadableStream<Uint8Array<ArrayBuffer>>,
-  response: Response,
-  answer: ChatAnswer,
-): Promise<ReadableStream<Uint8Array> | Response> {
-  const text = await new Response(body).text();
-  const sent = parsed(text);
-  if (sent?.error !== undefined && sent.error !== null) {
-    // Its cause is told as of any other answer that is an error.
-    return new Response(text, { status: statusOf(sent.error), headers: response.headers });
-  }
-  const lines = [...answer.take(text), ...answer.take("[DONE]")];
-  return new Response(lines.map((line) => `data: ${line}\n\n`).join("")).body!;
-}
-
-/** The status of an error that came with 200. */
-function statusOf(error: unknown): number {
-  const { code, status, type } = isObject(error) ? error : {};
-  const number = [code, status].map(Number).find((it) => it >= 400 && it <= 599);
-  if (number !== undefined) return number;
-  return /invalid|auth|permission|not_found|context_length/i.test(`${code} ${type}`) ? 400 : 502;
-}
-
-async function pageError(
-  body: ReadableStream<Uint8Array<ArrayBuffer>>,
-  { name, base_url }: ProviderContext,
-): Promise<ModelError> {
-  const page = await new Response(body).text();
-  const title = /<title[^>]*>([^<]{1,100})/i.exec(page)?.[1].replace(/\s+/g, " ").trim();
-  const about = title ? ` ("${title}")` : "";
-  return new ModelError(
-    `${name} answered with a web page${about}, not with an answer. Check that base_url ` +
-      `(${base_url}) is right and that no login stands before it`,
-    { retryable: false },
-  );
-}
-
 /** One answer, event by event. */
-export class ChatAnswer {
+export class ChatAnswer implements AnswerReader {
   readonly #reasoning = new ReasoningFields();
   readonly #thoughts = new SaidThoughts();
   readonly #said_calls: SaidCalls;
@@ -172,8 +72,6 @@ export class ChatAnswer {
   /** Takes the data of an event. @returns the events that it stands for */
   take(data: string): string[] {
     if (data.trim() === "[DONE]") return [...this.#end(), data];
-    // It only keeps the connection open.
-    if (data.trim() === "") return [];
     const event = parsed(data);
     if (event === undefined || (event.error !== undefined && event.error !== null)) return [data];
     // An event of another kind, which the reader of the answer reports.
@@ -188,6 +86,14 @@ export class ChatAnswer {
       choices: choice === undefined ? [] : [this.#choice(choice)],
       ...(isObject(usage) ? { usage: numbersIn(usage) } : {}),
     })];
+  }
+
+  whole(answer: Json): string[] {
+    return [...this.take(JSON.stringify(answer)), ...this.take("[DONE]")];
+  }
+
+  end(): string[] {
+    return [];
   }
 
   /** What a server has left out at the end. */

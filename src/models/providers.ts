@@ -24,7 +24,7 @@ import {
 import { type OpenAiApi, openAiApi, type ProviderKind } from "./provider_address.ts";
 import type { Quirks } from "./presets.ts";
 import { baseUrl, fetchFor, headersOf, secretsOf } from "./provider_http.ts";
-import type { ChatExchange } from "./chat_wire.ts";
+import type { Exchange } from "./odd_answers.ts";
 import { type Dialect, type ReasoningPart, toCallOptions } from "./provider_prompt.ts";
 import { acceptedMedia } from "./vision.ts";
 
@@ -59,10 +59,14 @@ type CallOptions = Parameters<LanguageModelV4["doStream"]>[0];
 
 interface Provider {
   /** Returns what sends one request. */
-  language: (exchange: ChatExchange) => LanguageModelV4;
+  language: (exchange: Exchange) => LanguageModelV4;
   dialect: Dialect;
   /** Whether it refuses calls without reasoning. */
   reasoning_required?: boolean;
+  /** The most tokens of an answer that its server was found to accept. */
+  longest_answer?: number;
+  /** Whether the end of its last answer was missing. */
+  open_end?: boolean;
   settings?: Pick<CallOptions, "maxOutputTokens" | "providerOptions" | "includeRawChunks">;
 }
 
@@ -99,7 +103,7 @@ export async function providerModel(config: ProviderConfig, model: string): Prom
     accepts: provider.dialect.accepts,
     stream: (request) => {
       const effort = nearestEffort(request.effort, efforts);
-      return stream(provider, { max_output_tokens, ...request, effort }, context);
+      return allowed(provider, { max_output_tokens, ...request, effort }, context);
     },
   };
 }
@@ -128,14 +132,16 @@ async function load(
   switch (config.kind) {
     case "anthropic": {
       const { AnthropicLanguageModel } = await import("../sdk/anthropic.ts");
-      const language = new AnthropicLanguageModel(model, {
-        provider: "anthropic.messages",
-        baseURL,
-        headers,
-        fetch,
-      });
+      const { AnthropicAnswer } = await import("./anthropic_wire.ts");
+      const { exactFetch } = await import("./odd_answers.ts");
       return {
-        language: () => language,
+        language: ({ lost }) =>
+          new AnthropicLanguageModel(model, {
+            provider: "anthropic.messages",
+            baseURL,
+            headers,
+            fetch: exactFetch(fetch, context, () => new AnthropicAnswer((it) => lost.push(it))),
+          }),
         dialect: {
           echo_key: "anthropic",
           cache_marks: true,
@@ -189,16 +195,24 @@ async function load(
     }
     case "google": {
       const { GoogleLanguageModel } = await import("../sdk/google.ts");
-      const language = new GoogleLanguageModel(model, {
-        provider: "google.generative-ai",
-        baseURL,
-        headers,
-        fetch,
-        // Gemini may omit a call's id. OpenAI refuses ids of more than 40 characters.
-        generateId: () => `call_${crypto.randomUUID().replaceAll("-", "")}`,
-      });
+      const { GoogleAnswer } = await import("./google_wire.ts");
+      const { exactFetch } = await import("./odd_answers.ts");
+      const reader = ({ lost, open_end }: Exchange) =>
+        new GoogleAnswer({
+          accepts_open_end: open_end.before,
+          onOpenEnd: () => open_end.now = true,
+          onLost: (what) => lost.push(what),
+        });
       return {
-        language: () => language,
+        language: (exchange) =>
+          new GoogleLanguageModel(model, {
+            provider: "google.generative-ai",
+            baseURL,
+            headers,
+            fetch: exactFetch(fetch, context, () => reader(exchange)),
+            // Gemini may omit a call's id. OpenAI refuses ids of more than 40 characters.
+            generateId: () => `call_${crypto.randomUUID().replaceAll("-", "")}`,
+          }),
         dialect: {
           echo_key: "google",
           cache_marks: false,
@@ -250,6 +264,34 @@ function shortCallId(id: string): string {
   return hash.toString(36).padStart(9, "0").slice(-9);
 }
 
+/** Streams an answer; if the server does not allow one so long, asks for a shorter one. */
+async function* allowed(
+  provider: Provider,
+  request: ModelRequest,
+  context: ProviderContext,
+): AsyncGenerator<ModelPart> {
+  const wanted = request.max_output_tokens ?? provider.settings?.maxOutputTokens;
+  let asked = wanted && Math.min(wanted, provider.longest_answer ?? Infinity);
+  for (let begun = false;;) {
+    try {
+      for await (
+        const part of stream(provider, { ...request, max_output_tokens: asked }, context)
+      ) {
+        begun = true;
+        yield part;
+      }
+      return;
+    } catch (error) {
+      if (begun || asked === undefined || !(error instanceof ModelError)) throw error;
+      const { acceptedOutput } = await import("./output_limit.ts");
+      const accepted = acceptedOutput(error, asked);
+      if (accepted === undefined) throw error;
+      asked = accepted.tokens;
+      if (accepted.always) provider.longest_answer = asked;
+    }
+  }
+}
+
 async function* stream(
   provider: Provider,
   request: ModelRequest,
@@ -266,7 +308,9 @@ async function* stream(
   request.signal.addEventListener("abort", abort, { once: true });
   try {
     const { given, ...options } = toCallOptions(request, provider.dialect);
-    const exchange: ChatExchange = { given, required: provider.reasoning_required ?? false };
+    const { reasoning_required: required = false, open_end: before = false } = provider;
+    const open_end = { before, now: false };
+    const exchange: Exchange = { given, required, lost: [], open_end };
     const answer = await provider.language(exchange).doStream({
       ...provider.settings,
       ...limitOf(request),
@@ -286,6 +330,9 @@ async function* stream(
     for (;;) {
       const { done, value: part } = await reader.read();
       if (done) throw endedEarly(context);
+      for (const what of exchange.lost.splice(0)) {
+        yield { type: "skipped", reason: `${context.name} sent what svc cannot use: ${what}` };
+      }
       if (part.type === "text-delta") {
         if (part.delta !== "") yield { type: "text", text: part.delta };
       } else if (part.type === "tool-call" && !part.providerExecuted) {
@@ -314,6 +361,7 @@ async function* stream(
         const has_calls = calls.length > 0 || part.finishReason.unified === "tool-calls";
         if (damaged && has_calls) throw damagedCalls(context);
         const finishReason = skipped > 0 && closing !== undefined ? closing : part.finishReason;
+        provider.open_end = exchange.open_end.now;
         const finish = toFinish({ ...part, finishReason }, calls.length > 0, context);
         await drain(reader);
         const echo = fieldsEcho(provider.dialect, exchange);
@@ -356,7 +404,7 @@ async function drain(reader: ReadableStreamDefaultReader<unknown>): Promise<void
 /** The reasoning of an answer that goes back in fields of its message. */
 function fieldsEcho(
   { reasoning_key, reasoning_fields }: Dialect,
-  { sent }: ChatExchange,
+  { sent }: Exchange,
 ): Record<string, unknown> | undefined {
   const fields = reasoning_fields ? sent?.() : undefined;
   return reasoning_key === undefined || fields === undefined

@@ -2,7 +2,7 @@
 import type { EventParams } from "../client/rpc.ts";
 import { writeAll } from "../base/write_all.ts";
 import { visibleJson } from "../base/visible.ts";
-import type { SessionEvent } from "../protocol/events.ts";
+import { MODEL_RETRY, type SessionEvent } from "../protocol/events.ts";
 import { type Change, View } from "../session/view.ts";
 import type { Line } from "./chat_lines.ts";
 import { changeLines, ModelText, painter, wantsColour } from "./chat_render.ts";
@@ -71,11 +71,21 @@ export function faceOf(form: Form, output: Output, only_result: boolean): Face {
 
 function textFace(output: Output): Face {
   // Piped, it stays as the model wrote it.
-  const answer = new ModelText(Deno.stdout.isTerminal());
+  const live = Deno.stdout.isTerminal();
+  const answer = new ModelText(live);
   let at_line_start = true;
+  /** Whether the last line was text that the model may take back. */
+  let unsure = false;
   return {
     ...progress(),
     line(line) {
+      if (live && line.type === "note" && line.reason_code === MODEL_RETRY && unsure) {
+        output.write(
+          `${at_line_start ? "" : "\n"}[what follows replaces the answer that broke off]\n`,
+        );
+        at_line_start = true;
+      }
+      unsure = line.type === "text" || line.type === "note" && unsure;
       if (line.type === "text") {
         output.write(answer.take(withNames(line.text, named)));
         at_line_start = line.text.endsWith("\n");

@@ -67,7 +67,8 @@ export const LINES = {
       }),
   },
   note: {
-    about: "A note, such as why the model is asked again",
+    about:
+      "A note. After `model_retry` the pieces since the last call, or since the start, are void: the model answers again",
     schema: () =>
       z.strictObject({
         type: z.literal("note"),

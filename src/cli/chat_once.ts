@@ -58,7 +58,7 @@ class Run {
   readonly #options: OnceOptions;
   readonly #output = new Output();
   readonly #face: Face;
-  readonly #progress = new Progress();
+  readonly #progress: Progress;
   readonly #started = performance.now();
   #opened: Opened | undefined;
   #model: string | undefined;
@@ -78,6 +78,8 @@ class Run {
 
   constructor(options: OnceOptions) {
     this.#options = options;
+    const holds = options.form === "text" && !Deno.stdout.isTerminal();
+    this.#progress = new Progress({ holds });
     this.#face = faceOf(options.form, this.#output, options.schema !== undefined);
   }
 
@@ -95,6 +97,8 @@ class Run {
       signals.dispose();
       this.#opened?.rpc.close();
     }
+    const rest = this.#progress.rest();
+    if (rest !== undefined) this.#line(rest);
     const result = this.#result(end);
     this.#line(result);
     if (!await this.#output.flush()) return exitCodeOf("output_closed");

@@ -16,6 +16,26 @@ export class Progress {
   /** What was told of an answer that is given again, and has not come again. */
   #said = "";
 
+  /** Whether text is told only once its answer stands. */
+  readonly #holds: boolean;
+  /** Text of an answer that may still be taken back. */
+  #held = "";
+
+  /**
+   * @param holds whether text is told only once its answer stands, because what was told cannot be
+   * taken back
+   */
+  constructor({ holds = false }: { holds?: boolean } = {}) {
+    this.#holds = holds;
+  }
+
+  /** Tells what is held of an answer that never came to its end. */
+  rest(): Line | undefined {
+    const text = this.#held;
+    this.#held = "";
+    return text === "" ? undefined : { type: "text", text };
+  }
+
   /** The model's text after its last tool call. */
   get answer(): string {
     return this.#text.slice(this.#answer_start).trimStart();
@@ -29,11 +49,16 @@ export class Progress {
         this.#step_start = this.#answer_start = 0;
         return undefined;
       case "turn.continued":
-        this.#said = this.#text.slice(this.#step_start);
+        if (this.#holds) this.#held = "";
+        else this.#said = this.#text.slice(this.#step_start);
         this.#text = this.#text.slice(0, this.#step_start);
         return { type: "note", text: "the turn goes on", reason_code: "turn_continued" };
       case "session.delta": {
         this.#text += data.text;
+        if (this.#holds) {
+          this.#held += data.text;
+          return undefined;
+        }
         const text = this.#news(data.text);
         return text === "" ? undefined : { type: "text", text };
       }
@@ -42,7 +67,7 @@ export class Progress {
         this.#said = "";
         this.steps++;
         this.#step_start = this.#text.length;
-        return undefined;
+        return this.rest();
       case "session.tool_started": {
         this.tool_calls++;
         this.#answer_start = this.#text.length;
@@ -62,7 +87,10 @@ export class Progress {
         const { lane_id, text, reason_code } = data;
         if (lane_id !== MAIN_LANE) return undefined;
         // What the model had said of an answer that failed is not part of it.
-        if (reason_code === MODEL_RETRY) this.#text = this.#text.slice(0, this.#step_start);
+        if (reason_code === MODEL_RETRY) {
+          this.#text = this.#text.slice(0, this.#step_start);
+          this.#held = "";
+        }
         return { type: "note", text, reason_code };
       }
       case "turn.completed":

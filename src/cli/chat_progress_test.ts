@@ -1,5 +1,6 @@
 import { assertEquals } from "@std/assert";
 import type { EventParams } from "../client/rpc.ts";
+import { MAIN_LANE, MODEL_RETRY } from "../protocol/events.ts";
 import { Progress } from "./chat_progress.ts";
 
 /** What is told of an answer of which this came before and after its turn was cut off. */
@@ -25,6 +26,30 @@ Deno.test("an answer that is given again after a restart is told once", () => {
     assertEquals(told(["One ", "two "], after), { told: answer, answer });
   }
   assertEquals(told([], ["One two three."]), { told: answer, answer });
+});
+
+Deno.test("held text is told once its answer stands; what was taken back never", () => {
+  const progress = new Progress({ holds: true });
+  let text = "";
+  const take = (type: string, data: Record<string, unknown>) => {
+    const line = progress.take({ type, data } as unknown as EventParams);
+    if (line?.type === "text") text += line.text;
+  };
+  const retried = { lane_id: MAIN_LANE, text: "again", reason_code: MODEL_RETRY };
+  take("session.delta", { text: "half" });
+  take("lane.note", retried);
+  take("session.delta", { text: "One." });
+  assertEquals(text, "");
+  take("cost.tick", {});
+  assertEquals(text, "One.");
+  take("session.delta", { text: " Two" });
+  take("turn.continued", {});
+  take("session.delta", { text: " Two, cut" });
+  assertEquals([text, progress.rest(), progress.rest()], [
+    "One.",
+    { type: "text", text: " Two, cut" },
+    undefined,
+  ]);
 });
 
 Deno.test("one that goes another way is told anew, in a line of its own", () => {

@@ -164,12 +164,50 @@ for (
   });
 }
 
+Deno.test({
+  name: "an answer that breaks off and is given again is printed once, whole",
+  ignore,
+  async fn() {
+    const broken = { text: "The answer is forty-one or", cut_after: 4 };
+    const whole = { text: "The answer is 42." };
+    await using it = await Scenario.begin([
+      { ...list(), text: "I look." },
+      broken,
+      whole,
+      broken,
+      whole,
+    ]);
+    const text = await ask(it, "go");
+    assertEquals([text.code, text.stdout], [0, "I look.\n\nThe answer is 42.\n"]);
+    const streamed = await ask(it, "go", "--output", "stream-json");
+    const lines = linesOf(streamed.stdout);
+    // The control: the half was told, and taken back.
+    const types = lines.map(({ type, reason_code }) => reason_code ?? type);
+    assertEquals(
+      types.slice(types.indexOf("text"), -1).filter((type, n, all) => type !== all[n - 1]),
+      [
+        "text",
+        "model_retry",
+        "text",
+      ],
+    );
+    assertEquals(lines.at(-1)!.result, "The answer is 42.");
+  },
+});
+
 for (const form of ["stream-json", "text"]) {
   Deno.test({
     name: `a reader that leaves cancels the turn of --output ${form}, without an error message`,
     ignore: ignore || Deno.build.os === "windows",
     async fn() {
-      await using it = await Scenario.begin([{ text: "word\n".repeat(20_000), pace_ms: 5 }]);
+      // Text is held until its answer stands, so that a reader is missed at the end of one.
+      const said = form === "text"
+        ? [{ ...list(), text: "one\n" }, { ...list("./"), text: "two\n" }]
+        : [];
+      await using it = await Scenario.begin([
+        ...said,
+        { text: "word\n".repeat(20_000), pace_ms: 5 },
+      ]);
       const child = spawnSvc(
         it.place,
         ["chat", "--session", it.session_id, "-p", "go", "--output", form],

@@ -7,6 +7,12 @@ import type { Tool } from "./tools.ts";
 
 /** The fewest characters of English text or code in a token. */
 const CHARACTERS_A_TOKEN = 3;
+/**
+ * A provider's count that is more than so many times our estimate cannot be true: some gateways add up
+ * the counts of all requests. Small counts are not judged.
+ */
+const TRUE_FACTOR = 4;
+const JUDGED_MIN = 16_384;
 /** Tokens around a message, a call or a result. */
 const FRAME = 8;
 
@@ -40,15 +46,20 @@ export function itemTokens(item: Item): number {
 }
 
 /**
- * Returns the tokens of the next request: the provider's last count plus an estimate for everything
- * since.
+ * Returns the tokens of the next request: the provider's last count, unless it cannot be true, plus an
+ * estimate for everything since.
  *
  * @param prefix tokens of the system prompt and the tools, for a conversation without a count
  */
 export function requestTokens(transcript: Transcript, prefix: () => number): number {
   const { measured, items } = transcript;
+  const counted = measured?.items ?? 0;
   let tokens = measured?.tokens ?? prefix();
-  for (let at = measured?.items ?? 0; at < items.length; at++) tokens += itemTokens(items[at]);
+  if (tokens > JUDGED_MIN && measured !== undefined) {
+    const estimate = items.slice(0, counted).reduce((sum, it) => sum + itemTokens(it), prefix());
+    if (tokens > TRUE_FACTOR * estimate) tokens = estimate;
+  }
+  for (let at = counted; at < items.length; at++) tokens += itemTokens(items[at]);
   return tokens;
 }
 

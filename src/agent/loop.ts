@@ -252,9 +252,20 @@ async function makeRoom(step: Step): Promise<void> {
   const transcript = await session.transcript();
   const limits = limitsFor(known, transcript.learnedLimit(model.id));
   if (isCrowded(transcript.items)) await shorten(step, { reason: "attachments" });
-  if (requestTokens(transcript, () => prefixTokens(tools)) <= roomOf(limits)) return;
+  const tokens = () => requestTokens(transcript, () => prefixTokens(tools));
+  const before = tokens();
+  if (before <= roomOf(limits)) return;
+  // Another summary of what cannot be shortened would only cost.
+  if (before < (full.get(transcript) ?? 0) * WORTH_FACTOR) return;
   await shorten(step, { reason: "limit" });
+  const after = tokens();
+  if (after > roomOf(limits)) full.set(transcript, after);
 }
+
+/** Conversations that could not be shortened enough, with their tokens then. */
+const full = new WeakMap<Transcript, number>();
+/** How much such a conversation has grown when it is worth another try. */
+const WORTH_FACTOR = 1.25;
 
 async function shorten(step: Step, cause: Cause): Promise<Compacted | undefined> {
   const { parts, model } = step;
@@ -274,7 +285,8 @@ async function askModel(step: Step): Promise<Answer> {
       return await askOnce(step);
     } catch (error) {
       if (!(error instanceof ModelError)) throw error;
-      const cause = causeOf(error, await step.session.transcript());
+      const cause = causeOf(error, await step.session.transcript()) ??
+        (refusals === 1 ? await perhapsTooLong(error, step) : undefined);
       if (cause === undefined || refusals > REFUSALS_MAX) throw error;
       const without = cause.reason === "attachments"
         ? "asking again without images and documents that it has not accepted yet"
@@ -297,6 +309,28 @@ function causeOf(error: ModelError, { items }: Transcript): Cause | undefined {
   if (!refusesAttachments(error) || allAttachments(items) === undefined) return undefined;
   return { reason: "attachments", refused: {} };
 }
+
+/**
+ * A large request that is refused in words nobody knows may be too long. Worth one try, except where
+ * the words are about something else.
+ */
+async function perhapsTooLong(
+  { status, message, filtered }: ModelError,
+  { parts, model, session, tools }: Step,
+): Promise<Cause | undefined> {
+  if (status === undefined || !UNCLEAR.has(status) || filtered || ELSEWHERE.test(message)) {
+    return undefined;
+  }
+  const known = parts.limits(model.id);
+  const transcript = await session.transcript();
+  const tokens = requestTokens(transcript, () => prefixTokens(tools));
+  const large = limitsFor(known, transcript.learnedLimit(model.id)).context_tokens / 2;
+  return known.compacts && tokens > large ? { reason: "too_long", refused: {} } : undefined;
+}
+
+const UNCLEAR: ReadonlySet<number> = new Set([400, 413, 422, 500]);
+const ELSEWHERE =
+  /api.?key|schema|not found|not exist|no such|unsupported|not supported|unknown (?:field|parameter|model)|billing|credit/i;
 
 async function askOnce(step: Step): Promise<Answer> {
   const { parts, model, tools, session, turn, continues, effort } = step;

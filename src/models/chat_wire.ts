@@ -9,6 +9,21 @@ import { isObject, type Json, numbersIn, parsed } from "./loose_json.ts";
 import { type AnswerReader, exactly, type Exchange } from "./odd_answers.ts";
 import type { ProviderContext } from "./provider_errors.ts";
 
+/** Why an answer ended, in the words of other formats. */
+const REASONS: Readonly<Record<string, string>> = {
+  end_turn: "stop",
+  eos: "stop",
+  eos_token: "stop",
+  stop_sequence: "stop",
+  max_tokens: "length",
+  // Z.ai: the context is full, which the next request makes room for.
+  model_context_window_exceeded: "length",
+  tool_use: "tool_calls",
+  sensitive: "content_filter",
+  safety: "content_filter",
+  network_error: "error",
+};
+
 /** A piece of a tool call, in the exact format. */
 interface CallPiece {
   index: number;
@@ -104,7 +119,7 @@ export class ChatAnswer implements AnswerReader {
   }
 
   #choice(choice: Json): Json {
-    const reason = choice.finish_reason || null;
+    const reason = reasonOf(choice.finish_reason);
     const delta = this.#delta(isObject(choice.delta) ? choice.delta : choice.message);
     let calls = delta.tool_calls as CallPiece[] | undefined ?? [];
     let finish_reason = reason;
@@ -208,6 +223,12 @@ export class ChatAnswer implements AnswerReader {
     return [...this.#calls].filter(([, { held }]) => held)
       .map(([index]) => ({ index, function: { arguments: "{}" } }));
   }
+}
+
+function reasonOf(given: unknown): string | null {
+  if (typeof given !== "string" || given === "") return null;
+  const known = given.toLowerCase();
+  return Object.hasOwn(REASONS, known) ? REASONS[known] : given === "STOP" ? "stop" : given;
 }
 
 /** Ids of 40 characters at most, which every provider takes back. */

@@ -1,6 +1,7 @@
 /** Turns failures of a provider into errors that tell people what to fix. */
 
-import { ModelError, type TooLong } from "./model.ts";
+import { ModelError } from "./model.ts";
+import { tooLong } from "./too_long.ts";
 
 /** What messages may mention, and what they must not contain. */
 export interface ProviderContext {
@@ -141,45 +142,6 @@ function failed(
     too_long,
     filtered: filters(status, message),
   });
-}
-
-/** Statuses with which providers and local servers refuse a conversation that is too long. */
-const TOO_LONG_STATUS: ReadonlySet<number | undefined> = new Set([undefined, 400, 413, 422, 500]);
-/** Wordings of OpenAI and compatible servers, Anthropic, Google, Bedrock and local servers. */
-const TOO_LONG = new RegExp(
-  [
-    "context_length_exceeded|exceed_context_size|request_too_large|string_above_max_length",
-    "(?:maximum|max) (?:context|prompt|input|model) length",
-    "(?:prompt|input|conversation|request|messages?) (?:is|are) too (?:long|large)",
-    "exceeds? (?:the )?(?:model's |available |maximum )*context",
-    "exceed context limit",
-    "context (?:window|length|size) (?:of |was |is )?(?:exceeded|overflow)",
-    "token count[^.]{0,40} exceeds",
-    "greater than the context length",
-    "too many (?:input )?tokens",
-    "request too large",
-  ].join("|"),
-  "i",
-);
-/** Wordings that state the limit. */
-const LIMITS = [
-  /(?:maximum|max) (?:context|prompt|input|model) length (?:is|of) ([\d,]+)/i,
-  /> ([\d,]+) maximum/i,
-  /context limit: [\d,]+ \+ [\d,]+ > ([\d,]+)/i,
-  /tokens allowed \(([\d,]+)\)/i,
-  /context size \(([\d,]+)/i,
-  /"n_ctx":\s*(\d+)/,
-  /([\d,]+) maximum context length/i,
-];
-
-/** Detects whether a conversation was refused because of its length. */
-function tooLong(status: number | undefined, text: string): TooLong | undefined {
-  if (!TOO_LONG_STATUS.has(status) || status !== 413 && !TOO_LONG.test(text)) return undefined;
-  for (const pattern of LIMITS) {
-    const limit = Number(pattern.exec(text)?.[1].replaceAll(",", ""));
-    if (limit > 0) return { limit };
-  }
-  return {};
 }
 
 /** Wordings with which Azure, Anthropic and gateways refuse what their filters find. */

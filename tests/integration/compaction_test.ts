@@ -162,6 +162,40 @@ for (const [who, refusal] of Object.entries(REFUSALS)) {
   });
 }
 
+Deno.test({
+  name:
+    "a large request that is refused in words nobody knows is shortened once; a small one is not",
+  ignore,
+  async fn() {
+    const refusal = () => ({ code: 400, message: "Bad Request" });
+    const { script } = forgetful({ limit: 12_000, refusal });
+    await using it = await Scenario.begin(script, { toml: "context_tokens = 20000\n" });
+    await answer(it, fact("alpha", "q7f3"));
+    for (let n = 0; n < 15; n++) await answer(it, `${n}: ${"some words ".repeat(400)}`);
+    assertEquals(await answer(it, askFor("alpha")), "q7f3");
+    const compactions = it.client.of("session.compacted").map(({ data }) => data.reason);
+    assertEquals(compactions[0], "too_long");
+    // The control: the same words for a short conversation end the turn.
+    await using other = await Scenario.begin(() => ({ status: refusal() }));
+    const { data } = await other.turn("hello");
+    assertEquals([data.stop_reason, other.server.requests.length], ["error", 1]);
+    assertEquals(other.client.of("session.compacted"), []);
+  },
+});
+
+Deno.test({
+  name: "counts of tokens that cannot be true shorten nothing",
+  ignore,
+  async fn() {
+    let turn = 0;
+    const counted = () => ({ text: "noted", usage: { input: 90_000 * ++turn } });
+    await using it = await Scenario.begin(counted);
+    for (let n = 0; n < 4; n++) await answer(it, `${n}: some words`);
+    assertEquals(it.client.of("session.compacted"), []);
+    assertEquals(it.server.requests.length, 4);
+  },
+});
+
 const FAILURES: Record<string, [() => Answer, RegExp]> = {
   "empty": [() => ({ text: [" \n"] }), /wrote no summary/],
   "refused": [() => ({ status: { code: 400, message: "no summaries here" } }), /no summaries here/],

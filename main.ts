@@ -1,8 +1,10 @@
 import { ownArguments } from "./src/cli/called_as.ts";
 import { run } from "./src/cli/run.ts";
+import { reachThisMachineDirectly } from "./src/net/proxy_env.ts";
 import { trustOwnCertificates } from "./src/os/own_ca.ts";
 
 if (import.meta.main) {
   trustOwnCertificates();
+  reachThisMachineDirectly(Deno.env);
   Deno.exit(await run(ownArguments(Deno.args)));
 }

@@ -225,8 +225,12 @@ function isOf(value: unknown, type: string): boolean {
       return isObject(value);
     case "integer":
       return Number.isInteger(value);
+    case "number":
+      return typeof value === "number";
+    case "boolean":
+      return typeof value === "boolean";
     default:
-      return typeof value === type;
+      return type === "string" && typeof value === "string";
   }
 }
 

@@ -52,24 +52,6 @@ const ANSWERS: Record<string, "allow" | "allow_always" | "deny"> = {
   no: "deny",
 };
 
-const COMMANDS = `  /help     show this
-  /cancel   cancel the turn (so does Ctrl-C)
-  /compact  shorten the conversation that the model is given
-  /continue continue the last turn, if a restart or a crash cut it off
-  /model [NAME]     show or change the model
-  /pin /unpin       show this session first in lists, or no longer
-  /archive          leave it out of lists until it gets another message
-  /effort [LEVEL]   show or change how long the model may think
-  /approval [MODE]  show or change what needs your approval: auto, ask or read_only
-  /rename TITLE     change the title
-  /background [ID | stop ID]  what runs in the background: all, the output of one, stop it
-  /changes  show what was changed in the directory
-  /undo [files|conversation|both] [force]  undo the last changes of files
-  /redo [force]     undo the last /undo
-  /fork [TITLE]     start a session with a copy of this conversation
-  /kill     end the session permanently
-  /quit     leave; the session continues in the daemon`;
-
 /** Talks until the person leaves. What is typed during a turn steers it. */
 export async function converse(first: RpcClient, options: ConverseOptions): Promise<number> {
   const { session_id, json } = options;
@@ -152,7 +134,8 @@ export async function converse(first: RpcClient, options: ConverseOptions): Prom
     await rpc.call("session.send", { session_id, text, client_message_id });
   };
   const help = async () => {
-    say(COMMANDS);
+    const { commandHelp } = await import("../session/command_help.ts");
+    say(commandHelp([["/quit", "leave; the session continues in the daemon"]]));
     const { commands, problems } = await rpc.call("commands.list", { session_id });
     for (const { name, argument_hint = "", description } of commands) {
       say(`  /${name} ${argument_hint}`.trimEnd() + paint.dim(`  ${description}`));
@@ -208,6 +191,8 @@ export async function converse(first: RpcClient, options: ConverseOptions): Prom
     if (line === "/kill") return act(rpc.call("session.kill", { session_id }));
     if (line === "/cancel") return act(rpc.call("session.cancel", { session_id }));
     if (line === "/continue") return act(rpc.call("session.continue", { session_id }));
+    if (line === "/pause") return act(rpc.call("session.pause", { session_id }));
+    if (line === "/resume") return act(rpc.call("session.resume", { session_id }));
     if (line === "/compact") return act(compact()).finally(() => busy || ask());
     const setting = settingCommand(line);
     if (setting !== undefined) return act(configure(setting)).finally(() => busy || ask());

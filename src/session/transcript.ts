@@ -604,7 +604,8 @@ function lengthOf(item: Item): number {
   if ("summary" in item) return summaryText(item).length;
   if ("user" in item) return item.user.length + (item.memory?.length ?? 0);
   const { text, calls, results, echo } = item.step;
-  return text.length + (JSON.stringify(echo)?.length ?? 0) + calls.reduce((sum, it) => sum + callLength(it), 0) +
+  return text.length + (JSON.stringify(echo)?.length ?? 0) +
+    calls.reduce((sum, it) => sum + callLength(it), 0) +
     results.reduce((sum, it) => sum + it.output.length, 0);
 }
 

@@ -76,8 +76,23 @@ test("/name sends the file's text with its arguments, and nothing of it is run",
   assertStringIncludes(mistaken.stderr, "unknown command /reveiw");
   assertStringIncludes(mistaken.stderr, "did you mean /review?");
   const asked = it.server.requests.length;
-  for (const sent of ["/etc/hosts is what?", "/unheard of", " /reveiw main"]) {
+  for (const sent of ["/etc/hosts is what?", "/index.html?", " /reveiw main", "/ is the root"]) {
     await it.call("commands.expand", { text: sent }).then(({ text }) => assertEquals(text, sent));
+  }
+  for (const word of ["/unheard of", "/clear", "/compact now"]) {
+    const refused = await it.place.svc([...once, word]);
+    assertEquals(refused.code, 1);
+    assertStringIncludes(refused.stderr, word.split(" ")[0]);
+    assertStringIncludes(refused.stderr, "start it with a space");
+    // In the terminal it is told, and the text can be sent after all.
+    await it.call("tui.press_key", { text: word });
+    await it.call("tui.press_key", { key: "Enter" });
+    await until(async () => {
+      const { view } = await it.call("tui.snapshot", { cols: 100, rows: 40 });
+      const told = view.replace(/\s+/g, " ");
+      return told.includes("start it with a space") && told.includes(`› ${word}`);
+    }, "the terminal tells of it");
+    await it.call("tui.press_key", { key: "ctrl-u" });
   }
   assertEquals(it.server.requests.length, asked);
 });

@@ -29,6 +29,8 @@ const DESCRIPTION_MAX = 1_024;
 const HINT_MAX = 200;
 /** What is shown of a first line that stands for a description. */
 const FIRST_LINE_MAX = 100;
+/** What a person can have meant as a command; a path has more than letters. */
+const WORD = /^[\p{L}_][\p{L}\p{N}_:-]*$/u;
 const NAME = /^[\p{L}\p{N}_][\p{L}\p{N}\p{M}_.-]{0,63}$/u;
 
 /** Finds the commands of a session, by name. */
@@ -128,11 +130,17 @@ export function expandCommand(
   if (name === undefined) return { text: line };
   const found = commands.find((it) => it.name === name);
   if (found !== undefined) return { text: filled(found.body, rest.trim()), command: name };
+  if (!WORD.test(name)) return { text: line };
+  const shown = visibleLine(`/${name}`);
+  const as_text = "To send the text as it is, start it with a space";
+  if (CHAT_COMMANDS.some((own) => own === name)) {
+    throw new SvcError("not_found", `${shown} with these words is no command here`, {
+      hint: `/help in svc chat and in the web app lists the commands. ${as_text}`,
+    });
+  }
   const near = nearestOf(name, [...CHAT_COMMANDS, ...commands.map((it) => it.name)]);
-  if (near === undefined || near === name) return { text: line };
-  throw new SvcError("not_found", `unknown command ${visibleLine(`/${name}`)}`, {
-    hint: `did you mean /${near}? To send the text as it is, start it with a space`,
-  });
+  const meant = near === undefined ? "/help lists the commands." : `did you mean /${near}?`;
+  throw new SvcError("not_found", `unknown command ${shown}`, { hint: `${meant} ${as_text}` });
 }
 
 /** Fills in the arguments, once: what they contain is not filled in again. */

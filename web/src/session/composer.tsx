@@ -1,18 +1,16 @@
 import { useSignal } from "@preact/signals";
 import type { RefObject } from "preact";
 import { useEffect, useRef } from "preact/hooks";
+import { visible } from "../../../src/base/visible.ts";
+import type { CallVerb } from "../../../src/session/setting_command.ts";
 import { useApp } from "../app.ts";
+import type { VerbName } from "../rpc/api.ts";
+import type { Client } from "../rpc/client.ts";
 import { Button } from "../ui/button.tsx";
 import { AttachedList, toSend, useAttached } from "./attached.tsx";
 import { SettingsButton } from "./configure.tsx";
 import { APPLE, enter_sends, isSend, SendKey } from "./send_key.tsx";
 import type { SessionStore } from "./store.ts";
-
-/** Messages that are commands to svc itself. */
-const VERBS: Partial<Record<string, "session.compact" | "session.continue">> = {
-  "/compact": "session.compact",
-  "/continue": "session.continue",
-};
 
 interface ComposerProps {
   store: SessionStore;
@@ -25,6 +23,8 @@ export function Composer({ store, input, onSent }: ComposerProps) {
   const app = useApp();
   const text = useSignal(readDraft(store.id));
   const sending = useSignal(false);
+  /** What the last command had to say. */
+  const said = useSignal("");
   /** How far back in what was sent; 0 is the draft. */
   const back = useRef(0);
   const attached = useAttached();
@@ -44,11 +44,15 @@ export function Composer({ store, input, onSent }: ComposerProps) {
     const client_message_id = crypto.randomUUID();
     const session_id = store.id;
     const sent = await app.attempt(async () => {
-      const verb = VERBS[message.trim()];
-      if (verb !== undefined) return app.client.ask(verb, { session_id });
-      const { text } = message.startsWith("/")
-        ? await app.client.ask("commands.expand", { session_id, text: message })
+      said.value = "";
+      const typed = message.startsWith("/")
+        ? await runTyped(message, session_id, app.client)
         : { text: message };
+      if (!("text" in typed)) {
+        said.value = visible(typed.said ?? "");
+        return;
+      }
+      const { text } = typed;
       const attachments = toSend(files);
       return app.client.ask("session.send", {
         session_id,
@@ -110,6 +114,7 @@ export function Composer({ store, input, onSent }: ComposerProps) {
         if (attached.take(event.dataTransfer)) event.preventDefault();
       }}
     >
+      {said.value !== "" && <pre class="composer-said" role="status" tabIndex={0}>{said}</pre>}
       <AttachedList attached={attached} />
       <label class="visually-hidden" for="message">Message</label>
       <textarea
@@ -154,6 +159,13 @@ export function Composer({ store, input, onSent }: ComposerProps) {
       </div>
     </div>
   );
+}
+
+/** Carries out a line that begins with a slash. */
+async function runTyped(line: string, session_id: string, client: Client) {
+  const commands = await import("./chat_commands.ts");
+  const call: CallVerb = (name, params) => client.ask(name as VerbName, params as never);
+  return await commands.runTyped(line, session_id, call);
 }
 
 /** Drafts outlive the tab that they were written in. */

@@ -1,0 +1,45 @@
+/** What is typed with a slash in the web app: commands are carried out, none is sent to the model. */
+import { assertEquals, assertStringIncludes } from "@std/assert";
+import { Scenario, until } from "../support/scripted.ts";
+import { SharedBrowser } from "../support/shared_browser.ts";
+import { AppPage, no_browser } from "../support/web.ts";
+
+const shared = new SharedBrowser();
+
+Deno.test({
+  name: "commands: settings, help, compaction and unknown words; a path is a message",
+  ignore: no_browser,
+  async fn() {
+    await using it = await Scenario.begin(() => ({ text: "Yes." }));
+    await using browser = await shared.profile();
+    const app = await AppPage.open(browser, it.daemon, `/sessions/${it.session_id}`);
+    const { page } = app;
+    const input = page.getByLabel("Message", { exact: true });
+    const said = page.locator(".composer-said");
+    const type = async (text: string) => {
+      await input.fill(text);
+      await page.getByRole("button", { name: "Send", exact: true }).click();
+    };
+    await type("/model");
+    await said.getByText(`model: ${it.model}`).waitFor();
+    await type("/approval read_only");
+    await until(async () => (await it.call("session.get")).approval === "read_only", "it is set");
+    await type("/compact");
+    await said.getByText("nothing worth leaving out").waitFor();
+    await type("/help");
+    await said.getByText("/undo [files|conversation|both] [force]").waitFor();
+    await app.accessibleEverywhere("commands");
+    for (const word of ["/clear", "/foo bar"]) {
+      await type(word);
+      await page.getByText(`unknown command ${word.split(" ")[0]}`).first().waitFor();
+      // What was typed is still there.
+      assertEquals(await input.inputValue(), word);
+    }
+    assertEquals(it.server.requests.length, 0);
+    // The control: other text is sent.
+    await type("/etc/hosts is what?");
+    await page.getByText("Yes.").first().waitFor();
+    assertEquals(it.server.requests.length, 1);
+    assertStringIncludes(JSON.stringify(it.server.requests[0].body), "/etc/hosts is what?");
+  },
+});

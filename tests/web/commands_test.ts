@@ -28,7 +28,7 @@ Deno.test({
     await said.getByText("nothing worth leaving out").waitFor();
     await type("/help");
     await said.getByText("/undo [files|conversation|both] [force]").waitFor();
-    await app.accessibleEverywhere("commands");
+    await app.accessible("commands");
     for (const word of ["/clear", "/foo bar"]) {
       await type(word);
       await page.getByText(`unknown command ${word.split(" ")[0]}`).first().waitFor();

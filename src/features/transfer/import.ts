@@ -43,7 +43,6 @@ const attached = z.array(AttachmentSchema).max(ATTACHED_MAX).optional();
 /** What is taken of a conversation: what a person and a model said, and what calls gave. */
 const MessageSchema = z.union([
   z.object({ role: z.literal("user"), text: z.string(), attachments: attached }),
-  // fields-ok: likewise
   z.object({
     role: z.literal("assistant"),
     text: z.string(),

@@ -61,7 +61,10 @@ if (problems.length > 0) {
 }
 for (const { message } of problems) throw new Error(message);
 for (const { tool } of offered) {
-  const numbers = Object.keys(tool.inputSchema.properties ?? {}).map((name, n) => [name, n + 2]);
+  const numbers = Object.keys(tool.offered.input_schema.properties ?? {}).map((
+    name,
+    n,
+  ) => [name, n + 2]);
   const args = Object.fromEntries(numbers);
   const call = () => it.call(SERVER, tool.name, args, { answer_forms: true });
   console.log(tool.name, await loggedIn(call));

@@ -2,15 +2,16 @@
 import { deadline } from "@std/async";
 import type { Transport } from "@modelcontextprotocol/sdk/shared/transport";
 import type { OAuthClientProvider } from "@modelcontextprotocol/sdk/client/auth";
-import type { CallToolResult, Tool as RemoteTool } from "@modelcontextprotocol/sdk/types";
+import * as z from "zod";
 import { messageOf, SvcError } from "../../protocol/errors.ts";
 import type { Argument } from "../../os/passing.ts";
 import { VERSION } from "../../protocol/version.ts";
 import { AnsweredError, ForgottenError } from "./errors.ts";
 import { boundedFetch } from "./http.ts";
+import type { Listed } from "./listing.ts";
 import type { Refreshes } from "./logins.ts";
 import { loginFetch, LoginNeeded } from "./oauth.ts";
-import { RESULT_MAX_BYTES } from "./result.ts";
+import { type CallResult, RESULT_MAX_BYTES } from "./result.ts";
 import { StdioTransport } from "./stdio.ts";
 import {
   Client,
@@ -20,8 +21,6 @@ import {
   StreamableHTTPError,
   ToolListChangedNotificationSchema,
 } from "../../sdk/mcp_client.ts";
-
-export type { CallToolResult, RemoteTool };
 
 /** Where a server is, and how to connect to it. */
 export type Target =
@@ -137,22 +136,38 @@ export class Connection {
     return { name, version };
   }
 
-  /** Returns the tools of the server, up to a reasonable number. */
-  async listTools(signal: AbortSignal): Promise<RemoteTool[]> {
-    if (this.#client.getServerCapabilities()?.tools === undefined) return [];
-    const tools: RemoteTool[] = [];
-    let cursor: string | undefined;
-    let room = LIST_MAX;
-    for (let page = 0; page < PAGES_MAX && tools.length < TOOLS_MAX; page++) {
-      const options = { signal, timeout: NO_TIMEOUT_MS };
-      const answer = await this.#ask(signal, () => this.#client.listTools({ cursor }, options));
-      room -= JSON.stringify(answer.tools).length;
-      if (room < 0) break;
-      tools.push(...answer.tools);
-      cursor = answer.nextCursor;
-      if (cursor === undefined) break;
+  /** Returns the tools of the server as it describes them, up to a reasonable number. */
+  async listTools(signal: AbortSignal): Promise<Listed<unknown>> {
+    if (!this.#client.getServerCapabilities()?.tools) {
+      const problem = "it offers no tools: its answer to initialize does not name them";
+      return { tools: [], problems: [problem] };
     }
-    return tools.slice(0, TOOLS_MAX);
+    const tools: unknown[] = [];
+    let params: { cursor?: string } = {};
+    let room = LIST_MAX;
+    for (let page = 0; page < PAGES_MAX; page++) {
+      const request = { method: "tools/list" as const, params };
+      const options = { signal, timeout: NO_TIMEOUT_MS };
+      const answer = await this.#ask(
+        signal,
+        () => this.#client.request(request, anything(), options),
+      ) as { tools?: unknown; nextCursor?: unknown };
+      if (!Array.isArray(answer.tools)) {
+        throw new AnsweredError("its answer to tools/list has no list of tools");
+      }
+      for (const tool of answer.tools) {
+        room -= lengthOf(tool);
+        if (room < 0 || tools.length === TOOLS_MAX) {
+          return { tools, problems: [`only the first ${tools.length} of its tools are used`] };
+        }
+        tools.push(tool);
+      }
+      const { nextCursor: cursor } = answer;
+      // Servers also end their list with null or an empty text.
+      if (typeof cursor !== "string" || cursor === "" || cursor === params.cursor) break;
+      params = { cursor };
+    }
+    return { tools, problems: [] };
   }
 
   /** Calls a tool. */
@@ -160,13 +175,13 @@ export class Connection {
     name: string,
     args: Record<string, unknown>,
     signal: AbortSignal,
-  ): Promise<CallToolResult> {
+  ): Promise<CallResult> {
     const options = { signal, timeout: NO_TIMEOUT_MS };
-    const params = { name, arguments: args };
+    const request = { method: "tools/call" as const, params: { name, arguments: args } };
     return await this.#ask(
       signal,
-      () => this.#client.callTool(params, undefined, options),
-    ) as CallToolResult;
+      () => this.#client.request(request, anything(), options),
+    ) as CallResult;
   }
 
   /** Ends the connection, and the program if there is one. Never fails. */
@@ -244,6 +259,20 @@ function hasRpcError(message: string): boolean {
     return jsonrpc === "2.0" && typeof error === "object";
   } catch {
     return false;
+  }
+}
+
+/** What a server answers is read where it is used, leniently. */
+function anything(): z.ZodUnknown {
+  return z.unknown();
+}
+
+/** Returns the length of a value's JSON; nothing for one that is nested too deeply. */
+function lengthOf(value: unknown): number {
+  try {
+    return JSON.stringify(value)?.length ?? 0;
+  } catch {
+    return 0;
   }
 }
 

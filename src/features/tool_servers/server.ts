@@ -8,10 +8,12 @@ import type { Log } from "../../os/log.ts";
 import { Semaphore } from "../../base/semaphore.ts";
 import type { Clock } from "../../base/clock.ts";
 import { Breaker, type BreakerState, type Verdict } from "./breaker.ts";
-import type { CallToolResult, Connection, RemoteTool, Target } from "./connection.ts";
+import type { Connection, Target } from "./connection.ts";
 import { AnsweredError, ForgottenError } from "./errors.ts";
 import { Link, withinLimit } from "./link.ts";
+import { type Listed, maskStrings, readTools, type RemoteTool } from "./listing.ts";
 import type { ServerEntry } from "./policy.ts";
+import type { CallResult } from "./result.ts";
 import { StderrLog } from "./stderr.ts";
 
 export interface ServerParts {
@@ -51,10 +53,10 @@ export class ExternalServer {
   readonly #breaker: Breaker;
   readonly #stderr: StderrLog;
   readonly #link: Link;
-  #tools: readonly RemoteTool[] | undefined;
+  #tools: Listed<RemoteTool> | undefined;
   /** Whether its tools may have changed since `tools` was listed. */
   #stale = true;
-  #listing: Promise<readonly RemoteTool[]> | undefined;
+  #listing: Promise<Listed<RemoteTool>> | undefined;
   /** Why its tools could not be listed; undefined if they were. */
   #unlisted: unknown;
   /** Whether it is too early to list them again. */
@@ -101,7 +103,7 @@ export class ExternalServer {
 
   /** Its tools as last listed. */
   get remembered(): readonly RemoteTool[] | undefined {
-    return this.#tools;
+    return this.#tools?.tools;
   }
 
   /**
@@ -110,7 +112,7 @@ export class ExternalServer {
    * @throws {SvcError} internal or timeout when they cannot be listed; for a while after that,
    * without another attempt
    */
-  async tools(signal: AbortSignal): Promise<readonly RemoteTool[]> {
+  async tools(signal: AbortSignal): Promise<Listed<RemoteTool>> {
     const left_alone = this.#relist_waits || ["open", "probing"].includes(this.#breaker.state);
     if (this.#unlisted !== undefined && left_alone) throw this.#unlisted;
     if (this.#tools !== undefined && !this.#stale) return this.#tools;
@@ -119,7 +121,7 @@ export class ExternalServer {
     return await abortable(this.#listing, signal);
   }
 
-  async #list(): Promise<readonly RemoteTool[]> {
+  async #list(): Promise<Listed<RemoteTool>> {
     const for_all = { signal: this.#link.ended, answer_forms: false };
     try {
       const list = (connection: Connection, signal: AbortSignal) => {
@@ -127,8 +129,8 @@ export class ExternalServer {
         return connection.listTools(signal);
       };
       // A server that fails every call may still be asked for its tools before each one.
-      const tools = await this.#use(for_all, list, "nothing");
-      return this.#tools = maskStrings(tools, (text) => this.mask(text));
+      const answers = await this.#use(for_all, list, "nothing");
+      return this.#tools = readTools(answers, (text) => this.mask(text));
     } catch (error) {
       this.#stale = true;
       this.#unlisted = error;
@@ -151,7 +153,7 @@ export class ExternalServer {
     tool: string,
     args: Record<string, unknown>,
     options: CallOptions,
-  ): Promise<CallToolResult> {
+  ): Promise<CallResult> {
     return await this.#use(
       options,
       (connection, signal) => connection.callTool(tool, args, signal),
@@ -168,7 +170,7 @@ export class ExternalServer {
     const work = async (limited: AbortSignal) => {
       const connection = await this.#open(limited, () => {});
       try {
-        const tools = await connection.listTools(limited);
+        const { tools } = await connection.listTools(limited);
         const latency_ms = Math.round(performance.now() - started);
         return { latency_ms, server: connection.server, tools: tools.length };
       } finally {
@@ -301,12 +303,4 @@ export class ExternalServer {
       : `log in with \`svc ctl mcp login ${name}\``;
     return new SvcError(code, this.mask(`tool server ${name}: ${words}`), { hint, cause: error });
   }
-}
-
-/** Returns a copy of a value with all texts in it masked. */
-function maskStrings<T>(value: T, mask: (text: string) => string): T {
-  return JSON.parse(
-    JSON.stringify(value),
-    (_, part) => typeof part === "string" ? mask(part) : part,
-  );
 }

@@ -120,7 +120,10 @@ export class ExternalServers {
       try {
         if (problem !== undefined) throw new Error(problem);
         const server = this.#server(definition, scope.trust);
-        const tools = await server.tools(signal);
+        const { tools, problems: missing } = await server.tools(signal);
+        for (const each of missing) {
+          problems.push({ server: name, message: `tool server ${name}: ${each}` });
+        }
         return tools.map((tool): OfferedTool => ({ server, scope: definition.scope, tool }));
       } catch (error) {
         signal.throwIfAborted();
@@ -213,7 +216,7 @@ export class ExternalServers {
     signal: AbortSignal,
   ): Promise<{ ok: boolean; output: string }> {
     const server = await this.#usable(name, scope);
-    const names = (await server.tools(signal)).map((it) => it.name);
+    const names = (await server.tools(signal)).tools.map((it) => it.name);
     if (!names.includes(tool)) {
       throw unknown(`tool ${JSON.stringify(tool)} of ${name}`, tool, names);
     }

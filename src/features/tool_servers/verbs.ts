@@ -105,7 +105,7 @@ export const mcpVerbs = [
             tool: tool.name,
             description: tool.description ?? "",
             access: accessOf(named),
-            input_schema: tool.inputSchema,
+            input_schema: tool.offered.input_schema,
           };
         }),
         problems,

@@ -15,6 +15,8 @@ export class Link {
   readonly #parts: LinkParts;
   readonly #end = new AbortController();
   #connection: Promise<Connection> | undefined;
+  /** Ends the attempt to connect. */
+  #give_up = new AbortController();
   #live: Connection | undefined;
   /** Connections that are being opened or closed. */
   #busy = new Set<Promise<void>>();
@@ -50,9 +52,10 @@ export class Link {
     const forget = () => {
       if (this.#connection === opening) this.#connection = this.#live = undefined;
     };
+    this.#give_up = new AbortController();
     const opening = withinLimit(
       this.#parts.timeout_ms,
-      this.ended,
+      AbortSignal.any([this.ended, this.#give_up.signal]),
       (signal) => this.track(this.#parts.open(signal, forget)),
     );
     opening.then((connection) => {
@@ -61,8 +64,9 @@ export class Link {
     return opening;
   }
 
-  /** Closes the connection. */
+  /** Closes the connection, also one that is being opened. */
   drop(): void {
+    if (!this.live) this.#give_up.abort(new SvcError("internal", "it was stopped"));
     const dropped = this.#connection;
     this.#connection = this.#live = undefined;
     if (dropped !== undefined) this.track(dropped.then((it) => it.close(), () => {}));

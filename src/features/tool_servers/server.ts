@@ -2,7 +2,8 @@
  * One tool server, shared by its users: connected at its first use, stopped when idle, and left
  * alone for a while after repeated failures.
  */
-import { abortable } from "@std/async";
+import { abortable, deadline } from "@std/async";
+import { formatDuration } from "../../base/duration.ts";
 import { messageOf, SvcError } from "../../protocol/errors.ts";
 import type { Log } from "../../os/log.ts";
 import { Semaphore } from "../../base/semaphore.ts";
@@ -45,6 +46,23 @@ export interface Tested {
  * breaker stays open, which decides from the fifth failure on.
  */
 const RELIST_AFTER_MS = 10_000;
+/**
+ * The shortest time limit for a start. A program may be downloaded first, as by npx; one that is
+ * ended meanwhile would never get there.
+ */
+const START_MIN_MS = 5 * 60_000;
+/** How long a turn waits for the tools of a server that does not answer. */
+const TURN_WAIT_MS = 2_000;
+
+/** How long the caller waits for a list of tools: for a moment, or for the limit of the server. */
+export type Patience = "moment" | "limit";
+
+/** An attempt to list the tools, shared by all who wait for it. */
+interface Listing {
+  tools: Promise<Listed<RemoteTool>>;
+  /** When it began, by a monotonic clock. */
+  since: number;
+}
 
 export class ExternalServer {
   readonly entry: ServerEntry;
@@ -56,7 +74,9 @@ export class ExternalServer {
   #tools: Listed<RemoteTool> | undefined;
   /** Whether its tools may have changed since `tools` was listed. */
   #stale = true;
-  #listing: Promise<Listed<RemoteTool>> | undefined;
+  #listing: Listing | undefined;
+  /** Whether it did not answer in a moment when it was last asked. */
+  #silent = false;
   /** Why its tools could not be listed; undefined if they were. */
   #unlisted: unknown;
   /** Whether it is too early to list them again. */
@@ -66,12 +86,13 @@ export class ExternalServer {
   #stopIdleTimer = () => {};
   #stopRelistTimer = () => {};
   #retired = false;
+  readonly #retiring = new AbortController();
 
   constructor(parts: ServerParts) {
     this.#parts = parts;
     this.entry = parts.entry;
     this.#slots = new Semaphore(parts.entry.max_concurrent);
-    const { timeout_ms } = parts.entry;
+    const timeout_ms = Math.max(parts.entry.timeout_ms, START_MIN_MS);
     this.#link = new Link({ timeout_ms, open: (...args) => this.#reconnect(...args) });
     this.#breaker = new Breaker(parts.clock, () => this.#drop());
     this.#stderr = new StderrLog(parts.entry.name, parts.log, parts.mask);
@@ -107,29 +128,65 @@ export class ExternalServer {
   }
 
   /**
-   * Returns its tools: the known list, or a new one if that is missing or out of date.
+   * Returns its tools: the known list, or a new one if that is missing or out of date. An attempt to
+   * list them goes on after a caller has lost its patience.
    *
    * @throws {SvcError} internal or timeout when they cannot be listed; for a while after that,
    * without another attempt
    */
-  async tools(signal: AbortSignal): Promise<Listed<RemoteTool>> {
+  async tools(signal: AbortSignal, patience: Patience): Promise<Listed<RemoteTool>> {
     const left_alone = this.#relist_waits || ["open", "probing"].includes(this.#breaker.state);
     if (this.#unlisted !== undefined && left_alone) throw this.#unlisted;
     if (this.#tools !== undefined && !this.#stale) return this.#tools;
-    // The attempt is shared by all who wait, so one that gives up does not stop it.
-    this.#listing ??= this.#list().finally(() => this.#listing = undefined);
-    return await abortable(this.#listing, signal);
+    const { tools } = this.#listing ??= this.#beginListing();
+    try {
+      return await abortable(deadline(tools, this.#wait_ms(patience)), signal);
+    } catch (error) {
+      if (!isTimeout(error)) throw error;
+      return this.#late(patience);
+    }
+  }
+
+  #beginListing(): Listing {
+    const tools = this.#list().finally(() => this.#listing = undefined);
+    // Nobody may be waiting when it fails.
+    tools.catch(() => {});
+    return { tools, since: performance.now() };
+  }
+
+  /** Returns how much longer to wait for the list: all steps of a turn wait together. */
+  #wait_ms(patience: Patience): number {
+    if (patience === "moment" && this.#silent) return 0;
+    const most = patience === "moment" ? TURN_WAIT_MS : this.entry.timeout_ms;
+    return Math.max(0, this.#listing!.since + most - performance.now());
+  }
+
+  /** @throws {SvcError} timeout, unless an earlier list is as good */
+  #late(patience: Patience): Listed<RemoteTool> {
+    if (patience === "limit") {
+      const limit = formatDuration(this.entry.timeout_ms);
+      throw this.#told(new SvcError("timeout", `it did not answer within ${limit}`));
+    }
+    this.#silent = true;
+    if (this.#tools !== undefined && this.connected) return this.#tools;
+    throw this.#unlisted ??
+      this.#told(new SvcError("timeout", "it has not answered yet; its tools follow when it has"));
   }
 
   async #list(): Promise<Listed<RemoteTool>> {
-    const for_all = { signal: this.#link.ended, answer_forms: false };
+    const signal = AbortSignal.any([this.#link.ended, this.#retiring.signal]);
     try {
-      const list = (connection: Connection, signal: AbortSignal) => {
-        this.#stale = false;
-        return connection.listTools(signal);
+      const list = async (signal: AbortSignal) => {
+        const connection = await abortable(this.#connect(), signal);
+        const ask = (connection: Connection) => {
+          this.#stale = false;
+          return this.#limited(signal, (limited) => connection.listTools(limited));
+        };
+        return await this.#repeated(connection, ask, signal);
       };
       // A server that fails every call may still be asked for its tools before each one.
-      const answers = await this.#use(for_all, list, "nothing");
+      const answers = await this.#use({ signal, answer_forms: false }, list, "nothing");
+      this.#silent = false;
       return this.#tools = readTools(answers, (text) => this.mask(text));
     } catch (error) {
       this.#stale = true;
@@ -154,10 +211,17 @@ export class ExternalServer {
     args: Record<string, unknown>,
     options: CallOptions,
   ): Promise<CallResult> {
-    return await this.#use(
-      options,
-      (connection, signal) => connection.callTool(tool, args, signal),
-    );
+    const release = await this.#slots.take(options.signal);
+    try {
+      return await this.#use(options, (signal) =>
+        this.#limited(signal, async (limited) => {
+          const connection = await abortable(this.#connect(), limited);
+          const call = (connection: Connection) => connection.callTool(tool, args, limited);
+          return await this.#repeated(connection, call, limited);
+        }));
+    } finally {
+      release();
+    }
   }
 
   /**
@@ -191,6 +255,7 @@ export class ExternalServer {
   /** Accepts no new calls; the server is stopped after the last one. */
   retire(): void {
     this.#retired = true;
+    this.#retiring.abort(new SvcError("internal", "it is no longer in the policy"));
     this.#stopRelistTimer();
     this.#breaker.close();
     if (this.#calls.size === 0) this.#drop();
@@ -207,17 +272,16 @@ export class ExternalServer {
 
   async #use<T>(
     options: CallOptions,
-    work: (connection: Connection, signal: AbortSignal) => Promise<T>,
+    work: (signal: AbortSignal) => Promise<T>,
     success: Verdict = "well",
   ): Promise<T> {
     const { signal, answer_forms } = options;
-    const release = await this.#slots.take(signal);
     const call = { answer_forms };
     this.#calls.add(call);
     this.#stopIdleTimer();
     try {
       const result = await this.#breaker.attempt(
-        () => this.#limited(signal, (limited) => this.#withConnection(work, limited)),
+        () => work(signal),
         {
           error: (error) =>
             signal.aborted ? "nothing" : error instanceof AnsweredError ? "well" : "failed",
@@ -231,7 +295,6 @@ export class ExternalServer {
       throw this.#told(error);
     } finally {
       this.#calls.delete(call);
-      release();
       if (this.#calls.size === 0) this.#rest();
     }
   }
@@ -240,18 +303,18 @@ export class ExternalServer {
     return withinLimit(this.entry.timeout_ms, signal, work);
   }
 
-  async #withConnection<T>(
-    work: (connection: Connection, signal: AbortSignal) => Promise<T>,
+  /** Makes a request, and once more if the server had lost our session and did not take it. */
+  async #repeated<T>(
+    connection: Connection,
+    request: (connection: Connection) => Promise<T>,
     signal: AbortSignal,
   ): Promise<T> {
-    const connection = await abortable(this.#connect(), signal);
     try {
-      return await work(connection, signal);
+      return await request(connection);
     } catch (error) {
       if (!(error instanceof ForgottenError)) throw error;
-      // The call was not made: the server has restarted and lost our session.
       this.#drop();
-      return await work(await abortable(this.#connect(), signal), signal);
+      return await request(await abortable(this.#connect(), signal));
     }
   }
 
@@ -303,4 +366,8 @@ export class ExternalServer {
       : `log in with \`svc ctl mcp login ${name}\``;
     return new SvcError(code, this.mask(`tool server ${name}: ${words}`), { hint, cause: error });
   }
+}
+
+function isTimeout(error: unknown): boolean {
+  return error instanceof DOMException && error.name === "TimeoutError";
 }

@@ -80,7 +80,9 @@ export class SessionTools {
    */
   async for(session: Session, signal: AbortSignal): Promise<Tool[]> {
     const { trust, workdir, model } = session.state;
-    const offer = await this.#servers.tools({ trust, workdir }, signal);
+    const offer = await this.#servers.tools({ trust, workdir }, signal, {
+      patience: "moment",
+    });
     const { tools, problems } = namedTools(offer, this.#tools_max(model) - OWN_MAX);
     const waiting = offer.project?.approved === false ? offer.project : undefined;
     const text = [

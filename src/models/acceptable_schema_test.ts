@@ -185,26 +185,36 @@ Deno.test("alternatives at the top are united, and told in words", () => {
 });
 
 Deno.test("names of properties that a provider refuses are changed, and restored in calls", () => {
-  // anthropics/claude-code, "Property keys should match pattern"
+  // anthropics/claude-code#34771, twilio-labs/mcp#56
   const { schema, renamed } = acceptableSchema({
     type: "object",
     properties: {
       $filter: { type: "string" },
       _filter: { type: "string" },
+      "StartTime<": { type: "string" },
+      "StartTime>": { type: "string" },
       body: { type: "object", properties: { "größe in cm": { type: "number" } } },
     },
     required: ["$filter"],
   });
   const names = Object.keys(schema.properties as object);
   assert(names.every((name) => /^[a-zA-Z0-9_.-]{1,64}$/.test(name)));
-  assertEquals([new Set(names).size, schema.required], [3, [names[0]]]);
+  assertEquals([new Set(names).size, schema.required], [5, [names[0]]]);
   const inner = Object.keys(
     (schema.properties as Record<string, { properties: object }>).body.properties,
   );
-  const args = { [names[0]]: "a", _filter: "b", body: { [inner[0]]: [1] } };
+  const args = {
+    [names[0]]: "a",
+    _filter: "b",
+    [names[2]]: 1,
+    [names[3]]: 2,
+    body: { [inner[0]]: [1] },
+  };
   assertEquals(originalNames(args, renamed), {
     $filter: "a",
     _filter: "b",
+    "StartTime<": 1,
+    "StartTime>": 2,
     body: { "größe in cm": [1] },
   });
 });

@@ -67,6 +67,7 @@ const ODD: Record<string, { schema: Json; args?: Json }> = {
   old_limits: {
     schema: { type: "object", properties: { n: { type: "integer", exclusiveMinimum: true } } },
   },
+  // anthropics/claude-code#34771, twilio-labs/mcp#58
   odd_names: {
     schema: { type: "object", properties: { $filter: { type: "string" } }, required: ["$filter"] },
     args: { $filter: "a eq b" },
@@ -214,7 +215,7 @@ Deno.test({
   name: "no more tools than the provider takes; the person learns how many are left out",
   ignore,
   async fn() {
-    // google-gemini/gemini-cli and github/copilot-cli name the same limit of 128.
+    // FerroxLabs/wayland#344, obot-platform/mcp-catalog#516
     const many = Array.from({ length: 100 }, (_, n) => pingTool(`tool_${n}`));
     await using one = startOddTools({ "tools/list": () => ({ tools: many }) });
     await using two = startOddTools({ "tools/list": () => ({ tools: many }) });

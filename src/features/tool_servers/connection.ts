@@ -8,6 +8,7 @@ import type { Argument } from "../../os/passing.ts";
 import { VERSION } from "../../protocol/version.ts";
 import { AnsweredError, ForgottenError } from "./errors.ts";
 import { boundedFetch } from "./http.ts";
+import { NO_CODE } from "./messages.ts";
 import type { Listed } from "./listing.ts";
 import type { Refreshes } from "./logins.ts";
 import { loginFetch, LoginNeeded } from "./oauth.ts";
@@ -16,6 +17,7 @@ import { StdioTransport } from "./stdio.ts";
 import {
   Client,
   ElicitRequestSchema,
+  ErrorCode,
   McpError,
   StreamableHTTPClientTransport,
   StreamableHTTPError,
@@ -119,9 +121,11 @@ export class Connection {
       await client.connect(transport as Transport, { signal, timeout: NO_TIMEOUT_MS });
       return connection;
     } catch (error) {
+      // A program that is ended because of its answer has not failed by ending.
+      const reason = connection.#ended === undefined ? refusal(error) : undefined;
       await connection.close();
       signal.throwIfAborted();
-      throw connection.#explained(error);
+      throw reason ?? connection.#explained(error);
     }
   }
 
@@ -170,13 +174,13 @@ export class Connection {
     return { tools, problems: [] };
   }
 
-  /** Calls a tool. */
+  /** Calls a tool. @param options.onProgress called when the server reports its progress */
   async callTool(
     name: string,
     args: Record<string, unknown>,
-    signal: AbortSignal,
+    { signal, onProgress }: { signal: AbortSignal; onProgress(): void },
   ): Promise<CallResult> {
-    const options = { signal, timeout: NO_TIMEOUT_MS };
+    const options = { signal, timeout: NO_TIMEOUT_MS, onprogress: onProgress };
     const request = { method: "tools/call" as const, params: { name, arguments: args } };
     return await this.#ask(
       signal,
@@ -194,12 +198,23 @@ export class Connection {
     await this.#transport.close();
   }
 
+  /** How its program ended, if it has. */
+  get #ended(): string | undefined {
+    return this.#transport instanceof StdioTransport ? this.#transport.ended : undefined;
+  }
+
+  get #isHttp(): boolean {
+    return this.#transport instanceof StreamableHTTPClientTransport;
+  }
+
   async #ask<T>(signal: AbortSignal, ask: () => Promise<T>): Promise<T> {
     try {
       return await ask();
     } catch (error) {
       signal.throwIfAborted();
-      if (isForgotten(error)) throw new ForgottenError(messageOf(error), { cause: error });
+      if (this.#isHttp && isForgotten(error)) {
+        throw new ForgottenError(messageOf(error), { cause: error });
+      }
       throw isAnswer(error)
         ? new AnsweredError(messageOf(error), { cause: error })
         : this.#explained(error);
@@ -208,13 +223,24 @@ export class Connection {
 
   /** Adds what an error says about the server. */
   #explained(error: unknown): unknown {
-    const ended = this.#transport instanceof StdioTransport ? this.#transport.ended : undefined;
-    if (ended !== undefined) return new Error(ended, { cause: error });
+    if (this.#ended !== undefined) return new Error(this.#ended, { cause: error });
     if (error instanceof McpError) return new AnsweredError(error.message, { cause: error });
     // Without a saved login; with one, the transport asks for another.
     if (error instanceof StreamableHTTPError && error.code === 401) return new LoginNeeded(error);
     return error;
   }
+}
+
+/** Returns what was wrong with a server's answer to the handshake; undefined without an answer. */
+function refusal(cause: unknown): Error | undefined {
+  if (cause instanceof McpError) {
+    if (cause.code === ErrorCode.ConnectionClosed) return undefined;
+    return new Error(`it refuses the connection: ${cause.message}`, { cause });
+  }
+  if (!(cause instanceof Error)) return undefined;
+  if (/protocol version/.test(cause.message)) return new Error(cause.message, { cause });
+  if (!("issues" in cause)) return undefined;
+  return new Error("its answer to initialize is not as the protocol says", { cause });
 }
 
 /** What servers that have lost a session say of it, in answers with another status than 404. */
@@ -228,11 +254,18 @@ const LOST_SESSION = new RegExp(
   "is",
 );
 
+/** The codes of errors about a request itself. */
+const LOST_CODES = new Set([-32000, -32001, -32600, NO_CODE]);
+
 /**
  * Reports whether a server has lost our session, so that the call was not made. The protocol has
- * 404 for that; servers also answer 400, 410 and others, with words about the session.
+ * 404 for that; servers also answer 400, 410 and others, or an error with 200, with words about the
+ * session.
  */
 function isForgotten(error: unknown): boolean {
+  if (error instanceof McpError) {
+    return LOST_CODES.has(error.code) && LOST_SESSION.test(error.message);
+  }
   if (!(error instanceof StreamableHTTPError)) return false;
   return error.code === 404 || error.code === 410 || LOST_SESSION.test(error.message);
 }

@@ -88,8 +88,11 @@ export class Link {
   }
 }
 
+/** How often the limit of one piece of work can begin anew. */
+const EXTENSIONS_MAX = 20;
+
 /**
- * Runs work with a time limit.
+ * Runs work with a time limit, which `extend` begins anew: the work shows that it goes on.
  *
  * @throws {SvcError} timeout when it takes longer
  * @throws the signal's reason
@@ -97,17 +100,27 @@ export class Link {
 export async function withinLimit<T>(
   timeout_ms: number,
   signal: AbortSignal,
-  work: (signal: AbortSignal) => Promise<T>,
+  work: (signal: AbortSignal, extend: () => void) => Promise<T>,
 ): Promise<T> {
   const late = new AbortController();
-  const timer = setTimeout(() => {
-    const text = `it did not answer within ${formatDuration(timeout_ms)}`;
-    late.abort(new SvcError("timeout", text));
-  }, timeout_ms);
+  const began = performance.now();
+  const begin = () =>
+    setTimeout(() => {
+      const text = `it did not answer within ${formatDuration(timeout_ms)}`;
+      late.abort(new SvcError("timeout", text));
+    }, timeout_ms);
+  let timer = begin();
+  let ended = false;
+  const extend = () => {
+    if (ended || performance.now() - began > (EXTENSIONS_MAX - 1) * timeout_ms) return;
+    clearTimeout(timer);
+    timer = begin();
+  };
   try {
     const limited = AbortSignal.any([signal, late.signal]);
-    return await abortable(work(limited), limited);
+    return await abortable(work(limited, extend), limited);
   } finally {
+    ended = true;
     clearTimeout(timer);
   }
 }

@@ -213,12 +213,16 @@ export class ExternalServer {
   ): Promise<CallResult> {
     const release = await this.#slots.take(options.signal);
     try {
-      return await this.#use(options, (signal) =>
-        this.#limited(signal, async (limited) => {
-          const connection = await abortable(this.#connect(), limited);
-          const call = (connection: Connection) => connection.callTool(tool, args, limited);
-          return await this.#repeated(connection, call, limited);
-        }));
+      return await this.#use(
+        options,
+        (signal) =>
+          this.#limited(signal, async (limited, onProgress) => {
+            const connection = await abortable(this.#connect(), limited);
+            const call = (connection: Connection) =>
+              connection.callTool(tool, args, { signal: limited, onProgress });
+            return await this.#repeated(connection, call, limited);
+          }),
+      );
     } finally {
       release();
     }
@@ -299,7 +303,10 @@ export class ExternalServer {
     }
   }
 
-  #limited<T>(signal: AbortSignal, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+  #limited<T>(
+    signal: AbortSignal,
+    work: (signal: AbortSignal, extend: () => void) => Promise<T>,
+  ): Promise<T> {
     return withinLimit(this.entry.timeout_ms, signal, work);
   }
 

@@ -67,6 +67,14 @@ export interface ProviderTarget extends ProviderConfig {
   known: boolean;
 }
 
+/** The most tools in a request, as the providers state it; Anthropic states none. */
+const TOOLS_MAX: Record<ProviderKind, number> = {
+  openai: 128,
+  "openai-compatible": 128,
+  google: 512,
+  anthropic: Infinity,
+};
+
 /** What is known of a model. */
 export interface ModelDescription {
   /** What daemon.toml says. */
@@ -221,6 +229,11 @@ export class ModelRegistry {
       facts,
       images: images ?? (other ? false : facts.images),
     };
+  }
+
+  /** Returns the most tools that a request to a model's provider may have. */
+  toolsMax(id: string): number {
+    return TOOLS_MAX[this.#stated(id.slice(0, id.indexOf("/")))?.kind ?? "openai-compatible"];
   }
 
   /**

@@ -11,6 +11,7 @@ export { UnauthorizedError } from "@modelcontextprotocol/sdk/client/auth.js";
 // @ts-types="@modelcontextprotocol/sdk/types"
 export {
   ElicitRequestSchema,
+  ErrorCode,
   McpError,
   ToolListChangedNotificationSchema,
 } from "@modelcontextprotocol/sdk/types.js";

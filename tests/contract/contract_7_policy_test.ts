@@ -105,6 +105,7 @@ section7("breaker: 5 failures in a row open it", async () => {
   await using _ = it;
   for (let n = 0; n < 5; n++) {
     assertStringIncludes((await call("mcp_tools_crash")).output, "ended with exit code 7");
+    await it.warm();
   }
   assertStringIncludes((await call("mcp_tools_echo", { text: "a" })).output, "5 times in a row");
   const { servers } = await it.client.rpc.call("mcp.list_servers");

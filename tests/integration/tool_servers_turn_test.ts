@@ -130,6 +130,7 @@ test("a session that is not trusted has no tool of a trusted server, also after 
   it.daemon = await it.place.serve();
   it.client = await it.daemon.rpc();
   await it.call("session.subscribe", { since_seq: 0 });
+  await it.warm();
   await check();
 });
 
@@ -152,6 +153,7 @@ test("a server that cannot start does not stop a turn; the session is told once"
 test("a turn that waits for a server to start is cancelled at once", async () => {
   await using it = await Scenario.begin(callOnDemand(), {
     policy: policyOf(stdioEntry("slow", { env: { TOOL_SERVER: "hang" }, timeout: "10m" })),
+    cold: true,
   });
   await it.send("say");
   await it.event("turn.started");
@@ -294,6 +296,7 @@ done
 
 test("doctor and the verbs say how the servers stand, before any is started", async () => {
   await using it = await Scenario.begin(callOnDemand(), {
+    cold: true,
     policy: policyOf(
       stdioEntry("good"),
       stdioEntry("poor", { auth_env: "NOT_SET_ANYWHERE" }),

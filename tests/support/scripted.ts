@@ -35,6 +35,8 @@ export interface ScenarioOptions {
   record?: boolean;
   /** What stands in policy.yaml. */
   policy?: string;
+  /** Whether its servers are first met by a turn; default: they have answered before, however slow. */
+  cold?: boolean;
   /** More variables of the daemon's environment. */
   env?: Record<string, string>;
   /** The key in the daemon's environment; default: the one the server takes. */
@@ -99,11 +101,17 @@ ${untitled(toml)}`);
         approval: "auto",
         ...scenario.#start,
       });
+      if (options.policy !== undefined && !options.cold) await scenario.warm();
     } catch (error) {
       await scenario[Symbol.asyncDispose]();
       throw error;
     }
     return scenario;
+  }
+
+  /** Waits for the tool servers: a turn waits for them a moment only. */
+  async warm(): Promise<void> {
+    await this.call("mcp.list_tools");
   }
 
   /** Sends a message and waits for the end of its turn. */

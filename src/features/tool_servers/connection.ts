@@ -2,26 +2,27 @@
 import { deadline } from "@std/async";
 import type { Transport } from "@modelcontextprotocol/sdk/shared/transport";
 import type { OAuthClientProvider } from "@modelcontextprotocol/sdk/client/auth";
-import type { CallToolResult, Tool as RemoteTool } from "@modelcontextprotocol/sdk/types";
+import * as z from "zod";
 import { messageOf, SvcError } from "../../protocol/errors.ts";
 import type { Argument } from "../../os/passing.ts";
 import { VERSION } from "../../protocol/version.ts";
 import { AnsweredError, ForgottenError } from "./errors.ts";
 import { boundedFetch } from "./http.ts";
+import { NO_CODE } from "./messages.ts";
+import type { Listed } from "./listing.ts";
 import type { Refreshes } from "./logins.ts";
 import { loginFetch, LoginNeeded } from "./oauth.ts";
-import { RESULT_MAX_BYTES } from "./result.ts";
+import { type CallResult, RESULT_MAX_BYTES } from "./result.ts";
 import { StdioTransport } from "./stdio.ts";
 import {
   Client,
   ElicitRequestSchema,
+  ErrorCode,
   McpError,
   StreamableHTTPClientTransport,
   StreamableHTTPError,
   ToolListChangedNotificationSchema,
 } from "../../sdk/mcp_client.ts";
-
-export type { CallToolResult, RemoteTool };
 
 /** Where a server is, and how to connect to it. */
 export type Target =
@@ -120,9 +121,11 @@ export class Connection {
       await client.connect(transport as Transport, { signal, timeout: NO_TIMEOUT_MS });
       return connection;
     } catch (error) {
+      // A program that is ended because of its answer has not failed by ending.
+      const reason = connection.#ended === undefined ? refusal(error) : undefined;
       await connection.close();
       signal.throwIfAborted();
-      throw connection.#explained(error);
+      throw reason ?? connection.#explained(error);
     }
   }
 
@@ -137,36 +140,52 @@ export class Connection {
     return { name, version };
   }
 
-  /** Returns the tools of the server, up to a reasonable number. */
-  async listTools(signal: AbortSignal): Promise<RemoteTool[]> {
-    if (this.#client.getServerCapabilities()?.tools === undefined) return [];
-    const tools: RemoteTool[] = [];
-    let cursor: string | undefined;
-    let room = LIST_MAX;
-    for (let page = 0; page < PAGES_MAX && tools.length < TOOLS_MAX; page++) {
-      const options = { signal, timeout: NO_TIMEOUT_MS };
-      const answer = await this.#ask(signal, () => this.#client.listTools({ cursor }, options));
-      room -= JSON.stringify(answer.tools).length;
-      if (room < 0) break;
-      tools.push(...answer.tools);
-      cursor = answer.nextCursor;
-      if (cursor === undefined) break;
+  /** Returns the tools of the server as it describes them, up to a reasonable number. */
+  async listTools(signal: AbortSignal): Promise<Listed<unknown>> {
+    if (!this.#client.getServerCapabilities()?.tools) {
+      const problem = "it offers no tools: its answer to initialize does not name them";
+      return { tools: [], problems: [problem] };
     }
-    return tools.slice(0, TOOLS_MAX);
+    const tools: unknown[] = [];
+    let params: { cursor?: string } = {};
+    let room = LIST_MAX;
+    for (let page = 0; page < PAGES_MAX; page++) {
+      const request = { method: "tools/list" as const, params };
+      const options = { signal, timeout: NO_TIMEOUT_MS };
+      const answer = await this.#ask(
+        signal,
+        () => this.#client.request(request, anything(), options),
+      ) as { tools?: unknown; nextCursor?: unknown };
+      if (!Array.isArray(answer.tools)) {
+        throw new AnsweredError("its answer to tools/list has no list of tools");
+      }
+      for (const tool of answer.tools) {
+        room -= lengthOf(tool);
+        if (room < 0 || tools.length === TOOLS_MAX) {
+          return { tools, problems: [`only the first ${tools.length} of its tools are used`] };
+        }
+        tools.push(tool);
+      }
+      const { nextCursor: cursor } = answer;
+      // Servers also end their list with null or an empty text.
+      if (typeof cursor !== "string" || cursor === "" || cursor === params.cursor) break;
+      params = { cursor };
+    }
+    return { tools, problems: [] };
   }
 
-  /** Calls a tool. */
+  /** Calls a tool. @param options.onProgress called when the server reports its progress */
   async callTool(
     name: string,
     args: Record<string, unknown>,
-    signal: AbortSignal,
-  ): Promise<CallToolResult> {
-    const options = { signal, timeout: NO_TIMEOUT_MS };
-    const params = { name, arguments: args };
+    { signal, onProgress }: { signal: AbortSignal; onProgress(): void },
+  ): Promise<CallResult> {
+    const options = { signal, timeout: NO_TIMEOUT_MS, onprogress: onProgress };
+    const request = { method: "tools/call" as const, params: { name, arguments: args } };
     return await this.#ask(
       signal,
-      () => this.#client.callTool(params, undefined, options),
-    ) as CallToolResult;
+      () => this.#client.request(request, anything(), options),
+    ) as CallResult;
   }
 
   /** Ends the connection, and the program if there is one. Never fails. */
@@ -179,12 +198,23 @@ export class Connection {
     await this.#transport.close();
   }
 
+  /** How its program ended, if it has. */
+  get #ended(): string | undefined {
+    return this.#transport instanceof StdioTransport ? this.#transport.ended : undefined;
+  }
+
+  get #isHttp(): boolean {
+    return this.#transport instanceof StreamableHTTPClientTransport;
+  }
+
   async #ask<T>(signal: AbortSignal, ask: () => Promise<T>): Promise<T> {
     try {
       return await ask();
     } catch (error) {
       signal.throwIfAborted();
-      if (isForgotten(error)) throw new ForgottenError(messageOf(error), { cause: error });
+      if (this.#isHttp && isForgotten(error)) {
+        throw new ForgottenError(messageOf(error), { cause: error });
+      }
       throw isAnswer(error)
         ? new AnsweredError(messageOf(error), { cause: error })
         : this.#explained(error);
@@ -193,13 +223,24 @@ export class Connection {
 
   /** Adds what an error says about the server. */
   #explained(error: unknown): unknown {
-    const ended = this.#transport instanceof StdioTransport ? this.#transport.ended : undefined;
-    if (ended !== undefined) return new Error(ended, { cause: error });
+    if (this.#ended !== undefined) return new Error(this.#ended, { cause: error });
     if (error instanceof McpError) return new AnsweredError(error.message, { cause: error });
     // Without a saved login; with one, the transport asks for another.
     if (error instanceof StreamableHTTPError && error.code === 401) return new LoginNeeded(error);
     return error;
   }
+}
+
+/** Returns what was wrong with a server's answer to the handshake; undefined without an answer. */
+function refusal(cause: unknown): Error | undefined {
+  if (cause instanceof McpError) {
+    if (cause.code === ErrorCode.ConnectionClosed) return undefined;
+    return new Error(`it refuses the connection: ${cause.message}`, { cause });
+  }
+  if (!(cause instanceof Error)) return undefined;
+  if (/protocol version/.test(cause.message)) return new Error(cause.message, { cause });
+  if (!("issues" in cause)) return undefined;
+  return new Error("its answer to initialize is not as the protocol says", { cause });
 }
 
 /** What servers that have lost a session say of it, in answers with another status than 404. */
@@ -213,11 +254,18 @@ const LOST_SESSION = new RegExp(
   "is",
 );
 
+/** The codes of errors about a request itself. */
+const LOST_CODES = new Set([-32000, -32001, -32600, NO_CODE]);
+
 /**
  * Reports whether a server has lost our session, so that the call was not made. The protocol has
- * 404 for that; servers also answer 400, 410 and others, with words about the session.
+ * 404 for that; servers also answer 400, 410 and others, or an error with 200, with words about the
+ * session.
  */
 function isForgotten(error: unknown): boolean {
+  if (error instanceof McpError) {
+    return LOST_CODES.has(error.code) && LOST_SESSION.test(error.message);
+  }
   if (!(error instanceof StreamableHTTPError)) return false;
   return error.code === 404 || error.code === 410 || LOST_SESSION.test(error.message);
 }
@@ -244,6 +292,20 @@ function hasRpcError(message: string): boolean {
     return jsonrpc === "2.0" && typeof error === "object";
   } catch {
     return false;
+  }
+}
+
+/** What a server answers is read where it is used, leniently. */
+function anything(): z.ZodUnknown {
+  return z.unknown();
+}
+
+/** Returns the length of a value's JSON; nothing for one that is nested too deeply. */
+function lengthOf(value: unknown): number {
+  try {
+    return JSON.stringify(value)?.length ?? 0;
+  } catch {
+    return 0;
   }
 }
 

@@ -3,6 +3,8 @@
  */
 import { delay } from "@std/async";
 import { SvcError } from "../../protocol/errors.ts";
+import type { JSONRPCMessage } from "@modelcontextprotocol/sdk/types";
+import { messagesIn } from "./messages.ts";
 import { RESULT_MAX_BYTES, tooLongAnswer } from "./result.ts";
 
 /**
@@ -33,18 +35,91 @@ export function boundedFetch(
     }
     const response = await fetch(url, init);
     if (response.body === null) return response;
-    const type = response.headers.get("content-type") ?? "";
-    const bound = type.startsWith("text/event-stream")
-      ? boundedEvents(requestId(init.body))
-      : boundedBody();
     const { status, statusText, headers } = response;
-    return new Response(response.body.pipeThrough(bound), { status, statusText, headers });
+    const type = headers.get("content-type") ?? "";
+    const asked = requestIn(init.body);
+    const body = type.startsWith("text/event-stream")
+      ? response.body.pipeThrough(boundedEvents(asked?.id)).pipeThrough(readEvents(asked?.id))
+      : response.body.pipeThrough(boundedBody());
+    const answered = asked !== undefined && response.ok && type.startsWith("application/json");
+    const read = answered ? body.pipeThrough(readBody(asked.id)) : body;
+    return new Response(read, { status, statusText, headers });
   };
 }
 
-/** Returns the id of the request in a body. */
-function requestId(body: unknown): unknown {
-  return typeof body === "string" ? JSON.parse(body).id : undefined;
+/** Returns the protocol's request in a body; requests of a login are others. */
+function requestIn(body: unknown): { id?: unknown } | undefined {
+  if (typeof body !== "string") return undefined;
+  const message = JSON.parse(body);
+  return message.jsonrpc === undefined ? undefined : message;
+}
+
+/** Writes the messages of a body as the protocol's client reads them. */
+function readBody(id: unknown): TransformStream<Uint8Array, Uint8Array<ArrayBuffer>> {
+  const decoder = new TextDecoder();
+  let text = "";
+  return new TransformStream({
+    transform: (chunk) => void (text += decoder.decode(chunk, { stream: true })),
+    flush(controller) {
+      const messages = messagesOf(text + decoder.decode(), id);
+      const written = messages === undefined
+        ? text
+        : JSON.stringify(messages.length === 1 ? messages[0] : messages);
+      controller.enqueue(new TextEncoder().encode(written));
+    },
+  });
+}
+
+/** Does so for each event of a stream; everything else stays as it is. */
+function readEvents(id: unknown): TransformStream<Uint8Array, Uint8Array<ArrayBuffer>> {
+  const decoder = new TextDecoder();
+  const encoder = new TextEncoder();
+  let event = "";
+  let partial = "";
+  const end = (controller: TransformStreamDefaultController<Uint8Array<ArrayBuffer>>) => {
+    if (event !== "") controller.enqueue(encoder.encode(readEvent(event, id)));
+    event = "";
+  };
+  return new TransformStream({
+    transform(chunk, controller) {
+      const text = decoder.decode(chunk, { stream: true });
+      const ends = /[\r\n]/.test(text) || partial.endsWith("\r");
+      partial += text;
+      if (!ends) return;
+      // The second half of a line's end may be in the next chunk.
+      const pieces = partial.split(/(\r\n|\r(?!$)|\n)/);
+      partial = pieces.pop()!;
+      for (let at = 0; at < pieces.length; at += 2) {
+        event += pieces[at] + pieces[at + 1];
+        if (pieces[at] === "") end(controller);
+      }
+    },
+    flush(controller) {
+      event += partial + decoder.decode();
+      end(controller);
+    },
+  });
+}
+
+/** Returns an event with its messages as the client reads them. */
+function readEvent(event: string, id: unknown): string {
+  const lines = event.split(/\r\n|\r|\n/).filter((line) => line !== "");
+  const is_data = (line: string) => line.startsWith("data:");
+  const data = lines.filter(is_data).map((line) => line.slice("data:".length)).join("\n");
+  const messages = data.trim() === "" ? undefined : messagesOf(data, id);
+  if (messages === undefined) return event;
+  const others = lines.filter((line) => !is_data(line)).map((line) => `${line}\n`).join("");
+  return messages.map((message) => `${others}data: ${JSON.stringify(message)}\n\n`).join("");
+}
+
+/** Returns the messages in a text; undefined where there is none that the client could read. */
+function messagesOf(text: string, id: unknown): JSONRPCMessage[] | undefined {
+  try {
+    const messages = messagesIn(JSON.parse(text), id);
+    return messages.length === 0 ? undefined : messages;
+  } catch {
+    return undefined;
+  }
 }
 
 function tooLong(): SvcError {

@@ -15,6 +15,8 @@ export class Link {
   readonly #parts: LinkParts;
   readonly #end = new AbortController();
   #connection: Promise<Connection> | undefined;
+  /** Ends the attempt to connect. */
+  #give_up = new AbortController();
   #live: Connection | undefined;
   /** Connections that are being opened or closed. */
   #busy = new Set<Promise<void>>();
@@ -50,9 +52,10 @@ export class Link {
     const forget = () => {
       if (this.#connection === opening) this.#connection = this.#live = undefined;
     };
+    this.#give_up = new AbortController();
     const opening = withinLimit(
       this.#parts.timeout_ms,
-      this.ended,
+      AbortSignal.any([this.ended, this.#give_up.signal]),
       (signal) => this.track(this.#parts.open(signal, forget)),
     );
     opening.then((connection) => {
@@ -61,8 +64,9 @@ export class Link {
     return opening;
   }
 
-  /** Closes the connection. */
+  /** Closes the connection, also one that is being opened. */
   drop(): void {
+    if (!this.live) this.#give_up.abort(new SvcError("internal", "it was stopped"));
     const dropped = this.#connection;
     this.#connection = this.#live = undefined;
     if (dropped !== undefined) this.track(dropped.then((it) => it.close(), () => {}));
@@ -84,8 +88,11 @@ export class Link {
   }
 }
 
+/** How often the limit of one piece of work can begin anew. */
+const EXTENSIONS_MAX = 20;
+
 /**
- * Runs work with a time limit.
+ * Runs work with a time limit, which `extend` begins anew: the work shows that it goes on.
  *
  * @throws {SvcError} timeout when it takes longer
  * @throws the signal's reason
@@ -93,17 +100,27 @@ export class Link {
 export async function withinLimit<T>(
   timeout_ms: number,
   signal: AbortSignal,
-  work: (signal: AbortSignal) => Promise<T>,
+  work: (signal: AbortSignal, extend: () => void) => Promise<T>,
 ): Promise<T> {
   const late = new AbortController();
-  const timer = setTimeout(() => {
-    const text = `it did not answer within ${formatDuration(timeout_ms)}`;
-    late.abort(new SvcError("timeout", text));
-  }, timeout_ms);
+  const began = performance.now();
+  const begin = () =>
+    setTimeout(() => {
+      const text = `it did not answer within ${formatDuration(timeout_ms)}`;
+      late.abort(new SvcError("timeout", text));
+    }, timeout_ms);
+  let timer = begin();
+  let ended = false;
+  const extend = () => {
+    if (ended || performance.now() - began > (EXTENSIONS_MAX - 1) * timeout_ms) return;
+    clearTimeout(timer);
+    timer = begin();
+  };
   try {
     const limited = AbortSignal.any([signal, late.signal]);
-    return await abortable(work(limited), limited);
+    return await abortable(work(limited, extend), limited);
   } finally {
+    ended = true;
     clearTimeout(timer);
   }
 }

@@ -1,7 +1,7 @@
 /** Descriptions of the tool servers that a scope may use, and of their tools. */
 import type * as z from "zod";
 import type { Trust } from "../../protocol/events.ts";
-import type { RemoteTool } from "./connection.ts";
+import type { RemoteTool } from "./listing.ts";
 import type { ExternalServer } from "./server.ts";
 import type { projectServersSchema, serverItemSchema } from "./schemas.ts";
 

@@ -17,7 +17,7 @@ export interface ToolServers {
 
 /** Creates the tool servers without starting any. */
 export function makeToolServers(
-  { env, log, paths, path, writable, sandbox, scope }: Host,
+  { env, log, paths, path, writable, sandbox, scope, config, models }: Host,
   policy: ExternalPolicy,
 ): ToolServers {
   const servers = new ExternalServers({
@@ -31,7 +31,10 @@ export function makeToolServers(
     confine: async (argv, workdir, env) =>
       programArgv(await sandbox(), argv, { ...scope(workdir), env }),
   }, policy);
-  return { servers, session_tools: new SessionTools(servers) };
+  // A model that follows a failed one is offered the same tools.
+  const tools_max = (model: string) =>
+    Math.min(...[model, ...config().agent.fallback].map((id) => models().toolsMax(id)));
+  return { servers, session_tools: new SessionTools(servers, tools_max) };
 }
 
 /** The services of the tool server verbs. */

@@ -1,7 +1,7 @@
 /** Converts a tool server's answer for a model: text of bounded length, marked as data. */
 import { fromBase64, type Media, mediaHead, mediaProblem } from "../../base/media.ts";
 import { ATTACHED_MAX, attachmentLine, kindOf } from "../../protocol/attachments.ts";
-import type { CallToolResult, JSONRPCMessage } from "@modelcontextprotocol/sdk/types";
+import type { JSONRPCMessage } from "@modelcontextprotocol/sdk/types";
 
 /** Longer messages of a server are not read (contract.md section 7). */
 export const RESULT_MAX_BYTES = 2 * 1024 * 1024;
@@ -17,54 +17,73 @@ export function tooLongAnswer(id: unknown): JSONRPCMessage {
   };
 }
 
+/** A server's answer to a call. Its parts are read leniently: what can be shown is shown. */
+export interface CallResult {
+  content?: unknown;
+  structuredContent?: unknown;
+  isError?: unknown;
+}
+
+type Block = Record<string, unknown>;
+
 /**
  * Returns the text of a result; sound and files are only mentioned, and so are images and PDF
  * documents without a collection for them.
  *
  * @param media receives the images and documents that a model can be given
  */
-export function resultText(
-  { content, structuredContent }: CallToolResult,
-  media?: Media[],
-): string {
-  const blocks = content.map((block) => blockText(block, media)).filter((text) => text !== "");
-  if (blocks.length === 0 && structuredContent !== undefined) {
+export function resultText(result: CallResult, media?: Media[]): string {
+  const { content = [], structuredContent } = result;
+  const given: unknown[] = Array.isArray(content) ? content : [content];
+  const blocks = given.map((block) => blockText(block, media)).filter((text) => text !== "");
+  if (blocks.length > 0) return blocks.join("\n");
+  if (structuredContent !== undefined && structuredContent !== null) {
     return JSON.stringify(structuredContent);
   }
-  return blocks.join("\n");
+  return "content" in result ? "" : otherText(result);
 }
 
-function blockText(block: CallToolResult["content"][number], media?: Media[]): string {
+/** Returns what an answer without content says, such as one of the protocol's first version. */
+function otherText(result: CallResult): string {
+  const { _meta, isError: _error, structuredContent: _none, ...rest } = result as Block;
+  return Object.keys(rest).length === 0 ? "" : JSON.stringify(rest);
+}
+
+function blockText(block: unknown, media?: Media[]): string {
+  if (typeof block === "string") return block;
+  if (!isBlock(block)) return block === null ? "" : JSON.stringify(block);
   const shown = media && collect(block, media);
   if (shown !== undefined) return shown;
-  switch (block.type) {
-    case "text":
-      return block.text;
-    case "image":
-    case "audio":
-      return `[${block.type} ${block.mimeType}, ${bytesOf(block.data)} bytes, not shown]`;
-    case "resource_link":
-      return `[resource ${block.uri}: ${block.description ?? block.name}]`;
-    case "resource": {
-      const { uri, mimeType = "unknown type" } = block.resource;
-      return "text" in block.resource
-        ? `[resource ${uri}]\n${block.resource.text}`
-        : `[resource ${uri}, ${mimeType}, ${bytesOf(block.resource.blob)} bytes, not shown]`;
+  const { type, text, data, mimeType = "unknown type", uri, resource } = block;
+  if (type === "text" && typeof text === "string") return text;
+  if ((type === "image" || type === "audio") && typeof data === "string") {
+    return `[${type} ${mimeType}, ${bytesOf(data)} bytes, not shown]`;
+  }
+  if (type === "resource_link" && typeof uri === "string") {
+    return `[resource ${uri}: ${block.description ?? block.name ?? ""}]`;
+  }
+  if (type === "resource" && isBlock(resource)) {
+    const { uri, mimeType = "unknown type", text, blob } = resource;
+    if (typeof text === "string") return `[resource ${uri}]\n${text}`;
+    if (typeof blob === "string") {
+      return `[resource ${uri}, ${mimeType}, ${bytesOf(blob)} bytes, not shown]`;
     }
   }
+  return JSON.stringify(block);
+}
+
+function isBlock(value: unknown): value is Block {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 /** Adds an image or document to a collection. @returns its line; undefined for another block */
-function collect(
-  block: CallToolResult["content"][number],
-  media: Media[],
-): string | undefined {
-  const base64 = block.type === "image"
-    ? block.data
-    : block.type === "resource" && "blob" in block.resource
-    ? block.resource.blob
+function collect({ type, data: own, resource }: Block, media: Media[]): string | undefined {
+  const base64 = type === "image"
+    ? own
+    : type === "resource" && isBlock(resource)
+    ? resource.blob
     : undefined;
-  const data = base64 === undefined ? undefined : fromBase64(base64);
+  const data = typeof base64 === "string" ? fromBase64(base64) : undefined;
   const head = data && mediaHead(data);
   if (data === undefined || head === undefined) return undefined;
   const problem = media.length === ATTACHED_MAX

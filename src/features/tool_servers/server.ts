@@ -2,16 +2,19 @@
  * One tool server, shared by its users: connected at its first use, stopped when idle, and left
  * alone for a while after repeated failures.
  */
-import { abortable } from "@std/async";
+import { abortable, deadline } from "@std/async";
+import { formatDuration } from "../../base/duration.ts";
 import { messageOf, SvcError } from "../../protocol/errors.ts";
 import type { Log } from "../../os/log.ts";
 import { Semaphore } from "../../base/semaphore.ts";
 import type { Clock } from "../../base/clock.ts";
 import { Breaker, type BreakerState, type Verdict } from "./breaker.ts";
-import type { CallToolResult, Connection, RemoteTool, Target } from "./connection.ts";
+import type { Connection, Target } from "./connection.ts";
 import { AnsweredError, ForgottenError } from "./errors.ts";
 import { Link, withinLimit } from "./link.ts";
+import { type Listed, maskStrings, readTools, type RemoteTool } from "./listing.ts";
 import type { ServerEntry } from "./policy.ts";
+import type { CallResult } from "./result.ts";
 import { StderrLog } from "./stderr.ts";
 
 export interface ServerParts {
@@ -43,6 +46,23 @@ export interface Tested {
  * breaker stays open, which decides from the fifth failure on.
  */
 const RELIST_AFTER_MS = 10_000;
+/**
+ * The shortest time limit for a start. A program may be downloaded first, as by npx; one that is
+ * ended meanwhile would never get there.
+ */
+const START_MIN_MS = 5 * 60_000;
+/** How long a turn waits for the tools of a server that does not answer. */
+const TURN_WAIT_MS = 2_000;
+
+/** How long the caller waits for a list of tools: for a moment, or for the limit of the server. */
+export type Patience = "moment" | "limit";
+
+/** An attempt to list the tools, shared by all who wait for it. */
+interface Listing {
+  tools: Promise<Listed<RemoteTool>>;
+  /** When it began, by a monotonic clock. */
+  since: number;
+}
 
 export class ExternalServer {
   readonly entry: ServerEntry;
@@ -51,10 +71,12 @@ export class ExternalServer {
   readonly #breaker: Breaker;
   readonly #stderr: StderrLog;
   readonly #link: Link;
-  #tools: readonly RemoteTool[] | undefined;
+  #tools: Listed<RemoteTool> | undefined;
   /** Whether its tools may have changed since `tools` was listed. */
   #stale = true;
-  #listing: Promise<readonly RemoteTool[]> | undefined;
+  #listing: Listing | undefined;
+  /** Whether it did not answer in a moment when it was last asked. */
+  #silent = false;
   /** Why its tools could not be listed; undefined if they were. */
   #unlisted: unknown;
   /** Whether it is too early to list them again. */
@@ -64,12 +86,13 @@ export class ExternalServer {
   #stopIdleTimer = () => {};
   #stopRelistTimer = () => {};
   #retired = false;
+  readonly #retiring = new AbortController();
 
   constructor(parts: ServerParts) {
     this.#parts = parts;
     this.entry = parts.entry;
     this.#slots = new Semaphore(parts.entry.max_concurrent);
-    const { timeout_ms } = parts.entry;
+    const timeout_ms = Math.max(parts.entry.timeout_ms, START_MIN_MS);
     this.#link = new Link({ timeout_ms, open: (...args) => this.#reconnect(...args) });
     this.#breaker = new Breaker(parts.clock, () => this.#drop());
     this.#stderr = new StderrLog(parts.entry.name, parts.log, parts.mask);
@@ -101,34 +124,70 @@ export class ExternalServer {
 
   /** Its tools as last listed. */
   get remembered(): readonly RemoteTool[] | undefined {
-    return this.#tools;
+    return this.#tools?.tools;
   }
 
   /**
-   * Returns its tools: the known list, or a new one if that is missing or out of date.
+   * Returns its tools: the known list, or a new one if that is missing or out of date. An attempt to
+   * list them goes on after a caller has lost its patience.
    *
    * @throws {SvcError} internal or timeout when they cannot be listed; for a while after that,
    * without another attempt
    */
-  async tools(signal: AbortSignal): Promise<readonly RemoteTool[]> {
+  async tools(signal: AbortSignal, patience: Patience): Promise<Listed<RemoteTool>> {
     const left_alone = this.#relist_waits || ["open", "probing"].includes(this.#breaker.state);
     if (this.#unlisted !== undefined && left_alone) throw this.#unlisted;
     if (this.#tools !== undefined && !this.#stale) return this.#tools;
-    // The attempt is shared by all who wait, so one that gives up does not stop it.
-    this.#listing ??= this.#list().finally(() => this.#listing = undefined);
-    return await abortable(this.#listing, signal);
+    const { tools } = this.#listing ??= this.#beginListing();
+    try {
+      return await abortable(deadline(tools, this.#wait_ms(patience)), signal);
+    } catch (error) {
+      if (!isTimeout(error)) throw error;
+      return this.#late(patience);
+    }
   }
 
-  async #list(): Promise<readonly RemoteTool[]> {
-    const for_all = { signal: this.#link.ended, answer_forms: false };
+  #beginListing(): Listing {
+    const tools = this.#list().finally(() => this.#listing = undefined);
+    // Nobody may be waiting when it fails.
+    tools.catch(() => {});
+    return { tools, since: performance.now() };
+  }
+
+  /** Returns how much longer to wait for the list: all steps of a turn wait together. */
+  #wait_ms(patience: Patience): number {
+    if (patience === "moment" && this.#silent) return 0;
+    const most = patience === "moment" ? TURN_WAIT_MS : this.entry.timeout_ms;
+    return Math.max(0, this.#listing!.since + most - performance.now());
+  }
+
+  /** @throws {SvcError} timeout, unless an earlier list is as good */
+  #late(patience: Patience): Listed<RemoteTool> {
+    if (patience === "limit") {
+      const limit = formatDuration(this.entry.timeout_ms);
+      throw this.#told(new SvcError("timeout", `it did not answer within ${limit}`));
+    }
+    this.#silent = true;
+    if (this.#tools !== undefined && this.connected) return this.#tools;
+    throw this.#unlisted ??
+      this.#told(new SvcError("timeout", "it has not answered yet; its tools follow when it has"));
+  }
+
+  async #list(): Promise<Listed<RemoteTool>> {
+    const signal = AbortSignal.any([this.#link.ended, this.#retiring.signal]);
     try {
-      const list = (connection: Connection, signal: AbortSignal) => {
-        this.#stale = false;
-        return connection.listTools(signal);
+      const list = async (signal: AbortSignal) => {
+        const connection = await abortable(this.#connect(), signal);
+        const ask = (connection: Connection) => {
+          this.#stale = false;
+          return this.#limited(signal, (limited) => connection.listTools(limited));
+        };
+        return await this.#repeated(connection, ask, signal);
       };
       // A server that fails every call may still be asked for its tools before each one.
-      const tools = await this.#use(for_all, list, "nothing");
-      return this.#tools = maskStrings(tools, (text) => this.mask(text));
+      const answers = await this.#use({ signal, answer_forms: false }, list, "nothing");
+      this.#silent = false;
+      return this.#tools = readTools(answers, (text) => this.mask(text));
     } catch (error) {
       this.#stale = true;
       this.#unlisted = error;
@@ -151,11 +210,22 @@ export class ExternalServer {
     tool: string,
     args: Record<string, unknown>,
     options: CallOptions,
-  ): Promise<CallToolResult> {
-    return await this.#use(
-      options,
-      (connection, signal) => connection.callTool(tool, args, signal),
-    );
+  ): Promise<CallResult> {
+    const release = await this.#slots.take(options.signal);
+    try {
+      return await this.#use(
+        options,
+        (signal) =>
+          this.#limited(signal, async (limited, onProgress) => {
+            const connection = await abortable(this.#connect(), limited);
+            const call = (connection: Connection) =>
+              connection.callTool(tool, args, { signal: limited, onProgress });
+            return await this.#repeated(connection, call, limited);
+          }),
+      );
+    } finally {
+      release();
+    }
   }
 
   /**
@@ -168,7 +238,7 @@ export class ExternalServer {
     const work = async (limited: AbortSignal) => {
       const connection = await this.#open(limited, () => {});
       try {
-        const tools = await connection.listTools(limited);
+        const { tools } = await connection.listTools(limited);
         const latency_ms = Math.round(performance.now() - started);
         return { latency_ms, server: connection.server, tools: tools.length };
       } finally {
@@ -189,6 +259,7 @@ export class ExternalServer {
   /** Accepts no new calls; the server is stopped after the last one. */
   retire(): void {
     this.#retired = true;
+    this.#retiring.abort(new SvcError("internal", "it is no longer in the policy"));
     this.#stopRelistTimer();
     this.#breaker.close();
     if (this.#calls.size === 0) this.#drop();
@@ -205,17 +276,16 @@ export class ExternalServer {
 
   async #use<T>(
     options: CallOptions,
-    work: (connection: Connection, signal: AbortSignal) => Promise<T>,
+    work: (signal: AbortSignal) => Promise<T>,
     success: Verdict = "well",
   ): Promise<T> {
     const { signal, answer_forms } = options;
-    const release = await this.#slots.take(signal);
     const call = { answer_forms };
     this.#calls.add(call);
     this.#stopIdleTimer();
     try {
       const result = await this.#breaker.attempt(
-        () => this.#limited(signal, (limited) => this.#withConnection(work, limited)),
+        () => work(signal),
         {
           error: (error) =>
             signal.aborted ? "nothing" : error instanceof AnsweredError ? "well" : "failed",
@@ -229,27 +299,29 @@ export class ExternalServer {
       throw this.#told(error);
     } finally {
       this.#calls.delete(call);
-      release();
       if (this.#calls.size === 0) this.#rest();
     }
   }
 
-  #limited<T>(signal: AbortSignal, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+  #limited<T>(
+    signal: AbortSignal,
+    work: (signal: AbortSignal, extend: () => void) => Promise<T>,
+  ): Promise<T> {
     return withinLimit(this.entry.timeout_ms, signal, work);
   }
 
-  async #withConnection<T>(
-    work: (connection: Connection, signal: AbortSignal) => Promise<T>,
+  /** Makes a request, and once more if the server had lost our session and did not take it. */
+  async #repeated<T>(
+    connection: Connection,
+    request: (connection: Connection) => Promise<T>,
     signal: AbortSignal,
   ): Promise<T> {
-    const connection = await abortable(this.#connect(), signal);
     try {
-      return await work(connection, signal);
+      return await request(connection);
     } catch (error) {
       if (!(error instanceof ForgottenError)) throw error;
-      // The call was not made: the server has restarted and lost our session.
       this.#drop();
-      return await work(await abortable(this.#connect(), signal), signal);
+      return await request(await abortable(this.#connect(), signal));
     }
   }
 
@@ -303,10 +375,6 @@ export class ExternalServer {
   }
 }
 
-/** Returns a copy of a value with all texts in it masked. */
-function maskStrings<T>(value: T, mask: (text: string) => string): T {
-  return JSON.parse(
-    JSON.stringify(value),
-    (_, part) => typeof part === "string" ? mask(part) : part,
-  );
+function isTimeout(error: unknown): boolean {
+  return error instanceof DOMException && error.name === "TimeoutError";
 }

@@ -27,7 +27,7 @@ import type { FoundProgram } from "../../os/own_programs.ts";
 import type { Policy, ServerEntry } from "./policy.ts";
 import { ProjectPolicy } from "./project_policy.ts";
 import { resultText } from "./result.ts";
-import { ExternalServer, type Tested } from "./server.ts";
+import { ExternalServer, type Patience, type Tested } from "./server.ts";
 import { type Confine, targetOf } from "./target.ts";
 
 /** The configuration of tool servers. */
@@ -106,12 +106,17 @@ export class ExternalServers {
   /**
    * Returns the tools of the servers that the scope may use, sorted by server and name.
    *
-   * @param only the name of one server; default: all
+   * @param options.only the name of one server; default: all
+   * @param options.patience how long to wait for each; default: as long as its limit says
    * @returns also the names of all servers, and why the tools of some are missing
    * @throws {SvcError} not_found for a server that is in no policy
    * @throws the signal's reason
    */
-  async tools(scope: ExternalScope, signal: AbortSignal, only?: string): Promise<Offer> {
+  async tools(
+    scope: ExternalScope,
+    signal: AbortSignal,
+    { only, patience = "limit" }: { only?: string; patience?: Patience } = {},
+  ): Promise<Offer> {
     const { definitions, problems, project } = await this.#definitions(scope);
     const wanted = only === undefined ? definitions : [find(definitions, only)];
     const lists = await Promise.all(wanted.map(async (definition) => {
@@ -120,7 +125,10 @@ export class ExternalServers {
       try {
         if (problem !== undefined) throw new Error(problem);
         const server = this.#server(definition, scope.trust);
-        const tools = await server.tools(signal);
+        const { tools, problems: missing } = await server.tools(signal, patience);
+        for (const each of missing) {
+          problems.push({ server: name, message: `tool server ${name}: ${each}` });
+        }
         return tools.map((tool): OfferedTool => ({ server, scope: definition.scope, tool }));
       } catch (error) {
         signal.throwIfAborted();
@@ -213,7 +221,7 @@ export class ExternalServers {
     signal: AbortSignal,
   ): Promise<{ ok: boolean; output: string }> {
     const server = await this.#usable(name, scope);
-    const names = (await server.tools(signal)).map((it) => it.name);
+    const names = (await server.tools(signal, "limit")).tools.map((it) => it.name);
     if (!names.includes(tool)) {
       throw unknown(`tool ${JSON.stringify(tool)} of ${name}`, tool, names);
     }

@@ -8,6 +8,7 @@ import { Pipe } from "../../base/pipe.ts";
 import { descendantsOf, guardTree, killTree, signalGroup } from "../../os/process_tree.ts";
 import { within } from "../../base/within.ts";
 import { MessageLines } from "./lines.ts";
+import { JsonLines, messagesIn } from "./messages.ts";
 import { tooLongAnswer } from "./result.ts";
 
 export interface StdioOptions {
@@ -112,8 +113,9 @@ export class StdioTransport implements Transport {
   }
 
   async #watch(child: Deno.ChildProcess, endGuard: () => Promise<void>): Promise<void> {
+    const json = new JsonLines(this.#options.max_bytes);
     const lines = new MessageLines(this.#options.max_bytes, {
-      message: (text) => this.#receive(text),
+      message: (text) => messagesIn(json.push(text)).forEach((it) => this.onmessage?.(it)),
       tooLong: (id) => this.onmessage?.(tooLongAnswer(id)),
     });
     const errors = new MessageLines(STDERR_LINE_MAX, {
@@ -135,17 +137,6 @@ export class StdioTransport implements Transport {
     await drained;
     await this.#input?.abort().catch(() => {});
     this.onclose?.();
-  }
-
-  #receive(text: string): void {
-    let message: JSONRPCMessage;
-    try {
-      message = JSON.parse(text);
-    } catch (cause) {
-      this.onerror?.(new Error("a line of its output is not JSON", { cause }));
-      return;
-    }
-    this.onmessage?.(message);
   }
 }
 

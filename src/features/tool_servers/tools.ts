@@ -2,6 +2,7 @@
 import { createHash } from "node:crypto";
 import { type Access, capped, type Tool } from "../../agent/tools.ts";
 import type { Media } from "../../base/media.ts";
+import { originalNames } from "../../models/acceptable_schema.ts";
 import { MAIN_LANE } from "../../protocol/events.ts";
 import type { Session } from "../../session/session.ts";
 import type { ExternalServers } from "./servers.ts";
@@ -12,11 +13,6 @@ import { resultText } from "./result.ts";
 /** The `reason_code` of the note about missing tools. */
 export const TOOLS_MISSING = "tools_missing";
 
-/**
- * The largest name, description and schema of a tool, in bytes of JSON, because every model call
- * contains them.
- */
-const SPEC_MAX = 64 * 1024;
 const DESCRIBED_MAX = 300;
 
 /** A tool with the name that models see. */
@@ -24,26 +20,27 @@ export interface NamedTool extends OfferedTool {
   name: string;
 }
 
-/** Names the tools of one scope; tools that are too large for a model are left out and reported. */
+/**
+ * Names the tools of one scope.
+ *
+ * @param max the most of them; the rest is left out and reported
+ */
 export function namedTools(
   { offered, servers, problems }: Offer,
+  max = Infinity,
 ): { tools: NamedTool[]; problems: ServerProblem[] } {
   const nameOf = toolNamer(servers);
-  const tools = new Map<string, NamedTool>();
-  const all_problems = [...problems];
-  for (const each of offered) {
-    const { server: { entry }, tool } = each;
-    const name = nameOf(entry.name, tool.name);
-    if (JSON.stringify(tool).length > SPEC_MAX) {
-      const message =
-        `tool server ${entry.name}: the description of ${name} is too long for a model`;
-      all_problems.push({ server: entry.name, message });
-    } else if (!tools.has(name)) tools.set(name, { ...each, name });
-  }
-  return {
-    tools: [...tools.values()].sort((a, b) => a.name < b.name ? -1 : 1),
-    problems: all_problems,
-  };
+  const by_name = new Map(
+    offered.map((each) => [nameOf(each.server.entry.name, each.tool.name), each]),
+  );
+  const tools = [...by_name].map(([name, each]) => ({ ...each, name }))
+    .sort((a, b) => a.name < b.name ? -1 : 1);
+  if (tools.length <= max) return { tools, problems };
+  const left_out = new Set(tools.slice(max).map(({ server }) => server.entry.name));
+  const message = `the model's provider takes ${max} tools of tool servers; ` +
+    `${tools.length - max} of ${[...left_out].join(", ")} are left out: ` +
+    "set `enabled: false` in policy.yaml for servers that you do not need";
+  return { tools: tools.slice(0, max), problems: [...problems, { server: "", message }] };
 }
 
 /**
@@ -56,14 +53,20 @@ export function accessOf({ server: { entry }, scope, tool }: OfferedTool): Acces
   return entry.transport === "http" ? "network" : "execute";
 }
 
+/** The tools that svc and its other features may add: a request has room for as many. */
+const OWN_MAX = 32;
+
 /** Finds the tools for sessions' turns. */
 export class SessionTools {
   readonly #servers: ExternalServers;
+  readonly #tools_max: (model: string) => number;
   /** The last note about missing tools, by session. */
   #told = new WeakMap<Session, string>();
 
-  constructor(servers: ExternalServers) {
+  /** @param tools_max returns the most tools of a request that is made for a session's model */
+  constructor(servers: ExternalServers, tools_max: (model: string) => number) {
     this.#servers = servers;
+    this.#tools_max = tools_max;
   }
 
   /**
@@ -76,9 +79,11 @@ export class SessionTools {
    * @throws the signal's reason
    */
   async for(session: Session, signal: AbortSignal): Promise<Tool[]> {
-    const { trust, workdir } = session.state;
-    const offer = await this.#servers.tools({ trust, workdir }, signal);
-    const { tools, problems } = namedTools(offer);
+    const { trust, workdir, model } = session.state;
+    const offer = await this.#servers.tools({ trust, workdir }, signal, {
+      patience: "moment",
+    });
+    const { tools, problems } = namedTools(offer, this.#tools_max(model) - OWN_MAX);
     const waiting = offer.project?.approved === false ? offer.project : undefined;
     const text = [
       ...problems.map(({ message }) => message),
@@ -149,16 +154,14 @@ export function ruleOf({ server, tool }: Pick<OfferedTool, "server" | "tool">): 
 
 function toolOf(named: NamedTool, session: Session): Tool {
   const { name, server, tool } = named;
-  const { $schema: _, ...input_schema } = tool.inputSchema as Record<string, unknown>;
-  const { description = tool.title ?? tool.name } = tool;
   return {
-    spec: { name, description, input_schema },
+    spec: { name, ...tool.offered },
     access: accessOf(named),
     whole: true,
     foreign: named.scope === "project",
     parse: (args) =>
       typeof args === "object" && args !== null && !Array.isArray(args)
-        ? { args }
+        ? { args: originalNames(args, tool.renamed) }
         : { problem: "the arguments must be an object" },
     prepare: (args) => Promise.resolve(args),
     describe(args) {

@@ -95,7 +95,7 @@ export const mcpVerbs = [
       const servers = await services.tool_servers();
       const scope = await scopeOf(services, session_id);
       const { accessOf, namedTools } = await import("./tools.ts");
-      const { tools, problems } = namedTools(await servers.tools(scope, signal, server));
+      const { tools, problems } = namedTools(await servers.tools(scope, signal, { only: server }));
       return {
         tools: tools.map((named) => {
           const { name, server: { entry }, tool } = named;
@@ -105,7 +105,7 @@ export const mcpVerbs = [
             tool: tool.name,
             description: tool.description ?? "",
             access: accessOf(named),
-            input_schema: tool.inputSchema,
+            input_schema: tool.offered.input_schema,
           };
         }),
         problems,

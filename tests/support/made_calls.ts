@@ -13,17 +13,23 @@ export interface Made {
 
 /** A daemon whose model makes the calls that a message asks for, one after the other. */
 export class MadeCalls implements AsyncDisposable {
-  private constructor(readonly scenario: Scenario) {}
+  /** The calls of each message, by its text. */
+  readonly #asked: Map<string, readonly ScriptedCall[]>;
+
+  private constructor(readonly scenario: Scenario, asked: Map<string, readonly ScriptedCall[]>) {
+    this.#asked = asked;
+  }
 
   static async begin(options: ScenarioOptions = {}): Promise<MadeCalls> {
+    const asked = new Map<string, readonly ScriptedCall[]>();
     const scenario = await Scenario.begin(({ messages }): Answer => {
       const from = messages.findLastIndex(({ role }) => role === "user");
       const message = messages[from];
-      const calls: ScriptedCall[] = message.role === "user" ? JSON.parse(message.text) : [];
+      const calls = message.role === "user" ? asked.get(message.text) ?? [] : [];
       const made = messages.slice(from).filter(({ role }) => role === "assistant").length;
       return made < calls.length ? { calls: [calls[made]] } : { text: "Done." };
     }, options);
-    return new MadeCalls(scenario);
+    return new MadeCalls(scenario, asked);
   }
 
   /** A directory of its own with these files; the calls that follow are made there. */
@@ -39,12 +45,18 @@ export class MadeCalls implements AsyncDisposable {
     return workdir;
   }
 
-  /** Makes calls in the last session, each in an answer of its own. */
+  /** Returns the text that has the model make these calls, each in an answer of its own. */
+  message(...calls: [name: string, args: unknown][]): string {
+    const text = `calls ${this.#asked.size + 1}`;
+    this.#asked.set(text, calls.map(([name, args]) => ({ name, args })));
+    return text;
+  }
+
+  /** Makes calls in the last session. */
   async make(...calls: [name: string, args: unknown][]): Promise<Made[]> {
     const { client, session_id } = this.scenario;
     const from = client.events.length;
-    const asked = JSON.stringify(calls.map(([name, args]) => ({ name, args })));
-    const { seq: to } = await client.turn(session_id, asked);
+    const { seq: to } = await client.turn(session_id, this.message(...calls));
     const results = client.events.slice(from).filter((event: EventParams) =>
       event.session_id === session_id && event.type === "session.tool_completed" && event.seq < to
     );

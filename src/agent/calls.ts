@@ -7,6 +7,7 @@ import type { ToolCall } from "../models/model.ts";
 import { askPerson } from "../session/person_answers.ts";
 import { isWorkTitle } from "../session/ids.ts";
 import { type CallHooks, type HookedCall, withContext } from "./call_hooks.ts";
+import { CommandAborted } from "../jail/command.ts";
 import { watchLane } from "./tool_lane.ts";
 import type { Ruling } from "./ruling.ts";
 import { connectOf } from "./connect.ts";
@@ -75,9 +76,17 @@ export async function finishCall(step: CallContext, call: ToolCall): Promise<Too
   return outcome;
 }
 
+/** What a failed call says; a command that was stopped keeps what it had written. */
 function failureOf(error: unknown, { left, signal, soft }: Turn): string {
-  if (left) return signal.aborted ? UNKNOWN_OUTCOME : messageOf(error);
-  return soft.aborted ? "stopped" : messageOf(error);
+  const stopped = error instanceof CommandAborted ? error : undefined;
+  const message = messageOf(stopped?.cause ?? error);
+  const said = left
+    ? signal.aborted ? UNKNOWN_OUTCOME : message
+    : soft.aborted
+    ? "stopped"
+    : message;
+  const written = stopped?.output.trimEnd() ?? "";
+  return written === "" ? said : `${written}\n[${said}]`;
 }
 
 /** Records the result of a call. @returns what was recorded. */

@@ -50,24 +50,30 @@ export interface BeneathFs {
   /** Returns the names in a directory, unordered, without hidden ones. */
   list(path: string, options?: { details?: boolean }): FileEntry[];
   /**
-   * Writes a whole file or nothing: a temporary file beside it is renamed over it. Missing
-   * directories are created, a replaced file keeps its permission bits, and a symlink's target is
-   * written, not the symlink. Refuses to write into `.git`.
-   *
-   * @param check receives the file's real path, relative to the working directory; it may throw
+   * Writes a whole file or nothing. Missing directories are created, a replaced file keeps its
+   * permission bits, its owner and its hard links, and a symlink's target is written, not the
+   * symlink. Refuses to write into `.git`.
    */
   write(
     path: string,
     data: Uint8Array<ArrayBuffer>,
-    check?: (place: string) => void,
+    options?: WriteOptions,
   ): "created" | "replaced";
   /**
-   * Removes a file; for a symlink, the link and not its target. Refuses to remove anything from
-   * `.git`.
-   *
-   * @param check receives the file's real path, relative to the working directory; it may throw
+   * Removes all of these files, or none; for a symlink, the link and not its target. Refuses to
+   * remove anything from `.git`.
    */
-  remove(path: string, check?: (place: string) => void): void;
+  remove(paths: readonly string[], check?: (path: string, place: string) => void): void;
+  /** Removes a directory if it is there and empty. */
+  removeEmpty(path: string): void;
+}
+
+/** How a file is written. */
+export interface WriteOptions {
+  /** Receives the file's real path, relative to the working directory; it may throw. */
+  check?(place: string): void;
+  /** Permission bits of a new file, if not the usual ones. */
+  mode?: number;
 }
 
 /**

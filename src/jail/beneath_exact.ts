@@ -11,6 +11,8 @@ import {
   openKernel,
   SystemError,
 } from "../os/beneath_kernel.ts";
+import { replaceFile } from "./replace_file.ts";
+import { replacePath } from "./replace_path.ts";
 import {
   BeneathError,
   type HiddenRule,
@@ -152,19 +154,24 @@ class LinuxExact implements ExactFiles {
   }
 
   put(path: string, data: Uint8Array<ArrayBuffer>, mode: number, temporary: string): void {
-    this.#replace(path, temporary, (fd) => {
-      const file = this.#kernel.createIn(fd, temporary, 0o600);
-      try {
-        this.#kernel.write(file, data);
-        this.#kernel.changeMode(file, mode & PERMISSIONS);
-      } finally {
-        file[Symbol.dispose]();
-      }
+    this.#inMade(path, (directory, name) => {
+      using fd = this.#kernel.openIn(directory, name);
+      const stat = fd && this.#kernel.stat(fd);
+      const existing = fd && stat?.kind === "file" ? { fd, stat } : undefined;
+      replaceFile(this.#kernel, { directory, name, data, existing, mode, temporary });
     });
   }
 
   link(path: string, target: string, temporary: string): void {
-    this.#replace(path, temporary, (fd) => this.#kernel.linkIn(fd, temporary, target));
+    this.#inMade(path, (directory, name) => {
+      try {
+        this.#kernel.linkIn(directory, temporary, target);
+        this.#kernel.renameIn(directory, temporary, name);
+      } catch (error) {
+        this.#kernel.unlinkIn(directory, temporary);
+        throw error;
+      }
+    });
   }
 
   changeMode(path: string, mode: number): void {
@@ -204,18 +211,13 @@ class LinuxExact implements ExactFiles {
     }
   }
 
-  #replace(path: string, temporary: string, make: (directory: Descriptor) => void): void {
+  /** Works on a name in its directory, which is made where it is missing. */
+  #inMade(path: string, work: (directory: Descriptor, name: string) => void): void {
     requirePath(path, this.#workdir, this.#isHidden);
     const { directory, name } = splitLast(path);
     this.#makeDirectory(directory);
     const done = this.#in(directory, (fd) => {
-      try {
-        make(fd);
-        this.#kernel.renameIn(fd, temporary, name);
-      } catch (error) {
-        this.#kernel.unlinkIn(fd, temporary);
-        throw error;
-      }
+      work(fd, name);
       return true;
     });
     if (done === undefined) throw missing(path);
@@ -291,14 +293,21 @@ class PortableExact implements ExactFiles {
   }
 
   put(path: string, data: Uint8Array<ArrayBuffer>, mode: number, temporary: string): void {
-    this.#replace(path, temporary, (at) => {
-      Deno.writeFileSync(at, data, { createNew: true, mode: 0o600 });
-      if (Deno.build.os !== "windows") Deno.chmodSync(at, mode & PERMISSIONS);
+    this.#inMade(path, temporary, (at, temporary) => {
+      replacePath(at, data, { existing: lstat(at), mode, temporary });
     });
   }
 
   link(path: string, target: string, temporary: string): void {
-    this.#replace(path, temporary, (at) => Deno.symlinkSync(target, at));
+    this.#inMade(path, temporary, (at, temporary) => {
+      try {
+        Deno.symlinkSync(target, temporary);
+        Deno.renameSync(temporary, at);
+      } catch (error) {
+        if (lstat(temporary) !== undefined) Deno.removeSync(temporary);
+        throw error;
+      }
+    });
   }
 
   changeMode(path: string, mode: number): void {
@@ -333,20 +342,14 @@ class PortableExact implements ExactFiles {
     }
   }
 
-  #replace(path: string, temporary: string, make: (at: string) => void): void {
+  /** Works on a path and a temporary one beside it, whose directory is made where it is missing. */
+  #inMade(path: string, temporary: string, work: (at: string, temporary: string) => void): void {
     requirePath(path, this.#workdir, this.#isHidden);
     this.#guarded(path, () => {
       const { directory } = splitLast(path);
       this.#makeDirectory(directory);
       this.#requireDirectory(path);
-      const at = `${dirname(this.#whole(path))}/${temporary}`;
-      try {
-        make(at);
-        Deno.renameSync(at, this.#whole(path));
-      } catch (error) {
-        if (lstat(at) !== undefined) Deno.removeSync(at);
-        throw error;
-      }
+      work(this.#whole(path), `${dirname(this.#whole(path))}/${temporary}`);
     });
   }
 

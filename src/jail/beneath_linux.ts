@@ -1,5 +1,5 @@
 import type { FileKind, FileStat } from "../os/beneath_kernel.ts";
-import type { Beneath, BeneathFs, FileEntry } from "./beneath.ts";
+import type { Beneath, BeneathFs, FileEntry, WriteOptions } from "./beneath.ts";
 import { type Descriptor, Kernel, O, openKernel, SystemError } from "../os/beneath_kernel.ts";
 import {
   BeneathError,
@@ -15,6 +15,7 @@ import {
   stripWorkdir,
   unsteady,
 } from "./beneath_path.ts";
+import { replaceFile } from "./replace_file.ts";
 
 /** The same limit as the kernel's. */
 const MAX_LINKS = 40;
@@ -132,7 +133,7 @@ class LinuxBeneath implements BeneathFs {
   write(
     path: string,
     data: Uint8Array<ArrayBuffer>,
-    check: (place: string) => void = () => {},
+    { check, mode }: WriteOptions = {},
   ): "created" | "replaced" {
     return guard(path, () => {
       let relative = this.relative(path);
@@ -146,9 +147,16 @@ class LinuxBeneath implements BeneathFs {
         using existing = this.#kernel.openIn(parent.fd, name);
         const stat = existing && this.#kernel.stat(existing);
         if (existing === undefined || stat?.kind !== "symlink") {
-          check(stripWorkdir(place, this.#workdir) ?? "");
+          check?.(stripWorkdir(place, this.#workdir) ?? "");
           if (existing && stat) this.#mayReplace(path, existing, stat);
-          this.#replace(parent.fd, name, data, stat?.mode);
+          replaceFile(this.#kernel, {
+            directory: parent.fd,
+            name,
+            data,
+            existing: existing && stat && { fd: existing, stat },
+            mode: stat?.mode ?? mode,
+            temporary: temporaryName(),
+          });
           return existing === undefined ? "created" : "replaced";
         }
         relative = this.#linkTarget(path, parent.real, this.#kernel.readLink(existing));
@@ -157,7 +165,41 @@ class LinuxBeneath implements BeneathFs {
     });
   }
 
-  remove(path: string, check: (place: string) => void = () => {}): void {
+  remove(paths: readonly string[], check: (path: string, place: string) => void = () => {}): void {
+    const renamed: { path: string; from: string; to: string }[] = [];
+    try {
+      for (const path of paths) {
+        const to = temporaryName();
+        this.#inParent(path, (parent, name) => {
+          check(path, stripWorkdir(inside(parent.real, name), this.#workdir) ?? "");
+          const kind = this.#kernel.statIn(parent.fd, name)?.kind;
+          if (kind === undefined) throw new SystemError("unlinkat", "ENOENT");
+          if (kind === "directory") throw new SystemError("unlinkat", "EISDIR");
+          this.#kernel.renameIn(parent.fd, name, to);
+          renamed.push({ path, from: name, to });
+        });
+      }
+    } catch (error) {
+      for (const { path, from, to } of renamed.reverse()) {
+        this.#inParent(path, ({ fd }) => this.#kernel.renameIn(fd, to, from));
+      }
+      throw error;
+    }
+    for (const { path, to } of renamed) {
+      this.#inParent(path, ({ fd }) => this.#kernel.unlinkIn(fd, to));
+    }
+  }
+
+  removeEmpty(path: string): void {
+    try {
+      this.#inParent(path, ({ fd }, name) => this.#kernel.removeDirectoryIn(fd, name));
+    } catch (error) {
+      if (!(error instanceof BeneathError)) throw error;
+    }
+  }
+
+  /** Works on a name in its directory. */
+  #inParent(path: string, work: (parent: Opened, name: string) => void): void {
     guard(path, () => {
       const { directory, name } = splitLast(this.relative(path));
       if (name === "") throw new BeneathError("is_directory", `${path}: is a directory`);
@@ -165,8 +207,7 @@ class LinuxBeneath implements BeneathFs {
       const place = inside(parent.real, name);
       if (this.#isHidden(place)) throw hiddenError(path);
       requireNoGit(path, place, this.#workdir);
-      check(stripWorkdir(place, this.#workdir) ?? "");
-      this.#kernel.removeIn(parent.fd, name);
+      work(parent, name);
     });
   }
 
@@ -178,20 +219,6 @@ class LinuxBeneath implements BeneathFs {
     } catch (error) {
       // A program that is running can be replaced, but not opened for writing.
       if (!(error instanceof SystemError && error.code === "ETXTBSY")) throw error;
-    }
-  }
-
-  #replace(parent: Descriptor, name: string, data: Uint8Array<ArrayBuffer>, mode?: number): void {
-    const temporary = `.svc-${crypto.randomUUID()}.tmp`;
-    // Until a replacement has the old file's mode, nobody else can read it.
-    using file = this.#kernel.createIn(parent, temporary, mode === undefined ? 0o666 : 0o600);
-    try {
-      this.#kernel.write(file, data);
-      if (mode !== undefined) this.#kernel.changeMode(file, mode & 0o777);
-      this.#kernel.renameIn(parent, temporary, name);
-    } catch (error) {
-      this.#kernel.unlinkIn(parent, temporary);
-      throw error;
     }
   }
 
@@ -302,6 +329,11 @@ class LinuxBeneath implements BeneathFs {
     const target = kind === "symlink" ? this.#kernel.readLink(fd) : undefined;
     return { name, kind, size: kind === "file" ? size : undefined, target };
   }
+}
+
+/** The name of a file until it is whole, or while it may have to come back. */
+function temporaryName(): string {
+  return `.svc-${crypto.randomUUID()}.tmp`;
 }
 
 function inside(directory: string, name: string): string {

@@ -1,6 +1,6 @@
 import { closeSync, constants, fstatSync, openSync, readSync } from "node:fs";
 import type { FileKind, FileStat } from "../os/beneath_kernel.ts";
-import type { Beneath, BeneathFs, FileEntry } from "./beneath.ts";
+import type { Beneath, BeneathFs, FileEntry, WriteOptions } from "./beneath.ts";
 import {
   BeneathError,
   hiddenError,
@@ -14,6 +14,7 @@ import {
   splitLast,
   stripWorkdir,
 } from "./beneath_path.ts";
+import { replacePath, temporaryPath } from "./replace_path.ts";
 
 const MAX_LINKS = 40;
 
@@ -81,42 +82,57 @@ class PortableBeneath implements BeneathFs {
   write(
     path: string,
     data: Uint8Array<ArrayBuffer>,
-    check: (place: string) => void = () => {},
+    { check, mode }: WriteOptions = {},
   ): "created" | "replaced" {
     return guard(path, () => {
       const { target, existing } = this.#writeTarget(path);
-      check(stripWorkdir(target, this.#workdir) ?? "");
-      const temporary = `${target}.${crypto.randomUUID().slice(0, 8)}.tmp`;
-      try {
-        Deno.writeFileSync(temporary, data, { createNew: true });
-        // Windows has no mode to preserve.
-        if (typeof existing?.mode === "number") Deno.chmodSync(temporary, existing.mode & 0o777);
-        Deno.renameSync(temporary, target);
-      } catch (error) {
-        try {
-          Deno.removeSync(temporary);
-        } catch {
-          // The temporary file was not created, or is already renamed: report the first error.
-        }
-        throw error;
-      }
+      check?.(stripWorkdir(target, this.#workdir) ?? "");
+      replacePath(target, data, { existing, mode: existing?.mode ?? mode });
       return existing === undefined ? "created" : "replaced";
     });
   }
 
-  remove(path: string, check: (place: string) => void = () => {}): void {
-    guard(path, () => {
-      const { directory, name } = splitLast(this.relative(path));
-      if (name === "") throw new BeneathError("is_directory", `${path}: is a directory`);
-      const target = `${this.#real(path, directory)}/${name}`;
-      if (this.#isHidden(target)) throw hiddenError(path);
-      requireNoGit(path, target, this.#workdir);
-      check(stripWorkdir(target, this.#workdir) ?? "");
-      if (lstat(target)?.isDirectory) {
-        throw new BeneathError("is_directory", `${path}: is a directory`);
+  remove(paths: readonly string[], check: (path: string, place: string) => void = () => {}): void {
+    const renamed: { from: string; to: string }[] = [];
+    try {
+      for (const path of paths) {
+        guard(path, () => {
+          const from = this.#inParent(path);
+          check(path, stripWorkdir(from, this.#workdir) ?? "");
+          const info = lstat(from);
+          if (info === undefined) throw new Deno.errors.NotFound();
+          if (info.isDirectory) throw new BeneathError("is_directory", `${path}: is a directory`);
+          const to = temporaryPath(from);
+          Deno.renameSync(from, to);
+          renamed.push({ from, to });
+        });
       }
-      Deno.removeSync(target);
-    });
+    } catch (error) {
+      for (const { from, to } of renamed.reverse()) Deno.renameSync(to, from);
+      throw error;
+    }
+    for (const { to } of renamed) Deno.removeSync(to);
+  }
+
+  removeEmpty(path: string): void {
+    try {
+      guard(path, () => {
+        const directory = this.#inParent(path);
+        if (lstat(directory)?.isDirectory) Deno.removeSync(directory);
+      });
+    } catch (error) {
+      if (!(error instanceof BeneathError)) throw error;
+    }
+  }
+
+  /** Returns the real path of a name that may be a link. */
+  #inParent(path: string): string {
+    const { directory, name } = splitLast(this.relative(path));
+    if (name === "") throw new BeneathError("is_directory", `${path}: is a directory`);
+    const target = `${this.#real(path, directory)}/${name}`;
+    if (this.#isHidden(target)) throw hiddenError(path);
+    requireNoGit(path, target, this.#workdir);
+    return target;
   }
 
   /** Resolves the file to write: creates its directories and follows symlinks. */

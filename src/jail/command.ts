@@ -1,7 +1,9 @@
 /** Runs one shell command for a model and keeps a bounded part of its output. */
-import { BoundedOutput, LiveOutput } from "./output.ts";
+import { messageOf } from "../protocol/errors.ts";
+import { LiveOutput } from "./output.ts";
 import { type ProcessEnd, runMerged } from "./process.ts";
 import type { Sandbox, SandboxScope } from "./sandbox.ts";
+import { ShownOutput } from "./shown_output.ts";
 
 /** How a command ended and what it wrote. */
 export interface CommandResult extends ProcessEnd {
@@ -9,6 +11,15 @@ export interface CommandResult extends ProcessEnd {
   output: string;
   /** Whether a part of the output was omitted. */
   truncated: boolean;
+}
+
+/** Why a command was aborted, and what it had written until then. */
+export class CommandAborted extends Error {
+  /** @param output as in a {@linkcode CommandResult} */
+  constructor(override readonly cause: unknown, readonly output: string) {
+    super(messageOf(cause), { cause });
+    this.name = "CommandAborted";
+  }
 }
 
 /** What {@linkcode runCommand} runs. */
@@ -36,17 +47,17 @@ export interface CommandOptions {
  * started in its process group outlives the call; under bubblewrap nothing at all does.
  *
  * @throws {Error} when it cannot be started, for instance because the workdir is missing
- * @throws the signal's reason when it was aborted, once the processes are dead
+ * @throws {CommandAborted} when it was aborted, once the processes are dead
  */
 export async function runCommand(options: CommandOptions): Promise<CommandResult> {
   const { command, sandbox, scope, onOutput, ...limits } = options;
-  const kept = new BoundedOutput();
+  const kept = new ShownOutput();
   const live = onOutput && new LiveOutput(onOutput);
   try {
     options.signal.throwIfAborted();
     await sandbox.starts.next();
     const end = await runMerged({
-      argv: sandbox.argv(command, scope),
+      argv: sandbox.argv(command, { ...scope, names_left: true }),
       cwd: scope.workdir,
       sandbox: sandbox.kind,
       ...limits,
@@ -56,6 +67,8 @@ export async function runCommand(options: CommandOptions): Promise<CommandResult
       },
     });
     return { ...end, output: kept.text(), truncated: kept.truncated };
+  } catch (error) {
+    throw options.signal.aborted ? new CommandAborted(options.signal.reason, kept.text()) : error;
   } finally {
     live?.close();
   }

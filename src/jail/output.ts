@@ -43,6 +43,17 @@ export class BoundedOutput {
     return this.total > this.#head_length + this.#tail_length;
   }
 
+  /** How much is kept of the beginning. */
+  get head_max(): number {
+    return this.#head_max;
+  }
+
+  /** Where what was left out begins and ends; undefined where nothing was. */
+  get left_out(): { from: number; to: number } | undefined {
+    if (!this.truncated) return undefined;
+    return { from: this.#head_length, to: this.total - this.#tail_length };
+  }
+
   /** Adds bytes; the chunk may be reused afterwards. */
   push(chunk: Uint8Array): void {
     this.total += chunk.length;
@@ -73,8 +84,10 @@ export class BoundedOutput {
   /**
    * Returns the kept output as text, without terminal escape sequences, with a line in place of
    * missing bytes.
+   *
+   * @param about lines on the missing bytes, below that line
    */
-  text(): string {
+  text(about = ""): string {
     const head = this.#head.subarray(0, this.#head_length);
     const tail = this.#linearTail();
     if (!this.truncated) return plainText(decode(concat(head, tail)));
@@ -82,7 +95,8 @@ export class BoundedOutput {
     const end = tail.subarray(continuationLength(tail));
     const before = plainText(decode(start));
     const note = leftOut(this.total - start.length - end.length);
-    return `${before}${before.endsWith("\n") ? "" : "\n"}${note}\n${plainText(decode(end))}`;
+    const notes = about === "" ? note : `${note}\n${about}`;
+    return `${before}${before.endsWith("\n") ? "" : "\n"}${notes}\n${plainText(decode(end))}`;
   }
 
   #linearTail(): Uint8Array {

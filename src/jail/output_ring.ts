@@ -1,6 +1,7 @@
 /** The end of a command's output, for readers that each have their own place in it. */
 import type * as z from "zod";
-import { completeLength, continuationLength, grouped, openEscape, plainText } from "./output.ts";
+import { completeLength, continuationLength, grouped, openEscape } from "./output.ts";
+import { shownOf } from "./shown_output.ts";
 import type { outputPieceSchema } from "../protocol/schemas/background.ts";
 
 /** A piece of output. */
@@ -69,7 +70,7 @@ export class OutputRing {
     }
     // What was dropped may have ended within a character.
     const shown = dropped > 0 ? bytes.subarray(continuationLength(bytes)) : bytes;
-    const text = plainText(new TextDecoder().decode(shown));
+    const text = shownOf(shown);
     const next = at + bytes.length;
     const note = dropped > 0 ? `[… ${grouped(dropped)} bytes were dropped …]\n` : "";
     return { text: note + text, next, dropped, left: this.total - next };

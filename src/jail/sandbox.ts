@@ -11,6 +11,7 @@ import { absence, findOwn, type FoundProgram, isOwn } from "../os/own_programs.t
 import { firstFile, pathDirs, which } from "../os/which.ts";
 import { cacheEnvironment, type CommandSpace } from "./command_space.ts";
 import { bindByDescriptor, bindByPath, type Binder } from "./binder.ts";
+import { isLong, namingLeft, readFrom, tooLong } from "./command_line.ts";
 import { type CommandLimits, countsProcesses, limitLine } from "./command_limits.ts";
 import { FORWARDER, forwarder, PROXY_SOCKET, proxyEnvironment } from "./forwarder.ts";
 import { prepareOwn } from "./own_directory.ts";
@@ -59,6 +60,8 @@ export interface SandboxScope {
    * Whether it continues when the daemon dies, because an interruption would leave work half done.
    */
   lasting?: boolean;
+  /** Whether its output ends with the names of processes that it leaves behind. */
+  names_left?: boolean;
   /**
    * For a command in the background: `.git` is read-only, because what it makes there, others would
    * find while it runs.
@@ -335,6 +338,7 @@ function bubblewrap(
       const git = gitConfig(scope, memory);
       const way_out = wayOut(scope, binder, memory, counted ? limits?.() : undefined);
       const inside = setInside(scope.env);
+      const given = givenLine(command, { shell, memory, names_left: scope.names_left });
       return {
         cmd: program,
         args: [
@@ -343,6 +347,7 @@ function bubblewrap(
           ...(scope.network ? [] : ["--unshare-net"]),
           ...mounts(scope, surroundings, binder),
           ...git.args,
+          ...given.args,
           ...way_out.args,
           "--chdir",
           workdir,
@@ -351,7 +356,7 @@ function bubblewrap(
           shell,
           "-c",
           (limits === undefined ? "" : limitLine(limits(), { shell, counted })) +
-          sameDirectory(binder.identity(workdir)) + inside.line + command,
+          sameDirectory(binder.identity(workdir)) + inside.line + given.line,
         ],
         env: {
           ...inside.env,
@@ -439,6 +444,29 @@ class RunningIn {
   }
 }
 
+/** Where commands find a line that is too long for an argument. */
+const LONG_LINE = "/run/svc-command";
+
+/** Returns the line that a shell gets, and the arguments of bwrap that it needs. */
+function givenLine(
+  command: string,
+  { shell, memory, names_left = false }: {
+    shell: string;
+    memory: MemoryFiles | undefined;
+    names_left?: boolean;
+  },
+): { line: string; args: Argument[] } {
+  const named = (line: string) => names_left ? namingLeft(line, { shell, alone: true }) : line;
+  const line = named(command);
+  if (!isLong(line)) return { line, args: [] };
+  if (memory === undefined) throw tooLong(command);
+  const file = memory.passed(new TextEncoder().encode(command));
+  return {
+    line: named(readFrom(LONG_LINE)),
+    args: ["--perms", "0444", "--file", file, LONG_LINE],
+  };
+}
+
 function plain(
   environment: Record<string, string>,
   own: Own,
@@ -448,6 +476,7 @@ function plain(
   const windows = Deno.build.os === "windows";
   const shell = windows ? environment.ComSpec ?? "cmd.exe" : findShell();
   const home = environment.HOME ?? "/tmp";
+  const memory = MemoryFiles.open();
   return {
     kind: "none",
     note,
@@ -462,10 +491,12 @@ function plain(
     ...own,
     argv(command, scope) {
       const limited = limits !== undefined && !windows;
-      const line = limited ? limitLine(limits(), { shell, counted: false }) : "";
+      const first = limited ? limitLine(limits(), { shell, counted: false }) : "";
       return {
         cmd: shell,
-        args: windows ? ["/d", "/s", "/c", command] : ["-c", line + command],
+        args: windows
+          ? ["/d", "/s", "/c", shortLine(command)]
+          : plainLine(command, { shell, first, names_left: scope.names_left, memory }),
         env: {
           ...commandEnvironment(environment, { shell, home, workdir: scope.workdir }),
           ...scope.env,
@@ -473,8 +504,33 @@ function plain(
         raw: windows,
       };
     },
-    [Symbol.dispose]() {},
+    [Symbol.dispose]() {
+      memory?.[Symbol.dispose]();
+    },
   };
+}
+
+/** @throws {SvcError} for a line that is too long */
+function shortLine(command: string): string {
+  if (isLong(command)) throw tooLong(command);
+  return command;
+}
+
+/** Returns the arguments of a shell outside of a sandbox. */
+function plainLine(
+  command: string,
+  { shell, first, names_left = false, memory }: {
+    shell: string;
+    first: string;
+    names_left?: boolean;
+    memory: MemoryFiles | undefined;
+  },
+): Argument[] {
+  const named = (line: string) =>
+    first + (names_left ? namingLeft(line, { shell, alone: false }) : line);
+  if (!isLong(named(command))) return ["-c", named(command)];
+  if (memory === undefined) throw tooLong(command);
+  return ["-c", named('. "/dev/fd/$0"'), memory.passed(new TextEncoder().encode(command))];
 }
 
 /** Where commands find the configuration of git that svc gives them. */

@@ -12,8 +12,17 @@ export interface FileStat {
   mode: number | undefined;
   /** When content, mode or owner last changed, in milliseconds since 1970; unknown elsewhere. */
   changed_ms?: number;
+  /** Who owns it, and how many names it has; unknown elsewhere. */
+  owner?: Owner;
+  names?: number;
   /** Differs once the name stands for another file or the file's content was changed. */
   version: string;
+}
+
+/** The user and the group that a file belongs to, by their numbers. */
+export interface Owner {
+  uid: number;
+  gid: number;
 }
 
 /** Flags of `open`, those that have the same value on x86-64 and aarch64. */
@@ -89,6 +98,9 @@ const SYMBOLS = {
   openat: { parameters: ["i32", "buffer", "i32", "u32"], result: "i32" },
   pread64: { parameters: ["i32", "buffer", "usize", "i64"], result: "isize" },
   write: { parameters: ["i32", "buffer", "usize"], result: "isize" },
+  pwrite64: { parameters: ["i32", "buffer", "usize", "i64"], result: "isize" },
+  ftruncate64: { parameters: ["i32", "i64"], result: "i32" },
+  fchown: { parameters: ["i32", "u32", "u32"], result: "i32" },
   readlinkat: { parameters: ["i32", "buffer", "buffer", "usize"], result: "isize" },
   fchmod: { parameters: ["i32", "u32"], result: "i32" },
   fchmodat: { parameters: ["i32", "buffer", "u32", "i32"], result: "i32" },
@@ -259,6 +271,8 @@ export class Kernel implements Disposable {
       kind: kindOfMode(mode),
       size: number(40),
       mode: mode & 0o7777,
+      owner: { uid: view.getUint32(20, true), gid: view.getUint32(24, true) },
+      names: view.getUint32(16, true),
       changed_ms: number(96) * 1000 + view.getUint32(104, true) / 1e6,
       version: `${device}:${number(32)}:${number(40)}:${modified}`,
     };
@@ -314,6 +328,27 @@ export class Kernel implements Disposable {
       if (result < 0 && this.#interrupted()) continue;
       done += this.#check("write", result);
     }
+  }
+
+  /** Writes at a place of a file. */
+  writeAt(fd: Descriptor, data: Buffer, position: number): void {
+    for (let done = 0; done < data.length;) {
+      const rest = data.subarray(done);
+      const at = BigInt(position + done);
+      const result = Number(this.#c.pwrite64(fd.number, rest, BigInt(rest.length), at));
+      if (result < 0 && this.#interrupted()) continue;
+      done += this.#check("write", result);
+    }
+  }
+
+  /** Cuts a file to a length. */
+  cut(fd: Descriptor, length: number): void {
+    this.#check("ftruncate", this.#c.ftruncate64(fd.number, BigInt(length)));
+  }
+
+  /** Gives a file to another owner. @returns whether that was allowed. */
+  giveTo(fd: Descriptor, { uid, gid }: Owner): boolean {
+    return this.#c.fchown(fd.number, uid, gid) >= 0;
   }
 
   /** The names in a directory; the kind is `undefined` where the file system does not tell it. */

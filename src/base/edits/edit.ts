@@ -6,12 +6,6 @@ export interface Edit {
   new_text: string;
   /** Replaces every place; else there must be one. */
   replace_all?: boolean;
-  /** Takes whole lines only. */
-  whole_lines?: boolean;
-  /** Takes the first place of several. */
-  first?: boolean;
-  /** Takes a place at the end of the text only. */
-  at_end?: boolean;
 }
 
 /** Why an edit is not made; its message is for the model. */

@@ -25,7 +25,7 @@ const LISTED_MAX = 5;
  * @throws {EditProblem} where there is no place, or more than one
  */
 export function editText(text: string, edit: Edit): Applied {
-  const { old_text, new_text, replace_all = false, first = false } = edit;
+  const { old_text, new_text, replace_all = false } = edit;
   if (old_text === new_text) throw new EditProblem("old_text and new_text are the same");
   if (old_text.trim() === "" && !text.includes(old_text)) {
     throw new EditProblem("old_text has only blanks and does not occur; give some of the text");
@@ -33,13 +33,12 @@ export function editText(text: string, edit: Edit): Applied {
   // A file whose last line has no end is edited as if it had one, and gets none.
   const open = !text.endsWith("\n") && old_text.endsWith("\n") && !text.includes(old_text);
   const whole = open ? text + lineEndAt(text, { start: text.length, end: text.length }) : text;
-  const found = findText(whole, old_text, edit);
+  const found = findText(whole, old_text);
   if (found === undefined) throw new EditProblem(notFound(whole, old_text));
-  if (!replace_all && !first && (found.ranges.length > 1 || found.overlapping)) {
+  if (!replace_all && (found.ranges.length > 1 || found.overlapping)) {
     throw new EditProblem(ambiguous(whole, found));
   }
-  const { step } = found;
-  const ranges = first ? found.ranges.slice(0, 1) : found.ranges;
+  const { step, ranges } = found;
   let edited = "";
   let at = 0;
   for (const range of ranges) {
@@ -59,8 +58,12 @@ export function editText(text: string, edit: Edit): Applied {
   };
 }
 
-/** What comes to a place: the new text with the line ends, indentation and kept lines of the file. */
-function replacement(text: string, range: Range, edit: Edit, step: Step): string {
+/**
+ * What comes to a place: the new text with the line ends, indentation and kept lines of the file.
+ *
+ * @throws {EditProblem} where the indentation is not certain
+ */
+export function replacement(text: string, range: Range, edit: Edit, step: Step): string {
   const { old_text, new_text } = edit;
   const newline = lineEndAt(text, range);
   const old_lines = splitLines(old_text);
@@ -97,7 +100,7 @@ function splitLines(text: string): string[] {
 }
 
 /** The line end that is used at a place: in it, else before it, else after it. */
-function lineEndAt(text: string, { start, end }: Range): string {
+export function lineEndAt(text: string, { start, end }: Range): string {
   const inside = text.slice(start, end).match(/\r?\n/);
   if (inside) return inside[0];
   const before = text.lastIndexOf("\n", start - 1);
@@ -148,15 +151,19 @@ function keptLines(
 }
 
 function ambiguous(text: string, { step, ranges, overlapping }: Found): string {
-  const lines = ranges.slice(0, LISTED_MAX).map(({ start }) => lineNumber(text, start));
-  const more = ranges.length > LISTED_MAX ? ", …" : "";
-  const where = `at line${lines.length > 1 ? "s" : ""} ${lines.join(", ")}${more}`;
   const how = step === "exact" ? "" : `, each with other ${step},`;
   const times = overlapping && ranges.length === 1
     ? "more than once, one place over another"
     : `${ranges.length} times`;
-  return `old_text occurs ${times}${how} ${where}; ` +
+  return `old_text occurs ${times}${how} ${linesListed(text, ranges)}; ` +
     "give more of the text around it, or set replace_all";
+}
+
+/** The lines of places, as a message names them. */
+export function linesListed(text: string, ranges: readonly Range[]): string {
+  const lines = ranges.slice(0, LISTED_MAX).map(({ start }) => lineNumber(text, start));
+  const more = ranges.length > LISTED_MAX ? ", …" : "";
+  return `at line${lines.length > 1 ? "s" : ""} ${lines.join(", ")}${more}`;
 }
 
 function notFound(text: string, old_text: string): string {

@@ -23,13 +23,17 @@ export interface Wanted {
   whole_lines?: boolean;
   /** Those at the end of the text. */
   at_end?: boolean;
+  /** Those for which it holds. */
+  fits?(range: Range): boolean;
 }
 
 /** All places of a text, by the first step that finds any. */
 export function findText(text: string, old_text: string, wanted: Wanted = {}): Found | undefined {
-  const counts = ({ start, end }: Range) => {
+  const counts = (range: Range) => {
+    const { start, end } = range;
     if (wanted.whole_lines && start > 0 && text[start - 1] !== "\n") return false;
-    return !wanted.at_end || end === text.length;
+    if (wanted.at_end && end !== text.length) return false;
+    return wanted.fits?.(range) ?? true;
   };
   const steps: [Step, () => Range[]][] = [
     ["exact", () => placesOf(text, old_text)],
@@ -81,7 +85,8 @@ function findSeen(text: string, old_text: string, step: TextStep): Range[] {
   }).map(({ start, end }) => ({ start: starts[start], end: ends[end - 1] }));
 }
 
-interface Line extends Range {
+/** A line of a text. */
+export interface Line extends Range {
   /** Without its indentation and its end. */
   content: string;
 }
@@ -107,7 +112,7 @@ function findLines(text: string, old_text: string): Range[] {
 }
 
 /** The lines of a text; a last one without an end counts, an empty one after the last end does not. */
-function linesOf(text: string): Line[] {
+export function linesOf(text: string): Line[] {
   const lines: Line[] = [];
   for (let start = 0; start < text.length || lines.length === 0;) {
     const newline = text.indexOf("\n", start);

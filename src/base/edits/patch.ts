@@ -5,6 +5,7 @@
  *     *** Update File: src/a.ts
  *     *** Move to: src/b.ts
  *     @@ class A
+ *     @@   method()
  *      a line that stays
  *     -a line that goes
  *     +a line that comes
@@ -21,17 +22,20 @@ export type PatchStep =
   | { kind: "delete"; path: string }
   | { kind: "update"; path: string; move_to?: string; hunks: Hunk[] };
 
-/** Lines that are replaced. */
+/** Lines that are replaced, each with its end. */
 export interface Hunk extends Edit {
-  /** A line before the place, which `@@` names. */
-  after?: string;
+  /** Lines before the place, from the outermost to the nearest, which `@@` names. */
+  headers: string[];
   /** Whether the place is the end of the file. */
   at_end: boolean;
 }
 
 const HEADER = /^\*\*\* (Add|Delete|Update) File: (.+)$/;
 const MOVE = /^\*\*\* Move to: (.+)$/;
+const BEGIN = "*** Begin Patch";
 const END = "*** End Patch";
+/** Where a unified difference has its place: numbers, and often the header of a section. */
+const NUMBERED = /^-\d+(?:,\d+)? \+\d+(?:,\d+)?(?: @@+ ?(.*))?$/;
 
 /**
  * Reads a patch.
@@ -40,10 +44,8 @@ const END = "*** End Patch";
  */
 export function parsePatch(patch: string): PatchStep[] {
   const lines = patch.replace(/\r\n/g, "\n").trim().split("\n");
-  if (lines[0]?.trim() !== "*** Begin Patch") {
-    throw new EditProblem('the patch must begin with "*** Begin Patch"');
-  }
-  if (lines.at(-1)?.trim() !== END) throw new EditProblem(`the patch must end with "${END}"`);
+  if (plain(lines[0]) !== BEGIN) throw new EditProblem(`the patch must begin with "${BEGIN}"`);
+  if (plain(lines.at(-1)!) !== END) throw new EditProblem(`the patch must end with "${END}"`);
   const steps: PatchStep[] = [];
   for (let at = 1; at < lines.length - 1;) {
     const header = HEADER.exec(lines[at].trimEnd());
@@ -67,6 +69,11 @@ export function parsePatch(patch: string): PatchStep[] {
   return steps;
 }
 
+/** A line around the patch; some models put stars at its end as well. */
+function plain(line: string): string {
+  return line.trim().replace(/ ?\*\*\*$/, "");
+}
+
 function addedText(body: readonly string[], first: number): string {
   const wrong = body.findIndex((line) => !line.startsWith("+"));
   if (wrong >= 0) {
@@ -82,19 +89,21 @@ function updateStep(path: string, body: readonly string[], first: number): Patch
   const hunks: Hunk[] = [];
   let old_lines: string[] = [];
   let new_lines: string[] = [];
-  let after: string | undefined;
+  let headers: string[] = [];
   const close = (at_end: boolean) => {
-    if (old_lines.length + new_lines.length > 0) {
-      const [old_text, new_text] = [old_lines, new_lines].map((lines) => lines.join("\n"));
-      hunks.push({ old_text, new_text, after, at_end });
-    }
-    [old_lines, new_lines, after] = [[], [], undefined];
+    // Headers that follow each other belong to one part.
+    if (old_lines.length + new_lines.length === 0) return;
+    const [old_text, new_text] = [old_lines, new_lines]
+      .map((lines) => lines.map((line) => `${line}\n`).join(""));
+    hunks.push({ old_text, new_text, headers, at_end });
+    [old_lines, new_lines, headers] = [[], [], []];
   };
   for (const [n, line] of body.entries()) {
     if (n === 0 && move !== null) continue;
     if (line.startsWith("@@")) {
       close(false);
-      after = line.slice(2).replace(/@@\s*$/, "").trim() || undefined;
+      const header = headerOf(line);
+      if (header !== "") headers.push(header);
     } else if (line.trimEnd() === "*** End of File") close(true);
     else if (line.startsWith("+")) new_lines.push(line.slice(1));
     else if (line.startsWith("-")) old_lines.push(line.slice(1));
@@ -108,10 +117,22 @@ function updateStep(path: string, body: readonly string[], first: number): Patch
     }
   }
   close(false);
+  if (headers.length > 0) {
+    throw new EditProblem(
+      `${path}: no lines follow ${JSON.stringify(headers.at(-1))}, which @@ names`,
+    );
+  }
   if (hunks.length === 0 && move === null) {
     throw new EditProblem(`${path}: the patch changes nothing`);
   }
   return { kind: "update", path, move_to: move?.[1], hunks };
+}
+
+/** The line of the file that a line with `@@` names; "" for none. */
+function headerOf(line: string): string {
+  const named = line.replace(/^@@+/, "").trim();
+  const numbered = NUMBERED.exec(named.replace(/ ?@@+$/, ""));
+  return (numbered ? numbered[1] ?? "" : named.replace(/@@$/, "")).trim();
 }
 
 /** The files that a step names. */

@@ -1,11 +1,11 @@
 /** The operations of a unit that change files. */
-import { decodeText } from "../../base/edits/encoding.ts";
+import { type DecodedText, decodeText, withLineEndsOf } from "../../base/edits/encoding.ts";
 import { patchedText } from "../../base/edits/apply_patch.ts";
 import { type Edit, EditProblem } from "../../base/edits/edit.ts";
 import { type Applied, editText } from "../../base/edits/edit_text.ts";
 import { parsePatch, type PatchStep, pathsOf } from "../../base/edits/patch.ts";
 import type { FileStat } from "../../os/beneath_kernel.ts";
-import type { BeneathFs } from "../beneath.ts";
+import { BeneathError, type BeneathFs } from "../beneath.ts";
 import { runsLater } from "../later_files.ts";
 import { looksBinary, type OpContext } from "./files.ts";
 import { type FileSeen, type OpOutcome, type UnitArgs, UnitError } from "./protocol.ts";
@@ -27,21 +27,38 @@ function byItsName(fs: BeneathFs, path: string): (place: string) => void {
   };
 }
 
-/** `write_file {path, content, seen?}`: creates or replaces a whole file. */
+/**
+ * `write_file {path, content, seen?}`: creates or replaces a whole file. A text that is replaced
+ * keeps its encoding, its byte order mark and its line ends.
+ */
 export function writeFile({ fs }: OpContext, args: UnitArgs): OpOutcome {
   const path = args.string("path");
   const content = args.string("content");
   const seen = args.seen().get(path);
-  const before = seen && existing(fs, path);
+  const before = existing(fs, path);
+  const now = before && before.size <= MAX_BYTES ? tryText(fs, path) : undefined;
   if (seen !== undefined && before !== undefined && before.version !== seen.version) {
-    requireUnchanged(path, seen, before.size <= MAX_BYTES ? tryText(fs, path) : undefined);
+    requireUnchanged(path, seen, now);
   }
-  const data = new TextEncoder().encode(content);
-  const done = fs.write(path, data, byItsName(fs, path));
+  const text = now === undefined ? content : withLineEndsOf(now.text, noBom(content));
+  const data = now === undefined
+    ? new TextEncoder().encode(text)
+    : attempt(path, () => now.encode(text), TO_UTF8);
+  const done = fs.write(path, data, { check: byItsName(fs, path) });
   return {
-    output: `${done} ${path} (${data.length} bytes)`,
-    files: [seenAs(fs, path, content)],
+    output: `${done} ${path} (${data.length} bytes${keptOf(now, content)})`,
+    files: [seenAs(fs, path, text)],
   };
+}
+
+const TO_UTF8 = "; to have it in UTF-8, delete the file first";
+
+/** Says what of a replaced file stayed although the model did not write it. */
+function keptOf(now: OpenText | undefined, content: string): string {
+  const kept: string[] = [];
+  if (now !== undefined && now.encoding !== "UTF-8") kept.push(now.encoding);
+  if (now !== undefined && withLineEndsOf(now.text, content) !== content) kept.push("CRLF");
+  return kept.length === 0 ? "" : `, ${kept.join(", ")} as before`;
 }
 
 /**
@@ -79,7 +96,7 @@ export function editFile(context: OpContext, args: UnitArgs): OpOutcome {
     applied.push(done);
     text = done.text;
   }
-  fs.write(path, attempt(path, () => file.encode(text)), byItsName(fs, path));
+  fs.write(path, attempt(path, () => file.encode(text)), { check: byItsName(fs, path) });
   return { output: edited(path, applied), files: [seenAs(fs, path, text)] };
 }
 
@@ -87,7 +104,7 @@ export function editFile(context: OpContext, args: UnitArgs): OpOutcome {
  * `apply_patch {patch}`: adds, changes, moves and deletes files, once the whole patch is known to
  * fit.
  *
- * @throws {UnitError} when a part of it does not fit; no file has changed then
+ * @throws {UnitError} when a part of it does not fit or cannot be written; no file has changed then
  */
 export function applyPatch({ fs }: OpContext, args: UnitArgs): OpOutcome {
   const steps = attempt("patch", () => parsePatch(args.string("patch")));
@@ -96,26 +113,31 @@ export function applyPatch({ fs }: OpContext, args: UnitArgs): OpOutcome {
   if (twice !== undefined) throw new UnitError(`${twice}: the patch contains it more than once`);
   const seen = args.seen();
   const changes = steps.map((step) => ({ step, write: prepared(fs, step, seen) }));
-  const files: FileSeen[] = [];
-  const lines: string[] = [];
-  for (const { step, write } of changes) {
-    const { path } = step;
-    if (write !== undefined) {
-      fs.write(write.path, write.data, byItsName(fs, write.path));
-      files.push(seenAs(fs, write.path, write.text));
-    }
-    if (write?.path !== path) fs.remove(path, byItsName(fs, path));
-    const what = { add: "added", delete: "deleted", update: "changed" }[step.kind];
-    const to = step.kind === "update" && step.move_to ? ` and moved to ${step.move_to}` : "";
-    lines.push(`${what} ${path}${to}`);
-  }
-  return { output: lines.join("\n"), files };
+  const writes = changes.flatMap(({ write }) => write === undefined ? [] : [write]);
+  const removed = changes.filter(({ step, write }) => write?.path !== step.path)
+    .map(({ step }) => step.path);
+  writeAll(fs, writes, removed);
+  return {
+    output: steps.map(doneLine).join("\n"),
+    files: writes.map(({ path, text }) => seenAs(fs, path, text)),
+  };
 }
 
+function doneLine(step: PatchStep): string {
+  const what = { add: "added", delete: "deleted", update: "changed" }[step.kind];
+  const to = step.kind === "update" && step.move_to ? ` and moved to ${step.move_to}` : "";
+  return `${what} ${step.path}${to}`;
+}
+
+/** A file that a patch writes. */
 interface Write {
   path: string;
   text: string;
   data: Uint8Array<ArrayBuffer>;
+  /** What was there; `undefined` for a new file. */
+  before?: Uint8Array<ArrayBuffer>;
+  /** Permission bits of a file that moves. */
+  mode?: number;
 }
 
 /** Returns what a step writes; `undefined` when it only deletes. */
@@ -138,7 +160,72 @@ function prepared(
     throw new UnitError(`${to}: already exists; a move does not replace files`);
   }
   const text = attempt(path, () => patchedText(file.text, step.hunks));
-  return { path: to, text, data: attempt(path, () => file.encode(text)) };
+  const data = attempt(path, () => file.encode(text));
+  return to === path
+    ? { path, text, data, before: file.data }
+    : { path: to, text, data, mode: fs.stat(path).mode };
+}
+
+/** Writes and removes all of these files, or leaves all as they were. */
+function writeAll(fs: BeneathFs, writes: readonly Write[], removed: readonly string[]): void {
+  const done: { write: Write; made: string[] }[] = [];
+  try {
+    for (const write of writes) {
+      const { path, data, mode } = write;
+      const made = missingDirectories(fs, path);
+      done.push({ write, made });
+      fs.write(path, data, { check: byItsName(fs, path), mode });
+    }
+    fs.remove(removed, (path, place) => byItsName(fs, path)(place));
+  } catch (error) {
+    const left = done.reverse().filter(({ write, made }) => !takenBack(fs, write, made));
+    const said = error instanceof Error ? error.message : String(error);
+    const state = left.length === 0
+      ? "no file was changed"
+      : `could not be put back: ${left.map(({ write }) => write.path).join(", ")}`;
+    throw new UnitError(`${said}; ${state}`);
+  }
+}
+
+/** @returns whether the file and its directories are as they were before. */
+function takenBack(fs: BeneathFs, { path, before }: Write, made: readonly string[]): boolean {
+  try {
+    if (before === undefined && existing(fs, path) !== undefined) fs.remove([path]);
+    // What was not written needs no space that may not be there.
+    if (before !== undefined && !holds(fs, path, before)) fs.write(path, before);
+    for (const directory of made) fs.removeEmpty(directory);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function holds(fs: BeneathFs, path: string, data: Uint8Array): boolean {
+  const now = new Uint8Array(data.length + 1);
+  const { bytes } = fs.read(path, 0, now);
+  return bytes === data.length && data.every((byte, n) => byte === now[n]);
+}
+
+/** The directories above a path that do not exist, from the innermost. */
+function missingDirectories(fs: BeneathFs, path: string): string[] {
+  const missing: string[] = [];
+  for (let up = fs.relative(path);;) {
+    const cut = up.lastIndexOf("/");
+    if (cut < 0) return missing;
+    up = up.slice(0, cut);
+    if (isThere(fs, up)) return missing;
+    missing.push(up);
+  }
+}
+
+function isThere(fs: BeneathFs, path: string): boolean {
+  try {
+    fs.stat(path);
+    return true;
+  } catch (error) {
+    if (error instanceof BeneathError) return false;
+    throw error;
+  }
 }
 
 /** `read_text {path}`: the whole text unchanged, for svc itself and not for a model. */
@@ -146,9 +233,10 @@ export function readWholeText({ fs }: OpContext, args: UnitArgs): OpOutcome {
   return { output: decoded(fs, args.string("path")).text };
 }
 
-interface OpenText {
-  text: string;
-  encode(text: string): Uint8Array<ArrayBuffer>;
+/** A text and the bytes it was read from. */
+interface OpenText extends DecodedText {
+  data: Uint8Array<ArrayBuffer>;
+  version: string;
 }
 
 /** Returns the text of a file, if it is still as the model last saw it. */
@@ -160,7 +248,7 @@ function readText(fs: BeneathFs, path: string, seen: FileSeen | undefined): Open
   return file;
 }
 
-function decoded(fs: BeneathFs, path: string): OpenText & { version: string } {
+function decoded(fs: BeneathFs, path: string): OpenText {
   const { size } = fs.stat(path);
   if (size > MAX_BYTES) {
     throw new UnitError(`${path}: is too large (${size} bytes, at most ${MAX_BYTES})`);
@@ -173,14 +261,14 @@ function decoded(fs: BeneathFs, path: string): OpenText & { version: string } {
   if (looksBinary(data)) throw new UnitError(`${path}: is a binary file (${size} bytes)`);
   const file = decodeText(data);
   if (file === undefined) throw new UnitError(`${path}: is not valid UTF-16`);
-  return { ...file, version: stat.version };
+  return { ...file, data, version: stat.version };
 }
 
-function tryText(fs: BeneathFs, path: string): { text: string; version: string } | undefined {
+function tryText(fs: BeneathFs, path: string): OpenText | undefined {
   try {
     return decoded(fs, path);
   } catch (error) {
-    if (error instanceof UnitError) return undefined;
+    if (error instanceof UnitError || error instanceof BeneathError) return undefined;
     throw error;
   }
 }
@@ -232,12 +320,12 @@ function noBom(text: string): string {
 }
 
 /** Runs a step; adds the place to its expected failures. */
-function attempt<T>(where: string, step: () => T): T {
+function attempt<T>(where: string, step: () => T, advice = ""): T {
   try {
     return step();
   } catch (error) {
     if (error instanceof EditProblem || error instanceof RangeError) {
-      throw new UnitError(`${where}: ${error.message}`);
+      throw new UnitError(`${where}: ${error.message}${advice}`);
     }
     throw error;
   }

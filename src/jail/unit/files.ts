@@ -1,5 +1,5 @@
 /** The operations of a unit on single files and directories. */
-import { decodeLine, decodeText, isUtf16 } from "../../base/edits/encoding.ts";
+import { decodeText, isUtf16, lineDecoder } from "../../base/edits/encoding.ts";
 import { type MediaHead, mediaHead, mediaProblem } from "../../base/media.ts";
 import type { FileStat } from "../../os/beneath_kernel.ts";
 import { attachmentLine, attachmentName } from "../../protocol/attachments.ts";
@@ -68,6 +68,7 @@ export async function readFile({ fs, pace }: OpContext, args: UnitArgs): Promise
     if (position === 0 && looksBinary(chunk)) {
       throw new UnitError(`${path}: is a binary file (${stat.size} bytes)`);
     }
+    if (position === 0) lines.decode = lineDecoder(chunk.slice());
     if (position === 0 && isUtf16(chunk)) {
       lines.add(utf8Of(fs, path, size));
       lines.finish();
@@ -128,6 +129,8 @@ class LineWindow {
   taken = 0;
   /** Bytes seen after the last line kept. */
   bytesPastEnd = 0;
+  /** Decodes a line; set before the first one. */
+  decode: ReturnType<typeof lineDecoder> = lineDecoder(new Uint8Array());
   #parts: string[] = [];
   #outputBytes = 0;
   #line = 1;
@@ -214,7 +217,7 @@ class LineWindow {
       at += part.length;
     }
     const cut = this.#lineBytes !== this.#keptBytes;
-    const line = decodeLine(bytes, cut);
+    const line = this.decode(bytes, cut);
     if (line.length <= MAX_LINE_CHARS + 1 && !cut) return line;
     this.#cut = true;
     return `${cutChars(line, MAX_LINE_CHARS)} [line cut: it has ${this.#lineBytes} bytes]\n`;

@@ -1,0 +1,305 @@
+/**
+ * What a person would see of an output that was written for a terminal: a line that was drawn again
+ * is its last state. Lines that can no longer change are handed on; only the last ones are kept.
+ */
+
+/** How far up the cursor gets: the lines of a tall window. */
+const ROWS_MAX = 120;
+/** What an absolute position is counted from the end of, where nothing says how tall it is. */
+const WINDOW_ROWS = 24;
+/** The part of a line that can still change, in characters. */
+const ROW_MAX = 32 * 1024;
+const PARAMETERS_MAX = 64;
+const STRING_MAX = 4 * 1024;
+
+/** What ends a run of ordinary characters. */
+// deno-lint-ignore no-control-regex
+const SPECIAL = /[\x00-\x08\x0a-\x1f\x7f\x9b]/g;
+// deno-lint-ignore no-control-regex
+const SEQUENCE = /\x1b(?:\[([0-?]*)[ -/]*([@-~])|([\]PX^_])|[ -/]*([0-OQ-WYZ\\`-~]))/y;
+// deno-lint-ignore no-control-regex
+const STRING_END = /\x07|\x1b\\/g;
+
+// deno-lint-ignore no-control-regex
+const DRAWS = /[\x08\r\x1b\x9b]/;
+// deno-lint-ignore no-control-regex
+const UNSEEN = /[\x00-\x08\x0b-\x1f\x7f\x9b]/g;
+// deno-lint-ignore no-control-regex
+const OPEN_SEQUENCE = /^\x1b(?:\[[0-?]*)?[ -/]*$/;
+const ALTERNATE = /^\?(?:47|1047|1049)$/;
+
+/** A place of the cursor. */
+interface Place {
+  row: number;
+  column: number;
+}
+
+export class Screen {
+  readonly #scrolled: (text: string) => void;
+  #rows: string[] = [""];
+  #at: Place = { row: 0, column: 0 };
+  /** The row that is the first of the window. */
+  #top = 0;
+  #saved: Place = { row: 0, column: 0 };
+  /** What an escape sequence that is not complete has so far. */
+  #open = "";
+  /** What is below an alternate screen. */
+  #below: { rows: string[]; at: Place; top: number } | undefined;
+
+  /** @param scrolled receives text that can no longer change, in order */
+  constructor(scrolled: (text: string) => void) {
+    this.#scrolled = scrolled;
+  }
+
+  /** Where the cursor is in its line. */
+  get column(): number {
+    return this.#at.column;
+  }
+
+  /** Draws text. */
+  write(text: string): void {
+    let rest = this.#open + text;
+    this.#open = "";
+    if (!DRAWS.test(rest) && this.#atEnd) rest = this.#passOn(rest);
+    for (let at = 0; at < rest.length;) {
+      SPECIAL.lastIndex = at;
+      const end = SPECIAL.exec(rest)?.index ?? rest.length;
+      if (end > at) this.#put(rest.slice(at, end));
+      if (end === rest.length) break;
+      at = rest[end] === "\x1b" ? this.#escape(rest, end) : this.#control(rest[end], end);
+    }
+  }
+
+  /** Hands on everything that is left. */
+  end(): void {
+    if (this.#below !== undefined) this.#leave();
+    this.#scrolled(this.#rows.join("\n"));
+    this.#clear();
+  }
+
+  #clear(): void {
+    this.#rows = [""];
+    this.#at = { row: 0, column: 0 };
+    this.#top = 0;
+  }
+
+  get #atEnd(): boolean {
+    const last = this.#rows.length - 1;
+    return this.#below === undefined && this.#at.row === last &&
+      this.#at.column === this.#rows[last].length;
+  }
+
+  /**
+   * Hands on the lines of a text that has nothing to draw, but for the last ones: lines that come
+   * fast are many.
+   *
+   * @returns what is left to draw
+   */
+  #passOn(text: string): string {
+    let from = text.length;
+    for (let rows = 0; rows < WINDOW_ROWS && from > 0; rows++) {
+      from = text.lastIndexOf("\n", from - 1);
+      if (from < 0) return text;
+    }
+    if (from <= 0) return text;
+    this.#scrolled(`${this.#rows.join("\n")}${text.slice(0, from + 1).replace(UNSEEN, "")}`);
+    this.#clear();
+    return text.slice(from + 1);
+  }
+
+  #put(text: string): void {
+    const { row, column } = this.#at;
+    const line = this.#rows[row];
+    if (column === line.length) this.#rows[row] = line + text;
+    else {
+      this.#rows[row] = line.slice(0, column).padEnd(column) + text +
+        line.slice(column + text.length);
+    }
+    this.#at.column = column + text.length;
+    if (this.#rows[row].length > ROW_MAX) this.#cutRow();
+  }
+
+  /** Hands on the beginning of a line that is very long, with all lines above it. */
+  #cutRow(): void {
+    const { row } = this.#at;
+    const line = this.#rows[row];
+    const half = /[\uD800-\uDBFF]$/.test(line) ? line.length - 1 : line.length;
+    this.#scrolled([...this.#rows.slice(0, row), line.slice(0, half)].join("\n"));
+    this.#rows = [line.slice(half), ...this.#rows.slice(row + 1)];
+    this.#at = { row: 0, column: this.#rows[0].length };
+    this.#top = 0;
+  }
+
+  /** @returns where the text goes on */
+  #control(char: string, at: number): number {
+    if (char === "\n") this.#down(1, 0);
+    else if (char === "\r") this.#at.column = 0;
+    else if (char === "\b") this.#at.column = Math.max(this.#at.column - 1, 0);
+    // Tabs keep their character: a position of their own would be as much of a guess.
+    return at + 1;
+  }
+
+  #down(count: number, column = this.#at.column): void {
+    const row = this.#at.row + count;
+    while (this.#rows.length <= row) this.#rows.push("");
+    this.#at = { row, column };
+    this.#top = Math.max(this.#top, this.#rows.length - WINDOW_ROWS);
+    const over = this.#rows.length - ROWS_MAX;
+    if (over <= 0) return;
+    const gone = this.#rows.splice(0, over);
+    // An alternate screen scrolls into nothing.
+    if (this.#below === undefined) this.#scrolled(gone.map((line) => `${line}\n`).join(""));
+    this.#at.row -= over;
+    this.#top -= over;
+    this.#saved.row = Math.max(this.#saved.row - over, 0);
+  }
+
+  /** @returns where the text goes on */
+  #escape(text: string, at: number): number {
+    SEQUENCE.lastIndex = at;
+    const found = SEQUENCE.exec(text);
+    if (found === null) {
+      const waits = text.length - at <= PARAMETERS_MAX && OPEN_SEQUENCE.test(text.slice(at));
+      if (!waits) return at + 1;
+      this.#open = text.slice(at);
+      return text.length;
+    }
+    const [whole, parameters, final, string, simple] = found;
+    if (string !== undefined) {
+      STRING_END.lastIndex = at + 2;
+      const end = STRING_END.exec(text);
+      if (end !== null) return end.index + end[0].length;
+      if (text.length - at > STRING_MAX) return at + whole.length;
+      this.#open = text.slice(at);
+      return text.length;
+    }
+    if (simple !== undefined) this.#simple(simple);
+    else this.#sequence(final, parameters);
+    return at + whole.length;
+  }
+
+  #simple(final: string): void {
+    if (final === "7") this.#saved = { ...this.#at };
+    else if (final === "8") this.#moveTo(this.#saved.row, this.#saved.column);
+    else if (final === "D") this.#down(1);
+    else if (final === "E") this.#down(1, 0);
+    else if (final === "M") this.#moveTo(this.#at.row - 1, this.#at.column);
+    else if (final === "c") this.#erase("2");
+  }
+
+  #sequence(final: string, parameters: string): void {
+    const { row, column } = this.#at;
+    const [first, second] = parameters.split(";").map((each) => Number.parseInt(each));
+    const count = Math.min(first || 1, ROW_MAX);
+    switch (final) {
+      case "A":
+        return this.#moveTo(row - count, column);
+      case "B":
+        return this.#down(Math.min(count, ROWS_MAX));
+      case "C":
+        return this.#moveTo(row, column + count);
+      case "D":
+        return this.#moveTo(row, column - count);
+      case "E":
+        return this.#down(Math.min(count, ROWS_MAX), 0);
+      case "F":
+        return this.#moveTo(row - count, 0);
+      case "G":
+      case "`":
+        return this.#moveTo(row, count - 1);
+      case "d":
+        return this.#moveTo(this.#top + count - 1, column);
+      case "H":
+      case "f":
+        return this.#moveTo(this.#top + count - 1, Math.min(second || 1, ROW_MAX) - 1);
+      case "J":
+        return this.#erase(parameters);
+      case "K":
+        return this.#eraseInLine(parameters);
+      case "P":
+        return this.#replace((line) => line.slice(0, column) + line.slice(column + count));
+      case "X":
+        return this.#replace((line) =>
+          line.slice(0, column) + " ".repeat(Math.min(count, line.length - column)) +
+          line.slice(column + count)
+        );
+      case "@":
+        return this.#replace((line) =>
+          line.slice(0, column) + " ".repeat(count) + line.slice(column)
+        );
+      case "L":
+        this.#rows.splice(row, 0, ...Array(Math.min(count, ROWS_MAX)).fill(""));
+        return this.#down(0);
+      case "M":
+        this.#rows.splice(row, count);
+        return this.#down(0);
+      case "s":
+        this.#saved = { ...this.#at };
+        return;
+      case "u":
+        return this.#moveTo(this.#saved.row, this.#saved.column);
+      case "h":
+        if (ALTERNATE.test(parameters)) this.#enter();
+        return;
+      case "l":
+        if (ALTERNATE.test(parameters)) this.#leave();
+    }
+  }
+
+  #moveTo(row: number, column: number): void {
+    this.#at = { row: Math.max(row, 0), column: Math.min(Math.max(column, 0), ROW_MAX) };
+    this.#down(0);
+  }
+
+  #replace(change: (line: string) => string): void {
+    const { row, column } = this.#at;
+    if (column < this.#rows[row].length) this.#rows[row] = change(this.#rows[row]);
+  }
+
+  #eraseInLine(parameters: string): void {
+    const { row, column } = this.#at;
+    const line = this.#rows[row];
+    this.#rows[row] = parameters === "2"
+      ? ""
+      : parameters === "1"
+      ? " ".repeat(Math.min(column + 1, line.length)) + line.slice(column + 1)
+      : line.slice(0, column);
+  }
+
+  #erase(parameters: string): void {
+    const { row } = this.#at;
+    if (parameters === "1") {
+      for (let n = this.#top; n < row; n++) this.#rows[n] = "";
+      return this.#eraseInLine("1");
+    }
+    if (parameters === "2" || parameters === "3") {
+      const { column } = this.#at;
+      this.#rows.length = this.#top;
+      return this.#moveTo(row, column);
+    }
+    this.#rows.length = row + 1;
+    this.#eraseInLine("0");
+  }
+
+  #enter(): void {
+    if (this.#below !== undefined) return;
+    this.#below = { rows: this.#rows, at: this.#at, top: this.#top };
+    this.#clear();
+  }
+
+  #leave(): void {
+    if (this.#below === undefined) return;
+    ({ rows: this.#rows, at: this.#at, top: this.#top } = this.#below);
+    this.#below = undefined;
+  }
+}
+
+/** Returns what a person would see of a whole output. */
+export function onScreen(text: string): string {
+  if (text.search(UNSEEN) < 0) return text;
+  let seen = "";
+  const screen = new Screen((scrolled) => seen += scrolled);
+  screen.write(text);
+  screen.end();
+  return seen;
+}

@@ -1,0 +1,183 @@
+/** The output of a command as a person would see it on a terminal at its end, in bounded memory. */
+import { lineDecoder } from "../base/edits/encoding.ts";
+import { BoundedOutput, completeLength, grouped } from "./output.ts";
+import { Screen } from "./screen.ts";
+
+type Bytes = Uint8Array<ArrayBuffer>;
+
+/** Lines of what is left out that are shown nevertheless: how many, and how much of each. */
+const NAMED_MAX = 20;
+const NAMED_CHARS = 300;
+const NAMES_ERROR =
+  /\b(?:error|fatal|panic(?:ked)?|failed|failure|exception|traceback|segmentation fault|undefined reference)\b/gi;
+
+/** This share of control characters makes bytes that are no UTF-8 binary. */
+const CONTROLS_MAX = 0.02;
+/** And this one other bytes. */
+const CONTROLS_MAX_UTF8 = 0.3;
+/** Text that is shorter and has binary before and after it is a part of that. */
+const BETWEEN_MAX = 2 * 1024;
+
+export class ShownOutput {
+  readonly #kept: BoundedOutput;
+  readonly #encoder = new TextEncoder();
+  readonly #screen = new Screen((text) => this.#keep(text));
+  /** Lines that name an error, and where they end in what was kept or left out. */
+  readonly #named: { line: string; end: number }[] = [];
+  /** The start of a character. */
+  #rest: Bytes = new Uint8Array();
+  #binary = 0;
+  /** Text after binary, which may be a part of it. */
+  #between: Bytes = new Uint8Array();
+  #whole: string | undefined;
+
+  constructor(head_bytes?: number, tail_bytes?: number) {
+    this.#kept = new BoundedOutput(head_bytes, tail_bytes);
+  }
+
+  /** Whether a part was left out. */
+  get truncated(): boolean {
+    this.text();
+    return this.#kept.truncated;
+  }
+
+  /** Adds bytes; the chunk may be reused afterwards. */
+  push(chunk: Uint8Array): void {
+    const bytes = joined(this.#rest, chunk);
+    const complete = completeLength(bytes);
+    this.#rest = bytes.slice(complete);
+    this.#add(bytes.subarray(0, complete));
+  }
+
+  /** Returns what is shown of all that was pushed; nothing can be pushed afterwards. */
+  text(): string {
+    return this.#whole ??= this.#finish();
+  }
+
+  #finish(): string {
+    this.#add(this.#rest);
+    this.#endBinary(this.#between);
+    this.#screen.end();
+    const { left_out } = this.#kept;
+    if (left_out === undefined) return this.#kept.text();
+    const named = this.#named.filter(({ end }) => end > left_out.from && end <= left_out.to);
+    if (named.length === 0) return this.#kept.text();
+    const more = named.length === NAMED_MAX ? " (the first ones)" : "";
+    const lines = named.map(({ line }) => line).join("\n");
+    return this.#kept.text(`[lines in them that name an error${more}:]\n${lines}\n[…]`);
+  }
+
+  #add(bytes: Bytes): void {
+    const text = decodedWell(bytes);
+    if (text !== undefined && this.#binary === 0) return this.#screen.write(text);
+    for (const { piece, binary } of pieces(bytes, this.#binary > 0)) {
+      if (binary) {
+        this.#binary += this.#between.length + piece.length;
+        this.#between = new Uint8Array();
+      } else if (this.#binary === 0) {
+        this.#screen.write(lineDecoder(piece)(piece));
+      } else {
+        this.#between = joined(this.#between, piece);
+        if (this.#between.length > BETWEEN_MAX) this.#endBinary(this.#between);
+      }
+    }
+  }
+
+  /** Says how much was binary, and goes on with text. */
+  #endBinary(text: Bytes): void {
+    if (this.#binary === 0) return;
+    const said = `[binary output, ${grouped(this.#binary)} bytes]`;
+    this.#binary = 0;
+    this.#between = new Uint8Array();
+    this.#screen.write(`${this.#screen.column === 0 ? "" : "\n"}${said}\n`);
+    this.#screen.write(lineDecoder(text)(text));
+  }
+
+  #keep(text: string): void {
+    const before = this.#kept.total;
+    this.#kept.push(this.#encoder.encode(text));
+    NAMES_ERROR.lastIndex = 0;
+    while (this.#named.length < NAMED_MAX) {
+      const found = NAMES_ERROR.exec(text);
+      if (found === null) return;
+      const start = text.lastIndexOf("\n", found.index) + 1;
+      const newline = text.indexOf("\n", found.index);
+      const end = newline < 0 ? text.length : newline;
+      // Lines that are kept anyway must not take the place of others.
+      const at = before + end;
+      if (at > this.#kept.head_max) {
+        this.#named.push({ line: text.slice(start, Math.min(end, start + NAMED_CHARS)), end: at });
+      }
+      NAMES_ERROR.lastIndex = end;
+    }
+  }
+}
+
+/** A text in UTF-8 without what only binary data has; undefined for others. */
+function decodedWell(bytes: Bytes): string | undefined {
+  if (bytes.indexOf(0) >= 0) return undefined;
+  try {
+    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
+  } catch {
+    return undefined;
+  }
+}
+
+/** The lines of bytes. What is no text right after binary, or right before, is binary too. */
+function pieces(bytes: Bytes, after_binary: boolean): { piece: Bytes; binary: boolean }[] {
+  const lines: { piece: Bytes; binary: boolean; clean: boolean }[] = [];
+  for (let at = 0; at < bytes.length;) {
+    const newline = bytes.indexOf(10, at);
+    const end = newline < 0 ? bytes.length : newline + 1;
+    const piece = bytes.subarray(at, end);
+    const { clean, certain } = looksBinary(piece);
+    const binary = certain || (!clean && (lines.at(-1)?.binary ?? after_binary));
+    lines.push({ piece, binary, clean });
+    at = end;
+  }
+  for (let n = lines.length - 2; n >= 0; n--) {
+    if (!lines[n].clean && lines[n + 1].binary) lines[n].binary = true;
+  }
+  return lines;
+}
+
+/** Whether a line is certainly binary, and whether it has nothing that text has not. */
+function looksBinary(bytes: Bytes): { certain: boolean; clean: boolean } {
+  let controls = 0;
+  for (const [n, byte] of bytes.entries()) {
+    // A zero between other characters separates them, or belongs to UTF-16.
+    const is_zero = byte === 0 && (bytes[n - 1] === 0 || bytes[n + 1] === 0);
+    const is_control = byte < 32 && !SHOWN_CONTROLS.has(byte);
+    if (is_zero || (is_control && byte !== 0) || byte === 127) controls++;
+  }
+  const share = controls / bytes.length;
+  const utf8 = isUtf8(bytes);
+  const certain = share > (utf8 ? CONTROLS_MAX_UTF8 : CONTROLS_MAX);
+  return { certain, clean: utf8 && controls === 0 && bytes.indexOf(0) < 0 };
+}
+
+function isUtf8(bytes: Bytes): boolean {
+  try {
+    new TextDecoder("utf-8", { fatal: true }).decode(bytes);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** BEL, BS, HT, LF, VT, FF, CR and ESC. */
+const SHOWN_CONTROLS = new Set([7, 8, 9, 10, 11, 12, 13, 27]);
+
+function joined(first: Bytes, second: Uint8Array): Bytes {
+  const all = new Uint8Array(first.length + second.length);
+  all.set(first);
+  all.set(second, first.length);
+  return all;
+}
+
+/** Returns what a person would see of a whole output. */
+export function shownOf(bytes: Uint8Array): string {
+  const output = new ShownOutput(bytes.length * 4 + BETWEEN_MAX, 0);
+  output.push(bytes);
+  return output.text();
+}

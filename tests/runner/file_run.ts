@@ -5,6 +5,7 @@ import { type Case, readReport } from "../support/junit.ts";
 import { LACKING_FILE_ENV } from "../support/lacking.ts";
 import { RUN_ENV } from "../support/run_mark.ts";
 import { root, type TestFile } from "./files.ts";
+import { inMemory } from "./memory.ts";
 import type { TestOutput } from "./output.ts";
 import { endProcesses } from "./processes.ts";
 
@@ -28,6 +29,8 @@ export function hasFailed({ cases, trouble }: FileRun): boolean {
 export interface Settings {
   /** A directory for reports; it is removed with the run. */
   dir: string;
+  /** Where each file gets temporary files in memory; undefined where they are on the disk. */
+  scratch?: string;
   /** Marks the processes of this run; those of a file have more behind it. */
   mark: string;
   /** How long one file may take. */
@@ -40,31 +43,39 @@ export interface Settings {
   onOutput?: (bytes: Uint8Array) => void;
 }
 
+/** Reports whether flags of `deno test` say what tests may do; otherwise they may do everything. */
+export function isLimited(flags: readonly string[]): boolean {
+  return flags.some((flag) => /^(--allow-|--permission-set|-[APRWENS])/.test(flag));
+}
+
 /** Starts `deno test` for a file, in a process group of its own: Ctrl-C is for its parent. */
 function spawned(
   { path }: TestFile,
   { report, mark, svc_bin }: { report: string; mark: string; svc_bin?: string },
-  { flags, script_args, dir, env, onOutput }: Settings,
+  { flags, script_args, dir, scratch, env, onOutput }: Settings,
 ): Deno.ChildProcess {
-  const limited = flags.some((flag) => /^(--allow-|--permission-set|-[APRWENS])/.test(flag));
-  return new Deno.Command(Deno.execPath(), {
-    args: [
-      "test",
-      // Otherwise it also prints what the tests print.
-      ...onOutput === undefined ? ["--quiet"] : [],
-      // `deno task check` looks at the types.
-      "--no-check",
-      `--config=${join(root, "deno.json")}`,
-      `--junit-path=${report}`,
-      ...limited ? [] : ["--allow-all"],
-      ...flags,
-      path,
-      ...script_args.length > 0 ? ["--", ...script_args] : [],
-    ],
+  const line = [
+    Deno.execPath(),
+    "test",
+    // Otherwise it also prints what the tests print.
+    ...onOutput === undefined ? ["--quiet"] : [],
+    // `deno task check` looks at the types.
+    "--no-check",
+    `--config=${join(root, "deno.json")}`,
+    `--junit-path=${report}`,
+    ...isLimited(flags) ? [] : ["--allow-all"],
+    ...flags,
+    path,
+    ...script_args.length > 0 ? ["--", ...script_args] : [],
+  ];
+  const [program, ...args] = scratch === undefined ? line : inMemory(scratch, line);
+  return new Deno.Command(program, {
+    args,
     cwd: root,
     clearEnv: true,
     env: {
       ...env,
+      ...scratch === undefined ? {} : { TMPDIR: scratch },
       ...svc_bin === undefined ? {} : { SVC_BIN: svc_bin },
       // The same everywhere, on a terminal too.
       NO_COLOR: "1",

@@ -20,6 +20,8 @@ Environment:
   DENO_JOBS       number of files that run at once (default: number of cores + 1)
   TEST_MINUTES    minutes after which a file is ended and has failed (default: 15)
   SVC_BIN         the binary to test
+  TMPDIR          where tests make temporary files (default: in memory, where root runs them)
+  TEST_DISK       if set, temporary files are on the disk
   NO_COLOR        print no colours
 
 Exit code: 0 if everything passed, 1 if something failed, 130 if the run was stopped.

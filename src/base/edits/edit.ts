@@ -1,6 +1,7 @@
 /** An edit, and why it is not made. */
 
 /** One replacement, as a model asks for it. */
+// fields-ok: the schema is the tool's, and edits are made without it
 export interface Edit {
   old_text: string;
   new_text: string;

@@ -1,5 +1,6 @@
 import { readDiscovery } from "../client/discovery.ts";
 import { SvcError } from "../protocol/errors.ts";
+import { ago } from "../base/ago.ts";
 import { costText } from "../base/amount.ts";
 import { visible, visibleLine } from "../base/visible.ts";
 import type { SessionItem } from "../session/session_item.ts";
@@ -8,6 +9,7 @@ import { UsageError } from "./define.ts";
 import type { Input } from "./spec.ts";
 import { ownPaths } from "./environment.ts";
 import { table } from "./table.ts";
+import { firstLine } from "./task_list.ts";
 import type * as spec from "./table/ctl.ts";
 import { absolute } from "./workdir.ts";
 import { named } from "./own_name.ts";
@@ -210,12 +212,19 @@ export async function call({ args }: Input<typeof spec.CALL>): Promise<number> {
 
 function sessionTable(sessions: SessionItem[]): string {
   const pinned_first = sessions.toSorted((a, b) => Number(b.pinned ?? 0) - Number(a.pinned ?? 0));
-  const rows = pinned_first.map(({ id, state, activity, model, workdir, reason, ...spent }) => [
-    id,
-    state === "running" ? activity : state,
-    model,
-    costText(spent),
-    reason ? `${workdir} (${reason})` : workdir,
-  ]);
-  return table([["SESSION", "STATE", "MODEL", "COST", "WORKDIR"], ...rows]);
+  const now = Date.now();
+  const rows = pinned_first.map((session) => {
+    const { id, state, activity, model, workdir, reason, title, last_event_at, ...spent } = session;
+    return [
+      id,
+      state === "running" ? activity : state,
+      last_event_at === "" ? "" : ago(last_event_at, now),
+      model,
+      costText(spent),
+      firstLine(title),
+      reason ? `${workdir} (${reason})` : workdir,
+    ];
+  });
+  const head = ["SESSION", "STATE", "ACTIVE", "MODEL", "COST", "TITLE", "WORKDIR"];
+  return table([head, ...rows]);
 }

@@ -258,10 +258,25 @@ export function stateFromCheckpoint(state: CheckpointState): SessionState {
   return { ...emptyState(kept.id), ...kept, sent: new Map(sent) };
 }
 
+/** Whether only the daemon has done something: it stopped, started, or tidied up. */
+function isOfDaemon({ type, data }: SessionEvent): boolean {
+  switch (type) {
+    case "session.checkpoint":
+    case "daemon.reloaded":
+      return true;
+    case "session.paused":
+      return data.reason === "daemon_shutdown";
+    case "session.resumed":
+      return data.reason === "daemon_started";
+    default:
+      return false;
+  }
+}
+
 /** Applies one event. Events of types this version does not know only move `last_seq`. */
 export function applyToState(state: SessionState, event: SessionEvent): void {
   state.last_seq = event.seq;
-  state.last_event_at = event.at;
+  if (!isOfDaemon(event)) state.last_event_at = event.at;
   switch (event.type) {
     case "session.checkpoint": {
       Object.assign(state, stateFromCheckpoint(event.data.state));

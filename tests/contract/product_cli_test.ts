@@ -1,6 +1,6 @@
 /** product.md, Endpoints: surface A's command line. */
 import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
-import { join } from "@std/path";
+import { basename, join } from "@std/path";
 import { Hire } from "../support/hire.ts";
 import { firstLine } from "../support/processes.ts";
 import { publishFor, scriptBinary } from "../support/releases.ts";
@@ -118,7 +118,10 @@ row("product", SECTION, "svc ctl sessions list", async () => {
   const workdir = shared.workdir();
   const { session_id } = await createSession(shared.daemon, { workdir });
   const printed = await svc("ctl", "sessions", "list");
-  for (const value of [session_id, workdir]) assertStringIncludes(printed, value);
+  const [line] = printed.split("\n").filter((it) => it.includes(session_id));
+  for (const value of [workdir, basename(workdir), " ago "]) {
+    assertStringIncludes(line.replace("just now", "1 s ago"), value);
+  }
 });
 
 row("product", SECTION, "svc ctl sessions get <session_id>", async () => {

@@ -2,6 +2,7 @@ import { assertEquals, assertStringIncludes } from "@std/assert";
 import { join } from "@std/path";
 import type { Finding } from "../../src/cli/doctor/check.ts";
 import { programPath } from "../support/programs.ts";
+import { startOpenAiServer } from "../support/model_servers.ts";
 import { can_run_svc, Place } from "../support/svc.ts";
 
 const ignore = !can_run_svc || Deno.build.os === "windows";
@@ -41,6 +42,40 @@ Deno.test({
         false,
       ],
     );
+  },
+});
+
+Deno.test({
+  name:
+    "doctor tries the default model: an unknown provider, a missing key, a server that is not there",
+  ignore,
+  async fn() {
+    const models = startOpenAiServer(() => ({ text: "hello" }), { open: true });
+    await using place = new Place();
+    const local = (url: string) =>
+      `default_model = "local/m"\n[models.local]\nkind = "openai-compatible"\nbase_url = "${url}"\n`;
+    const examined = async (toml: string) => {
+      place.configure(toml);
+      const daemon = await place.serve();
+      const running = await doctor(place);
+      await daemon.stop();
+      const resting = await doctor(place);
+      return [running, resting].map((it) => [it.of("models").status, it.of("models").message]);
+    };
+    for (const [status, message] of await examined('default_model = "ghost/x"\n')) {
+      assertEquals(status, "fail");
+      assertStringIncludes(message, "the default model is ghost/x, and cannot be used: ");
+      assertStringIncludes(message, "ghost");
+    }
+    for (const [status, message] of await examined('default_model = "openai/gpt-5.1"\n')) {
+      assertEquals(status, "fail");
+      assertStringIncludes(message, "API key");
+    }
+    // The control, then the same server when it is gone.
+    assertEquals((await examined(local(models.url))).map(([status]) => status), ["ok", "ok"]);
+    await models.close();
+    const [[status, message]] = await examined(local(models.url));
+    assertEquals(status, "fail", message);
   },
 });
 

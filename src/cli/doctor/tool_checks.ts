@@ -1,5 +1,9 @@
 /** Checks of what sessions work with: models, the sandbox, how paths are kept, git, a browser. */
+import { deadline } from "@std/async";
 import { basename, dirname } from "@std/path";
+import { connect } from "../../client/connect.ts";
+import type { DaemonStatus } from "../../client/status.ts";
+import type { HomePaths } from "../../os/paths.ts";
 import type { ModelRegistry } from "../../models/registry.ts";
 import { detectSandbox } from "../../jail/sandbox.ts";
 import { absence } from "../../os/own_programs.ts";
@@ -10,18 +14,27 @@ import { runProgram } from "../../os/program.ts";
 import { ownRegistry } from "../own_models.ts";
 import { type Finding, type Patient, workdirsOf } from "./check.ts";
 
+/** How long a daemon may take to ask a server on this machine. */
+const ANSWER_MS = 5_000;
+
 /** Which providers are configured: by the daemon's environment, or without one by our own. */
-export function models({ daemon, config, env, paths }: Patient): Finding {
+export async function models({ daemon, config, env, paths }: Patient): Promise<Finding> {
   const name = "models";
   if (daemon === undefined && config === undefined) {
     return { name, status: "warn", message: "unknown, because daemon.toml cannot be read" };
   }
-  const { list, default_id } = daemon === undefined
+  const { list, default_id, problem } = daemon === undefined
     ? ownModels(ownRegistry(config!, env, paths))
-    : {
-      list: daemon.models,
-      default_id: daemon.default_model,
+    : await modelsOf(paths, daemon);
+  if (problem !== undefined) {
+    return {
+      name,
+      status: "fail",
+      message: `the default model is ${default_id}, and cannot be used: ${problem}`,
+      hint:
+        "`svc models` lists the models that can; set default_model in daemon.toml to one of them",
     };
+  }
   const configured = list.filter((it) => it.configured).map(({ provider }) => provider);
   const message = `${configured.join(", ")}; the default is ${default_id}`;
   if (!default_id.startsWith("builtin/")) return { name, status: "ok", message };
@@ -33,8 +46,52 @@ export function models({ daemon, config, env, paths }: Patient): Finding {
   };
 }
 
-function ownModels(registry: ModelRegistry) {
-  return { list: registry.list(), default_id: registry.defaultId() };
+interface FoundModels {
+  list: readonly { provider: string; configured: boolean }[];
+  default_id: string;
+  /** Why the default model cannot be used. */
+  problem?: string;
+}
+
+function ownModels(registry: ModelRegistry): FoundModels {
+  const default_id = registry.defaultId();
+  let problem: string | undefined;
+  try {
+    registry.check(default_id);
+  } catch (error) {
+    problem = messageOf(error);
+  }
+  return { list: registry.list(), default_id, problem };
+}
+
+/** The models of a running daemon; a server on this machine is asked whether it is there. */
+async function modelsOf(paths: HomePaths, daemon: DaemonStatus): Promise<FoundModels> {
+  const { models: list, default_model: default_id } = daemon;
+  const provider = default_id.slice(0, default_id.indexOf("/"));
+  if (default_id.startsWith("builtin/") || default_id.startsWith("acp/")) {
+    return { list, default_id };
+  }
+  const problem = await askProvider(paths, provider).catch(messageOf);
+  return { list, default_id, problem };
+}
+
+async function askProvider(paths: HomePaths, provider: string): Promise<string | undefined> {
+  const rpc = await connect(paths);
+  try {
+    const known = await deadline(rpc.call("models.list", { provider, ask: false }), ANSWER_MS);
+    const [{ configured, address, problem }] = known.providers;
+    if (!configured || problem !== undefined) {
+      return `${provider} ${problem ?? "is not configured"}`;
+    }
+    const host = URL.parse(address ?? "")?.hostname ?? "";
+    if (!/^(localhost|127(\.\d+){3}|\[::1\])$/.test(host)) return undefined;
+    const asked = await deadline(rpc.call("models.list", { provider }), ANSWER_MS);
+    const refused = asked.providers[0].problem;
+    // Some servers do not list their models.
+    return /nothing answers|cannot reach|answered 40[13]/.test(refused ?? "") ? refused : undefined;
+  } finally {
+    rpc.close();
+  }
 }
 
 /** What commands run under. */

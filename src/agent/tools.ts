@@ -455,7 +455,12 @@ async function execute(
   else if (result.signal !== null) notes.push(`[ended by ${result.signal}]`);
   else if (result.exit_code !== 0) notes.push(`[exit code ${result.exit_code}]`);
   const ok = notes.length === 0;
-  notes.push(...unseenPrograms(result, sandbox, scope), ...filesMade(), ...refusalNotes(way_out));
+  notes.push(
+    ...unseenPrograms(result, sandbox, scope),
+    ...onlyReadGit(result, sandbox, workdir),
+    ...filesMade(),
+    ...refusalNotes(way_out),
+  );
   const output = [result.output.trimEnd(), ...notes].filter((it) => it !== "").join("\n");
   return {
     ok,
@@ -480,6 +485,21 @@ export function unseenPrograms(
     const path = sandbox.unseen(name, scope);
     return path === undefined ? [] : [`[${path} exists, but commands cannot see its directory]`];
   });
+}
+
+/** Returns a note for git that could not write a repository which commands can only read. */
+function onlyReadGit(
+  { exit_code, output }: { exit_code: number | null; output: string },
+  sandbox: Sandbox,
+  workdir: string,
+): string[] {
+  if (exit_code === 0 || !/read-only file system/i.test(output)) return [];
+  const git_dir = sandbox.readsGit(workdir);
+  if (git_dir === undefined || !output.includes(git_dir)) return [];
+  return [
+    `[commands can only read ${git_dir}, which lies outside of the working directory; the person ` +
+    "can allow this command with outside_sandbox, or start a session in the repository itself]",
+  ];
 }
 
 interface Definition<I extends z.ZodType, P> {

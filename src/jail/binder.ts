@@ -3,10 +3,11 @@
  * something else by the time bwrap follows it: a command that is still running could replace the
  * directory by a link, and the next command would get the link's target.
  */
-import { join } from "@std/path";
-import { type Descriptor, type Kernel, openKernel, SystemError } from "../os/beneath_kernel.ts";
+import { dirname, join } from "@std/path";
+import { type Descriptor, type Kernel, O, openKernel, SystemError } from "../os/beneath_kernel.ts";
 import { recent } from "../base/recent.ts";
 import type { Argument } from "../os/passing.ts";
+import { readUntrusted } from "./untrusted_files.ts";
 
 /** Binds paths to themselves. */
 export interface Binder extends Disposable {
@@ -14,6 +15,10 @@ export interface Binder extends Disposable {
    * Returns what is at an absolute path; undefined when it does not exist or contains a symlink.
    */
   kind(path: string): "file" | "directory" | undefined;
+  /** Returns the start of a regular file; undefined where {@linkcode Binder.kind} has none. */
+  text(path: string, max_bytes: number): string | undefined;
+  /** Returns the user that something belongs to. */
+  owner(path: string): number | null | undefined;
   /**
    * Reports whether a path exists. For a missing path, checks at most once a second, because a
    * machine lacks most of the known toolchains.
@@ -79,6 +84,25 @@ class DescriptorBinder implements Binder {
     return this.#kernel.stat(opened).kind === "directory" ? "directory" : "file";
   }
 
+  text(path: string, max_bytes: number): string | undefined {
+    const kernel = this.#kernel;
+    using opened = kernel.tryReal(path);
+    if (opened === undefined || kernel.stat(opened).kind !== "file") return undefined;
+    try {
+      using file = kernel.reopen(opened, O.RDONLY | O.NONBLOCK);
+      const bytes = new Uint8Array(max_bytes);
+      return new TextDecoder().decode(bytes.subarray(0, kernel.read(file, 0, bytes)));
+    } catch (error) {
+      if (error instanceof SystemError) return undefined;
+      throw error;
+    }
+  }
+
+  owner(path: string): number | undefined {
+    using opened = this.#kernel.tryReal(path);
+    return opened && this.#kernel.stat(opened).owner?.uid;
+  }
+
   isThere(path: string): boolean {
     const missing = this.#missing();
     if (missing.has(path)) return false;
@@ -138,6 +162,15 @@ export const bindByPath: Binder = {
       return undefined;
     }
   },
+  text(path, max_bytes) {
+    if (bindByPath.kind(path) !== "file") return undefined;
+    try {
+      return readUntrusted(dirname(path), (files) => files.text(path, max_bytes));
+    } catch {
+      return undefined;
+    }
+  },
+  owner: (path) => bindByPath.kind(path) && Deno.lstatSync(path).uid,
   isThere: (path) => bindByPath.kind(path) !== undefined,
   bind: (path, mode, at = path) => [mode === "ro" ? "--ro-bind" : "--bind", path, at],
   makePlace(root, path, kind) {

@@ -20,6 +20,7 @@ import {
   isSystem,
   mounts,
   personalDirectories,
+  readableGit,
   rootOf,
   scratchOf,
   shownPrograms,
@@ -137,6 +138,11 @@ export interface Sandbox extends Disposable {
   readonly hidden_path: readonly string[];
   /** Queues the starts of commands, because many at once would block the daemon. */
   readonly starts: Turns;
+  /**
+   * Returns the git directory that commands in a directory can only read, because it lies outside
+   * of it.
+   */
+  readsGit(workdir: string): string | undefined;
   /**
    * Returns where a program is that commands cannot see; undefined when they see it or it does not
    * exist.
@@ -360,6 +366,8 @@ function bubblewrap(
         ],
         env: {
           ...inside.env,
+          // A bound directory is a file system of its own to git, which would not look above it.
+          GIT_DISCOVERY_ACROSS_FILESYSTEM: "1",
           ...git.env,
           ...way_out.env,
           ...(scope.space?.caches === undefined || workdir === "/"
@@ -382,6 +390,7 @@ function bubblewrap(
       env: { ...env },
     }),
     ...own,
+    readsGit: (workdir) => readableGit(workdir, commandHome, binder)?.directory,
     unseen(name, scope) {
       const path = which(name, environment.PATH);
       if (path === undefined) return undefined;
@@ -487,6 +496,7 @@ function plain(
     hidden_path: [],
     starts: new Turns(),
     runsAbove: () => undefined,
+    readsGit: () => undefined,
     unseen: () => undefined,
     ...own,
     argv(command, scope) {

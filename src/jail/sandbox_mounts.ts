@@ -11,6 +11,7 @@ import { worktreeAt } from "../base/worktree_path.ts";
 import type { Binder } from "./binder.ts";
 import { CACHE_DIR } from "./command_space.ts";
 import { type Cover, fewer } from "./covers.ts";
+import { type GitOutside, gitOutside } from "./git_places.ts";
 import { gitParts, readOnlyIn } from "./later_files.ts";
 import type { SandboxScope } from "./sandbox.ts";
 import { CACHES, realDirectory } from "./toolchains.ts";
@@ -118,7 +119,10 @@ export function mounts(
   const own_caches = ownCaches(scope, home);
   const shown = shownPrograms(scope, programs)
     .filter((path) => !own_caches.has(path) && binder.isThere(path));
-  const repository = repositoryOf(workdir, binder);
+  const git = readableGit(workdir, home, binder);
+  const repository = git === undefined
+    ? []
+    : [git.directory, ...(git.pointer === undefined ? [] : [git.pointer])];
   const own_tmp = ownTmp(scope, [...repository, ...programs], scratch, binder);
   const whole = workdir === "/";
   const { system, others, links } = whole ? { system: [], others: [], links: [] } : root();
@@ -286,16 +290,19 @@ function directoriesAbove(hidden: readonly Cover[], workdir: string): string[] {
 }
 
 /**
- * Returns what git reads from the repository of a worktree outside of the workdir. It is read-only:
- * the next person who works in that repository runs its hooks and configuration, and its branches
- * belong to others. It is found by the worktree's location, never by the `.git` file in it, which a
- * command may rewrite.
+ * Returns what git reads outside of the workdir. It is read-only: the next person who works in that
+ * repository runs its hooks and configuration, and its branches belong to others. For svc's own
+ * worktrees it is found by their location.
  */
-function repositoryOf(workdir: string, binder: Binder): string[] {
+export function readableGit(
+  workdir: string,
+  home: string,
+  binder: Binder,
+): GitOutside | undefined {
   const at = worktreeAt(workdir);
-  if (at === undefined) return [];
+  if (at === undefined) return gitOutside(workdir, { binder, home, uid: Deno.uid() });
   const git_dir = join(at.repo, ".git");
-  return binder.kind(git_dir) === "directory" ? [git_dir] : [];
+  return binder.kind(git_dir) === "directory" ? { directory: git_dir } : undefined;
 }
 
 /** Returns what a git that inspects a working tree may write. */

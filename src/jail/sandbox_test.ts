@@ -443,7 +443,7 @@ for (const shell of ["auto", "none"] as const) {
         }
         assertStringIncludes(output, `PWD=${workdir}`);
         const known =
-          /^(PATH|LANG|LC_\w+|TZ|USER|LOGNAME|TERM|SHELL|HOME|PWD|OLDPWD|NO_COLOR|(GIT_)?PAGER|GIT_TERMINAL_PROMPT|GIT_CONFIG_\w+|RUSTUP_HOME|SHLVL|_)$/;
+          /^(PATH|LANG|LC_\w+|TZ|USER|LOGNAME|TERM|SHELL|HOME|PWD|OLDPWD|NO_COLOR|(GIT_)?PAGER|GIT_TERMINAL_PROMPT|GIT_DISCOVERY_\w+|GIT_CONFIG_\w+|RUSTUP_HOME|SHLVL|_)$/;
         for (const name of names) assertMatch(name, known);
       } finally {
         await Deno.remove(workdir, { recursive: true });

@@ -212,6 +212,72 @@ function tree(directory: string, below = ""): Record<string, string> {
   return found;
 }
 
+interface Edited {
+  source: string;
+  file: string;
+  old_text: string;
+  new_text: string;
+  want?: string;
+  says: string;
+}
+
+const CODE = 'function go() {\n  say("one\\n");\n  return 1;\n}\n\nconst x = 1;\n';
+
+const EDITS: Record<string, Edited> = {
+  "blank lines around the old text": {
+    source: "google-gemini/gemini-cli#1971",
+    file: CODE,
+    old_text: "\n\n  return 1;\n}\n\n\n\n",
+    new_text: "\n\n  return 2;\n}\n\n\n\n",
+    want: CODE.replace("return 1", "return 2"),
+    says: "blank lines around it",
+  },
+  "blank lines around the old text only": {
+    source: "anomalyco/opencode#42908",
+    file: CODE,
+    old_text: "\n\n\nconst x = 1;\n\n\n",
+    new_text: "const x = 2;\n",
+    want: CODE.replace("x = 1", "x = 2"),
+    says: "blank lines around it",
+  },
+  "quotes that were escaped twice": {
+    source: "google-gemini/gemini-cli#6826",
+    file: CODE,
+    old_text: 'say(\\"one\\\\n\\");',
+    new_text: 'say(\\"two\\\\n\\");',
+    want: CODE.replace('"one', '"two'),
+    says: "escapes that were doubled",
+  },
+  "line ends that were written out": {
+    source: "google-gemini/gemini-cli#5877",
+    file: CODE,
+    old_text: "  return 1;\\n}\\n",
+    new_text: "  return 2;\\n}\\n",
+    want: CODE.replace("return 1", "return 2"),
+    says: "escapes that were doubled",
+  },
+  "an old text that fits twice without its blank lines": {
+    source: "google-gemini/gemini-cli#1971",
+    file: "a();\nb();\na();\n",
+    old_text: "\n\na();\n\n",
+    new_text: "c();\n",
+    says: "old_text was not found",
+  },
+};
+
+Deno.test({ name: "an edit is taken where exactly one place can be meant", ignore }, async (t) => {
+  await using calls = await MadeCalls.begin();
+  for (const [name, { source, file, old_text, new_text, want, says }] of Object.entries(EDITS)) {
+    await t.step(`${name} (${source})`, async () => {
+      const workdir = await calls.in(name.replaceAll(/\W/g, "-"), { "file.js": file });
+      const [made] = await calls.make(["edit_file", { path: "file.js", old_text, new_text }]);
+      assertEquals(Deno.readTextFileSync(join(workdir, "file.js")), want ?? file, made.output);
+      assertEquals(made.ok, want !== undefined);
+      assertStringIncludes(made.output, says);
+    });
+  }
+});
+
 const bytesOf = (...parts: (string | number[])[]) =>
   Uint8Array.from(
     parts.flatMap((part) => typeof part === "string" ? [...new TextEncoder().encode(part)] : part),

@@ -55,11 +55,11 @@ export class MadeCalls implements AsyncDisposable {
   /** Makes calls in the last session. */
   async make(...calls: [name: string, args: unknown][]): Promise<Made[]> {
     const { client, session_id } = this.scenario;
-    const from = client.events.length;
-    const { seq: to } = await client.turn(session_id, this.message(...calls));
-    const results = client.events.slice(from).filter((event: EventParams) =>
-      event.session_id === session_id && event.type === "session.tool_completed" && event.seq < to
-    );
+    const { seq: from } = await this.scenario.send(this.message(...calls));
+    const ours = (event: EventParams, type: string) =>
+      event.session_id === session_id && event.type === type && event.seq > from;
+    await client.wait((event) => ours(event, "turn.completed"), "turn.completed");
+    const results = client.events.filter((event) => ours(event, "session.tool_completed"));
     return results.map(({ data }) => data as unknown as Made);
   }
 

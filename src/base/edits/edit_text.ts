@@ -13,6 +13,8 @@ export interface Applied {
   end: number;
   times: number;
   step: Step;
+  /** What of old_text was overlooked beside that. */
+  mended?: string;
 }
 
 const LISTED_MAX = 5;
@@ -34,7 +36,11 @@ export function editText(text: string, edit: Edit): Applied {
   const open = !text.endsWith("\n") && old_text.endsWith("\n") && !text.includes(old_text);
   const whole = open ? text + lineEndAt(text, { start: text.length, end: text.length }) : text;
   const found = findText(whole, old_text);
-  if (found === undefined) throw new EditProblem(notFound(whole, old_text));
+  if (found === undefined) {
+    const done = mendedEdit(text, edit);
+    if (done !== undefined) return done;
+    throw new EditProblem(notFound(whole, old_text));
+  }
   if (!replace_all && (found.ranges.length > 1 || found.overlapping)) {
     throw new EditProblem(ambiguous(whole, found));
   }
@@ -56,6 +62,58 @@ export function editText(text: string, edit: Edit): Applied {
     times: ranges.length,
     step,
   };
+}
+
+/** The edit as it was probably meant, where exactly one place fits that. */
+function mendedEdit(text: string, edit: Edit): Applied | undefined {
+  for (const { mended, ...meant } of meantEdits(edit)) {
+    try {
+      return { ...editText(text, { ...edit, ...meant }), mended };
+    } catch (error) {
+      // What is not certain is refused as it was asked for.
+      if (!(error instanceof EditProblem)) throw error;
+    }
+  }
+}
+
+/** Mistakes of models in an edit, each without it. */
+function* meantEdits({ old_text, new_text }: Edit) {
+  const [start, , end] = blankAround(old_text);
+  if (start !== "" || end !== "") {
+    yield {
+      old_text: withoutAround(old_text, start, end),
+      new_text: withoutAround(new_text, start, end),
+      mended: "blank lines around it that the file has not",
+    };
+  }
+  const plain = unescaped(old_text);
+  if (plain !== old_text) {
+    yield { old_text: plain, new_text: unescaped(new_text), mended: "escapes that were doubled" };
+  }
+}
+
+/** The blank lines before and after a text, and what is between. */
+function blankAround(text: string): [start: string, between: string, end: string] {
+  const [, start, between, end] = text.match(
+    /^((?:[ \t]*\r?\n)*)(.*?)((?:(?<=\n)[ \t]*\r?\n)*)$/s,
+  )!;
+  return [start, between, end];
+}
+
+/** A text without as many blank lines around it as another has. */
+function withoutAround(text: string, start: string, end: string): string {
+  const [before, between, after] = blankAround(text);
+  const count = (lines: string) => lines.split("\n").length - 1;
+  const left = (lines: string, gone: number) =>
+    lines.split("\n").slice(Math.min(count(lines), gone)).join("\n");
+  return left(before, count(start)) + between + left(after, count(end));
+}
+
+const ESCAPES: Readonly<Record<string, string>> = { n: "\n", r: "\r", t: "\t" };
+
+/** A text that was escaped once more than it should have been. */
+function unescaped(text: string): string {
+  return text.replace(/\\(["'`\\nrt])/g, (_, char) => ESCAPES[char] ?? char);
 }
 
 /**

@@ -52,7 +52,7 @@ export function factsOf(from: FactSources): Facts {
       ? "none"
       : repository === workdir
       ? "the working directory is its top"
-      : visibleLine(repository),
+      : visibleLine(repository) + (from.confined ? BELOW_TOP : ""),
     branch: repository === undefined ? "none" : from.branch,
     date: dateOf(from.now),
     system: from.system,
@@ -65,6 +65,8 @@ export function factsOf(from: FactSources): Facts {
   };
 }
 
+const BELOW_TOP = "; commands read its history, and see no files of it but those of the working " +
+  "directory. Git shows the others as deleted: use git status . and git diff ., and do not commit that";
 const FILE_TOOLS = "file tools reach the working directory only";
 const CONFINED =
   `${FILE_TOOLS}. Commands can write there and in /tmp, which is this session's own; the home ` +

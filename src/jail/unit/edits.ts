@@ -332,9 +332,12 @@ function attempt<T>(where: string, step: () => T, advice = ""): T {
 }
 
 function edited(path: string, applied: readonly Applied[]): string {
-  const places = applied.map(({ line, times, step }) => {
+  const places = applied.map(({ line, times, step, mended }) => {
     const where = times === 1 ? `at line ${line}` : `${times} times, first at line ${line}`;
-    return step === "exact" ? where : `${where} (old_text had other ${step})`;
+    const other = step === "exact"
+      ? mended
+      : [`other ${step}`, mended].filter(Boolean).join(" and ");
+    return other === undefined ? where : `${where} (old_text had ${other})`;
   });
   return `edited ${path}: replaced ${places.join("; ")}`;
 }

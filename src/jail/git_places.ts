@@ -1,0 +1,103 @@
+/**
+ * The git directory of a checkout, where it lies outside of the working directory: for a linked
+ * worktree, a submodule, or a directory below the top of its repository. Commands may read it.
+ *
+ * What names it may have been written by a command, or by whoever made the checkout. So a pointer
+ * counts only if the git directory names this checkout too, which nobody can write who could not
+ * read it anyway.
+ */
+import { basename, dirname, isAbsolute, join, normalize } from "@std/path";
+import { isWithin } from "../os/paths.ts";
+import type { Binder } from "./binder.ts";
+
+/** More than a pointer has, in bytes. */
+const POINTER_MAX = 8 * 1024;
+const CONFIG_MAX = 256 * 1024;
+
+/** What the search for a git directory needs. */
+export interface GitSearch {
+  binder: Pick<Binder, "kind" | "text" | "owner">;
+  /** The home directory: a repository of it or above is not of a project. */
+  home: string;
+  /** User of this process; undefined where files have no owner. */
+  uid: number | null | undefined;
+}
+
+/** What of a repository lies outside of the working directory. */
+export interface GitOutside {
+  directory: string;
+  /** The `.git` file that points to it, if that is outside too. */
+  pointer?: string;
+}
+
+/** Finds the git directory of a checkout that lies outside of the working directory. */
+export function gitOutside(workdir: string, search: GitSearch): GitOutside | undefined {
+  const found = gitDirectoryOf(workdir, search);
+  if (found === undefined) return undefined;
+  const { directory } = found;
+  if (isWithin(directory, workdir) || isWithin(workdir, directory)) return undefined;
+  // What svc keeps beside a session's files is for nobody.
+  return directory.split("/").includes(".svc") ? undefined : found;
+}
+
+function gitDirectoryOf(
+  workdir: string,
+  { binder, home, uid }: GitSearch,
+): GitOutside | undefined {
+  for (let root = workdir; root !== "/"; root = dirname(root)) {
+    const git = join(root, ".git");
+    const kind = binder.kind(git);
+    if (kind === undefined) continue;
+    const owner = binder.owner(git);
+    // Anyone can make a repository of /tmp.
+    if (root !== workdir && typeof uid === "number" && owner !== uid && owner !== 0) {
+      return undefined;
+    }
+    if (root !== workdir && isWithin(home, root)) return undefined;
+    if (kind === "directory") return { directory: git };
+    const directory = linkedFrom(root, git, binder);
+    if (directory === undefined) return undefined;
+    return root === workdir ? { directory } : { directory, pointer: git };
+  }
+}
+
+/** Follows a `.git` that is a file. */
+function linkedFrom(root: string, git: string, binder: GitSearch["binder"]): string | undefined {
+  const [, pointer] = binder.text(git, POINTER_MAX)?.match(/^gitdir: ([^\n]+)\n*$/) ?? [];
+  if (pointer === undefined) return undefined;
+  const target = resolved(root, pointer);
+  if (binder.kind(target) !== "directory") return undefined;
+  return worktreeOf(target, git, binder) ?? submoduleOf(target, root, binder);
+}
+
+/** `<common>/worktrees/<name>` whose `gitdir` names the `.git` file. */
+function worktreeOf(target: string, git: string, binder: GitSearch["binder"]): string | undefined {
+  const common = dirname(dirname(target));
+  if (basename(dirname(target)) !== "worktrees") return undefined;
+  const names = (file: string) => {
+    const text = binder.text(join(target, file), POINTER_MAX)?.trim();
+    return text === undefined || text === "" ? undefined : resolved(target, text);
+  };
+  if (names("gitdir") !== git || names("commondir") !== common) return undefined;
+  return binder.kind(join(common, "objects")) === "directory" ? common : undefined;
+}
+
+/** `<above>/.git/modules/<name>` whose configuration names the checkout, which lies below. */
+function submoduleOf(
+  target: string,
+  root: string,
+  binder: GitSearch["binder"],
+): string | undefined {
+  const at = target.indexOf("/.git/modules/");
+  if (at < 0 || root === target.slice(0, at) || !isWithin(root, target.slice(0, at))) {
+    return undefined;
+  }
+  const config = binder.text(join(target, "config"), CONFIG_MAX);
+  const [, worktree] = config?.match(/^\s*worktree\s*=\s*"?([^"\n]+?)"?\s*$/m) ?? [];
+  return worktree !== undefined && resolved(target, worktree) === root ? target : undefined;
+}
+
+function resolved(directory: string, path: string): string {
+  const whole = normalize(isAbsolute(path) ? path : join(directory, path));
+  return whole.length > 1 ? whole.replace(/\/+$/, "") : whole;
+}

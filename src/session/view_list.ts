@@ -9,13 +9,14 @@ export class ViewList {
   readonly items: Item[] = [];
   /** Output of the lanes beside the main one, while it is not yet a call's result. */
   readonly lane_output = new Map<string, string>();
-  readonly #view = new View();
+  /** What goes on after the items. */
+  readonly view = new View();
   /** What was taken back, by the rewind. */
   readonly #taken_back = new Map<string, Item[]>();
 
   /** Applies one event, in seq order. @returns what changes, in order. */
   apply(event: SessionEvent): Change[] {
-    const changes = this.#view.apply(event);
+    const changes = this.view.apply(event);
     for (const change of changes) this.#take(change);
     return changes;
   }

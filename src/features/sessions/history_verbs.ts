@@ -22,6 +22,8 @@ export const historyVerbs = [
         session_id: session_id(),
         since_seq: z.int().min(0).default(0)
           .describe("The last seq the client has; 0 starts with the oldest event kept"),
+        from_last: z.int().min(1).optional()
+          .describe("Start with the last so many messages of the person instead"),
         limit: z.int().min(1).max(20_000).default(1_000),
         deltas: z.enum(["session", "lane", "both"]).default("both")
           .describe("Form in which the main lane's text is sent"),
@@ -32,8 +34,9 @@ export const historyVerbs = [
         last_seq: z.int().describe("since_seq for the next page"),
         more: z.boolean(),
       }),
-    async handle({ services }, { session_id, since_seq, limit, deltas }) {
+    async handle({ services }, { session_id, limit, deltas, from_last, since_seq: given }) {
       const session = await services.hub.get(session_id);
+      const since_seq = from_last === undefined ? given : await beforeLast(session, from_last);
       requireKept(session, since_seq);
       const wanted = textForms(deltas);
       const events: SessionEvent[] = [];
@@ -53,6 +56,15 @@ export const historyVerbs = [
     },
   }),
 ];
+
+/** The seq before the last so many messages that the conversation has; 0 for all that is kept. */
+async function beforeLast(session: Session, count: number): Promise<number> {
+  const { items } = await session.transcript();
+  const said = items.flatMap((item) => "user" in item ? [item.seq] : []).slice(-count);
+  const whole = said.length < count && !items.some((item) => "summary" in item);
+  const [first = 1] = said;
+  return whole || first <= session.journal.trimmed_seq ? 0 : first - 1;
+}
 
 /** @throws {SvcError} journal_trimmed for a position that a checkpoint has replaced. */
 function requireKept({ journal: { trimmed_seq }, id }: Session, since_seq: number): void {

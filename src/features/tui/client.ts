@@ -4,10 +4,9 @@ import type { SessionEvent } from "../../protocol/events.ts";
 import type { BusEvent } from "../../protocol/schemas/bus.ts";
 import { shownDigest } from "../../session/question.ts";
 import { runSetting } from "../../session/setting_command.ts";
-import { rewoundText } from "../../protocol/rewound_text.ts";
 import { runUndo } from "../../session/undo_command.ts";
 import type { Effect } from "./keymap.ts";
-import type { Conversation, SessionDetail, Tui } from "./tui.ts";
+import type { SessionDetail, Tui } from "./tui.ts";
 
 /** An event that was pushed. */
 export interface LinkEvent extends Omit<BusEvent, "bus_seq" | "data"> {
@@ -34,8 +33,10 @@ export interface ClientEvents {
   onOwn(effect: "quit" | "redraw" | "suspend"): void;
 }
 
-/** Older messages than this are left out when the conversation is loaded. */
-const MESSAGES = 500;
+/** Older messages of the person than this are left out when the conversation is loaded. */
+const MESSAGES = 100;
+/** Events that are asked for at once. */
+const PAGE = 5_000;
 /** Further behind than this, the conversation is loaded instead of every event. */
 const BEHIND_MAX = 2_000;
 /** Deltas of a lane that are asked for. */
@@ -93,16 +94,21 @@ export class TuiClient {
 
   async #load(): Promise<void> {
     // What happens between the two is told again by the subscription, and changes nothing then.
-    const conversation: Conversation = await this.#call("session.transcript", { last: MESSAGES });
-    this.tui.load(await this.#call("session.get"), conversation);
+    const events: SessionEvent[] = [];
+    let seq = 0;
+    for (let more = true, from: object = { from_last: MESSAGES }; more; from = { since_seq: seq }) {
+      const page = await this.#call("session.history", { ...from, limit: PAGE, deltas: "session" });
+      events.push(...page.events);
+      ({ more, last_seq: seq } = page);
+    }
+    this.tui.load(await this.#call("session.get"), { events, seq });
   }
 
   /** Shows the conversation without what was taken back; what happens meanwhile waits. */
-  async #loadRewound(event: LinkEvent): Promise<void> {
+  async #loadRewound(): Promise<void> {
     this.#held = [];
     try {
       await this.#load();
-      this.tui.tell(rewoundText(event.data));
     } catch (error) {
       this.tui.complain(messageOf(error));
     }
@@ -142,7 +148,7 @@ export class TuiClient {
       return;
     }
     const { type, data } = event as SessionEvent;
-    if (type === "session.rewound" && data.conversation !== undefined) this.#loadRewound(event);
+    if (type === "session.rewound" && data.conversation !== undefined) this.#loadRewound();
     this.tui.apply(event as SessionEvent);
     this.#events.onChange();
   }

@@ -1,5 +1,5 @@
 import { assertEquals } from "@std/assert";
-import type { Message } from "../../models/model.ts";
+import type { SessionEvent } from "../../protocol/events.ts";
 import { SvcError } from "../../protocol/errors.ts";
 import { type Link, TuiClient } from "./client.ts";
 import { parseKey } from "./keys.ts";
@@ -14,7 +14,7 @@ class FakeLink implements Link {
   lost = false;
   last_seq = 5;
   sent_seq = Infinity;
-  messages: Message[] = [];
+  events: SessionEvent[] = [];
   readonly failing = new Map<string, SvcError>();
   readonly calls: [string, Record<string, unknown>][] = [];
 
@@ -27,8 +27,8 @@ class FakeLink implements Link {
     this.failing.delete(method);
     if (error !== undefined) throw error;
     if (method === "session.send") return { message_id: "m", seq: this.sent_seq };
-    if (method === "session.transcript") {
-      return { messages: this.messages, writing: "", left_out: 0, seq: this.last_seq };
+    if (method === "session.history") {
+      return { events: this.events, last_seq: this.last_seq, more: false };
     }
     if (method !== "session.get") return {};
     return {
@@ -85,7 +85,7 @@ Deno.test("the first link loads the conversation, the next goes on after the las
   const { tui, client, link } = await opened();
   assertEquals(link.asked(), [
     "session.get",
-    "session.transcript",
+    "session.history",
     "session.get",
     "session.subscribe 5",
   ]);
@@ -107,7 +107,7 @@ Deno.test("far behind, or behind what the journal kept, the conversation is load
   link.last_seq = 10_000;
   await client.open(link);
   assertEquals(link.asked().slice(1), [
-    "session.transcript",
+    "session.history",
     "session.get",
     "session.subscribe 10000",
   ]);
@@ -116,7 +116,7 @@ Deno.test("far behind, or behind what the journal kept, the conversation is load
   await client.open(link);
   assertEquals(link.asked().slice(1), [
     "session.subscribe 10000",
-    "session.transcript",
+    "session.history",
     "session.get",
     "session.subscribe 10000",
   ]);
@@ -150,10 +150,13 @@ Deno.test("a message that had arrived though the link broke is on the screen onc
   const next = new FakeLink();
   next.last_seq = 10_000;
   next.sent_seq = 6;
-  next.messages = [{ role: "user", text: "it arrived" }];
+  const [{ client_message_id }] = tui.model.outbox;
+  const data = { message_id: "m", text: "it arrived", client_message_id };
+  next.events = [{ seq: 6, at: "", type: "user.message", data }];
   await client.open(next);
   assertEquals(tui.model.outbox, []);
-  assertEquals(tui.model.entries.map(({ lines }) => lines), [["it arrived"]]);
+  const entries = tui.model.entries.map(({ lines }) => lines);
+  assertEquals(entries, [["older messages are in the journal"], ["it arrived"]]);
 });
 
 Deno.test("a message that the daemon refuses is to be edited again, and why is on the screen", async () => {

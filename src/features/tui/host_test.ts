@@ -15,7 +15,7 @@ const ANSWERS: Record<string, unknown> = {
     lanes: [],
     pending_approvals: [],
   },
-  "session.transcript": { messages: [], writing: "", left_out: 0, seq: 1 },
+  "session.history": { events: [], last_seq: 1, more: false },
   "session.subscribe": { sub: 1, current_seq: 1 },
 };
 

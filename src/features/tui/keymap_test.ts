@@ -31,7 +31,7 @@ class Bench {
   #seq = 3;
 
   constructor() {
-    this.tui.load(DETAIL, { messages: [], writing: "", left_out: 0, seq: 3 });
+    this.tui.load(DETAIL, { events: [], seq: 3 });
     this.event("lane.created", { lane_id: "main", kind: "main", label: "p", started_at: "" });
     this.event("lane.status", { lane_id: "main", status: "running", prev_status: "pending" });
   }

@@ -76,8 +76,14 @@ const STYLES: Record<Entry["kind"], Style> = {
 /** Narrower than this, nothing is spent on gutters. */
 const GUTTER_COLS = 16;
 
+/** Before a message that the model has not seen yet. */
+const QUEUED = "(queued) ";
+
 function gutter(entry: Entry, first: boolean, cols: number): string {
-  return cols < GUTTER_COLS ? "" : GUTTERS[entry.kind][first ? 0 : 1];
+  if (cols < GUTTER_COLS) return "";
+  const before = GUTTERS[entry.kind][first ? 0 : 1];
+  if (entry.waits !== true) return before;
+  return first ? `${before}${QUEUED}` : before.padEnd(before.length + QUEUED.length);
 }
 
 function begin(entry: Entry, options: LayoutOptions): Laid {

@@ -29,18 +29,23 @@ const DETAIL: SessionDetail = {
 
 function busy(): Tui {
   const tui = new Tui(ID, { cols: 80, rows: 24 }, () => "id");
-  tui.load(DETAIL, {
-    messages: [
-      { role: "user", text: HOSTILE },
-      { role: "assistant", text: HOSTILE, calls: [{ call_id: "c", tool: HOSTILE, args: {} }] },
-      { role: "tool", results: [{ call_id: "c", tool: HOSTILE, ok: false, output: HOSTILE }] },
-    ],
-    writing: HOSTILE,
-    left_out: 3,
-    seq: 1,
-  });
+  const call = { call_id: "c", tool: HOSTILE };
+  const events = [
+    ["user.message", { message_id: "m", text: HOSTILE }],
+    ["session.delta", { turn_id: "t", text: HOSTILE }],
+    ["session.tool_started", { ...call, args: {}, lane_id: "main" }],
+    ["session.tool_completed", {
+      ...call,
+      ok: false,
+      output: HOSTILE,
+      truncated: false,
+      duration_ms: 1,
+    }],
+    ["session.delta", { turn_id: "t", text: HOSTILE }],
+  ].map(([type, data], n) => ({ seq: n + 4, at: "", type, data }) as unknown as SessionEvent);
+  tui.load(DETAIL, { events, seq: 8 });
   tui.apply({
-    seq: 2,
+    seq: 9,
     at: "",
     type: "lane.delta",
     data: { lane_id: "lane_1", delta_seq: 1, content_block: { type: "text", text: HOSTILE } },
@@ -49,7 +54,7 @@ function busy(): Tui {
 }
 
 const ASKED = {
-  seq: 3,
+  seq: 10,
   at: "",
   type: "approval.requested",
   data: {
@@ -122,7 +127,7 @@ Deno.test("the outline names what is on the screen, and which part takes the key
   tui.apply(ASKED);
   const { tree, focus, seq } = tui.snapshot();
   assertEquals(tree.map(({ role }) => role), ["log", "alertdialog", "list", "textbox", "status"]);
-  assertEquals([focus, seq], ["approval", 3]);
+  assertEquals([focus, seq], ["approval", 10]);
   assertEquals(tree.find(({ focused }) => focused)?.role, "alertdialog");
   assertEquals(tree[1].children, []);
   tui.arm();

@@ -12,7 +12,7 @@ import {
   type UserItem,
   View,
 } from "../../session/view.ts";
-import { itemsOfTranscript, type SoFar } from "../../session/view_kept.ts";
+import { ViewList } from "../../session/view_list.ts";
 import { editLines, settledText, thoughtText } from "../../session/view_text.ts";
 import { addEntry, growEntry, removeEntry } from "./entries.ts";
 import type { Entry, Model } from "./model.ts";
@@ -28,7 +28,7 @@ const RECALLED_MAX = 16 * 1024;
 export class Transcript {
   readonly #model: Model;
   readonly #named: (text: string) => string;
-  readonly #view = new View();
+  #view = new View();
   readonly #entries = new WeakMap<Item, Entry>();
 
   /** @param named puts the name of this svc into the commands of a text. */
@@ -37,10 +37,12 @@ export class Transcript {
     this.#named = named;
   }
 
-  /** Takes the conversation so far, as session.transcript gives it. */
-  load(so_far: SoFar): void {
-    const changes = this.#view.load(itemsOfTranscript(so_far), so_far.writing !== "");
-    for (const change of changes) this.#show(change);
+  /** Takes what happened so far. What was taken back is left out. */
+  load(events: readonly SessionEvent[]): void {
+    const list = new ViewList();
+    for (const event of events) list.apply(event);
+    this.#view = list.view;
+    for (const item of list.items) this.#add(item);
   }
 
   /** Takes an event. */

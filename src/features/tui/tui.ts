@@ -1,8 +1,6 @@
 /** The terminal UI without a terminal: a session's model, its screen and its keys. */
 import type * as z from "zod";
-import type { Message } from "../../models/model.ts";
 import type { SessionEvent } from "../../protocol/events.ts";
-import type { transcriptSchema } from "../../protocol/schemas/session.ts";
 import { type Lane, laneEnded, type PendingApproval } from "../../session/state.ts";
 import { SvcError } from "../../protocol/errors.ts";
 import { arrange, type Size } from "./arrange.ts";
@@ -39,8 +37,12 @@ export interface SessionDetail {
   pending_approvals: PendingApproval[];
 }
 
-/** What session.transcript gives. */
-export type Conversation = z.output<ReturnType<typeof transcriptSchema<Message>>>;
+/** What happened in a session so far, as session.history gives it. */
+export interface History {
+  events: readonly SessionEvent[];
+  /** The last seq that they take in. */
+  seq: number;
+}
 
 /** What tui.snapshot gives. */
 export type Snapshot = z.output<ReturnType<typeof snapshotSchema>>;
@@ -82,15 +84,15 @@ export class Tui {
    * Begins anew with what the daemon says of the session; a message being typed stays, and so do
    * messages that were not confirmed.
    */
-  load(detail: SessionDetail, conversation: Conversation): void {
+  load(detail: SessionDetail, { events, seq }: History): void {
     const { model } = this;
     const { input, outbox } = model;
     Object.assign(model, emptyModel(model.session.id), {
       next_entry: model.next_entry,
       link: model.link,
-      seq: conversation.seq,
+      seq,
       cost_seq: detail.last_seq,
-      cut: conversation.left_out > 0,
+      cut: (events[0]?.seq ?? 1) > 1,
       input,
       outbox,
     });
@@ -106,8 +108,8 @@ export class Tui {
     setPlan(model, detail.plan ?? []);
     if (model.cut) addEntry(model, "note", "older messages are in the journal");
     this.#transcript = new Transcript(model, this.#named);
-    this.#transcript.load(conversation);
-    for (const { text, client_message_id } of outbox) {
+    this.#transcript.load(events);
+    for (const { text, client_message_id } of model.outbox) {
       addEntry(model, "user", clean(text), { client_message_id });
     }
     for (const lane of detail.lanes) {

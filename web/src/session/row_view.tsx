@@ -62,6 +62,7 @@ function RowBody({ row, revision, store }: RowProps) {
             data-role="user"
           >
             <span class="visually-hidden">You:</span>
+            {item.waits && <span class="asked-waits">Queued</span>}
             <p dir="auto">{item.text}</p>
             <Pictures attachments={item.attachments} store={store} />
           </div>

@@ -13,6 +13,7 @@ import { EventLog } from "./event_log.ts";
 import { Outgoing } from "./outgoing.ts";
 import { WebStandardStreamableHTTPServerTransport as SdkTransport } from "../../sdk/mcp_server.ts";
 import { LAST_WITH_SESSIONS } from "./line_entry.ts";
+import { asJson, type HttpMessage, readHttp } from "./http_message.ts";
 import { McpServer } from "./server.ts";
 import type { StatelessHandler } from "./stateless.ts";
 
@@ -70,17 +71,29 @@ export class McpHttp {
    */
   async handle(request: Request): Promise<Response> {
     const id = request.headers.get(SESSION_HEADER);
-    if (id !== null) return await this.#find(id).handle(request);
+    const session = id === null ? undefined : this.#find(id);
+    session?.requireRoom(request.method);
+    const read = await readHttp(request, this.#options.body_max);
+    if (read instanceof Response) return read;
+    const response = await this.#answer(read, session);
+    const streamed = response.headers.get("content-type") === "text/event-stream";
+    return read.json_only && streamed ? await asJson(response) : response;
+  }
+
+  async #answer(read: HttpMessage, session: HttpSession | undefined): Promise<Response> {
+    const { request, posted } = read;
+    if (session !== undefined) return await session.handle(request, posted);
     if ((request.headers.get(VERSION_HEADER) ?? "") > LAST_WITH_SESSIONS) {
       catalogChoice(new URL(request.url).searchParams);
-      return await (await this.#stateless.get()).fetch(request);
+      const body = posted === undefined ? undefined : JSON.stringify(posted);
+      return await (await this.#stateless.get()).fetch(new Request(request, { body }));
     }
     if (request.method !== "POST") {
       throw new SvcError("validation", `the header Mcp-Session-Id is required`, {
         hint: "the answer to initialize contains it",
       });
     }
-    return await this.#initialize(request);
+    return await this.#initialize(request, posted);
   }
 
   /** Ends all sessions. */
@@ -98,7 +111,7 @@ export class McpHttp {
     });
   }
 
-  async #initialize(request: Request): Promise<Response> {
+  async #initialize(request: Request, posted: HttpMessage["posted"]): Promise<Response> {
     const choice = catalogChoice(new URL(request.url).searchParams);
     this.#makeRoom();
     const session: HttpSession = await HttpSession.open({
@@ -107,7 +120,7 @@ export class McpHttp {
       onOpened: (id) => void this.#sessions.set(id, session),
       onClosed: (id) => void this.#sessions.delete(id),
     });
-    const response = await session.handle(request);
+    const response = await session.handle(request, posted);
     if (session.id === undefined) await session.close();
     else this.#sweeping ??= this.#scheduleSweep();
     return response;
@@ -205,20 +218,23 @@ class HttpSession {
     return this.#bodies.size > 0;
   }
 
-  async handle(request: Request): Promise<Response> {
+  /** @throws {SvcError} budget_exceeded when the client leaves too much unread */
+  requireRoom(method: string): void {
+    if (method !== "POST" || this.#unread(this.#bodies) <= UNREAD_MAX) return;
+    throw new SvcError("budget_exceeded", "this MCP session has too much unread data", {
+      hint: "read the pending answers and streams before you send more requests",
+    });
+  }
+
+  async handle(request: Request, parsedBody: HttpMessage["posted"]): Promise<Response> {
     this.used_at = performance.now();
-    if (request.method === "POST" && this.#unread(this.#bodies) > UNREAD_MAX) {
-      throw new SvcError("budget_exceeded", "this MCP session has too much unread data", {
-        hint: "read the pending answers and streams before you send more requests",
-      });
-    }
     const last_event = request.headers.get("last-event-id");
-    if (last_event !== null && this.#log.endsStream(last_event)) {
+    if (last_event && this.#log.endsStream(last_event)) {
       // An open stream would stay open forever, but some clients reconnect after every answer
       // unless it is an error.
       throw new SvcError("ended", "this stream has ended and was delivered completely");
     }
-    const response = await this.#transport.handleRequest(request);
+    const response = await this.#transport.handleRequest(request, { parsedBody });
     if (response.headers.get("content-type") !== "text/event-stream") return response;
     const { status, headers } = response;
     return new Response(this.#track(response.body!, request.method === "GET"), { status, headers });

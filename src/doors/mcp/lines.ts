@@ -1,10 +1,9 @@
 import type { JSONRPCMessage } from "@modelcontextprotocol/sdk/types";
 import type { Transport } from "@modelcontextprotocol/sdk/shared/transport";
 import type { Receiver, Send } from "../rpc/connection.ts";
-import { JSONRPCMessageSchema } from "../../sdk/mcp_server.ts";
+import { readMessage } from "./incoming.ts";
 
 const PARSE_ERROR = -32700;
-const INVALID_REQUEST = -32600;
 
 /** MCP over a connection with one message per line. */
 export class LineTransport implements Transport, Receiver {
@@ -42,11 +41,9 @@ export class LineTransport implements Transport, Receiver {
     } catch {
       return await this.#refuse(PARSE_ERROR, "the message is not valid JSON");
     }
-    const parsed = JSONRPCMessageSchema.safeParse(message);
-    if (!parsed.success) {
-      return await this.#refuse(INVALID_REQUEST, "not one JSON-RPC 2.0 message");
-    }
-    this.onmessage?.(parsed.data);
+    const read = readMessage(message);
+    if ("message" in read) this.onmessage?.(read.message);
+    else if (!this.#closed) await this.#send(JSON.stringify(read.refusal));
   }
 
   dispose(): void {

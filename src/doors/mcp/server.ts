@@ -17,6 +17,7 @@ import {
   CompleteRequestSchema,
   ErrorCode,
   GetPromptRequestSchema,
+  InitializeRequestSchema,
   ListPromptsRequestSchema,
   ListResourcesRequestSchema,
   ListResourceTemplatesRequestSchema,
@@ -58,14 +59,27 @@ const VIA = "mcp";
 /** The error code of a missing resource (MCP, Resources, Error Handling). */
 const RESOURCE_NOT_FOUND = -32002;
 
-/** What every client is told about the tools. */
-export const ABOUT_TOOLS = "Hosts agent sessions on this machine. Every tool answers " +
-  "{ok, data, error_code, error_message, links}. session.start starts a session, session.send sends " +
-  "it a message, session.get shows its activity and pending approvals, session.approve decides them, " +
-  "session.answer answers those that are questions.";
-const INSTRUCTIONS = `${ABOUT_TOOLS} ` +
-  "Subscriptions deliver their events as log messages (notifications/message, level info), and so " +
-  "is their end.";
+/** What the tools are for that a client needs first, by their verbs. */
+const FIRST_TOOLS: readonly [verb: string, does: string][] = [
+  ["session.start", "starts a session"],
+  ["session.send", "sends it a message"],
+  ["session.get", "shows its activity and pending approvals"],
+  ["session.approve", "decides them"],
+  ["session.answer", "answers those that are questions"],
+];
+
+/** Returns what a client is told about its tools, with the names that it has for them. */
+export function aboutTools(catalog: Catalog): string {
+  const offered = new Set(catalog.tools.map(({ name }) => name));
+  const first = FIRST_TOOLS.map(([verb, does]) => [catalog.tool(verb), does])
+    .filter(([name]) => offered.has(name)).map((words) => words.join(" "));
+  const about = "Hosts agent sessions on this machine. Every tool answers " +
+    "{ok, data, error_code, error_message, links}.";
+  return first.length === 0 ? about : `${about} ${first.join(", ")}.`;
+}
+
+const ABOUT_SUBSCRIPTIONS = "Subscriptions deliver their events as log messages " +
+  "(notifications/message, level info), and so is their end.";
 
 /** One client's server; ends with its transport. */
 export class McpServer {
@@ -85,7 +99,6 @@ export class McpServer {
         completions: {},
         logging: {},
       },
-      instructions: INSTRUCTIONS,
     });
     this.#watches = new Watches(options.hub, (uri) => {
       this.#tell(this.#server.sendResourceUpdated({ uri }));
@@ -122,6 +135,11 @@ export class McpServer {
   #handle(): void {
     const { dispatcher, hub } = this.#options;
     const server = this.#server;
+    server.setRequestHandler(InitializeRequestSchema, async (request) => {
+      // The tools have names that the client's own name decides.
+      const answer = await server["_oninitialize"](request);
+      return { ...answer, instructions: `${aboutTools(this.#catalog)} ${ABOUT_SUBSCRIPTIONS}` };
+    });
     server.setRequestHandler(ListToolsRequestSchema, () => ({ tools: [...this.#catalog.tools] }));
     server.setRequestHandler(CallToolRequestSchema, ({ params }, extra) => {
       return this.#callTool(params.name, params.arguments ?? {}, extra);

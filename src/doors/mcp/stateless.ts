@@ -15,7 +15,7 @@ import type { LineTransport } from "./lines.ts";
 import { getPrompt, listPrompts } from "./prompts.ts";
 import { listResources, type Reader, readResource, resourceTemplates } from "./resources.ts";
 import { callTool, noSuchTool } from "./tool_call.ts";
-import { ABOUT_TOOLS } from "./server.ts";
+import { aboutTools } from "./server.ts";
 
 /** What its servers answer with. */
 export interface StatelessParts {
@@ -68,7 +68,7 @@ function serverFor(
 ): Server {
   const server = new Server({ name: "svc", version: VERSION }, {
     capabilities: { tools: {}, resources: {}, prompts: {}, completions: {} },
-    instructions: ABOUT_TOOLS,
+    instructions: aboutTools(catalogs.for(choice, undefined)),
   });
   const catalog = (): Catalog => catalogs.for(choice, server.getClientVersion()?.name);
   const reader = (context: ServerContext): Reader => {

@@ -161,7 +161,16 @@ async function perform(
   }
   const { args: parsed, problem } = tool.parse(call.args);
   if (problem !== undefined) return { ok: false, output: `invalid arguments:\n${problem}` };
-  const args = await tool.prepare(parsed, session.state.workdir, session.id);
+  const { workdir } = session.state;
+  const scope = {
+    session_id: session.id,
+    workdir,
+    hidden: parts.hidden(session),
+    signal: turn.signal,
+  };
+  const located = await tool.locate?.(parsed, scope) ?? { args: parsed, notes: [] };
+  if (located.problem !== undefined) return { ok: false, output: located.problem };
+  const args = await tool.prepare(located.args, workdir, session.id);
   const hooked: HookedCall = { call_id: call.call_id, tool, args };
   const { refusal, by_rule = false, context } = await approve(
     parts,
@@ -178,6 +187,8 @@ async function perform(
   }
   progress.acts = tool.access !== "read";
   const { call_id } = call;
+  const withNotes = (outcome: ToolOutcome, ...contexts: (string | undefined)[]) =>
+    withContext({ ...outcome, output: [...located.notes, outcome.output].join("\n") }, ...contexts);
   const label = tool.describe(args);
   const lane = watchLane(session, turn, parts.new_lane_id, { call_id, label }, tool.waits);
   try {
@@ -207,11 +218,11 @@ async function perform(
     });
     await session.approvals.withdraw(call_id);
     await lane.end(outcome.ok ? "done" : "errored");
-    if (turn.soft.aborted) return withContext(outcome, context);
+    if (turn.soft.aborted) return withNotes(outcome, context);
     const hooks = parts.afterCall?.(session, hooked, outcome, turn.soft) ?? Promise.resolve("");
     // Keep the call's result, whatever stops its hooks.
     const after = await progress.wait(hooks.catch(() => ""));
-    return withContext(outcome, context, after);
+    return withNotes(outcome, context, after);
   } catch (error) {
     // What it asked goes with it; the end of a turn does that by itself.
     if (!turn.soft.aborted) await session.approvals.withdraw(call_id);

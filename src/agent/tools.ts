@@ -27,6 +27,7 @@ import {
   type WayOut,
 } from "./way_out.ts";
 import type { UnitOp, UnitPool } from "../jail/unit/pool.ts";
+import type { Located } from "../jail/unit/locate.ts";
 import { describeChange, SeenFiles } from "../jail/unit/seen_files.ts";
 
 /** The effect of a call; decides which calls may run concurrently and which need approval. */
@@ -91,6 +92,17 @@ export interface ToolOutcome {
   attachments?: readonly Attachment[];
 }
 
+/** Where the files of a call are looked for. */
+export type LocateScope = Pick<ToolScope, "session_id" | "workdir" | "hidden" | "signal">;
+
+/** The arguments with the paths as they are on disk. */
+export interface LocatedArgs {
+  args: unknown;
+  notes: string[];
+  /** Why it is not certain which file is meant. */
+  problem?: string;
+}
+
 export interface Tool {
   spec: ToolSpec;
   access: Access;
@@ -102,6 +114,8 @@ export interface Tool {
   offered?(session: Pick<SessionState, "trust">): boolean;
   /** Validates a model's arguments. */
   parse(args: unknown): { args?: unknown; problem?: string };
+  /** Finds the files that a call means; what the model is told of that comes with its result. */
+  locate?(args: unknown, scope: LocateScope): Promise<LocatedArgs>;
   /** Why each such call needs approval: a file it writes runs later, outside of any sandbox. */
   risk?(args: unknown, workdir: string): string | undefined;
   /** Resolves what a call would do; the result is shown for approval and then run. */
@@ -193,6 +207,7 @@ export function builtinTools(parts: ToolParts, more: readonly Tool[]): Tool[] {
     return { ok, output: text };
   };
   const thePath = ({ path }: { path: string }) => [path];
+  const locate = locating(parts);
   const own = [
     defineTool({
       name: "apply_patch",
@@ -203,6 +218,7 @@ export function builtinTools(parts: ToolParts, more: readonly Tool[]): Tool[] {
         "begin with @@ and contain lines prefixed with a space (unchanged), - (removed) or + (added). " +
         "For one file, edit_file is simpler.",
       access: "write",
+      locate: locatingInPatch(parts),
       input: z.strictObject({ patch: z.string().min(1) }),
       prepare({ patch }) {
         return Promise.resolve({ patch, paths: parsePatch(patch).flatMap(pathsOf) });
@@ -223,6 +239,7 @@ export function builtinTools(parts: ToolParts, more: readonly Tool[]): Tool[] {
         "replace_all is set. Put several edits of one file into edits; either all are made or none. An " +
         "empty old_text creates a new file.",
       access: "write",
+      locate,
       input: z.strictObject({
         path: path(),
         old_text: z.string().optional(),
@@ -271,6 +288,7 @@ export function builtinTools(parts: ToolParts, more: readonly Tool[]): Tool[] {
       name: "glob",
       description: "Lists files whose path matches a glob such as src/**/*.ts.",
       access: "read",
+      locate,
       input: z.strictObject({ pattern: z.string().min(1), path: path().optional() }),
       describe: ({ pattern }) => `find ${pattern}`,
       run: inUnit("glob"),
@@ -279,6 +297,7 @@ export function builtinTools(parts: ToolParts, more: readonly Tool[]): Tool[] {
       name: "grep",
       description: "Searches files for a regular expression; returns path:line: text.",
       access: "read",
+      locate,
       input: z.strictObject({
         pattern: z.string().min(1).describe("JavaScript regular expression"),
         path: path().optional(),
@@ -293,6 +312,7 @@ export function builtinTools(parts: ToolParts, more: readonly Tool[]): Tool[] {
       name: "list_dir",
       description: "Lists a directory.",
       access: "read",
+      locate,
       input: z.strictObject({ path: path().optional() }),
       describe: ({ path }) => `list ${path ?? "."}`,
       run: inUnit("list_dir"),
@@ -319,6 +339,7 @@ export function builtinTools(parts: ToolParts, more: readonly Tool[]): Tool[] {
       description: "Reads a text file, or a range of its lines. Shows a PNG, JPEG, GIF or WebP " +
         "image or a PDF if you can see such files.",
       access: "read",
+      locate,
       input: z.strictObject({
         path: path(),
         offset: z.int().min(1).optional().describe("First line to read, from 1"),
@@ -376,6 +397,7 @@ export function builtinTools(parts: ToolParts, more: readonly Tool[]): Tool[] {
       name: "write_file",
       description: "Writes a file and creates its directories; replaces an existing file.",
       access: "write",
+      locate,
       input: z.strictObject({ path: path(), content: z.string() }),
       describe: ({ path, content }) => `write ${path} (${content.length} characters)`,
       risk: ({ path }, workdir) => riskOf(path, workdir, parts.home),
@@ -385,6 +407,55 @@ export function builtinTools(parts: ToolParts, more: readonly Tool[]): Tool[] {
     }),
   ];
   return [...own, ...more].sort((a, b) => a.spec.name < b.spec.name ? -1 : 1);
+}
+
+/** Finds the one path of a call. */
+function locating(parts: ToolParts): NonNullable<Tool["locate"]> {
+  return async (args, scope) => {
+    const { path } = args as { path?: string };
+    const { paths, ...found } = await located(parts, path === undefined ? [] : [path], scope);
+    return { args: path === undefined ? args : { ...args as object, path: paths[0] }, ...found };
+  };
+}
+
+const PATCH_PATH = /^(\*\*\* (?:(?:Add|Update|Delete) File|Move to): )([^\r\n]+)/gm;
+
+/** Finds the paths of a patch, which stand in its text. */
+function locatingInPatch(parts: ToolParts): NonNullable<Tool["locate"]> {
+  return async (args, scope) => {
+    const { patch } = args as { patch: string };
+    const given = [...patch.matchAll(PATCH_PATH)].map(([, , path]) => path);
+    const { paths, ...found } = await located(parts, given, scope);
+    let n = 0;
+    const named = patch.replace(PATCH_PATH, (_, header) => header + paths[n++]);
+    return { args: { patch: named }, ...found };
+  };
+}
+
+async function located(
+  { units, home }: ToolParts,
+  paths: readonly string[],
+  { signal, ...scope }: LocateScope,
+): Promise<{ paths: readonly string[]; notes: string[]; problem?: string }> {
+  const certain = (path: string) => !path.startsWith("~") && isPlainlyThere(path, scope.workdir);
+  if (paths.every(certain)) return { paths, notes: [] };
+  const { ok, output } = await units.call("locate", { paths, home }, scope, signal);
+  if (!ok) return { paths, notes: [], problem: output };
+  const found: Located[] = JSON.parse(output);
+  return {
+    paths: found.map(({ path }) => path),
+    notes: found.flatMap(({ note }) => note === undefined ? [] : [note]),
+  };
+}
+
+/** Spares the unit a call for most paths. Nothing is read, and nothing is followed. */
+function isPlainlyThere(path: string, workdir: string): boolean {
+  try {
+    Deno.lstatSync(isAbsolute(path) ? path : join(workdir, path));
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 /** The unit itself reports an invalid path. */
@@ -517,6 +588,7 @@ interface Definition<I extends z.ZodType, P> {
   asks_in_auto?(args: P, workdir: string): boolean;
   beyond?(args: P): string | undefined;
   risk?(args: P, workdir: string): string | undefined;
+  locate?: Tool["locate"];
   run(args: P, scope: ToolScope): Promise<ToolOutcome>;
 }
 
@@ -527,6 +599,7 @@ export function defineTool<I extends z.ZodType, P = z.output<I>>(
   const { name, description, access, input, describe } = definition;
   const { rule = () => name, asks = () => true, asks_in_auto = () => false } = definition;
   const { risk = () => undefined, beyond = () => undefined, waits, once, offered } = definition;
+  const { locate } = definition;
   const { $schema: _, ...input_schema } = z.toJSONSchema(input) as Record<string, unknown>;
   return {
     spec: { name, description, input_schema },
@@ -536,6 +609,7 @@ export function defineTool<I extends z.ZodType, P = z.output<I>>(
     waits,
     once,
     offered,
+    locate,
     parse(args) {
       const parsed = input.safeParse(args);
       return parsed.success ? { args: parsed.data } : { problem: z.prettifyError(parsed.error) };

@@ -100,12 +100,6 @@ export function relativePath(path: string, workdir: string, windows = WINDOWS): 
   if (path.includes("\0")) {
     throw new BeneathError("invalid", `${shown}: a path must not contain a NUL byte`);
   }
-  if (path === "~" || path.startsWith("~/")) {
-    throw new BeneathError(
-      "outside",
-      `${path}: "~" is not expanded; use a path inside the working directory`,
-    );
-  }
   const slashed = windows ? path.replaceAll("\\", "/") : path;
   const absolute = slashed.startsWith("/") || (windows && /^[A-Za-z]:/.test(slashed));
   const inner = absolute ? stripWorkdir(slashed, workdir, windows) : slashed;

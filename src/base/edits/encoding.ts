@@ -60,6 +60,26 @@ export function lineDecoder(start: Uint8Array): (line: Bytes, cut?: boolean) => 
     tryUtf8(line, cut) ?? new TextDecoder(legacy().label).decode(line, { stream: cut });
 }
 
+/**
+ * A whole file as it is shown, line by line as {@linkcode lineDecoder} decodes it.
+ *
+ * @returns `undefined` for UTF-16 that is damaged
+ */
+export function shownText(data: Bytes): string | undefined {
+  if (isUtf16(data)) return decodeText(data)?.text;
+  const utf8 = tryUtf8(data);
+  if (utf8 !== undefined) return utf8.replace(/^\ufeff/, "");
+  const decode = lineDecoder(data);
+  let text = "";
+  for (let at = 0; at < data.length;) {
+    const newline = data.indexOf(10, at);
+    const end = newline < 0 ? data.length : newline + 1;
+    text += decode(data.subarray(at, end));
+    at = end;
+  }
+  return text;
+}
+
 /** The line ends that most lines of a text have, given to another text; LF if it has none. */
 export function withLineEndsOf(text: string, other: string): string {
   const crlf = text.split("\r\n").length - 1;

@@ -48,15 +48,17 @@ export function parsePatch(patch: string): PatchStep[] {
   if (plain(lines.at(-1)!) !== END) throw new EditProblem(`the patch must end with "${END}"`);
   const steps: PatchStep[] = [];
   for (let at = 1; at < lines.length - 1;) {
-    const header = HEADER.exec(lines[at].trimEnd());
+    const header = HEADER.exec(lines[at]);
     if (header === null) {
       throw new EditProblem(
         `line ${at + 1} of the patch must name a file ("*** Update File: path"): ${lines[at]}`,
       );
     }
-    const [, what, path] = header;
+    const [, what, named] = header;
+    // A file that is there may have a name that ends with a blank.
+    const path = what === "Add" ? named.trimEnd() : named;
     let end = at + 1;
-    while (end < lines.length - 1 && !HEADER.test(lines[end].trimEnd())) end++;
+    while (end < lines.length - 1 && !HEADER.test(lines[end])) end++;
     const body = lines.slice(at + 1, end);
     if (what === "Add") steps.push({ kind: "add", path, text: addedText(body, at + 2) });
     else if (what === "Update") steps.push(updateStep(path, body, at + 2));

@@ -8,6 +8,7 @@ import { type Beneath, BeneathError, chooseBeneath, kernelBeneath } from "../ben
 import { collectGarbage } from "../../os/memory.ts";
 import { applyPatch, editFile, readWholeText, writeFile } from "./edits.ts";
 import { listDir, type OpContext, readFile, stat } from "./files.ts";
+import { locate } from "./locate.ts";
 import { Pace } from "./pace.ts";
 import {
   type OpOutcome,
@@ -33,6 +34,7 @@ const OPERATIONS: Record<
   (context: OpContext, args: UnitArgs) => string | OpOutcome | Promise<string | OpOutcome>
 > = {
   stat,
+  locate,
   read_file: readFile,
   read_text: readWholeText,
   write_file: writeFile,

@@ -82,7 +82,7 @@ test("refuses every way out through a unit", {}, async ({ pool, scope, workdir }
   await Deno.symlink("/etc", `${workdir}/etc`);
   await Deno.mkdir(`${workdir}/.svc`);
   await Deno.writeTextFile(`${workdir}/.svc/f`, "");
-  for (const path of ["../x", "/etc/passwd", "etc/passwd", "/proc/self/environ", "~/x", ".svc/f"]) {
+  for (const path of ["../x", "/etc/passwd", "etc/passwd", "/proc/self/environ", ".svc/f"]) {
     const { ok, output } = await pool.call("read_file", { path }, scope("a"), never);
     assert(!ok && output.startsWith(path), output);
   }

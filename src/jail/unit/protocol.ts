@@ -5,6 +5,7 @@ import type { Media } from "../../base/media.ts";
 /** The operations of a unit; those of a tool have the tool's name. */
 export const UNIT_OPS = [
   "stat",
+  "locate",
   "read_file",
   "read_text",
   "write_file",
@@ -109,6 +110,15 @@ export class UnitArgs {
     return this.#values[name] === undefined || this.#values[name] === null
       ? undefined
       : this.string(name);
+  }
+
+  /** A list of strings. */
+  strings(name: string): string[] {
+    const value = this.#values[name];
+    if (!Array.isArray(value) || value.some((each) => typeof each !== "string")) {
+      throw new UnitError(`"${name}" must be a list of strings`);
+    }
+    return value;
   }
 
   /** An integer from 1 to `max`; a larger one counts as `max`. */

@@ -1,8 +1,10 @@
 /** The operations of a unit that search a tree: glob and grep. */
 import { globToRegExp } from "@std/path";
+import { shownText } from "../../base/edits/encoding.ts";
 import { BeneathError, type BeneathFs } from "../beneath.ts";
 import { cutChars, looksBinary, type OpContext } from "./files.ts";
 import { within } from "./pace.ts";
+import { globOf, translated } from "./pattern.ts";
 import { type UnitArgs, UnitError } from "./protocol.ts";
 import { walk } from "./walk.ts";
 
@@ -21,12 +23,15 @@ const MAX_NAMED = 5;
 export async function glob({ fs, pace }: OpContext, args: UnitArgs): Promise<string> {
   const start = fs.relative(args.string("path", "."));
   const pattern = globPattern(fs, args.string("pattern"), start);
-  const matcher = globToRegExp(pattern, { extended: true, globstar: true });
+  const { matchers, literal } = globOf(fs, start, pattern);
   const skip = start === "" ? 0 : start.length + 1;
+  const named = start === "" ? pattern : `${start}/${pattern}`;
+  // It may lie in what a walk leaves out.
+  if (literal !== undefined) return literal === "file" ? named : `${named}/`;
   const paths: string[] = [];
   for (const { path, kind } of walk(fs, start)) {
     await pace.step();
-    if (kind === "directory" || !test(matcher, path.slice(skip), pattern)) continue;
+    if (kind === "directory" || !testAny(matchers, path.slice(skip), pattern)) continue;
     if (kind === "symlink" && !leadsToFile(fs, path)) continue;
     if (paths.length === MAX_PATHS) {
       paths.push(`[stopped at ${MAX_PATHS} files; use a narrower pattern]`);
@@ -47,6 +52,10 @@ function globPattern(fs: BeneathFs, given: string, start: string): string {
   if (!absolute || start === "") return pattern;
   if (!pattern.startsWith(`${start}/`)) throw new UnitError(`"pattern" is outside "path"`);
   return pattern.slice(start.length + 1);
+}
+
+function testAny(matchers: readonly RegExp[], path: string, pattern: string): boolean {
+  return matchers.some((matcher) => test(matcher, path, pattern));
 }
 
 function test(matcher: RegExp, path: string, pattern: string): boolean {
@@ -78,7 +87,7 @@ export async function grep({ fs, pace }: OpContext, args: UnitArgs): Promise<str
   const included = includeRule(args.optionalString("include"));
   const search = new Search(fs, pattern, limit);
   if (fs.stat(start || ".").kind === "file") {
-    search.file(start);
+    search.file(start, true);
     return search.text();
   }
   const skip = start === "" ? 0 : start.length + 1;
@@ -91,7 +100,8 @@ export async function grep({ fs, pace }: OpContext, args: UnitArgs): Promise<str
   return search.text();
 }
 
-function toRegExp(source: string, ignoreCase: boolean): RegExp {
+function toRegExp(given: string, ignoreCase: boolean): RegExp {
+  const source = translated(given);
   const flags = ignoreCase ? "i" : "";
   try {
     // With "u" for \p{…}; without it for escapes of ordinary characters, which "u" refuses.
@@ -112,7 +122,8 @@ function includeRule(include: string | undefined): (path: string) => boolean {
   const whole = include.includes("/");
   return (path) => {
     const subject = whole ? path : path.slice(path.lastIndexOf("/") + 1);
-    return test(matcher, subject, include);
+    // A name may have characters that mean something in a glob.
+    return subject === include || test(matcher, subject, include);
   };
 }
 
@@ -124,6 +135,7 @@ class Search {
   readonly #matches: string[] = [];
   readonly #tooLarge: string[] = [];
   readonly #unreadable: string[] = [];
+  readonly #binary: string[] = [];
   readonly #probe = new Uint8Array(PROBE_BYTES);
 
   constructor(fs: BeneathFs, pattern: RegExp, limit: number) {
@@ -136,8 +148,9 @@ class Search {
     return this.#matches.length >= this.#limit;
   }
 
-  file(path: string): void {
-    const text = this.#read(path);
+  /** @param named whether the call names this file */
+  file(path: string, named = false): void {
+    const text = this.#read(path, named);
     if (text === undefined) return;
     // A new list, because an interrupted run must leave nothing behind.
     const found = within(MATCH_MS, () => this.#lines(path, text));
@@ -160,28 +173,38 @@ class Search {
     };
     note(this.#tooLarge, "over 5 MiB");
     note(this.#unreadable, "not readable");
+    note(this.#binary, "binary");
     return lines.join("\n");
   }
 
   /** Returns the text of a file; `undefined` if it is skipped. */
-  #read(path: string): string | undefined {
+  #read(path: string, named: boolean): string | undefined {
     try {
       const { bytes, stat } = this.#fs.read(path, 0, this.#probe);
       const start = this.#probe.subarray(0, bytes);
-      if (looksBinary(start)) return undefined;
+      if (looksBinary(start)) {
+        if (named) this.#binary.push(path);
+        return undefined;
+      }
       if (stat.size > MAX_FILE_BYTES) {
         this.#tooLarge.push(path);
         return undefined;
       }
-      if (bytes < this.#probe.length) return new TextDecoder().decode(start);
+      if (bytes < this.#probe.length) return this.#shown(path, start);
       const whole = new Uint8Array(stat.size);
       const { bytes: all } = this.#fs.read(path, 0, whole);
-      return new TextDecoder().decode(whole.subarray(0, all));
+      return this.#shown(path, whole.subarray(0, all));
     } catch (error) {
       if (!(error instanceof BeneathError)) throw error;
       this.#unreadable.push(path);
       return undefined;
     }
+  }
+
+  #shown(path: string, data: Uint8Array<ArrayBuffer>): string | undefined {
+    const text = shownText(data);
+    if (text === undefined) this.#unreadable.push(path);
+    return text;
   }
 
   #lines(path: string, text: string): string[] {
@@ -191,13 +214,20 @@ class Search {
       const newline = text.indexOf("\n", at);
       const end = newline < 0 ? text.length : newline;
       const content = text.slice(at, text[end - 1] === "\r" && end > at ? end - 1 : end);
-      if (this.#pattern.test(content)) found.push(`${path}:${line}: ${shorten(content)}`);
+      const match = this.#pattern.exec(content);
+      if (match !== null) found.push(`${path}:${line}: ${shorten(content, match)}`);
       at = end + 1;
     }
     return found;
   }
 }
 
-function shorten(line: string): string {
-  return line.length <= MAX_LINE_CHARS ? line : `${cutChars(line, MAX_LINE_CHARS)}…`;
+/** The part of a long line in which the match is. */
+function shorten(line: string, { index, 0: { length } }: RegExpExecArray): string {
+  if (line.length <= MAX_LINE_CHARS) return line;
+  const before = Math.max(0, Math.min((MAX_LINE_CHARS - length) / 2, MAX_LINE_CHARS / 2));
+  const from = index + length <= MAX_LINE_CHARS ? 0 : Math.floor(index - before);
+  const rest = line.slice(from).replace(/^[\uDC00-\uDFFF]/, "");
+  const end = rest.length <= MAX_LINE_CHARS ? "" : "…";
+  return `${from === 0 ? "" : "…"}${cutChars(rest, MAX_LINE_CHARS)}${end}`;
 }

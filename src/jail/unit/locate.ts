@@ -1,0 +1,143 @@
+/** Which file a model means by a path that is not there as it stands. */
+import { lineOf } from "../../base/edits/views.ts";
+import { BeneathError, type BeneathFs } from "../beneath.ts";
+import type { OpContext } from "./files.ts";
+import { type OpOutcome, type UnitArgs, UnitError } from "./protocol.ts";
+
+/** A path as it is on disk. */
+export interface Located {
+  path: string;
+  /** Says that it is another one than the one given. */
+  note?: string;
+}
+
+/** How many names a refusal gives. */
+const NAMED_MAX = 5;
+
+/**
+ * `locate {paths, home?}`: each path as it is on disk, as JSON: a list of {@linkcode Located}.
+ *
+ * @throws {UnitError} where several names look like one that is not there
+ */
+export function locate({ fs }: OpContext, args: UnitArgs): OpOutcome {
+  const home = args.optionalString("home");
+  return { output: JSON.stringify(args.strings("paths").map((path) => located(fs, path, home))) };
+}
+
+function located(fs: BeneathFs, given: string, home: string | undefined): Located {
+  if (/^~(?=\/|$)/.test(given) && home === undefined) {
+    throw new UnitError(`${given}: "~" is not known here; use a path inside the working directory`);
+  }
+  // "~" is the home directory also where something has that name.
+  if (!given.startsWith("~") && isThere(fs, given)) return { path: given };
+  const path = plainPath(given, home);
+  if (path !== given && (isThere(fs, path) || isOutside(fs, path))) return { path };
+  for (const other of otherForms(path)) {
+    if (startsThere(fs, other)) return noted(given, lookalike(fs, other) ?? other);
+  }
+  const found = lookalike(fs, path);
+  return found === undefined ? { path } : noted(given, found);
+}
+
+/** An address of a file, or a path in the home directory, as a path. */
+function plainPath(path: string, home: string | undefined): string {
+  if (home !== undefined && /^~(?=\/|$)/.test(path)) return home + path.slice(1);
+  const [, encoded] = path.match(/^file:(?:\/\/(?:localhost)?)?(\/.*)$/i) ?? [];
+  if (encoded === undefined) return path;
+  try {
+    return decodeURIComponent(encoded);
+  } catch {
+    return encoded;
+  }
+}
+
+/** What a path was before a shell's escapes, quotes, or the separators of Windows. */
+function* otherForms(path: string): Generator<string> {
+  const [, , quoted] = path.match(/^(["'`])(.+)\1$/s) ?? [];
+  if (quoted !== undefined) yield quoted;
+  const unescaped = path.replace(/\\([ ()[\]{}&'"$!*?~#;])/g, "$1");
+  if (unescaped !== path) yield unescaped;
+  if (path.includes("\\")) yield path.replaceAll("\\", "/");
+}
+
+/** Whether a path is there, or could be made in a directory that is. */
+function startsThere(fs: BeneathFs, path: string): boolean {
+  if (isThere(fs, path)) return true;
+  const slash = path.indexOf("/", 1);
+  return slash > 0 && isThere(fs, path.slice(0, slash));
+}
+
+/**
+ * Follows a path part by part. A part that is not there is the one that looks the same: with other
+ * blanks, quotes or dashes, or its accents composed in another way.
+ *
+ * @returns undefined where no part looks like another one
+ */
+function lookalike(fs: BeneathFs, path: string): string | undefined {
+  let relative: string;
+  try {
+    relative = fs.relative(path);
+  } catch (error) {
+    if (error instanceof BeneathError) return undefined;
+    throw error;
+  }
+  const parts = relative.split("/");
+  let at = "";
+  let changed = false;
+  for (const [n, part] of parts.entries()) {
+    const as_given = at === "" ? part : `${at}/${part}`;
+    const name = isThere(fs, as_given) ? part : sameLook(fs, at, part);
+    if (name === undefined) return changed ? [at, ...parts.slice(n)].join("/") : undefined;
+    changed ||= name !== part;
+    at = at === "" ? name : `${at}/${name}`;
+  }
+  return changed ? at : undefined;
+}
+
+function sameLook(fs: BeneathFs, directory: string, part: string): string | undefined {
+  const look = lineOf(part);
+  const alike = namesIn(fs, directory).filter((name) => lineOf(name) === look).sort();
+  if (alike.length <= 1) return alike[0];
+  const names = alike.slice(0, NAMED_MAX).map(spelled).join(", ");
+  throw new UnitError(
+    `${part}: no such name, and several look like it; give one exactly: ${names}`,
+  );
+}
+
+function noted(given: string, path: string): Located {
+  return { path, note: `[${JSON.stringify(given)} is not there; ${spelled(path)} is meant]` };
+}
+
+/** A name with its characters that look like others as escapes. */
+function spelled(name: string): string {
+  return JSON.stringify(name).replace(
+    /[\p{Zs}\p{Pi}\p{Pf}\p{Pd}\p{M}\p{Cf}]/gu,
+    (char) => /[ -~]/.test(char) ? char : `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`,
+  );
+}
+
+function isThere(fs: BeneathFs, path: string): boolean {
+  return reasonAgainst(fs, path) === undefined;
+}
+
+function isOutside(fs: BeneathFs, path: string): boolean {
+  return reasonAgainst(fs, path) === "outside";
+}
+
+function reasonAgainst(fs: BeneathFs, path: string): string | undefined {
+  try {
+    fs.stat(path);
+  } catch (error) {
+    if (error instanceof BeneathError) return error.reason;
+    throw error;
+  }
+}
+
+function namesIn(fs: BeneathFs, directory: string): string[] {
+  try {
+    return fs.list(directory || ".").map(({ name }) => name);
+  } catch (error) {
+    if (error instanceof BeneathError) return [];
+    throw error;
+  }
+}

@@ -217,7 +217,8 @@ run_in() {
     cp --reflink=auto "$binary" "$bin"
   fi
   if [ ${#as[@]} -gt 0 ]; then chown -R "$user:" "$checkout"; fi
-  variables+=(DENO_TLS_CA_STORE="$store" DENO_JOBS="${DENO_JOBS-3}" NO_COLOR=1)
+  # The place is where the temporary files are, too.
+  variables+=(DENO_TLS_CA_STORE="$store" DENO_JOBS="${DENO_JOBS-3}" NO_COLOR=1 TEST_DISK=yes)
   if [ -n "$whole" ]; then tests "$bin" || status=$?; else
     tests "" "${from_source[@]}" || status=$?
     tests "$bin" "${of_binary[@]}" || status=$?

@@ -19,6 +19,7 @@ async function main(): Promise<number> {
     files = paths.length > 0
       ? await named(paths, Boolean(Deno.env.get("SVC_BIN")))
       : await everything();
+    if (options.ignoring) files = files.filter(({ reads_only }) => !reads_only);
   } catch (error) {
     console.error(`test: ${(error as Error).message}`);
     return 1;

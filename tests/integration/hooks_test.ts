@@ -329,7 +329,7 @@ for (const how of ["stop", "crash"] as const) {
       await it.client.rpc.call("daemon.shutdown", { grace_s: 0 });
       assertEquals((await it.daemon.ended()).code, 0);
     } else await it.daemon.kill();
-    await until(() => processesWith(slept).length === 0, "the end of the hook", 5_000);
+    await until(() => processesWith(slept).length === 0, "the end of the hook");
     assertEquals([...Deno.readDirSync(it.workdir)].map(({ name }) => name), [".svc"]);
   }, { toml: hook(`${SLEPT[how]} & wait`) });
 }

@@ -14,6 +14,8 @@ export interface TestFile {
   path: string;
   /** Whether it tests the binary, not svc from source. */
   on_binary: boolean;
+  /** Whether its tests need read permission alone: of a unit that say of none what it needs. */
+  reads_only?: boolean;
 }
 
 /** Returns what names a file and what it runs against in the table of times. */
@@ -55,7 +57,16 @@ export async function testFiles(paths: readonly string[]): Promise<string[]> {
 
 /** Returns the files of a call that names what to test. */
 export async function named(paths: readonly string[], on_binary: boolean): Promise<TestFile[]> {
-  return (await testFiles(paths)).map((path) => ({ path, on_binary }));
+  const files = await testFiles(paths);
+  return await Promise.all(files.map(async (path) => {
+    return { path, on_binary, reads_only: await readsOnly(path) };
+  }));
+}
+
+/** Reports whether a file is of unit tests and ignores none of them: those may only read. */
+async function readsOnly(path: string): Promise<boolean> {
+  if (!UNITS.some((folder) => path.startsWith(`${folder}/`))) return false;
+  return !/\bignore\b/.test(await Deno.readTextFile(join(root, path)));
 }
 
 /**

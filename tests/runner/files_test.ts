@@ -1,5 +1,5 @@
 import { assertEquals } from "@std/assert";
-import { keyOf, longestFirst } from "./files.ts";
+import { keyOf, longestFirst, named } from "./files.ts";
 
 Deno.test("the longest files start first, new ones by what is usual for their folder", () => {
   const file = (path: string, on_binary = false) => ({ path, on_binary });
@@ -22,4 +22,11 @@ Deno.test("the longest files start first, new ones by what is usual for their fo
     "tests/integration/a_test.ts",
     "src/a_test.ts",
   ]);
+});
+
+Deno.test("unit tests that ignore nothing may only read", async () => {
+  const of = async (path: string) => (await named([path], false)).map((it) => it.reads_only);
+  assertEquals(await of("src/base/semaphore_test.ts"), [true]);
+  assertEquals(await of("src/jail/command_test.ts"), [false]);
+  assertEquals(await of("tests/runner/files_test.ts"), [false]);
 });

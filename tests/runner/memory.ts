@@ -3,7 +3,6 @@
  * with their last process. Tests make and remove tens of thousands of files, and on a disk that is a
  * tenth of what they cost.
  */
-import { join } from "@std/path";
 
 /** Mounts a file system in memory at $1 that only the rest of the line sees. */
 const MOUNT = 'mount -t tmpfs -o mode=1777 tmpfs "$1" && shift && exec "$@"';
@@ -16,21 +15,19 @@ export function inMemory(dir: string, line: readonly string[]): string[] {
 }
 
 /**
- * Makes the directory at which each file's temporary files are mounted.
+ * Makes the directory at which each file's temporary files are mounted. Its path is short: those of
+ * sockets have few characters.
  *
- * @param parent where it is made; others get to it.
  * @returns undefined where they stay on the disk: TMPDIR or TEST_DISK says so, memory is short, or
  *   this user or system cannot mount.
  */
-export async function memoryDirectory(parent: string): Promise<string | undefined> {
+export async function memoryDirectory(): Promise<string | undefined> {
   const chosen = Deno.env.get("TMPDIR") || Deno.env.get("TEST_DISK");
   if (chosen || Deno.build.os !== "linux" || Deno.systemMemoryInfo().available < NEEDED) return;
-  const dir = join(parent, "tmp");
+  const dir = `/tmp/t${crypto.randomUUID().slice(0, 6)}`;
   await Deno.mkdir(dir);
-  // As the directory of temporary files is: some tests are of other users.
-  await Deno.chmod(parent, 0o755);
-  await Deno.chmod(dir, 0o1777);
-  return await holds(inMemory(dir, ["test", "-w", dir])) ? dir : undefined;
+  if (await holds(inMemory(dir, ["test", "-w", dir]))) return dir;
+  await Deno.remove(dir);
 }
 
 /** Reports whether a command succeeds. */

@@ -2,9 +2,10 @@
 
 export const HELP = `Runs tests: everything, or the files and directories that you name.
 
-  sh install/dev.sh test [--unit] [--slowest] [flags of deno test] [file or directory ...]
+  sh install/dev.sh test [--unit] [--ignoring] [--slowest] [flags of deno test] [file or directory ...]
 
   --unit      run only the unit tests, in src and web
+  --ignoring  leave out the unit tests' files that run with read permission alone in any case
   --slowest   list the 30 slowest tests and files at the end
   --filter    run only tests whose name contains a text, or matches /a pattern/
   --help      show this
@@ -13,7 +14,7 @@ A file that fails runs once more, alone, when the others have ended. What passes
 flaky and does not fail the run. Without files, what starts svc runs against a binary, which is
 compiled first unless dist has one of the same sources; with files, svc runs from source. One file
 alone is shown as deno test prints it. With flags that allow something (--allow-read), tests may do
-that only.
+that only. Unit tests may only read in any case where their file ignores none.
 
 Environment:
   FLAKY=fail      a flaky test fails the run
@@ -31,6 +32,8 @@ Exit code: 0 if everything passed, 1 if something failed, 130 if the run was sto
 export interface Options {
   help: boolean;
   slowest: boolean;
+  /** Whether files that run with read permission alone in any case are left out. */
+  ignoring: boolean;
   /** The files and directories to test; empty for everything. */
   paths: string[];
   /** Flags for `deno test`. */
@@ -60,6 +63,7 @@ export function readOptions(
   const options: Options = {
     help: false,
     slowest: false,
+    ignoring: false,
     paths: [],
     flags: [],
     script_args: [],
@@ -72,6 +76,7 @@ export function readOptions(
     if (arg === "--") options.script_args = rest.splice(0);
     else if (arg === "--help" || arg === "-h") options.help = true;
     else if (arg === "--slowest") options.slowest = true;
+    else if (arg === "--ignoring") options.ignoring = true;
     else if (arg === "--unit") options.paths.push(...UNITS);
     else if (arg === "--filter") {
       const text = rest.shift();

@@ -18,6 +18,7 @@ Deno.test("files, own flags and flags of deno test are told apart", () => {
   });
   assertEquals(read(["--unit"]).paths, ["src", "web"]);
   assertEquals(read([]).paths, []);
+  assertEquals([read([]).ignoring, read(["--ignoring"]).ignoring], [false, true]);
   assertThrows(() => read(["--filter"]), Error, "--filter needs a text");
 });
 

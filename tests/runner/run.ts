@@ -65,7 +65,7 @@ export class Run {
     delete env.SVC_BIN;
     const onOutput = this.#shown ? (bytes: Uint8Array) => STDOUT.write(bytes) : undefined;
     const mark = this.#mark;
-    const scratch = isLimited(flags) ? undefined : await memoryDirectory(dir);
+    const scratch = isLimited(flags) ? undefined : await memoryDirectory();
     this.#settings = { dir, scratch, mark, limit_ms, flags, script_args, env, onOutput };
     this.#queue = longestFirst(this.#queue, await readTimes());
     const unwatch = this.#watchSignals();
@@ -84,6 +84,7 @@ export class Run {
     }
     const code = await this.#report(await Deno.readTextFile(join(dir, "lacking")));
     await Deno.remove(dir, { recursive: true });
+    if (scratch !== undefined) await Deno.remove(scratch);
     return code;
   }
 
@@ -141,11 +142,27 @@ export class Run {
     }
   }
 
+  /** Runs one file with the permissions that its tests need. */
+  async #runAllowed(file: TestFile, onFailure: (name: string) => void): Promise<FileRun> {
+    const run = async (settings: Settings) => {
+      const output = new TestOutput();
+      this.#running.set(file, output);
+      return await runFile(file, settings, output, this.#svc_bin, onFailure);
+    };
+    const { flags } = this.#settings;
+    if (file.reads_only && !isLimited(flags)) {
+      const reading = { ...this.#settings, scratch: undefined, flags: ["--allow-read", ...flags] };
+      const ended = await run(reading);
+      // What it imports may ignore tests for it.
+      if (this.#stopped || hasFailed(ended)) return ended;
+      if (ended.cases.every(({ outcome }) => outcome !== "ignored")) return ended;
+    }
+    return await run(this.#settings);
+  }
+
   /** Runs one file. @returns undefined when the run was stopped before its end. */
   async #runOne(file: TestFile, onFailure: (name: string) => void): Promise<FileRun | undefined> {
-    const output = new TestOutput();
-    this.#running.set(file, output);
-    const run = await runFile(file, this.#settings, output, this.#svc_bin, onFailure);
+    const run = await this.#runAllowed(file, onFailure);
     this.#running.delete(file);
     if (!this.#stopped) return run;
     this.#unfinished.push({ ...run, trouble: undefined });

@@ -165,13 +165,19 @@ async function load(
       const responses = openAiApi(config) === "responses";
       const Language = responses ? sdk.OpenAIResponsesLanguageModel : sdk.OpenAIChatLanguageModel;
       const { exactChat } = await import("./chat_wire.ts");
+      const { exactFetch } = await import("./odd_answers.ts");
+      const { ResponsesAnswer } = await import("./responses_wire.ts");
+      const exact = (exchange: Exchange) =>
+        responses
+          ? exactFetch(fetch, context, () => new ResponsesAnswer((it) => exchange.lost.push(it)))
+          : exactChat(fetch, context, exchange);
       return {
         language: (exchange) =>
           new Language(model, {
             provider: responses ? "openai.responses" : "openai.chat",
             url: ({ path }) => baseURL + path,
             headers,
-            fetch: responses ? fetch : exactChat(fetch, context, exchange),
+            fetch: exact(exchange),
           }),
         dialect: {
           echo_key: "openai",

@@ -3,13 +3,10 @@
  * each sends a call in its own way, and the call runs, once. The report stands in the name of the step.
  */
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
-import { join } from "@std/path";
-import { can_run_svc, Place, type TestClient } from "../support/svc.ts";
+import { beginOdd, CHAT_DIALECT, type Json, sse } from "../support/odd_server.ts";
+import { can_run_svc } from "../support/svc.ts";
 
 const ignore = !can_run_svc;
-
-// deno-lint-ignore no-explicit-any -- bodies as they are sent
-type Json = any;
 
 const chunk = (delta: Json, finish_reason: string | null = null, more: Json = {}) => ({
   id: "c",
@@ -19,8 +16,6 @@ const chunk = (delta: Json, finish_reason: string | null = null, more: Json = {}
   choices: [{ index: 0, delta, finish_reason }],
   ...more,
 });
-const sse = (...events: Json[]) =>
-  events.map((it) => `data: ${typeof it === "string" ? it : JSON.stringify(it)}\n\n`).join("");
 const ARGS = '{"path":"notes.txt"}';
 const call = (more: Json = {}, args: Json = ARGS, name = "read_file") => ({
   tool_calls: [{
@@ -139,61 +134,20 @@ const ODD: Record<string, Odd> = {
   },
 };
 
-/** A daemon with a model server that answers the first request of each session as it is told. */
-async function begin() {
-  let first = { body: "", type: "text/event-stream" };
-  let asked = 0;
-  const server = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen() {} }, async (request) => {
-    asked++;
-    const { messages } = await request.json();
-    const results = messages.filter(({ role }: Json) => role === "tool");
-    if (results.length === 0) {
-      return new Response(first.body, { headers: { "content-type": first.type } });
-    }
-    const done = sse(
-      chunk({ content: `It says ${results[0].content.includes("42")}.` }, "stop"),
-      "[DONE]",
-    );
-    return new Response(done, { headers: { "content-type": "text/event-stream" } });
-  });
-  const place = new Place();
-  place.useLocalModel(`http://127.0.0.1:${server.addr.port}/v1`);
-  const workdir = place.mkdir("project");
-  Deno.writeTextFileSync(join(workdir, "notes.txt"), "The number is 42.\n");
-  const daemon = await place.serve();
-  const client: TestClient = await daemon.rpc();
-  return {
-    client,
-    async turn(answer: { body: string; type?: string }) {
-      first = { type: "text/event-stream", ...answer };
-      asked = 0;
-      const id = await client.session({ workdir, model: "local/m", approval: "auto" });
-      const { data } = await client.turn(id, "Which number is in notes.txt?");
-      const events = client.events.filter(({ session_id }) => session_id === id);
-      return { data, events, asked };
-    },
-    async [Symbol.asyncDispose]() {
-      await client[Symbol.asyncDispose]();
-      await place[Symbol.asyncDispose]();
-      await server.shutdown();
-    },
-  };
-}
-
 Deno.test({
   name: "odd servers of chat completions: each call runs, and the answer is whole",
   ignore,
   async fn(t) {
-    await using it = await begin();
+    await using it = await beginOdd(CHAT_DIALECT);
     for (const [name, { source, body, type, text = "", reads = 1 }] of Object.entries(ODD)) {
       await t.step(source === undefined ? name : `${name} (${source})`, async () => {
-        const { data, events, asked } = await it.turn({ body, type });
+        const { data, events, bodies } = await it.turn({ body, type });
         assertEquals([data.stop_reason, data.error], ["ok", undefined]);
         const answer = ["It says true."];
         assertEquals(data.message, [...text === "" ? [] : [text], ...answer].join("\n\n"));
         const ran = events.filter((event) => event.type === "session.tool_completed");
         assertEquals(ran.map(({ data }) => data.ok), Array(reads).fill(true));
-        assertEquals(asked, 2, "asked once for the call, and once for the answer");
+        assertEquals(bodies.length, 2, "asked once for the call, and once for the answer");
       });
     }
   },
@@ -203,15 +157,15 @@ Deno.test({
   name: "an error or a login page that comes with 200 is told as what it is, and asked for once",
   ignore,
   async fn() {
-    await using it = await begin();
+    await using it = await beginOdd(CHAT_DIALECT);
     const page = "<html><head><title>Sign in to Corp</title></head><body></body></html>";
     const login = await it.turn({ body: page, type: "text/html" });
-    assertEquals([login.data.stop_reason, login.asked], ["error", 1]);
+    assertEquals([login.data.stop_reason, login.bodies.length], ["error", 1]);
     assertStringIncludes(login.data.error, 'a web page ("Sign in to Corp")');
     assertStringIncludes(login.data.error, "base_url");
     const error = { message: "no such model: m", type: "invalid_request_error" };
     const refused = await it.turn({ body: JSON.stringify({ error }), type: "application/json" });
-    assertEquals([refused.data.stop_reason, refused.asked], ["error", 1]);
+    assertEquals([refused.data.stop_reason, refused.bodies.length], ["error", 1]);
     assert(refused.data.error.includes("no such model: m"), refused.data.error);
   },
 });

@@ -1,5 +1,5 @@
 /**
- * Gateways that speak Anthropic's and Google's formats in their own way, as users of other agents
+ * Gateways that speak Anthropic's, Google's and OpenAI's formats in their own way, as users of other agents
  * reported them: each call runs, once, and the answer is whole. The report stands in the name.
  */
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
@@ -9,6 +9,7 @@ import {
   type Dialect,
   GOOGLE_DIALECT,
   type Json,
+  RESPONSES_DIALECT,
   type Sent,
   sse,
 } from "../support/odd_server.ts";
@@ -192,11 +193,126 @@ const GOOGLE: Record<string, Odd> = {
   },
 };
 
+const CREATED = { type: "response.created", response: { id: "r", created_at: 1, model: "m" } };
+const FUNCTION = {
+  type: "function_call",
+  id: "fc_1",
+  call_id: "call_1",
+  name: "read_file",
+  arguments: JSON.stringify(ARGS),
+  status: "completed",
+};
+const without = (...names: string[]) =>
+  Object.fromEntries(Object.entries(FUNCTION).filter(([name]) => !names.includes(name)));
+const added = (more: Json = {}, item: Json = FUNCTION) => ({
+  type: "response.output_item.added",
+  output_index: 0,
+  item: { ...item, arguments: "", ...more },
+});
+const done = (item: Json = FUNCTION) => ({
+  type: "response.output_item.done",
+  output_index: 0,
+  item,
+});
+const DELTA = {
+  type: "response.function_call_arguments.delta",
+  item_id: "fc_1",
+  output_index: 0,
+  delta: JSON.stringify(ARGS),
+};
+const completed = (more: Json = {}, type = "response.completed") => ({
+  type,
+  response: { id: "r", usage: { input_tokens: 3, output_tokens: 2 }, ...more },
+});
+const message = {
+  type: "message",
+  id: "msg_1",
+  content: [{ type: "output_text", text: "I look." }],
+};
+const RESPONSES: Record<string, Odd> = {
+  "a call without a status": {
+    source: "Oaklight/llm-rosetta#56",
+    body: sse(CREATED, added({}, without("status")), DELTA, done(without("status")), completed()),
+  },
+  "a call whose name is empty at its end": {
+    source: "BigPizzaV3/CodexPlusPlus#614",
+    body: sse(CREATED, added(), DELTA, done({ ...FUNCTION, name: "" }), completed()),
+  },
+  "no end of the call": {
+    source: "NousResearch/hermes-agent#92764",
+    body: sse(CREATED, added(), DELTA, completed()),
+  },
+  "text before its item, and no end of it": {
+    source: "router-for-me/CLIProxyAPI#4860, SaladDay/cc-switch-cli#387",
+    body: sse(
+      CREATED,
+      { type: "response.output_text.delta", item_id: "msg_1", delta: "I look." },
+      { ...added(), output_index: 1 },
+      { ...DELTA, output_index: 1 },
+      { ...done(), output_index: 1 },
+      completed(),
+    ),
+    text: "I look.",
+  },
+  "usage without details, or none": {
+    source: "BigPizzaV3/CodexPlusPlus#774",
+    body: sse(CREATED, added(), DELTA, done(), completed({ usage: null })),
+  },
+  "a beginning without an id": {
+    source: "deanxv/done-hub#43",
+    body: sse(
+      { type: "response.created", response: {} },
+      added(),
+      DELTA,
+      done(),
+      completed({ id: undefined }),
+    ),
+  },
+  "[DONE] in place of the end": {
+    source: "openai/codex#41340",
+    body: sse(CREATED, added(), DELTA, done(), "[DONE]"),
+  },
+  "the older name of the end": {
+    body: sse(CREATED, added(), DELTA, done(), completed({}, "response.done"), "[DONE]"),
+  },
+  "a call that is told only at its end, with arguments as an object": {
+    body: sse(CREATED, done({ ...FUNCTION, arguments: ARGS }), completed()),
+  },
+  "no ids of items": {
+    body: sse(CREATED, added({ id: undefined }), done(without("id")), completed()),
+  },
+  "everything in the last event": {
+    body: sse(CREATED, completed({ output: [message, without("status")] })),
+    text: "I look.",
+  },
+  "an answer that is not streamed": {
+    body: JSON.stringify({ id: "r", object: "response", output: [message, without("status")] }),
+    type: "application/json",
+    text: "I look.",
+  },
+  "an item of another kind beside the call": {
+    body: sse(
+      CREATED,
+      added({}, { type: "search_results", id: "s" }),
+      { ...added(), output_index: 1 },
+      { ...done(), output_index: 1 },
+      completed(),
+    ),
+    notes: /unknown kind \(search_results\)/,
+  },
+};
+
 const notesOf = (events: Json[]) =>
   events.filter(({ type, data }) => type === "lane.note" && data.reason_code === MODEL_SKIPPED)
     .map(({ data }) => data.text);
 
-for (const [dialect, all] of [[ANTHROPIC_DIALECT, ANTHROPIC], [GOOGLE_DIALECT, GOOGLE]] as const) {
+const ALL = [
+  [ANTHROPIC_DIALECT, ANTHROPIC],
+  [GOOGLE_DIALECT, GOOGLE],
+  [RESPONSES_DIALECT, RESPONSES],
+] as const;
+
+for (const [dialect, all] of ALL) {
   Deno.test({
     name: `odd gateways of the kind ${dialect.kind}: each call runs, and the answer is whole`,
     ignore,
@@ -274,7 +390,7 @@ Deno.test({
   name: "a login page and an error that come with 200 are told as what they are, in every format",
   ignore,
   async fn() {
-    for (const dialect of [ANTHROPIC_DIALECT, GOOGLE_DIALECT]) {
+    for (const dialect of [ANTHROPIC_DIALECT, GOOGLE_DIALECT, RESPONSES_DIALECT]) {
       await using it = await beginOdd(dialect);
       const page = "<html><head><title>Sign in to Corp</title></head><body></body></html>";
       const login = await it.turn({ body: page, type: "text/html" });

@@ -18,12 +18,22 @@ export interface Sent {
 
 /** A wire format: what a daemon is told of its server, and how a conversation goes on. */
 export interface Dialect {
-  kind: "openai-compatible" | "anthropic" | "google";
+  kind: "openai" | "openai-compatible" | "anthropic" | "google";
+  /** More lines of its table in daemon.toml. */
+  toml?: string;
   /** The outputs of the calls in a request. */
   results(body: Json): string[];
   /** An exact answer of text. */
   says(text: string): string;
 }
+
+export const CHAT_DIALECT: Dialect = {
+  kind: "openai-compatible",
+  results: ({ messages }) =>
+    messages.filter(({ role }: Json) => role === "tool").map(({ content }: Json) => content),
+  says: (content) =>
+    sse({ choices: [{ index: 0, delta: { content }, finish_reason: "stop" }] }, "[DONE]"),
+};
 
 export const ANTHROPIC_DIALECT: Dialect = {
   kind: "anthropic",
@@ -52,8 +62,27 @@ export const GOOGLE_DIALECT: Dialect = {
     sse({ candidates: [{ content: { role: "model", parts: [{ text }] }, finishReason: "STOP" }] }),
 };
 
+export const RESPONSES_DIALECT: Dialect = {
+  kind: "openai",
+  toml: 'api = "responses"\n',
+  results: ({ input }) =>
+    input.filter(({ type }: Json) => type === "function_call_output")
+      .map(({ output }: Json) => JSON.stringify(output)),
+  says(text) {
+    const item = { type: "message", id: "msg_1", role: "assistant", content: [] };
+    const at = { item_id: "msg_1", output_index: 0 };
+    return sse(
+      { type: "response.created", response: { id: "r", created_at: 1, model: "m" } },
+      { type: "response.output_item.added", output_index: 0, item },
+      { type: "response.output_text.delta", ...at, content_index: 0, delta: text },
+      { type: "response.output_item.done", output_index: 0, item },
+      { type: "response.completed", response: { id: "r", usage: null } },
+    );
+  },
+};
+
 /** A daemon with a server that answers the first request of a turn as it is told. */
-export async function beginOdd({ kind, results, says }: Dialect) {
+export async function beginOdd({ kind, toml = "", results, says }: Dialect) {
   let first: (asked: number, body: Json) => Sent = () => ({ body: "" });
   const bodies: Json[] = [];
   const server = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen() {} }, async (request) => {
@@ -68,7 +97,7 @@ export async function beginOdd({ kind, results, says }: Dialect) {
   const place = new Place();
   place.configure(
     `[cortex]\ncurator = false\n[agent]\ntitles = false\n[models.odd]\nkind = "${kind}"\n` +
-      `base_url = "http://127.0.0.1:${server.addr.port}/v1"\napi_key_env = "ODD_KEY"\n`,
+      `base_url = "http://127.0.0.1:${server.addr.port}/v1"\napi_key_env = "ODD_KEY"\n${toml}`,
   );
   place.env.ODD_KEY = "sk-the-key-of-the-test";
   const workdir = place.mkdir("project");

@@ -70,6 +70,7 @@ export function compileProblem(said: string, wanted: Wanted): string {
  * @throws {BuildError} when it is not.
  */
 export async function requireSvc(binary: string, denort: string, wanted: Wanted): Promise<void> {
+  // cwd-ok: it says its version and ends
   const runs = new Deno.Command(binary, { args: ["--version"], stdin: "null", stderr: "null" });
   const { stdout } = await runs.output();
   if (new TextDecoder().decode(stdout).startsWith("svc ")) return;

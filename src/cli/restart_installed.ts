@@ -3,6 +3,7 @@ import type { HomePaths } from "../os/paths.ts";
 
 /** Runs `svc serve restart` of the installed binary. @returns its exit code. */
 export async function restartInstalled({ binary }: HomePaths): Promise<number> {
+  // cwd-ok: it has the person's own, as this command has
   return (await new Deno.Command(binary, { args: ["serve", "restart"] }).spawn().status).code;
 }
 
@@ -14,6 +15,7 @@ export async function restartInstalled({ binary }: HomePaths): Promise<number> {
 export async function restartInstalledAsJson(
   { binary }: HomePaths,
 ): Promise<{ code: number; json: unknown }> {
+  // cwd-ok: it has the person's own, as this command has
   const { code, stdout } = await new Deno.Command(binary, {
     args: ["serve", "restart", "--json"],
     stderr: "inherit",

@@ -16,6 +16,7 @@ import {
   JSON_HEADERS,
   jsonObject,
   requireJson,
+  requirePlain,
 } from "../net/answers.ts";
 import { type Guards } from "./guards.ts";
 import type { Download } from "../verbs/opened.ts";
@@ -280,6 +281,7 @@ type Params = Record<string, unknown>;
 async function restParams(c: HonoContext, verb: Verb): Promise<Params> {
   const path = c.req.param() as Record<string, string>;
   if (verb.rest!.method !== "POST") return { ...queryParams(c.req.query()), ...path };
+  requirePlain(c.req.raw.headers);
   const text = await bodyText(c.req.raw, BODY_MAX);
   if (text === "") return path;
   requireJson(c.req.raw);

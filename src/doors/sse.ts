@@ -23,7 +23,8 @@ export async function sessionEvents(
   hub: Hub,
   headers: Record<string, string>,
 ): Promise<Response> {
-  const since = c.req.header("last-event-id") ?? c.req.query("since_seq");
+  // An empty one is that of a client that has seen no event.
+  const since = c.req.header("last-event-id") || c.req.query("since_seq");
   if (since !== undefined && !/^\d+$/.test(since)) {
     throw new SvcError(
       "validation",

@@ -58,6 +58,8 @@ export function upgradeSocket(
     maxPayload: MESSAGE_MAX,
     maxFragments: PIECES_MAX,
     maxBufferedChunks: PIECES_MAX,
+    // The library ends a connection with more pings than it has answered.
+    autoPong: false,
     closeTimeout: CLOSE_TIMEOUT_MS,
     handleProtocols: () => decision.protocol,
   });
@@ -88,7 +90,11 @@ function serve(socket: WebSocket, dispatcher: Dispatcher): void {
     alive = false;
     socket.ping();
   }, PING_MS);
-  socket.on("ping", heard);
+  const answerPing = pongs(socket);
+  socket.on("ping", (data) => {
+    heard();
+    answerPing(data);
+  });
   socket.on("pong", heard);
   socket.on("message", (data, is_binary) => {
     heard();
@@ -100,6 +106,25 @@ function serve(socket: WebSocket, dispatcher: Dispatcher): void {
     clearInterval(pinging);
     connection.dispose();
   });
+}
+
+/**
+ * Returns what answers pings. While an answer is being sent, only the newest ping waits for another
+ * (RFC 6455, section 5.5.3), so that a peer that reads nothing fills no memory.
+ */
+function pongs(socket: WebSocket): (data: Buffer) => void {
+  let newest: Buffer | undefined;
+  let sending = false;
+  const next = () => {
+    const data = newest;
+    newest = undefined;
+    sending = data !== undefined && socket.readyState === socket.OPEN;
+    if (sending) socket.pong(data!, false, next);
+  };
+  return (data) => {
+    newest = data;
+    if (!sending) next();
+  };
 }
 
 /** Refuses an invalid handshake with our own error (RFC 6455, section 4.2.1). */

@@ -11,6 +11,8 @@ export interface ServerOptions {
   maxFragments: number;
   /** The most reads of a frame. */
   maxBufferedChunks: number;
+  /** Whether it answers pings by itself. */
+  autoPong: boolean;
   /** Milliseconds until a peer that does not answer a close is disconnected. */
   closeTimeout: number;
   handleProtocols(): string;
@@ -37,8 +39,10 @@ export class WebSocket {
   readonly bufferedAmount: number;
   send(text: string): void;
   ping(): void;
+  pong(data: Buffer, mask: boolean, sent: () => void): void;
   close(code: number, reason: string): void;
   terminate(): void;
   on(event: "message", listener: (data: Buffer, is_binary: boolean) => void): void;
-  on(event: "close" | "error" | "ping" | "pong", listener: () => void): void;
+  on(event: "close" | "error" | "pong", listener: () => void): void;
+  on(event: "ping", listener: (data: Buffer) => void): void;
 }

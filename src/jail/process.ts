@@ -266,6 +266,7 @@ async function signalInside(pid: number, signal: "TERM" | "KILL", levels: number
   requireDescriptors("a shell");
   await new Deno.Command("/bin/sh", {
     args: ["-c", script, "sh", String(pid), signal, signal === "TERM" ? "-" : ""],
+    cwd: "/",
     clearEnv: true,
     stdin: "null",
     stdout: "null",

@@ -5,7 +5,8 @@
  *
  * Names are followed to what they stand for (imports, aliases, destructuring, computed members), so
  * a call is found whatever it is called. What is known only at run time is not judged, except a
- * computed member of `Deno` or `process`.
+ * computed member of `Deno` or `process`. A program that is started without a `cwd` has the process's
+ * one.
  */
 import {
   bindingOf,
@@ -34,6 +35,9 @@ const RESOLVER_MODULES = new Set(["path", "fs", "url", "Deno"]);
 const ANNOTATION = /\/\/\s*cwd-ok:\s*\S/;
 /** Directives that would silence this rule without a reason. */
 const SILENCED = /^\s*deno-lint-ignore(-file\s*$|.*\bsvc\/no-process-cwd\b)/;
+
+/** Programs of tests work in no session's directory. */
+const TESTS = /_test\.ts$|[/\\](tests|bench)[/\\]/;
 
 const MESSAGE = "the process working directory belongs to no session";
 const HINT = "use the session's workdir, or write `// cwd-ok: <reason>` on the line above";
@@ -83,6 +87,10 @@ const rule: Deno.lint.Rule = {
       ExportAllDeclaration(node) {
         if (moduleIs(node.source.value, "process")) report(node);
       },
+      NewExpression(node) {
+        if (TESTS.test(context.filename)) return;
+        if (isCommand(node.callee) && leavesCwd(node.arguments[1])) report(node);
+      },
       CallExpression(node) {
         const callee = unwrapped(node.callee);
         // Whatever it is a member of: `x.cwd()` of ours would be called another name.
@@ -99,6 +107,22 @@ const rule: Deno.lint.Rule = {
 
 function isProcess(part: Part | undefined): boolean {
   return part?.kind === "module" && (part.name === "Deno" || part.name === "process");
+}
+
+/** `Deno.Command`, by whatever name. */
+function isCommand(callee: Node): boolean {
+  const part = partOf(callee);
+  return part?.kind === "member" && part.of === "Deno" && part.name === "Command";
+}
+
+/** Whether a program with these options starts in the working directory of this process. */
+function leavesCwd(options: Node | undefined): boolean {
+  if (options === undefined) return true;
+  const given = unwrapped(options);
+  if (given.type !== "ObjectExpression") return false;
+  return !given.properties.some((property) =>
+    property.type === "SpreadElement" || property.computed || nameOf(property.key) === "cwd"
+  );
 }
 
 function moduleIs(source: unknown, name: string): boolean {

@@ -7,6 +7,10 @@ function problems(source: string): string[] {
 
 const FOUND = [
   "Deno.cwd();",
+  "new Deno.Command('ls', {});",
+  "new Deno.Command('ls');",
+  "const C = Deno.Command; new C('ls', { args: [] });",
+  "const { Command: C } = Deno; new C('ls', { stdin: 'null' } as Deno.CommandOptions);",
   "Deno.chdir('/x');",
   "process.cwd();",
   "globalThis.Deno.cwd();",
@@ -95,6 +99,10 @@ const FOUND = [
 ];
 
 const FINE = [
+  "new Deno.Command('ls', { cwd: dir });",
+  "new Deno.Command('ls', { ...options });",
+  "new Deno.Command('ls', options);",
+  "new Command('ls');",
   "// cwd-ok: an argument is relative to where the person stands\nDeno.cwd();",
   "// cwd-ok: an argument is relative to where the person stands\nconst { cwd } = Deno;",
   "Deno.readTextFile(path);",

@@ -59,10 +59,16 @@ export function requireJson({ headers }: Request, types = ["application/json"]):
   if (type === undefined || !types.includes(type)) {
     throw new SvcError("unsupported_media_type", "the body must be application/json");
   }
+  requirePlain(headers);
+}
+
+/** @throws {SvcError} unsupported_media_type when a body is compressed. */
+export function requirePlain(headers: Headers): void {
   const coding = headers.get("content-encoding") ?? "identity";
-  if (coding.toLowerCase() !== "identity") {
-    throw new SvcError("unsupported_media_type", `the body must not be encoded with ${coding}`);
-  }
+  if (coding.toLowerCase() === "identity") return;
+  throw new SvcError("unsupported_media_type", `the body must not be encoded with ${coding}`, {
+    hint: "send it without Content-Encoding",
+  });
 }
 
 /** How long a body may take to come. */

@@ -9,6 +9,8 @@ import { emptyState } from "./state.ts";
 export interface Unreadable {
   item: SessionItem & { state: "unreadable"; reason: string };
   entry: IndexEntry;
+  /** Whether its journal is not where it was. */
+  gone: boolean;
   /** Whether it may pass by itself, unlike what the journal has: it is tried again. */
   passing: boolean;
   /** What the journal was when it was tried: another one is tried again. */
@@ -34,13 +36,15 @@ const PASSING = new Set([
  */
 export function unreadable(id: string, entry: IndexEntry, error: unknown): Unreadable {
   const { journal_path, workdir, started_at, last_seq } = entry;
-  const reason = error instanceof Deno.errors.NotFound
+  const gone = error instanceof Deno.errors.NotFound;
+  const reason = gone
     ? `its journal is not at ${journal_path}`
     : error instanceof SvcError
     ? withHint(error)
     : messageOf(error);
   return {
     entry,
+    gone,
     passing: !(error instanceof UnreadableJournal),
     changed: changeOf(journal_path),
     item: {
@@ -60,15 +64,20 @@ export function mayBeReadable({ passing, changed, entry }: Unreadable): boolean 
  * What one is told who asks for a session that cannot be read: `unavailable` where it may pass,
  * `schema_version`, else `conflict`.
  */
-export function unreadableError({ item: { id, reason }, entry }: Unreadable, cause?: unknown) {
+export function unreadableError(
+  { item: { id, reason }, entry, gone }: Unreadable,
+  cause?: unknown,
+) {
   const code = reason.includes("schema version")
     ? "schema_version"
     : PASSING.has((cause as { code?: string } | undefined)?.code ?? "")
     ? "unavailable"
     : "conflict";
   return new SvcError(code, `session ${id} is unreadable: ${reason}`, {
-    hint: `its journal was not changed: ${entry.journal_path}; ` +
-      "session.kill removes the session from the list",
+    hint: gone
+      ? `if its directory was moved or renamed, move it back to ${entry.workdir}; nothing was deleted`
+      : `its journal was not changed: ${entry.journal_path}; ` +
+        "session.kill removes the session from the list",
     cause,
   });
 }

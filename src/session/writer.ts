@@ -210,7 +210,9 @@ export class Writer implements Source {
       "internal",
       `cannot write the journal ${this.#journal.path}: ${messageOf(cause)}`,
       {
-        hint: "free disk space, or repair the directory; earlier records are intact",
+        hint: cause instanceof Deno.errors.NotFound
+          ? "if its directory was moved or renamed, move it back; nothing was deleted"
+          : "free disk space, or repair the directory; earlier records are intact",
         cause,
       },
     );

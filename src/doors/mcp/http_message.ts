@@ -1,6 +1,6 @@
 /** The requests of MCP over HTTP as the SDK takes them, and its responses as clients take them. */
 import type { JSONRPCMessage } from "@modelcontextprotocol/sdk/types";
-import { bodyText, JSON_HEADERS } from "../../net/answers.ts";
+import { bodyText, JSON_HEADERS, requirePlain } from "../../net/answers.ts";
 import { readMessage, type Refusal } from "./incoming.ts";
 
 /** A request whose body has been read. */
@@ -34,9 +34,10 @@ export async function readHttp(
   const json_only = posts && takes.json && !takes.events;
   const bare = new Request(request.url, { method: request.method, headers });
   if (!posts || !isJson(headers)) return { request: bare, json_only };
+  requirePlain(headers);
   let body: unknown;
   const text = await bodyText(request, body_max);
-  for (const name of ["content-encoding", "content-length"]) bare.headers.delete(name);
+  bare.headers.delete("content-length");
   try {
     body = JSON.parse(text);
   } catch {

@@ -17,7 +17,7 @@ export async function taskEvents(
   hiring: Hiring,
   asker: Hirer,
 ): Promise<Response> {
-  const since = c.req.header("last-event-id") ?? c.req.query("since_seq") ?? "0";
+  const since = c.req.header("last-event-id") || c.req.query("since_seq") || "0";
   if (!/^\d{1,15}$/.test(since)) {
     throw new SvcError("validation", `the last event id must be a seq, got "${since}"`);
   }

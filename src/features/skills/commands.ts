@@ -38,7 +38,8 @@ export function findCommands(reader: UntrustedReader, owner: Owner) {
   const search = new Search();
   for (const place of placesOf(reader, "commands", owner)) search.directory(place, []);
   const commands = [...search.found.values()].sort((a, b) => a.name < b.name ? -1 : 1);
-  return { commands, problems: search.problems.found };
+  const { found: problems, unreadable } = search.problems;
+  return { commands, problems, unreadable };
 }
 
 class Search {

@@ -1,6 +1,11 @@
 import { Opener } from "../../base/lazy.ts";
+import { MAIN_LANE } from "../../protocol/events.ts";
+import type { Session } from "../../session/session.ts";
 import { feature } from "../../verbs/feature.ts";
 import { skillVerbs } from "./verbs.ts";
+
+/** The `reason_code` of the note about files that cannot be read. */
+const FILES_UNREADABLE = "files_unreadable";
 
 /** Commands and skills from Markdown files. */
 export const skills = feature({
@@ -11,7 +16,20 @@ export const skills = feature({
       const { Library } = await import("./library.ts");
       return new Library({ home: host.paths.home, hidden: host.turn_parts.hidden });
     });
+    /** The sessions that know which of their files cannot be read. */
+    const told = new WeakSet<Session>();
     return {
+      async beforeModel(session) {
+        if (told.has(session) || session.state.trust !== "trusted") return;
+        told.add(session);
+        const text = (await library.get()).unreadable(session);
+        if (text === "") return;
+        await session.emit("lane.note", {
+          lane_id: MAIN_LANE,
+          text: `not used: ${text}`,
+          reason_code: FILES_UNREADABLE,
+        });
+      },
       async sessionTools({ id, state }) {
         // Told of in this session, which an untrusted one never is.
         if (state.facts.skills === undefined) return [];

@@ -1,6 +1,5 @@
 /** Markdown files with YAML front matter, the public format of commands and skills. */
 import { parse } from "@std/yaml";
-import { messageOf } from "../../protocol/errors.ts";
 
 /** A Markdown file that cannot be used. The message says why, without the path. */
 export class BadMarkdown extends Error {}
@@ -11,36 +10,82 @@ export interface Markdown {
   body: string;
 }
 
-/** Matches hints such as `[file] [line]`, which many files have and which are not YAML. */
-const HINT = /^argument-hint:[ \t]*(.*)$/m;
-
 /**
- * Splits a file into its front matter, if it has any, and its body.
+ * Splits a file into its front matter, if it has any, and its body. Much front matter is prose and
+ * not YAML: what YAML refuses is read as lines of `name: text`.
  *
  * @throws {BadMarkdown}
  */
 export function parseMarkdown(text: string): Markdown {
   if (text.includes("\0")) throw new BadMarkdown("is not text");
-  const lines = text.replaceAll("\r\n", "\n");
-  if (!/^---[ \t]*\n/.test(lines)) return { fields: {}, body: lines.trim() };
-  const parts = lines.match(/^---[ \t]*\n([^]*?)^---[ \t]*$([^]*)/m);
+  const lines = text.replace(/^\ufeff/, "").replaceAll(/\r\n?/g, "\n");
+  if (!/^\s*---[ \t]*\n/.test(lines)) return { fields: {}, body: lines.trim() };
+  const parts = lines.match(/^\s*---[ \t]*\n([^]*?)^---[ \t]*$([^]*)/m);
   if (parts === null) throw new BadMarkdown("its front matter has no closing line `---`");
-  const [, yaml, body] = parts;
-  const hint = yaml.match(HINT)?.[1].trim().replace(/^(["'])(.*)\1$/, "$2");
-  let fields: unknown;
-  try {
-    fields = parse(yaml.replace(HINT, "")) ?? {};
-  } catch (error) {
-    const [message] = messageOf(error).split("\n");
-    throw new BadMarkdown(
-      `its front matter is not YAML: ${message}; put quotes around text with a colon`,
-    );
-  }
-  if (typeof fields !== "object" || fields === null || Array.isArray(fields)) {
+  const [, head, body] = parts;
+  return { fields: fieldsOf(head), body: body.trim() };
+}
+
+/** @throws {BadMarkdown} */
+function fieldsOf(head: string): Record<string, unknown> {
+  // YAML has no tabs between its blanks.
+  const text = head.replaceAll(/^\t+/gm, (tabs) => "  ".repeat(tabs.length))
+    .replaceAll(/^([\w-]+:)\t+/gm, "$1 ");
+  const prose = proseOf(text);
+  const strict = yamlOf(text);
+  if (strict === undefined) {
+    if (Object.keys(prose).length > 0) return prose;
     throw new BadMarkdown("its front matter must have lines such as `description: what it does`");
   }
-  const more = hint ? { "argument-hint": hint } : {};
-  return { fields: { ...fields, ...more }, body: body.trim() };
+  return { ...strict, ...textsOf(prose, strict) };
+}
+
+/** Returns the fields that YAML has; undefined for text that is no mapping. */
+function yamlOf(text: string): Record<string, unknown> | undefined {
+  let fields: unknown;
+  try {
+    fields = parse(text) ?? {};
+  } catch {
+    return undefined;
+  }
+  if (typeof fields !== "object" || fields === null || Array.isArray(fields)) return undefined;
+  return fields as Record<string, unknown>;
+}
+
+/** Fields that are text, whatever they look like to YAML: a list, a number. */
+const TEXTS = new Set(["name", "description", "argument-hint"]);
+
+function textsOf(prose: Record<string, string>, strict: Record<string, unknown>) {
+  const isText = ([name, text]: [string, string]) => {
+    if (!TEXTS.has(name) || text === "") return false;
+    const value = strict[name];
+    // In prose, a number sign begins no comment.
+    return typeof value !== "string" || name !== "name" && value === text.split(/\s+#/)[0];
+  };
+  return Object.fromEntries(Object.entries(prose).filter(isText));
+}
+
+/** Returns lines of `name: text`, each with the indented lines that follow it. */
+function proseOf(text: string): Record<string, string> {
+  const fields: Record<string, string> = {};
+  let name: string | undefined;
+  for (const line of text.split("\n")) {
+    const [, key, value] = line.match(/^([A-Za-z][\w-]*):(?:[ ]+(.*))?$/) ?? [];
+    if (key !== undefined) fields[name = key] = (value ?? "").trim();
+    else if (name !== undefined && /^\s/.test(line)) fields[name] += `\n${line.trim()}`;
+    else if (line.trim() !== "" && !line.startsWith("#")) name = undefined;
+  }
+  return Object.fromEntries(
+    Object.entries(fields).map(([name, value]) => [name, plainText(value)]),
+  );
+}
+
+/** Removes the quotes around a value, and the mark of a block. */
+function plainText(value: string): string {
+  const text = value.replace(/^[|>][+-]?\d*(?=\n|$)/, "").trim().replaceAll(/\n+/g, " ");
+  const [, quote, inner] = text.match(/^(["'])(.*)\1$/s) ?? [];
+  if (quote === '"') return inner.replaceAll('\\"', '"');
+  return quote === undefined ? text : inner.replaceAll("''", "'");
 }
 
 /**

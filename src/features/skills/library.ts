@@ -36,7 +36,13 @@ export class Library implements Disposable {
   skills(session: Session) {
     return isTrusted(session)
       ? findSkills(this.#reader, this.#owner(session))
-      : { skills: [], problems: [] };
+      : { skills: [], problems: [], unreadable: [] };
+  }
+
+  /** Returns the files of commands and skills that cannot be read, and why; empty without any. */
+  unreadable(session: Session): string {
+    return [...this.#find(session).unreadable, ...this.skills(session).unreadable]
+      .map(({ path, message }) => `${path}: ${message}`).join("; ");
   }
 
   [Symbol.dispose](): void {
@@ -46,7 +52,7 @@ export class Library implements Disposable {
   #find(session: Session) {
     return isTrusted(session)
       ? findCommands(this.#reader, this.#owner(session))
-      : { commands: [], problems: [] };
+      : { commands: [], problems: [], unreadable: [] };
   }
 
   #owner(session: Session): Owner {

@@ -70,6 +70,8 @@ function realPathIfAny(path: string): string | undefined {
 /** Collects what cannot be used. */
 export class Problems {
   readonly found: Problem[] = [];
+  /** Those of files that cannot be read. */
+  readonly unreadable: Problem[] = [];
 
   add(path: string, message: string): void {
     if (this.found.length >= PROBLEMS_MAX) return;
@@ -81,11 +83,13 @@ export class Problems {
     try {
       return read();
     } catch (error) {
+      const before = this.found.length;
       if (error instanceof BadMarkdown) this.add(path, error.message);
       else if (error instanceof BeneathError) {
         // The message begins with the path.
         this.add(path, error.message.slice(error.message.indexOf(": ") + 2));
       } else throw error;
+      this.unreadable.push(...this.found.slice(before));
       return undefined;
     }
   }

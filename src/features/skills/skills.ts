@@ -34,7 +34,8 @@ export function findSkills(reader: UntrustedReader, owner: Owner) {
   const search = new Search();
   for (const place of placesOf(reader, "skills", owner)) search.place(place);
   const skills = [...search.found.values()].sort((a, b) => a.name < b.name ? -1 : 1);
-  return { skills, problems: search.problems.found };
+  const { found: problems, unreadable } = search.problems;
+  return { skills, problems, unreadable };
 }
 
 class Search {

@@ -24,7 +24,7 @@ const Call = z.object({
   jsonrpc: z.literal("2.0"),
   id: z.union([z.string(), z.int(), z.null()]).default(null),
   method: z.string().min(1),
-  params: z.unknown(),
+  params: z.unknown().optional(),
 });
 
 const part = z.looseObject({ kind: z.string().optional(), file: z.looseObject({}).optional() })

@@ -82,7 +82,11 @@ export function addA2aRoutes(app: Hono, routes: A2aRoutes): void {
       try {
         const asker = caller(c);
         if (stopping()) throw new SvcError("shutting_down", "the daemon is stopping");
-        text = await bodyText(c.req.raw, BODY_MAX);
+        text = await bodyText(c.req.raw, BODY_MAX).catch((error) => {
+          // A compressed body is not text.
+          requireJson(c.req.raw, TYPES);
+          throw error;
+        });
         requireJson(c.req.raw, TYPES);
         const { answerA2a } = await import("./endpoint.ts");
         return await answerA2a({ hiring, drafts, log }, {

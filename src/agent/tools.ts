@@ -11,6 +11,7 @@ import type { Egress } from "../net/egress.ts";
 import type { FileChange } from "../base/edits/changes.ts";
 import { parsePatch, type PatchStep, pathsOf } from "../base/edits/patch.ts";
 import { stripWorkdir } from "../jail/beneath_path.ts";
+import { editSchema } from "../protocol/schemas/edit.ts";
 import { accessWords, type CommandAccess } from "../protocol/command_access.ts";
 import type { Attachment } from "../protocol/attachments.ts";
 import { READ_EARLIER } from "../protocol/events.ts";
@@ -278,11 +279,8 @@ export function builtinTools(parts: ToolParts, more: readonly Tool[]): Tool[] {
         old_text: z.string().optional(),
         new_text: z.string().optional(),
         replace_all: z.boolean().optional(),
-        edits: z.array(z.strictObject({
-          old_text: z.string().min(1),
-          new_text: z.string(),
-          replace_all: z.boolean().optional(),
-        })).min(1).max(EDITS_MAX).optional().describe("Instead of old_text and new_text"),
+        edits: z.array(editSchema()).min(1).max(EDITS_MAX).optional()
+          .describe("Instead of old_text and new_text"),
       }).refine(
         ({ old_text, new_text, edits }) =>
           edits === undefined

@@ -11,7 +11,7 @@ import { CommandAborted } from "../jail/command.ts";
 import { watchLane } from "./tool_lane.ts";
 import type { Ruling } from "./ruling.ts";
 import { connectOf } from "./connect.ts";
-import type { Judged, Subagent, SubagentEnd, Tool, ToolOutcome } from "./tools.ts";
+import type { Judged, Preview, Subagent, SubagentEnd, Tool, ToolOutcome } from "./tools.ts";
 
 /** The result of a call that was under way when its daemon stopped. */
 export const UNKNOWN_OUTCOME =
@@ -172,9 +172,10 @@ async function perform(
   if (located.problem !== undefined) return { ok: false, output: located.problem };
   const args = await tool.prepare(located.args, workdir, session.id);
   const hooked: HookedCall = { call_id: call.call_id, tool, args };
+  const preview = () => tool.preview?.(args, { ...scope, reader: session.reader });
   const { refusal, by_rule = false, context } = await approve(
     parts,
-    hooked,
+    { ...hooked, preview },
     session,
     turn,
     progress,
@@ -248,6 +249,11 @@ function reachOf(
   };
 }
 
+/** A call that can be tried before a person is asked. */
+interface TriedCall extends HookedCall {
+  preview(): Promise<Preview> | undefined;
+}
+
 /** Whether a call may run. */
 interface Approved {
   /** Why it must not run, if so. */
@@ -265,7 +271,7 @@ interface Approved {
  */
 async function approve(
   { judge, beforeCall }: CallParts<TurnSession>,
-  call: HookedCall,
+  call: TriedCall,
   session: TurnSession,
   turn: Turn,
   progress: CallProgress,
@@ -286,7 +292,7 @@ async function approve(
 
 /** Decides by what rules and hooks say, and by the approval mode. */
 async function decideCall(
-  { tool, args, call_id }: HookedCall,
+  { tool, args, call_id, preview }: TriedCall,
   { action, by, choices }: Ruling,
   session: TurnSession,
   turn: Turn,
@@ -318,7 +324,13 @@ async function decideCall(
   }
   if (action === "allow" && certain && trust === "trusted") return { by_rule: true };
   if (!must_ask && !tool.asks(args)) return {};
-  const notes = [risk, must_ask ? `asked because of ${by}` : undefined]
+  // Nobody is asked for what cannot succeed anyway.
+  const { problem, changes } = await preview() ?? {};
+  if (problem !== undefined) return { refusal: problem };
+  const replaces = tool.spec.name === "write_file" && changes?.some((it) => it.before !== undefined)
+    ? "replaces a file that is there"
+    : undefined;
+  const notes = [replaces, risk, must_ask ? `asked because of ${by}` : undefined]
     .filter((it) => it !== undefined).join("; ");
   const decided = session.approvals.ask({
     call_id,
@@ -332,6 +344,7 @@ async function decideCall(
       ? tool.rule(args)
       : `${tool.rule(args)} ${JSON.stringify(args)}`,
     choices: certain && !must_ask && trust === "trusted" ? choices?.() : undefined,
+    ...(changes === undefined ? {} : { changes }),
   }, { signal: turn.soft, each_time: must_ask });
   const decision = await progress.wait(decided);
   return decision === "deny" ? { refusal: DENIED } : {};

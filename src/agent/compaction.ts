@@ -66,8 +66,12 @@ const REFUSED_PART = 0.8;
 /** The longest text in a part that is summarized, in characters, and the most parts. */
 const PART_TEXT_MAX = 4_096;
 const PARTS_MAX = 16;
-/** The lengths, in characters, to which single texts are cut when nothing else is enough. */
+/**
+ * The lengths, in characters, to which single texts are cut when nothing else is enough, and those
+ * to which rules and facts are cut after that.
+ */
 const TEXT_MAX = [32_768, 8_192, 2_048, 512];
+const TOLD_MAX = [16_384, 4_096, 1_024];
 /** Tokens of the request for a summary. */
 const QUESTION_TOKENS = 500;
 const FILES_MAX = 200;
@@ -143,6 +147,10 @@ async function decide(context: Context): Promise<Plan | undefined> {
   const all = allAttachments(items);
   for (const text_max of TEXT_MAX) {
     tries.push({ ...plan, attachments: all, outputs_seq, text_max });
+  }
+  const text_max = TEXT_MAX.at(-1);
+  for (const told_max of TOLD_MAX) {
+    tries.push({ ...plan, attachments: all, outputs_seq, text_max, told_max });
   }
   const fits = tries.find((it) => sizes.after(it) <= enough) ?? tries.at(-1)!;
   return sizes.after(fits) < sizes.before * WORTH_LEFT ? fits : undefined;
@@ -285,13 +293,14 @@ async function askInParts(
   { room, ...asking }: Asking & { room: number },
 ): Promise<string> {
   const { sizes } = context;
-  const told = context.transcript.items.filter((item) => "told" in item);
-  const left = room - sizes.of(told) - sizes.prefix - max;
   const cut = sizes.applied({
     attachments: allAttachments(context.transcript.items),
     outputs_seq: Number.MAX_SAFE_INTEGER,
     text_max: PART_TEXT_MAX,
+    told_max: PART_TEXT_MAX,
   });
+  const told = cut.items.filter((item) => "told" in item);
+  const left = room - sizes.of(told) - sizes.prefix - max;
   const wanted = new Set(older.map(itemSeq));
   const parts: Item[][] = [];
   let free = 0;

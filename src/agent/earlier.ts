@@ -59,6 +59,7 @@ function inEvent(event: SessionEvent, seq: number): Found | undefined {
   if (event.type === "session.tool_completed" || event.type === "subagent.tool_completed") {
     return { text: event.data.output, attachments: event.data.attachments };
   }
+  if (event.type === "rules.loaded" || event.type === "context.told") return event.data;
   return event.type === "user.message" ? event.data : undefined;
 }
 
@@ -71,6 +72,7 @@ function inCheckpoint(
     if ("user" in item && item.seq === seq) {
       return { text: item.user, attachments: item.attachments };
     }
+    if ("told" in item && item.seq === seq) return { text: item.told };
     const result = "step" in item && item.step.results.find((it) => it.seq === seq);
     if (result) return { text: result.output, attachments: result.attachments };
   }

@@ -8,8 +8,10 @@ import type { PersonQuestion } from "../protocol/person_question.ts";
 import type { QuestionOutcome } from "../session/person_answers.ts";
 import type { ToolSpec } from "../models/model.ts";
 import type { Egress } from "../net/egress.ts";
-import { parsePatch, pathsOf } from "../base/edits/patch.ts";
+import type { FileChange } from "../base/edits/changes.ts";
+import { parsePatch, type PatchStep, pathsOf } from "../base/edits/patch.ts";
 import { stripWorkdir } from "../jail/beneath_path.ts";
+import { editSchema } from "../protocol/schemas/edit.ts";
 import { accessWords, type CommandAccess } from "../protocol/command_access.ts";
 import type { Attachment } from "../protocol/attachments.ts";
 import { READ_EARLIER } from "../protocol/events.ts";
@@ -27,6 +29,7 @@ import {
   type WayOut,
 } from "./way_out.ts";
 import type { UnitOp, UnitPool } from "../jail/unit/pool.ts";
+import { OUTPUT_MAX } from "../jail/unit/protocol.ts";
 import type { Located } from "../jail/unit/locate.ts";
 import { describeChange, SeenFiles } from "../jail/unit/seen_files.ts";
 
@@ -95,6 +98,15 @@ export interface ToolOutcome {
 /** Where the files of a call are looked for. */
 export type LocateScope = Pick<ToolScope, "session_id" | "workdir" | "hidden" | "signal">;
 
+/** Where a call is tried, and for which conversation. */
+export type PreviewScope = LocateScope & Pick<ToolScope, "reader">;
+
+/** What a call would do. */
+export interface Preview {
+  problem?: string;
+  changes?: FileChange[];
+}
+
 /** The arguments with the paths as they are on disk. */
 export interface LocatedArgs {
   args: unknown;
@@ -120,6 +132,8 @@ export interface Tool {
   risk?(args: unknown, workdir: string): string | undefined;
   /** Resolves what a call would do; the result is shown for approval and then run. */
   prepare(args: unknown, workdir: string, session_id: string): Promise<unknown>;
+  /** Tries a call without doing it: why it would fail, or what it would change. */
+  preview?(args: unknown, scope: PreviewScope): Promise<Preview>;
   /** Describes a call in one line, for the person who approves it. */
   describe(args: unknown): string;
   /** What `allow_always` covers: this tool, or for a command exactly this command line. */
@@ -170,8 +184,6 @@ export interface ToolParts {
   startInBackground(command: Command, scope: ToolScope): Promise<ToolOutcome>;
 }
 
-/** The most characters of an output that go to the model and into the journal. */
-const OUTPUT_MAX = 48 * 1024;
 const COMMAND_TIMEOUT_S = 120;
 /** The longest time limit that a model may set for a command, in seconds. */
 export const COMMAND_TIMEOUT_MAX_S = 3_600;
@@ -206,6 +218,29 @@ export function builtinTools(parts: ToolParts, more: readonly Tool[]): Tool[] {
     if (whole) seen_files.note(reader, workdir, { ...result, files: [changed.now!] });
     return { ok, output: text };
   };
+  /** Tries what onFiles runs. What it would read counts as not read. */
+  const trying = <A extends object>(op: UnitOp, pathsIn: (args: A) => string[]) =>
+  async (
+    args: A,
+    { signal, ...scope }: PreviewScope,
+  ): Promise<Preview> => {
+    const { session_id, workdir, reader = session_id } = scope;
+    const seen = seen_files.of(reader, workdir, pathsIn(args));
+    const { ok, changed, output, changes = [] } = await parts.units.call(
+      op,
+      { ...args, seen, dry: true },
+      scope,
+      signal,
+    );
+    if (changed !== undefined) {
+      const { text, whole } = await describeChange(changed);
+      if (whole) seen_files.note(reader, workdir, { ok, output, files: [changed.now!] });
+      return { problem: text };
+    }
+    if (!ok) return { problem: output };
+    const { shownChanges } = await import("./shown_changes.ts");
+    return { changes: shownChanges(changes) };
+  };
   const thePath = ({ path }: { path: string }) => [path];
   const locate = locating(parts);
   const own = [
@@ -223,13 +258,14 @@ export function builtinTools(parts: ToolParts, more: readonly Tool[]): Tool[] {
       prepare({ patch }) {
         return Promise.resolve({ patch, paths: parsePatch(patch).flatMap(pathsOf) });
       },
-      describe: ({ paths }) => `patch ${paths.join(", ")}`,
+      describe: ({ patch }) => `patch ${parsePatch(patch).map(stepText).join(", ")}`,
       risk({ paths }, workdir) {
         const risks = paths.map((path) => riskOf(path, workdir, parts.home));
         return risks.find((risk) => risk !== undefined);
       },
       asks_in_auto: ({ paths }, workdir) =>
         paths.some((path) => riskOf(path, workdir, parts.home, runsAtHome) !== undefined),
+      preview: trying("apply_patch", ({ paths }) => paths),
       run: onFiles("apply_patch", ({ paths }) => paths),
     }),
     defineTool({
@@ -245,11 +281,8 @@ export function builtinTools(parts: ToolParts, more: readonly Tool[]): Tool[] {
         old_text: z.string().optional(),
         new_text: z.string().optional(),
         replace_all: z.boolean().optional(),
-        edits: z.array(z.strictObject({
-          old_text: z.string().min(1),
-          new_text: z.string(),
-          replace_all: z.boolean().optional(),
-        })).min(1).max(EDITS_MAX).optional().describe("Instead of old_text and new_text"),
+        edits: z.array(editSchema()).min(1).max(EDITS_MAX).optional()
+          .describe("Instead of old_text and new_text"),
       }).refine(
         ({ old_text, new_text, edits }) =>
           edits === undefined
@@ -265,6 +298,7 @@ export function builtinTools(parts: ToolParts, more: readonly Tool[]): Tool[] {
       risk: ({ path }, workdir) => riskOf(path, workdir, parts.home),
       asks_in_auto: ({ path }, workdir) =>
         riskOf(path, workdir, parts.home, runsAtHome) !== undefined,
+      preview: trying("edit_file", thePath),
       run: onFiles("edit_file", thePath),
     }),
     defineTool({
@@ -403,10 +437,17 @@ export function builtinTools(parts: ToolParts, more: readonly Tool[]): Tool[] {
       risk: ({ path }, workdir) => riskOf(path, workdir, parts.home),
       asks_in_auto: ({ path }, workdir) =>
         riskOf(path, workdir, parts.home, runsAtHome) !== undefined,
+      preview: trying("write_file", thePath),
       run: onFiles("write_file", thePath),
     }),
   ];
   return [...own, ...more].sort((a, b) => a.spec.name < b.spec.name ? -1 : 1);
+}
+
+/** What a step of a patch does to which file. */
+function stepText(step: PatchStep): string {
+  if (step.kind !== "update") return `${step.kind} ${step.path}`;
+  return step.move_to === undefined ? step.path : `move ${step.path} to ${step.move_to}`;
 }
 
 /** Finds the one path of a call. */
@@ -589,6 +630,7 @@ interface Definition<I extends z.ZodType, P> {
   beyond?(args: P): string | undefined;
   risk?(args: P, workdir: string): string | undefined;
   locate?: Tool["locate"];
+  preview?(args: P, scope: PreviewScope): Promise<Preview>;
   run(args: P, scope: ToolScope): Promise<ToolOutcome>;
 }
 
@@ -599,7 +641,7 @@ export function defineTool<I extends z.ZodType, P = z.output<I>>(
   const { name, description, access, input, describe } = definition;
   const { rule = () => name, asks = () => true, asks_in_auto = () => false } = definition;
   const { risk = () => undefined, beyond = () => undefined, waits, once, offered } = definition;
-  const { locate } = definition;
+  const { locate, preview } = definition;
   const { $schema: _, ...input_schema } = z.toJSONSchema(input) as Record<string, unknown>;
   return {
     spec: { name, description, input_schema },
@@ -610,6 +652,7 @@ export function defineTool<I extends z.ZodType, P = z.output<I>>(
     once,
     offered,
     locate,
+    ...(preview && { preview: (args, scope) => preview(args as P, scope) }),
     parse(args) {
       const parsed = input.safeParse(args);
       return parsed.success ? { args: parsed.data } : { problem: z.prettifyError(parsed.error) };
@@ -626,10 +669,15 @@ export function defineTool<I extends z.ZodType, P = z.output<I>>(
   };
 }
 
-/** Cuts the output of an outcome to the limit. */
+/** Notes at the end of an output, such as where to continue. */
+const LAST_NOTES = /(?:\n\[[^\n]{1,500}\])+$/;
+
+/** Cuts the output of an outcome to the limit, but not its last notes. */
 export function capped(outcome: ToolOutcome): ToolOutcome {
   if (outcome.output.length <= OUTPUT_MAX) return outcome;
   const left_out = outcome.output.length - OUTPUT_MAX;
-  const output = `${outcome.output.slice(0, OUTPUT_MAX)}\n[… ${left_out} more characters omitted]`;
+  const [notes = ""] = outcome.output.slice(OUTPUT_MAX).match(LAST_NOTES) ?? [];
+  const output = `${outcome.output.slice(0, OUTPUT_MAX)}\n[… ${left_out} more characters omitted]` +
+    notes;
   return { ...outcome, output, truncated: true };
 }

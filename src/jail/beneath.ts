@@ -60,6 +60,11 @@ export interface BeneathFs {
     options?: WriteOptions,
   ): "created" | "replaced";
   /**
+   * Refuses what {@linkcode BeneathFs.write} would refuse, or with `link` what
+   * {@linkcode BeneathFs.remove} would, and changes nothing.
+   */
+  mayChange(path: string, options?: { check?(place: string): void; link?: boolean }): void;
+  /**
    * Removes all of these files, or none; for a symlink, the link and not its target. Refuses to
    * remove anything from `.git`.
    */

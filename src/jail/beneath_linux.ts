@@ -165,6 +165,46 @@ class LinuxBeneath implements BeneathFs {
     });
   }
 
+  mayChange(
+    path: string,
+    { check, link = false }: { check?(place: string): void; link?: boolean } = {},
+  ): void {
+    guard(path, () => {
+      let relative = this.relative(path);
+      for (let links = 0; links < MAX_LINKS; links++) {
+        const { directory, name } = splitLast(relative);
+        if (name === "") throw new BeneathError("is_directory", `${path}: is a directory`);
+        const [parent, rest] = this.#nearest(path, directory, name);
+        using _closed = parent;
+        const place = inside(parent.real, rest);
+        if (this.#isHidden(place)) throw hiddenError(path);
+        requireNoGit(path, place, this.#workdir);
+        using existing = rest === name ? this.#kernel.openIn(parent.fd, name) : undefined;
+        const stat = existing && this.#kernel.stat(existing);
+        if (link || existing === undefined || stat?.kind !== "symlink") {
+          check?.(stripWorkdir(place, this.#workdir) ?? "");
+          if (!link && existing && stat) this.#mayReplace(path, existing, stat);
+          return;
+        }
+        relative = this.#linkTarget(path, parent.real, this.#kernel.readLink(existing));
+      }
+      throw linkLoop(path);
+    });
+  }
+
+  /** Opens the nearest directory above a name that is there. @returns it, and what is below it. */
+  #nearest(path: string, directory: string, rest: string): [Opened, string] {
+    try {
+      return [this.#open(path, directory, O.DIRECTORY), rest];
+    } catch (error) {
+      if (!(error instanceof SystemError && error.code === "ENOENT") || directory === "") {
+        throw error;
+      }
+      const up = splitLast(directory);
+      return this.#nearest(path, up.directory, `${up.name}/${rest}`);
+    }
+  }
+
   remove(paths: readonly string[], check: (path: string, place: string) => void = () => {}): void {
     const renamed: { path: string; from: string; to: string }[] = [];
     try {

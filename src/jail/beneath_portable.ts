@@ -92,6 +92,27 @@ class PortableBeneath implements BeneathFs {
     });
   }
 
+  mayChange(
+    path: string,
+    { check, link = false }: { check?(place: string): void; link?: boolean } = {},
+  ): void {
+    guard(path, () => {
+      const relative = this.relative(path);
+      const full = `${this.#workdir}/${relative}`;
+      const existing = lstat(full);
+      if (existing === undefined) {
+        requireNoGit(path, full, this.#workdir);
+        return check?.(relative);
+      }
+      if (link) return check?.(stripWorkdir(this.#inParent(path), this.#workdir) ?? "");
+      const real = this.#real(path, relative);
+      requireNoGit(path, real, this.#workdir);
+      check?.(stripWorkdir(real, this.#workdir) ?? "");
+      regular(path, toStat(Deno.statSync(real)));
+      Deno.openSync(real, { write: true }).close();
+    });
+  }
+
   remove(paths: readonly string[], check: (path: string, place: string) => void = () => {}): void {
     const renamed: { from: string; to: string }[] = [];
     try {

@@ -8,7 +8,12 @@ import type { Attachment } from "./attachments.ts";
 import type { Effort } from "./effort.ts";
 import type { PersonAnswer, Unanswered } from "./person_question.ts";
 import type { PlanStep } from "./plan_text.ts";
-import type { rulesFileSchema, skippedRulesSchema, turnUsageSchema } from "./schemas/session.ts";
+import type {
+  fileChangeSchema,
+  rulesFileSchema,
+  skippedRulesSchema,
+  turnUsageSchema,
+} from "./schemas/session.ts";
 
 export type Approval = "auto" | "ask" | "read_only";
 /** Whether a session may use the tools of trusted servers (product.md, Tool-protocol catalog). */
@@ -119,6 +124,11 @@ export interface Compacted {
   kept_seqs?: number[];
   /** Longer messages and outputs among the rest are cut to so many characters. */
   text_max?: number;
+  /**
+   * What svc told is cut to so many characters, and left out where it was told again since: rules
+   * and facts.
+   */
+  told_max?: number;
   /** The limit that the provider named when it refused. */
   learned?: { model: string; tokens: number };
 }
@@ -224,6 +234,8 @@ export interface EventData {
     rule: string;
     /** Rules that may be kept instead, the narrowest first; see docs/how-to/permissions.md. */
     choices?: string[];
+    /** What the call changes in files, as they are now; long ones are cut. */
+    changes?: z.output<ReturnType<typeof fileChangeSchema>>[];
     /** Of a question to the person, which `args` has. */
     kind?: "question";
   };

@@ -1,4 +1,6 @@
 /** A question whether a call may be made, as every face shows it to a person. */
+import { changeLines } from "../base/edits/change_lines.ts";
+import type { FileChange } from "../base/edits/changes.ts";
 import { exact, exactLine } from "../base/visible.ts";
 import type { PersonQuestion } from "../protocol/person_question.ts";
 import { sha256Hex } from "../base/sha256.ts";
@@ -12,6 +14,8 @@ export interface Question {
   rule: string;
   /** Rules that may be kept instead. */
   choices?: readonly string[];
+  /** What it changes in files. */
+  changes?: readonly FileChange[];
 }
 
 /** Where a rule that is kept holds: the key that chooses it, and words for it. */
@@ -25,14 +29,25 @@ export const RULE_SCOPES = [
  * All of a question: what it is about, then every argument, a line each. Text of several lines stands
  * below its name, further in than a name can stand.
  */
-export function questionText({ reason, args }: Pick<Question, "reason" | "args">): string {
+export function questionText(
+  { reason, args, tool, changes }: Pick<Question, "reason" | "args" | "changes"> & {
+    tool?: string;
+  },
+): string {
   const lines = Object.entries(args ?? {}).filter(([, value]) => value !== undefined)
     .map(([name, value]) => {
       const text = exact(typeof value === "string" ? value : JSON.stringify(value));
       const shown = text.includes("\n") ? `\n${text}`.replaceAll("\n", "\n    ") : ` ${text}`;
       return `${exactLine(JSON.stringify(name).slice(1, -1))}:${shown}`;
     });
-  return [exactLine(reason), ...lines].join("\n");
+  return [exactLine(reason), ...lines, ...replacedLines(tool, changes)].join("\n");
+}
+
+/** What of a file is replaced that its new text alone does not show. */
+function replacedLines(tool: string | undefined, changes: Question["changes"] = []): string[] {
+  const replaced = changes.filter(({ before }) => before !== undefined);
+  if (tool !== "write_file" || replaced.length === 0) return [];
+  return ["changes:", ...changeLines(replaced).map((line) => `    ${exactLine(line)}`)];
 }
 
 /** What `always` would let through, in a line. */

@@ -372,7 +372,8 @@ export function applyToState(state: SessionState, event: SessionEvent): void {
       applyRewound(state, event);
       break;
     case "approval.requested": {
-      const { approval_id, lane_id, call_id, tool, args, reason, rule, choices, kind } = event.data;
+      const { approval_id, lane_id, call_id, tool, args, reason, rule } = event.data;
+      const { choices, changes, kind } = event.data;
       state.pending_approvals.push({
         approval_id,
         lane_id,
@@ -382,6 +383,7 @@ export function applyToState(state: SessionState, event: SessionEvent): void {
         reason,
         rule,
         ...(choices === undefined ? {} : { choices }),
+        ...(changes === undefined ? {} : { changes }),
         ...(kind === undefined ? {} : { kind }),
         requested_at: event.at,
       });

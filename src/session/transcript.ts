@@ -51,10 +51,12 @@ export interface Said {
   attachments?: Attachment[];
 }
 
-/** What svc told the model: of the session, or rules. Never left out, however long it gets. */
+/** What svc told the model: of the session, or rules. Left out only where nothing else is enough. */
 export interface Context {
   told: string;
   seq: number;
+  /** The files whose rules it has, or that no longer hold. */
+  files?: string[];
 }
 
 /** What svc told the model about its last answer, or about something else. */
@@ -200,7 +202,10 @@ export class Transcript {
         const { text } = event.data;
         if (text === "") break;
         const at = this.#waiting.findLastIndex((it) => "told" in it) + 1;
-        this.#waiting.splice(at, 0, { told: text, seq: event.seq });
+        const files = event.type === "rules.loaded"
+          ? { files: [...event.data.files.map(({ path }) => path), ...event.data.removed ?? []] }
+          : {};
+        this.#waiting.splice(at, 0, { told: text, seq: event.seq, ...files });
         this.#grow(text.length);
         break;
       }
@@ -446,7 +451,7 @@ export class Transcript {
 
   /** Makes room as a compaction decided; what is still written down follows from its event alone. */
   #compact(data: EventData["session.compacted"], seq: number): void {
-    const { outputs_seq = 0, until_seq, text_max, learned } = data;
+    const { outputs_seq = 0, until_seq, text_max, told_max, learned } = data;
     // It is between two steps.
     this.#step = undefined;
     this.#written = false;
@@ -476,6 +481,7 @@ export class Transcript {
       }
     }
     if (text_max !== undefined) this.#cutTexts(text_max);
+    if (told_max !== undefined) this.#cutTold(told_max);
     this.#measureLength();
     const waiting = this.#waiting.filter((it) => it.seq <= data.seen_seq);
     this.#measured = {
@@ -521,6 +527,21 @@ export class Transcript {
         }
       }
     }
+  }
+
+  /** Cuts what svc told, and leaves out rules that were told again since. */
+  #cutTold(max: number): void {
+    const later = new Set<string>();
+    const superseded = new Set<Item>();
+    for (const item of this.items.toReversed()) {
+      if (!("told" in item)) continue;
+      const { files = [] } = item;
+      if (files.length > 0 && files.every((path) => later.has(path))) superseded.add(item);
+      for (const path of files) later.add(path);
+      item.told = cutTold(item.told, max, item.seq);
+    }
+    this.#items = this.#items.filter((item) => !superseded.has(item));
+    this.#waiting = this.#waiting.filter((item) => !superseded.has(item));
   }
 
   /**
@@ -575,6 +596,12 @@ function cutText(text: string, max: number, seq: number): string {
   const body = text.endsWith(note) ? text.slice(0, -note.length) : text;
   // No half of a surrogate pair.
   return body.slice(0, max).replace(/[\uD800-\uDBFF]$/, "") + note;
+}
+
+/** The block that a text is told in stays one. */
+function cutTold(text: string, max: number, seq: number): string {
+  const [end = ""] = text.match(/\n<\/context>\s*$/) ?? [];
+  return cutText(text.slice(0, text.length - end.length), max, seq) + end;
 }
 
 function noticeText({ notice, about = "answer" }: Notice): string {

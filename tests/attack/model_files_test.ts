@@ -505,8 +505,9 @@ for (const [what, spelt] of Object.entries(SPELLINGS)) {
 
 const SHOWN: Record<string, (path: string) => ScriptedCall> = {
   "a write": (path) => call("write_file", { path, content: OVERWRITTEN }),
-  "an edit": (path) => call("edit_file", { path, old_text: "a", new_text: "b" }),
-  "a patch": (path) => patching(`*** Update File: ${path}`, "@@", "-a", "+b"),
+  // They fit the file: what cannot succeed is not asked.
+  "an edit": (path) => call("edit_file", { path, old_text: it.stage.secret, new_text: "b" }),
+  "a patch": (path) => patching(`*** Update File: ${path}`, "@@", `-${it.stage.secret}`, "+b"),
 };
 for (const [what, callOf] of Object.entries(SHOWN)) {
   const inProject = (path: string) => shownInQuestion(project, callOf(filled(path)));
@@ -553,7 +554,8 @@ async function shownInQuestion(workdir: string, asked: ScriptedCall): Promise<Lo
     item = await stage.call("session.get", { session_id });
   } while (item.activity === "working");
   let shown = "";
-  for (const { approval_id } of item.pending_approvals) {
+  for (const { approval_id, changes } of item.pending_approvals) {
+    shown += JSON.stringify(changes ?? []);
     shown += JSON.stringify(await stage.call("approvals.files", { session_id, approval_id }));
   }
   await stage.call("session.kill", { session_id });

@@ -1,15 +1,9 @@
-/** What the file tools change, for people. It imports nothing: the web app uses it too. */
+/** What the file tools change, for people. It imports types only: the web app uses it too. */
+import type * as z from "zod";
+import type { fileChangeSchema } from "../../protocol/schemas/session.ts";
 
 /** A part of a file, before and after a call; or the whole of it. */
-export interface FileChange {
-  /** As the call names it. */
-  path: string;
-  /** `undefined` where the whole file is written and what it was is not known. */
-  before: string | undefined;
-  after: string;
-  /** The call deletes the file; what was in it is not known. */
-  deleted?: true;
-}
+export type FileChange = z.output<ReturnType<typeof fileChangeSchema>>;
 
 /** The changes that a call asks for; none of a call that changes no file, or not by its arguments. */
 export function changesOf(tool: string, args: unknown): FileChange[] {

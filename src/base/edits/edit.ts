@@ -1,13 +1,9 @@
 /** An edit, and why it is not made. */
+import type * as z from "zod";
+import type { editSchema } from "../../protocol/schemas/edit.ts";
 
-/** One replacement, as a model asks for it. */
-// fields-ok: the schema is the tool's, and edits are made without it
-export interface Edit {
-  old_text: string;
-  new_text: string;
-  /** Replaces every place; else there must be one. */
-  replace_all?: boolean;
-}
+/** One replacement; without `replace_all` there must be one place. */
+export type Edit = z.output<ReturnType<typeof editSchema>>;
 
 /** Why an edit is not made; its message is for the model. */
 export class EditProblem extends Error {

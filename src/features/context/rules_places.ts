@@ -39,6 +39,8 @@ export function touchedDirectories(paths: readonly string[], workdir: string): s
 }
 
 function partsOf(path: string, workdir: string): string[] {
+  // The home directory, which is not known here.
+  if (/^~(?:\/|$)/.test(path)) return [];
   try {
     return relativePath(path, workdir).split("/").filter((part) => part !== "");
   } catch (error) {

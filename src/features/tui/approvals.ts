@@ -29,14 +29,17 @@ export function addApproval(
     | "reason"
     | "rule"
     | "choices"
+    | "changes"
     | "kind"
   >,
 ): void {
-  const { approval_id, lane_id, tool, args, reason, rule, choices } = request;
+  const { approval_id, lane_id, tool, args, reason, rule, choices, changes } = request;
   if (model.approvals.some((it) => it.approval_id === approval_id)) return;
   const question = { tool, args, reason, rule, ...(choices === undefined ? {} : { choices }) };
   const asked = askedOf(request);
-  const whole = asked === undefined ? questionText(question) : personQuestionText(asked);
+  const whole = asked === undefined
+    ? questionText({ ...question, changes })
+    : personQuestionText(asked);
   const text = untabbed(whole).normalize();
   const left_out = Math.max(text.length - QUESTION_MAX, 0);
   const shown = text.slice(0, QUESTION_MAX).toWellFormed();

@@ -2,6 +2,7 @@
 import { type DecodedText, decodeText, withLineEndsOf } from "../../base/edits/encoding.ts";
 import { patchedText } from "../../base/edits/apply_patch.ts";
 import { type Edit, EditProblem } from "../../base/edits/edit.ts";
+import type { FileChange } from "../../base/edits/changes.ts";
 import { type Applied, editText } from "../../base/edits/edit_text.ts";
 import { parsePatch, type PatchStep, pathsOf } from "../../base/edits/patch.ts";
 import type { FileStat } from "../../os/beneath_kernel.ts";
@@ -44,6 +45,7 @@ export function writeFile({ fs }: OpContext, args: UnitArgs): OpOutcome {
   const data = now === undefined
     ? new TextEncoder().encode(text)
     : attempt(path, () => now.encode(text), TO_UTF8);
+  if (args.flag("dry")) return tried(fs, [{ path, text, data, before: now }]);
   const done = fs.write(path, data, { check: byItsName(fs, path) });
   return {
     output: `${done} ${path} (${data.length} bytes${keptOf(now, content)})`,
@@ -96,7 +98,9 @@ export function editFile(context: OpContext, args: UnitArgs): OpOutcome {
     applied.push(done);
     text = done.text;
   }
-  fs.write(path, attempt(path, () => file.encode(text)), { check: byItsName(fs, path) });
+  const data = attempt(path, () => file.encode(text));
+  if (args.flag("dry")) return tried(fs, [{ path, text, data, before: file }]);
+  fs.write(path, data, { check: byItsName(fs, path) });
   return { output: edited(path, applied), files: [seenAs(fs, path, text)] };
 }
 
@@ -112,10 +116,12 @@ export function applyPatch({ fs }: OpContext, args: UnitArgs): OpOutcome {
   const twice = paths.find((path, n) => paths.indexOf(path) !== n);
   if (twice !== undefined) throw new UnitError(`${twice}: the patch contains it more than once`);
   const seen = args.seen();
-  const changes = steps.map((step) => ({ step, write: prepared(fs, step, seen) }));
-  const writes = changes.flatMap(({ write }) => write === undefined ? [] : [write]);
-  const removed = changes.filter(({ step, write }) => write?.path !== step.path)
-    .map(({ step }) => step.path);
+  const all = steps.map((step) => prepared(fs, step, seen));
+  const writes = all.flatMap((it) => "removed" in it ? [] : [it]);
+  const removals = all.flatMap((it) => "removed" in it ? [it] : []);
+  const moved = writes.flatMap(({ moved }) => moved === undefined ? [] : [moved.from]);
+  const removed = [...removals.map(({ path }) => path), ...moved];
+  if (args.flag("dry")) return tried(fs, writes, removals);
   writeAll(fs, writes, removed);
   return {
     output: steps.map(doneLine).join("\n"),
@@ -135,17 +141,53 @@ interface Write {
   text: string;
   data: Uint8Array<ArrayBuffer>;
   /** What was there; `undefined` for a new file. */
-  before?: Uint8Array<ArrayBuffer>;
+  before?: OpenText;
+  /** The file that moves here, and what it was. */
+  moved?: { from: string; text: string };
   /** Permission bits of a file that moves. */
   mode?: number;
 }
 
-/** Returns what a step writes; `undefined` when it only deletes. */
+/** A file that a patch deletes, and what was in it. */
+interface Removal {
+  path: string;
+  removed: string;
+}
+
+/** What a call would change, without doing it. */
+function tried(
+  fs: BeneathFs,
+  writes: readonly Omit<Write, "mode">[],
+  removals: readonly Removal[] = [],
+): OpOutcome {
+  const removed = [
+    ...removals.map(({ path }) => path),
+    ...writes.flatMap(({ moved }) => moved?.from ?? []),
+  ];
+  for (const { path } of writes) fs.mayChange(path, { check: byItsName(fs, path) });
+  for (const path of removed) fs.mayChange(path, { check: byItsName(fs, path), link: true });
+  const changes: FileChange[] = [
+    ...writes.map(({ path, text, before, moved }): FileChange => ({
+      path: moved === undefined ? path : `${moved.from} → ${path}`,
+      before: before?.text ?? moved?.text,
+      after: text,
+    })),
+    ...removals.map(({ path, removed }): FileChange => ({
+      path,
+      before: removed,
+      after: "",
+      deleted: true,
+    })),
+  ];
+  return { output: "", changes };
+}
+
+/** Returns what a step comes to. */
 function prepared(
   fs: BeneathFs,
   step: PatchStep,
   seen: ReadonlyMap<string, FileSeen>,
-): Write | undefined {
+): Write | Removal {
   const { path } = step;
   if (step.kind === "add") {
     if (existing(fs, path) !== undefined) {
@@ -154,7 +196,7 @@ function prepared(
     return { path, text: step.text, data: new TextEncoder().encode(step.text) };
   }
   const file = readText(fs, path, seen.get(path));
-  if (step.kind === "delete") return undefined;
+  if (step.kind === "delete") return { path, removed: file.text };
   const to = step.move_to ?? path;
   if (to !== path && existing(fs, to) !== undefined) {
     throw new UnitError(`${to}: already exists; a move does not replace files`);
@@ -162,8 +204,8 @@ function prepared(
   const text = attempt(path, () => patchedText(file.text, step.hunks));
   const data = attempt(path, () => file.encode(text));
   return to === path
-    ? { path, text, data, before: file.data }
-    : { path: to, text, data, mode: fs.stat(path).mode };
+    ? { path, text, data, before: file }
+    : { path: to, text, data, mode: fs.stat(path).mode, moved: { from: path, text: file.text } };
 }
 
 /** Writes and removes all of these files, or leaves all as they were. */
@@ -192,7 +234,7 @@ function takenBack(fs: BeneathFs, { path, before }: Write, made: readonly string
   try {
     if (before === undefined && existing(fs, path) !== undefined) fs.remove([path]);
     // What was not written needs no space that may not be there.
-    if (before !== undefined && !holds(fs, path, before)) fs.write(path, before);
+    if (before !== undefined && !holds(fs, path, before.data)) fs.write(path, before.data);
     for (const directory of made) fs.removeEmpty(directory);
     return true;
   } catch {

@@ -5,12 +5,13 @@ import type { FileStat } from "../../os/beneath_kernel.ts";
 import { attachmentLine, attachmentName } from "../../protocol/attachments.ts";
 import type { BeneathFs, FileEntry } from "../beneath.ts";
 import type { Pace } from "./pace.ts";
-import { type FileSeen, type OpOutcome, type UnitArgs, UnitError } from "./protocol.ts";
+import { type FileSeen, type OpOutcome, OUTPUT_MAX, type UnitArgs, UnitError } from "./protocol.ts";
 
 const CHUNK_BYTES = 256 * 1024;
-const MAX_OUTPUT_BYTES = 256 * 1024;
 const MAX_LINES = 2000;
 const MAX_LINE_CHARS = 2000;
+/** Beyond this no line is added: the last one and a note still fit. */
+const MAX_OUTPUT_CHARS = OUTPUT_MAX - MAX_LINE_CHARS - 500;
 /** `MAX_LINE_CHARS` characters take at most this many bytes. */
 const MAX_LINE_BYTES = MAX_LINE_CHARS * 4;
 /** How far after a cut lines are still counted, to report the total. */
@@ -132,7 +133,7 @@ class LineWindow {
   /** Decodes a line; set before the first one. */
   decode: ReturnType<typeof lineDecoder> = lineDecoder(new Uint8Array());
   #parts: string[] = [];
-  #outputBytes = 0;
+  #outputChars = 0;
   #line = 1;
   #kept: Uint8Array[] = [];
   #keptBytes = 0;
@@ -179,7 +180,7 @@ class LineWindow {
   }
 
   get #full(): boolean {
-    return this.taken >= this.limit || this.#outputBytes >= MAX_OUTPUT_BYTES;
+    return this.taken >= this.limit || this.#outputChars >= MAX_OUTPUT_CHARS;
   }
 
   #feed(bytes: Uint8Array): void {
@@ -200,7 +201,7 @@ class LineWindow {
     if (this.#line >= this.offset && !this.#full) {
       const line = this.#cutLine();
       this.#parts.push(line);
-      this.#outputBytes += this.#keptBytes;
+      this.#outputChars += line.length;
       this.taken++;
     }
     this.#kept = [];

@@ -1,6 +1,10 @@
 /** The messages between the daemon and a jailed unit; both come from the same build. */
 
+import type { FileChange } from "../../base/edits/changes.ts";
 import type { Media } from "../../base/media.ts";
+
+/** The most characters of an output that go to the model and into the journal. */
+export const OUTPUT_MAX = 48 * 1024;
 
 /** The operations of a unit; those of a tool have the tool's name. */
 export const UNIT_OPS = [
@@ -29,6 +33,8 @@ export interface UnitResult {
   media?: readonly Media[];
   /** Why nothing was written. */
   changed?: FileChanged;
+  /** What a call that was only tried would change. */
+  changes?: FileChange[];
 }
 
 /** The result of an operation that succeeded. */

@@ -82,6 +82,15 @@ export const skippedRulesSchema = () =>
   });
 
 /** A call that waits for a decision, or a question for its answer. */
+export const fileChangeSchema = () =>
+  z.object({
+    path: z.string().describe("As the call names it"),
+    before: z.string().optional()
+      .describe("Absent where the file is new, or what it was is not known"),
+    after: z.string(),
+    deleted: z.literal(true).optional().describe("Present where the call deletes the file"),
+  });
+
 export const pendingApprovalSchema = () =>
   z.object({
     approval_id: z.string(),
@@ -92,6 +101,8 @@ export const pendingApprovalSchema = () =>
     rule: z.string(),
     choices: z.array(z.string()).optional()
       .describe("Rules that may be kept with allow_always, the narrowest first"),
+    changes: z.array(fileChangeSchema()).optional()
+      .describe("What the call changes in files, as they are when it is asked; long ones are cut"),
     kind: z.literal("question").optional()
       .describe("Present for a question from the model; answer it with session.answer"),
     requested_at: z.string(),

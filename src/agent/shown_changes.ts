@@ -1,0 +1,40 @@
+/** What a call would change, as a person is shown it before it is made. */
+import { structuredPatch } from "diff";
+import type { FileChange } from "../base/edits/changes.ts";
+
+/** The most characters that a question has of changes. */
+const SHOWN_MAX = 64 * 1024;
+/** Lines around a change. */
+const CONTEXT = 3;
+
+/** The parts of files that change, in as many characters as a question may have. */
+export function shownChanges(changes: readonly FileChange[]): FileChange[] {
+  const shown: FileChange[] = [];
+  let room = SHOWN_MAX;
+  for (const part of changes.flatMap(partsOf)) {
+    const length = (part.before?.length ?? 0) + part.after.length;
+    shown.push(length <= room ? part : cut(part, room));
+    room -= length;
+    if (room <= 0) break;
+  }
+  return shown;
+}
+
+function partsOf(change: FileChange): FileChange[] {
+  const { path, before, after, deleted } = change;
+  if (before === undefined || deleted) return [change];
+  const { hunks } = structuredPatch(path, path, before, after, "", "", { context: CONTEXT });
+  return hunks.map(({ lines }) => ({ path, before: side(lines, "-"), after: side(lines, "+") }));
+}
+
+function side(lines: readonly string[], sign: string): string {
+  return lines.filter((line) => line[0] === " " || line[0] === sign)
+    .map((line) => `${line.slice(1)}\n`).join("");
+}
+
+function cut(part: FileChange, room: number): FileChange {
+  const short = (text: string) => text.length <= room / 2 ? text : `${text.slice(0, room / 2)}…\n`;
+  const note = "[the rest of the changes is not shown]\n";
+  const before = part.before === undefined ? undefined : short(part.before);
+  return { ...part, before, after: short(part.after) + note };
+}

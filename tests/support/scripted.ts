@@ -163,9 +163,10 @@ export async function until(
   timeout_ms = 15_000,
 ): Promise<void> {
   const end = Date.now() + timeout_ms;
-  while (!(await holds())) {
+  // Less and less often: to look can cost more than what is waited for.
+  for (let pause = 10; !(await holds()); pause = Math.min(1.3 * pause, 50)) {
     if (Date.now() > end) throw new Error(`${what}: not within ${timeout_ms} ms`);
-    await delay(20);
+    await delay(pause);
   }
 }
 
@@ -175,9 +176,10 @@ export function processesWith(text: string): number[] {
   for (const { name } of Deno.readDirSync("/proc")) {
     if (!/^\d+$/.test(name)) continue;
     try {
-      const state = Deno.readTextFileSync(`/proc/${name}/stat`).match(/\) (\S)/)?.[1];
       const line = Deno.readTextFileSync(`/proc/${name}/cmdline`);
-      if (state !== "Z" && line.replaceAll("\0", " ").includes(text)) found.push(Number(name));
+      if (!line.replaceAll("\0", " ").includes(text)) continue;
+      const state = Deno.readTextFileSync(`/proc/${name}/stat`).match(/\) (\S)/)?.[1];
+      if (state !== "Z") found.push(Number(name));
     } catch {
       // Gone meanwhile.
     }

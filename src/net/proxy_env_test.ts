@@ -1,5 +1,6 @@
 import { assertEquals } from "@std/assert";
-import { directHosts, reachThisMachineDirectly } from "./proxy_env.ts";
+import { directHosts, reachThisMachineDirectly } from "./direct_hosts.ts";
+import { goesThroughProxy } from "./proxy_env.ts";
 
 const HERE = "localhost,127.0.0.0/8,::1";
 
@@ -12,23 +13,20 @@ Deno.test("hosts without a proxy are listed with commas or blanks; this machine 
   assertEquals(directHosts("*"), `*,${HERE}`);
 });
 
-Deno.test("the environment changes only where it names a proxy", () => {
+Deno.test("a proxy is named in any of six ways, and the list of direct hosts is set beside it", () => {
   const changed = (given: Record<string, string>) => {
     const env = new Map(Object.entries(given));
     reachThisMachineDirectly({
       get: (name) => env.get(name),
       set: (name, value) => void env.set(name, value),
     });
-    return env.get("NO_PROXY");
+    return [env.get("NO_PROXY"), env.get("no_proxy")];
   };
-  assertEquals(changed({}), undefined);
-  assertEquals(changed({ NO_PROXY: "a" }), "a");
+  assertEquals(changed({}), [HERE, HERE]);
+  // The lower-case one counts, as for curl.
+  assertEquals(changed({ NO_PROXY: "a", no_proxy: "b" }), [`b,${HERE}`, `b,${HERE}`]);
+  assertEquals(goesThroughProxy(() => undefined), false);
   for (const name of ["HTTP_PROXY", "https_proxy", "ALL_PROXY"]) {
-    assertEquals(changed({ [name]: "http://proxy.test:1" }), HERE);
-    // The lower-case one counts, as for curl.
-    assertEquals(
-      changed({ [name]: "http://proxy.test:1", NO_PROXY: "a", no_proxy: "b" }),
-      `b,${HERE}`,
-    );
+    assertEquals(goesThroughProxy((it) => it === name ? "http://proxy.test:1" : undefined), true);
   }
 });

@@ -260,17 +260,8 @@ export function stateFromCheckpoint(state: CheckpointState): SessionState {
 
 /** Whether only the daemon has done something: it stopped, started, or tidied up. */
 function isOfDaemon({ type, data }: SessionEvent): boolean {
-  switch (type) {
-    case "session.checkpoint":
-    case "daemon.reloaded":
-      return true;
-    case "session.paused":
-      return data.reason === "daemon_shutdown";
-    case "session.resumed":
-      return data.reason === "daemon_started";
-    default:
-      return false;
-  }
+  return type === "session.checkpoint" || type === "daemon.reloaded" ||
+    (type === "session.paused" || type === "session.resumed") && data.reason !== "operator";
 }
 
 /** Applies one event. Events of types this version does not know only move `last_seq`. */

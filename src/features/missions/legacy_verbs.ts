@@ -1,30 +1,18 @@
 /** The legacy mission tools, with their names and fields unchanged until v2.0.0. */
 import * as z from "zod";
-import type { MissionView } from "./engine.ts";
-import type { MissionStatus } from "./mission.ts";
-import { SvcError } from "../../protocol/errors.ts";
 import { nothing, verbsOf } from "../../verbs/define.ts";
 import { mission_id } from "./schemas.ts";
 import type { MissionServices } from "./open.ts";
 
 const defineVerb = verbsOf<MissionServices>();
 
-const status = () => z.enum(["running", "success", "failed", "cancelled"]);
+/** How a build stands. */
+export const status = () => z.enum(["running", "success", "failed", "cancelled"]);
 
-const STATUS: Record<MissionStatus, z.output<ReturnType<typeof status>>> = {
-  running: "running",
-  completed: "success",
-  failed: "failed",
-  cancelled: "cancelled",
-};
-const EXIT_CODE: Record<MissionStatus, number> = {
-  running: 0,
-  completed: 0,
-  failed: 1,
-  cancelled: -1,
-};
+const views = () => import("./legacy_views.ts");
 
-const item = () =>
+/** A build in the list. */
+export const item = () =>
   z.object({
     mission_id: mission_id(),
     status: status(),
@@ -34,7 +22,8 @@ const item = () =>
     exit_code: z.int().optional(),
   });
 
-const state = () =>
+/** A build with its progress. */
+export const state = () =>
   item().extend({
     exit_code: z.int(),
     sow_path: z.string(),
@@ -74,6 +63,7 @@ export const legacyMissionVerbs = [
         started_at: z.string(),
       }),
     async handle({ services }, { repo_root, sow, runner, resume, continue_on_failure, env }) {
+      const { modelOf, STATUS } = await views();
       const { mission, paths } = await (await services.missions()).create({
         workdir: repo_root,
         make_workdir: true,
@@ -103,6 +93,7 @@ export const legacyMissionVerbs = [
     input: () => z.object({ mission_id: mission_id() }),
     output: state,
     async handle({ services }, { mission_id }) {
+      const { toState } = await views();
       return toState((await services.missions()).get(mission_id));
     },
   }),
@@ -123,6 +114,7 @@ export const legacyMissionVerbs = [
     async handle({ services }, { mission_id, tail_lines }) {
       const { mission, paths } = (await services.missions()).get(mission_id);
       const { tailOf } = await import("./files.ts");
+      const { STATUS } = await views();
       return {
         mission_id,
         status: STATUS[mission.status],
@@ -140,6 +132,7 @@ export const legacyMissionVerbs = [
     input: () => z.object({ mission_id: mission_id() }),
     output: () => z.object({ mission_id: mission_id(), status: status(), message: z.string() }),
     async handle({ services }, { mission_id }) {
+      const { STATUS } = await views();
       const missions = await services.missions();
       const before = missions.get(mission_id).mission.status;
       if (before !== "running") {
@@ -157,6 +150,7 @@ export const legacyMissionVerbs = [
     input: nothing,
     output: () => z.object({ missions: z.array(item()) }),
     async handle({ services }) {
+      const { toItem } = await views();
       const { missions } = (await services.missions()).list({ limit: LISTED });
       return { missions: missions.map(({ mission }) => toItem(mission)) };
     },
@@ -165,38 +159,3 @@ export const legacyMissionVerbs = [
 
 /** The old list had no pages. */
 const LISTED = 1000;
-
-/** @throws {SvcError} validation for a runner that no longer exists. */
-function modelOf(runner = "native"): string | undefined {
-  if (runner === "native" || runner === "") return undefined;
-  if (runner.includes("/")) return runner;
-  throw new SvcError("validation", `runner ${JSON.stringify(runner)} is not supported`, {
-    hint: 'use "native" or a model, <provider>/<model>',
-  });
-}
-
-function toItem(
-  { id, status, workdir, created_at, completed_at }: MissionView["mission"],
-): z.output<ReturnType<typeof item>> {
-  const end = completed_at && { finished_at: completed_at, exit_code: EXIT_CODE[status] };
-  return {
-    mission_id: id,
-    status: STATUS[status],
-    repo_root: workdir,
-    started_at: created_at,
-    ...end,
-  };
-}
-
-function toState({ mission, paths }: MissionView): z.output<ReturnType<typeof state>> {
-  const { status, error, created_at, completed_at } = mission;
-  const seconds = (Date.parse(completed_at ?? new Date().toISOString()) - Date.parse(created_at)) /
-    1000;
-  return {
-    ...toItem(mission),
-    exit_code: EXIT_CODE[status],
-    ...paths,
-    ...(completed_at === undefined ? { elapsed_sec: seconds } : { duration_sec: seconds }),
-    error,
-  };
-}

@@ -5,6 +5,7 @@ import { SvcError } from "../../protocol/errors.ts";
 import { pushChannel } from "../../verbs/define.ts";
 import type { Caller } from "../../verbs/verb.ts";
 import type { sessionSubscriptionSchema } from "./schemas.ts";
+import type { Session } from "../../session/session.ts";
 import type { SessionServices } from "./verbs.ts";
 
 /** Answers `session.get`. */
@@ -65,4 +66,13 @@ export async function transcript({ hub }: SessionServices, session_id: string, l
   const left_out = Math.max(messages.length - last, 0);
   const { writing } = transcript;
   return { messages: messages.slice(left_out), left_out, writing, seq: session.published_seq };
+}
+
+/** The seq before the last so many messages that the conversation has; 0 for all that is kept. */
+export async function beforeLast(session: Session, count: number): Promise<number> {
+  const { items } = await session.transcript();
+  const said = items.flatMap((item) => "user" in item ? [item.seq] : []).slice(-count);
+  const whole = said.length < count && !items.some((item) => "summary" in item);
+  const [first = 1] = said;
+  return whole || first <= session.journal.trimmed_seq ? 0 : first - 1;
 }

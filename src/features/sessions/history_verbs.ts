@@ -36,7 +36,9 @@ export const historyVerbs = [
       }),
     async handle({ services }, { session_id, limit, deltas, from_last, since_seq: given }) {
       const session = await services.hub.get(session_id);
-      const since_seq = from_last === undefined ? given : await beforeLast(session, from_last);
+      const since_seq = from_last === undefined
+        ? given
+        : await (await import("./conversation.ts")).beforeLast(session, from_last);
       requireKept(session, since_seq);
       const wanted = textForms(deltas);
       const events: SessionEvent[] = [];
@@ -56,15 +58,6 @@ export const historyVerbs = [
     },
   }),
 ];
-
-/** The seq before the last so many messages that the conversation has; 0 for all that is kept. */
-async function beforeLast(session: Session, count: number): Promise<number> {
-  const { items } = await session.transcript();
-  const said = items.flatMap((item) => "user" in item ? [item.seq] : []).slice(-count);
-  const whole = said.length < count && !items.some((item) => "summary" in item);
-  const [first = 1] = said;
-  return whole || first <= session.journal.trimmed_seq ? 0 : first - 1;
-}
 
 /** @throws {SvcError} journal_trimmed for a position that a checkpoint has replaced. */
 function requireKept({ journal: { trimmed_seq }, id }: Session, since_seq: number): void {

@@ -1,5 +1,5 @@
 /** A machine with a proxy in its environment: what is on the machine is reached directly. */
-import { assertEquals, assertStringIncludes } from "@std/assert";
+import { assert, assertEquals } from "@std/assert";
 import { startOpenAiServer } from "../support/model_servers.ts";
 import { can_run_svc, Place } from "../support/svc.ts";
 
@@ -14,6 +14,9 @@ function refusingProxy() {
   });
   return { asked, address: `http://127.0.0.1:${server.addr.port}`, server };
 }
+
+/** From source, Deno looks for its own updates, too. */
+const here = (asked: string[]) => asked.filter((url) => /127\.0\.0\.\d|localhost/.test(url));
 
 /** Asks in a daemon of its own, which reads daemon.toml and the environment. */
 async function ask(place: Place, workdir: string) {
@@ -41,15 +44,15 @@ for (const variable of ["HTTP_PROXY", "http_proxy", "ALL_PROXY"]) {
           place.useLocalModel(`http://${host}:${port}/v1`);
           const { code, stdout, stderr } = await ask(place, workdir);
           assertEquals([code, stdout], [0, "hello\n"], stderr);
-          assertEquals(proxy.asked, []);
+          assertEquals(here(proxy.asked), []);
         }
         const doctor = await place.svc(["doctor"]);
-        assertEquals(proxy.asked.filter((url) => url.includes("127.0.0.1")), [], doctor.stdout);
+        assertEquals(here(proxy.asked), [], doctor.stdout);
         // The control: the proxy is asked for what is elsewhere.
         place.useLocalModel("http://models.elsewhere.test/v1");
         const far = await ask(place, workdir);
         assertEquals(far.code, 1, far.stdout);
-        assertStringIncludes(proxy.asked[0], "models.elsewhere.test");
+        assert(proxy.asked.some((url) => url.includes("models.elsewhere.test")));
       } finally {
         await models.close();
         await proxy.server.shutdown();

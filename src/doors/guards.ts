@@ -34,11 +34,12 @@ export class Guards {
   /**
    * Host pin, against DNS rebinding. A target in absolute form has its own authority, which takes
    * precedence over the header (RFC 9112, 3.2.2): both must name this listener. In HTTP/2, the target
-   * alone names it.
+   * alone names it: by its address, because the server gives `localhost` to a request of HTTP/1.1 that
+   * names no host at all.
    */
   host({ headers, url }: Pick<Request, "headers" | "url">): boolean {
     const host = headers.get("host");
-    if (host === null) return this.#starts.some((start) => startsAt(url, start));
+    if (host === null) return startsAt(url, this.#starts[0]);
     if (!this.#hosts.has(host)) return false;
     // Nearly always it has no authority of its own.
     return startsAt(url, `http://${host}`) || this.#starts.some((start) => startsAt(url, start));

@@ -170,6 +170,8 @@ export interface EventData {
     budget_usd?: number;
     /** Journals from before it was recorded have none: those sessions are trusted. */
     trust?: Trust;
+    /** The name of a skill that its model is told at once. */
+    skill_pack?: string;
     /** The title is the directory's name: the first message, and then a model, may replace it. */
     untitled?: true;
   };

@@ -56,6 +56,8 @@ export interface CreateOptions {
   budget_usd?: number;
   /** Default trusted; who starts a session for another hands its own down. */
   trust?: Trust;
+  /** The name of a skill that its model is told at once. */
+  skill_pack?: string;
   /** The directory whose `.svc` keeps the journal, for a workdir that will be removed. */
   journal_root?: string;
   /** The conversation that it begins with. */

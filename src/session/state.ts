@@ -104,6 +104,8 @@ export interface SessionState {
   effort?: Effort;
   /** Fixed at creation. */
   trust: Trust;
+  /** The name of a skill that its model is told at once. */
+  skill_pack?: string;
   budget_usd?: number;
   cost_usd: number;
   tokens_in: number;
@@ -281,6 +283,7 @@ export function applyToState(state: SessionState, event: SessionEvent): void {
       state.approval = event.data.approval;
       state.effort = event.data.effort;
       state.trust = event.data.trust ?? "trusted";
+      state.skill_pack = event.data.skill_pack;
       state.budget_usd = event.data.budget_usd;
       state.started_at = event.at;
       break;

@@ -22,7 +22,9 @@ Deno.test({
     const bearer = ["-H", `Authorization: Bearer ${token}`, `${url}/v1/health`];
     assertEquals(await status("--http2-prior-knowledge", ...bearer), "2 200");
     const local = [...bearer.slice(0, 2), `http://localhost:${port}/v1/health`];
-    assertEquals(await status("--http2-prior-knowledge", ...local), "2 200");
+    // A request of HTTP/1.1 without any Host looks the same.
+    assertEquals(await status("--http2-prior-knowledge", ...local), "2 403");
+    assertEquals(await status("--http1.1", ...local), "1.1 200");
     const other = ["-H", "Host: evil.example", ...bearer];
     assertEquals(await status("--http2-prior-knowledge", ...other), "2 403");
     assertEquals(await status("--http1.1", ...other), "1.1 403");

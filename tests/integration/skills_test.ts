@@ -1,8 +1,15 @@
 /** Skills: what a model is told of them, what it reads, and what is refused. */
-import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
+import {
+  assert,
+  assertEquals,
+  assertMatch,
+  assertRejects,
+  assertStringIncludes,
+} from "@std/assert";
 import { dirname, join } from "@std/path";
 import type { Answer, Json } from "../support/model_servers.ts";
 import { PROVIDERS, Scenario, type ScenarioOptions } from "../support/scripted.ts";
+import { SvcError } from "../../src/protocol/errors.ts";
 import { can_run_svc } from "../support/svc.ts";
 
 const ignore = !can_run_svc || Deno.build.os === "windows";
@@ -218,3 +225,39 @@ test("of a thousand skills the first 200 are used", {}, [], async (it) => {
   const path = join(it.workdir, ".agents/skills");
   assertEquals(problems, [{ path, message: "only the first 200 skills are used" }]);
 });
+
+test(
+  "a session that starts with a skill is told it once, over a restart; a wrong name starts none",
+  {},
+  [],
+  async (it) => {
+    write(it, FILES);
+    const start = (more: Json) =>
+      it.client.rpc.call("session.start", { workdir: it.workdir, model: it.model, ...more });
+    const { session_id } = await start({ skill_pack: "pdf", approval: "auto" });
+    await it.client.rpc.call("session.subscribe", { session_id, since_seq: 0 });
+    assertEquals((await it.client.turn(session_id, "go")).data.stop_reason, "ok");
+    const told = "Skill of this session: follow these instructions in all your work here.";
+    const first = sent(it, -1);
+    assertStringIncludes(first, told);
+    assertStringIncludes(first, "Use scripts/fill.py");
+    assertStringIncludes(first, "- scripts/fill.py");
+    await it.daemon.kill();
+    await it.restart();
+    await it.client.rpc.call("session.subscribe", { session_id, since_seq: 0 });
+    assertEquals((await it.client.turn(session_id, "again")).data.stop_reason, "ok");
+    assertEquals(sent(it, -1).split(told).length, 2, "told once");
+    // The control: a session that was started without it is not told it.
+    assertEquals((await it.turn("go")).data.stop_reason, "ok");
+    assertEquals(sent(it, -1).includes("Use scripts/fill.py"), false);
+    const { sessions } = await it.client.rpc.call("session.list", {});
+    for (
+      const [params, said] of [
+        [{ skill_pack: "pfd" }, "there is no skill pfd"],
+        [{ skill_pack: "pdf", trust: "untrusted" }, "an untrusted session has no skills"],
+      ] as const
+    ) await assertRejects(() => start(params), SvcError, said);
+    const after = await it.client.rpc.call("session.list", {});
+    assertEquals(after.sessions.length, sessions.length);
+  },
+);

@@ -3,9 +3,11 @@ import { visibleLine } from "../../base/visible.ts";
 import type { Approval, Trust } from "../../protocol/events.ts";
 
 /** Facts by name, each in words. The same names always, so that a change is one value. */
-export type Facts = Record<Exclude<FactName, "skills">, string> & {
+export type Facts = Record<Exclude<FactName, "skills" | "skill">, string> & {
   /** Absent from a session that has none. */
   skills?: string;
+  /** Absent from a session that was started without one. */
+  skill?: string;
 };
 
 export type FactName = keyof typeof LABELS;
@@ -23,6 +25,7 @@ const LABELS = {
   sandbox: "Limits",
   network: "Network of commands",
   skills: "Skills",
+  skill: "Skill of this session",
 };
 
 /** What facts are made of. */
@@ -41,6 +44,8 @@ export interface FactSources {
   confined: boolean;
   network: boolean | "allowed";
   skills?: string;
+  /** The instructions of the session's skill. */
+  skill?: string;
 }
 
 /** Says the facts in words. */
@@ -62,6 +67,7 @@ export function factsOf(from: FactSources): Facts {
     sandbox: limitsOf(from),
     network: networkOf(from),
     ...(from.skills === undefined ? {} : { skills: from.skills }),
+    ...(from.skill === undefined ? {} : { skill: from.skill }),
   };
 }
 

@@ -2,6 +2,7 @@
 import type { Host } from "../../verbs/host.ts";
 import { skills } from "../skills/feature.ts";
 import { skillsText } from "../skills/skills.ts";
+import { packText } from "../skills/tool.ts";
 import { Teller } from "./teller.ts";
 
 /** Makes it. */
@@ -14,6 +15,12 @@ export async function openTeller(host: Host): Promise<Teller> {
     network: () => config().sandbox.network,
     home: paths.home,
     skills: (session) => skillsText(library.skills(session).skills),
+    skill(session) {
+      const { skill_pack } = session.state;
+      return skill_pack === undefined
+        ? undefined
+        : packText(library.skills(session).skills, skill_pack);
+    },
     hidden: turn_parts.hidden,
     uid: Deno.build.os === "windows" ? undefined : uid,
     now: () => new Date(),

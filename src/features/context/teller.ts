@@ -26,6 +26,8 @@ export interface TellerParts {
   home: string;
   /** The skills of a session, in words; undefined if it has none. */
   skills(session: Session): string | undefined;
+  /** The instructions of the skill that a session was started with. */
+  skill(session: Session): string | undefined;
   /** What no tool of a session may see. */
   hidden(session: Session): string[];
   /** User of this process; undefined where files have no owner. */
@@ -133,6 +135,7 @@ export class Teller implements Disposable {
       confined: sandbox.kind !== "none",
       network: networkIn(sandbox, this.#parts.network()),
       skills: this.#parts.skills(session),
+      skill: this.#parts.skill(session),
     });
   }
 

@@ -1,5 +1,6 @@
 import { feature } from "../../verbs/feature.ts";
 import { permissions } from "../permissions/feature.ts";
+import { skills } from "../skills/feature.ts";
 import { costVerbs } from "./cost_verbs.ts";
 import { historyVerbs } from "./history_verbs.ts";
 import { lanesVerbs } from "./lane_verbs.ts";
@@ -12,6 +13,10 @@ export const sessions = feature({
   open: (host) => {
     const { hub, models, config, units, paths: { ledger_key }, turn_parts: { hidden } } = host;
     const { permissions: rules } = host.use(permissions);
-    return { services: { hub, models, config, units, hidden, ledger_key, permissions: rules } };
+    // Opened after this one.
+    const library = () => host.use(skills).library();
+    return {
+      services: { hub, models, config, units, hidden, ledger_key, permissions: rules, library },
+    };
   },
 });

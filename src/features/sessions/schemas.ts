@@ -26,7 +26,7 @@ export const startParamsSchema = () =>
     model: z.string().optional().describe("<provider>/<model>"),
     provider: z.string().optional()
       .describe("Provider of the model; without model, the provider's default model is used"),
-    skill_pack: z.string().optional(),
+    skill_pack: z.string().optional().describe("Name of a skill that the model is told at once"),
     budget_usd: budget().optional(),
     approval: approval().optional(),
     effort: effort().optional().describe("How long the model may think before it answers"),

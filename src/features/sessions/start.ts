@@ -22,10 +22,13 @@ export async function startSession(services: SessionServices, params: StartParam
       hint: "pass workdir, or set default_workdir in daemon.toml",
     });
   }
-  if (params.skill_pack !== undefined) {
-    throw new SvcError("not_implemented", "session.start: skill packs are not supported yet");
+  const { provider, skill_pack } = params;
+  if (skill_pack !== undefined) {
+    if (params.trust === "untrusted") {
+      throw new SvcError("validation", "session.start: an untrusted session has no skills");
+    }
+    (await services.library()).requireSkill(workdir, skill_pack);
   }
-  const { provider } = params;
   const model = params.model === undefined
     ? (provider === undefined ? models.defaultId() : models.defaultIdOf(provider))
     : provider === undefined
@@ -43,6 +46,7 @@ export async function startSession(services: SessionServices, params: StartParam
     effort: params.effort ?? config.agent.effort,
     budget_usd: params.budget_usd,
     trust: params.trust,
+    skill_pack,
   });
   if (params.prompt !== undefined) await session.send(params.prompt);
   const { id, state } = session;

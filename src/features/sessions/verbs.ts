@@ -10,6 +10,7 @@ import type { UnitPool } from "../../jail/unit/pool.ts";
 import type { Session } from "../../session/session.ts";
 import type { Config } from "../../config/config.ts";
 import type { ModelRegistry } from "../../models/registry.ts";
+import type { Library } from "../skills/library.ts";
 import type { Permissions } from "../permissions/open.ts";
 import {
   backgroundItemSchema,
@@ -39,6 +40,7 @@ export interface SessionServices {
   /** Returns the paths that the session's tools must not see. */
   hidden(session: Session): string[];
   permissions(): Promise<Permissions>;
+  library(): Promise<Library>;
 }
 
 const defineVerb = verbsOf<SessionServices>();

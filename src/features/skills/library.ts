@@ -1,5 +1,8 @@
 /** The commands and skills of sessions. Loaded on first use. */
+import { nearestOf } from "../../base/nearest.ts";
+import { visibleLine } from "../../base/visible.ts";
 import { UntrustedReader } from "../../jail/untrusted_files.ts";
+import { SvcError } from "../../protocol/errors.ts";
 import type { Session } from "../../session/session.ts";
 import { expandCommand, findCommands } from "./commands.ts";
 import type { Owner } from "./places.ts";
@@ -37,6 +40,25 @@ export class Library implements Disposable {
     return isTrusted(session)
       ? findSkills(this.#reader, this.#owner(session))
       : { skills: [], problems: [], unreadable: [] };
+  }
+
+  /**
+   * Checks that a trusted session in a directory has a skill.
+   *
+   * @throws {SvcError} not_found with the names that there are
+   */
+  requireSkill(workdir: string, name: string): void {
+    const { skills } = findSkills(this.#reader, { home: this.#parts.home, workdir, hidden: [] });
+    const names = skills.map((it) => it.name);
+    if (names.includes(name)) return;
+    const near = nearestOf(name, names);
+    throw new SvcError("not_found", `there is no skill ${visibleLine(name)} in ${workdir}`, {
+      hint: near !== undefined
+        ? `did you mean ${near}?`
+        : names.length > 0
+        ? `skills: ${names.join(", ")}`
+        : "skills are folders with a SKILL.md in .agents/skills, .claude/skills or ~/.svc/skills",
+    });
   }
 
   /** Returns the files of commands and skills that cannot be read, and why; empty without any. */

@@ -30,6 +30,15 @@ export function skillTool(find: () => Promise<readonly FoundSkill[]>): Tool {
   });
 }
 
+/** Returns what a model is told of a skill that its session was started with. */
+export function packText(skills: readonly FoundSkill[], name: string): string {
+  const skill = skills.find((it) => it.name === name);
+  if (skill === undefined) return `${visibleLine(name)}, whose instructions are no longer there`;
+  return `follow these instructions in all your work here.\n${
+    introduced(skill, otherFiles(skill))
+  }`;
+}
+
 function missing(what: string, name: string, known: readonly string[]): ToolOutcome {
   const near = nearestOf(name, known);
   const meant = near === undefined ? "" : `; did you mean ${visibleLine(near)}?`;

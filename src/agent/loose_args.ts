@@ -1,7 +1,7 @@
 /**
  * Arguments in another notation than a tool's schema asks for, where their meaning is beyond doubt.
  * Models write lists, objects, numbers and booleans as text, `null` for what they leave out, and the
- * names of other agents' parameters. Text that is to be text stays as it is.
+ * names of other agents' parameters. Text that is meant as text stays as it is.
  */
 import { isObject, type Json, withEscapes } from "../models/loose_json.ts";
 
@@ -145,7 +145,7 @@ function plainName(name: string): string {
   return name.toLowerCase().replace(/[^a-z0-9]/g, "");
 }
 
-/** Whether an optional value only says that there is none. */
+/** Whether an optional value stands for one that is left out. */
 function isNothing(value: unknown, schema: unknown): boolean {
   const types = isObject(schema) ? typesOf(schema) : undefined;
   if (types === undefined || !isObject(schema)) return false;
@@ -171,9 +171,10 @@ function converted(value: unknown, type: string, schema: Json): unknown {
       const fits = type === "integer" ? Number.isSafeInteger(number) : Number.isFinite(number);
       return fits ? number : undefined;
     }
-    case "boolean":
-      if (typeof value !== "string") return undefined;
-      return { true: true, false: false }[value.trim().toLowerCase()];
+    case "boolean": {
+      const word = typeof value === "string" ? value.trim().toLowerCase() : "";
+      return word === "true" ? true : word === "false" ? false : undefined;
+    }
     case "string":
       return Number.isSafeInteger(value) || typeof value === "boolean" ? `${value}` : undefined;
   }

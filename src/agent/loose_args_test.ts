@@ -89,6 +89,7 @@ Deno.test("what is right, or not clear, stays as it is", () => {
     { path: "a", offset: "2.5" },
     { path: "a", all: "yes" },
     { path: "a", all: 1 },
+    { path: "a", all: "constructor" },
     { path: "a", content: { not: "text" } },
     { path: "a", content: ["not", "text"] },
     { path: "a", mode: "write" },

@@ -2,7 +2,7 @@
  * The git directory of a checkout, where it lies outside of the working directory: for a linked
  * worktree, a submodule, or a directory below the top of its repository. Commands may read it.
  *
- * What names it may have been written by a command, or by whoever made the checkout. So a pointer
+ * A command, or the author of the checkout, may have written the file that points to it. So a pointer
  * counts only if the git directory names this checkout too, which nobody can write who could not
  * read it anyway.
  */

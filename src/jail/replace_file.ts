@@ -34,7 +34,7 @@ export function replaceFile(kernel: Kernel, to: Replacement): void {
   if (!exchanges && !renamed(kernel, to) && !exchanged(kernel, to)) renamed(kernel, to, false);
 }
 
-/** @returns whether the new file has the owner of the old one; otherwise there is none. */
+/** @returns whether the file was replaced; not if the new one could not have the old one's owner */
 function renamed(
   kernel: Kernel,
   { directory, name, data, existing, mode, temporary }: Replacement,

@@ -360,7 +360,7 @@ function both(one: Schema, other: Schema): Schema {
 function united(base: Schema, alternative: Schema): Schema {
   const properties = { ...asSchema(base.properties) };
   for (const [name, schema] of Object.entries(asSchema(alternative.properties))) {
-    const known = properties[name];
+    const known = Object.hasOwn(properties, name) ? properties[name] : undefined;
     const same = known === undefined || JSON.stringify(known) === JSON.stringify(schema);
     properties[name] = same ? schema : { anyOf: [...branchesOf(known), schema] };
   }

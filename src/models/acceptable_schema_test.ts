@@ -245,3 +245,9 @@ Deno.test("deep, wide and endless schemas stay small", () => {
   );
   assertThrows(() => acceptableSchema({ properties: wide }, 64_000), Error, "too long for a model");
 });
+
+Deno.test("alternatives are united by the names of their own properties", () => {
+  const branch = { type: "object", properties: { constructor: { type: "string" } } };
+  const { schema } = acceptableSchema({ anyOf: [branch, branch] });
+  assertEquals(schema.properties, { constructor: { type: "string" } });
+});

@@ -28,7 +28,7 @@ export function patchedText(text: string, hunks: readonly Hunk[]): string {
   const appends = places.at(-1)?.start === whole.length;
   if (open && !appends) patched = patched.replace(/\r?\n$/, "");
   if (patched === text && hunks.length > 0) {
-    throw new EditProblem("nothing would change: the file already says that");
+    throw new EditProblem("nothing would change: the file already has the new text");
   }
   return patched;
 }

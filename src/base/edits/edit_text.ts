@@ -54,7 +54,9 @@ export function editText(text: string, edit: Edit): Applied {
   const end = edited.length;
   edited += whole.slice(at);
   if (open) edited = edited.replace(/\r?\n$/, "");
-  if (edited === text) throw new EditProblem("nothing would change: the file already says that");
+  if (edited === text) {
+    throw new EditProblem("nothing would change: the file already has the new text");
+  }
   return {
     text: edited,
     line: lineNumber(whole, ranges[0].start),

@@ -38,7 +38,7 @@ for (const [name, [head, description]] of Object.entries(PUBLISHED)) {
   });
 }
 
-Deno.test("a comment after a name is none of the name", () => {
+Deno.test("a comment after a name is not part of it", () => {
   const file = parseMarkdown("---\nname: it # a comment\ndescription: x\n---\n");
   assertEquals(textField(file, "name", 64), "it");
 });

@@ -112,7 +112,7 @@ function readEvent(event: string, id: unknown): string {
   return messages.map((message) => `${others}data: ${JSON.stringify(message)}\n\n`).join("");
 }
 
-/** Returns the messages in a text; undefined where there is none that the client could read. */
+/** Returns the messages in a text; undefined if it has none that the client can read. */
 function messagesOf(text: string, id: unknown): JSONRPCMessage[] | undefined {
   try {
     const messages = messagesIn(JSON.parse(text), id);

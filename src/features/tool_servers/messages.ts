@@ -102,7 +102,7 @@ export class JsonLines {
     this.#max = max;
   }
 
-  /** Adds a line. @returns the value that it completes; undefined while there is none */
+  /** Adds a line. @returns the value that it completes; undefined if it completes none */
   push(line: string): unknown {
     const whole = parsed(line);
     if (this.#lines.length === 0 || isMessage(whole)) {

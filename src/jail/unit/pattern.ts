@@ -31,7 +31,7 @@ export function translated(source: string): string {
   for (let at = 0; at < source.length;) {
     const [named, name] = in_class ? source.slice(at).match(/^\[:(\w+):\]/) ?? [] : [];
     const part = named ?? (source[at] === "\\" ? source.slice(at, at + 2) : source[at]);
-    if (name !== undefined) made += CLASSES[name] ?? part;
+    if (name !== undefined) made += Object.hasOwn(CLASSES, name) ? CLASSES[name] : part;
     else made += (in_class ? undefined : WORD_ENDS[part]) ?? part;
     if (part === "[" && !in_class) in_class = true;
     else if (part === "]") in_class = false;

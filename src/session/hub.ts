@@ -25,7 +25,6 @@ import {
   knownPath,
   MISSING,
 } from "./index_file.ts";
-import { Journal } from "./journal.ts";
 import { findJournals, linkedEntry } from "./journal_links.ts";
 import type { RestNote } from "./rest_note.ts";
 import { isPast, type Retention } from "./retention.ts";
@@ -35,7 +34,7 @@ import { type SessionItem, toItem } from "./session_item.ts";
 import { Snapshots } from "./snapshots.ts";
 import { emptyState } from "./state.ts";
 import type { Published } from "./subscription.ts";
-import { mayBeReadable, type Unreadable, unreadable, unreadableError } from "./unreadable.ts";
+import type { Unreadable } from "./unreadable.ts";
 import { checkWorkdir, makeSessionDir } from "./workdir.ts";
 
 /** Sessions that are opened at the same time where all are needed. */
@@ -236,6 +235,7 @@ export class Hub {
     if (entry !== undefined) return await this.#arrive(id, entry);
     const unreadable = this.#unreadable.get(id);
     if (unreadable !== undefined) {
+      const { mayBeReadable, unreadableError } = await import("./unreadable.ts");
       if (mayBeReadable(unreadable)) return await this.#arrive(id, unreadable.entry);
       throw unreadableError(unreadable);
     }
@@ -410,7 +410,10 @@ export class Hub {
     const link = join(journal_links, id);
     try {
       // Loaded here: a daemon starts without a session.
-      const { Session } = await import("./session.ts");
+      const [{ Session }, { Journal }] = await Promise.all([
+        import("./session.ts"),
+        import("./journal.ts"),
+      ]);
       await this.#index.leaveNote();
       const title = options.title ?? (basename(workdir) || workdir);
       // A copy begins as a journal does whose beginning retention has rewritten.
@@ -789,6 +792,7 @@ export class Hub {
           cause: error,
         });
       }
+      const { unreadable, unreadableError } = await import("./unreadable.ts");
       const kept = unreadable(id, entry, error);
       const { reason } = kept.item;
       if (reason !== this.#unreadable.get(id)?.item.reason) {

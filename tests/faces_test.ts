@@ -75,6 +75,14 @@ const EVENTS: { [T in EventType]: Case<T> } = {
     data: { title: "Mend the parser" },
     nowhere: "the head of each face and the lists have the title",
   },
+  "session.moved": {
+    data: { workdir: "/renamed", from: "/w", by: "svc", replaced: true },
+    says: /goes on in \/renamed.*another directory is at \/w now/i,
+  },
+  "session.located": {
+    data: { directory: { dev: 1, ino: 2 } },
+    nowhere: "it is how svc finds the directory again after it was renamed",
+  },
   "session.configured": {
     data: { model: "anthropic/large", by: "local" },
     says: /model is now anthropic\/large/,

@@ -269,6 +269,7 @@ export class Sessions {
     const { session_id, seq, type } = event;
     const open = this.#open.get(session_id);
     if (open === undefined) return;
+    if (type === "session.moved") open.workdir = String(event.data.workdir);
     for (const change of open.view.apply(event as unknown as SessionEvent)) {
       this.#show(session_id, open, change, seq);
     }

@@ -160,7 +160,7 @@ async function findSession(rpc: RpcClient, wanted: Wanted): Promise<string> {
     return (await rpc.call("session.start", { workdir, model, approval, effort })).session_id;
   }
   const real = await Deno.realPath(workdir);
-  const { sessions } = await rpc.call("session.list");
+  const { sessions } = await rpc.call("session.list", { workdir: real });
   const newest = sessions.findLast((it: SessionItem) =>
     it.workdir === real && it.state !== "unreadable"
   );

@@ -178,6 +178,22 @@ export async function deleteSession(
   });
 }
 
+/** Runs `svc ctl sessions move`. */
+export async function moveSession(
+  { flags, args: { session_id, ...args } }: Input<typeof spec.SESSIONS_MOVE>,
+): Promise<number> {
+  const params = { session_id, workdir: absolute(args.workdir) };
+  const result = await withDaemon((rpc) => rpc.call("session.move", params));
+  if (flags.json) return print({ session_id, ...result });
+  const { moved, workdir, from } = result;
+  console.log(
+    moved
+      ? `${session_id} works in ${visibleLine(workdir)}, before in ${visibleLine(from)}`
+      : `${session_id} works in ${visibleLine(workdir)} already`,
+  );
+  return 0;
+}
+
 /** Runs `svc ctl sessions continue`. */
 export async function continueSession(
   { flags, args: { session_id } }: Input<typeof spec.SESSIONS_CONTINUE>,

@@ -117,6 +117,10 @@ export function makeCore(parts: CoreParts): Core {
       jail.sessionEnded(id);
       features().each("onEnded", id);
     },
+    onMoved(id) {
+      jail.sessionMoved(id);
+      features().each("onMoved", id);
+    },
     async onDeleted(id) {
       await jail.sessionDeleted(id);
       await Promise.all(features().each("onDeleted", id));

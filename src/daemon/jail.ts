@@ -165,6 +165,11 @@ export class Jail implements Disposable {
     this.#spaces.opened?.then((spaces) => spaces.sessionEnded(session_id), () => {});
   }
 
+  /** Has the next command of a session find the directories that belong to where it works now. */
+  sessionMoved(session_id: string): void {
+    this.#spaces.opened?.then((spaces) => spaces.forget(session_id), () => {});
+  }
+
   /** Removes the temporary files of a session's commands, also those of an earlier daemon. */
   async sessionDeleted(session_id: string): Promise<void> {
     await (await this.#spaces.opened)?.sessionEnded(session_id);

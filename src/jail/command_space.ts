@@ -118,9 +118,14 @@ export class CommandSpaces {
     return { tmp, caches };
   }
 
+  /** Forgets which directories a session has; they stay. */
+  forget(session_id: string): void {
+    this.#known.delete(session_id);
+  }
+
   /** Removes the temporary files of a session that has ended. */
   async sessionEnded(session_id: string): Promise<void> {
-    this.#known.delete(session_id);
+    this.forget(session_id);
     await this.#remove(join(this.#tmp, session_id));
   }
 

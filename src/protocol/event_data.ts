@@ -133,6 +133,16 @@ export interface Compacted {
   learned?: { model: string; tokens: number };
 }
 
+/**
+ * What tells a directory from others for as long as it is on its file system, whatever its path.
+ */
+export interface DirectoryIdentity {
+  dev: number;
+  ino: number;
+  /** When it was made, Unix milliseconds; missing where the file system does not keep that. */
+  made_ms?: number;
+}
+
 /** What a session knows that belongs to its conversation. */
 export interface ConversationState {
   messages_count: number;
@@ -174,7 +184,22 @@ export interface EventData {
     skill_pack?: string;
     /** The title is the directory's name: the first message, and then a model, may replace it. */
     untitled?: true;
+    /** What `workdir` is; journals from before it was recorded have none. */
+    directory?: DirectoryIdentity;
   };
+  /** The session's directory is at another path, or the session works in another one. */
+  "session.moved": {
+    workdir: string;
+    /** Where it was before. */
+    from: string;
+    directory?: DirectoryIdentity;
+    /** `svc` where the directory was found by what it is. */
+    by: string;
+    /** Another directory is at the path where the session's own was. */
+    replaced?: true;
+  };
+  /** What the session's directory is, where that was not recorded or is known by another device. */
+  "session.located": { directory: DirectoryIdentity };
   /** A model has named the session. This has no effect if a person has given it a title. */
   "session.titled": { title: string };
   /** Settings of the session were changed; what is missing stays as it was. */

@@ -6,6 +6,7 @@ export type * from "./event_data.ts";
 /** Events after which the journal is flushed to disk before anyone sees them (contract.md section 6). */
 export const DURABLE: ReadonlySet<EventType> = new Set<EventType>([
   "session.configured",
+  "session.moved",
   "session.paused",
   "session.rewound",
   "session.ended",

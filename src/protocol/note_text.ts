@@ -28,6 +28,18 @@ export function pausedText({ reason }: EventData["session.paused"]): string {
     : "the session was paused, because the daemon stopped";
 }
 
+/** The line for a session whose directory is at another path. */
+export function movedText({ workdir, from, by, replaced }: EventData["session.moved"]): string {
+  if (workdir === from) {
+    return `another directory is at ${from} than before, with the session's journal; ` +
+      "the session goes on in it";
+  }
+  const now = by === "svc"
+    ? `the directory ${from} was moved; the session goes on in ${workdir}`
+    : `the session now works in ${workdir}, before in ${from}`;
+  return replaced ? `${now}. Another directory is at ${from} now` : now;
+}
+
 /** The line for the end of a session. */
 export function endedText({ reason }: EventData["session.ended"]): string {
   return `the session has ended (${reason})`;

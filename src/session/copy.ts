@@ -5,6 +5,7 @@ import type {
   Approval,
   CheckpointTranscript,
   ConversationState,
+  DirectoryIdentity,
   EventData,
   Trust,
 } from "../protocol/events.ts";
@@ -28,6 +29,7 @@ export interface Copy {
 /** What the new session is. */
 interface Beginning {
   workdir: string;
+  directory?: DirectoryIdentity;
   title: string;
   model: string;
   approval: Approval;

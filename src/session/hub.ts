@@ -25,8 +25,10 @@ import {
   knownPath,
   MISSING,
 } from "./index_file.ts";
-import { findJournals, linkedEntry } from "./journal_links.ts";
+import { findJournals, linkedEntry, linkJournal } from "./journal_links.ts";
 import type { RestNote } from "./rest_note.ts";
+import type { Found } from "./lost_directory.ts";
+import type { Moved, Placed, Relocation } from "./relocation.ts";
 import { isPast, type Retention } from "./retention.ts";
 import type { Session, SessionParts } from "./session.ts";
 import { isAsKnown, itemOf, SessionIndex } from "./session_index.ts";
@@ -91,6 +93,8 @@ export interface HubParts {
   onEvents?(session: Session, events: readonly Published[]): void;
   /** Called when a session is gone, so that its tools' processes and workers go too. */
   onEnded(session: Session): void;
+  /** Called when a session works in another directory, or its own has another path. */
+  onMoved?(session_id: string): void;
   /** Called when a session is deleted: resolves when the features have nothing left of it. */
   onDeleted?(session_id: string): Promise<void>;
   /** Called when the last busy session has come to rest. */
@@ -140,6 +144,7 @@ export class Hub {
   /** Holds the sessions of the index against their journals, once a start. */
   #checking: Promise<void> | undefined;
   #resumed: Promise<void> = Promise.resolve();
+  #relocating: Promise<Relocation> | undefined;
   #stopping = false;
   #retried = 0;
   /** Resolves when it is known which sessions there are, and what was cut off goes on. */
@@ -222,13 +227,20 @@ export class Hub {
   }
 
   /**
-   * Finds a session; one that nobody has used since the start is opened.
+   * Finds a session; one that nobody has used since the start is opened. If its directory was renamed,
+   * it is looked for, and the session goes on there.
    *
    * @throws {SvcError} not_found; `unavailable`, `schema_version` or `conflict` when its journal
    * cannot be read; `ended` when it has ended and its journal is gone.
    */
   async get(id: string): Promise<Session> {
     await this.ready;
+    const session = await this.#opened(id);
+    if (!session.in_place) await (await this.#relocation()).relocate(session);
+    return session;
+  }
+
+  async #opened(id: string): Promise<Session> {
     const session = this.#sessions.get(id);
     if (session !== undefined) return session;
     const entry = this.#dormant.get(id);
@@ -378,6 +390,44 @@ export class Hub {
     return place;
   }
 
+  // ── directories that were moved ──────────────────────────────────────────────────────────────
+
+  #relocation(): Promise<Relocation> {
+    return this.#relocating ??= import("./relocation.ts").then(({ Relocation }) =>
+      new Relocation({
+        ...this.#parts,
+        placed: () => this.#placed(),
+        anchorPath: (id) => this.anchorPath(id),
+        linkPath: (id) => join(this.#parts.journal_links, id),
+        get: (id) => this.get(id),
+        openAt: (id, found) => this.#arrive(id, this.#unreadable.get(id)!.entry, found),
+      })
+    );
+  }
+
+  *#placed(): Generator<Placed> {
+    for (const { id, state, journal, final: ended } of this.#sessions.values()) {
+      yield { ...state, id, journal_path: journal.path, ended };
+    }
+    const lost = [...this.#unreadable].map(([id, { entry }]) => [id, entry] as const);
+    for (const [id, { known, ...entry }] of [...this.#dormant, ...lost]) {
+      const { directory, title = "", trust = "trusted", state } = known ?? {};
+      yield { ...entry, id, directory, title, trust, ended: state === "ended" };
+    }
+  }
+
+  /** Has the sessions go on whose directory was renamed and is at that path now. */
+  async lookIn(directory: string): Promise<void> {
+    await this.ready;
+    await (await this.#relocation()).lookIn(directory);
+  }
+
+  /** Has a session work in another directory; see {@linkcode Relocation.move}. */
+  async move(id: string, directory: string, by: string): Promise<Moved> {
+    await this.ready;
+    return await (await this.#relocation()).move(id, directory, by);
+  }
+
   /** The file of a session's ledger anchor. */
   anchorPath(id: string): string {
     return this.#housekeeping.anchorPath(id);
@@ -410,15 +460,17 @@ export class Hub {
     const link = join(journal_links, id);
     try {
       // Loaded here: a daemon starts without a session.
-      const [{ Session }, { Journal }] = await Promise.all([
+      const [{ Session }, { Journal }, { directoryAt }] = await Promise.all([
         import("./session.ts"),
         import("./journal.ts"),
+        import("../os/directory_identity.ts"),
       ]);
       await this.#index.leaveNote();
       const title = options.title ?? (basename(workdir) || workdir);
       // A copy begins as a journal does whose beginning retention has rewritten.
       const journal = Journal.create(journal_path, copy && copy.seq - 1);
       const state = { ...emptyState(id), last_seq: journal.last_seq };
+      const directory = directoryAt(workdir);
       const session = new Session(state, journal, this.#session_parts);
       const main = {
         lane_id: MAIN_LANE,
@@ -427,11 +479,11 @@ export class Hub {
         started_at: new Date().toISOString(),
       } as const;
       if (copy === undefined) {
-        const created = session.emit("session.created", { ...told, workdir, title });
+        const created = session.emit("session.created", { ...told, workdir, title, directory });
         await Promise.all([created, session.emit("lane.created", main)]);
       } else {
         const { beginWithCopy } = await import("./copy.ts");
-        await beginWithCopy(session, copy, { ...told, workdir, title, main });
+        await beginWithCopy(session, copy, { ...told, workdir, title, main, directory });
       }
       this.#add(session);
       await Promise.all([journal.flush(), this.#index.saveMade()]);
@@ -749,20 +801,20 @@ export class Hub {
   }
 
   /** Opens a session that was not used since the start, or could not be opened; once at a time. */
-  #arrive(id: string, entry: IndexEntry): Promise<Session> {
+  #arrive(id: string, entry: IndexEntry, at?: Found): Promise<Session> {
     if (this.#deletions.has(id)) return Promise.reject(wasDeleted(id));
     // Somebody else opened it while others of its list were: a journal has one writer.
     const open = this.#sessions.get(id);
     if (open !== undefined) return Promise.resolve(open);
     let arrival = this.#arrivals.get(id);
     if (arrival === undefined) {
-      arrival = this.#open(id, entry).finally(() => this.#arrivals.delete(id));
+      arrival = this.#open(id, entry, at).finally(() => this.#arrivals.delete(id));
       this.#arrivals.set(id, arrival);
     }
     return arrival;
   }
 
-  async #open(id: string, entry: IndexEntry): Promise<Session> {
+  async #open(id: string, entry: IndexEntry, at?: Found): Promise<Session> {
     const { log, version, journal_links } = this.#parts;
     const { journal_path, known } = entry;
     try {
@@ -774,9 +826,13 @@ export class Hub {
         anchor: this.anchorPath(id),
         log,
         version,
+        at,
+        find: async () => {
+          if (isWorkTitle(known?.title ?? "")) return [];
+          return await (await this.#relocation()).find({ ...entry, id, ...known });
+        },
       });
-      const link = join(journal_links, id);
-      if (!exists(link)) linkIfAllowed(journal_path, link);
+      linkJournal(session.journal.path, join(journal_links, id));
       this.#in_index?.delete(id);
       this.#unreadable.delete(id);
       this.#add(session);
@@ -880,6 +936,20 @@ export class Hub {
     return entries;
   }
 
+  /** Has everything follow a session to the directory where it works now. */
+  #moved(session: Session): void {
+    this.#places.delete(session);
+    try {
+      linkJournal(session.journal.path, join(this.#parts.journal_links, session.id));
+    } catch (error) {
+      this.#parts.log.warn("cannot link a session's journal", {
+        session_id: session.id,
+        error: messageOf(error),
+      });
+    }
+    this.#parts.onMoved?.(session.id);
+  }
+
   #onCommit(session: Session, events: readonly Published[], durable: boolean): void {
     if (events.length > 0) this.#parts.onEvents?.(session, events);
     this.#items.delete(session);
@@ -889,6 +959,7 @@ export class Hub {
     // One that is being made, or was taken out, is not in the index.
     if (!this.#sessions.has(session.id)) return;
     this.#index.changed(session);
+    if (events.some(({ type }) => type === "session.moved")) this.#moved(session);
     const ruled = events.some(({ type, data }) =>
       type === "approval.resolved" && data.decision === "allow_always" &&
       data.always === undefined

@@ -4,7 +4,7 @@
  */
 import { dirname, join } from "@std/path";
 import { atomicWrite, flushDir } from "../os/files.ts";
-import type { Approval, Trust } from "../protocol/events.ts";
+import type { Approval, DirectoryIdentity, Trust } from "../protocol/events.ts";
 import type { Lane, SessionState } from "./state.ts";
 
 export interface IndexEntry {
@@ -28,6 +28,8 @@ export interface Rights {
  * can write.
  */
 export interface Known extends Rights {
+  /** What its directory is: how it is found again after it was renamed. */
+  directory?: DirectoryIdentity;
   model: string;
   title: string;
   state: SessionState["state"];

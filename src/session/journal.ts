@@ -84,7 +84,7 @@ export interface Compaction {
 }
 
 export class Journal {
-  readonly path: string;
+  #path: string;
   #file: Deno.FsFile | undefined;
   /** Bytes of whole records. */
   #size = 0;
@@ -100,7 +100,11 @@ export class Journal {
   #oldest_at: string | undefined;
 
   private constructor(path: string) {
-    this.path = path;
+    this.#path = path;
+  }
+
+  get path(): string {
+    return this.#path;
   }
 
   /**
@@ -345,6 +349,12 @@ export class Journal {
 
   async #firstAt(since_seq: number): Promise<string | undefined> {
     for await (const { at } of this.read(since_seq)) return at;
+  }
+
+  /** Has the file be at another path from now on: it was moved there, or copied whole. */
+  moveTo(path: string): void {
+    this.release();
+    this.#path = path;
   }
 
   /** Gives the file back; the next append opens it again. */

@@ -1,7 +1,18 @@
 /** The sessions that the links in `~/.svc/journals` lead to: what the index is rebuilt from. */
 import { join } from "@std/path";
-import { openOwnFile, readDirIfAny } from "../os/files.ts";
+import { linkIfAllowed, openOwnFile, readDirIfAny } from "../os/files.ts";
 import type { IndexEntries, IndexEntry } from "./index_file.ts";
+
+/** Has a link in `journals/` lead to a journal; nothing happens where it does. */
+export function linkJournal(journal_path: string, link: string): void {
+  try {
+    if (Deno.readLinkSync(link) === journal_path) return;
+    Deno.removeSync(link);
+  } catch (error) {
+    if (!(error instanceof Deno.errors.NotFound)) throw error;
+  }
+  linkIfAllowed(journal_path, link);
+}
 
 /** What a link in `journals/` says of a session. */
 export function linkedEntry(journal_links: string, id: string): IndexEntry {

@@ -1,11 +1,18 @@
 /** Sessions of a daemon that is gone: found without its index, brought back from their journals. */
 import { messageOf } from "../protocol/errors.ts";
+import {
+  directoryAt,
+  isSameButForDevice,
+  isSameDirectory,
+} from "../os/directory_identity.ts";
 import type { Log } from "../os/log.ts";
 import { MAIN_LANE } from "../protocol/events.ts";
 import type { IndexEntry, Known } from "./index_file.ts";
 import { Journal, MovedJournal, type OpenOptions, UnreadableJournal } from "./journal.ts";
 import { type Anchor, BEGINNING, hasher, readAnchor, saveAnchor } from "./ledger.ts";
 import { Session, type SessionParts } from "./session.ts";
+import type { Found } from "./lost_directory.ts";
+import { movedTo } from "./relocation.ts";
 import { KEEP_MIN, type Kept, type Snapshots } from "./snapshots.ts";
 import { applyToState, emptyState, type SessionState } from "./state.ts";
 import { Transcript } from "./transcript.ts";
@@ -19,6 +26,15 @@ export interface RestoreParts {
   log: Log;
   /** Of the daemon that brings it back. */
   version: string;
+  /** Where it goes on, if its directory is not where it was. */
+  at?: Found;
+  /** Returns where its directory may be, if its journal is not where it was. */
+  find(): Promise<readonly Found[]>;
+}
+
+/** A directory has the session's journal, but is not the one that the journal is about. */
+class NotItsDirectory extends Error {
+  override name = "NotItsDirectory";
 }
 
 /** A journal that was read. */
@@ -38,14 +54,44 @@ interface Read {
  */
 export async function restoreSession(
   id: string,
-  { journal_path, known }: IndexEntry,
+  entry: IndexEntry,
   parts: RestoreParts,
 ): Promise<Session> {
+  if (parts.at !== undefined) return await restoreFrom(id, entry, parts, parts.at);
+  try {
+    return await restoreFrom(id, entry, parts);
+  } catch (error) {
+    if (!(error instanceof Deno.errors.NotFound)) throw error;
+    for (const found of await parts.find()) {
+      try {
+        return await restoreFrom(id, entry, parts, found);
+      } catch (cause) {
+        const { workdir } = found;
+        parts.log.warn("a directory is not the one of a session", {
+          session_id: id,
+          workdir,
+          error: messageOf(cause),
+        });
+      }
+    }
+    throw error;
+  }
+}
+
+async function restoreFrom(
+  id: string,
+  entry: IndexEntry,
+  parts: RestoreParts,
+  found?: Found,
+): Promise<Session> {
   const { log, version } = parts;
+  const { known } = entry;
+  const { journal_path } = found ?? entry;
   checkJournalPrivate(journal_path);
   const { journal, torn_bytes, state, kept } = await readSession(id, journal_path, parts);
   if (journal.last_seq === 0) throw new UnreadableJournal("the journal is empty");
   if (known !== undefined) requireSame(state, known);
+  if (found !== undefined && !found.certain) requireDirectory(state, found.workdir);
   const session = new Session(state, journal, parts.session, kept);
   if (torn_bytes > 0) {
     log.warn("cut off the torn last line of a journal", {
@@ -55,6 +101,7 @@ export async function restoreSession(
     });
   }
   if (!session.final) {
+    await recordPlace(session, found);
     if (torn_bytes > 0) {
       await session.emit("lane.note", {
         lane_id: MAIN_LANE,
@@ -160,6 +207,30 @@ async function readWhole(
 function isSame(anchor: Anchor, { hash, timeless }: Anchor): boolean {
   return anchor.hash === hash ||
     (anchor.timeless !== undefined && anchor.timeless === timeless);
+}
+
+/** Asserts that a directory is the one that a session's journal is about. */
+function requireDirectory({ directory }: SessionState, workdir: string): void {
+  const there = directoryAt(workdir);
+  if (directory !== undefined && there && isSameDirectory(directory, there)) return;
+  throw new NotItsDirectory(`${workdir} is another directory`);
+}
+
+/** Records where a session's directory is, and what it is, if that is not known. */
+async function recordPlace(session: Session, found?: Found): Promise<void> {
+  const { workdir, directory } = session.state;
+  if (found !== undefined && found.workdir !== workdir) {
+    await session.emit("session.moved", movedTo(found.workdir, workdir, found.by));
+    return;
+  }
+  const here = directoryAt(workdir);
+  if (here === undefined || directory !== undefined && isSameDirectory(here, directory)) return;
+  if (directory === undefined || isSameButForDevice(here, directory)) {
+    await session.emit("session.located", { directory: here });
+  } else {
+    const moved = { ...movedTo(workdir, workdir, "svc"), replaced: true } as const;
+    await session.emit("session.moved", moved);
+  }
 }
 
 /** The index has what a session may do before its journal; one that says otherwise was changed. */

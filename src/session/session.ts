@@ -4,6 +4,7 @@
  */
 import { dirname } from "@std/path";
 import { messageOf, SvcError } from "../protocol/errors.ts";
+import { exists } from "../os/files.ts";
 import type { Log } from "../os/log.ts";
 import { within } from "../base/within.ts";
 import type { Attachments } from "./attachments.ts";
@@ -319,6 +320,41 @@ export class Session {
     this.#noteKept({ seq: -1, keep_from: 0 });
     await this.keep();
     return true;
+  }
+
+  /** Whether its journal and its directory are where it knows them, as far as can be seen. */
+  get in_place(): boolean {
+    const { workdir, directory } = this.state;
+    if (this.final) return true;
+    try {
+      if (!exists(this.journal.path)) return false;
+      const { dev, ino, isDirectory } = Deno.lstatSync(workdir);
+      return isDirectory &&
+        (directory === undefined || ino === directory.ino && dev === directory.dev);
+    } catch (error) {
+      return !(error instanceof Deno.errors.NotFound);
+    }
+  }
+
+  /**
+   * Has the session go on in another directory, or at another path of its own; no turn begins
+   * meanwhile.
+   *
+   * @param bring moves what has to be moved, and returns what happened and where the journal is.
+   * @throws {SvcError} `ended`, or `conflict` while a turn runs; what `bring` throws.
+   */
+  async moveTo(
+    bring: () => Promise<{ journal_path: string; moved: EventData["session.moved"] }>,
+  ): Promise<void> {
+    this.#requireOpen();
+    const move = async () => {
+      await this.#writer.moveTo(this.journal.path);
+      const { journal_path, moved } = await bring();
+      await this.#writer.moveTo(journal_path);
+      this.#attachments = undefined;
+      await this.emit("session.moved", moved);
+    };
+    await (this.state.state === "paused" ? move() : this.alone(move));
   }
 
   /** Whether somebody follows it, or a turn runs: those are told of a stop. */

@@ -285,6 +285,7 @@ function knownOf(state: SessionState, journal: Known["journal"]): Known {
     state.turn !== undefined || messageWaits(state) || open || state.pending_approvals.length > 0
   );
   return {
+    directory: state.directory,
     model: state.model,
     title: state.title,
     state: state.state,

@@ -9,6 +9,7 @@ import type {
   Approval,
   CheckpointState,
   CutBy,
+  DirectoryIdentity,
   EventData,
   LaneStatus,
   RulesFile,
@@ -85,6 +86,8 @@ export interface OpenTurn {
 export interface SessionState {
   id: string;
   workdir: string;
+  /** What the directory is; unknown in older sessions, until they are opened. */
+  directory?: DirectoryIdentity;
   model: string;
   title: string;
   /** Where the title comes from while nobody has given one: it may still be replaced. */
@@ -263,6 +266,7 @@ export function stateFromCheckpoint(state: CheckpointState): SessionState {
 /** Whether only the daemon has done something: it stopped, started, or tidied up. */
 function isOfDaemon({ type, data }: SessionEvent): boolean {
   return type === "session.checkpoint" || type === "daemon.reloaded" ||
+    type === "session.located" ||
     (type === "session.paused" || type === "session.resumed") && data.reason !== "operator";
 }
 
@@ -277,6 +281,7 @@ export function applyToState(state: SessionState, event: SessionEvent): void {
     }
     case "session.created":
       state.workdir = event.data.workdir;
+      state.directory = event.data.directory;
       state.model = event.data.model;
       state.title = event.data.title;
       state.untitled = event.data.untitled && "directory";
@@ -286,6 +291,13 @@ export function applyToState(state: SessionState, event: SessionEvent): void {
       state.skill_pack = event.data.skill_pack;
       state.budget_usd = event.data.budget_usd;
       state.started_at = event.at;
+      break;
+    case "session.moved":
+      state.workdir = event.data.workdir;
+      state.directory = event.data.directory;
+      break;
+    case "session.located":
+      state.directory = event.data.directory;
       break;
     case "session.configured":
       applySettings(state, event.data);

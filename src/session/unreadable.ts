@@ -1,7 +1,9 @@
 /** Sessions whose journals cannot be read: kept, listed, their files untouched. */
+import { directoryAt } from "../os/directory_identity.ts";
 import { messageOf, SvcError, withHint } from "../protocol/errors.ts";
 import type { IndexEntry } from "./index_file.ts";
 import { UnreadableJournal } from "./journal.ts";
+import { movedHint } from "./moved_hint.ts";
 import { changeOf } from "./session_index.ts";
 import { type SessionItem, toItem } from "./session_item.ts";
 import { emptyState } from "./state.ts";
@@ -38,7 +40,9 @@ export function unreadable(id: string, entry: IndexEntry, error: unknown): Unrea
   const { journal_path, workdir, started_at, last_seq } = entry;
   const gone = error instanceof Deno.errors.NotFound;
   const reason = gone
-    ? `its journal is not at ${journal_path}`
+    ? directoryAt(workdir) === undefined
+      ? `its directory is not at ${workdir}`
+      : `its journal is not at ${journal_path}`
     : error instanceof SvcError
     ? withHint(error)
     : messageOf(error);
@@ -75,7 +79,7 @@ export function unreadableError(
     : "conflict";
   return new SvcError(code, `session ${id} is unreadable: ${reason}`, {
     hint: gone
-      ? `if its directory was moved or renamed, move it back to ${entry.workdir}; nothing was deleted`
+      ? movedHint(id)
       : `its journal was not changed: ${entry.journal_path}; ` +
         "session.kill removes the session from the list",
     cause,

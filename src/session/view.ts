@@ -23,6 +23,7 @@ import {
 } from "../protocol/events.ts";
 import {
   endedText,
+  movedText,
   pausedText,
   reloadedText,
   SESSION_RESUMED,
@@ -204,6 +205,9 @@ export class View {
         break;
       case "session.configured":
         this.#note(configuredText(event.data), { topic: "settings" });
+        break;
+      case "session.moved":
+        this.#note(movedText(event.data), { topic: "settings" });
         break;
       case "session.compacted":
         this.#note(compactedText(event.data), { topic: "context" });

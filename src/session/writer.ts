@@ -14,6 +14,7 @@ import {
 } from "../protocol/events.ts";
 import type { Journal } from "./journal.ts";
 import { encodeRecord } from "./record.ts";
+import { movedHint } from "./moved_hint.ts";
 import type { Retention } from "./retention.ts";
 import { applyToState, findLane, type SessionState } from "./state.ts";
 import {
@@ -195,6 +196,11 @@ export class Writer implements Source {
     numbered.set(lane_id, last + 1);
   }
 
+  /** Has the journal go on at another path, between two commits. */
+  async moveTo(journal_path: string): Promise<void> {
+    await this.#betweenCommits(() => this.#journal.moveTo(journal_path));
+  }
+
   /** Asserts that what is written now can be found later. @throws {SvcError} internal. */
   requireWritable(): void {
     try {
@@ -211,7 +217,7 @@ export class Writer implements Source {
       `cannot write the journal ${this.#journal.path}: ${messageOf(cause)}`,
       {
         hint: cause instanceof Deno.errors.NotFound
-          ? "if its directory was moved or renamed, move it back; nothing was deleted"
+          ? movedHint(this.#state.id)
           : "free disk space, or repair the directory; earlier records are intact",
         cause,
       },

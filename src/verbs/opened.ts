@@ -66,6 +66,8 @@ export interface Opened<S> {
   onDaemonEvent?(type: string, data: Record<string, unknown>): void;
   /** Told that a session has ended. */
   onEnded?(session_id: string): void;
+  /** Told that a session works in another directory, or that its own has another path. */
+  onMoved?(session_id: string): void;
   /** Removes everything the feature stores about a deleted session, also from an earlier daemon. */
   onDeleted?(session_id: string): Promise<void>;
   /** Told that the last busy session has come to rest. */

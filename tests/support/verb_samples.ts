@@ -208,6 +208,9 @@ export const SAMPLES: Readonly<Record<string, VerbSample>> = {
   "session.fork": of_session,
   "session.kill": of_session,
   "session.delete": of_session,
+  "session.move": {
+    params: async (it) => ({ session_id: await it.session(), workdir: it.workdir() }),
+  },
   "session.export": of_session,
   "session.import": {
     params: (it) => ({ path: "/etc/hostname", workdir: it.workdir() }),

@@ -110,6 +110,17 @@ export const SESSIONS_IMPORT = spec({
     json,
   },
 });
+export const SESSIONS_MOVE = spec({
+  summary: "Have a session work in another directory, or in its own after it was renamed",
+  about:
+    "The journal moves with the session: it is in the directory, or is moved there. Your files are " +
+    "left as they are.",
+  args: {
+    session_id,
+    workdir: argument(TEXT, "Directory that the agent works in from now on"),
+  },
+  flags: { json },
+});
 export const SESSIONS_DELETE = spec({
   summary: "Delete a session and everything svc stores about it",
   about:
@@ -260,12 +271,13 @@ const queue = () => import("../ctl_queue.ts");
 export const ctl = group({ summary: SUMMARIES.ctl }, {
   discover: command(DISCOVER, async () => (await implementation()).discover),
   sessions: group({
-    summary: "List, search, start, change, continue, undo, export, import, end and delete sessions",
+    summary: "List, search, start, change, move, continue, undo, export, import, end and delete sessions",
   }, {
     list: command(SESSIONS_LIST, async () => (await implementation()).listSessions),
     get: command(SESSIONS_GET, async () => (await implementation()).getSession),
     start: command(SESSIONS_START, async () => (await implementation()).startSession),
     configure: command(SESSIONS_CONFIGURE, async () => (await implementation()).configureSession),
+    move: command(SESSIONS_MOVE, async () => (await implementation()).moveSession),
     continue: command(SESSIONS_CONTINUE, async () => (await implementation()).continueSession),
     changes: command(SESSIONS_CHANGES, async () => (await implementation()).sessionChanges),
     rewind: command(SESSIONS_REWIND, async () => (await implementation()).rewindSession),

@@ -20,6 +20,8 @@ export const acpAgents = feature({
         problem: (name) => agentProblem(name, config().of(ACP), env),
         runTurn: async (session, turn) => await (await agents.get()).runTurn(session, turn),
       },
+      // It was started in the directory that the session had.
+      onMoved: (id) => void agents.opened?.then((it) => it.sessionEnded(id)),
       onEnded: (id) => void agents.opened?.then((it) => it.sessionEnded(id)),
       stop: () => agents.opened?.then((it) => it.close()),
     };

@@ -35,6 +35,7 @@ export async function startSession(services: SessionServices, params: StartParam
     ? params.model
     : `${provider}/${params.model}`;
   models.check(model);
+  await hub.lookIn(workdir);
   const session = await hub.create({
     workdir,
     model,

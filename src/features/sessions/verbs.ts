@@ -56,6 +56,19 @@ const rules = () =>
 /** Answers to session.list, keyed by the array that they were made from. */
 const prepared = new WeakMap<readonly SessionItem[], Prepared<{ sessions: SessionItem[] }>>();
 
+async function sessionsIn(
+  hub: Hub,
+  directory: string,
+  { include_ended = false, include_archived = false },
+): Promise<{ sessions: SessionItem[] }> {
+  const real = await Deno.realPath(directory).catch(() => directory);
+  await hub.lookIn(real);
+  const sessions = (await hub.list(include_ended)).filter(({ workdir, archived }) =>
+    workdir === real && (include_archived || !archived)
+  );
+  return { sessions };
+}
+
 export const sessionVerbs = [
   defineVerb({
     name: "session.start",
@@ -84,9 +97,14 @@ export const sessionVerbs = [
       z.object({
         include_ended: z.boolean().optional(),
         include_archived: z.boolean().optional(),
+        workdir: z.string().optional().describe(
+          "Only sessions in this directory, also those that it had under another path",
+        ),
       }),
     output: () => z.object({ sessions: z.array(sessionItemSchema()) }),
-    handle({ services }, { include_ended = false, include_archived = false }) {
+    handle({ services: { hub } }, { workdir, ...params }) {
+      if (workdir !== undefined) return sessionsIn(hub, workdir, params);
+      const { include_ended = false, include_archived = false } = params;
       const prepare = (found: readonly SessionItem[]) => {
         const leaves_out = !include_archived && found.some(({ archived }) => archived);
         if (leaves_out) return { sessions: found.filter(({ archived }) => !archived) };
@@ -95,7 +113,7 @@ export const sessionVerbs = [
         if (answer === undefined) prepared.set(sessions, answer = new Prepared({ sessions }));
         return answer;
       };
-      const found = services.hub.list(include_ended);
+      const found = hub.list(include_ended);
       return found instanceof Promise ? found.then(prepare) : prepare(found);
     },
   }),
@@ -137,6 +155,27 @@ export const sessionVerbs = [
     async handle({ services, caller }, params) {
       const { configureSession } = await import("./configure.ts");
       return await configureSession(services, params, caller.via);
+    },
+  }),
+  defineVerb({
+    name: "session.move",
+    summary: "Has a session work in another directory, or in its own after it was renamed.",
+    access: "write",
+    idempotent: true,
+    rest: { method: "POST", path: "/v1/sessions/:session_id/move", status: 200 },
+    input: () =>
+      z.object({
+        session_id: session_id(),
+        workdir: z.string().describe("Absolute path of the directory from now on"),
+      }),
+    output: () =>
+      z.object({
+        moved: z.boolean().describe("False if it works there already"),
+        workdir: z.string(),
+        from: z.string().describe("Where it worked before"),
+      }),
+    async handle({ services, caller }, { session_id, workdir }) {
+      return await services.hub.move(session_id, workdir, caller.via);
     },
   }),
   defineVerb({

@@ -11,6 +11,9 @@ export function applyToSession({ session, cost_seq }: Model, event: SessionEvent
       session.model = cleanLine(event.data.model);
       session.approval = event.data.approval;
       break;
+    case "session.moved":
+      session.workdir = cleanLine(event.data.workdir);
+      break;
     case "session.configured": {
       const { model, approval } = event.data;
       if (model !== undefined) {

@@ -42,6 +42,9 @@ export const undo = feature({
           if (!(error instanceof Deno.errors.NotFound)) throw error;
         });
       },
+      onMoved(session_id) {
+        opener.opened?.then((undo) => undo.sessionMoved(session_id), () => {});
+      },
       onEnded(session_id) {
         opener.opened?.then((undo) => undo.sessionEnded(session_id), () => {});
         // Nobody can go back in a session that has ended.

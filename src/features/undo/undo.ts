@@ -379,6 +379,12 @@ export class Undo {
     }
   }
 
+  /** Forgets where a session's files and their states were. */
+  sessionMoved(id: string): void {
+    this.#stores.delete(id);
+    this.#given_up.delete(id);
+  }
+
   /** Forgets a session that has ended. */
   sessionEnded(id: string): void {
     this.#stores.delete(id);

@@ -25,7 +25,8 @@ import {
   knownPath,
   MISSING,
 } from "./index_file.ts";
-import { findJournals, linkedEntry, linkJournal } from "./journal_links.ts";
+import { entryAt, findJournals, linkedEntry, linkJournal, wasUsed } from "./journal_links.ts";
+import { Marks } from "./marks.ts";
 import type { RestNote } from "./rest_note.ts";
 import type { Found } from "./lost_directory.ts";
 import type { Moved, Placed, Relocation } from "./relocation.ts";
@@ -119,6 +120,8 @@ export class Hub {
   readonly #snapshots: Snapshots;
   readonly #continuations = new Continuations();
   readonly #deletions: Deletions;
+  /** Sessions that are being made: where their journals are. */
+  readonly #beginnings: Marks;
   /** Deletions at work. */
   readonly #deleting = new Map<string, Promise<void>>();
   /** Sessions that were opened: made, or used since the start. */
@@ -162,6 +165,7 @@ export class Hub {
     });
     this.#snapshots = new Snapshots(parts.anchors);
     this.#deletions = new Deletions(join(parts.anchors, "deleting"));
+    this.#beginnings = new Marks(join(parts.anchors, "making"));
     this.#housekeeping = new Housekeeping({
       ...parts,
       sessions: () => this.#pastLimits(),
@@ -455,10 +459,14 @@ export class Hub {
   async #make(id: string, workdir: string, options: CreateOptions): Promise<Session> {
     const { home, journal_links, runsAbove } = this.#parts;
     const { journal_root, copy, ...told } = options;
-    const dir = makeSessionDir(journal_root ?? runsAbove?.(workdir) ?? workdir, id);
+    const root = journal_root ?? runsAbove?.(workdir) ?? workdir;
+    const dir = join(root, ".svc", "sessions", id);
     const journal_path = join(dir, "journal.ndjson");
     const link = join(journal_links, id);
     try {
+      // The next start removes what a daemon that is killed leaves of it.
+      await this.#beginnings.put(id, journal_path, false);
+      makeSessionDir(root, id);
       // Loaded here: a daemon starts without a session.
       const [{ Session }, { Journal }, { directoryAt }] = await Promise.all([
         import("./session.ts"),
@@ -489,6 +497,7 @@ export class Hub {
       await Promise.all([journal.flush(), this.#index.saveMade()]);
       // Last: without the index, a session that nobody was told of is known by its missing link.
       linkIfAllowed(journal_path, link);
+      this.#beginnings.remove(id);
       return session;
     } catch (cause) {
       await this.#discard(id, dir, link);
@@ -506,6 +515,10 @@ export class Hub {
     await Deno.remove(link).catch(() => {});
     await Deno.remove(dir, { recursive: true }).catch(() => {});
     await this.#index.trySave();
+    // The next start removes what cannot be removed now.
+    await this.#parts.onDeleted?.(id).then(() => {
+      if (!exists(dir)) this.#beginnings.remove(id);
+    }).catch(() => {});
   }
 
   /** Forgets a session, in memory. */
@@ -712,8 +725,10 @@ export class Hub {
     removeTemporaries(this.#parts.home);
     const note = this.#index.readNote();
     const deleted = this.#deletions.left();
+    const begun = this.#beginnings.read();
+    if (begun.size > 0) await this.#settleBegun(begun, deleted);
     if (deleted.size > 0) await this.#goOnDeleting(deleted);
-    const stopped = note === undefined || deleted.size > 0
+    const stopped = note === undefined || deleted.size > 0 || begun.size > 0
       ? await this.#restoreAll()
       : await this.#restoreNoted(note);
     this.#restored = true;
@@ -722,6 +737,26 @@ export class Hub {
     if (this.#rebuilt) await this.#index.trySave();
     this.#housekeeping.start();
     this.#resumed = this.#resumeStopped(stopped);
+  }
+
+  /**
+   * Settles the sessions that were being made when the daemon was killed. One that the index has is
+   * whole. Nobody was told of another one: it is deleted, unless something has happened in it.
+   */
+  async #settleBegun(
+    begun: ReadonlyMap<string, string>,
+    deleted: Map<string, string>,
+  ): Promise<void> {
+    for (const [id, journal_path] of begun) {
+      if (!Object.hasOwn(this.#index.entries, id) && !deleted.has(id)) {
+        if (wasUsed(journal_path)) this.#index.put(id, entryAt(journal_path));
+        else {
+          await this.#deletions.begin(id, journal_path);
+          deleted.set(id, journal_path);
+        }
+      }
+      this.#beginnings.remove(id);
+    }
   }
 
   /**

@@ -36,7 +36,8 @@ export function findJournals(journal_links: string): IndexEntries {
   return entries;
 }
 
-function entryAt(journal_path: string): IndexEntry {
+/** What the path of a journal says of its session. */
+export function entryAt(journal_path: string): IndexEntry {
   const workdir = join(journal_path, "..", "..", "..", "..");
   return { workdir, started_at: "", journal_path, last_seq: 0 };
 }
@@ -47,7 +48,7 @@ const FIRST_BYTES = 64 * 1024;
 const NEWLINE = 0x0a;
 
 /** Whether anything happened in a session after it was made. */
-function wasUsed(journal_path: string): boolean {
+export function wasUsed(journal_path: string): boolean {
   try {
     using file = openOwnFile(journal_path);
     const bytes = new Uint8Array(FIRST_BYTES);

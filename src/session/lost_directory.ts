@@ -4,11 +4,7 @@
  */
 import { deadline } from "@std/async";
 import { basename, dirname, join } from "@std/path";
-import {
-  directoryAt,
-  isSameDirectory,
-  lookForDirectory,
-} from "../os/directory_identity.ts";
+import { directoryAt, isSameDirectory, lookForDirectory } from "../os/directory_identity.ts";
 import { exists } from "../os/files.ts";
 import { isWithin } from "../os/paths.ts";
 import type { DirectoryIdentity } from "../protocol/event_data.ts";
@@ -59,17 +55,19 @@ async function look(
 ): Promise<void> {
   const paths = [...new Set(placesOf(lost.workdir, near))].slice(0, PATHS_MAX);
   for (let at = 0; at < paths.length && found.length === 0; at += AT_ONCE) {
-    await Promise.all(paths.slice(at, at + AT_ONCE).map(async (path) => {
-      if (path === lost.workdir || isWithin(path, home)) return;
-      const directory = await lookForDirectory(path);
-      if (directory === undefined || !mayBe(lost, directory)) return;
-      const journal_path = journalIn(path, lost);
-      if (journal_path === undefined) return;
-      // With neither a journal in it nor the time at which it was made, it could be another one.
-      const is_sure = journal_path !== lost.journal_path || directory.made_ms !== undefined;
-      const workdir = await checkWorkdir(path, home).catch(() => undefined);
-      if (is_sure && workdir !== undefined) found.push({ workdir, journal_path, by: "svc" });
-    }));
+    await Promise.all(
+      paths.slice(at, at + AT_ONCE).map(async (path) => {
+        if (path === lost.workdir || isWithin(path, home)) return;
+        const directory = await lookForDirectory(path);
+        if (directory === undefined || !mayBe(lost, directory)) return;
+        const journal_path = journalIn(path, lost);
+        if (journal_path === undefined) return;
+        // With neither a journal in it nor the time at which it was made, it could be another one.
+        const is_sure = journal_path !== lost.journal_path || directory.made_ms !== undefined;
+        const workdir = await checkWorkdir(path, home).catch(() => undefined);
+        if (is_sure && workdir !== undefined) found.push({ workdir, journal_path, by: "svc" });
+      }),
+    );
   }
 }
 

@@ -1,4 +1,5 @@
 /** Sessions whose directories were moved: found again, or moved because a person says so. */
+import type * as z from "zod";
 import { dirname } from "@std/path";
 import { directoryAt, isSameButForDevice } from "../os/directory_identity.ts";
 import { exists, syncDir } from "../os/files.ts";
@@ -6,6 +7,7 @@ import type { Log } from "../os/log.ts";
 import { isWithin } from "../os/paths.ts";
 import { messageOf, SvcError } from "../protocol/errors.ts";
 import type { EventData, Trust } from "../protocol/events.ts";
+import type { movedSchema } from "../protocol/schemas/session.ts";
 import { isWorkTitle } from "./ids.ts";
 import { Journal } from "./journal.ts";
 import { linkJournal } from "./journal_links.ts";
@@ -44,11 +46,7 @@ export interface RelocationParts {
 }
 
 /** Where a session works, and where it worked before. */
-export interface Moved {
-  moved: boolean;
-  workdir: string;
-  from: string;
-}
+export type Moved = z.output<ReturnType<typeof movedSchema>>;
 
 export class Relocation {
   readonly #parts: RelocationParts;

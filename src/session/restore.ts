@@ -1,10 +1,6 @@
 /** Sessions of a daemon that is gone: found without its index, brought back from their journals. */
 import { messageOf } from "../protocol/errors.ts";
-import {
-  directoryAt,
-  isSameButForDevice,
-  isSameDirectory,
-} from "../os/directory_identity.ts";
+import { directoryAt, isSameButForDevice, isSameDirectory } from "../os/directory_identity.ts";
 import type { Log } from "../os/log.ts";
 import { MAIN_LANE } from "../protocol/events.ts";
 import type { IndexEntry, Known } from "./index_file.ts";

@@ -78,10 +78,8 @@ export function unreadableError(
     ? "unavailable"
     : "conflict";
   return new SvcError(code, `session ${id} is unreadable: ${reason}`, {
-    hint: gone
-      ? movedHint(id)
-      : `its journal was not changed: ${entry.journal_path}; ` +
-        "session.kill removes the session from the list",
+    hint: gone ? movedHint(id) : `its journal was not changed: ${entry.journal_path}; ` +
+      "session.kill removes the session from the list",
     cause,
   });
 }

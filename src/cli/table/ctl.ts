@@ -271,7 +271,8 @@ const queue = () => import("../ctl_queue.ts");
 export const ctl = group({ summary: SUMMARIES.ctl }, {
   discover: command(DISCOVER, async () => (await implementation()).discover),
   sessions: group({
-    summary: "List, search, start, change, move, continue, undo, export, import, end and delete sessions",
+    summary:
+      "List, search, start, change, move, continue, undo, export, import, end and delete sessions",
   }, {
     list: command(SESSIONS_LIST, async () => (await implementation()).listSessions),
     get: command(SESSIONS_GET, async () => (await implementation()).getSession),

@@ -14,6 +14,7 @@ import type { Library } from "../skills/library.ts";
 import type { Permissions } from "../permissions/open.ts";
 import {
   backgroundItemSchema,
+  movedSchema,
   pendingApprovalSchema,
   rulesFileSchema,
   sessionItemSchema,
@@ -168,12 +169,7 @@ export const sessionVerbs = [
         session_id: session_id(),
         workdir: z.string().describe("Absolute path of the directory from now on"),
       }),
-    output: () =>
-      z.object({
-        moved: z.boolean().describe("False if it works there already"),
-        workdir: z.string(),
-        from: z.string().describe("Where it worked before"),
-      }),
+    output: movedSchema,
     async handle({ services, caller }, { session_id, workdir }) {
       return await services.hub.move(session_id, workdir, caller.via);
     },

@@ -59,6 +59,14 @@ export const sessionItemSchema = () =>
     reason: z.string().optional().describe("Why the session is unreadable"),
   });
 
+/** Where a session works from now on. */
+export const movedSchema = () =>
+  z.object({
+    moved: z.boolean().describe("False if it works there already"),
+    workdir: z.string(),
+    from: z.string().describe("Where it worked before"),
+  });
+
 export const backgroundItemSchema = () =>
   z.object({
     command_id: z.string(),

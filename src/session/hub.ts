@@ -871,6 +871,7 @@ export class Hub {
       this.#in_index?.delete(id);
       this.#unreadable.delete(id);
       this.#add(session);
+      if (session.state.workdir !== entry.workdir) await this.#index.trySave();
       if (session.waitsToGoOn) this.#continuations.add(session);
       if (this.#restored) session.takeUp();
       return session;
@@ -982,6 +983,7 @@ export class Hub {
         error: messageOf(error),
       });
     }
+    void this.#index.trySave();
     this.#parts.onMoved?.(session.id);
   }
 

@@ -64,12 +64,13 @@ export class Relocation {
 
   /** Returns where the directory of a session may be now, the likeliest first. */
   async find(lost: Lost): Promise<Found[]> {
-    const linked = this.#begun(lost);
-    if (linked !== undefined) return [linked];
+    const linked = this.#linked(lost);
+    if (linked !== undefined && isFile(linked.journal_path)) return [linked];
     const near = this.#near();
-    const state = stateOfSearch(lost, near);
+    const last = { ...lost, ...linked };
+    const state = stateOfSearch(last, near);
     if (this.#searched.get(lost.id) === state) return [];
-    const found = await findLost(lost, near, this.#parts.home);
+    const found = await findLost(last, near, this.#parts.home);
     if (found.length === 0) this.#searched.set(lost.id, state);
     else this.#searched.delete(lost.id);
     return found;
@@ -81,8 +82,8 @@ export class Relocation {
       .filter((path) => path !== undefined);
   }
 
-  /** A move of the session's files that a crash has cut off before the session could record it. */
-  #begun({ id, workdir, journal_path }: Lost): Found | undefined {
+  /** Where the last move brought a session's journal that a crash kept from the index. */
+  #linked({ id, workdir, journal_path }: Lost): Found | undefined {
     let linked: string;
     try {
       linked = Deno.readLinkSync(this.#parts.linkPath(id));
@@ -91,7 +92,7 @@ export class Relocation {
     }
     if (linked === journal_path || journalAt(workdir, id) !== journal_path) return undefined;
     const into = dirname(dirname(dirname(dirname(linked))));
-    if (journalAt(into, id) !== linked || !isFile(linked)) return undefined;
+    if (journalAt(into, id) !== linked) return undefined;
     return { workdir: into, journal_path: linked, certain: true, by: "svc" };
   }
 

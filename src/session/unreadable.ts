@@ -1,9 +1,9 @@
 /** Sessions whose journals cannot be read: kept, listed, their files untouched. */
-import { directoryAt } from "../os/directory_identity.ts";
+import { directoryAt, isSameDirectory } from "../os/directory_identity.ts";
 import { messageOf, SvcError, withHint } from "../protocol/errors.ts";
 import type { IndexEntry } from "./index_file.ts";
 import { UnreadableJournal } from "./journal.ts";
-import { movedHint } from "./moved_hint.ts";
+import { accessHint, movedHint } from "./place_hints.ts";
 import { changeOf } from "./session_index.ts";
 import { type SessionItem, toItem } from "./session_item.ts";
 import { emptyState } from "./state.ts";
@@ -11,8 +11,8 @@ import { emptyState } from "./state.ts";
 export interface Unreadable {
   item: SessionItem & { state: "unreadable"; reason: string };
   entry: IndexEntry;
-  /** Whether its journal is not where it was. */
-  gone: boolean;
+  /** What one is told who asks for it. */
+  told: { message: string; hint: string };
   /** Whether it may pass by itself, unlike what the journal has: it is tried again. */
   passing: boolean;
   /** What the journal was when it was tried: another one is tried again. */
@@ -38,17 +38,15 @@ const PASSING = new Set([
  */
 export function unreadable(id: string, entry: IndexEntry, error: unknown): Unreadable {
   const { journal_path, workdir, started_at, last_seq } = entry;
-  const gone = error instanceof Deno.errors.NotFound;
-  const reason = gone
-    ? directoryAt(workdir) === undefined
-      ? `its directory is not at ${workdir}`
-      : `its journal is not at ${journal_path}`
-    : error instanceof SvcError
+  const told = toldOf(id, entry, error);
+  const reason = error instanceof SvcError
     ? withHint(error)
-    : messageOf(error);
+    : isOfPlace(error)
+    ? `${told.message}; ${told.hint}`
+    : told.message;
   return {
     entry,
-    gone,
+    told,
     passing: !(error instanceof UnreadableJournal),
     changed: changeOf(journal_path),
     item: {
@@ -56,6 +54,38 @@ export function unreadable(id: string, entry: IndexEntry, error: unknown): Unrea
       state: "unreadable",
       reason,
     },
+  };
+}
+
+/** Whether a session cannot be read because of where its directory is, or is not. */
+function isOfPlace(error: unknown): boolean {
+  return error instanceof Deno.errors.NotFound || error instanceof Deno.errors.PermissionDenied;
+}
+
+function toldOf(id: string, entry: IndexEntry, error: unknown): Unreadable["told"] {
+  const { workdir, journal_path, known } = entry;
+  const kill = "session.kill removes the session from the list";
+  if (error instanceof Deno.errors.PermissionDenied) {
+    return {
+      message: `its directory cannot be read: ${messageOf(error)}`,
+      hint: accessHint(workdir),
+    };
+  }
+  if (!(error instanceof Deno.errors.NotFound)) {
+    const message = error instanceof SvcError ? withHint(error) : messageOf(error);
+    return { message, hint: `its journal was not changed: ${journal_path}; ${kill}` };
+  }
+  const here = directoryAt(workdir);
+  if (here === undefined) {
+    return { message: `its directory is not at ${workdir}`, hint: movedHint(id) };
+  }
+  if (known?.directory === undefined || !isSameDirectory(here, known.directory)) {
+    const message = `another directory is at ${workdir}, without the session's journal`;
+    return { message, hint: movedHint(id) };
+  }
+  return {
+    message: `its journal is not at ${journal_path}`,
+    hint: `it was removed there; ${kill}`,
   };
 }
 
@@ -68,18 +98,12 @@ export function mayBeReadable({ passing, changed, entry }: Unreadable): boolean 
  * What one is told who asks for a session that cannot be read: `unavailable` where it may pass,
  * `schema_version`, else `conflict`.
  */
-export function unreadableError(
-  { item: { id, reason }, entry, gone }: Unreadable,
-  cause?: unknown,
-) {
-  const code = reason.includes("schema version")
+export function unreadableError({ item: { id }, told }: Unreadable, cause?: unknown): SvcError {
+  const { message, hint } = told;
+  const code = message.includes("schema version")
     ? "schema_version"
     : PASSING.has((cause as { code?: string } | undefined)?.code ?? "")
     ? "unavailable"
     : "conflict";
-  return new SvcError(code, `session ${id} is unreadable: ${reason}`, {
-    hint: gone ? movedHint(id) : `its journal was not changed: ${entry.journal_path}; ` +
-      "session.kill removes the session from the list",
-    cause,
-  });
+  return new SvcError(code, `session ${id} is unreadable: ${message}`, { hint, cause });
 }

@@ -14,7 +14,7 @@ import {
 } from "../protocol/events.ts";
 import type { Journal } from "./journal.ts";
 import { encodeRecord } from "./record.ts";
-import { movedHint } from "./moved_hint.ts";
+import { accessHint, movedHint } from "./place_hints.ts";
 import type { Retention } from "./retention.ts";
 import { applyToState, findLane, type SessionState } from "./state.ts";
 import {
@@ -218,6 +218,8 @@ export class Writer implements Source {
       {
         hint: cause instanceof Deno.errors.NotFound
           ? movedHint(this.#state.id)
+          : cause instanceof Deno.errors.PermissionDenied
+          ? accessHint(this.#state.workdir)
           : "free disk space, or repair the directory; earlier records are intact",
         cause,
       },

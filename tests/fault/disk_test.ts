@@ -251,9 +251,9 @@ Deno.test({
       sessions.map((it: { id: string; state: string }) => [it.id, it.state]),
       [[other, "running"], [session_id, "unreadable"]],
     );
-    assertStringIncludes(sessions[1].reason, "its journal is not at");
+    assertStringIncludes(sessions[1].reason, "its directory is not at");
     const send = second.rpc.call("session.send", { session_id, text: "ls" });
-    await rejects(send, "unreadable: its journal is not at");
+    await rejects(send, "unreadable: its directory is not at");
     await second.rpc.call("session.subscribe", { session_id: other });
     await assertWell(second, other);
   },

@@ -871,7 +871,10 @@ export class Hub {
       this.#in_index?.delete(id);
       this.#unreadable.delete(id);
       this.#add(session);
-      if (session.state.workdir !== entry.workdir) await this.#index.trySave();
+      if (session.state.workdir !== entry.workdir) {
+        await this.#index.trySave();
+        this.#parts.onMoved?.(id);
+      }
       if (session.waitsToGoOn) this.#continuations.add(session);
       if (this.#restored) session.takeUp();
       return session;

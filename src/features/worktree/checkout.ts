@@ -1,12 +1,10 @@
 /** A worktree as git knows it: the location of its files and of its index, and its branch. */
-import { basename, dirname, join } from "@std/path";
-import { BeneathError } from "../../jail/beneath.ts";
 import { SvcError } from "../../protocol/errors.ts";
-import { exists } from "../../os/files.ts";
-import { readUntrusted } from "../../jail/untrusted_files.ts";
 import { worktreePath } from "../../base/worktree_path.ts";
 import type { Sandbox } from "../../jail/sandbox.ts";
-import { type Checkout, git, gitLine, openRepo, type Repo } from "./git.ts";
+import { type Checkout, git, gitLine, type Repo } from "./git.ts";
+import { gitDirOf } from "./git_dirs.ts";
+import { openMoved } from "./moved.ts";
 import { branchOf, checkName } from "./names.ts";
 
 /**
@@ -42,7 +40,7 @@ export async function openWorktree(
   { repo: root, name, sandbox, signal }: WorktreeCall & { name: string },
 ): Promise<OpenWorktree> {
   checkName(name);
-  const repo = await openRepo(root, sandbox, signal);
+  const repo = await openMoved(root, sandbox, signal);
   const path = worktreePath(repo.root, name);
   const git_dir = gitDirOf(repo, path);
   if (git_dir === undefined) throw noWorktree(name, root);
@@ -54,44 +52,6 @@ export function noWorktree(name: string, root: string): SvcError {
   return new SvcError("not_found", `there is no worktree ${name} in ${root}`, {
     hint: "worktree.list shows the worktrees",
   });
-}
-
-/** Returns the git directory of the worktree at a path: the one whose `gitdir` file names it. */
-export function gitDirOf(repo: Repo, path: string): string | undefined {
-  return gitDirs(repo).get(path);
-}
-
-/** Longer than any path, in bytes. */
-const LINK_MAX = 8 * 1024;
-
-/**
- * Returns the git directories of the worktrees that git knows, by the paths of the worktrees. Skips
- * a git directory in which a command has replaced one of these files; git would not recognize that
- * worktree either.
- */
-export function gitDirs({ root, git_dir }: Repo): Map<string, string> {
-  const found = new Map<string, string>();
-  const dirs = join(git_dir, "worktrees");
-  if (!exists(dirs)) return found;
-  readUntrusted(root, (files) => {
-    for (const name of unlessRefused(() => files.names(dirs)) ?? []) {
-      const link = join(dirs, name, "gitdir");
-      const said = unlessRefused(() => files.text(link, LINK_MAX))?.trimEnd();
-      if (said === undefined || basename(said) !== ".git") continue;
-      const path = dirname(said);
-      if (!found.has(path)) found.set(path, join(dirs, name));
-    }
-  });
-  return found;
-}
-
-function unlessRefused<T>(look: () => T): T | undefined {
-  try {
-    return look();
-  } catch (error) {
-    if (error instanceof BeneathError) return undefined;
-    throw error;
-  }
 }
 
 /** Returns the commit that a name refers to; undefined when there is none. */

@@ -2,7 +2,8 @@
 import type * as z from "zod";
 import { SvcError } from "../../protocol/errors.ts";
 import { headOf, isAncestor, mergedRef, tipOf, type WorktreeCall } from "./checkout.ts";
-import { git, gitLine, openRepo, type Repo } from "./git.ts";
+import { git, gitLine, type Repo } from "./git.ts";
+import { openMoved } from "./moved.ts";
 import { nameOfBranch } from "./names.ts";
 import { withRepoLock } from "./repo_lock.ts";
 import type { mergeResultSchema } from "./schemas.ts";
@@ -40,7 +41,7 @@ export async function mergeWorktree(
   const { branch, strategy, signal } = options;
   const name = nameOfBranch(branch);
   const { message = `Merge ${branch}` } = options;
-  const repo = await openRepo(options.repo, options.sandbox, signal);
+  const repo = await openMoved(options.repo, options.sandbox, signal);
   return await withRepoLock(repo.root, signal, async () => {
     const head = await headOf(repo, signal);
     const tip = await tipOf(repo, branch, signal);

@@ -14,8 +14,6 @@ import {
   changedPaths,
   commitOf,
   COMMITTED,
-  gitDirOf,
-  gitDirs,
   headOf,
   isMerged,
   mergedRef,
@@ -24,7 +22,9 @@ import {
   requireOnBranch,
   type WorktreeCall,
 } from "./checkout.ts";
-import { git, gitLine, openRepo, type Repo } from "./git.ts";
+import { git, gitLine, type Repo } from "./git.ts";
+import { gitDirOf, gitDirs } from "./git_dirs.ts";
+import { openMoved } from "./moved.ts";
 import { branchOf, checkName } from "./names.ts";
 import { deleteRef } from "./refs.ts";
 import { withRepoLock } from "./repo_lock.ts";
@@ -54,7 +54,7 @@ export async function createWorktree(
 ): Promise<CreatedWorktree> {
   const { name, base, sandbox, signal } = options;
   checkName(name);
-  const repo = await openRepo(options.repo, sandbox, signal);
+  const repo = await openMoved(options.repo, sandbox, signal);
   return await withRepoLock(repo.root, signal, async () => {
     const path = worktreePath(repo.root, name);
     const branch = branchOf(name);
@@ -135,7 +135,7 @@ export async function commitAll(
 
 /** Lists the worktrees of a repository, by name. */
 export async function listWorktrees(call: WorktreeCall): Promise<WorktreeItem[]> {
-  const repo = await openRepo(call.repo, call.sandbox, call.signal);
+  const repo = await openMoved(call.repo, call.sandbox, call.signal);
   const git_dirs = gitDirs(repo);
   const items: WorktreeItem[] = [];
   for (const name of knownNames(repo, git_dirs.keys())) {
@@ -190,7 +190,7 @@ export async function cleanWorktree(
 ): Promise<void> {
   const { name, force = false, sandbox, signal } = options;
   checkName(name);
-  const repo = await openRepo(options.repo, sandbox, signal);
+  const repo = await openMoved(options.repo, sandbox, signal);
   await withRepoLock(repo.root, signal, async () => {
     const path = worktreePath(repo.root, name);
     const git_dir = gitDirOf(repo, path);

@@ -1,0 +1,45 @@
+/** Where git keeps what it knows of each worktree. */
+import { basename, dirname, join } from "@std/path";
+import { BeneathError } from "../../jail/beneath.ts";
+import { exists } from "../../os/files.ts";
+import { readUntrusted } from "../../jail/untrusted_files.ts";
+import type { Repo } from "./git.ts";
+
+/** Returns the git directory of the worktree at a path: the one whose `gitdir` file names it. */
+export function gitDirOf(repo: Repo, path: string): string | undefined {
+  return gitDirs(repo).get(path);
+}
+
+/** Longer than any path, in bytes. */
+export const LINK_MAX = 8 * 1024;
+
+/**
+ * Returns the git directories of the worktrees that git knows, by the paths of the worktrees. Skips
+ * a git directory in which a command has replaced one of these files; git would not recognize that
+ * worktree either.
+ */
+export function gitDirs({ root, git_dir }: Repo): Map<string, string> {
+  const found = new Map<string, string>();
+  const dirs = join(git_dir, "worktrees");
+  if (!exists(dirs)) return found;
+  readUntrusted(root, (files) => {
+    for (const name of unlessRefused(() => files.names(dirs)) ?? []) {
+      const link = join(dirs, name, "gitdir");
+      const said = unlessRefused(() => files.text(link, LINK_MAX))?.trimEnd();
+      if (said === undefined || basename(said) !== ".git") continue;
+      const path = dirname(said);
+      if (!found.has(path)) found.set(path, join(dirs, name));
+    }
+  });
+  return found;
+}
+
+/** What `look` returns; undefined where a file is not one that may be read. */
+export function unlessRefused<T>(look: () => T): T | undefined {
+  try {
+    return look();
+  } catch (error) {
+    if (error instanceof BeneathError) return undefined;
+    throw error;
+  }
+}

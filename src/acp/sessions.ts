@@ -136,16 +136,14 @@ export class Sessions {
   }
 
   async list(cwd: string | null | undefined) {
-    const { sessions } = await this.#link.call("session.list", {});
+    const { sessions } = await this.#link.call("session.list", cwd ? { workdir: cwd } : {});
     return {
-      sessions: sessions
-        .filter(({ workdir }: { workdir: string }) => !cwd || workdir === cwd)
-        .map(({ id, workdir, title, last_event_at }: Record<string, string>) => ({
-          sessionId: id,
-          cwd: workdir,
-          title: visibleLine(title),
-          updatedAt: last_event_at,
-        })),
+      sessions: sessions.map(({ id, workdir, title, last_event_at }: Record<string, string>) => ({
+        sessionId: id,
+        cwd: workdir,
+        title: visibleLine(title),
+        updatedAt: last_event_at,
+      })),
     };
   }
 

@@ -161,9 +161,11 @@ async function findSession(rpc: RpcClient, wanted: Wanted): Promise<string> {
   }
   const real = await Deno.realPath(workdir);
   const { sessions } = await rpc.call("session.list", { workdir: real });
-  const newest = sessions.findLast((it: SessionItem) =>
-    it.workdir === real && it.state !== "unreadable"
-  );
+  const newest = sessions.findLast((it: SessionItem) => it.state !== "unreadable") ??
+    sessions.at(-1);
+  if (newest?.state === "unreadable") {
+    throw new SvcError("conflict", `session ${newest.id} is unreadable: ${newest.reason}`);
+  }
   if (newest === undefined) {
     throw new SvcError("not_found", `no open session in ${workdir}`, {
       hint: "run the command without --continue to start one",

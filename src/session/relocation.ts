@@ -40,6 +40,8 @@ export interface RelocationParts {
   anchorPath(id: string): string;
   /** The link to a session's journal. */
   linkPath(id: string): string;
+  /** As {@linkcode HubParts.runsAbove}. */
+  runsAbove?(directory: string): string | undefined;
   get(id: string): Promise<Session>;
   /** Opens one whose directory is not where it was. */
   openAt(id: string, found: Found): Promise<Session>;
@@ -149,16 +151,20 @@ export class Relocation {
     });
   }
 
-  /** Has the sessions go on in a directory that is theirs and had another path. */
+  /**
+   * Has the sessions go on in a directory that is theirs and had another path; those that were at its
+   * path and had another directory go on in that one.
+   */
   async lookIn(path: string): Promise<void> {
     const directory = await Deno.realPath(path).catch(() => path);
     const here = directoryAt(directory);
     if (here === undefined) return;
     this.#asked = directory;
-    const lost = [...this.#parts.placed()].filter((it) =>
-      it.workdir !== directory && it.directory !== undefined && !it.ended &&
-      it.directory.ino === here.ino && it.directory.dev === here.dev
-    );
+    const lost = [...this.#parts.placed()].filter((it) => {
+      if (it.directory === undefined || it.ended) return false;
+      const is_here = it.directory.ino === here.ino && it.directory.dev === here.dev;
+      return is_here !== (it.workdir === directory);
+    });
     await Promise.allSettled(lost.map(({ id }) => this.#parts.get(id)));
   }
 
@@ -234,6 +240,12 @@ export class Relocation {
     if (exists(dirname(target))) {
       await this.#requireSame(target, session);
       return target;
+    }
+    const above = this.#parts.runsAbove?.(workdir);
+    if (above !== undefined) {
+      throw new SvcError("conflict", `a command runs in ${above} and could read the journal`, {
+        hint: "move the session when the command has ended",
+      });
     }
     makeOwnDir(workdir, ["sessions"]);
     await this.#carry(id, journal.path, target);

@@ -9,12 +9,15 @@ import {
 import { join } from "@std/path";
 import { sha256Hex } from "../../src/base/sha256.ts";
 import { SvcError } from "../../src/protocol/errors.ts";
+import { granted } from "../support/permissions.ts";
 import { gitInstalled, Repository } from "../support/repository.ts";
 import { Scenario, until } from "../support/scripted.ts";
 import { canMount, SmallDisk } from "../support/small_disk.ts";
-import { can_run_svc } from "../support/svc.ts";
+import { hasProgram } from "../support/programs.ts";
+import { can_run_svc, svcCommand } from "../support/svc.ts";
 
 const ignore = !can_run_svc || Deno.build.os === "windows";
+const is_root = !ignore && granted("sys") && Deno.uid() === 0;
 const answering = () => ({ text: "Done." });
 const run = (command: string) => ({ calls: [{ name: "run_command", args: { command } }] });
 
@@ -217,5 +220,37 @@ Deno.test({
     } finally {
       new Deno.Command("umount", { args: ["-l", disk], stderr: "null" }).outputSync();
     }
+  },
+});
+
+Deno.test({
+  name: "a session whose directory may not be read says so, and goes on when it may be again",
+  ignore: ignore || is_root && !hasProgram("setpriv"),
+  async fn() {
+    // Also root is refused without these capabilities.
+    const [program, first] = svcCommand();
+    const args = ["--bounding-set=-dac_override,-dac_read_search", program, ...first];
+    const command: [string, string[]] = is_root ? ["setpriv", args] : [program, first];
+    await using it = await Scenario.begin(answering, { command });
+    await it.turn("first");
+    Deno.chmodSync(it.workdir, 0);
+    try {
+      const open = await assertRejects(() => it.send("lost"), SvcError);
+      assertMatch(open.message, /Permission denied/);
+      assertEquals(open.hint?.includes(`chmod u+rwx ${it.workdir}`), true);
+      await restart(it);
+      const closed = await assertRejects(() => it.send("lost"), SvcError);
+      assertEquals(closed.code, "unavailable");
+      assertMatch(closed.message, /its directory cannot be read: Permission denied/);
+      assertEquals(closed.hint, open.hint);
+      const chat = await it.place.svc(["chat", "-c", it.workdir, "-p", "lost"]);
+      assertEquals(chat.code, 1);
+      assertMatch(chat.stderr, /cannot be read/);
+    } finally {
+      Deno.chmodSync(it.workdir, 0o755);
+    }
+    await it.call("session.subscribe", { since_seq: 0 });
+    await it.turn("second");
+    assertEquals(it.client.of("session.moved").length, 0);
   },
 });

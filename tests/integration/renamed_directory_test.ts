@@ -141,6 +141,9 @@ Deno.test({
       Deno.mkdirSync(it.workdir);
     };
     replace();
+    const chat = await it.place.svc(["chat", "-c", "-p", "here?"], { cwd: it.workdir });
+    assertEquals([chat.code, chat.stdout], [1, ""]);
+    assertStringIncludes(chat.stderr, `no open session in ${it.workdir}`);
     await it.turn("second");
     assertEquals(moves(it), [[it.workdir, renamed, true]]);
     assertEquals([...Deno.readDirSync(it.workdir)], []);
@@ -154,9 +157,11 @@ Deno.test({
     assertEquals(moves(it)[1], [renamed, `${renamed}-2`, true]);
     // The session's own is gone for good, and the copy is older: nothing goes on in it unsaid.
     await restart(it, "stop", () => Deno.removeSync(`${renamed}-2`, { recursive: true }));
-    await errorOf(it.send("lost"));
-    const { sessions } = await it.client.rpc.call("session.list");
-    assertEquals(sessions[0].state, "unreadable");
+    assertMatch((await errorOf(it.send("lost"))).message, /its directory is not at/);
+    Deno.mkdirSync(`${renamed}-2`);
+    const cut = await it.place.svc(["chat", "-c", "-p", "here?"], { cwd: `${renamed}-2` });
+    assertEquals([cut.code, cut.stdout], [1, ""]);
+    assertMatch(cut.stderr, /another directory is at .*-2, without the session's journal/);
   },
 });
 

@@ -26,6 +26,12 @@ export interface CallParts<S = Session> extends CallHooks<S> {
   hidden(session: S): string[];
   /** Called before a call that may change files, once it was allowed. */
   beforeWrite?(session: S, turn: Turn): Promise<void>;
+  /**
+   * Has the session work where its directory is now, if that was renamed.
+   *
+   * @returns why no call can work in it, if it is gone
+   */
+  findDirectory?(session: S): Promise<string | undefined>;
   new_lane_id(): string;
   /** Returns what the person's rules say about a call. */
   judge(session: S, tool: Judged, args: unknown): Promise<Ruling>;
@@ -161,6 +167,8 @@ async function perform(
   }
   const { args: parsed, problem } = tool.parse(call.args);
   if (problem !== undefined) return { ok: false, output: `invalid arguments:\n${problem}` };
+  const lost = await parts.findDirectory?.(session);
+  if (lost !== undefined) return { ok: false, output: lost };
   const { workdir } = session.state;
   const scope = {
     session_id: session.id,

@@ -171,6 +171,7 @@ function childParts(
     afterCall: async (_child, call, ...rest) =>
       await parts.afterCall?.(session, { ...call, subagent: description }, ...rest),
     beforeWrite: async () => await parts.beforeWrite?.(session, turn),
+    findDirectory: async () => await parts.findDirectory?.(session),
     tools: async (_child, signal) => (await parts.tools(session, signal)).filter(offered),
   };
 }

@@ -31,6 +31,14 @@ export function isSameButForDevice(a: DirectoryIdentity, b: DirectoryIdentity): 
   return a.ino === b.ino && a.made_ms === b.made_ms;
 }
 
+/**
+ * Reports whether nothing says that two are different ones. File systems that do not keep when a
+ * directory was made, such as those in user space, may give it another number while it is there.
+ */
+export function couldBeSameDirectory(a: DirectoryIdentity, b: DirectoryIdentity): boolean {
+  return isSameDirectory(a, b) || a.made_ms === undefined && b.made_ms === undefined;
+}
+
 function identityIn(info: Deno.FileInfo): DirectoryIdentity | undefined {
   const { dev, ino, birthtime } = info;
   if (!info.isDirectory || dev === null || ino === null) return undefined;

@@ -33,6 +33,8 @@ export class Attachments {
     const attachment = { hash, media_type, name, bytes: data.length };
     const path = join(this.#dir, hash);
     if (this.read(attachment) === undefined) {
+      // What is above it is not made anew where the session's directory was renamed.
+      Deno.lstatSync(dirname(this.#dir));
       ensurePrivateDir(this.#dir);
       await atomicWrite(path, data, 0o600);
       await flushDir(dirname(this.#dir));

@@ -240,8 +240,17 @@ export class Hub {
   async get(id: string): Promise<Session> {
     await this.ready;
     const session = await this.#opened(id);
-    if (!session.in_place) await (await this.#relocation()).relocate(session);
+    await this.findDirectory(session);
     return session;
+  }
+
+  /**
+   * Has a session go on where its directory is now, if that was renamed.
+   *
+   * @returns why it cannot work in its directory, if that is gone.
+   */
+  async findDirectory(session: Session): Promise<string | undefined> {
+    if (!session.in_place) return await (await this.#relocation()).relocate(session);
   }
 
   async #opened(id: string): Promise<Session> {

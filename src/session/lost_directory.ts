@@ -89,6 +89,8 @@ export function stateOfSearch({ workdir }: Lost, near: readonly string[]): strin
 }
 
 function* placesOf(workdir: string, near: readonly string[]): Generator<string> {
+  // A link to it may have been left.
+  yield* realPath(workdir);
   const { parent, name, below } = gone(workdir);
   for (const around of new Set([parent, dirname(parent)])) {
     for (const each of directoriesIn(around)) {
@@ -118,6 +120,14 @@ function isThere(path: string): boolean {
     return dirname(path) === path || exists(path);
   } catch {
     return true;
+  }
+}
+
+function realPath(path: string): string[] {
+  try {
+    return [Deno.realPathSync(path)];
+  } catch {
+    return [];
   }
 }
 

@@ -98,22 +98,27 @@ export class Relocation {
     return { workdir: into, journal_path: linked, certain: true, by: "svc" };
   }
 
-  /** Has a session go on where its directory is now, if that is found. Never rejects. */
-  async relocate(session: Session): Promise<void> {
+  /**
+   * Has a session go on where its directory is now, if that is found. Never rejects.
+   *
+   * @returns why it cannot work in its directory, if that is not found.
+   */
+  async relocate(session: Session): Promise<string | undefined> {
     let moving = this.#under_way.get(session.id);
     if (moving === undefined) {
       moving = this.#relocate(session)
-        .catch((error) => {
-          if (error instanceof SvcError && error.code === "conflict") return;
+        .catch((error) =>
           this.#parts.log.warn("cannot move a session to its directory", {
             session_id: session.id,
             error: messageOf(error),
-          });
-        })
+          })
+        )
         .finally(() => this.#under_way.delete(session.id));
       this.#under_way.set(session.id, moving);
     }
     await moving;
+    if (session.in_place) return undefined;
+    return `the session's directory is no longer at ${session.state.workdir}, and was not found`;
   }
 
   async #relocate(session: Session): Promise<void> {
@@ -129,12 +134,12 @@ export class Relocation {
     const found = directory === undefined ? [] : await this.find(lost);
     for (const { workdir: into, journal_path, by } of found) {
       if (!isAsLong(journal_path, journal)) continue;
-      return await this.#goOn(session, movedTo(into, workdir, by), () => journal_path);
+      return await this.#goOn(session, movedTo(into, workdir, by), journal_path);
     }
     // What is there was put in its place with all that is in it, as from a backup.
     if (here && journal_there && isAsLong(journal.path, journal)) {
       const replaced = { ...movedTo(workdir, workdir, "svc"), replaced: true } as const;
-      await this.#goOn(session, replaced, () => journal.path);
+      await this.#goOn(session, replaced, journal.path);
     }
   }
 
@@ -142,13 +147,10 @@ export class Relocation {
   async #goOn(
     session: Session,
     moved: EventData["session.moved"],
-    bring: () => string | Promise<string>,
+    journal_path: string,
   ): Promise<void> {
-    await session.moveTo(async () => {
-      const journal_path = await bring();
-      linkJournal(journal_path, this.#parts.linkPath(session.id));
-      return { journal_path, moved };
-    });
+    linkJournal(journal_path, this.#parts.linkPath(session.id));
+    await session.moveTo(journal_path, moved);
   }
 
   /**
@@ -199,7 +201,9 @@ export class Relocation {
       return { moved: from !== workdir, workdir, from };
     }
     const moved = movedTo(workdir, session.state.workdir, by);
-    await this.#goOn(session, moved, () => this.#bring(session, workdir));
+    await session.atRest(async () => {
+      await this.#goOn(session, moved, await this.#bring(session, workdir));
+    });
     return { moved: true, workdir, from };
   }
 

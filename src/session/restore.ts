@@ -1,6 +1,11 @@
 /** Sessions of a daemon that is gone: found without its index, brought back from their journals. */
 import { messageOf } from "../protocol/errors.ts";
-import { directoryAt, isSameButForDevice, isSameDirectory } from "../os/directory_identity.ts";
+import {
+  couldBeSameDirectory,
+  directoryAt,
+  isSameButForDevice,
+  isSameDirectory,
+} from "../os/directory_identity.ts";
 import type { Log } from "../os/log.ts";
 import { MAIN_LANE } from "../protocol/events.ts";
 import type { IndexEntry, Known } from "./index_file.ts";
@@ -220,7 +225,7 @@ async function recordPlace(session: Session, found?: Found): Promise<void> {
     return;
   }
   const here = directoryAt(workdir);
-  if (here === undefined || directory !== undefined && isSameDirectory(here, directory)) return;
+  if (here === undefined || directory && couldBeSameDirectory(here, directory)) return;
   if (directory === undefined || isSameButForDevice(here, directory)) {
     await session.emit("session.located", { directory: here });
   } else {

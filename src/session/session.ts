@@ -4,6 +4,7 @@
  */
 import { dirname } from "@std/path";
 import { messageOf, SvcError } from "../protocol/errors.ts";
+import { couldBeSameDirectory, directoryAt } from "../os/directory_identity.ts";
 import { exists } from "../os/files.ts";
 import type { Log } from "../os/log.ts";
 import { within } from "../base/within.ts";
@@ -328,33 +329,34 @@ export class Session {
     if (this.final) return true;
     try {
       if (!exists(this.journal.path)) return false;
-      const { dev, ino, isDirectory } = Deno.lstatSync(workdir);
-      return isDirectory &&
-        (directory === undefined || ino === directory.ino && dev === directory.dev);
-    } catch (error) {
-      return !(error instanceof Deno.errors.NotFound);
+      if (directory === undefined) return exists(workdir);
+    } catch {
+      // It may not be looked at now; what needs it says so.
+      return true;
     }
+    const here = directoryAt(workdir);
+    return here !== undefined && couldBeSameDirectory(here, directory);
+  }
+
+  /** Has the session go on in another directory, or at another path of its own. */
+  async moveTo(journal_path: string, moved: EventData["session.moved"]): Promise<void> {
+    await this.#writer.moveTo(journal_path);
+    this.#attachments = undefined;
+    await this.emit("session.moved", moved);
   }
 
   /**
-   * Has the session go on in another directory, or at another path of its own; no turn begins
-   * meanwhile.
+   * Does what no turn may run beside; a paused session has none. Its journal is closed before.
    *
-   * @param bring moves what has to be moved, and returns what happened and where the journal is.
-   * @throws {SvcError} `ended`, or `conflict` while a turn runs; what `bring` throws.
+   * @throws {SvcError} `ended`, or `conflict` while it is at work; what `work` throws.
    */
-  async moveTo(
-    bring: () => Promise<{ journal_path: string; moved: EventData["session.moved"] }>,
-  ): Promise<void> {
+  async atRest(work: () => Promise<void>): Promise<void> {
     this.#requireOpen();
-    const move = async () => {
+    const closed = async () => {
       await this.#writer.moveTo(this.journal.path);
-      const { journal_path, moved } = await bring();
-      await this.#writer.moveTo(journal_path);
-      this.#attachments = undefined;
-      await this.emit("session.moved", moved);
+      await work();
     };
-    await (this.state.state === "paused" ? move() : this.alone(move));
+    await (this.state.state === "paused" ? closed() : this.alone(closed));
   }
 
   /** Whether somebody follows it, or a turn runs: those are told of a stop. */

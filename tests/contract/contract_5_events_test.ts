@@ -33,7 +33,7 @@ const FIELDS: Record<string, string[]> = {
 };
 /** Fields that the product sends beyond those; a new one must be put here on purpose. */
 const BEYOND: Record<string, string[]> = {
-  "session.created": ["approval", "budget_usd", "trust", "untitled"],
+  "session.created": ["approval", "budget_usd", "trust", "untitled", "directory"],
   "user.message": ["client_message_id"],
   "session.tool_completed": ["exit_code"],
   "approval.requested": ["lane_id", "rule", "choices"],

@@ -8,6 +8,7 @@ import { join } from "@std/path";
 import { runProcess } from "../../jail/process.ts";
 import type { Sandbox } from "../../jail/sandbox.ts";
 import { EXCHANGED } from "../../jail/sandbox_alone.ts";
+import { exists } from "../../os/files.ts";
 import { identityOf } from "../../os/identity.ts";
 import { messageOf, SvcError } from "../../protocol/errors.ts";
 
@@ -94,6 +95,8 @@ const STDERR_CHARS = 2_000;
 
 /** Makes an empty store. */
 export function makeStore(dir: string, excluded: readonly string[]): void {
+  // Not with what is above it: the directory of the session may have been renamed.
+  if (!exists(dir)) Deno.mkdirSync(dir, { mode: 0o700 });
   for (const name of ["objects/pack", "objects/info", "refs/heads", "info"]) {
     Deno.mkdirSync(join(dir, name), { recursive: true, mode: 0o700 });
   }

@@ -134,6 +134,8 @@ export class Relocation {
     const found = directory === undefined ? [] : await this.find(lost);
     for (const { workdir: into, journal_path, by } of found) {
       if (!isAsLong(journal_path, journal)) continue;
+      // Its record is closed; it can be read there.
+      if (session.final) return journal.moveTo(journal_path);
       return await this.#goOn(session, movedTo(into, workdir, by), journal_path);
     }
     // What is there was put in its place with all that is in it, as from a backup.

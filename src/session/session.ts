@@ -326,9 +326,9 @@ export class Session {
   /** Whether its journal and its directory are where it knows them, as far as can be seen. */
   get in_place(): boolean {
     const { workdir, directory } = this.state;
-    if (this.final) return true;
     try {
       if (!exists(this.journal.path)) return false;
+      if (this.final) return true;
       if (directory === undefined) return exists(workdir);
     } catch {
       // It may not be looked at now; what needs it says so.

@@ -247,6 +247,15 @@ Deno.test({
       await it.client.rpc.call("session.send", { session_id: id, text: "x" });
     }
     assertEquals((await workdirs(it)).sort(), [it.workdir, it.workdir, below]);
+    // One that has ended can still be read, in this daemon and the next.
+    await it.call("session.kill");
+    for (const again of [false, true]) {
+      Deno.renameSync(again ? renamed : it.workdir, again ? it.workdir : renamed);
+      if (again) await restart(it);
+      const { messages } = await it.call("session.transcript");
+      assertEquals(messages.length, 4);
+      assertEquals((await it.call("session.get")).state, "ended");
+    }
   },
 });
 

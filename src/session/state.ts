@@ -88,6 +88,8 @@ export interface SessionState {
   workdir: string;
   /** What the directory is; unknown in older sessions, until they are opened. */
   directory?: DirectoryIdentity;
+  /** Where it worked before it was moved. */
+  former_workdirs?: string[];
   model: string;
   title: string;
   /** Where the title comes from while nobody has given one: it may still be replaced. */
@@ -292,10 +294,13 @@ export function applyToState(state: SessionState, event: SessionEvent): void {
       state.budget_usd = event.data.budget_usd;
       state.started_at = event.at;
       break;
-    case "session.moved":
-      state.workdir = event.data.workdir;
-      state.directory = event.data.directory;
+    case "session.moved": {
+      const { workdir, from, directory } = event.data;
+      state.former_workdirs = [...new Set([...state.former_workdirs ?? [], from])];
+      state.workdir = workdir;
+      state.directory = directory;
       break;
+    }
     case "session.located":
       state.directory = event.data.directory;
       break;

@@ -115,6 +115,34 @@ Deno.test({
 });
 
 Deno.test({
+  name: "what was denied for a directory stays denied at its new path; what was allowed is asked",
+  ignore,
+  async fn() {
+    const steps = [run("echo allowed"), run("echo denied"), { text: "Done." }];
+    await using it = await Scenario.begin([...steps, ...steps], { start: { approval: "ask" } });
+    const keep = (action: string, rule: string) =>
+      it.client.rpc.call("permissions.add", {
+        action,
+        rule,
+        scope: "directory",
+        directory: it.workdir,
+      });
+    await keep("allow", "run_command: echo allowed");
+    await keep("deny", "run_command: echo denied");
+    await it.turn("first");
+    Deno.renameSync(it.workdir, `${it.workdir}-renamed`);
+    await it.send("second");
+    const { data } = await it.event("approval.requested");
+    assertEquals(data.args.command, "echo allowed");
+    await it.call("session.approve", { approval_id: data.approval_id, decision: "allow" });
+    await until(() => it.client.of("turn.completed").length === 2, "the turn");
+    const ends = it.client.of("session.tool_completed").map(({ data }) => data.ok);
+    assertEquals(ends, [true, false, true, false]);
+    assertEquals(it.client.of("approval.requested").length, 1);
+  },
+});
+
+Deno.test({
   name: "a session from before directories were recorded is found once it was opened",
   ignore,
   async fn() {

@@ -14,6 +14,7 @@ type PlaceParams = Pick<z.output<ReturnType<typeof newRuleSchema>>, "session_id"
 interface Found {
   session_id?: string;
   workdir?: string;
+  former?: readonly string[];
   trust: Trust;
   approval: Approval;
   /** What was always allowed in the session. */
@@ -31,8 +32,9 @@ async function placeOf(
 ): Promise<Found> {
   if (session_id !== undefined) {
     if (directory !== undefined) throw wrong("directory", "cannot be given with a session");
-    const { state: { workdir, trust, approval, allowed } } = await host.hub.get(session_id);
-    return { session_id, workdir, trust, approval, always: allowed };
+    const { state } = await host.hub.get(session_id);
+    const { workdir, former_workdirs: former, trust, approval, allowed: always } = state;
+    return { session_id, workdir, former, trust, approval, always };
   }
   const { approval } = host.config().agent;
   const workdir = directory === undefined ? undefined : await realDirectory(directory);

@@ -28,6 +28,8 @@ type PermissionHost = Pick<
 export interface Place {
   /** The session's directory. */
   workdir?: string;
+  /** Paths that it had, or where the session worked before: what was denied there stays denied. */
+  former?: readonly string[];
   session_id?: string;
   trust: Trust;
 }
@@ -74,8 +76,9 @@ export class Permissions {
   }
 
   /** Returns the rules that hold somewhere. Work for others gets no rule that allows. */
-  async rulesFor({ workdir, session_id, trust }: Place): Promise<Held[]> {
-    const kept = (await this.#kept()).filter((it) => holds(it, { workdir, session_id, trust }))
+  async rulesFor(place: Place): Promise<Held[]> {
+    const { workdir, trust } = place;
+    const kept = (await this.#kept()).filter((it) => holds(it, place))
       .map(({ rule_id: id, bound, parsed }): Held => ({
         ...parsed,
         source: "kept",
@@ -90,13 +93,17 @@ export class Permissions {
 
   /** What the rules say about a call of a session. */
   async judge({ id: session_id, state }: Session, tool: Judged, args: unknown): Promise<Ruling> {
-    const { workdir, trust } = state;
+    const { workdir, trust, former_workdirs: former } = state;
     const call = callOf(tool.spec.name, args, {
       workdir,
       rule: tool.rule(args),
       foreign: tool.foreign ?? false,
     });
-    const { decided, by } = await this.decide(call, { session_id, workdir, trust }, tool.access);
+    const { decided, by } = await this.decide(
+      call,
+      { session_id, workdir, former, trust },
+      tool.access,
+    );
     const whole = tool.whole ?? false;
     const rule = decided.rule === undefined ? undefined : ruleText(decided.rule);
     return { action: decided.action, by, rule, choices: () => choicesOf(call, whole) };
@@ -229,7 +236,10 @@ export function checkedRule(action: Action, text: string): Rule {
  * Whether a kept rule holds there. One that allows holds for exactly its directory, one that is
  * stricter also for the directories below.
  */
-function holds({ action, scope, place }: KeptRule, { workdir, session_id }: Place): boolean {
+function holds(
+  { action, scope, place }: KeptRule,
+  { workdir, former = [], session_id }: Place,
+): boolean {
   switch (scope) {
     case "everywhere":
       return true;
@@ -237,7 +247,9 @@ function holds({ action, scope, place }: KeptRule, { workdir, session_id }: Plac
       return place === session_id;
     case "directory":
       if (workdir === undefined) return false;
-      return action === "allow" ? place === workdir : isWithin(workdir, place);
+      return action === "allow"
+        ? place === workdir
+        : [workdir, ...former].some((path) => isWithin(path, place));
   }
 }
 

@@ -413,7 +413,12 @@ export class Hub {
         anchorPath: (id) => this.anchorPath(id),
         linkPath: (id) => join(this.#parts.journal_links, id),
         get: (id) => this.get(id),
-        openAt: (id, found) => this.#arrive(id, this.#unreadable.get(id)!.entry, found),
+        openAt: async (id, found) => {
+          // Lists try it again and again.
+          await this.#arrivals.get(id)?.catch(() => {});
+          const entry = this.#unreadable.get(id)?.entry;
+          return await (entry === undefined ? this.get(id) : this.#arrive(id, entry, found));
+        },
       })
     );
   }

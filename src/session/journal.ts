@@ -29,6 +29,11 @@ export class UnreadableJournal extends Error {
   override name = "UnreadableJournal";
 }
 
+/** Another directory took the place of the session's, with a journal that is behind it. */
+export class OlderJournal extends Error {
+  override name = "OlderJournal";
+}
+
 interface Mark {
   seq: number;
   offset: number;

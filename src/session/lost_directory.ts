@@ -36,23 +36,21 @@ const AT_ONCE = 64;
 /** A disk that does not answer ends the search. */
 const SEARCH_MS = 2_000;
 
-/** Returns where a session's directory may be now, the likeliest first; the home of svc never is. */
+/**
+ * Returns where a session's directory may be now, the likeliest first; the home of svc never is.
+ *
+ * @returns undefined when that took too long.
+ */
 export async function findLost(
   lost: Lost,
   near: readonly string[],
   home: string,
-): Promise<Found[]> {
-  const found: Found[] = [];
-  await deadline(look(lost, near, home, found), SEARCH_MS).catch(() => {});
-  return found;
+): Promise<Found[] | undefined> {
+  return await deadline(look(lost, near, home), SEARCH_MS).catch(() => undefined);
 }
 
-async function look(
-  lost: Lost,
-  near: readonly string[],
-  home: string,
-  found: Found[],
-): Promise<void> {
+async function look(lost: Lost, near: readonly string[], home: string): Promise<Found[]> {
+  const found: Found[] = [];
   const paths = [...new Set(placesOf(lost.workdir, near))].slice(0, PATHS_MAX);
   for (let at = 0; at < paths.length && found.length === 0; at += AT_ONCE) {
     await Promise.all(
@@ -69,6 +67,7 @@ async function look(
       }),
     );
   }
+  return found;
 }
 
 function mayBe({ directory }: Lost, there: DirectoryIdentity): boolean {

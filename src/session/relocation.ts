@@ -73,9 +73,9 @@ export class Relocation {
     const state = stateOfSearch(last, near);
     if (this.#searched.get(lost.id) === state) return [];
     const found = await findLost(last, near, this.#parts.home);
-    if (found.length === 0) this.#searched.set(lost.id, state);
+    if (found?.length === 0) this.#searched.set(lost.id, state);
     else this.#searched.delete(lost.id);
-    return found;
+    return found ?? [];
   }
 
   #near(): string[] {
@@ -165,7 +165,11 @@ export class Relocation {
     if (here === undefined) return;
     this.#asked = directory;
     const lost = [...this.#parts.placed()].filter((it) => {
-      if (it.directory === undefined || it.ended) return false;
+      if (it.ended) return false;
+      // Nothing but the journal says what its directory is.
+      if (it.directory === undefined) {
+        return it.workdir !== directory && isFile(journalAt(directory, it.id));
+      }
       const is_here = it.directory.ino === here.ino && it.directory.dev === here.dev;
       return is_here !== (it.workdir === directory);
     });
@@ -190,7 +194,7 @@ export class Relocation {
     try {
       session = await this.#parts.get(id);
     } catch (error) {
-      if (before === undefined || before.ended || exists(before.journal_path)) throw error;
+      if (before === undefined || before.ended) throw error;
       requireOwn(before);
       const { workdir: from } = before;
       const journal_path = requireJournal(workdir, before);
@@ -215,7 +219,7 @@ export class Relocation {
       new SvcError("validation", `a session cannot work in ${workdir}: ${why}`, {
         hint: "choose the directory of a project",
       });
-    const parts = workdir.split("/");
+    const parts = workdir.split(/[\\/]/);
     const own = parts.findIndex((part) => part.toLowerCase() === ".svc");
     if (own >= 0 && (parts[own + 1] !== "worktrees" || parts.length <= own + 2)) {
       throw refuse("svc keeps files of sessions there");

@@ -9,7 +9,13 @@ import {
 import type { Log } from "../os/log.ts";
 import { MAIN_LANE } from "../protocol/events.ts";
 import type { IndexEntry, Known } from "./index_file.ts";
-import { Journal, MovedJournal, type OpenOptions, UnreadableJournal } from "./journal.ts";
+import {
+  Journal,
+  MovedJournal,
+  OlderJournal,
+  type OpenOptions,
+  UnreadableJournal,
+} from "./journal.ts";
 import { type Anchor, BEGINNING, hasher, readAnchor, saveAnchor } from "./ledger.ts";
 import { Session, type SessionParts } from "./session.ts";
 import type { Found } from "./lost_directory.ts";
@@ -62,7 +68,7 @@ export async function restoreSession(
   try {
     return await restoreFrom(id, entry, parts);
   } catch (error) {
-    if (!(error instanceof Deno.errors.NotFound)) throw error;
+    if (!(error instanceof Deno.errors.NotFound || error instanceof OlderJournal)) throw error;
     for (const found of await parts.find()) {
       try {
         return await restoreFrom(id, entry, parts, found);
@@ -93,6 +99,7 @@ async function restoreFrom(
   if (journal.last_seq === 0) throw new UnreadableJournal("the journal is empty");
   if (known !== undefined) requireSame(state, known);
   if (found !== undefined && !found.certain) requireDirectory(state, found.workdir);
+  if (found === undefined) requireNewest(state, entry.last_seq);
   const session = new Session(state, journal, parts.session, kept);
   if (torn_bytes > 0) {
     log.warn("cut off the torn last line of a journal", {
@@ -215,6 +222,20 @@ function requireDirectory({ directory }: SessionState, workdir: string): void {
   const there = directoryAt(workdir);
   if (directory !== undefined && there && isSameDirectory(directory, there)) return;
   throw new NotItsDirectory(`${workdir} is another directory`);
+}
+
+/**
+ * Asserts that what took the place of a session's directory has all of its journal. In its own, a
+ * power cut may have taken the end of it.
+ */
+function requireNewest({ workdir, directory, last_seq }: SessionState, known_seq: number): void {
+  const here = directoryAt(workdir);
+  if (!here || !directory || last_seq >= known_seq) return;
+  if (couldBeSameDirectory(here, directory) || isSameButForDevice(here, directory)) return;
+  throw new OlderJournal(
+    `another directory is at ${workdir}; its journal of the session ends at seq ${last_seq}, not ` +
+      `at ${known_seq}`,
+  );
 }
 
 /** Records where a session's directory is, and what it is, if that is not known. */

@@ -2,7 +2,7 @@
 import { directoryAt, isSameDirectory } from "../os/directory_identity.ts";
 import { messageOf, SvcError, withHint } from "../protocol/errors.ts";
 import type { IndexEntry } from "./index_file.ts";
-import { UnreadableJournal } from "./journal.ts";
+import { OlderJournal, UnreadableJournal } from "./journal.ts";
 import { accessHint, movedHint } from "./place_hints.ts";
 import { changeOf } from "./session_index.ts";
 import { type SessionItem, toItem } from "./session_item.ts";
@@ -59,7 +59,8 @@ export function unreadable(id: string, entry: IndexEntry, error: unknown): Unrea
 
 /** Whether a session cannot be read because of where its directory is, or is not. */
 function isOfPlace(error: unknown): boolean {
-  return error instanceof Deno.errors.NotFound || error instanceof Deno.errors.PermissionDenied;
+  return error instanceof Deno.errors.NotFound || error instanceof OlderJournal ||
+    error instanceof Deno.errors.PermissionDenied;
 }
 
 function toldOf(id: string, entry: IndexEntry, error: unknown): Unreadable["told"] {
@@ -71,6 +72,7 @@ function toldOf(id: string, entry: IndexEntry, error: unknown): Unreadable["told
       hint: accessHint(workdir),
     };
   }
+  if (error instanceof OlderJournal) return { message: error.message, hint: movedHint(id) };
   if (!(error instanceof Deno.errors.NotFound)) {
     const message = error instanceof SvcError ? withHint(error) : messageOf(error);
     return { message, hint: `its journal was not changed: ${journal_path}; ${kill}` };

@@ -205,7 +205,10 @@ export class Writer implements Source {
   requireWritable(): void {
     try {
       // An open file can be written long after it was deleted, with its directory or alone.
-      Deno.lstatSync(this.#journal.path);
+      const { size } = Deno.lstatSync(this.#journal.path);
+      if (size >= this.#journal.size) return;
+      // Records behind its end would be of no journal.
+      throw new Deno.errors.NotFound("an older one is there");
     } catch (cause) {
       throw this.#unwritable(cause);
     }

@@ -201,6 +201,35 @@ Deno.test({
 });
 
 Deno.test({
+  name: "an older copy at the old path gets nothing: neither messages nor half of a journal",
+  ignore,
+  async fn() {
+    await using it = await Scenario.begin(answering);
+    await it.turn("first");
+    const copy = `${it.workdir}-copy`;
+    assert(new Deno.Command("cp", { args: ["-a", it.workdir, copy] }).outputSync().success);
+    await it.turn("second");
+    const away = join(it.place.mkdir("far/away"), "project");
+    Deno.renameSync(it.workdir, away);
+    Deno.renameSync(copy, it.workdir);
+    const journal = join(it.workdir, ".svc", "sessions", it.session_id, "journal.ndjson");
+    const before = Deno.readTextFileSync(journal);
+    for (const again of [false, true]) {
+      if (again) await restart(it);
+      const refused = await errorOf(it.send("lost"));
+      assertStringIncludes(refused.hint!, `svc ctl sessions move ${it.session_id} DIR`);
+      assertEquals(Deno.readTextFileSync(journal), before);
+    }
+    // The person names the other one. The older copy is behind the anchor of the ledger.
+    await it.call("session.move", { workdir: away });
+    assertEquals((await it.call("session.get")).messages_count, 4);
+    await restart(it, "stop", () => Deno.removeSync(away, { recursive: true }));
+    const move = it.call("session.move", { workdir: it.workdir });
+    assertMatch((await errorOf(move)).message, /ends at seq \d+, but its anchor is at seq/);
+  },
+});
+
+Deno.test({
   name: "a directory that was put back from a copy goes on in its place, and that is said",
   ignore,
   async fn() {

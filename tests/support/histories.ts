@@ -1,6 +1,7 @@
 /** Sessions that ran before: journals and an index written as files, without a daemon. */
 import { join } from "@std/path";
 import { writeAllSync } from "../../src/base/write_all.ts";
+import { directoryAt } from "../../src/os/directory_identity.ts";
 import { ulidIds } from "../../src/session/ids.ts";
 import type { EventData, EventType, SessionEvent } from "../../src/protocol/events.ts";
 import { makeSessionDir } from "../../src/session/workdir.ts";
@@ -62,6 +63,7 @@ function write(workdir: string, end: HistoryEnd, at: string, fill: (to: Records)
     model: "builtin/toolbelt",
     title: "old",
     approval: "auto",
+    directory: directoryAt(workdir),
   });
   const lane_id = "main";
   records.add("lane.created", { lane_id, kind: "main", label: "old", started_at: at });

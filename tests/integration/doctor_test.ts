@@ -8,12 +8,18 @@ import { can_run_svc, Place } from "../support/svc.ts";
 const ignore = !can_run_svc || Deno.build.os === "windows";
 const SECRET = "sk-secret-secret-secret";
 
-async function doctor(place: Place): Promise<{ code: number; of(name: string): Finding }> {
+async function doctor(
+  place: Place,
+): Promise<{ code: number; failed: Finding[]; of(name: string): Finding }> {
   const { code, stdout, stderr } = await place.svc(["doctor", "--json"]);
   assertEquals(stderr, "");
   const { ok, checks }: { ok: boolean; checks: Finding[] } = JSON.parse(stdout);
   assertEquals(ok, code === 0);
-  return { code, of: (name) => checks.find((it) => it.name === name)! };
+  return {
+    code,
+    failed: checks.filter(({ status }) => status === "fail"),
+    of: (name) => checks.find((it) => it.name === name)!,
+  };
 }
 
 Deno.test({
@@ -25,8 +31,12 @@ Deno.test({
     assertEquals([before.code, before.of("socket").status], [0, "warn"]);
     const daemon = await place.serve();
     await using client = await daemon.rpc();
+    const gone = await client.session({ workdir: place.mkdir("gone") });
+    await client.rpc.call("session.kill", { session_id: gone });
+    await client.rpc.call("session.delete", { session_id: gone });
     await client.session({ workdir: place.mkdir("project") });
     const after = await doctor(place);
+    assertEquals(after.failed, []);
     assertEquals(after.code, 0);
     for (const name of ["versions", "files", "config", "socket", "port", "token", "journals"]) {
       assertEquals([name, after.of(name).status], [name, "ok"], after.of(name).message);

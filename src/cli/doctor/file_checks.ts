@@ -17,6 +17,7 @@ export function files({ paths }: Patient): Finding {
       message: `${paths.home} does not exist yet; the daemon creates it`,
     };
   }
+  const inside = [paths.bus, paths.anchors].map(below);
   const dirs = [
     paths.home,
     paths.log_dir,
@@ -24,6 +25,7 @@ export function files({ paths }: Patient): Finding {
     paths.anchors,
     paths.bus,
     paths.cortex,
+    ...inside.flatMap((it) => it.dirs),
   ];
   const ours = [
     paths.discovery,
@@ -38,8 +40,7 @@ export function files({ paths }: Patient): Finding {
     paths.update_lock,
     paths.update_state,
     paths.curator_audit,
-    ...filesOf(paths.bus),
-    ...filesOf(paths.anchors),
+    ...inside.flatMap((it) => it.files),
   ];
   const problems: SvcError[] = [];
   let checked = 0;
@@ -68,9 +69,27 @@ export function files({ paths }: Patient): Finding {
   };
 }
 
-function filesOf(dir: string): string[] {
+/** Everything below a directory; anything that is no directory counts as a file. */
+function below(dir: string): { dirs: string[]; files: string[] } {
+  const dirs: string[] = [];
+  const files: string[] = [];
+  for (const { name, isDirectory } of entriesOf(dir)) {
+    const path = join(dir, name);
+    if (!isDirectory) {
+      files.push(path);
+      continue;
+    }
+    const deeper = below(path);
+    dirs.push(path, ...deeper.dirs);
+    files.push(...deeper.files);
+  }
+  return { dirs, files };
+}
+
+/** None of a directory that cannot be read: its own mode is the problem. */
+function entriesOf(dir: string): Deno.DirEntry[] {
   try {
-    return [...Deno.readDirSync(dir)].map(({ name }) => join(dir, name));
+    return [...Deno.readDirSync(dir)];
   } catch {
     return [];
   }

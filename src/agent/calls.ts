@@ -316,8 +316,9 @@ async function decideCall(
   const risk = tool.risk?.(args, workdir);
   const certain = risk === undefined && beyond === undefined && !tool.asks_in_auto(args, workdir);
   if (approval === "auto") {
-    if (trust === "untrusted" && risk !== undefined) {
-      return { refusal: `refused: work for others must not ${tool.describe(args)}: ${risk}` };
+    if (trust === "untrusted" && risk !== undefined && risk.only !== "new") {
+      const { runner } = risk;
+      return { refusal: `refused: work for others must not ${tool.describe(args)}: ${runner}` };
     }
     if (trust === "untrusted" && must_ask) {
       return { refusal: `refused because of ${by}: sessions that work for others ask nobody` };
@@ -338,7 +339,7 @@ async function decideCall(
   const replaces = tool.spec.name === "write_file" && changes?.some((it) => it.before !== undefined)
     ? "replaces a file that is there"
     : undefined;
-  const notes = [replaces, risk, must_ask ? `asked because of ${by}` : undefined]
+  const notes = [replaces, risk?.runner, must_ask ? `asked because of ${by}` : undefined]
     .filter((it) => it !== undefined).join("; ");
   const decided = session.approvals.ask({
     call_id,

@@ -1,7 +1,7 @@
 /**
  * The built-in tools, each with the schema of its arguments, in the order in which models see them.
  */
-import { isAbsolute, join } from "@std/path";
+import { isAbsolute, join, normalize } from "@std/path";
 import * as z from "zod";
 import type { Media } from "../base/media.ts";
 import type { PersonQuestion } from "../protocol/person_question.ts";
@@ -18,7 +18,9 @@ import { READ_EARLIER } from "../protocol/events.ts";
 import type { Journal } from "../session/journal.ts";
 import type { SessionState } from "../session/state.ts";
 import { runCommand } from "../jail/command.ts";
-import { runsAtHome, runsLater, watchLater } from "../jail/later_files.ts";
+import { watchLater } from "../jail/later_files.ts";
+import { refusedLater } from "../jail/later_locks.ts";
+import { type Later, laterFile } from "../jail/runs_later.ts";
 import type { CommandSpace } from "../jail/command_space.ts";
 import type { Sandbox, SandboxScope } from "../jail/sandbox.ts";
 import {
@@ -129,7 +131,7 @@ export interface Tool {
   /** Finds the files that a call means; what the model is told of that comes with its result. */
   locate?(args: unknown, scope: LocateScope): Promise<LocatedArgs>;
   /** Why each such call needs approval: a file it writes runs later, outside of any sandbox. */
-  risk?(args: unknown, workdir: string): string | undefined;
+  risk?(args: unknown, workdir: string): Later | undefined;
   /** Resolves what a call would do; the result is shown for approval and then run. */
   prepare(args: unknown, workdir: string, session_id: string): Promise<unknown>;
   /** Tries a call without doing it: why it would fail, or what it would change. */
@@ -259,12 +261,7 @@ export function builtinTools(parts: ToolParts, more: readonly Tool[]): Tool[] {
         return Promise.resolve({ patch, paths: parsePatch(patch).flatMap(pathsOf) });
       },
       describe: ({ patch }) => `patch ${parsePatch(patch).map(stepText).join(", ")}`,
-      risk({ paths }, workdir) {
-        const risks = paths.map((path) => riskOf(path, workdir, parts.home));
-        return risks.find((risk) => risk !== undefined);
-      },
-      asks_in_auto: ({ paths }, workdir) =>
-        paths.some((path) => riskOf(path, workdir, parts.home, runsAtHome) !== undefined),
+      risk: ({ paths }, workdir) => riskOf(paths, workdir, parts.home),
       preview: trying("apply_patch", ({ paths }) => paths),
       run: onFiles("apply_patch", ({ paths }) => paths),
     }),
@@ -295,9 +292,7 @@ export function builtinTools(parts: ToolParts, more: readonly Tool[]): Tool[] {
         edits === undefined || edits.length === 1
           ? `edit ${path}`
           : `edit ${path} in ${edits.length} places`,
-      risk: ({ path }, workdir) => riskOf(path, workdir, parts.home),
-      asks_in_auto: ({ path }, workdir) =>
-        riskOf(path, workdir, parts.home, runsAtHome) !== undefined,
+      risk: ({ path }, workdir) => riskOf([path], workdir, parts.home),
       preview: trying("edit_file", thePath),
       run: onFiles("edit_file", thePath),
     }),
@@ -434,9 +429,7 @@ export function builtinTools(parts: ToolParts, more: readonly Tool[]): Tool[] {
       locate,
       input: z.strictObject({ path: path(), content: z.string() }),
       describe: ({ path, content }) => `write ${path} (${content.length} characters)`,
-      risk: ({ path }, workdir) => riskOf(path, workdir, parts.home),
-      asks_in_auto: ({ path }, workdir) =>
-        riskOf(path, workdir, parts.home, runsAtHome) !== undefined,
+      risk: ({ path }, workdir) => riskOf([path], workdir, parts.home),
       preview: trying("write_file", thePath),
       run: onFiles("write_file", thePath),
     }),
@@ -499,16 +492,19 @@ function isPlainlyThere(path: string, workdir: string): boolean {
   }
 }
 
-/** The unit itself reports an invalid path. */
+/** What runs one of these files later. The unit itself reports an invalid path. */
 function riskOf(
-  path: string,
+  paths: readonly string[],
   workdir: string,
   home: string | undefined,
-  runner = runsLater,
-): string | undefined {
-  const place = stripWorkdir(isAbsolute(path) ? path : join(workdir, path), workdir);
-  const at_home = home === undefined ? undefined : stripWorkdir(home, workdir);
-  return place === undefined ? undefined : runner(place, at_home);
+): Later | undefined {
+  const risks = paths.flatMap((path) => {
+    const absolute = isAbsolute(path) ? normalize(path) : join(workdir, path);
+    if (stripWorkdir(absolute, workdir) === undefined) return [];
+    return laterFile(absolute, home) ?? [];
+  });
+  // What asks only in some modes must not hide what asks in all of them.
+  return risks.find(({ only }) => only !== "asked") ?? risks[0];
 }
 
 /** A verb and the command line; what it asks for stands before a line that may be long. */
@@ -571,6 +567,10 @@ async function execute(
     ...unseenPrograms(result, sandbox, scope),
     ...onlyReadGit(result, sandbox, workdir),
     ...filesMade(),
+    ...(ok ? [] : refusedLater(result.output, workdir, {
+      home: parts.home,
+      hidden: new Set(hidden),
+    })),
     ...refusalNotes(way_out),
   );
   const output = [result.output.trimEnd(), ...notes].filter((it) => it !== "").join("\n");
@@ -628,7 +628,7 @@ interface Definition<I extends z.ZodType, P> {
   asks?(args: P): boolean;
   asks_in_auto?(args: P, workdir: string): boolean;
   beyond?(args: P): string | undefined;
-  risk?(args: P, workdir: string): string | undefined;
+  risk?(args: P, workdir: string): Later | undefined;
   locate?: Tool["locate"];
   preview?(args: P, scope: PreviewScope): Promise<Preview>;
   run(args: P, scope: ToolScope): Promise<ToolOutcome>;
@@ -641,6 +641,7 @@ export function defineTool<I extends z.ZodType, P = z.output<I>>(
   const { name, description, access, input, describe } = definition;
   const { rule = () => name, asks = () => true, asks_in_auto = () => false } = definition;
   const { risk = () => undefined, beyond = () => undefined, waits, once, offered } = definition;
+  const always = (later: Later | undefined) => later !== undefined && later.only !== "asked";
   const { locate, preview } = definition;
   const { $schema: _, ...input_schema } = z.toJSONSchema(input) as Record<string, unknown>;
   return {
@@ -662,7 +663,8 @@ export function defineTool<I extends z.ZodType, P = z.output<I>>(
     describe: (args) => describe(args as P),
     rule: (args) => rule(args as P),
     asks: (args) => asks(args as P),
-    asks_in_auto: (args, workdir) => asks_in_auto(args as P, workdir),
+    asks_in_auto: (args, workdir) =>
+      asks_in_auto(args as P, workdir) || always(risk(args as P, workdir)),
     beyond: (args) => beyond(args as P),
     risk: (args, workdir) => risk(args as P, workdir),
     run: async (args, scope) => capped(await definition.run(args as P, scope)),

@@ -5,8 +5,9 @@ import { APPROVAL_TOOL } from "../features/tool_servers/names.ts";
 import { messageOf, SvcError } from "../protocol/errors.ts";
 import { accessWords } from "../protocol/command_access.ts";
 import type { TurnLimits } from "../protocol/event_data.ts";
-import { MAIN_LANE } from "../protocol/events.ts";
+import { FILES_UNREADABLE, LATER_FILES, MAIN_LANE } from "../protocol/events.ts";
 import { askedOf, type PersonQuestion } from "../protocol/person_question.ts";
+import { laterByName } from "../jail/runs_later.ts";
 import { callLine } from "../base/call_line.ts";
 import { exactLine, visible } from "../base/visible.ts";
 import { exitCodeOf } from "./chat_exits.ts";
@@ -44,6 +45,9 @@ interface End {
   stop_reason: string;
   error?: string;
 }
+
+/** The notes that a person reads who gets nothing but the answer. */
+const FOR_PEOPLE: ReadonlySet<string> = new Set([LATER_FILES, FILES_UNREADABLE]);
 
 /** How often the model is asked again for an answer that fits the schema. */
 const REPAIRS_MAX = 2;
@@ -218,6 +222,9 @@ class Run {
     this.#face.event?.(event);
     const line = this.#progress.take(event);
     if (line !== undefined) this.#line(line);
+    if (line?.type === "note" && FOR_PEOPLE.has(line.reason_code)) {
+      console.error(`svc: ${exactLine(line.text)}`);
+    }
     if (event.type === "subagent.started") this.#asking.add(event.data.lane_id);
     if (event.type === "approval.requested" && this.#asking.has(event.data.lane_id)) {
       const asked = askedOf(event.data);
@@ -243,7 +250,7 @@ class Run {
     },
   ): void {
     const { rpc, session_id } = this.#opened!;
-    const every_session = tool === APPROVAL_TOOL || asksForMore(tool, args) ||
+    const every_session = tool === APPROVAL_TOOL || asksForMore(tool, args) || writesLater(args) ||
       (tool === REMEMBER && reachesFar((args as { scope?: Scope }).scope));
     const hint = every_session
       ? `this always needs an answer; give it with \`svc chat --session ${session_id}\``
@@ -344,6 +351,15 @@ function onSignals(stop: (stop_reason: string) => void): { dispose(): void } {
       for (const [signal, listener] of listeners) Deno.removeSignalListener(signal, listener);
     },
   };
+}
+
+/** Whether a call of a file tool writes what runs later; each session asks about that. */
+function writesLater(args: unknown): boolean {
+  const { path, paths = [] } = args as { path?: unknown; paths?: unknown[] };
+  return [path, ...paths].some((each) => {
+    const later = typeof each === "string" ? laterByName(`/${each}`) : undefined;
+    return later !== undefined && later.only !== "asked";
+  });
 }
 
 function asksForMore(tool: string, args: unknown): boolean {

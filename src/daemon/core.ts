@@ -1,6 +1,7 @@
 /** What a daemon has without its features: its sessions, their turns, and what features are given. */
 import { lazy, Opener } from "../base/lazy.ts";
 import { FEATURES, VERBS } from "../features/registry.ts";
+import { realHome } from "../os/files.ts";
 import type { LogFile } from "../os/log.ts";
 import { memoryTrimmer } from "../os/memory.ts";
 import type { Discovery } from "../protocol/discovery.ts";
@@ -55,7 +56,7 @@ export function makeCore(parts: CoreParts): Core {
     features,
     runtime_dir: paths.runtime_dir,
     commands: paths.commands,
-    home: env("HOME"),
+    home: realHome(env),
     ports: own_ports,
     log,
     onRest: trimAtRest,

@@ -25,7 +25,7 @@ export interface JailParts {
   runtime_dir: string;
   /** Where directories of commands lie that outlive one command. */
   commands: string;
-  /** The person's home directory. */
+  /** The person's home directory, where there is one; a real path. */
   home: string | undefined;
   /** The ports on which this process listens. */
   ports(): number[];
@@ -77,7 +77,8 @@ export class Jail implements Disposable {
     this.#units = new Opener(async () => {
       const { UnitPool } = await import("../jail/unit/pool.ts");
       const { units: max } = parts.config().sandbox;
-      return this.#pool = new UnitPool({ max, idle_ms: UNIT_IDLE_MS, onRest: parts.onRest });
+      const { home, onRest } = parts;
+      return this.#pool = new UnitPool({ max, idle_ms: UNIT_IDLE_MS, home, onRest });
     });
   }
 

@@ -1,6 +1,7 @@
 /** The turns of models: their loop, with the tools of this program and of its features. */
 import { compactNow, type LoopParts, turnRunner } from "../agent/loop.ts";
 import { limitsOf } from "../models/limits.ts";
+import { realHome } from "../os/files.ts";
 import { builtinTools, type Tool } from "../agent/tools.ts";
 import type { SessionParts } from "../session/session.ts";
 import type { OpenFeatures } from "../verbs/feature.ts";
@@ -29,7 +30,7 @@ export async function openTurns(
     network: () => config().sandbox.network === true,
     wayOut: host.wayOut,
     space: host.space,
-    home: env("HOME") ?? env("USERPROFILE"),
+    home: realHome(env),
     own_port: () => host.discovery()?.port ?? 0,
     async egress(session_id) {
       const { trust } = (await hub.get(session_id)).state;

@@ -8,6 +8,7 @@ import { context } from "./context/feature.ts";
 import { controlOf } from "./control/feature.ts";
 import { hire } from "./hire/feature.ts";
 import { hooks } from "./hooks/feature.ts";
+import { laterFiles } from "./later_files/feature.ts";
 import { memory } from "./memory/feature.ts";
 import { missions } from "./missions/feature.ts";
 import { models } from "./models/feature.ts";
@@ -55,6 +56,7 @@ const OTHERS = [
   hire,
   worktrees,
   undo,
+  laterFiles,
   verify,
   tui,
   service,

@@ -1,87 +1,11 @@
-/**
- * Files of a project that other programs run later with all of the person's rights, so writing one
- * has effects outside of every sandbox. Commands cannot write existing ones, and file tools ask
- * before each write.
- */
-import { join } from "@std/path";
-import { changedAt, readDirIfAny } from "../os/files.ts";
+/** What of a working directory commands cannot write: what other programs run later. */
+import { dirname, join } from "@std/path";
+import { readDirIfAny } from "../os/files.ts";
 import { isWithin } from "../os/paths.ts";
 import type { Argument } from "../os/passing.ts";
 import type { Binder } from "./binder.ts";
-import { TOOLCHAINS } from "./toolchains.ts";
-
-/** Which program runs a project's file, by the path of the file or of a directory above it. */
-const IN_PROJECTS: Readonly<Record<string, string>> = {
-  ".vscode": "the editor runs its tasks and settings",
-  ".idea": "the editor runs its configurations",
-  ".devcontainer": "the editor builds and runs it",
-  ".envrc": "direnv runs it in your shell",
-  ".husky": "git runs it at each commit",
-  "svc.policy.yaml": "svc starts the tool servers in it",
-  "svc.permissions.toml": "its rules decide what you are asked",
-};
-
-/** Which program runs a file in a home directory. */
-const IN_HOMES: Readonly<Record<string, string>> = {
-  ...Object.fromEntries(
-    [
-      ...[".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".bash_aliases", ".profile"],
-      ...[".zshrc", ".zshenv", ".zprofile", ".zlogin", ".zlogout", ".kshrc", ".cshrc", ".tcshrc"],
-      ...[".xprofile", ".xinitrc", ".xsession", ".xsessionrc", ".pam_environment"],
-      ...[".config/fish", ".config/environment.d"],
-    ].map((path) => [path, "your shell runs it"]),
-  ),
-  ".config/autostart": "the desktop runs it at login",
-  ".config/systemd": "the service manager runs it",
-  ".local/share/systemd": "the service manager runs it",
-  ".ssh": "ssh reads it",
-  ".gitconfig": "git runs the commands in it",
-  ".config/git": "git runs the commands in it",
-  ".vimrc": "the editor runs it",
-  ".config/nvim": "the editor runs it",
-  ".emacs": "the editor runs it",
-  ".emacs.d": "the editor runs it",
-  ".npmrc": "npm reads it",
-  ...Object.fromEntries(
-    ["bin", ".local/bin", ...TOOLCHAINS].map((path) => [path, "you run the programs in it"]),
-  ),
-};
-
-/** Files with commands that people may have allowed by a name that stays the same. */
-const ASKED_ONLY: Readonly<Record<string, string>> = {
-  "package.json": "npm runs its scripts, including those that you always allow",
-};
-
-/**
- * Returns which program runs a file later.
- *
- * @param path relative to the workdir, normalized, with `/` between its parts
- * @param home the home directory as such a path; undefined when it is not in the workdir
- * @returns a clause for people; undefined for a file that nothing runs by itself
- */
-export function runsLater(path: string, home: string | undefined): string | undefined {
-  const folded = fold(path);
-  // Each part of a project may have its own files for editors and packages.
-  const part = folded.split("/").find((name) => name in IN_PROJECTS || name in ASKED_ONLY);
-  if (part !== undefined) return IN_PROJECTS[part] ?? ASKED_ONLY[part];
-  return runsAtHome(folded, home);
-}
-
-/** For systems with case-insensitive file names. */
-function fold(path: string): string {
-  return Deno.build.os === "linux" ? path : path.toLowerCase();
-}
-
-/**
- * Like {@linkcode runsLater}, only for files in the home directory that run regardless of the
- * project.
- */
-export function runsAtHome(path: string, home: string | undefined): string | undefined {
-  const folded = fold(path);
-  if (home === undefined || (home !== "" && !isWithin(folded, fold(home)))) return undefined;
-  const at_home = home === "" ? folded : folded.slice(home.length + 1);
-  return Object.entries(IN_HOMES).find(([name]) => isWithin(at_home, name))?.[1];
-}
+import { lockedIn } from "./later_locks.ts";
+import { laterNamesAtHome, runsLater } from "./runs_later.ts";
 
 /** Where the files are that a command must not write. */
 interface Places {
@@ -89,6 +13,8 @@ interface Places {
   home: string;
   /** Directories with the person's programs. */
   programs: readonly string[];
+  /** Paths that no tool sees. */
+  hidden: readonly string[];
   binder: Binder;
   /** Whether `.git` is read-only as a whole. */
   git_read_only?: boolean;
@@ -99,48 +25,34 @@ interface Places {
  */
 export function readOnlyIn(
   workdir: string,
-  { home, programs, binder, git_read_only = false }: Places,
+  { home, programs, hidden, binder, git_read_only = false }: Places,
 ): Argument[] {
-  const files = Object.keys(IN_PROJECTS).map((name) => join(workdir, name));
-  if (isWithin(home, workdir)) {
-    files.push(...Object.keys(IN_HOMES).map((name) => join(home, name)));
-    files.push(...programs.filter((path) => isWithin(path, workdir)));
-  }
-  const git = join(workdir, ".git");
+  const later = lockedIn(workdir, { home, hidden: new Set(hidden) });
+  const files = later.filter(({ kind }) => kind !== "repository").map(({ path }) => path);
+  files.push(...laterNamesAtHome().map((name) => join(home, name)));
+  if (isWithin(home, workdir)) files.push(...programs);
+  const inside = files.filter((path) => isWithin(path, workdir));
+  const repositories = later.filter(({ kind }) => kind === "repository");
+  const parts = (repository: string) => {
+    const git = join(repository, ".git");
+    if (!git_read_only) return gitParts(repository, binder);
+    return binder.kind(git) === undefined ? [] : binder.bind(git, "ro");
+  };
   return [
-    ...git_read_only
-      ? binder.kind(git) === undefined ? [] : binder.bind(git, "ro")
-      : gitParts(workdir, binder),
-    ...[...new Set(files)].filter((path) => binder.kind(path) !== undefined)
+    ...runsLater(workdir, home) === undefined ? [] : binder.bind(workdir, "ro"),
+    ...[workdir, ...repositories.map(({ path }) => dirname(path))].flatMap(parts),
+    ...[...new Set(inside)].filter((path) => binder.kind(path) !== undefined)
       .flatMap((path) => binder.bind(path, "ro")),
   ];
 }
 
 /**
- * Records the state of a directory before a command.
+ * Looks after a command.
  *
- * @returns a function that, after the command, lists the new files that run later, for people and
- * the model
+ * @returns a function that, after the command, returns notes for people and the model
  */
 export function watchLater(workdir: string): () => string[] {
-  const started = Date.now();
-  const before = changedAt(workdir);
-  return () => {
-    const made = before === changedAt(workdir) ? [] : Object.entries(IN_PROJECTS)
-      .filter(([name]) => madeAt(join(workdir, name)) >= started)
-      .map(([name, runner]) => `[${name} is new: ${runner}]`);
-    return withoutCommonDir(workdir) ? [...made, COMMON_DIR_NOTE] : made;
-  };
-}
-
-/** When a file was created; 0 when it does not exist. */
-function madeAt(path: string): number {
-  try {
-    const { birthtime, ctime } = Deno.lstatSync(path);
-    return (birthtime ?? ctime)?.getTime() ?? 0;
-  } catch {
-    return 0;
-  }
+  return () => withoutCommonDir(workdir) ? [COMMON_DIR_NOTE] : [];
 }
 
 const COMMON_DIR_NOTE = "[.git/commondir was removed: it points git to another configuration]";

@@ -162,9 +162,13 @@ export function mounts(
     ...repository.flatMap((path) => binder.bind(path, "ro")),
     ...directoriesAbove(inside, workdir).flatMap((path) => binder.bind(path, mode)),
     ...treeOf(scope, binder),
-    ...(scope.git || mode === "ro"
-      ? []
-      : readOnlyIn(workdir, { home, programs, binder, git_read_only: scope.background })),
+    ...(scope.git || mode === "ro" ? [] : readOnlyIn(workdir, {
+      home,
+      programs,
+      hidden,
+      binder,
+      git_read_only: scope.background,
+    })),
     ...inside.flatMap(cover),
     // Last, because creating mount points writes into them.
     ...sealed.flatMap(({ path }) => ["--remount-ro", path]),

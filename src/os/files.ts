@@ -155,6 +155,21 @@ export function readDirIfAny(path: string): Deno.DirEntry[] {
   }
 }
 
+/** The real path of something; undefined where there is nothing. */
+export function realPathIfAny(path: string): string | undefined {
+  try {
+    return Deno.realPathSync(path);
+  } catch {
+    return undefined;
+  }
+}
+
+/** The real path of the person's home directory, if there is one. */
+export function realHome(env: (name: string) => string | undefined): string | undefined {
+  const home = env("HOME") ?? env("USERPROFILE");
+  return home === undefined || home === "" ? undefined : realPathIfAny(home);
+}
+
 /** The text of a file; undefined where there is none. */
 export async function readTextIfAny(path: string): Promise<string | undefined> {
   try {

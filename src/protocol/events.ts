@@ -34,6 +34,12 @@ export const MODEL_SKIPPED = "model_event_skipped";
 /** The `reason_code` of the note that the states of the files cannot be kept. */
 export const UNDO_UNAVAILABLE = "undo_unavailable";
 
+/** The `reason_code` of the note about commands, skills and rules that cannot be read. */
+export const FILES_UNREADABLE = "files_unreadable";
+
+/** The `reason_code` of the note that names what a turn wrote that other programs run later. */
+export const LATER_FILES = "later_files";
+
 /** The `reason_code` of a note that was published to the session. */
 export const PUBLISHED = "published";
 

@@ -30,7 +30,8 @@ export function testUnit(
           await Deno.writeTextFile(`${workdir}/${path}`, content);
         }
         const fs = beneath.view(hidden.map((path) => `${workdir}/${path}`));
-        await run({ fs, pace: new Pace(new AbortController().signal) }, workdir);
+        const pace = new Pace(new AbortController().signal);
+        await run({ fs, workdir, home: undefined, pace }, workdir);
       } finally {
         await Deno.remove(workdir, { recursive: true });
       }

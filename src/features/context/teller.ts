@@ -2,6 +2,7 @@
  * Tells models where they work. What is told is recorded with its text, so that the same
  * conversation becomes the same requests after a restart; it is told again only when it has changed.
  */
+import { realPathIfAny } from "../../os/files.ts";
 import type { Log } from "../../os/log.ts";
 import type { Sandbox } from "../../jail/sandbox.ts";
 import { findShell } from "../../jail/sandbox.ts";
@@ -176,14 +177,6 @@ function newsOf(
   const same = JSON.stringify(skipped) === JSON.stringify(told.skipped);
   if (changed.length === 0 && removed.length === 0 && same) return undefined;
   return { files: changed, skipped, removed };
-}
-
-function realPathIfAny(path: string): string | undefined {
-  try {
-    return Deno.realPathSync(path);
-  } catch {
-    return undefined;
-  }
 }
 
 const SYSTEMS: Record<string, string> = { linux: "Linux", darwin: "macOS", windows: "Windows" };

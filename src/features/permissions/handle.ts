@@ -149,7 +149,7 @@ export async function testCall(
   const by_mode = { decided_by: "mode" as const, ...details };
   const risk = workdir === undefined ? undefined : tool?.risk?.(args, workdir);
   const beyond = tool?.beyond?.(args);
-  const special = beyond === undefined ? risk : `it runs ${beyond}`;
+  const special = beyond === undefined ? risk?.runner : `it runs ${beyond}`;
   if (decided.action === "deny") return { decision: "deny" as const, ...by_rule };
   if (approval === "read_only" && access !== "read") {
     const why = `the session is read_only and ${name} changes something`;

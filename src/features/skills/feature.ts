@@ -1,11 +1,8 @@
 import { Opener } from "../../base/lazy.ts";
-import { MAIN_LANE } from "../../protocol/events.ts";
+import { FILES_UNREADABLE, MAIN_LANE } from "../../protocol/events.ts";
 import type { Session } from "../../session/session.ts";
 import { feature } from "../../verbs/feature.ts";
 import { skillVerbs } from "./verbs.ts";
-
-/** The `reason_code` of the note about files that cannot be read. */
-const FILES_UNREADABLE = "files_unreadable";
 
 /** Commands and skills from Markdown files. */
 export const skills = feature({

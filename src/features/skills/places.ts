@@ -1,5 +1,6 @@
 /** Where the Markdown files of commands and skills are, and reading them. */
 import { join } from "@std/path";
+import { realPathIfAny } from "../../os/files.ts";
 import { BeneathError } from "../../jail/beneath.ts";
 import type { UntrustedFiles, UntrustedReader } from "../../jail/untrusted_files.ts";
 import { visibleLine } from "../../base/visible.ts";
@@ -57,14 +58,6 @@ export function placesOf(reader: UntrustedReader, kind: string, owner: Owner): P
     places.push({ source: "home", path, directory: ".", files: reader.files(real) });
   }
   return places;
-}
-
-function realPathIfAny(path: string): string | undefined {
-  try {
-    return Deno.realPathSync(path);
-  } catch {
-    return undefined;
-  }
 }
 
 /** Collects what cannot be used. */

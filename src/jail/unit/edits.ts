@@ -7,7 +7,7 @@ import { type Applied, editText } from "../../base/edits/edit_text.ts";
 import { parsePatch, type PatchStep, pathsOf } from "../../base/edits/patch.ts";
 import type { FileStat } from "../../os/beneath_kernel.ts";
 import { BeneathError, type BeneathFs } from "../beneath.ts";
-import { runsLater } from "../later_files.ts";
+import { runsLater } from "../runs_later.ts";
 import { looksBinary, type OpContext } from "./files.ts";
 import { type FileSeen, type OpOutcome, type UnitArgs, UnitError } from "./protocol.ts";
 
@@ -20,11 +20,12 @@ const REMEMBERED_CHARS = 256 * 1024;
  * Refuses a path that is really a file that runs later, because the approval did not show that
  * name.
  */
-function byItsName(fs: BeneathFs, path: string): (place: string) => void {
+function byItsName({ fs, workdir, home }: OpContext, path: string): (place: string) => void {
   return (place) => {
-    const runner = place === fs.relative(path) ? undefined : runsLater(place, undefined);
-    if (runner === undefined) return;
-    throw new UnitError(`${path}: this is really ${place} (${runner}); use that path`);
+    if (place === fs.relative(path)) return;
+    const later = runsLater(`${workdir === "/" ? "" : workdir}/${place}`, home);
+    if (later === undefined || (later.only === "new" && isThere(fs, place))) return;
+    throw new UnitError(`${path}: this is really ${place} (${later.runner}); use that path`);
   };
 }
 
@@ -32,7 +33,8 @@ function byItsName(fs: BeneathFs, path: string): (place: string) => void {
  * `write_file {path, content, seen?}`: creates or replaces a whole file. A text that is replaced
  * keeps its encoding, its byte order mark and its line ends.
  */
-export function writeFile({ fs }: OpContext, args: UnitArgs): OpOutcome {
+export function writeFile(context: OpContext, args: UnitArgs): OpOutcome {
+  const { fs } = context;
   const path = args.string("path");
   const content = args.string("content");
   const seen = args.seen().get(path);
@@ -45,8 +47,8 @@ export function writeFile({ fs }: OpContext, args: UnitArgs): OpOutcome {
   const data = now === undefined
     ? new TextEncoder().encode(text)
     : attempt(path, () => now.encode(text), TO_UTF8);
-  if (args.flag("dry")) return tried(fs, [{ path, text, data, before: now }]);
-  const done = fs.write(path, data, { check: byItsName(fs, path) });
+  if (args.flag("dry")) return tried(context, [{ path, text, data, before: now }]);
+  const done = fs.write(path, data, { check: byItsName(context, path) });
   return {
     output: `${done} ${path} (${data.length} bytes${keptOf(now, content)})`,
     files: [seenAs(fs, path, text)],
@@ -99,8 +101,8 @@ export function editFile(context: OpContext, args: UnitArgs): OpOutcome {
     text = done.text;
   }
   const data = attempt(path, () => file.encode(text));
-  if (args.flag("dry")) return tried(fs, [{ path, text, data, before: file }]);
-  fs.write(path, data, { check: byItsName(fs, path) });
+  if (args.flag("dry")) return tried(context, [{ path, text, data, before: file }]);
+  fs.write(path, data, { check: byItsName(context, path) });
   return { output: edited(path, applied), files: [seenAs(fs, path, text)] };
 }
 
@@ -110,7 +112,8 @@ export function editFile(context: OpContext, args: UnitArgs): OpOutcome {
  *
  * @throws {UnitError} when a part of it does not fit or cannot be written; no file has changed then
  */
-export function applyPatch({ fs }: OpContext, args: UnitArgs): OpOutcome {
+export function applyPatch(context: OpContext, args: UnitArgs): OpOutcome {
+  const { fs } = context;
   const steps = attempt("patch", () => parsePatch(args.string("patch")));
   const paths = steps.flatMap(pathsOf).map((path) => fs.relative(path));
   const twice = paths.find((path, n) => paths.indexOf(path) !== n);
@@ -121,8 +124,8 @@ export function applyPatch({ fs }: OpContext, args: UnitArgs): OpOutcome {
   const removals = all.flatMap((it) => "removed" in it ? [it] : []);
   const moved = writes.flatMap(({ moved }) => moved === undefined ? [] : [moved.from]);
   const removed = [...removals.map(({ path }) => path), ...moved];
-  if (args.flag("dry")) return tried(fs, writes, removals);
-  writeAll(fs, writes, removed);
+  if (args.flag("dry")) return tried(context, writes, removals);
+  writeAll(context, writes, removed);
   return {
     output: steps.map(doneLine).join("\n"),
     files: writes.map(({ path, text }) => seenAs(fs, path, text)),
@@ -156,16 +159,17 @@ interface Removal {
 
 /** What a call would change, without doing it. */
 function tried(
-  fs: BeneathFs,
+  context: OpContext,
   writes: readonly Omit<Write, "mode">[],
   removals: readonly Removal[] = [],
 ): OpOutcome {
+  const { fs } = context;
   const removed = [
     ...removals.map(({ path }) => path),
     ...writes.flatMap(({ moved }) => moved?.from ?? []),
   ];
-  for (const { path } of writes) fs.mayChange(path, { check: byItsName(fs, path) });
-  for (const path of removed) fs.mayChange(path, { check: byItsName(fs, path), link: true });
+  for (const { path } of writes) fs.mayChange(path, { check: byItsName(context, path) });
+  for (const path of removed) fs.mayChange(path, { check: byItsName(context, path), link: true });
   const changes: FileChange[] = [
     ...writes.map(({ path, text, before, moved }): FileChange => ({
       path: moved === undefined ? path : `${moved.from} → ${path}`,
@@ -209,16 +213,21 @@ function prepared(
 }
 
 /** Writes and removes all of these files, or leaves all as they were. */
-function writeAll(fs: BeneathFs, writes: readonly Write[], removed: readonly string[]): void {
+function writeAll(
+  context: OpContext,
+  writes: readonly Write[],
+  removed: readonly string[],
+): void {
+  const { fs } = context;
   const done: { write: Write; made: string[] }[] = [];
   try {
     for (const write of writes) {
       const { path, data, mode } = write;
       const made = missingDirectories(fs, path);
       done.push({ write, made });
-      fs.write(path, data, { check: byItsName(fs, path), mode });
+      fs.write(path, data, { check: byItsName(context, path), mode });
     }
-    fs.remove(removed, (path, place) => byItsName(fs, path)(place));
+    fs.remove(removed, (path, place) => byItsName(context, path)(place));
   } catch (error) {
     const left = done.reverse().filter(({ write, made }) => !takenBack(fs, write, made));
     const said = error instanceof Error ? error.message : String(error);

@@ -26,6 +26,9 @@ const NEWLINE = 10;
 /** What an operation works with. */
 export interface OpContext {
   fs: BeneathFs;
+  /** The working directory and the person's home directory, absolute and real. */
+  workdir: string;
+  home: string | undefined;
   pace: Pace;
 }
 

@@ -50,12 +50,13 @@ type OpenBeneath = (workdir: string) => Beneath | undefined;
 
 function serve(scope: UnitScope): void {
   let open: OpenBeneath | undefined;
+  let home: string | undefined;
   const running = new Map<number, AbortController>();
 
   async function call(request: UnitRequest & { type: "call" }): Promise<void> {
     const controller = new AbortController();
     running.set(request.id, controller);
-    const result = await run(open?.(request.workdir), request, controller.signal);
+    const result = await run(open?.(request.workdir), { ...request, home }, controller.signal);
     running.delete(request.id);
     scope.postMessage({ type: "result", id: request.id, ...result });
   }
@@ -63,6 +64,7 @@ function serve(scope: UnitScope): void {
   scope.onmessage = ({ data }) => {
     switch (data.type) {
       case "start":
+        home = data.home;
         open = data.workdir === undefined ? kernelBeneath() : only(data.workdir);
         // The C library is open now, if that was allowed; from here on nothing can load another
         // one.
@@ -89,12 +91,12 @@ function only(directory: string): OpenBeneath {
 
 async function run(
   beneath: Beneath | undefined,
-  { op, args, hidden }: UnitRequest & { type: "call" },
+  { op, args, workdir, hidden, home }: UnitRequest & { type: "call" } & { home?: string },
   signal: AbortSignal,
 ): Promise<UnitResult> {
   try {
     if (beneath === undefined) throw new Error("this unit serves another directory");
-    const context = { fs: beneath.view(hidden), pace: new Pace(signal) };
+    const context = { fs: beneath.view(hidden), workdir, home, pace: new Pace(signal) };
     const outcome = await OPERATIONS[op](context, new UnitArgs(args));
     return { ok: true, ...(typeof outcome === "string" ? { output: outcome } : outcome) };
   } catch (error) {

@@ -37,6 +37,8 @@ export interface UnitPoolOptions {
   patience_ms?: number;
   /** Called when no unit has had a call for `idle_ms`. */
   onRest?: () => void;
+  /** Real path of the person's home directory, where some files run for their place. */
+  home?: string;
   /** The unit's module, for tests. */
   entry?: URL;
 }
@@ -77,7 +79,7 @@ interface Unit {
 
 /** Runs the file tools of all sessions in jailed units. */
 export class UnitPool {
-  readonly #options: Required<UnitPoolOptions>;
+  readonly #options: Required<Omit<UnitPoolOptions, "home">> & Pick<UnitPoolOptions, "home">;
   /** In order of use, least recent first. */
   #units: Unit[] = [];
   #waiting: Call[] = [];
@@ -222,7 +224,7 @@ export class UnitPool {
     };
     worker.onmessageerror = () => this.#crashed(unit, "a message could not be read");
     this.#units.push(unit);
-    post(unit, { type: "start", workdir });
+    post(unit, { type: "start", workdir, home: this.#options.home });
     return unit;
   }
 

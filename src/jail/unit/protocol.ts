@@ -60,11 +60,11 @@ export interface FileChanged {
 }
 
 /**
- * Daemon to unit. `start` comes first and once: with the unit's only directory, or without one for
- * a unit that gets the directory with each call. `rest` asks it to free memory.
+ * Daemon to unit. `start` comes first and once: with the person's home directory, and with the
+ * unit's only directory, or without one for a unit that gets the directory with each call. `rest` asks it to free memory.
  */
 export type UnitRequest =
-  | { type: "start"; workdir: string | undefined }
+  | { type: "start"; workdir: string | undefined; home: string | undefined }
   | {
     type: "call";
     id: number;

@@ -132,11 +132,15 @@ test("grep gives up on a pattern that backtracks without end", {
   assertEquals((await grep(c, args({ pattern: "a!" }))).startsWith("f:1: "), true);
 });
 
-test("a cancelled search ends", PROJECT, async ({ fs }) => {
+test("a cancelled search ends", PROJECT, async (context) => {
   const pace = new Pace(AbortSignal.abort());
   const busy = performance.now() + 15;
   while (performance.now() < busy);
-  await assertRejects(() => grep({ fs, pace }, args({ pattern: "x" })), UnitError, "cancelled");
+  await assertRejects(
+    () => grep({ ...context, pace }, args({ pattern: "x" })),
+    UnitError,
+    "cancelled",
+  );
 });
 
 Deno.test("within passes results and errors through, and interrupts", () => {

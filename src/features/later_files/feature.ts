@@ -1,0 +1,39 @@
+import { join } from "@std/path";
+import { Opener } from "../../base/lazy.ts";
+import { realHome } from "../../os/files.ts";
+import { feature } from "../../verbs/feature.ts";
+import { Marks } from "../../session/marks.ts";
+import type { LaterFilesWatch } from "./watch.ts";
+
+/** Names to the person what a turn wrote that other programs run later. */
+export const laterFiles = feature({
+  name: "later_files",
+  open({ hub, log, paths, env, turn_parts }) {
+    const marks = new Marks(join(paths.anchors, "watching"));
+    const opener = new Opener<LaterFilesWatch>(async () => {
+      const { LaterFilesWatch } = await import("./watch.ts");
+      return new LaterFilesWatch({ log, marks, home: realHome(env), hidden: turn_parts.hidden });
+    });
+    return {
+      services: {},
+      async resume() {
+        for (const [session_id, text] of marks.read()) {
+          await (await opener.get()).resume(await hub.get(session_id), text);
+        }
+      },
+      async beforeWrite(session, turn) {
+        await (await opener.get()).beforeWrite(session, turn);
+      },
+      async afterTurn(session) {
+        await (await opener.opened)?.look(session);
+      },
+      onEvents(session, events) {
+        if (!events.some(({ type }) => type === "background.ended")) return;
+        opener.opened?.then((watch) => watch.look(session), () => {});
+      },
+      onEnded(session_id) {
+        opener.opened?.then((watch) => watch.forget(session_id), () => {});
+      },
+    };
+  },
+});

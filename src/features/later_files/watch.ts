@@ -1,0 +1,150 @@
+/**
+ * Compares what runs later in a session's directory before the first write of a turn with what is
+ * there at its end, and once a command in the background has ended.
+ */
+import { relative } from "@std/path";
+import { delay } from "@std/async";
+import { type LaterFile, laterFiles } from "../../jail/later_scan.ts";
+import { foundLater, madeLater } from "../../jail/later_locks.ts";
+import type { Log } from "../../os/log.ts";
+import { messageOf } from "../../protocol/errors.ts";
+import { LATER_FILES, MAIN_LANE } from "../../protocol/events.ts";
+import type { Marks } from "../../session/marks.ts";
+import type { Session, Turn } from "../../session/session.ts";
+
+export interface WatchParts {
+  log: Log;
+  /** What was there before turns that have not ended, by the ids of their sessions. */
+  marks: Marks;
+  /** The person's home directory, a real path. */
+  home: string | undefined;
+  /** Paths of a session's directory that no tool may see. */
+  hidden(session: Session): readonly string[];
+}
+
+/** What runs later, by its path in the session's directory, which may have been renamed. */
+type Found = ReadonlyMap<string, LaterFile>;
+type States = ReadonlyMap<string, string>;
+
+/** The most entries of a directory that are looked at. */
+const ENTRIES_MAX = 200_000;
+/** How long a search may keep everything else waiting, in milliseconds. */
+const SLICE_MS = 4;
+/** Files that a note names. */
+const NAMED = 20;
+
+export class LaterFilesWatch {
+  readonly #parts: WatchParts;
+  readonly #before = new Map<string, States>();
+  /** What goes on for each session, one after another. */
+  readonly #work = new Map<string, Promise<void>>();
+  /** Sessions that were told that their directory is too large. */
+  readonly #told = new Set<string>();
+
+  constructor(parts: WatchParts) {
+    this.#parts = parts;
+  }
+
+  /** Remembers what is there before the first write of a turn. Never throws. */
+  async beforeWrite(session: Session, { signal }: Turn): Promise<void> {
+    if (session.state.trust !== "trusted") return;
+    await this.#alone(session, async () => {
+      if (this.#before.has(session.id) || signal.aborted) return;
+      const states = statesOf((await this.#search(session)).found);
+      this.#before.set(session.id, states);
+      await this.#parts.marks.put(session.id, JSON.stringify([...states]), false);
+    });
+  }
+
+  /** Names what has changed since the first write. Never throws. */
+  async look(session: Session): Promise<void> {
+    if (!this.#before.has(session.id)) return;
+    await this.#alone(session, () => this.#compare(session));
+  }
+
+  /** Names what a turn wrote that was cut off by the end of an earlier daemon. Never throws. */
+  async resume(session: Session, text: string): Promise<void> {
+    await this.#alone(session, async () => {
+      const states: [string, string][] = JSON.parse(text);
+      this.#before.set(session.id, new Map(states));
+      await this.#compare(session);
+    });
+  }
+
+  /** Forgets a session that has ended. */
+  forget(session_id: string): void {
+    this.#before.delete(session_id);
+    this.#told.delete(session_id);
+  }
+
+  async #compare(session: Session): Promise<void> {
+    const before = this.#before.get(session.id);
+    if (before === undefined) return;
+    const { found, cut } = await this.#search(session);
+    const changed = [...found].filter(([place, { state, only }]) =>
+      before.get(place) !== state && !(only === "new" && before.has(place))
+    );
+    const { workdir, background } = session.state;
+    madeLater(workdir, changed.flatMap(([place, { path }]) => before.has(place) ? [] : [path]));
+    // A command that is still running may write more.
+    if (background.length > 0) this.#before.set(session.id, statesOf(found));
+    else this.#before.delete(session.id);
+    const told = cut && !this.#told.has(session.id);
+    if (told) this.#told.add(session.id);
+    const text = [
+      ...changed.length === 0 ? [] : [changedText(changed, before)],
+      ...told ? ["The directory is too large to look at all files that run later."] : [],
+    ].join(" ");
+    if (text !== "") {
+      await session.emit("lane.note", { lane_id: MAIN_LANE, text, reason_code: LATER_FILES });
+    }
+    if (background.length === 0) this.#parts.marks.remove(session.id);
+  }
+
+  async #search(session: Session): Promise<{ found: Found; cut: boolean }> {
+    const { workdir } = session.state;
+    const { home } = this.#parts;
+    const hidden = new Set(this.#parts.hidden(session));
+    const steps = laterFiles(workdir, { home, hidden, max_entries: ENTRIES_MAX });
+    let began = performance.now();
+    let step = steps.next();
+    while (!step.done) {
+      if (performance.now() - began > SLICE_MS) {
+        await delay(0);
+        began = performance.now();
+      }
+      step = steps.next();
+    }
+    const { files, cut } = step.value;
+    foundLater(workdir, files);
+    return { found: new Map(files.map((file) => [relative(workdir, file.path), file])), cut };
+  }
+
+  async #alone(session: Session, work: () => Promise<void>): Promise<void> {
+    const before = this.#work.get(session.id) ?? Promise.resolve();
+    const done = before.then(work).catch((error) => {
+      this.#parts.log.warn("cannot tell which files that run later have changed", {
+        session_id: session.id,
+        error: messageOf(error),
+      });
+    });
+    this.#work.set(session.id, done);
+    await done;
+    if (this.#work.get(session.id) === done) this.#work.delete(session.id);
+  }
+}
+
+function statesOf(found: Found): States {
+  return new Map([...found].map(([place, { state }]) => [place, state]));
+}
+
+function changedText(changed: readonly [string, LaterFile][], before: States): string {
+  const named = changed.slice(0, NAMED).map(([place, { kind, runner }]) => {
+    const name = kind === "directory" ? `${place || "."}/` : place;
+    return `${name} (${before.has(place) ? "changed" : "new"}; ${runner})`;
+  });
+  const more = changed.length - named.length;
+  const rest = more > 0 ? `, and ${more} more` : "";
+  return `Files that run later were written: ${named.join(", ")}${rest}. ` +
+    "Look at them before you use them.";
+}

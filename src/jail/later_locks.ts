@@ -1,0 +1,121 @@
+/**
+ * What of a working directory is read-only in commands because it runs later. The last whole search
+ * of the directory tells; where none was made for a while, a short one does, which bounds what a
+ * command waits for it.
+ */
+import { join, relative } from "@std/path";
+import { type LaterFile, laterFiles, type LaterSearch, namesIn } from "./later_scan.ts";
+import { laterByName } from "./runs_later.ts";
+
+interface Known {
+  files: readonly LaterFile[];
+  /** When the next short search is due, on the clock of `performance.now`. */
+  due: number;
+  /** What sessions made since this program started. */
+  made: Set<string>;
+}
+
+/** The most entries of a short search. */
+const SHORT_MAX = 2_000;
+/** A short search takes at most one part in this many of the time. */
+const SHARE = 20;
+const AGE_MS = 1_000;
+/** The most working directories that are remembered. */
+const DIRECTORIES_MAX = 200;
+/** The most files that a command mounts; each mount takes time. */
+const LOCKS_MAX = 100;
+/** The most files that notes name. */
+const NAMED = 5;
+
+const known = new Map<string, Known>();
+
+/** Takes over what a whole search found. */
+export function foundLater(workdir: string, files: readonly LaterFile[]): void {
+  remember(workdir, { files, due: performance.now() + AGE_MS, made: madeIn(workdir) });
+}
+
+/**
+ * Takes over what sessions made: their commands may go on with it and remove it, and each change of it
+ * is named again.
+ */
+export function madeLater(workdir: string, paths: readonly string[]): void {
+  const { files = [], due = 0 } = known.get(workdir) ?? {};
+  remember(workdir, { files, due, made: new Set([...madeIn(workdir), ...paths]) });
+}
+
+/** What is read-only in commands, from the top down; paths may have gone meanwhile. */
+export function lockedIn(
+  workdir: string,
+  search: Omit<LaterSearch, "max_entries">,
+): readonly LaterFile[] {
+  let now = known.get(workdir);
+  if (now === undefined || now.due < performance.now()) now = searchShortly(workdir, search, now);
+  const { made, files } = now;
+  const locked = files.filter(({ path, only }) => only === undefined && !made.has(path));
+  const all = new Map([...atTop(workdir), ...locked].map((file) => [file.path, file]));
+  return [...all.values()].slice(0, LOCKS_MAX);
+}
+
+/**
+ * Says why a command could not write what runs later.
+ *
+ * @param output what the command said
+ * @returns notes for the model and the person; none when it named no such file
+ */
+export function refusedLater(
+  output: string,
+  workdir: string,
+  search: Omit<LaterSearch, "max_entries">,
+): string[] {
+  if (!/read-only file system|device or resource busy/i.test(output)) return [];
+  const named = lockedIn(workdir, search)
+    .map((file) => ({ ...file, place: relative(workdir, file.path) }))
+    .filter(({ place }) => output.includes(place));
+  return named.slice(0, NAMED).map(({ place, kind, runner }) =>
+    kind === "repository"
+      ? `[commands cannot write the hooks and settings in ${place}: git runs them]`
+      : `[commands cannot write ${place}: ${runner}; the file tools ask the person]`
+  );
+}
+
+function searchShortly(
+  workdir: string,
+  search: Omit<LaterSearch, "max_entries">,
+  before: Known | undefined,
+): Known {
+  const began = performance.now();
+  const steps = laterFiles(workdir, { ...search, max_entries: SHORT_MAX });
+  let step = steps.next();
+  while (!step.done) step = steps.next();
+  const found = step.value.files;
+  const paths = new Set(found.map(({ path }) => path));
+  // A whole search went further.
+  const deeper = step.value.cut ? before?.files.filter(({ path }) => !paths.has(path)) ?? [] : [];
+  const took = performance.now() - began;
+  return remember(workdir, {
+    files: [...found, ...deeper],
+    due: performance.now() + Math.max(AGE_MS, took * SHARE),
+    made: madeIn(workdir),
+  });
+}
+
+/** What lies directly in a directory, as it is now. */
+function atTop(workdir: string): LaterFile[] {
+  return namesIn(workdir).flatMap(({ name, isDirectory }) => {
+    const later = laterByName(`/${name}`);
+    if (later === undefined || later.only !== undefined) return [];
+    const kind = isDirectory ? "directory" : "file";
+    return [{ ...later, path: join(workdir, name), kind, state: "" } as const];
+  });
+}
+
+function madeIn(workdir: string): Set<string> {
+  return known.get(workdir)?.made ?? new Set();
+}
+
+function remember(workdir: string, now: Known): Known {
+  known.delete(workdir);
+  known.set(workdir, now);
+  if (known.size > DIRECTORIES_MAX) known.delete(known.keys().next().value!);
+  return now;
+}

@@ -1,0 +1,210 @@
+/**
+ * Which files other programs run, or agents follow, later and with all of the person's rights, so
+ * writing one has effects outside of every sandbox. One list for all: file tools ask before each
+ * write in every mode, commands have those that are there read-only, and what is new or changed at
+ * the end of a turn is named.
+ *
+ * Not in it: what a person starts by name (a Makefile, a script, a test), and source code.
+ */
+import { TOOLCHAINS } from "./toolchains.ts";
+
+/** A kind of such files. */
+export interface Later {
+  /** A clause for people: which program runs it. */
+  runner: string;
+  /**
+   * `new`: the file counts only where there was none, because people and agents edit it like source
+   * code; `asked`: commands may write it, and nobody is asked in `auto`.
+   */
+  only?: "new" | "asked";
+}
+
+/** Names of files and directories, at any depth; `*` stands for any characters but a slash. */
+const ANYWHERE: readonly (Later & { names: readonly string[] })[] = [
+  {
+    runner: "the editor runs its tasks and settings",
+    names: [".vscode", "*.code-workspace", ".vs", ".zed", ".fleet", ".helix", ".theia", ".nova"],
+  },
+  { runner: "the editor runs its configurations", names: [".idea"] },
+  {
+    runner: "the editor runs it",
+    names: [
+      ...[".exrc", ".vimrc", ".lvimrc", ".nvimrc", ".nvim.lua"],
+      ...[".dir-locals.el", ".dir-locals-2.el"],
+    ],
+  },
+  { runner: "the editor builds and runs it", names: [".devcontainer", ".devcontainer.json"] },
+  { runner: "direnv runs it in your shell", names: [".envrc"] },
+  { runner: "mise runs it in your shell", names: [".mise", ".mise.*toml", "mise.*toml"] },
+  {
+    runner: "git runs it at each commit",
+    names: [
+      ...[".husky", ".githooks", ".git-hooks", ".simple-git-hooks*", ".overcommit.yml"],
+      ...[".pre-commit-config.yaml", ".pre-commit-config.yml", ".lintstagedrc*"],
+      ...["lint-staged.config.*", "lefthook.*", ".lefthook.*", "lefthook-local.*"],
+      ...[".lefthook-local.*", ".lefthook", ".lefthook-local"],
+    ],
+  },
+  { runner: "git runs the filters that it names", names: [".gitattributes"] },
+  {
+    runner: "Mercurial or Jujutsu runs the commands in it",
+    names: [".hg/hgrc", ".jj/repo/config.toml"],
+  },
+  {
+    runner: "the package manager runs what it names",
+    names: [
+      ...[".npmrc", ".yarnrc", ".yarnrc.yml", ".yarn/releases", ".yarn/plugins"],
+      ...[".pnpmfile.cjs", ".pnpmfile.mjs", "bunfig.toml", ".bundle/config"],
+      ...[".cargo/config", ".cargo/config.toml", ".mvn", ".bazelrc"],
+    ],
+  },
+  {
+    runner: "an interpreter or debugger runs it at its start",
+    names: [
+      ...[".gdbinit", ".lldbinit", ".pdbrc", ".irbrc", ".pryrc", ".Rprofile", ".Renviron"],
+      ...[".ghci", ".ocamlinit", ".psqlrc", ".sqliterc"],
+    ],
+  },
+  {
+    runner: "agents run and follow what is in it",
+    names: [
+      ...[".claude", ".claude.json", ".mcp.json", ".agents", ".agent", ".cursor", ".gemini"],
+      ...[".codex", ".opencode", "opencode.json", "opencode.jsonc", ".windsurf", ".continue"],
+      ...[".continuerc.json", ".aider.conf.yml", ".roo", ".roomodes", ".cline", ".kilocode"],
+      ...[".qwen", ".crush", ".crush.json", "crush.json", ".amp", ".factory", ".junie", ".kiro"],
+      ...[".trae", ".augment", ".amazonq", ".goose", ".zencoder", ".copilot"],
+      ...[".github/agents", ".github/hooks", ".github/prompts", ".github/instructions"],
+    ],
+  },
+  {
+    runner: "agents follow it",
+    names: [
+      ...["AGENTS.md", "AGENTS.override.md", "AGENT.md", "CLAUDE.md", "CLAUDE.local.md"],
+      ...["GEMINI.md", "QWEN.md", "CRUSH.md", "WARP.md", ".cursorrules", ".windsurfrules"],
+      ...[".clinerules", ".roorules*", ".goosehints", ".rules", ".github/copilot-instructions.md"],
+    ],
+  },
+  { runner: "svc starts the tool servers in it", names: ["svc.policy.yaml"] },
+  { runner: "its rules decide what you are asked", names: ["svc.permissions.toml"] },
+  {
+    runner: "its runtime loads it by itself",
+    only: "new",
+    names: [
+      ...["conftest.py", "sitecustomize.py", "usercustomize.py", "*.pth"],
+      ...["Directory.Build.props", "Directory.Build.targets"],
+    ],
+  },
+  {
+    runner: "npm runs its scripts, including those that you always allow",
+    only: "asked",
+    names: ["package.json"],
+  },
+];
+
+/** Paths below a home directory. */
+const AT_HOME: readonly { runner: string; names: readonly string[] }[] = [
+  {
+    runner: "your shell runs it",
+    names: [
+      ...[".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".bash_aliases", ".profile"],
+      ...[".zshrc", ".zshenv", ".zprofile", ".zlogin", ".zlogout", ".kshrc", ".cshrc", ".tcshrc"],
+      ...[".xprofile", ".xinitrc", ".xsession", ".xsessionrc", ".pam_environment"],
+      ...[".config/fish", ".config/environment.d", ".config/zsh", ".config/nushell"],
+    ],
+  },
+  {
+    runner: "the desktop runs it at login",
+    names: [
+      ...[".config/autostart", ".config/plasma-workspace", ".local/share/dbus-1"],
+      "AppData/Roaming/Microsoft/Windows/Start Menu/Programs/Startup",
+    ],
+  },
+  { runner: "the desktop starts programs by it", names: [".local/share/applications"] },
+  {
+    runner: "the service manager runs it",
+    names: [".config/systemd", ".local/share/systemd", "Library/LaunchAgents"],
+  },
+  { runner: "ssh reads it", names: [".ssh"] },
+  { runner: "git runs the commands in it", names: [".gitconfig", ".config/git"] },
+  { runner: "the editor runs it", names: [".config/nvim", ".emacs", ".emacs.d", ".vim"] },
+  { runner: "agents run and follow what is in it", names: [".config/opencode", ".config/crush"] },
+  { runner: "you run the programs in it", names: ["bin", ".local/bin", ...TOOLCHAINS] },
+];
+
+/** The names that lie directly in a directory; others are looked for below one of the parts. */
+const KINDS = ANYWHERE.map(({ names, ...later }) => ({ later, pattern: anywhere(names) }));
+const ANY_KIND = anywhere(ANYWHERE.flatMap(({ names }) => names));
+const KINDS_AT_HOME = AT_HOME.map(({ names, runner }) => ({
+  later: { runner } as Later,
+  names: names.map(fold),
+}));
+
+/** Directories in which agents keep the working trees that they make. */
+const WORKING_TREES = /\/\.[^/]+\/worktrees\/[^/]+(?=\/|$)/g;
+
+/**
+ * Returns what runs a file later.
+ *
+ * @param path absolute; on every system with the separators of that system
+ * @param home the home directory; undefined to leave out what runs for its place there
+ * @returns undefined for a file that nothing runs by itself
+ */
+export function runsLater(path: string, home: string | undefined): Later | undefined {
+  return laterByName(path) ?? (home === undefined ? undefined : laterAtHome(path, home));
+}
+
+/** Like {@linkcode runsLater}, by the names in a path alone, which begins with a separator. */
+export function laterByName(path: string): Later | undefined {
+  const folded = fold(path);
+  if (!ANY_KIND.test(folded)) return undefined;
+  const own = folded.replaceAll(WORKING_TREES, "");
+  return KINDS.find(({ pattern }) => pattern.test(own))?.later;
+}
+
+/** Like {@linkcode runsLater}, by the place below the home directory alone. */
+export function laterAtHome(path: string, home: string): Later | undefined {
+  const base = fold(home).replace(/\/+$/, "");
+  const folded = fold(path);
+  if (!folded.startsWith(`${base}/`)) return undefined;
+  const at_home = folded.slice(base.length + 1);
+  return KINDS_AT_HOME.find(({ names }) =>
+    names.some((name) => at_home === name || at_home.startsWith(`${name}/`))
+  )?.later;
+}
+
+/**
+ * Like {@linkcode runsLater}, without the files that count only where there was none and which are
+ * there.
+ */
+export function laterFile(path: string, home: string | undefined): Later | undefined {
+  const later = runsLater(path, home);
+  return later?.only === "new" && isThere(path) ? undefined : later;
+}
+
+/** Returns the paths below a home directory of what runs for its place there. */
+export function laterNamesAtHome(): string[] {
+  return AT_HOME.flatMap(({ names }) => names);
+}
+
+function isThere(path: string): boolean {
+  try {
+    Deno.lstatSync(path);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** Matches a path with one of these names in it, or below one. */
+function anywhere(names: readonly string[]): RegExp {
+  const patterns = names.map((name) =>
+    fold(name).replace(/[.+^$(){}|[\]\\]/g, "\\$&").replaceAll("*", "[^/]*")
+  );
+  return new RegExp(`/(?:${patterns.join("|")})(?:/|$)`);
+}
+
+/** For systems with case-insensitive file names and other separators. */
+function fold(path: string): string {
+  if (Deno.build.os === "linux") return path;
+  return (Deno.build.os === "windows" ? path.replaceAll("\\", "/") : path).toLowerCase();
+}

@@ -18,7 +18,6 @@ import { READ_EARLIER } from "../protocol/events.ts";
 import type { Journal } from "../session/journal.ts";
 import type { SessionState } from "../session/state.ts";
 import { runCommand } from "../jail/command.ts";
-import { watchLater } from "../jail/later_files.ts";
 import { refusedLater } from "../jail/later_locks.ts";
 import { type Later, laterFile } from "../jail/runs_later.ts";
 import type { CommandSpace } from "../jail/command_space.ts";
@@ -548,7 +547,6 @@ async function execute(
     proxy: way_out?.proxy,
   };
   const sandbox = await (outside_sandbox ? parts.unconfined() : parts.sandbox());
-  const filesMade = watchLater(workdir);
   const result = await runCommand({
     command,
     scope,
@@ -566,7 +564,6 @@ async function execute(
   notes.push(
     ...unseenPrograms(result, sandbox, scope),
     ...onlyReadGit(result, sandbox, workdir),
-    ...filesMade(),
     ...(ok ? [] : refusedLater(result.output, workdir, {
       home: parts.home,
       hidden: new Set(hidden),

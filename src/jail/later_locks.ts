@@ -3,9 +3,8 @@
  * of the directory tells; where none was made for a while, a short one does, which bounds what a
  * command waits for it.
  */
-import { join, relative } from "@std/path";
-import { type LaterFile, laterFiles, type LaterSearch, namesIn } from "./later_scan.ts";
-import { laterByName } from "./runs_later.ts";
+import { relative } from "@std/path";
+import { type LaterFile, laterFiles, type LaterSearch } from "./later_scan.ts";
 
 interface Known {
   files: readonly LaterFile[];
@@ -20,6 +19,8 @@ const SHORT_MAX = 2_000;
 /** A short search takes at most one part in this many of the time. */
 const SHARE = 20;
 const AGE_MS = 1_000;
+/** How long what was found at the start of a turn holds in it, in milliseconds. */
+const TURN_MS = 60 * 60_000;
 /** The most working directories that are remembered. */
 const DIRECTORIES_MAX = 200;
 /** The most files that a command mounts; each mount takes time. */
@@ -29,9 +30,14 @@ const NAMED = 5;
 
 const known = new Map<string, Known>();
 
-/** Takes over what a whole search found. */
-export function foundLater(workdir: string, files: readonly LaterFile[]): void {
-  remember(workdir, { files, due: performance.now() + AGE_MS, made: madeIn(workdir) });
+/**
+ * Takes over what a whole search found.
+ *
+ * @param turn whether a turn begins, in which commands may change and remove what they make themselves
+ */
+export function foundLater(workdir: string, files: readonly LaterFile[], turn: boolean): void {
+  const due = performance.now() + (turn ? TURN_MS : AGE_MS);
+  remember(workdir, { files, due, made: madeIn(workdir) });
 }
 
 /**
@@ -51,9 +57,8 @@ export function lockedIn(
   let now = known.get(workdir);
   if (now === undefined || now.due < performance.now()) now = searchShortly(workdir, search, now);
   const { made, files } = now;
-  const locked = files.filter(({ path, only }) => only === undefined && !made.has(path));
-  const all = new Map([...atTop(workdir), ...locked].map((file) => [file.path, file]));
-  return [...all.values()].slice(0, LOCKS_MAX);
+  return files.filter(({ path, only }) => only === undefined && !made.has(path))
+    .slice(0, LOCKS_MAX);
 }
 
 /**
@@ -96,16 +101,6 @@ function searchShortly(
     files: [...found, ...deeper],
     due: performance.now() + Math.max(AGE_MS, took * SHARE),
     made: madeIn(workdir),
-  });
-}
-
-/** What lies directly in a directory, as it is now. */
-function atTop(workdir: string): LaterFile[] {
-  return namesIn(workdir).flatMap(({ name, isDirectory }) => {
-    const later = laterByName(`/${name}`);
-    if (later === undefined || later.only !== undefined) return [];
-    const kind = isDirectory ? "directory" : "file";
-    return [{ ...later, path: join(workdir, name), kind, state: "" } as const];
   });
 }
 

@@ -4,6 +4,8 @@
  */
 import { join } from "@std/path";
 import { isWithin } from "../os/paths.ts";
+import { modulesIn } from "./git_parts.ts";
+import { isPlaceholder } from "./git_placeholders.ts";
 import { type Later, laterAtHome, laterByName, runsLater } from "./runs_later.ts";
 
 /** Something that runs later. */
@@ -73,6 +75,9 @@ export function* laterFiles(workdir: string, search: LaterSearch): Generator<voi
       if (hidden.has(path) || name === ".svc" || NO_FILES.has(path)) continue;
       if (name === ".git") {
         if (directory !== workdir) files.push(repository(path, isDirectory));
+        if (isDirectory) {
+          files.push(...modulesIn(join(path, "modules")).map((dir) => repository(dir, true)));
+        }
         continue;
       }
       // The directories above are none of them; names of several parts have three at most.
@@ -102,7 +107,8 @@ function lastParts(path: string): string {
 function repository(path: string, is_directory: boolean): LaterFile {
   const runner = "git runs the hooks and settings in it";
   const state = is_directory
-    ? GIT_RUNS.map((name) => stateOf(join(path, name))).join()
+    ? GIT_RUNS.map((name) => join(path, name)).map((at) => isPlaceholder(at) ? "" : stateOf(at))
+      .join()
     : stateOf(path);
   return { runner, path, kind: "repository", state };
 }
@@ -128,7 +134,7 @@ function stateOf(path: string): string {
 }
 
 /** The entries of a directory; none of one that cannot be read. */
-export function namesIn(directory: string): Deno.DirEntry[] {
+function namesIn(directory: string): Deno.DirEntry[] {
   try {
     return [...Deno.readDirSync(directory)];
   } catch {

@@ -14,6 +14,7 @@ import { bindByDescriptor, bindByPath, type Binder } from "./binder.ts";
 import { isLong, namingLeft, readFrom, tooLong } from "./command_line.ts";
 import { type CommandLimits, countsProcesses, limitLine } from "./command_limits.ts";
 import { FORWARDER, forwarder, PROXY_SOCKET, proxyEnvironment } from "./forwarder.ts";
+import { letGo } from "./git_placeholders.ts";
 import { prepareOwn } from "./own_directory.ts";
 import { aloneMounts, checkedFirst, type SeenDirectory } from "./sandbox_alone.ts";
 import {
@@ -101,6 +102,8 @@ export interface SandboxArgv {
   raw?: boolean;
   /** Called with the child process. */
   started?(child: Deno.ChildProcess): void;
+  /** Called when it could not be started. */
+  failed?(): void;
 }
 
 /** Turns a shell command line into a program to spawn; disposing of it closes the C library. */
@@ -251,7 +254,8 @@ async function findBubblewrap(
           own,
         });
         const probe = await run(
-          sandbox.argv("true", { workdir: "/tmp", hidden: [], network: false }),
+          // What others have in /tmp comes and goes.
+          sandbox.argv("true", { workdir: "/tmp", hidden: [], network: false, read_only: true }),
         );
         if (probe === undefined) return sandbox;
         complaint = probe;
@@ -340,6 +344,7 @@ function bubblewrap(
     runsAbove: (directory) => running.above(directory),
     argv(command, scope) {
       const { workdir } = scope;
+      const holds: string[] = [];
       prepareOwn(scope, binder);
       const git = gitConfig(scope, memory);
       const way_out = wayOut(scope, binder, memory, counted ? limits?.() : undefined);
@@ -351,7 +356,7 @@ function bubblewrap(
           ...isolation,
           ...(scope.lasting ? [] : ["--die-with-parent"]),
           ...(scope.network ? [] : ["--unshare-net"]),
-          ...mounts(scope, surroundings, binder),
+          ...mounts(scope, surroundings, binder, holds),
           ...git.args,
           ...given.args,
           ...way_out.args,
@@ -375,7 +380,11 @@ function bubblewrap(
             : cacheEnvironment(reachesOut(scope), commandHome)),
           ...commandEnvironment(environment, { shell, home: commandHome, workdir, programs }),
         },
-        started: (child) => running.add(workdir, child),
+        started(child) {
+          running.add(workdir, child);
+          child.status.finally(() => letGo(holds));
+        },
+        failed: () => letGo(holds),
       };
     },
     alone: (argv, directories, env) => ({

@@ -12,7 +12,8 @@ import type { Binder } from "./binder.ts";
 import { CACHE_DIR } from "./command_space.ts";
 import { type Cover, fewer } from "./covers.ts";
 import { type GitOutside, gitOutside } from "./git_places.ts";
-import { gitParts, readOnlyIn } from "./later_files.ts";
+import { gitParts } from "./git_parts.ts";
+import { readOnlyIn } from "./later_files.ts";
 import type { SandboxScope } from "./sandbox.ts";
 import { CACHES, realDirectory } from "./toolchains.ts";
 
@@ -93,6 +94,7 @@ export function isSystem(path: string): boolean {
  * over people's files in them; over that the workdir; over that the covers inside it. A cover takes
  * time proportional to the number of all mounts, so only what is needed is bound.
  *
+ * @param holds takes up the placeholders that have to be let go when the command has ended
  * @returns arguments for bwrap. They describe what exists now, so use them for one command only.
  * @throws {Error} when too much would have to be hidden inside the workdir
  */
@@ -100,6 +102,7 @@ export function mounts(
   scope: SandboxScope,
   { personal, parts, programs, home, root, scratch: scratchNow }: Surroundings,
   binder: Binder,
+  holds: string[],
 ): Argument[] {
   const { workdir } = scope;
   const scratch = scratchNow();
@@ -161,13 +164,14 @@ export function mounts(
     ...(whole ? [] : binder.bind(workdir, mode)),
     ...repository.flatMap((path) => binder.bind(path, "ro")),
     ...directoriesAbove(inside, workdir).flatMap((path) => binder.bind(path, mode)),
-    ...treeOf(scope, binder),
+    ...treeOf(scope, binder, holds),
     ...(scope.git || mode === "ro" ? [] : readOnlyIn(workdir, {
       home,
       programs,
       hidden,
       binder,
       git_read_only: scope.background,
+      holds,
     })),
     ...inside.flatMap(cover),
     // Last, because creating mount points writes into them.
@@ -310,9 +314,16 @@ export function readableGit(
 }
 
 /** Returns what a git that inspects a working tree may write. */
-function treeOf({ workdir, git_tree }: SandboxScope, binder: Binder): Argument[] {
+function treeOf(
+  { workdir, git_tree }: SandboxScope,
+  binder: Binder,
+  holds: string[],
+): Argument[] {
   if (git_tree === undefined) return [];
-  return [...gitParts(workdir, binder), ...(git_tree === workdir ? [] : binder.bind(git_tree))];
+  return [
+    ...gitParts(workdir, binder, holds),
+    ...(git_tree === workdir ? [] : binder.bind(git_tree)),
+  ];
 }
 
 /** Returns the files for name resolution, if they are kept among the sockets of programs. */

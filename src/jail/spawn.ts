@@ -3,15 +3,20 @@ import type { SandboxArgv } from "./sandbox.ts";
 
 /** Starts the program that {@linkcode Sandbox.argv} returned. */
 export function spawnArgv(
-  { cmd, args, env, raw, started }: SandboxArgv,
+  { cmd, args, env, raw, started, failed }: SandboxArgv,
   options: Omit<Deno.CommandOptions, "args" | "env" | "clearEnv">,
 ): Deno.ChildProcess {
-  const child = spawnPassing(cmd, args, {
-    ...options,
-    env,
-    clearEnv: true,
-    windowsRawArguments: raw,
-  });
-  started?.(child);
-  return child;
+  try {
+    const child = spawnPassing(cmd, args, {
+      ...options,
+      env,
+      clearEnv: true,
+      windowsRawArguments: raw,
+    });
+    started?.(child);
+    return child;
+  } catch (error) {
+    failed?.();
+    throw error;
+  }
 }

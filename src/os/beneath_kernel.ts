@@ -63,6 +63,7 @@ const ERRNO: Record<number, string> = {
   5: "EIO",
   6: "ENXIO",
   11: "EAGAIN",
+  12: "ENOMEM",
   13: "EACCES",
   16: "EBUSY",
   17: "EEXIST",
@@ -112,6 +113,9 @@ const SYMBOLS = {
   __errno_location: { parameters: [], result: "usize" },
   memcpy: { parameters: ["buffer", "usize", "usize"], result: "void" },
 } as const satisfies Deno.ForeignLibraryInterface;
+
+/** What says nothing about whether something is there. */
+const UNKNOWING = new Set(["EAGAIN", "ENOMEM", "ENFILE", "EMFILE", "EIO"]);
 
 /** A system call that failed, by its errno's name. */
 export class SystemError extends Error {
@@ -172,11 +176,18 @@ export class Kernel implements Disposable {
     return this.#own("openat2", this.#openHow(AT_FDCWD, path, how));
   }
 
-  /** As {@linkcode Kernel.openReal}; undefined where that fails, which costs less than an error. */
+  /**
+   * As {@linkcode Kernel.openReal}; undefined where there is nothing, or a symlink, which costs less
+   * than an error.
+   *
+   * @throws {SystemError} where the system cannot tell
+   */
   tryReal(path: string, flags = 0): Descriptor | undefined {
     const how = { flags: O.PATH | flags, mode: 0, resolve: RESOLVE_NO_SYMLINKS, inherited: false };
     const result = this.#openHow(AT_FDCWD, path, how);
-    return result < 0 ? undefined : this.#descriptor(result);
+    if (result >= 0) return this.#descriptor(result);
+    const code = this.#code();
+    if (UNKNOWING.has(code)) throw new SystemError("openat2", code);
   }
 
   /**

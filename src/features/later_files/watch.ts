@@ -47,10 +47,9 @@ export class LaterFilesWatch {
 
   /** Remembers what is there before the first write of a turn. Never throws. */
   async beforeWrite(session: Session, { signal }: Turn): Promise<void> {
-    if (session.state.trust !== "trusted") return;
     await this.#alone(session, async () => {
       if (this.#before.has(session.id) || signal.aborted) return;
-      const states = statesOf((await this.#search(session)).found);
+      const states = statesOf((await this.#search(session, true)).found);
       this.#before.set(session.id, states);
       await this.#parts.marks.put(session.id, JSON.stringify([...states]), false);
     });
@@ -80,7 +79,7 @@ export class LaterFilesWatch {
   async #compare(session: Session): Promise<void> {
     const before = this.#before.get(session.id);
     if (before === undefined) return;
-    const { found, cut } = await this.#search(session);
+    const { found, cut } = await this.#search(session, false);
     const changed = [...found].filter(([place, { state, only }]) =>
       before.get(place) !== state && !(only === "new" && before.has(place))
     );
@@ -95,13 +94,14 @@ export class LaterFilesWatch {
       ...changed.length === 0 ? [] : [changedText(changed, before)],
       ...told ? ["The directory is too large to look at all files that run later."] : [],
     ].join(" ");
-    if (text !== "") {
+    // Nobody follows the turns of work for others.
+    if (text !== "" && session.state.trust === "trusted") {
       await session.emit("lane.note", { lane_id: MAIN_LANE, text, reason_code: LATER_FILES });
     }
     if (background.length === 0) this.#parts.marks.remove(session.id);
   }
 
-  async #search(session: Session): Promise<{ found: Found; cut: boolean }> {
+  async #search(session: Session, turn: boolean): Promise<{ found: Found; cut: boolean }> {
     const { workdir } = session.state;
     const { home } = this.#parts;
     const hidden = new Set(this.#parts.hidden(session));
@@ -116,7 +116,7 @@ export class LaterFilesWatch {
       step = steps.next();
     }
     const { files, cut } = step.value;
-    foundLater(workdir, files);
+    foundLater(workdir, files, turn);
     return { found: new Map(files.map((file) => [relative(workdir, file.path), file])), cut };
   }
 

@@ -1,0 +1,161 @@
+/**
+ * What of a git directory a command may write. Git can do its own work: objects, refs, index and HEAD
+ * stay writable. What names programs for git to run, or leads to settings that do, cannot be changed
+ * and cannot be made: it is mounted read-only, and where it is missing, a placeholder is
+ * ({@linkcode hold}). Each directory on the way to one is a mount point, so that it cannot be moved
+ * away and made anew. Where that is not possible, the whole directory is read-only.
+ */
+import { dirname, join } from "@std/path";
+import { readDirIfAny } from "../os/files.ts";
+import type { Argument } from "../os/passing.ts";
+import type { Binder } from "./binder.ts";
+import { hold } from "./git_placeholders.ts";
+
+/** With more submodules or working trees than this, all of them are read-only as a whole. */
+const PARTS_MAX = 50;
+/** The most directories searched for submodules; a hostile tree could be endless. */
+const VISITS_MAX = 1_000;
+/** The longest configuration that is searched, in bytes. */
+const CONFIG_MAX = 256 * 1024;
+
+/** The files in a git directory that can name programs for git to run, or other settings. */
+const NAMING = ["config", "config.worktree", "commondir", "info/attributes"];
+/** The same in the git directory of a linked working tree. */
+const NAMING_OF_TREE = ["config.worktree", "commondir", "gitdir"];
+
+/** What a command can see of a git directory: writable but for `read_only`. */
+interface Parts {
+  /** Directories that are mount points, from the outside in. */
+  pinned: string[];
+  read_only: string[];
+}
+
+/**
+ * Returns arguments for bwrap for the `.git` of a checkout.
+ *
+ * @param holds takes up the placeholders that have to be let go when the command has ended
+ */
+export function gitParts(checkout: string, binder: Binder, holds: string[]): Argument[] {
+  const git = join(checkout, ".git");
+  const kind = binder.kind(git);
+  if (kind !== "directory") return kind === undefined ? [] : binder.bind(git, "ro");
+  const own = namingParts(git, binder, holds);
+  if (own === undefined) return binder.bind(git, "ro");
+  const parts = [
+    own,
+    partsBelow(git, "modules", modulesIn(join(git, "modules")), (dir) => {
+      return namingParts(dir, binder, holds);
+    }, binder),
+    partsBelow(git, "worktrees", directoriesIn(join(git, "worktrees")), (dir) => {
+      return treeParts(dir, binder, holds);
+    }, binder),
+  ];
+  const pinned = new Set(parts.flatMap((it) => it.pinned));
+  return [
+    ...binder.bind(git),
+    ...[...pinned].sort((a, b) => a.length - b.length).flatMap((path) => binder.bind(path)),
+    ...parts.flatMap((it) => it.read_only).flatMap((path) => binder.bind(path, "ro")),
+  ];
+}
+
+/** Undefined when one of them is a link, or cannot be made: a command could do both. */
+function namingParts(dir: string, binder: Binder, holds: string[]): Parts | undefined {
+  const hooks = join(dir, "hooks");
+  if (!exists(hooks)) makeDirectory(hooks);
+  if (!exists(hooks) || !hold(dir, "commondir", holds)) return undefined;
+  if (hasTreeSettings(dir, binder) && !hold(dir, "config.worktree", holds)) {
+    return undefined;
+  }
+  return partsIn(dir, ["hooks", ...NAMING], binder);
+}
+
+/** The same for the git directory of a linked working tree, whose settings are the repository's. */
+function treeParts(dir: string, binder: Binder, holds: string[]): Parts | undefined {
+  const common = dirname(dirname(dir));
+  if (!exists(join(dir, "commondir")) || !exists(join(dir, "gitdir"))) return undefined;
+  if (hasTreeSettings(common, binder) && !hold(dir, "config.worktree", holds)) {
+    return undefined;
+  }
+  return partsIn(dir, NAMING_OF_TREE, binder);
+}
+
+function partsIn(dir: string, names: readonly string[], binder: Binder): Parts | undefined {
+  const read_only = names.map((name) => join(dir, name)).filter(exists);
+  if (!read_only.every((path) => binder.kind(path) !== undefined)) return undefined;
+  const pinned = read_only.map((path) => dirname(path)).filter((path) => path !== dir);
+  return { pinned, read_only };
+}
+
+/** The parts of the directories below one of a git directory, which is read-only if need be. */
+function partsBelow(
+  git: string,
+  name: string,
+  dirs: readonly string[],
+  partsOf: (dir: string) => Parts | undefined,
+  binder: Binder,
+): Parts {
+  const all = join(git, name);
+  if (binder.kind(all) === undefined) return { pinned: [], read_only: exists(all) ? [git] : [] };
+  const parts = dirs.length > PARTS_MAX ? [undefined] : dirs.map(partsOf);
+  if (parts.includes(undefined)) return { pinned: [], read_only: [all] };
+  return {
+    pinned: [
+      all,
+      ...dirs.flatMap((dir) => between(all, dir)),
+      ...parts.flatMap((it) => it!.pinned),
+    ],
+    read_only: parts.flatMap((it) => it!.read_only),
+  };
+}
+
+/** The directories from below one down to another. */
+function between(above: string, dir: string): string[] {
+  const found: string[] = [];
+  for (let at = dir; at !== above; at = dirname(at)) found.push(at);
+  return found.reverse();
+}
+
+/** Whether git reads settings of a working tree, which are in a file of their own. */
+function hasTreeSettings(dir: string, binder: Binder): boolean {
+  const text = binder.text(join(dir, "config"), CONFIG_MAX);
+  return text === undefined || text.length === CONFIG_MAX || /worktreeconfig/i.test(text);
+}
+
+/** Returns the git directories of submodules, whose names may contain slashes. */
+export function modulesIn(dir: string): string[] {
+  const found: string[] = [];
+  const waiting = [dir];
+  for (let visits = 0; visits < VISITS_MAX && found.length <= PARTS_MAX; visits++) {
+    const at = waiting.pop();
+    if (at === undefined) return found;
+    const is_module = at !== dir && exists(join(at, "HEAD"));
+    if (is_module) found.push(at);
+    waiting.push(...directoriesIn(is_module ? join(at, "modules") : at));
+  }
+  return found;
+}
+
+function directoriesIn(dir: string): string[] {
+  try {
+    return readDirIfAny(dir).flatMap(({ name, isDirectory }) => isDirectory ? join(dir, name) : []);
+  } catch {
+    return [];
+  }
+}
+
+function makeDirectory(path: string): void {
+  try {
+    Deno.mkdirSync(path);
+  } catch {
+    // Then the whole git directory is read-only.
+  }
+}
+
+function exists(path: string): boolean {
+  try {
+    Deno.lstatSync(path);
+    return true;
+  } catch {
+    return false;
+  }
+}

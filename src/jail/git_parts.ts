@@ -31,12 +31,12 @@ interface Parts {
 }
 
 /**
- * Returns arguments for bwrap for the `.git` of a checkout.
+ * Returns arguments for bwrap for a git directory, or for the file that points to one.
  *
+ * @param git its path, such as the `.git` of a checkout
  * @param holds takes up the placeholders that have to be let go when the command has ended
  */
-export function gitParts(checkout: string, binder: Binder, holds: string[]): Argument[] {
-  const git = join(checkout, ".git");
+export function gitParts(git: string, binder: Binder, holds: string[]): Argument[] {
   const kind = binder.kind(git);
   if (kind !== "directory") return kind === undefined ? [] : binder.bind(git, "ro");
   const own = namingParts(git, binder, holds);

@@ -1,5 +1,5 @@
 /** What of a working directory commands cannot write: what other programs run later. */
-import { basename, dirname, join } from "@std/path";
+import { join } from "@std/path";
 import { isWithin } from "../os/paths.ts";
 import type { Argument } from "../os/passing.ts";
 import type { Binder } from "./binder.ts";
@@ -30,27 +30,24 @@ export function readOnlyIn(
   { home, programs, hidden, binder, git_read_only = false, holds }: Places,
 ): Argument[] {
   const later = lockedIn(workdir, { home, hidden: new Set(hidden) });
-  const files = later.filter(({ kind }) => kind !== "repository").map(({ path }) => path);
+  const files = later.filter(({ kind }) => kind === "file" || kind === "directory")
+    .map(({ path }) => path);
   files.push(...laterNamesAtHome().map((name) => join(home, name)));
   if (isWithin(home, workdir)) files.push(...programs);
   const inside = files.filter((path) => isWithin(path, workdir));
-  // Submodules' git directories are parts of the one that they are in.
-  const repositories = later.filter(({ kind, path }) =>
-    kind === "repository" && basename(path) === ".git"
-  );
-  const parts = (repository: string) => {
-    const git = join(repository, ".git");
+  // The git directories of submodules are parts of the one that they are in.
+  const repositories = later.filter(({ kind }) => kind === "repository").map(({ path }) => path);
+  const own = join(workdir, ".git");
+  const parts = (git: string) => {
     // Without a HEAD it is no repository, and stays none.
-    if (
-      !git_read_only && (repository === workdir || binder.kind(join(git, "HEAD")) !== undefined)
-    ) {
-      return gitParts(repository, binder, holds);
+    if (!git_read_only && (git === own || binder.kind(join(git, "HEAD")) !== undefined)) {
+      return gitParts(git, binder, holds);
     }
     return binder.kind(git) === undefined ? [] : binder.bind(git, "ro");
   };
   return [
     ...runsLater(workdir, home) === undefined ? [] : binder.bind(workdir, "ro"),
-    ...[workdir, ...repositories.map(({ path }) => dirname(path))].flatMap(parts),
+    ...[own, ...repositories].flatMap(parts),
     ...[...new Set(inside)].filter((path) => binder.kind(path) !== undefined)
       .flatMap((path) => binder.bind(path, "ro")),
   ];

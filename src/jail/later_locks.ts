@@ -77,7 +77,7 @@ export function refusedLater(
     .map((file) => ({ ...file, place: relative(workdir, file.path) }))
     .filter(({ place }) => output.includes(place));
   return named.slice(0, NAMED).map(({ place, kind, runner }) =>
-    kind === "repository"
+    kind === "repository" || kind === "module"
       ? `[commands cannot write the hooks and settings in ${place}: git runs them]`
       : `[commands cannot write ${place}: ${runner}; the file tools ask the person]`
   );

@@ -12,7 +12,8 @@ import { type Later, laterAtHome, laterByName, runsLater } from "./runs_later.ts
 export interface LaterFile extends Later {
   /** Absolute. */
   path: string;
-  kind: "file" | "directory" | "repository";
+  /** A `repository` is a git directory, and so is a `module`: that of a submodule, in another one. */
+  kind: "file" | "directory" | "repository" | "module";
   /** Differs once anything of it has changed. */
   state: string;
 }
@@ -69,14 +70,23 @@ export function* laterFiles(workdir: string, search: LaterSearch): Generator<voi
   let left = max_entries;
   for (let n = 0; n < waiting.length; n++) {
     const directory = waiting[n];
-    for (const { name, isDirectory } of namesIn(directory)) {
+    const entries = namesIn(directory);
+    if (isGitDirectory(entries)) {
+      files.push(repository(directory, true));
+      if (directory !== workdir) continue;
+    }
+    for (const { name, isDirectory } of entries) {
       if (left-- <= 0 || files.length >= FILES_MAX) return { files, cut: true };
       const path = join(directory, name);
       if (hidden.has(path) || name === ".svc" || NO_FILES.has(path)) continue;
       if (name === ".git") {
         if (directory !== workdir) files.push(repository(path, isDirectory));
         if (isDirectory) {
-          files.push(...modulesIn(join(path, "modules")).map((dir) => repository(dir, true)));
+          files.push(
+            ...modulesIn(join(path, "modules")).map((dir): LaterFile => {
+              return { ...repository(dir, true), kind: "module" };
+            }),
+          );
         }
         continue;
       }
@@ -102,6 +112,12 @@ function lastParts(path: string): string {
   let at = path.length;
   for (let n = 0; n < 4 && at > 0; n++) at = path.lastIndexOf("/", at - 1);
   return path.slice(Math.max(at, 0));
+}
+
+/** Whether git takes a directory itself for a repository, as one without a working tree is. */
+function isGitDirectory(entries: readonly Deno.DirEntry[]): boolean {
+  const names = new Set(entries.map(({ name }) => name));
+  return ["HEAD", "objects", "refs"].every((name) => names.has(name));
 }
 
 function repository(path: string, is_directory: boolean): LaterFile {

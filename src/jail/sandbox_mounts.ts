@@ -321,7 +321,7 @@ function treeOf(
 ): Argument[] {
   if (git_tree === undefined) return [];
   return [
-    ...gitParts(workdir, binder, holds),
+    ...gitParts(join(workdir, ".git"), binder, holds),
     ...(git_tree === workdir ? [] : binder.bind(git_tree)),
   ];
 }

@@ -18,7 +18,8 @@ const COMMIT = `git ${AS} commit -q --allow-empty -m first`;
 const MADE = `git init -q -b main . && ${COMMIT} && ` +
   `git init -q -b main a/nested && (cd a/nested && ${COMMIT}) && ` +
   `git init -q -b main .src && (cd .src && ${COMMIT}) && ` +
-  `git ${AS} submodule --quiet add ./.src sub && ${COMMIT} && git worktree add -q wt`;
+  `git ${AS} submodule --quiet add ./.src sub && ${COMMIT} && git worktree add -q wt && ` +
+  "git init -q --bare -b main bare";
 
 /** The git directories, by the checkouts that they belong to. */
 const PLACES: Record<string, string> = {
@@ -26,6 +27,7 @@ const PLACES: Record<string, string> = {
   "a/nested": "a/nested/.git",
   "sub": ".git/modules/sub",
   "wt": ".git/worktrees/wt",
+  "bare": "bare",
 };
 
 /** A git directory with settings of its own, and what leads there from `$G`. */
@@ -50,7 +52,7 @@ async function repository(stage: Stage): Promise<string> {
   await victim.sh(MADE, { cwd });
   // Where git reads a file of settings for each working tree.
   await victim.sh(
-    "for g in . a/nested sub; do git -C $g config extensions.worktreeConfig true; done",
+    "for g in . a/nested sub bare; do git -C $g config extensions.worktreeConfig true; done",
     { cwd },
   );
   return cwd;
@@ -66,7 +68,7 @@ for (const [checkout, git_dir] of Object.entries(PLACES)) {
   for (const [what, write] of Object.entries(WRITES)) {
     // What a command makes anew there is named instead; see later_files_test.ts.
     if (checkout === "a/nested" && what === "the directory above made anew") continue;
-    if (checkout === "." && what === "the directory above made anew") continue;
+    if ([".", "bare"].includes(checkout) && what === "the directory above made anew") continue;
     const line = `G=${git_dir}; ${write}`;
     const control = async () => {
       const cwd = await repository(it.stage);

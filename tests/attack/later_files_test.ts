@@ -232,6 +232,17 @@ const NESTED: Record<string, { path: string; before: string; write: string }> = 
     before: REPOSITORY,
     write: "git clone -q a/sub a/clone; echo '#pwned' >> a/clone/.git/config",
   },
+  "a repository without a working tree that it made": {
+    path: "a/sub/config",
+    before: "true",
+    write: "git init -q --bare a/sub; echo '#pwned' >> a/sub/config",
+  },
+  "the parts of a repository in a directory": {
+    path: "a/b/config",
+    before: "true",
+    write: "mkdir -p a/b/objects a/b/refs; echo 'ref: refs/heads/main' > a/b/HEAD; " +
+      "printf '[core]\n\tworktree = .\n\tfsmonitor = pwned\n' > a/b/config",
+  },
   "a working tree that points elsewhere": {
     path: "a/tree/.git",
     before: REPOSITORY,

@@ -276,7 +276,13 @@ class SubagentSession implements TurnSession {
     return this.#parent.attachments();
   }
 
-  takeFresh(): void {}
+  holdFresh(): boolean {
+    return false;
+  }
+
+  takeFresh(): boolean {
+    return true;
+  }
 
   compactIfAsked(): Promise<void> {
     return Promise.resolve();

@@ -18,6 +18,7 @@ import {
   shownDigest,
 } from "../session/question.ts";
 import { runSetting, type SettingCommand, settingCommand } from "../session/setting_command.ts";
+import { stopTurn, typedAgain } from "../session/stop_turn.ts";
 import { runUndo, type UndoCommand, undoCommand } from "../session/undo_command.ts";
 import { messageFor } from "./chat_message.ts";
 import { ModelText, painter, wantsColour } from "./chat_render.ts";
@@ -114,6 +115,18 @@ export async function converse(first: RpcClient, options: ConverseOptions): Prom
     if (!compacted) say(paint.dim("there is nothing worth leaving out of the conversation"));
   };
 
+  /** Cancels the turn; what is queued is to be edited again. */
+  const stop = () =>
+    stopTurn((method, params) => rpc.call(method, params), session_id, (messages) => {
+      if (!Deno.stdin.isTerminal()) return;
+      const text = typedAgain(messages, input.line, " ");
+      // A line end would send what is before it.
+      if (text.includes("\n")) return;
+      input.write(null, { ctrl: true, name: "e" });
+      input.write(null, { ctrl: true, name: "u" });
+      input.write(text);
+    });
+
   const configure = async (command: SettingCommand) => {
     const said = await runSetting(
       command,
@@ -189,7 +202,7 @@ export async function converse(first: RpcClient, options: ConverseOptions): Prom
     const line = text.trim();
     if (line === "/quit" || line === "/exit") return left.resolve(0);
     if (line === "/kill") return act(rpc.call("session.kill", { session_id }));
-    if (line === "/cancel") return act(rpc.call("session.cancel", { session_id }));
+    if (line === "/cancel") return act(stop());
     if (line === "/continue") return act(rpc.call("session.continue", { session_id }));
     if (line === "/pause") return act(rpc.call("session.pause", { session_id }));
     if (line === "/resume") return act(rpc.call("session.resume", { session_id }));
@@ -216,7 +229,7 @@ export async function converse(first: RpcClient, options: ConverseOptions): Prom
   input.on("SIGINT", () => {
     if (!busy || interrupted) return left.resolve(0);
     interrupted = true;
-    act(rpc.call("session.cancel", { session_id }));
+    act(stop());
   });
   input.on("close", () => left.resolve(0));
   /** Follows the session; after a stop of the daemon, with the next one. */

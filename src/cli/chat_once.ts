@@ -73,8 +73,11 @@ class Run {
   /** The last event that was seen. */
   #seq: number | undefined;
   #sent_seq = Infinity;
+  #message_id: string | undefined;
+  /** Messages that a person has taken back, by seq. */
+  readonly #withdrawn = new Set<number>();
   #completed: EventParams | undefined;
-  #finished = Promise.withResolvers<EventParams>();
+  #finished = Promise.withResolvers<End>();
 
   constructor(options: OnceOptions) {
     this.#options = options;
@@ -152,11 +155,15 @@ class Run {
     this.#finished = Promise.withResolvers();
     try {
       const params = { session_id, text, ...limits, ...more };
-      this.#sent_seq = (await rpc.call("session.send", params)).seq;
+      ({ seq: this.#sent_seq, message_id: this.#message_id } = await rpc.call(
+        "session.send",
+        params,
+      ));
     } catch (error) {
       if (!(error instanceof SvcError) || error.code !== "budget_exceeded") throw error;
       return { stop_reason: "budget", error: error.message };
     }
+    if (this.#withdrawn.has(this.#sent_seq)) this.#onWithdrawn();
     if (this.#completed !== undefined) this.#onCompleted(this.#completed);
     // A signal came while it was sent.
     if (this.#stopped !== undefined) this.#cancel();
@@ -170,7 +177,7 @@ class Run {
       const { rpc, session_id } = this.#opened!;
       const lost = rpc.closed.then(() => undefined);
       const completed = await Promise.race([this.#finished.promise, lost]);
-      if (completed !== undefined) return completed.data as End;
+      if (completed !== undefined) return completed;
       if (!this.#daemon_stops) {
         throw new SvcError("internal", "lost the connection to the daemon", {
           hint:
@@ -223,6 +230,9 @@ class Run {
       const asked = askedOf(event.data);
       if (asked === undefined) this.#deny(event.data);
       else this.#leaveOpen(event.data, asked);
+    } else if (event.type === "user.withdrawn") {
+      for (const { seq } of event.data.messages) this.#withdrawn.add(seq);
+      if (this.#withdrawn.has(this.#sent_seq)) this.#onWithdrawn();
     } else if (event.type === "turn.completed") {
       this.#completed = event;
       this.#onCompleted(event);
@@ -230,7 +240,12 @@ class Run {
   }
 
   #onCompleted(event: EventParams): void {
-    if (event.seq > this.#sent_seq) this.#finished.resolve(event);
+    if (event.seq > this.#sent_seq) this.#finished.resolve(event.data as End);
+  }
+
+  /** The turn that runs is not the message's. */
+  #onWithdrawn(): void {
+    this.#finished.resolve({ stop_reason: "cancelled", error: "the message was taken back" });
   }
 
   /** Nobody is there to be asked: the call is denied, and how to allow it is said. */
@@ -279,8 +294,14 @@ class Run {
 
   #cancel(): void {
     if (this.#opened === undefined) return;
-    const { rpc, session_id } = this.#opened;
-    rpc.call("session.cancel", { session_id }).catch(() => {});
+    this.#takeBack(this.#opened).catch(() => {});
+  }
+
+  /** A message that is still queued is taken back: the turn that runs is another one's. */
+  async #takeBack({ rpc, session_id }: Opened): Promise<void> {
+    const message_ids = this.#message_id === undefined ? [] : [this.#message_id];
+    const { messages } = await rpc.call("session.withdraw", { session_id, message_ids });
+    if (messages.length === 0) await rpc.call("session.cancel", { session_id });
   }
 
   #line(line: Line): void {

@@ -225,6 +225,8 @@ export interface EventData {
     max_steps?: number;
     max_usd?: number;
   };
+  /** Messages were taken back that no model call has seen: they are not answered. */
+  "user.withdrawn": { messages: { message_id: string; seq: number }[]; by: string };
   /** A turn begins. */
   "turn.started": { turn_id: string; model: string };
   /**

@@ -197,6 +197,12 @@ export class Transcript {
         });
         this.#grow(event.data.text.length);
         break;
+      case "user.withdrawn": {
+        const gone = new Set(event.data.messages.map(({ seq }) => seq));
+        this.#waiting = this.#waiting.filter((it) => !("user" in it && gone.has(it.seq)));
+        this.#measureLength();
+        break;
+      }
       case "context.told":
       case "rules.loaded": {
         const { text } = event.data;

@@ -112,7 +112,7 @@ export type Change =
   /** Text was added at its end. */
   | { type: "grew"; item: TextItem | ThoughtItem; text: string }
   | { type: "changed"; item: Item }
-  /** It is void: the model says it again. */
+  /** It is void: the model says it again, or the person has taken the message back. */
   | { type: "removed"; item: Item }
   /** A question waits; its item was added before. */
   | { type: "asked"; item: ToolItem | QuestionItem; request: EventData["approval.requested"] }

@@ -20,6 +20,7 @@ import { Fallbacks } from "./fallback.ts";
 import { limitsFor, prefixTokens, requestTokens, roomOf } from "./context.ts";
 import { SYSTEM_PROMPT } from "./prefix.ts";
 import { type CallParts, runCall } from "./calls.ts";
+import { requireProgress } from "./refusals.ts";
 import { endOfFailure, withRetries } from "./retries.ts";
 import type { Access, Subagent, Tool, ToolOutcome } from "./tools.ts";
 
@@ -283,18 +284,26 @@ async function shorten(step: Step, cause: Cause): Promise<Compacted | undefined>
 
 /** Asks the model; if its provider finds the conversation too long, shortens it and asks again. */
 async function askModel(step: Step): Promise<Answer> {
+  const { tools, session } = step;
+  let before: string | undefined;
   for (let refusals = 1;; refusals++) {
     try {
       return await askOnce(step);
     } catch (error) {
       if (!(error instanceof ModelError)) throw error;
-      const cause = causeOf(error, await step.session.transcript()) ??
+      const transcript = await session.transcript();
+      const cause = causeOf(error, transcript) ??
         (refusals === 1 ? await perhapsTooLong(error, step) : undefined);
       if (cause === undefined || refusals > REFUSALS_MAX) throw error;
+      if (cause.reason === "too_long") {
+        const tokens = requestTokens(transcript, () => prefixTokens(tools));
+        requireProgress(error, { left: transcript.refused_tokens, tokens, before });
+        before = error.message;
+      }
       const without = cause.reason === "attachments"
         ? "asking again without images and documents that it has not accepted yet"
         : "shortening the conversation";
-      await step.session.emit("lane.note", {
+      await session.emit("lane.note", {
         lane_id: MAIN_LANE,
         text: `${error.message}; ${without}`,
         reason_code: MODEL_RETRY,

@@ -95,6 +95,7 @@ interface Checkpointed {
   plan?: string;
   measured?: Measured;
   learned?: LearnedLimit;
+  refused_tokens?: number;
   /** The step that is being written, or whether the last item is the one whose calls run. */
   writing?: Step;
   running?: boolean;
@@ -127,6 +128,7 @@ export class Transcript {
   #cut: Cut | undefined;
   #measured: Measured | undefined;
   #learned: LearnedLimit | undefined;
+  #refused_tokens: number | undefined;
   /** Characters of items and waiting messages. */
   #length = 0;
   #shortened = false;
@@ -151,6 +153,7 @@ export class Transcript {
       plan: this.#plan,
       measured: this.#measured,
       learned: this.#learned,
+      refused_tokens: this.#refused_tokens,
       cut: this.#cut && cut,
     };
   }
@@ -176,6 +179,7 @@ export class Transcript {
     this.#plan = kept.plan;
     this.#measured = measured;
     this.#learned = kept.learned;
+    this.#refused_tokens = kept.refused_tokens;
     this.#measureLength();
   }
 
@@ -243,6 +247,7 @@ export class Transcript {
       case "cost.tick": {
         if ((event.data.lane_id ?? MAIN_LANE) !== MAIN_LANE) break;
         const step = this.#openStep(event.seq);
+        this.#refused_tokens = undefined;
         this.#place(event.data.seen_seq);
         // Some servers count nothing.
         const { tokens_in: tokens, echo } = event.data;
@@ -302,6 +307,9 @@ export class Transcript {
       }
       case "session.compacted":
         this.#compact(event.data, event.seq);
+        break;
+      case "session.configured":
+        if (event.data.model !== undefined) this.#refused_tokens = undefined;
         break;
       case "turn.completed": {
         this.#endStep(event.data.stop_reason === "interrupted");
@@ -375,6 +383,14 @@ export class Transcript {
   /** The limit that a provider named for a model when it refused the conversation. */
   learnedLimit(model: string): number | undefined {
     return this.#learned?.model === model ? this.#learned.tokens : undefined;
+  }
+
+  /**
+   * What is left, in tokens, of a conversation that was shortened because its model had refused it;
+   * undefined once a model has answered, or another was chosen.
+   */
+  get refused_tokens(): number | undefined {
+    return this.#refused_tokens;
   }
 
   /** The messages that no model call has seen. */
@@ -463,6 +479,7 @@ export class Transcript {
     this.#written = false;
     this.#cut = undefined;
     this.#learned = learned ?? this.#learned;
+    if (data.reason === "too_long") this.#refused_tokens = data.tokens_after;
     const last = until_seq === undefined
       ? -1
       : this.#items.findIndex((item) => itemSeq(item) === until_seq);

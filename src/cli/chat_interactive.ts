@@ -71,6 +71,8 @@ export async function converse(first: RpcClient, options: ConverseOptions): Prom
   let at_line_start = true;
   let interrupted = false;
   let asked_at = 0;
+  /** What stands in the next prompt already. */
+  let typed = "";
   /** How full the context is, once it is worth a word. */
   let full: string | undefined;
   const answer = new ModelText(Deno.stdout.isTerminal());
@@ -106,6 +108,9 @@ export async function converse(first: RpcClient, options: ConverseOptions): Prom
       input.setPrompt(paint.bold("› "));
     }
     if (first || !busy) input.prompt();
+    if (first || busy || typed === "") return;
+    input.write(input.line === "" ? typed : ` ${typed}`);
+    typed = "";
   };
   const act = (call: Promise<unknown>) =>
     call.catch((error) => say(paint.red(visible(named(withHint(toSvcError(error)))))));
@@ -118,13 +123,9 @@ export async function converse(first: RpcClient, options: ConverseOptions): Prom
   /** Cancels the turn; what is queued is to be edited again. */
   const stop = () =>
     stopTurn((method, params) => rpc.call(method, params), session_id, (messages) => {
-      if (!Deno.stdin.isTerminal()) return;
-      const text = typedAgain(messages, input.line, " ");
       // A line end would send what is before it.
-      if (text.includes("\n")) return;
-      input.write(null, { ctrl: true, name: "e" });
-      input.write(null, { ctrl: true, name: "u" });
-      input.write(text);
+      const text = typedAgain(messages, "", " ");
+      if (Deno.stdin.isTerminal() && !text.includes("\n")) typed = text;
     });
 
   const configure = async (command: SettingCommand) => {
@@ -139,8 +140,8 @@ export async function converse(first: RpcClient, options: ConverseOptions): Prom
     const said = await runUndo(command, session_id, (method, params) => rpc.call(method, params));
     if (said !== undefined) say(paint.dim(visible(named(said))));
   };
-  const send = async (typed: string) => {
-    const text = await messageFor(rpc, session_id, typed);
+  const send = async (line: string) => {
+    const text = await messageFor(rpc, session_id, line);
     busy = true;
     const client_message_id = crypto.randomUUID();
     view.typedHere(client_message_id);

@@ -1,6 +1,7 @@
 /** What stands in the web app's conversation beside messages, calls and answers. */
 import { assertEquals } from "@std/assert";
 import { Browser } from "../support/browser.ts";
+import { tinyPng } from "../support/media.ts";
 import { Scenario } from "../support/scripted.ts";
 import { AppPage, no_browser } from "../support/web.ts";
 
@@ -33,5 +34,44 @@ Deno.test({
     await waiting.waitFor({ state: "detached" });
     await log.getByText(/^exit 3 · /).waitFor();
     app.clean("notes of every kind");
+  },
+});
+
+Deno.test({
+  name: "a queued message is taken back into the box by itself, and with a cancelled turn",
+  ignore: no_browser,
+  async fn() {
+    const command = "until test -e go; do sleep 0.05; done";
+    await using it = await Scenario.begin([
+      { calls: [{ name: "run_command", args: { command } }] },
+      { text: "nobody asked" },
+    ]);
+    await using browser = await Browser.launch();
+    const app = await AppPage.open(browser, it.daemon, `/sessions/${it.session_id}`);
+    const { page } = app;
+    const box = page.getByLabel("Message", { exact: true });
+    const log = page.getByRole("log");
+    const waiting = log.locator(".asked.waits");
+    await it.send("go");
+    await log.getByText("run_command").waitFor();
+    const attachments = [{ data: tinyPng().toBase64(), name: "dot.png" }];
+    await it.call("session.send", { text: "look at this", attachments });
+    await it.send("and at that");
+    await waiting.getByText("and at that").waitFor();
+    const row = log.locator(".asked-row", { hasText: "look at this" });
+    await row.getByRole("button", { name: "Take back" }).click();
+    await app.holds("document.querySelector('#message').value === 'look at this'", "the box");
+    await page.getByRole("button", { name: "Remove dot.png" }).waitFor();
+    await log.getByText("Message taken back: look at this").waitFor();
+    assertEquals(await waiting.count(), 1);
+    await app.focused("#message");
+    await page.getByRole("button", { name: "Cancel turn" }).click();
+    await log.getByText("Message taken back: and at that").waitFor();
+    await page.getByRole("button", { name: "Cancel turn" }).waitFor({ state: "detached" });
+    assertEquals(await box.inputValue(), "and at that\n\nlook at this");
+    assertEquals(await waiting.count(), 0);
+    assertEquals(it.asked.length, 1);
+    await app.accessible("messages that were taken back");
+    app.clean("messages that were taken back");
   },
 });

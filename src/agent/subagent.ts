@@ -232,7 +232,12 @@ class SubagentSession implements TurnSession {
   async begin(task: string, seq: number): Promise<void> {
     for (const item of (await this.#parent.transcript()).items) {
       if (!("told" in item)) continue;
-      const data = { turn_id: this.#turn.turn_id, facts: {}, text: item.told };
+      const data = {
+        turn_id: this.#turn.turn_id,
+        facts: {},
+        text: item.told,
+        parts: [...item.parts ?? []],
+      };
       this.#transcript.apply({ seq: item.seq, at: "", type: "context.told", data });
     }
     const data = { message_id: "", text: task };

@@ -16,6 +16,7 @@ import {
   READ_EARLIER,
   type SessionEvent,
 } from "../protocol/events.ts";
+import { type Told as ToldText, toldAgain } from "./told.ts";
 
 /** The result of a call. */
 interface Result extends ToolResult {
@@ -52,11 +53,8 @@ export interface Said {
 }
 
 /** What svc told the model: of the session, or rules. Left out only where nothing else is enough. */
-export interface Context {
-  told: string;
+export interface Context extends ToldText {
   seq: number;
-  /** The files whose rules it has, or that no longer hold. */
-  files?: string[];
 }
 
 /** What svc told the model about its last answer, or about something else. */
@@ -209,13 +207,13 @@ export class Transcript {
       }
       case "context.told":
       case "rules.loaded": {
-        const { text } = event.data;
+        const { text, parts } = event.data;
         if (text === "") break;
         const at = this.#waiting.findLastIndex((it) => "told" in it) + 1;
         const files = event.type === "rules.loaded"
           ? { files: [...event.data.files.map(({ path }) => path), ...event.data.removed ?? []] }
           : {};
-        this.#waiting.splice(at, 0, { told: text, seq: event.seq, ...files });
+        this.#waiting.splice(at, 0, { told: text, seq: event.seq, ...files, parts });
         this.#grow(text.length);
         break;
       }
@@ -473,7 +471,7 @@ export class Transcript {
 
   /** Makes room as a compaction decided; what is still written down follows from its event alone. */
   #compact(data: EventData["session.compacted"], seq: number): void {
-    const { outputs_seq = 0, until_seq, text_max, told_max, learned } = data;
+    const { outputs_seq = 0, until_seq, told_again, text_max, told_max, learned } = data;
     // It is between two steps.
     this.#step = undefined;
     this.#written = false;
@@ -503,6 +501,8 @@ export class Transcript {
         if (result.output.length > 2 * note.length) result.output = note;
       }
     }
+    // Earlier versions left it out only where they cut the rest.
+    if (told_again || told_max !== undefined) this.#leaveOutToldAgain();
     if (text_max !== undefined) this.#cutTexts(text_max);
     if (told_max !== undefined) this.#cutTold(told_max);
     this.#measureLength();
@@ -552,19 +552,20 @@ export class Transcript {
     }
   }
 
-  /** Cuts what svc told, and leaves out rules that were told again since. */
+  #leaveOutToldAgain(): void {
+    const again = toldAgain<Item>(this.items);
+    const stays = (item: Item) => !again.has(item) || again.get(item) !== undefined;
+    this.#items = this.#items.filter(stays);
+    this.#waiting = this.#waiting.filter(stays);
+    for (const [item, left] of again) Object.assign(item, left);
+  }
+
   #cutTold(max: number): void {
-    const later = new Set<string>();
-    const superseded = new Set<Item>();
-    for (const item of this.items.toReversed()) {
-      if (!("told" in item)) continue;
-      const { files = [] } = item;
-      if (files.length > 0 && files.every((path) => later.has(path))) superseded.add(item);
-      for (const path of files) later.add(path);
-      item.told = cutTold(item.told, max, item.seq);
+    for (const item of this.items) {
+      if ("told" in item) {
+        Object.assign(item, { told: cutTold(item.told, max, item.seq), parts: [] });
+      }
     }
-    this.#items = this.#items.filter((item) => !superseded.has(item));
-    this.#waiting = this.#waiting.filter((item) => !superseded.has(item));
   }
 
   /**

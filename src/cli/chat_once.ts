@@ -5,7 +5,7 @@ import { APPROVAL_TOOL } from "../features/tool_servers/names.ts";
 import { messageOf, SvcError } from "../protocol/errors.ts";
 import { accessWords } from "../protocol/command_access.ts";
 import type { TurnLimits } from "../protocol/event_data.ts";
-import { MAIN_LANE } from "../protocol/events.ts";
+import { FILES_UNREADABLE, MAIN_LANE } from "../protocol/events.ts";
 import { askedOf, type PersonQuestion } from "../protocol/person_question.ts";
 import { callLine } from "../base/call_line.ts";
 import { exactLine, visible } from "../base/visible.ts";
@@ -13,7 +13,7 @@ import { exitCodeOf } from "./chat_exits.ts";
 import { type Face, faceOf, type Form, Output } from "./chat_faces.ts";
 import type { Line, ResultLine } from "./chat_lines.ts";
 import { messageFor } from "./chat_message.ts";
-import { Progress } from "./chat_progress.ts";
+import { Progress, RULES_LEFT_OUT } from "./chat_progress.ts";
 import type { AttachedFile } from "./chat_attach.ts";
 import type { AnswerCheck, Checked } from "./chat_schema.ts";
 import { named } from "./own_name.ts";
@@ -225,6 +225,9 @@ class Run {
     this.#face.event?.(event);
     const line = this.#progress.take(event);
     if (line !== undefined) this.#line(line);
+    if (line?.type === "note" && UNUSED.has(line.reason_code) && !this.#face.notes) {
+      console.error(`svc: ${visible(named(line.text))}`);
+    }
     if (event.type === "subagent.started") this.#asking.add(event.data.lane_id);
     if (event.type === "approval.requested" && this.#asking.has(event.data.lane_id)) {
       const asked = askedOf(event.data);
@@ -339,6 +342,9 @@ class Run {
     console.error(`     the answer was:\n${visible(this.#progress.answer)}`);
   }
 }
+
+/** The notes about files that were to be used, and could not be read. */
+const UNUSED: ReadonlySet<string> = new Set([FILES_UNREADABLE, RULES_LEFT_OUT]);
 
 /** @throws {SvcError} for a session whose next message cannot be limited. */
 function requireLimitable(session: { id: string; activity: string; model: string }): void {

@@ -17,6 +17,8 @@ export const DURABLE: ReadonlySet<EventType> = new Set<EventType>([
 /** The lane that carries a session's own conversation. */
 export const MAIN_LANE = "main";
 
+/** The `reason_code` of the note about files of commands and skills that cannot be read. */
+export const FILES_UNREADABLE = "files_unreadable";
 /** The `reason_code` of the note before a model call is tried again: what it said so far is void. */
 export const MODEL_RETRY = "model_retry";
 

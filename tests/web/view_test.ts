@@ -75,3 +75,21 @@ Deno.test({
     app.clean("messages that were taken back");
   },
 });
+
+Deno.test({
+  name: "rules and commands that cannot be read are named in the page",
+  ignore: no_browser,
+  async fn() {
+    await using it = await Scenario.begin([{ text: "Yes." }]);
+    Deno.mkdirSync(`${it.workdir}/.agents/commands`, { recursive: true });
+    Deno.writeTextFileSync(`${it.workdir}/.agents/commands/open.md`, "---\n");
+    Deno.writeTextFileSync(`${it.workdir}/AGENTS.md`, "x".repeat(70_000));
+    await using browser = await Browser.launch();
+    const app = await AppPage.open(browser, it.daemon, `/sessions/${it.session_id}`);
+    const log = app.page.getByRole("log");
+    await it.turn("go");
+    await log.getByText(/open\.md: its front matter has no closing line/).waitFor();
+    await log.getByText(/Rules left out: \S*AGENTS\.md \(has more than 65536 bytes\)/).waitFor();
+    app.clean("what cannot be read");
+  },
+});

@@ -1,11 +1,8 @@
 import { Opener } from "../../base/lazy.ts";
-import { MAIN_LANE } from "../../protocol/events.ts";
+import { FILES_UNREADABLE, MAIN_LANE } from "../../protocol/events.ts";
 import type { Session } from "../../session/session.ts";
 import { feature } from "../../verbs/feature.ts";
 import { skillVerbs } from "./verbs.ts";
-
-/** The `reason_code` of the note about files that cannot be read. */
-const FILES_UNREADABLE = "files_unreadable";
 
 /** Commands and skills from Markdown files. */
 export const skills = feature({
@@ -16,14 +13,15 @@ export const skills = feature({
       const { Library } = await import("./library.ts");
       return new Library({ home: host.paths.home, hidden: host.turn_parts.hidden });
     });
-    /** The sessions that know which of their files cannot be read. */
-    const told = new WeakSet<Session>();
+    /** What sessions were told of their files that cannot be read. */
+    const told = new WeakMap<Session, string>();
     return {
       async beforeModel(session) {
-        if (told.has(session) || session.state.trust !== "trusted") return;
-        told.add(session);
+        if (session.state.trust !== "trusted") return;
         const text = (await library.get()).unreadable(session);
-        if (text === "") return;
+        const before = told.get(session) ?? "";
+        told.set(session, text);
+        if (text === "" || text === before) return;
         await session.emit("lane.note", {
           lane_id: MAIN_LANE,
           text: `not used: ${text}`,

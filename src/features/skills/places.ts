@@ -1,5 +1,6 @@
 /** Where the Markdown files of commands and skills are, and reading them. */
 import { join } from "@std/path";
+import { decodeText } from "../../base/edits/encoding.ts";
 import { BeneathError } from "../../jail/beneath.ts";
 import type { UntrustedFiles, UntrustedReader } from "../../jail/untrusted_files.ts";
 import { visibleLine } from "../../base/visible.ts";
@@ -34,7 +35,7 @@ export interface Owner {
 /** The directories of a project, the first wins. */
 const PROJECT_DIRECTORIES = [".agents", ".claude"];
 /** The largest file that is read. */
-export const FILE_BYTES_MAX = 64 * 1024;
+const FILE_BYTES_MAX = 64 * 1024;
 const PROBLEMS_MAX = 50;
 
 /**
@@ -57,6 +58,21 @@ export function placesOf(reader: UntrustedReader, kind: string, owner: Owner): P
     places.push({ source: "home", path, directory: ".", files: reader.files(real) });
   }
   return places;
+}
+
+/**
+ * Reads a file in its own encoding.
+ *
+ * @returns undefined when there is none
+ * @throws {BadMarkdown} when it is not text
+ * @throws {BeneathError}
+ */
+export function textIn(files: UntrustedFiles, path: string): string | undefined {
+  const data = files.read(path, FILE_BYTES_MAX);
+  if (data === undefined) return undefined;
+  const text = decodeText(data)?.text;
+  if (text === undefined || text.includes("\0")) throw new BadMarkdown("is not text");
+  return text;
 }
 
 function realPathIfAny(path: string): string | undefined {

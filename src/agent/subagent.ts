@@ -305,8 +305,8 @@ class SubagentSession implements TurnSession {
 
   emitReasoning(): void {}
 
-  emitLaneText(lane_id: string, text: string): void {
-    this.#parent.emitLaneText(lane_id, text);
+  emitLaneText(lane_id: string, text: string, redraws?: number): void {
+    this.#parent.emitLaneText(lane_id, text, redraws);
   }
 
   /** Records what the loop does as the subagent's, and applies it to its conversation. */

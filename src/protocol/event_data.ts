@@ -468,7 +468,16 @@ export interface EventData {
     reason_code: string;
   };
   /** Text of a lane. */
-  "lane.delta": { lane_id: string; delta_seq: number; content_block: ContentBlock };
+  "lane.delta": {
+    lane_id: string;
+    delta_seq: number;
+    content_block: ContentBlock;
+    /**
+     * The text takes the place of so many lines at the end of what the lane has said, the one that has
+     * not ended among them.
+     */
+    redraws?: number;
+  };
   /** What a lane has spent. */
   "lane.cost": {
     lane_id: string;

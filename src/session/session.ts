@@ -201,8 +201,8 @@ export class Session {
   }
 
   /** Records output of another lane; nothing waits for it. */
-  emitLaneText(lane_id: string, text: string): void {
-    this.#writer.emitLaneText(lane_id, text);
+  emitLaneText(lane_id: string, text: string, redraws?: number): void {
+    this.#writer.emitLaneText(lane_id, text, redraws);
   }
 
   /** Makes a subscription; see {@linkcode Writer.subscribe}. */

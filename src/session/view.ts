@@ -187,7 +187,7 @@ export class View {
         break;
       }
       case "lane.delta":
-        this.#addOutput(event.data.lane_id, event.data.content_block.text);
+        this.#addOutput(event.data);
         break;
       case "lane.note":
         this.#addNote(event.data);
@@ -325,9 +325,9 @@ export class View {
     this.#changed(item);
   }
 
-  #addOutput(lane_id: string, text: string): void {
+  #addOutput({ lane_id, content_block, redraws }: EventData["lane.delta"]): void {
     if (lane_id === MAIN_LANE) return;
-    this.#changes.push({ type: "lane_output", lane_id, text });
+    this.#changes.push({ type: "lane_output", lane_id, text: content_block.text, redraws });
     for (const call of this.#calls.values()) if (call.lane_id === lane_id) this.#changed(call);
   }
 

@@ -125,8 +125,8 @@ export type Change =
   }
   /** A turn has ended; where that was not well, there is a note on it. */
   | { type: "turn_ended"; seq: number; end: TurnEnd }
-  /** Output of a lane beside the main one. */
-  | { type: "lane_output"; lane_id: string; text: string }
+  /** Output of a lane beside the main one; as {@linkcode EventData} has it in lane.delta. */
+  | { type: "lane_output"; lane_id: string; text: string; redraws?: number }
   /** The whole plan. */
   | { type: "plan"; steps: readonly PlanStep[] }
   /** What has `to_seq` or a later seq, below `seq`, is not shown; or it is shown again. */

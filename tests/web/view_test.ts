@@ -93,3 +93,29 @@ Deno.test({
     app.clean("what cannot be read");
   },
 });
+
+Deno.test({
+  name: "a progress bar of a command that runs is one line in the page, as it stands",
+  ignore: no_browser,
+  async fn() {
+    const command = String.raw`printf 'begin\n'; n=0
+while [ $n -lt 250 ]; do n=$((n+1)); printf '\033[2K\033[33mbar %d\033[0m\r' $n; sleep 0.01; done
+until [ -e go ]; do sleep 0.05; done; printf '\nend\n'`;
+    await using it = await Scenario.begin([
+      { calls: [{ name: "run_command", args: { command } }] },
+      { text: "Done." },
+    ]);
+    await using browser = await Browser.launch();
+    const app = await AppPage.open(browser, it.daemon, `/sessions/${it.session_id}`);
+    await it.send("go");
+    const output = app.page.getByRole("group", { name: "Output of run_command" });
+    await output.getByText("bar 250").waitFor();
+    assertEquals(await output.textContent(), "begin\nbar 250");
+    await app.page.reload();
+    await output.getByText("bar 250").waitFor();
+    assertEquals(await output.textContent(), "begin\nbar 250");
+    Deno.writeTextFileSync(`${it.workdir}/go`, "");
+    await output.getByText("end").waitFor();
+    app.clean("a progress bar");
+  },
+});

@@ -115,7 +115,13 @@ export const sessionSubscriptionSchema = () =>
   });
 
 export const laneDeltaSchema = () =>
-  z.object({ seq: z.int(), delta_seq: z.int(), text: z.string() });
+  z.object({
+    seq: z.int(),
+    delta_seq: z.int(),
+    text: z.string(),
+    redraws: z.int().optional()
+      .describe("The text takes the place of so many lines at the end of what came before"),
+  });
 
 /** A record of a ledger in a list. */
 export const ledgerItemSchema = () => z.object({ hash: hash(), type: z.string(), at: z.string() });

@@ -7,12 +7,12 @@ import { typedAgain, type Withdrawn } from "../../session/stop_turn.ts";
 import { SvcError } from "../../protocol/errors.ts";
 import { arrange, type Size } from "./arrange.ts";
 import { addApproval, applyToApprovals } from "./approvals.ts";
-import { addEntry, prependToEntry } from "./entries.ts";
+import { addEntry } from "./entries.ts";
 import type { PlanStep } from "../../protocol/plan_text.ts";
 import { introduction } from "./introduction.ts";
 import { clear, insert } from "./input.ts";
 import type { Key } from "./keys.ts";
-import { applyToLanes, laneView } from "./lanes.ts";
+import { applyToLanes, laneView, loadBefore } from "./lanes.ts";
 import { Layouts } from "./layout.ts";
 import { emptyModel, type Model } from "./model.ts";
 import { outline } from "./outline.ts";
@@ -153,12 +153,15 @@ export class Tui {
   }
 
   /** Takes what a lane has said, of which only what came before it was known here is new. */
-  loadLane(lane_id: string, deltas: readonly { delta_seq: number; text: string }[]): void {
+  loadLane(
+    lane_id: string,
+    deltas: readonly { delta_seq: number; text: string; redraws?: number }[],
+  ): void {
     const lane = this.model.lanes.find((it) => it.lane_id === lane_id);
     if (lane === undefined) return;
     const before = deltas.filter(({ delta_seq }) => delta_seq < lane.from_delta);
     lane.from_delta = 1;
-    prependToEntry(lane.output, clean(before.map(({ text }) => text).join("")));
+    loadBefore(lane, before);
   }
 
   /** Takes the commands from files, which the help shows. */

@@ -131,7 +131,7 @@ Deno.test({
 });
 
 Deno.test({
-  name: "/cancel in svc chat without the terminal UI puts the queued line back",
+  name: "Ctrl-C in svc chat without the terminal UI puts the queued line back",
   ignore: ignore || !has_tmux,
   async fn() {
     await using it = await atWork("nobody asked");

@@ -92,6 +92,11 @@ const EVENTS: { [T in EventType]: Case<T> } = {
     says: /please look/,
     elsewhere: { mission: "the mission's spec has the prompt" },
   },
+  "user.withdrawn": {
+    before: [["user.message", { message_id: "m", text: "please look" }]],
+    data: { messages: [{ message_id: "m", seq: 1 }], by: "local" },
+    says: /message taken back: please look/i,
+  },
   "turn.started": {
     data: { turn_id: "t", model: "m" },
     nowhere: "the status says that the session works",

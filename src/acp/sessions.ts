@@ -172,6 +172,8 @@ export class Sessions {
 
   async cancel(session_id: string): Promise<void> {
     const asked = [...this.#open.get(session_id)?.asked.values() ?? []];
+    // What the editor has sent meanwhile ends too.
+    await this.#link.call("session.withdraw", { session_id }).catch(() => {});
     await this.#link.call("session.cancel", { session_id }).catch(() => {});
     for (const controller of asked) controller.abort();
   }
@@ -285,6 +287,12 @@ export class Sessions {
         return this.#showText(session_id, open, change.item.kind, change.text);
       case "changed":
         return this.#showChange(session_id, open, change.item);
+      case "removed": {
+        const { item } = change;
+        if (item.kind !== "user") return;
+        for (const waiting of open.waiting) waiting.withdrawn(item.seq);
+        return;
+      }
       case "plan":
         return this.#tell(session_id, planned(change.steps));
       case "asked":

@@ -33,6 +33,11 @@ export class Waiting {
     else this.failed(`the turn ended: ${end.error ?? end.stop_reason}`);
   }
 
+  /** A message was taken back. */
+  withdrawn(seq: number): void {
+    if (this.#sent_seq === seq) this.#done.resolve({ stopReason: "cancelled" });
+  }
+
   failed(message: string): void {
     this.#done.reject(new RequestError(-32603, message));
   }

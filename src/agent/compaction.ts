@@ -7,6 +7,7 @@ import { messageOf } from "../protocol/errors.ts";
 import type { Compacted, SessionEvent } from "../protocol/events.ts";
 import { runLobe } from "../session/lobe.ts";
 import type { Turn, TurnSession } from "../session/session.ts";
+import { toldAgain } from "../session/told.ts";
 import { type Item, itemSeq, Transcript } from "../session/transcript.ts";
 import { allAttachments, filesFor, oldAttachments, refusedAttachments } from "./attachments.ts";
 import { itemTokens, limitsFor, prefixTokens, requestTokens, roomOf, tokensOf } from "./context.ts";
@@ -125,13 +126,15 @@ async function decide(context: Context): Promise<Plan | undefined> {
     const which = refused === undefined ? attachments : refusedAttachments(items);
     return which && { attachments: which };
   }
-  if (reason !== "asked" && attachments !== undefined) {
-    const plan = { attachments };
+  const again = toldAgain(items);
+  const told: Plan = again.size > 0 ? { told_again: true } : {};
+  if (reason !== "asked" && (attachments !== undefined || told.told_again)) {
+    const plan = { ...told, attachments };
     if (sizes.after(plan) <= least / 2) return plan;
   }
   const outputs_seq = oldOutputs(items, least * OUTPUTS_PART, sizes);
   if (reason !== "asked" && outputs_seq !== undefined) {
-    const plan = { attachments, outputs_seq };
+    const plan = { ...told, attachments, outputs_seq };
     if (sizes.after(plan) <= least / 2) return plan;
   }
   const begin = tailOf(transcript.items, least * TAIL_PART, sizes);
@@ -140,7 +143,7 @@ async function decide(context: Context): Promise<Plan | undefined> {
   const goes = older.filter((item) => !("told" in item));
   const worth = sizes.of(goes) > sizes.before * WORTH_PART &&
     !goes.every((item) => "summary" in item);
-  const plan = worth ? await leaveOut(context, goes, least) : {};
+  const plan = { ...told, ...worth ? await leaveOut(context, goes, least) : {} };
   // If the newest messages alone are too long, they are cut too.
   const enough = reason === "too_long" ? least * 0.75 : room;
   const tries: Plan[] = [plan, { ...plan, attachments }, { ...plan, attachments, outputs_seq }];
@@ -296,6 +299,7 @@ async function askInParts(
   const cut = sizes.applied({
     attachments: allAttachments(context.transcript.items),
     outputs_seq: Number.MAX_SAFE_INTEGER,
+    told_again: true,
     text_max: PART_TEXT_MAX,
     told_max: PART_TEXT_MAX,
   });

@@ -20,6 +20,7 @@ import { Fallbacks } from "./fallback.ts";
 import { limitsFor, prefixTokens, requestTokens, roomOf } from "./context.ts";
 import { SYSTEM_PROMPT } from "./prefix.ts";
 import { type CallParts, runCall } from "./calls.ts";
+import { requireProgress } from "./refusals.ts";
 import { endOfFailure, withRetries } from "./retries.ts";
 import type { Access, Subagent, Tool, ToolOutcome } from "./tools.ts";
 
@@ -125,6 +126,7 @@ async function runTurn(
   const answers = before?.answers ?? new Answers();
   let continues = before?.continues ?? false;
   let left = before?.last;
+  let { end, answered }: Next = {};
   for (let count = (before?.steps ?? 0) + 1; left !== undefined || count <= max_steps; count++) {
     if (left !== undefined) {
       const tools = await parts.tools(session, turn.soft);
@@ -132,7 +134,7 @@ async function runTurn(
       left = undefined;
       count--;
       const { calls, reason } = step.left.answer;
-      const end = await followUp(step, step.left.answer, answers);
+      ({ end, answered } = await followUp(step, step.left.answer, answers));
       if (end !== undefined) return end;
       continues = reason === "length" && calls.length === 0;
       continue;
@@ -155,6 +157,8 @@ async function runTurn(
     let answer: Answer;
     try {
       await makeRoom(step);
+      // The message that it was to answer may have been taken back.
+      if (answered && !session.holdFresh()) return await criticised(session, parts);
       answer = await askModel(step);
     } catch (error) {
       const next = await models.after(error);
@@ -165,7 +169,7 @@ async function runTurn(
       count--;
       continue;
     }
-    const end = await followUp(step, answer, answers);
+    ({ end, answered } = await followUp(step, answer, answers));
     if (end !== undefined) return end;
     continues = answer.reason === "length" && answer.calls.length === 0;
   }
@@ -178,16 +182,16 @@ async function whatIsLeft(session: TurnSession): Promise<Left> {
   return await readLeft(session);
 }
 
-/**
- * Does what an answer asks for.
- *
- * @returns how the turn ends; undefined when it goes on
- */
-async function followUp(
-  step: Step,
-  answer: Answer,
-  answers: Answers,
-): Promise<TurnEnd | undefined> {
+/** How a turn goes on after an answer. */
+interface Next {
+  /** How it ends. */
+  end?: TurnEnd;
+  /** It goes on only because of a message that came during the answer. */
+  answered?: boolean;
+}
+
+/** Does what an answer asks for. */
+async function followUp(step: Step, answer: Answer, answers: Answers): Promise<Next> {
   const { parts, session, turn, left } = step;
   const { calls } = answer;
   let { end, tell } = answers.judge(answer);
@@ -198,11 +202,11 @@ async function followUp(
     end = repeated.end;
     tell ??= repeated.tell;
   }
-  if (end !== undefined && end.stop_reason !== "ok") return end;
+  if (end !== undefined && end.stop_reason !== "ok") return { end };
   // A message that came during the answer is answered too.
-  if (end !== undefined && !session.fresh) return await criticised(session, parts);
+  if (end !== undefined && !session.fresh) return { end: await criticised(session, parts) };
   if (tell !== undefined && !left?.told) await tellModel(session, tell);
-  return undefined;
+  return { answered: end !== undefined };
 }
 
 /** Tells the model, and shows the person, what was wrong with an answer. */
@@ -280,18 +284,26 @@ async function shorten(step: Step, cause: Cause): Promise<Compacted | undefined>
 
 /** Asks the model; if its provider finds the conversation too long, shortens it and asks again. */
 async function askModel(step: Step): Promise<Answer> {
+  const { tools, session } = step;
+  let before: string | undefined;
   for (let refusals = 1;; refusals++) {
     try {
       return await askOnce(step);
     } catch (error) {
       if (!(error instanceof ModelError)) throw error;
-      const cause = causeOf(error, await step.session.transcript()) ??
+      const transcript = await session.transcript();
+      const cause = causeOf(error, transcript) ??
         (refusals === 1 ? await perhapsTooLong(error, step) : undefined);
       if (cause === undefined || refusals > REFUSALS_MAX) throw error;
+      if (cause.reason === "too_long") {
+        const tokens = requestTokens(transcript, () => prefixTokens(tools));
+        requireProgress(error, { left: transcript.refused_tokens, tokens, before });
+        before = error.message;
+      }
       const without = cause.reason === "attachments"
         ? "asking again without images and documents that it has not accepted yet"
         : "shortening the conversation";
-      await step.session.emit("lane.note", {
+      await session.emit("lane.note", {
         lane_id: MAIN_LANE,
         text: `${error.message}; ${without}`,
         reason_code: MODEL_RETRY,
@@ -334,9 +346,9 @@ const ELSEWHERE =
 
 async function askOnce(step: Step): Promise<Answer> {
   const { parts, model, tools, session, turn, continues, effort } = step;
-  const transcript = await session.transcript();
+  let transcript = await session.transcript();
+  while (!session.takeFresh()) transcript = await session.transcript();
   const seen_seq = session.published_seq;
-  session.takeFresh();
   const messages = transcript.prompt();
   const request = {
     system: SYSTEM_PROMPT,

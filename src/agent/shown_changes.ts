@@ -1,6 +1,6 @@
 /** What a call would change, as a person is shown it before it is made. */
 import { structuredPatch } from "diff";
-import type { FileChange } from "../base/edits/changes.ts";
+import { type FileChange, REST_NOT_SHOWN } from "../base/edits/changes.ts";
 
 /** The most characters that a question has of changes. */
 const SHOWN_MAX = 64 * 1024;
@@ -13,9 +13,12 @@ export function shownChanges(changes: readonly FileChange[]): FileChange[] {
   let room = SHOWN_MAX;
   for (const part of changes.flatMap(partsOf)) {
     const length = (part.before?.length ?? 0) + part.after.length;
-    shown.push(length <= room ? part : cut(part, room));
+    if (length > room) {
+      shown.push(cut(part, room));
+      break;
+    }
+    shown.push(part);
     room -= length;
-    if (room <= 0) break;
   }
   return shown;
 }
@@ -34,7 +37,6 @@ function side(lines: readonly string[], sign: string): string {
 
 function cut(part: FileChange, room: number): FileChange {
   const short = (text: string) => text.length <= room / 2 ? text : `${text.slice(0, room / 2)}…\n`;
-  const note = "[the rest of the changes is not shown]\n";
   const before = part.before === undefined ? undefined : short(part.before);
-  return { ...part, before, after: short(part.after) + note };
+  return { ...part, before, after: short(part.after) + REST_NOT_SHOWN };
 }

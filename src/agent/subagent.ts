@@ -232,7 +232,12 @@ class SubagentSession implements TurnSession {
   async begin(task: string, seq: number): Promise<void> {
     for (const item of (await this.#parent.transcript()).items) {
       if (!("told" in item)) continue;
-      const data = { turn_id: this.#turn.turn_id, facts: {}, text: item.told };
+      const data = {
+        turn_id: this.#turn.turn_id,
+        facts: {},
+        text: item.told,
+        parts: [...item.parts ?? []],
+      };
       this.#transcript.apply({ seq: item.seq, at: "", type: "context.told", data });
     }
     const data = { message_id: "", text: task };
@@ -276,7 +281,13 @@ class SubagentSession implements TurnSession {
     return this.#parent.attachments();
   }
 
-  takeFresh(): void {}
+  holdFresh(): boolean {
+    return false;
+  }
+
+  takeFresh(): boolean {
+    return true;
+  }
 
   compactIfAsked(): Promise<void> {
     return Promise.resolve();
@@ -294,8 +305,8 @@ class SubagentSession implements TurnSession {
 
   emitReasoning(): void {}
 
-  emitLaneText(lane_id: string, text: string): void {
-    this.#parent.emitLaneText(lane_id, text);
+  emitLaneText(lane_id: string, text: string, redraws?: number): void {
+    this.#parent.emitLaneText(lane_id, text, redraws);
   }
 
   /** Records what the loop does as the subagent's, and applies it to its conversation. */

@@ -1,3 +1,4 @@
+import { type OnOutput, redrawn } from "../base/redraw.ts";
 import { MAIN_LANE } from "../protocol/events.ts";
 import type { Turn, TurnSession } from "../session/session.ts";
 
@@ -10,7 +11,7 @@ export interface ToolLane {
   /** Fires when the call must stop, because its turn was stopped or its lane was killed. */
   readonly signal: AbortSignal;
   /** Receives output of the call as it arrives. */
-  output(text: string): void;
+  output: OnOutput;
   /** Ends the watch and the lane, if one was opened. */
   end(status: "done" | "errored" | "cancelled"): Promise<void>;
 }
@@ -54,9 +55,9 @@ export function watchLane(
   }, LANE_AFTER_MS);
   return {
     signal: AbortSignal.any([turn.signal, killed.signal]),
-    output(text) {
-      if (lane_id !== undefined) session.emitLaneText(lane_id, text);
-      else early = (early + text).slice(-EARLY_KEPT);
+    output(text, redraws) {
+      if (lane_id !== undefined) session.emitLaneText(lane_id, text, redraws);
+      else early = redrawn(early, text, redraws).slice(-EARLY_KEPT);
     },
     async end(status) {
       clearTimeout(timer);

@@ -3,6 +3,7 @@
  */
 import { isAbsolute, join, normalize } from "@std/path";
 import * as z from "zod";
+import type { OnOutput } from "../base/redraw.ts";
 import type { Media } from "../base/media.ts";
 import type { PersonQuestion } from "../protocol/person_question.ts";
 import type { QuestionOutcome } from "../session/person_answers.ts";
@@ -49,7 +50,7 @@ export interface ToolScope {
   hidden: readonly string[];
   signal: AbortSignal;
   /** Receives output while the call is still running. */
-  onOutput(text: string): void;
+  onOutput: OnOutput;
   /** Why an address must not be fetched; for tools that reach the network. */
   mayReach?(url: string): Promise<string | undefined>;
   /** Decides whether a command may connect to a host; for tools that run commands. */

@@ -14,6 +14,8 @@ export type Form = "text" | "json" | "stream-json" | "events";
 
 /** Prints a run in one form. */
 export interface Face {
+  /** Whether it shows the notes of a session. */
+  notes?: true;
   /** Takes each event as the daemon sends it. */
   event?(event: EventParams): void;
   line?(line: Line): void;
@@ -111,6 +113,7 @@ function progress(): Face {
   const paint = painter(wantsColour(Deno.stderr));
   const view = new View();
   return {
+    notes: true,
     event(event) {
       const changes = view.apply(event as unknown as SessionEvent);
       // How the run ended is told at its end.

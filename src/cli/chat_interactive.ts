@@ -18,6 +18,7 @@ import {
   shownDigest,
 } from "../session/question.ts";
 import { runSetting, type SettingCommand, settingCommand } from "../session/setting_command.ts";
+import { stopTurn, typedAgain } from "../session/stop_turn.ts";
 import { runUndo, type UndoCommand, undoCommand } from "../session/undo_command.ts";
 import { messageFor } from "./chat_message.ts";
 import { ModelText, painter, wantsColour } from "./chat_render.ts";
@@ -70,6 +71,8 @@ export async function converse(first: RpcClient, options: ConverseOptions): Prom
   let at_line_start = true;
   let interrupted = false;
   let asked_at = 0;
+  /** What stands in the next prompt already. */
+  let typed = "";
   /** How full the context is, once it is worth a word. */
   let full: string | undefined;
   const answer = new ModelText(Deno.stdout.isTerminal());
@@ -105,6 +108,9 @@ export async function converse(first: RpcClient, options: ConverseOptions): Prom
       input.setPrompt(paint.bold("› "));
     }
     if (first || !busy) input.prompt();
+    if (first || busy || typed === "") return;
+    input.write(input.line === "" ? typed : ` ${typed}`);
+    typed = "";
   };
   const act = (call: Promise<unknown>) =>
     call.catch((error) => say(paint.red(visible(named(withHint(toSvcError(error)))))));
@@ -113,6 +119,14 @@ export async function converse(first: RpcClient, options: ConverseOptions): Prom
     const { compacted } = await rpc.call("session.compact", { session_id });
     if (!compacted) say(paint.dim("there is nothing worth leaving out of the conversation"));
   };
+
+  /** Cancels the turn; what is queued is to be edited again. */
+  const stop = () =>
+    stopTurn((method, params) => rpc.call(method, params), session_id, (messages) => {
+      // A line end would send what is before it.
+      const text = typedAgain(messages, "", " ");
+      if (Deno.stdin.isTerminal() && !text.includes("\n")) typed = text;
+    });
 
   const configure = async (command: SettingCommand) => {
     const said = await runSetting(
@@ -126,8 +140,8 @@ export async function converse(first: RpcClient, options: ConverseOptions): Prom
     const said = await runUndo(command, session_id, (method, params) => rpc.call(method, params));
     if (said !== undefined) say(paint.dim(visible(named(said))));
   };
-  const send = async (typed: string) => {
-    const text = await messageFor(rpc, session_id, typed);
+  const send = async (line: string) => {
+    const text = await messageFor(rpc, session_id, line);
     busy = true;
     const client_message_id = crypto.randomUUID();
     view.typedHere(client_message_id);
@@ -189,7 +203,7 @@ export async function converse(first: RpcClient, options: ConverseOptions): Prom
     const line = text.trim();
     if (line === "/quit" || line === "/exit") return left.resolve(0);
     if (line === "/kill") return act(rpc.call("session.kill", { session_id }));
-    if (line === "/cancel") return act(rpc.call("session.cancel", { session_id }));
+    if (line === "/cancel") return act(stop());
     if (line === "/continue") return act(rpc.call("session.continue", { session_id }));
     if (line === "/pause") return act(rpc.call("session.pause", { session_id }));
     if (line === "/resume") return act(rpc.call("session.resume", { session_id }));
@@ -216,7 +230,7 @@ export async function converse(first: RpcClient, options: ConverseOptions): Prom
   input.on("SIGINT", () => {
     if (!busy || interrupted) return left.resolve(0);
     interrupted = true;
-    act(rpc.call("session.cancel", { session_id }));
+    act(stop());
   });
   input.on("close", () => left.resolve(0));
   /** Follows the session; after a stop of the daemon, with the next one. */

@@ -14,7 +14,7 @@ import { exitCodeOf } from "./chat_exits.ts";
 import { type Face, faceOf, type Form, Output } from "./chat_faces.ts";
 import type { Line, ResultLine } from "./chat_lines.ts";
 import { messageFor } from "./chat_message.ts";
-import { Progress } from "./chat_progress.ts";
+import { Progress, RULES_LEFT_OUT } from "./chat_progress.ts";
 import type { AttachedFile } from "./chat_attach.ts";
 import type { AnswerCheck, Checked } from "./chat_schema.ts";
 import { named } from "./own_name.ts";
@@ -46,9 +46,6 @@ interface End {
   error?: string;
 }
 
-/** The notes that a person reads who gets nothing but the answer. */
-const FOR_PEOPLE: ReadonlySet<string> = new Set([LATER_FILES, FILES_UNREADABLE]);
-
 /** How often the model is asked again for an answer that fits the schema. */
 const REPAIRS_MAX = 2;
 
@@ -77,8 +74,11 @@ class Run {
   /** The last event that was seen. */
   #seq: number | undefined;
   #sent_seq = Infinity;
+  #message_id: string | undefined;
+  /** Messages that a person has taken back, by seq. */
+  readonly #withdrawn = new Set<number>();
   #completed: EventParams | undefined;
-  #finished = Promise.withResolvers<EventParams>();
+  #finished = Promise.withResolvers<End>();
 
   constructor(options: OnceOptions) {
     this.#options = options;
@@ -156,11 +156,15 @@ class Run {
     this.#finished = Promise.withResolvers();
     try {
       const params = { session_id, text, ...limits, ...more };
-      this.#sent_seq = (await rpc.call("session.send", params)).seq;
+      ({ seq: this.#sent_seq, message_id: this.#message_id } = await rpc.call(
+        "session.send",
+        params,
+      ));
     } catch (error) {
       if (!(error instanceof SvcError) || error.code !== "budget_exceeded") throw error;
       return { stop_reason: "budget", error: error.message };
     }
+    if (this.#withdrawn.has(this.#sent_seq)) this.#onWithdrawn();
     if (this.#completed !== undefined) this.#onCompleted(this.#completed);
     // A signal came while it was sent.
     if (this.#stopped !== undefined) this.#cancel();
@@ -174,7 +178,7 @@ class Run {
       const { rpc, session_id } = this.#opened!;
       const lost = rpc.closed.then(() => undefined);
       const completed = await Promise.race([this.#finished.promise, lost]);
-      if (completed !== undefined) return completed.data as End;
+      if (completed !== undefined) return completed;
       if (!this.#daemon_stops) {
         throw new SvcError("internal", "lost the connection to the daemon", {
           hint:
@@ -222,14 +226,17 @@ class Run {
     this.#face.event?.(event);
     const line = this.#progress.take(event);
     if (line !== undefined) this.#line(line);
-    if (line?.type === "note" && FOR_PEOPLE.has(line.reason_code)) {
-      console.error(`svc: ${exactLine(line.text)}`);
+    if (line?.type === "note" && FOR_PEOPLE.has(line.reason_code) && !this.#face.notes) {
+      console.error(`svc: ${visible(named(line.text))}`);
     }
     if (event.type === "subagent.started") this.#asking.add(event.data.lane_id);
     if (event.type === "approval.requested" && this.#asking.has(event.data.lane_id)) {
       const asked = askedOf(event.data);
       if (asked === undefined) this.#deny(event.data);
       else this.#leaveOpen(event.data, asked);
+    } else if (event.type === "user.withdrawn") {
+      for (const { seq } of event.data.messages) this.#withdrawn.add(seq);
+      if (this.#withdrawn.has(this.#sent_seq)) this.#onWithdrawn();
     } else if (event.type === "turn.completed") {
       this.#completed = event;
       this.#onCompleted(event);
@@ -237,7 +244,12 @@ class Run {
   }
 
   #onCompleted(event: EventParams): void {
-    if (event.seq > this.#sent_seq) this.#finished.resolve(event);
+    if (event.seq > this.#sent_seq) this.#finished.resolve(event.data as End);
+  }
+
+  /** The turn that runs is not the message's. */
+  #onWithdrawn(): void {
+    this.#finished.resolve({ stop_reason: "cancelled", error: "the message was taken back" });
   }
 
   /** Nobody is there to be asked: the call is denied, and how to allow it is said. */
@@ -286,8 +298,14 @@ class Run {
 
   #cancel(): void {
     if (this.#opened === undefined) return;
-    const { rpc, session_id } = this.#opened;
-    rpc.call("session.cancel", { session_id }).catch(() => {});
+    this.#takeBack(this.#opened).catch(() => {});
+  }
+
+  /** A message that is still queued is taken back: the turn that runs is another one's. */
+  async #takeBack({ rpc, session_id }: Opened): Promise<void> {
+    const message_ids = this.#message_id === undefined ? [] : [this.#message_id];
+    const { messages } = await rpc.call("session.withdraw", { session_id, message_ids });
+    if (messages.length === 0) await rpc.call("session.cancel", { session_id });
   }
 
   #line(line: Line): void {
@@ -325,6 +343,13 @@ class Run {
     console.error(`     the answer was:\n${visible(this.#progress.answer)}`);
   }
 }
+
+/** The notes that a person reads who gets nothing but the answer. */
+const FOR_PEOPLE: ReadonlySet<string> = new Set([
+  FILES_UNREADABLE,
+  LATER_FILES,
+  RULES_LEFT_OUT,
+]);
 
 /** @throws {SvcError} for a session whose next message cannot be limited. */
 function requireLimitable(session: { id: string; activity: string; model: string }): void {

@@ -1,7 +1,11 @@
 /** What has happened in a run of `svc chat -p`. */
+import { rulesLine } from "../base/rules_line.ts";
 import type { EventParams } from "../client/rpc.ts";
 import { MAIN_LANE, MODEL_RETRY } from "../protocol/events.ts";
 import type { Line } from "./chat_lines.ts";
+
+/** The `reason_code` of the note about rules that cannot be read. */
+export const RULES_LEFT_OUT = "rules_left_out";
 
 /** Follows the events of a run. */
 export class Progress {
@@ -82,6 +86,12 @@ export class Progress {
           ...ended,
           ...(exit_code === undefined ? {} : { exit_code }),
         };
+      }
+      case "rules.loaded": {
+        const { skipped } = data;
+        if (skipped.length === 0) return undefined;
+        const text = rulesLine({ files: [], removed: [], skipped });
+        return { type: "note", text, reason_code: RULES_LEFT_OUT };
       }
       case "lane.note": {
         const { lane_id, text, reason_code } = data;

@@ -1,6 +1,6 @@
 /** Runs one shell command for a model and keeps a bounded part of its output. */
 import { messageOf } from "../protocol/errors.ts";
-import { LiveOutput } from "./output.ts";
+import type { OnOutput } from "../base/redraw.ts";
 import { type ProcessEnd, runMerged } from "./process.ts";
 import type { Sandbox, SandboxScope } from "./sandbox.ts";
 import { ShownOutput } from "./shown_output.ts";
@@ -38,8 +38,8 @@ export interface CommandOptions {
   signal: AbortSignal;
   /** The time to clean up between SIGTERM and SIGKILL, if not the usual one. */
   term_grace_ms?: number;
-  /** Receives the output as it arrives, paced and shortened by {@linkcode LiveOutput}. */
-  onOutput?: (text: string) => void;
+  /** Receives a preview of the output while it is written. */
+  onOutput?: OnOutput;
 }
 
 /**
@@ -51,8 +51,7 @@ export interface CommandOptions {
  */
 export async function runCommand(options: CommandOptions): Promise<CommandResult> {
   const { command, sandbox, scope, onOutput, ...limits } = options;
-  const kept = new ShownOutput();
-  const live = onOutput && new LiveOutput(onOutput);
+  const kept = new ShownOutput(undefined, undefined, onOutput);
   try {
     options.signal.throwIfAborted();
     await sandbox.starts.next();
@@ -61,15 +60,12 @@ export async function runCommand(options: CommandOptions): Promise<CommandResult
       cwd: scope.workdir,
       sandbox: sandbox.kind,
       ...limits,
-      onOutput(chunk) {
-        kept.push(chunk);
-        live?.push(chunk);
-      },
+      onOutput: (chunk) => kept.push(chunk),
     });
     return { ...end, output: kept.text(), truncated: kept.truncated };
   } catch (error) {
     throw options.signal.aborted ? new CommandAborted(options.signal.reason, kept.text()) : error;
   } finally {
-    live?.close();
+    kept.close();
   }
 }

@@ -1,7 +1,4 @@
-/**
- * Keeps the output of a command, of any length, in fixed memory: {@linkcode BoundedOutput} keeps
- * what the result shows, {@linkcode LiveOutput} passes on a preview while it is written.
- */
+/** Keeps the output of a command, of any length, in fixed memory. */
 
 /** How much {@linkcode BoundedOutput} keeps of the beginning by default. */
 export const HEAD_BYTES = 8 * 1024;
@@ -109,90 +106,6 @@ export class BoundedOutput {
   }
 }
 
-/** Options of {@linkcode LiveOutput}. */
-export interface LiveOutputOptions {
-  /** The shortest time between two calls; default: 100 ms. */
-  interval_ms?: number;
-  /** The most bytes in one call; default: 16 KiB, at least 1 KiB. */
-  max_bytes?: number;
-}
-
-/**
- * Passes text on while it is written, at a rate that any consumer can handle: of the text that
- * arrives between two calls, only the beginning is passed on, with a note of how much is missing.
- */
-export class LiveOutput {
-  readonly #deliver: (text: string) => void;
-  readonly #interval_ms: number;
-  readonly #room: number;
-  readonly #decoder = new TextDecoder();
-  #buffer = new Uint8Array(0);
-  #length = 0;
-  #dropped = 0;
-  #resync = false;
-  #open_escape = "";
-  #delivered_at = -Infinity;
-  #timer: ReturnType<typeof setTimeout> | undefined;
-
-  /** @param deliver is called from {@linkcode push}, from a timer and from {@linkcode close}. */
-  constructor(deliver: (text: string) => void, options: LiveOutputOptions = {}) {
-    this.#deliver = deliver;
-    this.#interval_ms = options.interval_ms ?? 100;
-    // Leaves space for the note and for an escape sequence held back from the previous call.
-    this.#room = (options.max_bytes ?? 16 * 1024) - 512;
-  }
-
-  /** Adds bytes; the chunk may be reused afterwards. */
-  push(chunk: Uint8Array): void {
-    if (this.#resync) {
-      chunk = chunk.subarray(continuationLength(chunk));
-      if (chunk.length === 0) return;
-      this.#resync = false;
-    }
-    const part = chunk.subarray(0, this.#room - this.#length);
-    this.#buffer = grow(this.#buffer, this.#length, part.length, this.#room);
-    this.#buffer.set(part, this.#length);
-    this.#length += part.length;
-    this.#dropped += chunk.length - part.length;
-    if (this.#timer !== undefined) return;
-    const wait = this.#delivered_at + this.#interval_ms - performance.now();
-    if (wait <= 0) this.#flush(false);
-    else this.#timer = setTimeout(() => this.#flush(false), wait);
-  }
-
-  /** Passes on the rest and stops the timer. */
-  close(): void {
-    this.#flush(true);
-  }
-
-  #flush(last: boolean): void {
-    clearTimeout(this.#timer);
-    this.#timer = undefined;
-    const text = this.#take(last);
-    if (text === "") return;
-    this.#delivered_at = performance.now();
-    this.#deliver(text);
-  }
-
-  #take(last: boolean): string {
-    const bytes = this.#buffer.subarray(0, this.#length);
-    this.#length = 0;
-    if (this.#dropped === 0) {
-      const text = this.#open_escape + this.#decoder.decode(bytes, { stream: !last });
-      const open = last ? -1 : text.search(OPEN_ESCAPE);
-      this.#open_escape = open < 0 ? "" : text.slice(open);
-      return plainText(open < 0 ? text : text.slice(0, open));
-    }
-    const whole = completeLength(bytes);
-    const text = this.#open_escape + this.#decoder.decode(bytes.subarray(0, whole));
-    const note = leftOut(this.#dropped + bytes.length - whole);
-    this.#open_escape = "";
-    this.#dropped = 0;
-    this.#resync = true;
-    return `${plainText(text)}\n${note}\n`;
-  }
-}
-
 /** Formats a number with thousands separators: `4,935,712`. */
 export function grouped(count: number): string {
   return String(count).replace(/\B(?=(?:\d{3})+$)/g, ",");
@@ -212,7 +125,7 @@ const CONTROLS = /[\0-\x08\x0b\x0c\x0e-\x1f\x7f]/g;
 const OPEN_ESCAPE = /\x1b(?:\[[0-?]{0,64}[ -/]{0,8}|[\]PX^_][^\x07\x1b]{0,256}|[ -/]{0,8})$/;
 
 /** Returns a text without terminal escape sequences and control characters. */
-export function plainText(text: string): string {
+function plainText(text: string): string {
   return text.replace(ESCAPES, "").replace(CONTROLS, "");
 }
 

@@ -1,5 +1,5 @@
-import { assert, assertEquals, assertLessOrEqual, assertStringIncludes } from "@std/assert";
-import { BoundedOutput, grouped, LiveOutput } from "./output.ts";
+import { assert, assertEquals } from "@std/assert";
+import { BoundedOutput, grouped } from "./output.ts";
 
 const bytes = (text: string) => new TextEncoder().encode(text);
 
@@ -69,65 +69,6 @@ Deno.test("a head or a tail of nothing is fine", () => {
 
 Deno.test("numbers are set apart by thousands", () => {
   assertEquals([0, 999, 1000, 4_935_712].map(grouped), ["0", "999", "1,000", "4,935,712"]);
-});
-
-Deno.test("live output passes on the first bytes at once and the rest when its time comes", async () => {
-  const calls: string[] = [];
-  // Its clock stands still: however long this machine takes, the time has not come by itself.
-  const { now } = performance;
-  performance.now = () => 0;
-  try {
-    const live = new LiveOutput((text) => calls.push(text), { interval_ms: 300 });
-    live.push(bytes("first"));
-    assertEquals(calls, ["first"]);
-    live.push(bytes(" se"));
-    live.push(bytes("cond"));
-    assertEquals(calls, ["first"]);
-    while (calls.length < 2) await new Promise((resolve) => setTimeout(resolve, 10));
-    assertEquals(calls, ["first", " second"]);
-    live.push(bytes("third"));
-    live.push(bytes(" last"));
-    live.close();
-    assertEquals(calls.join("|"), "first| second|third last");
-  } finally {
-    performance.now = now;
-  }
-});
-
-Deno.test("live output keeps characters and escapes whole across calls", () => {
-  const text = "a\x1b[31m🙂é\x1b]0;title\x07日\x1b[0mz";
-  const calls: string[] = [];
-  const live = new LiveOutput((text) => calls.push(text), { interval_ms: 0 });
-  for (const byte of bytes(text)) live.push(new Uint8Array([byte]));
-  live.close();
-  assertEquals(calls.join(""), "a🙂é日z");
-});
-
-Deno.test("live output drops what no consumer could keep up with, and says so", () => {
-  const calls: string[] = [];
-  const live = new LiveOutput((text) => calls.push(text), { interval_ms: 10_000, max_bytes: 1024 });
-  live.push(bytes("x"));
-  const chunk = bytes("🙂".repeat(1000)).subarray(1);
-  for (let i = 0; i < 100; i++) live.push(chunk);
-  live.close();
-  assertEquals(calls.length, 2);
-  assertLessOrEqual(calls[1].length, 1024);
-  assertStringIncludes(calls[1], " bytes left out …]\n");
-});
-
-Deno.test("live output goes on with a whole character after a gap", async () => {
-  const calls: string[] = [];
-  const live = new LiveOutput((text) => calls.push(text), { interval_ms: 5, max_bytes: 1024 });
-  live.push(bytes("x"));
-  const [one, two, three, four] = bytes("🙂");
-  live.push(bytes("y".repeat(600)));
-  live.push(new Uint8Array([one, two]));
-  await new Promise((resolve) => setTimeout(resolve, 10));
-  live.push(new Uint8Array([three]));
-  live.push(new Uint8Array([four, 0x7a]));
-  live.close();
-  assert(!calls.join("").includes("\ufffd"));
-  assert(calls.join("").endsWith("z"));
 });
 
 function pushInPieces(output: BoundedOutput, data: Uint8Array, size: number): void {

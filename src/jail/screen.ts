@@ -51,6 +51,11 @@ export class Screen {
     this.#scrolled = scrolled;
   }
 
+  /** The lines that can still change. */
+  get rows(): readonly string[] {
+    return this.#rows;
+  }
+
   /** Where the cursor is in its line. */
   get column(): number {
     return this.#at.column;

@@ -1,5 +1,7 @@
 /** The output of a command as a person would see it on a terminal at its end, in bounded memory. */
 import { lineDecoder } from "../base/edits/encoding.ts";
+import type { OnOutput } from "../base/redraw.ts";
+import { LiveOutput } from "./live_output.ts";
 import { BoundedOutput, completeLength, grouped } from "./output.ts";
 import { Screen } from "./screen.ts";
 
@@ -30,9 +32,12 @@ export class ShownOutput {
   /** Text after binary, which may be a part of it. */
   #between: Bytes = new Uint8Array();
   #whole: string | undefined;
+  readonly #live: LiveOutput | undefined;
 
-  constructor(head_bytes?: number, tail_bytes?: number) {
+  /** @param onOutput receives a preview; see {@linkcode LiveOutput} */
+  constructor(head_bytes?: number, tail_bytes?: number, onOutput?: OnOutput) {
     this.#kept = new BoundedOutput(head_bytes, tail_bytes);
+    this.#live = onOutput && new LiveOutput(onOutput, () => this.#screen.rows);
   }
 
   /** Whether a part was left out. */
@@ -47,6 +52,12 @@ export class ShownOutput {
     const complete = completeLength(bytes);
     this.#rest = bytes.slice(complete);
     this.#add(bytes.subarray(0, complete));
+    this.#live?.drawn();
+  }
+
+  /** Ends the preview, with what has not been passed on of it. */
+  close(): void {
+    this.#live?.close();
   }
 
   /** Returns what is shown of all that was pushed; nothing can be pushed afterwards. */
@@ -94,6 +105,7 @@ export class ShownOutput {
   }
 
   #keep(text: string): void {
+    this.#live?.scrolled(text);
     const before = this.#kept.total;
     this.#kept.push(this.#encoder.encode(text));
     NAMES_ERROR.lastIndex = 0;

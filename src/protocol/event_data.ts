@@ -98,6 +98,14 @@ export interface WrittenCall {
 }
 
 /** How a conversation was made shorter. What the model is given from then on follows from it alone. */
+/** Characters of a text that is told to a model, with what separates them from the next. */
+export interface ToldPart {
+  /** The file or the fact that they are about. */
+  about: string;
+  from: number;
+  to: number;
+}
+
 export interface Compacted {
   /**
    * Its limit was near, the provider refused it as too long, somebody asked, or its images and
@@ -122,12 +130,11 @@ export interface Compacted {
   files?: string[];
   /** Messages in what is left out that are kept word for word. */
   kept_seqs?: number[];
+  /** Rules and facts that svc has told again since are left out. */
+  told_again?: true;
   /** Longer messages and outputs among the rest are cut to so many characters. */
   text_max?: number;
-  /**
-   * What svc told is cut to so many characters, and left out where it was told again since: rules
-   * and facts.
-   */
+  /** The rules and facts that svc told are cut to so many characters. */
   told_max?: number;
   /** The limit that the provider named when it refused. */
   learned?: { model: string; tokens: number };
@@ -225,6 +232,8 @@ export interface EventData {
     max_steps?: number;
     max_usd?: number;
   };
+  /** Messages were taken back that no model call has seen: they are not answered. */
+  "user.withdrawn": { messages: { message_id: string; seq: number }[]; by: string };
   /** A turn begins. */
   "turn.started": { turn_id: string; model: string };
   /**
@@ -459,7 +468,16 @@ export interface EventData {
     reason_code: string;
   };
   /** Text of a lane. */
-  "lane.delta": { lane_id: string; delta_seq: number; content_block: ContentBlock };
+  "lane.delta": {
+    lane_id: string;
+    delta_seq: number;
+    content_block: ContentBlock;
+    /**
+     * The text takes the place of so many lines at the end of what the lane has said, the one that has
+     * not ended among them.
+     */
+    redraws?: number;
+  };
   /** What a lane has spent. */
   "lane.cost": {
     lane_id: string;
@@ -490,6 +508,8 @@ export interface EventData {
     facts: Record<string, string>;
     /** What the next model call is given, as it is. */
     text: string;
+    /** Where the facts stand in it. */
+    parts?: ToldPart[];
   };
   /** The rules of the person and of the project that the model is told. */
   "rules.loaded": {
@@ -500,6 +520,8 @@ export interface EventData {
     removed: string[];
     /** What the next model call is given, as it is; empty where no file could be read. */
     text: string;
+    /** Where the rules of each file stand in it. */
+    parts?: ToldPart[];
   };
   /** The model has changed its plan; this is all of it. */
   "plan.changed": { steps: PlanStep[] };

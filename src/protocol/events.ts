@@ -11,11 +11,14 @@ export const DURABLE: ReadonlySet<EventType> = new Set<EventType>([
   "session.rewound",
   "session.ended",
   "turn.completed",
+  "user.withdrawn",
 ]);
 
 /** The lane that carries a session's own conversation. */
 export const MAIN_LANE = "main";
 
+/** The `reason_code` of the note about files of commands and skills that cannot be read. */
+export const FILES_UNREADABLE = "files_unreadable";
 /** The `reason_code` of the note before a model call is tried again: what it said so far is void. */
 export const MODEL_RETRY = "model_retry";
 
@@ -33,9 +36,6 @@ export const MODEL_SKIPPED = "model_event_skipped";
 
 /** The `reason_code` of the note that the states of the files cannot be kept. */
 export const UNDO_UNAVAILABLE = "undo_unavailable";
-
-/** The `reason_code` of the note about commands, skills and rules that cannot be read. */
-export const FILES_UNREADABLE = "files_unreadable";
 
 /** The `reason_code` of the note that names what a turn wrote that other programs run later. */
 export const LATER_FILES = "later_files";

@@ -40,6 +40,16 @@ export function movedText({ workdir, from, by, replaced }: EventData["session.mo
   return replaced ? `${now}. Another directory is at ${from} now` : now;
 }
 
+/** Characters of a message in the line about it. */
+const TAKEN_BACK_MAX = 300;
+
+/** The line for a queued message that was taken back. */
+export function takenBackText(text: string): string {
+  const begin = text.replace(/\s+/g, " ").trim();
+  const cut = begin.slice(0, TAKEN_BACK_MAX).toWellFormed();
+  return `message taken back: ${cut === begin ? begin : `${cut}…`}`;
+}
+
 /** The line for the end of a session. */
 export function endedText({ reason }: EventData["session.ended"]): string {
   return `the session has ended (${reason})`;

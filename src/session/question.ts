@@ -43,10 +43,12 @@ export function questionText(
   return [exactLine(reason), ...lines, ...replacedLines(tool, changes)].join("\n");
 }
 
-/** What of a file is replaced that its new text alone does not show. */
+/** What of a file is replaced or deleted that the arguments do not show. */
 function replacedLines(tool: string | undefined, changes: Question["changes"] = []): string[] {
-  const replaced = changes.filter(({ before }) => before !== undefined);
-  if (tool !== "write_file" || replaced.length === 0) return [];
+  const replaced = changes.filter(({ before, deleted }) =>
+    before !== undefined && (tool === "write_file" || deleted)
+  );
+  if (replaced.length === 0) return [];
   return ["changes:", ...changeLines(replaced).map((line) => `    ${exactLine(line)}`)];
 }
 

@@ -26,7 +26,7 @@ import type { Journal } from "./journal.ts";
 import { Lanes } from "./lanes.ts";
 import type { Retention } from "./retention.ts";
 import { KEEP_MIN, type Kept, type Snapshots } from "./snapshots.ts";
-import { findLane, messageWaits, type SessionState } from "./state.ts";
+import { findLane, messageWaits, type QueuedMessage, type SessionState } from "./state.ts";
 import { isTakenBack } from "./undo_state.ts";
 import type { Deltas, Published, Sink, Subscription } from "./subscription.ts";
 import type { Transcript } from "./transcript.ts";
@@ -84,6 +84,7 @@ export interface TurnSession extends
     | "transcript"
     | "published_seq"
     | "fresh"
+    | "holdFresh"
     | "takeFresh"
     | "compactIfAsked"
   > {
@@ -101,6 +102,8 @@ interface RunningTurn extends Turn {
   stop_reason?: StopReason;
   /** seq up to which its last model call has seen the messages; undefined before the first call. */
   taken_seq?: number;
+  /** seq up to which messages can no longer be taken back: it is about to answer them. */
+  held_seq?: number;
   /** How it ended, as it is recorded. */
   end?: TurnEnd;
   ended: Promise<void>;
@@ -140,6 +143,9 @@ export class Session {
   /** The session is being deleted: keep nothing. */
   #unkept = false;
   #sending = new Map<string, Promise<{ message_id: string; seq: number }>>();
+  /** The messages that are about to be taken back, and when that is recorded. */
+  #withdrawing = new Set<string>();
+  #withdrawn: Promise<unknown> = Promise.resolve();
   #closing_stray: Promise<void> | undefined;
   /** The end was asked for: nothing new is taken. */
   #closing = false;
@@ -195,8 +201,8 @@ export class Session {
   }
 
   /** Records output of another lane; nothing waits for it. */
-  emitLaneText(lane_id: string, text: string): void {
-    this.#writer.emitLaneText(lane_id, text);
+  emitLaneText(lane_id: string, text: string, redraws?: number): void {
+    this.#writer.emitLaneText(lane_id, text, redraws);
   }
 
   /** Makes a subscription; see {@linkcode Writer.subscribe}. */
@@ -233,6 +239,7 @@ export class Session {
 
   /** The conversation, read from the journal when it is not at hand; kept while a turn needs it. */
   async transcript(): Promise<Transcript> {
+    await this.#withdrawn;
     return (await this.#readTranscript()).transcript;
   }
 
@@ -401,13 +408,62 @@ export class Session {
 
   /** Whether a message waits that no model call has seen. */
   get fresh(): boolean {
-    return messageWaits(this.state) &&
-      this.state.last_message_seq > (this.#turn?.taken_seq ?? 0);
+    const taken_seq = this.#turn?.taken_seq ?? 0;
+    return this.state.queued.some(({ message_id, seq }) =>
+      seq > taken_seq && !this.#withdrawing.has(message_id)
+    );
   }
 
-  /** Counts the messages that wait as seen: a model call is built from them. */
-  takeFresh(): void {
+  /** As {@linkcode Session.fresh}; those that wait can no longer be taken back. */
+  holdFresh(): boolean {
+    const { fresh } = this;
+    if (fresh && this.#turn !== undefined) this.#turn.held_seq = this.state.last_seq;
+    return fresh;
+  }
+
+  /**
+   * Counts the messages that wait as seen: a model call is built from them.
+   *
+   * @returns false while some are being taken back: the conversation is to be read again first.
+   */
+  takeFresh(): boolean {
+    if (this.#withdrawing.size > 0) return false;
     if (this.#turn !== undefined) this.#turn.taken_seq = this.state.last_seq;
+    return true;
+  }
+
+  /**
+   * Takes messages back that wait and that no turn has begun to answer. They are not answered, also
+   * not after a restart.
+   *
+   * @param message_ids which; by default all. Others than those that wait are passed over.
+   * @returns those that were taken back, oldest first.
+   * @throws {SvcError} `ended`.
+   */
+  async withdraw(by: string, message_ids?: readonly string[]): Promise<QueuedMessage[]> {
+    this.#requireOpen();
+    // What was sent before is meant too.
+    await Promise.allSettled(this.#sending.values());
+    const { queued, taken_seq, turn: { started_seq = 0 } = {} } = this.state;
+    const { taken_seq: seen_seq = 0, held_seq = 0 } = this.#turn ?? {};
+    const from = Math.max(taken_seq, started_seq, seen_seq, held_seq);
+    const taken = queued.filter(({ message_id, seq }) =>
+      seq > from && !this.#withdrawing.has(message_id) &&
+      (message_ids?.includes(message_id) ?? true)
+    );
+    if (taken.length === 0) return [];
+    for (const { message_id } of taken) this.#withdrawing.add(message_id);
+    const messages = taken.map(({ message_id, seq }) => ({ message_id, seq }));
+    const recorded = this.emit("user.withdrawn", { messages, by });
+    this.#withdrawn = Promise.allSettled([this.#withdrawn, recorded]);
+    try {
+      await recorded;
+    } finally {
+      for (const { message_id } of taken) this.#withdrawing.delete(message_id);
+      // If it could not be recorded, they wait as before.
+      this.#startTurn();
+    }
+    return taken;
   }
 
   /** Begins the turn of a message that waits, if one does: after a restart nothing else would. */
@@ -596,6 +652,7 @@ export class Session {
   ): Promise<void> {
     const { turn_id } = turn;
     let end: TurnEnd;
+    if (after === undefined) turn.held_seq = this.state.last_seq;
     try {
       try {
         if (after === undefined) {
@@ -675,12 +732,12 @@ export class Session {
     const by_events = Math.max(started_seq, state.taken_seq);
     if (stop_reason === "interrupted") {
       // A pause: it is taken up again after it, unless it was being answered.
-      const untouched = taken_seq === undefined && state.last_message_seq > state.taken_seq;
+      const untouched = taken_seq === undefined && messageWaits(state);
       return untouched ? state.taken_seq : undefined;
     }
     // What its last call has seen is not tried again: it would fail again, or is not wanted.
     const unanswered = taken_seq !== undefined && taken_seq > by_events &&
-      state.last_message_seq > by_events;
+      state.queued.some(({ seq }) => seq > by_events);
     return unanswered ? taken_seq : undefined;
   }
 

@@ -83,6 +83,16 @@ export interface OpenTurn {
   crashes?: number;
 }
 
+/** A message that no model call has seen. */
+export interface QueuedMessage {
+  message_id: string;
+  seq: number;
+  /** Of the turn that it starts. */
+  limits: TurnLimits;
+  /** The person's last message before it. */
+  before: { message_id: string; seq: number };
+}
+
 export interface SessionState {
   id: string;
   workdir: string;
@@ -121,10 +131,8 @@ export interface SessionState {
   last_message_id: string;
   /** seq of that message; 0 before the first. */
   last_message_seq: number;
-  /** The first message of those that no turn has begun with. */
-  first_waiting?: string;
-  /** Limits of the turn that this message starts. */
-  turn_limits?: TurnLimits;
+  /** The messages that no model call has seen, oldest first. */
+  queued: QueuedMessage[];
   /** Messages up to this seq were answered, or their turn has ended for good. */
   taken_seq: number;
   /** Cost by the hour, oldest first: it outlives the events that retention rewrites. */
@@ -158,8 +166,12 @@ export interface SessionState {
   undo: UndoState;
 }
 
-type CheckpointedState = Omit<SessionState, "sent"> & {
+type CheckpointedState = Omit<SessionState, "sent" | "queued"> & {
   sent: [string, { message_id: string; seq: number }][];
+  queued?: QueuedMessage[];
+  /** In place of `queued`, in what an older version has kept. */
+  first_waiting?: string;
+  turn_limits?: TurnLimits;
 };
 
 /**
@@ -194,6 +206,7 @@ export function emptyState(id: string): SessionState {
     messages_count: 0,
     last_message_id: "",
     last_message_seq: 0,
+    queued: [],
     taken_seq: 0,
     cost_hours: [],
     lanes: [],
@@ -250,8 +263,8 @@ export function stillPending<T extends { approval_id: string; lane_id: string }>
 }
 
 /** Whether a message waits that no model call has seen; its session owes it a turn. */
-export function messageWaits({ last_message_seq, taken_seq }: SessionState): boolean {
-  return last_message_seq > taken_seq;
+export function messageWaits({ queued }: Pick<SessionState, "queued">): boolean {
+  return queued.length > 0;
 }
 
 /** What a checkpoint keeps of a state. */
@@ -261,8 +274,22 @@ export function stateToCheckpoint({ sent, ...state }: SessionState): CheckpointS
 
 /** The state that a checkpoint keeps. */
 export function stateFromCheckpoint(state: CheckpointState): SessionState {
-  const { sent, ...kept } = state as unknown as CheckpointedState;
-  return { ...emptyState(kept.id), ...kept, sent: new Map(sent) };
+  const { sent, first_waiting, turn_limits, ...kept } = state as unknown as CheckpointedState;
+  const queued = kept.queued ?? queuedBefore(kept, first_waiting, turn_limits);
+  return { ...emptyState(kept.id), ...kept, queued, sent: new Map(sent) };
+}
+
+/** The message that waited in what an older version has kept. */
+function queuedBefore(
+  { last_message_seq: seq, last_message_id, taken_seq }: Pick<
+    SessionState,
+    "last_message_seq" | "last_message_id" | "taken_seq"
+  >,
+  message_id = last_message_id,
+  limits: TurnLimits = {},
+): QueuedMessage[] {
+  const before = { message_id: "", seq: 0 };
+  return seq > taken_seq ? [{ message_id, seq, limits, before }] : [];
 }
 
 /** Whether only the daemon has done something: it stopped, started, or tidied up. */
@@ -316,9 +343,16 @@ export function applyToState(state: SessionState, event: SessionEvent): void {
       if (state.untitled === "directory") takeTitle(state, event.data.text);
       state.messages_count++;
       state.archived = undefined;
-      const { client_message_id, message_id, text: _, ...limits } = event.data;
-      if (!messageWaits(state)) state.first_waiting = message_id;
-      state.turn_limits = limits;
+      const { client_message_id, message_id, max_steps, max_usd } = event.data;
+      state.queued = [...state.queued, {
+        message_id,
+        seq: event.seq,
+        limits: {
+          ...(max_steps !== undefined && { max_steps }),
+          ...(max_usd !== undefined && { max_usd }),
+        },
+        before: { message_id: state.last_message_id, seq: state.last_message_seq },
+      }];
       state.last_message_id = message_id;
       state.last_message_seq = event.seq;
       if (client_message_id !== undefined) {
@@ -327,20 +361,25 @@ export function applyToState(state: SessionState, event: SessionEvent): void {
       }
       break;
     }
-    case "turn.started":
+    case "user.withdrawn":
+      withdrawMessages(state, event.data);
+      break;
+    case "turn.started": {
+      const limits = state.queued.at(-1)?.limits ?? {};
       state.cut = undefined;
       state.turn = {
         turn_id: event.data.turn_id,
         started_seq: event.seq,
-        message_id: state.first_waiting,
+        message_id: state.queued[0]?.message_id ?? state.last_message_id,
         text: "",
         step_start: 0,
         usage: { tokens_in: 0, tokens_out: 0, tokens_cached: 0, usd: 0 },
       };
-      if (Object.keys(state.turn_limits ?? {}).length > 0) state.turn.limits = state.turn_limits;
+      if (Object.keys(limits).length > 0) state.turn.limits = limits;
       if (state.effort !== undefined) state.turn.effort = state.effort;
       state.activity = activityOf(state);
       break;
+    }
     case "turn.continued":
       continueTurn(state, event.data.after);
       break;
@@ -543,6 +582,22 @@ function activityOf(state: SessionState): SessionState["activity"] {
 
 function takeMessages(state: SessionState, seq: number): void {
   state.taken_seq = Math.max(state.taken_seq, seq);
+  state.queued = state.queued.filter((it) => it.seq > state.taken_seq);
+}
+
+/** The session is as if the messages had not been sent; only their client_message_ids are known. */
+function withdrawMessages(state: SessionState, { messages }: EventData["user.withdrawn"]): void {
+  const [first] = state.queued;
+  if (first === undefined) return;
+  const gone = new Set(messages.map(({ seq }) => seq));
+  const left = state.queued.filter(({ seq }) => !gone.has(seq));
+  state.messages_count -= state.queued.length - left.length;
+  const last = left.at(-1) ?? first.before;
+  state.last_message_id = last.message_id;
+  state.last_message_seq = last.seq;
+  // What came before it may be gone.
+  state.queued = left.map((it, n) => ({ ...it, before: left[n - 1] ?? first.before }))
+    .map(({ before: { message_id, seq }, ...it }) => ({ ...it, before: { message_id, seq } }));
 }
 
 function withdrawApprovals(state: SessionState, event: SessionEvent): void {

@@ -351,3 +351,53 @@ Deno.test("criteria that were never heard of again are forgotten after two hundr
   }
   assertEquals([fold.state.descents.length, fold.state.descents[0].ac_id], [200, "ac-1"]);
 });
+
+Deno.test("a queued message that is taken back leaves what was sent before and after it", () => {
+  const fold = new Fold().created();
+  const { state } = fold;
+  const send = (message_id: string, more = {}) =>
+    fold.add("user.message", { message_id, text: message_id, ...more });
+  const withdraw = (...ids: string[]) => {
+    const messages = state.queued.filter(({ message_id }) => ids.includes(message_id));
+    fold.add("user.withdrawn", { messages, by: "local" });
+  };
+  const last = () => [state.last_message_id, state.messages_count, messageWaits(state)];
+  send("first").add("turn.started", { turn_id: "t", model: "m" });
+  fold.add("cost.tick", {
+    usd_delta: 0,
+    tokens_in: 1,
+    tokens_out: 1,
+    tokens_cached: 0,
+    seen_seq: state.last_seq,
+  });
+  assertEquals(last(), ["first", 1, false]);
+  send("a", { max_steps: 1 });
+  send("b", { max_steps: 2 });
+  send("c", { max_steps: 3 });
+  withdraw("a", "c");
+  assertEquals(last(), ["b", 2, true]);
+  withdraw("b");
+  assertEquals(last(), ["first", 1, false]);
+  send("d", { max_steps: 4 });
+  send("e", { max_steps: 5 });
+  withdraw("e");
+  const usage = { tokens_in: 1, tokens_out: 1, tokens_cached: 0, usd: 0 };
+  fold.add("turn.completed", { turn_id: "t", stop_reason: "ok", message: "", usage });
+  fold.add("turn.started", { turn_id: "u", model: "m" });
+  assertEquals([state.turn?.message_id, state.turn?.limits], ["d", { max_steps: 4 }]);
+});
+
+Deno.test("a message that waited when an older version kept the state still waits", () => {
+  const { state } = new Fold().created().add("user.message", { message_id: "m", text: "hi" });
+  const { queued: _, ...kept } = stateToCheckpoint(state);
+  const [waiting] =
+    stateFromCheckpoint({ ...kept, first_waiting: "m", turn_limits: { max_usd: 1 } })
+      .queued;
+  assertEquals([waiting.message_id, waiting.seq, waiting.limits], [
+    "m",
+    state.last_seq,
+    { max_usd: 1 },
+  ]);
+  const answered = stateFromCheckpoint({ ...kept, taken_seq: state.last_seq });
+  assertEquals(messageWaits(answered), false);
+});

@@ -16,6 +16,7 @@ import {
   READ_EARLIER,
   type SessionEvent,
 } from "../protocol/events.ts";
+import { type Told as ToldText, toldAgain } from "./told.ts";
 
 /** The result of a call. */
 interface Result extends ToolResult {
@@ -52,11 +53,8 @@ export interface Said {
 }
 
 /** What svc told the model: of the session, or rules. Left out only where nothing else is enough. */
-export interface Context {
-  told: string;
+export interface Context extends ToldText {
   seq: number;
-  /** The files whose rules it has, or that no longer hold. */
-  files?: string[];
 }
 
 /** What svc told the model about its last answer, or about something else. */
@@ -95,6 +93,7 @@ interface Checkpointed {
   plan?: string;
   measured?: Measured;
   learned?: LearnedLimit;
+  refused_tokens?: number;
   /** The step that is being written, or whether the last item is the one whose calls run. */
   writing?: Step;
   running?: boolean;
@@ -127,6 +126,7 @@ export class Transcript {
   #cut: Cut | undefined;
   #measured: Measured | undefined;
   #learned: LearnedLimit | undefined;
+  #refused_tokens: number | undefined;
   /** Characters of items and waiting messages. */
   #length = 0;
   #shortened = false;
@@ -151,6 +151,7 @@ export class Transcript {
       plan: this.#plan,
       measured: this.#measured,
       learned: this.#learned,
+      refused_tokens: this.#refused_tokens,
       cut: this.#cut && cut,
     };
   }
@@ -176,6 +177,7 @@ export class Transcript {
     this.#plan = kept.plan;
     this.#measured = measured;
     this.#learned = kept.learned;
+    this.#refused_tokens = kept.refused_tokens;
     this.#measureLength();
   }
 
@@ -197,15 +199,21 @@ export class Transcript {
         });
         this.#grow(event.data.text.length);
         break;
+      case "user.withdrawn": {
+        const gone = new Set(event.data.messages.map(({ seq }) => seq));
+        this.#waiting = this.#waiting.filter((it) => !("user" in it && gone.has(it.seq)));
+        this.#measureLength();
+        break;
+      }
       case "context.told":
       case "rules.loaded": {
-        const { text } = event.data;
+        const { text, parts } = event.data;
         if (text === "") break;
         const at = this.#waiting.findLastIndex((it) => "told" in it) + 1;
         const files = event.type === "rules.loaded"
           ? { files: [...event.data.files.map(({ path }) => path), ...event.data.removed ?? []] }
           : {};
-        this.#waiting.splice(at, 0, { told: text, seq: event.seq, ...files });
+        this.#waiting.splice(at, 0, { told: text, seq: event.seq, ...files, parts });
         this.#grow(text.length);
         break;
       }
@@ -237,6 +245,7 @@ export class Transcript {
       case "cost.tick": {
         if ((event.data.lane_id ?? MAIN_LANE) !== MAIN_LANE) break;
         const step = this.#openStep(event.seq);
+        this.#refused_tokens = undefined;
         this.#place(event.data.seen_seq);
         // Some servers count nothing.
         const { tokens_in: tokens, echo } = event.data;
@@ -296,6 +305,9 @@ export class Transcript {
       }
       case "session.compacted":
         this.#compact(event.data, event.seq);
+        break;
+      case "session.configured":
+        if (event.data.model !== undefined) this.#refused_tokens = undefined;
         break;
       case "turn.completed": {
         this.#endStep(event.data.stop_reason === "interrupted");
@@ -369,6 +381,14 @@ export class Transcript {
   /** The limit that a provider named for a model when it refused the conversation. */
   learnedLimit(model: string): number | undefined {
     return this.#learned?.model === model ? this.#learned.tokens : undefined;
+  }
+
+  /**
+   * What is left, in tokens, of a conversation that was shortened because its model had refused it;
+   * undefined once a model has answered, or another was chosen.
+   */
+  get refused_tokens(): number | undefined {
+    return this.#refused_tokens;
   }
 
   /** The messages that no model call has seen. */
@@ -451,12 +471,13 @@ export class Transcript {
 
   /** Makes room as a compaction decided; what is still written down follows from its event alone. */
   #compact(data: EventData["session.compacted"], seq: number): void {
-    const { outputs_seq = 0, until_seq, text_max, told_max, learned } = data;
+    const { outputs_seq = 0, until_seq, told_again, text_max, told_max, learned } = data;
     // It is between two steps.
     this.#step = undefined;
     this.#written = false;
     this.#cut = undefined;
     this.#learned = learned ?? this.#learned;
+    if (data.reason === "too_long") this.#refused_tokens = data.tokens_after;
     const last = until_seq === undefined
       ? -1
       : this.#items.findIndex((item) => itemSeq(item) === until_seq);
@@ -480,6 +501,8 @@ export class Transcript {
         if (result.output.length > 2 * note.length) result.output = note;
       }
     }
+    // Earlier versions left it out only where they cut the rest.
+    if (told_again || told_max !== undefined) this.#leaveOutToldAgain();
     if (text_max !== undefined) this.#cutTexts(text_max);
     if (told_max !== undefined) this.#cutTold(told_max);
     this.#measureLength();
@@ -529,19 +552,20 @@ export class Transcript {
     }
   }
 
-  /** Cuts what svc told, and leaves out rules that were told again since. */
+  #leaveOutToldAgain(): void {
+    const again = toldAgain<Item>(this.items);
+    const stays = (item: Item) => !again.has(item) || again.get(item) !== undefined;
+    this.#items = this.#items.filter(stays);
+    this.#waiting = this.#waiting.filter(stays);
+    for (const [item, left] of again) Object.assign(item, left);
+  }
+
   #cutTold(max: number): void {
-    const later = new Set<string>();
-    const superseded = new Set<Item>();
-    for (const item of this.items.toReversed()) {
-      if (!("told" in item)) continue;
-      const { files = [] } = item;
-      if (files.length > 0 && files.every((path) => later.has(path))) superseded.add(item);
-      for (const path of files) later.add(path);
-      item.told = cutTold(item.told, max, item.seq);
+    for (const item of this.items) {
+      if ("told" in item) {
+        Object.assign(item, { told: cutTold(item.told, max, item.seq), parts: [] });
+      }
     }
-    this.#items = this.#items.filter((item) => !superseded.has(item));
-    this.#waiting = this.#waiting.filter((item) => !superseded.has(item));
   }
 
   /**

@@ -549,6 +549,50 @@ Deno.test("what svc told outlives the older half of a conversation, and a checkp
   assertEquals(kept.prompt(), it.live.prompt());
 });
 
+Deno.test("what svc has told again is left out part by part, as often as it is told", () => {
+  const it = new Conversation();
+  const tell = (rules: Record<string, string>, removed: string[] = []) => {
+    const said = Object.entries(rules).map(([about, text]) => `${about}: ${text}`);
+    let text = "<context>";
+    const parts = Object.keys(rules).map((about, n) => {
+      const from = (text += "\n").length;
+      text += said[n];
+      return { about, from, to: text.length + Number(n < said.length - 1) };
+    });
+    if (removed.length > 0) text += `\nno longer: ${removed}`;
+    text += "\n</context>";
+    const files = Object.keys(rules).map((path) => ({ path, bytes: 1, sha256: "" }));
+    it.add("rules.loaded", { turn_id: "turn", files, skipped: [], removed, text, parts });
+  };
+  const compact = () => {
+    const tokens = { tokens_before: 2, tokens_after: 1, seen_seq: it.events.length };
+    it.add("session.compacted", { reason: "asked", ...tokens, told_again: true });
+    assertEquals(it.live.prompt(), it.rebuilt().prompt());
+    const kept = Transcript.from(JSON.parse(JSON.stringify(it.live.toCheckpoint())));
+    assertEquals(kept.prompt(), it.live.prompt());
+    return it.live.prompt().map((it) => "text" in it ? it.text : "");
+  };
+  tell({ a: "1", b: "1", c: "1" });
+  it.told("of no part");
+  it.user("go");
+  tell({ b: "2" });
+  it.tick(it.events.length);
+  tell({ b: "3" });
+  assertEquals(compact(), [
+    "<context>\na: 1\nc: 1\n</context>",
+    "of no part",
+    "go",
+    "<context>\nb: 3\n</context>",
+  ]);
+  tell({ c: "2" }, ["b"]);
+  assertEquals(compact(), [
+    "<context>\na: 1\n</context>",
+    "of no part",
+    "go",
+    "<context>\nc: 2\nno longer: b\n</context>",
+  ]);
+});
+
 Deno.test("a conversation past 16 Mi characters loses its older half, and says so", () => {
   const it = new Conversation();
   const written = { content: "z".repeat(200_000) };

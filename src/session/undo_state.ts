@@ -94,6 +94,7 @@ export function applyRewound(
     Object.assign(state, conversation);
     state.context = conversation.context;
     state.taken_seq = Math.max(state.taken_seq, state.last_message_seq);
+    state.queued = [];
     undo.changed_seq = seq;
     // It was part of what is taken back, or of what came after what is given back.
     state.cut = undefined;

@@ -27,6 +27,7 @@ import {
   pausedText,
   reloadedText,
   SESSION_RESUMED,
+  takenBackText,
   TURN_CONTINUED,
   turnEndText,
 } from "../protocol/note_text.ts";
@@ -85,7 +86,7 @@ export class View {
   #retry: NoteItem | undefined;
   #calls = new Map<string, ToolItem>();
   #questions: Waiting[] = [];
-  /** Messages that came during the turn. */
+  /** Messages that no model call has seen. */
   #unseen: UserItem[] = [];
   #turn = false;
   #cut_off: CutOff | undefined;
@@ -123,6 +124,9 @@ export class View {
         break;
       case "user.message":
         this.#addUser(event.data);
+        break;
+      case "user.withdrawn":
+        this.#withdraw(event.data);
         break;
       case "session.delta":
         this.#addText(event.data.text);
@@ -163,7 +167,7 @@ export class View {
       case "turn.started":
         this.#turn = true;
         this.#takeCutOff();
-        this.#seen(event.seq);
+        this.#begun(event.seq);
         break;
       case "turn.continued":
         this.#turn = true;
@@ -183,7 +187,7 @@ export class View {
         break;
       }
       case "lane.delta":
-        this.#addOutput(event.data.lane_id, event.data.content_block.text);
+        this.#addOutput(event.data);
         break;
       case "lane.note":
         this.#addNote(event.data);
@@ -248,18 +252,33 @@ export class View {
       client_message_id,
       waits: this.#turn,
     });
-    if (item.waits) this.#unseen.push(item);
+    this.#unseen.push(item);
   }
 
-  /** A model call has seen the messages up to a seq, or a turn has begun that will. */
-  #seen(seq: number): void {
-    if (this.#unseen.length === 0) return;
+  /** A turn has begun that answers the messages up to a seq. */
+  #begun(seq: number): void {
     for (const item of this.#unseen) {
-      if (item.seq > seq) continue;
+      if (item.seq > seq || !item.waits) continue;
       item.waits = false;
       this.#changed(item);
     }
-    this.#unseen = this.#unseen.filter(({ waits }) => waits);
+  }
+
+  /** A model call has seen the messages up to a seq. */
+  #seen(seq: number): void {
+    if (this.#unseen.length === 0) return;
+    this.#begun(seq);
+    this.#unseen = this.#unseen.filter((item) => item.seq > seq);
+  }
+
+  #withdraw({ messages }: EventData["user.withdrawn"]): void {
+    const gone = new Set(messages.map(({ seq }) => seq));
+    for (const item of this.#unseen) {
+      if (!gone.has(item.seq)) continue;
+      this.#changes.push({ type: "removed", item });
+      this.#note(takenBackText(item.text));
+    }
+    this.#unseen = this.#unseen.filter(({ seq }) => !gone.has(seq));
   }
 
   #addText(text: string): void {
@@ -306,9 +325,9 @@ export class View {
     this.#changed(item);
   }
 
-  #addOutput(lane_id: string, text: string): void {
+  #addOutput({ lane_id, content_block, redraws }: EventData["lane.delta"]): void {
     if (lane_id === MAIN_LANE) return;
-    this.#changes.push({ type: "lane_output", lane_id, text });
+    this.#changes.push({ type: "lane_output", lane_id, text: content_block.text, redraws });
     for (const call of this.#calls.values()) if (call.lane_id === lane_id) this.#changed(call);
   }
 
@@ -424,6 +443,7 @@ export class View {
     const { at } = this.#event;
     const item: Item = { ...kept, key: `kept-${this.#kept++}`, at, revision: 0 };
     if (item.kind === "tool" && item.outcome === undefined) this.#calls.set(item.call_id, item);
+    if (item.kind === "user" && item.seq > 0) this.#unseen.push(item);
     return this.#add(item);
   }
 

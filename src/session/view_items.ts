@@ -112,7 +112,7 @@ export type Change =
   /** Text was added at its end. */
   | { type: "grew"; item: TextItem | ThoughtItem; text: string }
   | { type: "changed"; item: Item }
-  /** It is void: the model says it again. */
+  /** It is void: the model says it again, or the person has taken the message back. */
   | { type: "removed"; item: Item }
   /** A question waits; its item was added before. */
   | { type: "asked"; item: ToolItem | QuestionItem; request: EventData["approval.requested"] }
@@ -125,8 +125,8 @@ export type Change =
   }
   /** A turn has ended; where that was not well, there is a note on it. */
   | { type: "turn_ended"; seq: number; end: TurnEnd }
-  /** Output of a lane beside the main one. */
-  | { type: "lane_output"; lane_id: string; text: string }
+  /** Output of a lane beside the main one; as {@linkcode EventData} has it in lane.delta. */
+  | { type: "lane_output"; lane_id: string; text: string; redraws?: number }
   /** The whole plan. */
   | { type: "plan"; steps: readonly PlanStep[] }
   /** What has `to_seq` or a later seq, below `seq`, is not shown; or it is shown again. */

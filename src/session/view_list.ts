@@ -1,4 +1,5 @@
 /** The items of a {@linkcode View} in order, for faces that can show all of them. */
+import { redrawn } from "../base/redraw.ts";
 import type { SessionEvent } from "../protocol/events.ts";
 import { type Change, type Item, View } from "./view.ts";
 
@@ -39,7 +40,8 @@ export class ViewList {
         break;
       }
       case "lane_output": {
-        const output = (this.lane_output.get(change.lane_id) ?? "") + change.text;
+        const { text, redraws } = change;
+        const output = redrawn(this.lane_output.get(change.lane_id) ?? "", text, redraws);
         // Cut seldom: each cut copies.
         const kept = output.length > 2 * LANE_OUTPUT_MAX ? output.slice(-LANE_OUTPUT_MAX) : output;
         this.lane_output.set(change.lane_id, kept);

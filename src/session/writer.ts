@@ -107,10 +107,11 @@ export class Writer implements Source {
   }
 
   /** Records output of a lane; nothing waits for it. */
-  emitLaneText(lane_id: string, text: string): void {
+  emitLaneText(lane_id: string, text: string, redraws?: number): void {
     if (this.#ending) return;
     const content_block = { type: "text" as const, text };
-    this.#post({ type: "lane.delta", data: { lane_id, delta_seq: 0, content_block } });
+    const again = redraws === undefined ? {} : { redraws };
+    this.#post({ type: "lane.delta", data: { lane_id, delta_seq: 0, content_block, ...again } });
   }
 
   /** Resolves once what was recorded so far is in the journal, or could not be written. */

@@ -183,6 +183,51 @@ Deno.test({
   },
 });
 
+for (
+  const message of [
+    "maximum context length exceeded",
+    "This model's maximum context length is 12000 tokens.",
+    "prompt is too long: 25000 tokens > 20000 maximum",
+  ]
+) {
+  Deno.test({
+    name: `where every answer is "${message}", the conversation is shortened once, not away`,
+    ignore,
+    async fn() {
+      let refuses = false;
+      const { script } = forgetful({ limit: 200_000 });
+      await using it = await Scenario.begin((request) =>
+        refuses ? { status: { code: 400, message } } : script(request)
+      );
+      for (let n = 0; n < 10; n++) await answer(it, `${n}: ${"some words ".repeat(800)}`);
+      const compactions = () => it.client.of("session.compacted").length;
+      const refused = async () => {
+        const sent = it.server.requests.length;
+        const { data } = await it.turn("go on");
+        assertEquals(data.stop_reason, "error");
+        assert(
+          /shortened .* to about \d+ tokens.* choose another model/.test(data.error),
+          data.error,
+        );
+        return it.server.requests.length - sent;
+      };
+      refuses = true;
+      // The message, the summary of less and less, and the message again.
+      assertLess(await refused(), 8);
+      assertEquals(compactions(), 1);
+      // Nothing has changed for the next turn, nor after a restart.
+      assertEquals([await refused(), compactions()], [1, 1]);
+      await it.restart();
+      assertEquals([await refused(), compactions()], [1, 1]);
+      // The control: a model that takes it goes on with what is left.
+      refuses = false;
+      assertEquals(await answer(it, fact("alpha", "q7f3")), "noted");
+      assertEquals(await answer(it, askFor("alpha")), "q7f3");
+      assert(JSON.stringify(it.asked.at(-1)).includes("9: some words"));
+    },
+  });
+}
+
 Deno.test({
   name: "counts of tokens that cannot be true shorten nothing",
   ignore,

@@ -84,3 +84,47 @@ Deno.test({
   assertEquals(second.data.stop_reason, "ok");
   assertStringIncludes(sent(), "gamma comes first");
 });
+
+Deno.test({
+  name: "a compaction leaves out older versions of rules and facts whole, and cuts none that hold",
+  ignore,
+}, async () => {
+  const bodies: string[] = [];
+  const summary = "This conversation is about to be shortened.";
+  await using it = await Scenario.begin(({ body }) => {
+    const text = JSON.stringify(body);
+    if (!text.includes(summary)) bodies.push(text);
+    return { text: text.includes(summary) ? "Nothing." : "Done." };
+  }, { toml: "context_tokens = 32000" });
+  const sent = () => bodies.at(-1)!;
+  const long = (word: string) => `${`- ${word} comes first.\n`.repeat(500)}- ${word} ends.`;
+  const write = (name: string, text: string) =>
+    Deno.writeTextFileSync(join(it.workdir, name), text);
+  write("more.md", long("always"));
+  const versions = ["alpha", "beta", "gamma", "delta", "epsilon", "zeta"];
+  const before: string[] = [];
+  for (const [n, version] of versions.entries()) {
+    write("AGENTS.md", `${long(version)}\n@more.md\n`);
+    await it.call("session.configure", { approval: n % 2 === 0 ? "auto" : "ask" });
+    const { data } = await it.turn(`Turn ${n}.`);
+    assertEquals(data.stop_reason, "ok", data.error);
+    before.push(...it.client.of("session.compacted").slice(before.length).map(() => version));
+  }
+  assert(before.length > 0, "the versions have filled the context");
+  const check = () => {
+    for (const word of ["zeta", "always"]) {
+      assertEquals(sent().split(`- ${word} ends.`).length, 2, word);
+    }
+    for (const old of ["alpha", "beta", "gamma"]) assert(!sent().includes(`${old} comes`), old);
+    assertEquals(sent().match(/\\nApproval: /g)?.length, 1);
+    assert(!sent().includes("reads all of it"), "nothing is cut");
+  };
+  // The rest goes where it is asked for.
+  await it.call("session.compact");
+  await it.turn("And again.");
+  check();
+  assert(!sent().includes("delta comes"));
+  await it.restart();
+  await it.turn("After a restart.");
+  check();
+});

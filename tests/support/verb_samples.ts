@@ -182,6 +182,7 @@ export const SAMPLES: Readonly<Record<string, VerbSample>> = {
     params: async (it) => ({ session_id: await it.session(), title: "renamed" }),
   },
   "session.send": { params: async (it) => ({ session_id: await it.session(), text: "help" }) },
+  "session.withdraw": of_session,
   "session.attachment": { params: (it) => it.attachment() },
   "session.cancel": of_session,
   "session.compact": of_session,

@@ -1,5 +1,5 @@
 /** What a person is asked to allow is seen in full, and an answer is meant for what is seen. */
-import { assertEquals } from "@std/assert";
+import { assertEquals, assertMatch } from "@std/assert";
 import { join } from "@std/path";
 import type { Page } from "playwright-core";
 import type { Answer } from "../support/model_servers.ts";
@@ -183,24 +183,30 @@ Deno.test({
 });
 
 Deno.test({
-  name: "a write and an edit are shown as the difference to the file on disk, with all they say",
+  name: "a write, an edit and a patch are shown as what they change in files, with all they say",
   ignore: no_browser,
   async fn() {
     const content = LINES.with(150, "changed\n").join("");
     const edit = { path: "old.txt", old_text: "line 1", new_text: "LINE 1", replace_all: true };
+    const patch = [
+      ...["*** Begin Patch", "*** Update File: old.txt", "-line 7", "+line seven"],
+      ...["*** Delete File: gone.txt", "*** End Patch", ""],
+    ].join("\n");
     await using asked = await Asked.begin([
       { name: "write_file", args: { path: "old.txt", content } },
       { name: "edit_file", args: edit },
+      { name: "write_file", args: { path: "new.txt", content: "n\n" } },
+      { name: "apply_patch", args: { patch } },
       { name: "run_command", args: { command: "echo one", timeout_s: 77 } },
-    ], { "old.txt": LINES.join("") });
+    ], { "old.txt": LINES.join(""), "gone.txt": "was here\n" });
     const { page } = asked;
     const kinds = async (kind: string) =>
       await page.locator(`.approval .${kind} code`).allTextContents();
-    await page.getByText("Compared with the file as it is now").waitFor();
+    await page.locator(".approval-reason", { hasText: "(replaces a file that is there)" })
+      .waitFor();
     await page.locator(".approval .delete").waitFor();
     assertEquals(await kinds("delete"), ["line 150"]);
     assertEquals(await kinds("insert"), ["changed"]);
-    assertEquals(await kinds("gap"), ["147 unchanged lines", "146 unchanged lines"]);
     await asked.button("Deny").click();
 
     await page.getByText('"replace_all": true').waitFor();
@@ -208,9 +214,35 @@ Deno.test({
     const ones = LINES.filter((line) => line.startsWith("line 1")).map((line) => line.trimEnd());
     assertEquals((await kinds("delete")).sort(), ones.sort());
     await asked.button("Deny").click();
+
+    await page.getByText("New file", { exact: true }).waitFor();
+    assertEquals([await kinds("delete"), await kinds("insert")], [[], ["n"]]);
+    await asked.button("Deny").click();
+
+    await page.getByText("Deleted", { exact: true }).waitFor();
+    const names = page.locator(".approval .approval-reason.mono");
+    assertEquals(await names.allTextContents(), ["old.txt", "gone.txt"]);
+    assertEquals(await kinds("delete"), ["line 7", "was here"]);
+    assertEquals(await kinds("insert"), ["line seven"]);
+    const screen = await asked.it.call("tui.snapshot", { cols: 100, rows: 50 });
+    assertMatch(screen.view, /gone\.txt: deleted\s+- was here/);
+    await asked.button("Deny").click();
     await page.getByText('"timeout_s": 77').waitFor();
     await asked.button("Deny").click();
     await page.getByRole("log").getByText("The end.").waitFor();
+  },
+});
+
+Deno.test({
+  name: "a change that is too long for the question is compared with the file as it is now",
+  ignore: no_browser,
+  async fn() {
+    const content = `${LINES.join("").repeat(40)}the end\n`;
+    await using asked = await Asked.begin([
+      { name: "write_file", args: { path: "old.txt", content } },
+    ], { "old.txt": "before\n" });
+    await asked.page.getByText("Compared with the file as it is now").waitFor();
+    await asked.page.getByText("Show all of it to allow it").waitFor();
   },
 });
 

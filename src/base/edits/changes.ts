@@ -5,6 +5,14 @@ import type { fileChangeSchema } from "../../protocol/schemas/session.ts";
 /** A part of a file, before and after a call; or the whole of it. */
 export type FileChange = z.output<ReturnType<typeof fileChangeSchema>>;
 
+/** Ends what is shown of the changes that a call would make, where that is not all of them. */
+export const REST_NOT_SHOWN = "[the rest of the changes is not shown]\n";
+
+/** Whether a question has all that its call would change. */
+export function hasAllChanges(changes: readonly FileChange[]): boolean {
+  return !changes.at(-1)?.after.endsWith(REST_NOT_SHOWN);
+}
+
 /** The changes that a call asks for; none of a call that changes no file, or not by its arguments. */
 export function changesOf(tool: string, args: unknown): FileChange[] {
   const { path, old_text, new_text, edits, content, patch } = (args ?? {}) as Record<

@@ -67,7 +67,7 @@ export class Agents {
       if (spent !== undefined) return { stop_reason: "budget", error: spent };
       const end = await this.#prompt(session, turn);
       if (end.stop_reason !== "ok") return end;
-      if (!session.fresh) return await criticised(session, this.#options);
+      if (!session.holdFresh()) return await criticised(session, this.#options);
     }
   }
 
@@ -103,10 +103,10 @@ export class Agents {
 
   /** @param fresh whether the agent does not know the conversation yet */
   async #ask(hosted: Hosted, fresh: boolean, session: Session, turn: Turn): Promise<TurnEnd> {
-    const transcript = await session.transcript();
+    let transcript = await session.transcript();
+    while (!session.takeFresh()) transcript = await session.transcript();
     const seen_seq = session.published_seq;
     const messages = transcript.messages();
-    session.takeFresh();
     const prompt = await promptOf(session, messages, { fresh, takes: hosted.agent.takes });
     const { tools, readText, new_call_id } = this.#options;
     const events = new TurnEvents({ session, turn, seen_seq, new_call_id });

@@ -81,9 +81,9 @@ export class AgentRequests {
         return run_command.run(args, {
           ...scope,
           signal: AbortSignal.any([scope.signal, terminal.signal]),
-          onOutput(text) {
-            terminal.add(text);
-            scope.onOutput(text);
+          onOutput(text, redraws) {
+            terminal.add(text, redraws);
+            scope.onOutput(text, redraws);
           },
         });
       },

@@ -1,4 +1,5 @@
 /** A command that an agent has started: its output as it arrives, and its end. */
+import { redrawn } from "../../base/redraw.ts";
 import type { ToolOutcome } from "../../agent/tools.ts";
 
 /** The most output that is kept, and the default, in bytes. */
@@ -44,12 +45,15 @@ export class Terminal {
     ).then((exit) => this.#exit = exit);
   }
 
-  /** Adds output; only its end is kept. */
-  add(text: string): void {
+  /** Adds output, in place of the last lines where they are drawn again; only its end is kept. */
+  add(text: string, redraws = 0): void {
     const bytes = new TextEncoder().encode(text);
-    const all = new Uint8Array(this.#output.length + bytes.length);
-    all.set(this.#output);
-    all.set(bytes, this.#output.length);
+    const before = redraws === 0
+      ? this.#output
+      : new TextEncoder().encode(redrawn(new TextDecoder().decode(this.#output), "", redraws));
+    const all = new Uint8Array(before.length + bytes.length);
+    all.set(before);
+    all.set(bytes, before.length);
     this.#truncated ||= all.length > this.#limit;
     this.#output = all.subarray(startOfKept(all, this.#limit));
   }

@@ -1,6 +1,6 @@
 /** What a model is told of the session that it works in. */
 import { visibleLine } from "../../base/visible.ts";
-import type { Approval, Trust } from "../../protocol/events.ts";
+import type { Approval, ToldPart, Trust } from "../../protocol/events.ts";
 
 /** Facts by name, each in words. The same names always, so that a change is one value. */
 export type Facts = Record<Exclude<FactName, "skills" | "skill">, string> & {
@@ -152,23 +152,45 @@ export function factsText(
   facts: Facts,
   before: Readonly<Record<string, string>>,
   status: readonly string[] = [],
-): string | undefined {
+): Block | undefined {
   const names = Object.keys(LABELS) as FactName[];
   const changed = names.filter((name) => facts[name] !== before[name]);
   if (changed.length === 0) return undefined;
   const first = Object.keys(before).length === 0;
-  return contextBlock(
-    "session",
-    [
-      ...(first ? [] : ["This has changed since you were told:"]),
-      ...changed.map((name) => `${LABELS[name]}: ${facts[name] ?? "none"}`),
-      ...(status.length === 0 ? [] : [`Git status now: ${status.join("\n")}`]),
-    ].join("\n"),
-  );
+  const told = changed.map((name) => ({
+    about: name,
+    text: `${LABELS[name]}: ${facts[name] ?? "none"}`,
+  }));
+  // It is told with the branch.
+  const git = { about: "status", text: `Git status now: ${status.join("\n")}` };
+  return contextBlock("session", [
+    ...(first ? [] : [{ text: "This has changed since you were told:" }]),
+    ...told,
+    ...(status.length === 0 ? [] : [git]),
+  ], "\n");
 }
 
-/** A block of what svc tells; nothing inside of it can end it. */
-export function contextBlock(about: "session" | "rules", text: string): string {
-  const inside = text.replaceAll(/<(?=\/?context\b)/gi, "&lt;");
-  return `<context about="${about}">\n${inside}\n</context>`;
+/** A block of what svc tells. */
+export interface Block {
+  text: string;
+  /** Where in it what stands. */
+  parts: ToldPart[];
+}
+
+/** Makes a block of what svc tells; nothing inside of it can end it. */
+export function contextBlock(
+  about: "session" | "rules",
+  pieces: readonly { about?: string; text: string }[],
+  separator: string,
+): Block {
+  const parts: ToldPart[] = [];
+  let text = `<context about="${about}">`;
+  for (const [n, piece] of pieces.entries()) {
+    text += n === 0 ? "\n" : separator;
+    const from = text.length;
+    text += piece.text.replaceAll(/<(?=\/?context\b)/gi, "&lt;");
+    const to = text.length + (n < pieces.length - 1 ? separator.length : 0);
+    if (piece.about !== undefined) parts.push({ about: piece.about, from, to });
+  }
+  return { text: `${text}\n</context>`, parts };
 }

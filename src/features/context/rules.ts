@@ -6,6 +6,7 @@
  */
 import { createHash } from "node:crypto";
 import { dirname, isAbsolute, join, normalize } from "@std/path";
+import { decodeText } from "../../base/edits/encoding.ts";
 import { BeneathError } from "../../jail/beneath.ts";
 import type { UntrustedFiles, UntrustedReader } from "../../jail/untrusted_files.ts";
 import { isWithin } from "../../os/paths.ts";
@@ -134,9 +135,10 @@ function readFile(path: string, files: UntrustedFiles): Read | undefined {
   try {
     const data = files.read(path, FILE_BYTES_MAX);
     if (data === undefined) return undefined;
-    if (data.includes(0)) return { reason: "is no text" };
+    const decoded = decodeText(data)?.text;
+    if (decoded === undefined || decoded.includes("\0")) return { reason: "is no text" };
     const sha256 = createHash("sha256").update(data).digest("hex");
-    const text = new TextDecoder().decode(data).trim();
+    const text = decoded.trim();
     const real = Deno.realPathSync(path);
     return { text, bytes: data.length, sha256, real, imports: importsIn(text) };
   } catch (error) {

@@ -294,7 +294,7 @@ Deno.test("a block of rules says from where each is, what it replaces and what i
       path: "/h/AGENTS.md",
       bytes: 1,
       sha256: "0",
-    }]),
+    }]).text,
     `<context about="rules">
 The person's rules for all projects, from /h/AGENTS.md; this takes the place of what you were told of it:
 
@@ -311,5 +311,5 @@ Part.
 These rules no longer hold: /p/x/AGENTS.md
 </context>`,
   );
-  assertEquals(rulesText({ files: [], removed: [] }, []), "");
+  assertEquals(rulesText({ files: [], removed: [] }, []).text, "");
 });

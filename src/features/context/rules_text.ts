@@ -1,7 +1,7 @@
 /** How rules are told. */
 import { visibleLine } from "../../base/visible.ts";
 import type { RulesFile } from "../../protocol/events.ts";
-import { contextBlock } from "./facts.ts";
+import { type Block, contextBlock } from "./facts.ts";
 import type { Rules } from "./rules.ts";
 
 /**
@@ -9,21 +9,22 @@ import type { Rules } from "./rules.ts";
  *
  * @param news files with their texts, and those that are gone.
  * @param told files that were told before.
- * @returns empty when there is nothing to tell.
+ * @returns an empty one when there is nothing to tell.
  */
 export function rulesText(
   { files, removed }: { files: readonly Rules[]; removed: readonly string[] },
   told: readonly RulesFile[],
-): string {
+): Block {
   const known = new Set(told.map(({ path }) => path));
-  const parts = files.map((file) => {
+  const pieces: { about?: string; text: string }[] = files.map((file) => {
     const again = known.has(file.path) ? "; this takes the place of what you were told of it" : "";
-    return `${headOf(file)}${again}:\n\n${file.text}`;
+    return { about: file.path, text: `${headOf(file)}${again}:\n\n${file.text}` };
   });
   if (removed.length > 0) {
-    parts.push(`These rules no longer hold: ${removed.map(visibleLine).join(", ")}`);
+    pieces.push({ text: `These rules no longer hold: ${removed.map(visibleLine).join(", ")}` });
   }
-  return parts.length === 0 ? "" : contextBlock("rules", parts.join("\n\n"));
+  if (pieces.length === 0) return { text: "", parts: [] };
+  return contextBlock("rules", pieces, "\n\n");
 }
 
 function headOf({ path: file, beneath, imported_by }: Rules): string {

@@ -70,9 +70,9 @@ export class Teller implements Disposable {
     const status = moved && repository !== undefined
       ? await this.#status(session, turn, sandbox, repository)
       : [];
-    const text = factsText(facts, state.facts, status);
+    const told = factsText(facts, state.facts, status);
     await Promise.all([
-      text && session.emit("context.told", { turn_id: turn.turn_id, facts, text }),
+      told && session.emit("context.told", { turn_id: turn.turn_id, facts, ...told }),
       rules && session.emit("rules.loaded", rules),
     ]);
   }
@@ -118,7 +118,7 @@ export class Teller implements Disposable {
     if (news === undefined) return undefined;
     const files = news.files.map(({ text: _text, beneath: _beneath, ...file }) => file);
     const { skipped, removed } = news;
-    return { turn_id, files, skipped, removed, text: rulesText(news, told.files) };
+    return { turn_id, files, skipped, removed, ...rulesText(news, told.files) };
   }
 
   #facts(session: Session, sandbox: Sandbox, repository: Repository | undefined): Facts {

@@ -126,6 +126,11 @@ class Indexer {
     reach.seq = event.seq;
     const at = Date.parse(event.at);
     for (const said of saidIn(event)) this.#db.add(reach, at, said);
+    if (event.type === "user.withdrawn") {
+      for (const { message_id, seq } of event.data.messages) {
+        this.#db.hide(reach, message_id, seq, seq);
+      }
+    }
     if (event.type !== "session.rewound") return;
     const { rewind_id, conversation, to_seq, undo_of } = event.data;
     if (undo_of !== undefined) this.#db.unhide(reach, undo_of);

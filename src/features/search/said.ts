@@ -13,6 +13,7 @@ const OUTPUT_MAX = 64 * 1024;
 
 const KINDS = [
   "user.message",
+  "user.withdrawn",
   "turn.completed",
   "session.tool_completed",
   "session.rewound",

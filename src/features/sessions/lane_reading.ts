@@ -35,7 +35,8 @@ export async function lastDeltas(session: Session, lane_id: string, tail: number
   const deltas: z.output<ReturnType<typeof laneDeltaSchema>>[] = [];
   for await (const { type, seq, data } of session.journal.read(session.journal.trimmed_seq)) {
     if (type !== "lane.delta" || data.lane_id !== lane_id) continue;
-    deltas.push({ seq, delta_seq: data.delta_seq, text: data.content_block.text });
+    const { delta_seq, content_block: { text }, redraws } = data;
+    deltas.push({ seq, delta_seq, text, ...(redraws !== undefined && { redraws }) });
     if (deltas.length > tail) deltas.shift();
   }
   return deltas;

@@ -1,7 +1,12 @@
 import * as z from "zod";
 import { hash } from "../../protocol/schemas/ledger.ts";
 import { EFFORTS } from "../../protocol/effort.ts";
-import { approval, session_id, trust } from "../../protocol/schemas/session.ts";
+import {
+  approval,
+  session_id,
+  trust,
+  withdrawnMessageSchema,
+} from "../../protocol/schemas/session.ts";
 import { scope } from "../permissions/schemas.ts";
 
 export const lane_id = () => z.string().min(1);
@@ -33,6 +38,12 @@ export const startParamsSchema = () =>
     trust: trust().optional()
       .describe("An untrusted session can use only the tools of untrusted tool servers"),
     title: title().optional(),
+  });
+
+export const withdrawnSchema = () =>
+  z.object({
+    messages: z.array(withdrawnMessageSchema())
+      .describe("What was taken back, the oldest first; a turn may have begun with the others"),
   });
 
 export const decidedSchema = () =>
@@ -104,7 +115,13 @@ export const sessionSubscriptionSchema = () =>
   });
 
 export const laneDeltaSchema = () =>
-  z.object({ seq: z.int(), delta_seq: z.int(), text: z.string() });
+  z.object({
+    seq: z.int(),
+    delta_seq: z.int(),
+    text: z.string(),
+    redraws: z.int().optional()
+      .describe("The text takes the place of so many lines at the end of what came before"),
+  });
 
 /** A record of a ledger in a list. */
 export const ledgerItemSchema = () => z.object({ hash: hash(), type: z.string(), at: z.string() });

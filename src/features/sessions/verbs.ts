@@ -30,6 +30,7 @@ import {
   pendingFileSchema,
   sessionSubscriptionSchema,
   startParamsSchema,
+  withdrawnSchema,
 } from "./schemas.ts";
 
 /** The services of the verbs of sessions. */
@@ -207,6 +208,26 @@ export const sessionVerbs = [
       const { keepAttachments } = await import("./attach.ts");
       const kept = await keepAttachments(services, session, attachments, signal);
       return session.send(text, { ...more, attachments: kept });
+    },
+  }),
+  defineVerb({
+    name: "session.withdraw",
+    summary: "Takes back queued messages: those that no model call has seen.",
+    access: "write",
+    idempotent: true,
+    rest: { method: "POST", path: "/v1/sessions/:session_id/withdraw", status: 200 },
+    input: () =>
+      z.object({
+        session_id: session_id(),
+        message_ids: z.array(z.string()).optional().describe(
+          "Only these messages; by default all that are queued",
+        ),
+      }),
+    output: withdrawnSchema,
+    async handle({ services, caller }, { session_id, message_ids }) {
+      const session = await services.hub.get(session_id);
+      const { withdraw } = await import("./withdraw.ts");
+      return await withdraw(session, caller.via, message_ids);
     },
   }),
   defineVerb({

@@ -6,7 +6,7 @@ import type { UntrustedReader } from "../../jail/untrusted_files.ts";
 import { CHAT_COMMANDS } from "../../protocol/chat_commands.ts";
 import { SvcError } from "../../protocol/errors.ts";
 import { BadMarkdown, parseMarkdown, textField } from "./front_matter.ts";
-import { FILE_BYTES_MAX, type Owner, type Place, placesOf, Problems } from "./places.ts";
+import { type Owner, type Place, placesOf, Problems, textIn } from "./places.ts";
 
 /** A command that can be used. */
 export interface FoundCommand {
@@ -91,7 +91,7 @@ class Search {
     }
     const text = this.problems.try(
       path,
-      () => files.text(`${[directory, ...parts].join("/")}.md`, FILE_BYTES_MAX),
+      () => textIn(files, `${[directory, ...parts].join("/")}.md`),
     );
     if (text === undefined) return;
     const command = this.problems.try(path, () => commandOf(text));

@@ -13,14 +13,15 @@ export const skills = feature({
       const { Library } = await import("./library.ts");
       return new Library({ home: host.paths.home, hidden: host.turn_parts.hidden });
     });
-    /** The sessions that know which of their files cannot be read. */
-    const told = new WeakSet<Session>();
+    /** What sessions were told of their files that cannot be read. */
+    const told = new WeakMap<Session, string>();
     return {
       async beforeModel(session) {
-        if (told.has(session) || session.state.trust !== "trusted") return;
-        told.add(session);
+        if (session.state.trust !== "trusted") return;
         const text = (await library.get()).unreadable(session);
-        if (text === "") return;
+        const before = told.get(session) ?? "";
+        told.set(session, text);
+        if (text === "" || text === before) return;
         await session.emit("lane.note", {
           lane_id: MAIN_LANE,
           text: `not used: ${text}`,

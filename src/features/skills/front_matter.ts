@@ -17,7 +17,6 @@ export interface Markdown {
  * @throws {BadMarkdown}
  */
 export function parseMarkdown(text: string): Markdown {
-  if (text.includes("\0")) throw new BadMarkdown("is not text");
   const lines = text.replace(/^\ufeff/, "").replaceAll(/\r\n?/g, "\n");
   if (!/^\s*---[ \t]*\n/.test(lines)) return { fields: {}, body: lines.trim() };
   const parts = lines.match(/^\s*---[ \t]*\n([^]*?)^---[ \t]*$([^]*)/m);

@@ -1,5 +1,6 @@
 /** Where the Markdown files of commands and skills are, and reading them. */
 import { join } from "@std/path";
+import { decodeText } from "../../base/edits/encoding.ts";
 import { realPathIfAny } from "../../os/files.ts";
 import { BeneathError } from "../../jail/beneath.ts";
 import type { UntrustedFiles, UntrustedReader } from "../../jail/untrusted_files.ts";
@@ -35,7 +36,7 @@ export interface Owner {
 /** The directories of a project, the first wins. */
 const PROJECT_DIRECTORIES = [".agents", ".claude"];
 /** The largest file that is read. */
-export const FILE_BYTES_MAX = 64 * 1024;
+const FILE_BYTES_MAX = 64 * 1024;
 const PROBLEMS_MAX = 50;
 
 /**
@@ -58,6 +59,21 @@ export function placesOf(reader: UntrustedReader, kind: string, owner: Owner): P
     places.push({ source: "home", path, directory: ".", files: reader.files(real) });
   }
   return places;
+}
+
+/**
+ * Reads a file in its own encoding.
+ *
+ * @returns undefined when there is none
+ * @throws {BadMarkdown} when it is not text
+ * @throws {BeneathError}
+ */
+export function textIn(files: UntrustedFiles, path: string): string | undefined {
+  const data = files.read(path, FILE_BYTES_MAX);
+  if (data === undefined) return undefined;
+  const text = decodeText(data)?.text;
+  if (text === undefined || text.includes("\0")) throw new BadMarkdown("is not text");
+  return text;
 }
 
 /** Collects what cannot be used. */

@@ -3,7 +3,7 @@ import { visibleLine } from "../../base/visible.ts";
 import { BeneathError } from "../../jail/beneath.ts";
 import type { UntrustedFiles, UntrustedReader } from "../../jail/untrusted_files.ts";
 import { BadMarkdown, type Markdown, parseMarkdown, textField } from "./front_matter.ts";
-import { FILE_BYTES_MAX, type Owner, type Place, placesOf, Problems } from "./places.ts";
+import { type Owner, type Place, placesOf, Problems, textIn } from "./places.ts";
 
 /** A skill that can be used. */
 export interface FoundSkill {
@@ -80,7 +80,7 @@ class Search {
 /** Other files may lie beside the folders of skills. */
 function textIfAny(files: UntrustedFiles, path: string): string | undefined {
   try {
-    return files.text(path, FILE_BYTES_MAX);
+    return textIn(files, path);
   } catch (error) {
     if (error instanceof BeneathError && error.reason === "not_directory") return undefined;
     throw error;

@@ -4,7 +4,8 @@ import { defineTool, type Tool, type ToolOutcome } from "../../agent/tools.ts";
 import { nearestOf } from "../../base/nearest.ts";
 import { visibleLine } from "../../base/visible.ts";
 import { BeneathError } from "../../jail/beneath.ts";
-import { FILE_BYTES_MAX } from "./places.ts";
+import { BadMarkdown } from "./front_matter.ts";
+import { textIn } from "./places.ts";
 import { type FoundSkill, otherFiles } from "./skills.ts";
 
 /** Makes the tool. @param find returns the skills of the session */
@@ -60,11 +61,11 @@ function introduced({ name, path, source, folder, body }: FoundSkill, files: rea
 
 function contentOf({ files, folder }: FoundSkill, file: string): ToolOutcome {
   try {
-    const text = files.text(`${folder}/${file}`, FILE_BYTES_MAX) ?? "";
-    return text.includes("\0")
-      ? { ok: false, output: `${visibleLine(file)}: is not text` }
-      : { ok: true, output: text };
+    return { ok: true, output: textIn(files, `${folder}/${file}`) ?? "" };
   } catch (error) {
+    if (error instanceof BadMarkdown) {
+      return { ok: false, output: `${visibleLine(file)}: ${error.message}` };
+    }
     if (error instanceof BeneathError) return { ok: false, output: error.message };
     throw error;
   }

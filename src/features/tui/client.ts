@@ -4,6 +4,7 @@ import type { SessionEvent } from "../../protocol/events.ts";
 import type { BusEvent } from "../../protocol/schemas/bus.ts";
 import { shownDigest } from "../../session/question.ts";
 import { runSetting } from "../../session/setting_command.ts";
+import { stopTurn } from "../../session/stop_turn.ts";
 import { runUndo } from "../../session/undo_command.ts";
 import type { Effect } from "./keymap.ts";
 import type { SessionDetail, Tui } from "./tui.ts";
@@ -183,7 +184,15 @@ export class TuiClient {
         const shown = await shownDigest(question);
         return await this.#call("session.answer", { approval_id, ...answer, shown });
       }
-      case "cancel":
+      case "cancel": {
+        const { id } = this.tui.model.session;
+        const call = (method: string, params: Record<string, unknown>) =>
+          this.#call(method, params);
+        return await stopTurn(call, id, (messages) => {
+          this.tui.giveBack(messages);
+          this.#events.onChange();
+        });
+      }
       case "continue":
       case "pause":
       case "resume":

@@ -44,6 +44,19 @@ export function growEntry(entry: Entry, text: string, max = ENTRY_MAX): void {
   if (entry.size > max) dropFront(entry, max / 2);
 }
 
+/**
+ * Takes the last lines off an entry, so that others can follow on a line of their own.
+ *
+ * @returns how many there were to take
+ */
+export function dropLines(entry: Entry, count: number): number {
+  const gone = entry.lines.splice(Math.max(entry.lines.length - count, 0));
+  entry.lines.push("");
+  entry.size = entry.lines.reduce((sum, { length }) => sum + length + 1, -1);
+  entry.epoch++;
+  return gone.length;
+}
+
 /** Puts text in front of what an entry has. @param text clean. */
 export function prependToEntry(entry: Entry, text: string): void {
   const lines = text.split("\n");

@@ -1,7 +1,8 @@
 /** The lanes of the model: what events make of them. */
+import { redrawn } from "../../base/redraw.ts";
 import { MAIN_LANE, PINNED, type SessionEvent, UNPINNED } from "../../protocol/events.ts";
 import { laneEnded } from "../../session/state.ts";
-import { growEntry, newEntry } from "./entries.ts";
+import { dropLines, growEntry, newEntry, prependToEntry } from "./entries.ts";
 import type { LaneView, Model } from "./model.ts";
 import { clean, cleanLine } from "./text.ts";
 
@@ -23,9 +24,10 @@ export function applyToLanes(model: Model, event: SessionEvent): void {
       break;
     }
     case "lane.delta": {
-      const { lane_id, delta_seq, content_block } = event.data;
+      const { lane_id, delta_seq, content_block, redraws = 0 } = event.data;
       const lane = lane_id === MAIN_LANE ? undefined : find(lane_id);
       if (lane && delta_seq >= lane.from_delta) {
+        if (redraws > 0) dropDrawn(lane, redraws);
         growEntry(lane.output, clean(content_block.text, lane.output.lines.at(-1)), LANE_MAX);
       }
       break;
@@ -60,7 +62,25 @@ export function laneView(
     pinned,
     output: newEntry(model, "lane", ""),
     from_delta: delta_seq + 1,
+    redrawn_before: 0,
   };
+}
+
+/** Takes off the lines that are drawn again; some may be of what came before. */
+function dropDrawn(lane: LaneView, redraws: number): void {
+  const missing = redraws - dropLines(lane.output, redraws);
+  // The first line continues one from before until it is drawn again itself.
+  const first = lane.redrawn_before === 0 && lane.output.lines.length === 1 ? 1 : 0;
+  lane.redrawn_before += missing + first;
+}
+
+/** Puts what a lane has said before in front of what is known of it. */
+export function loadBefore(
+  { output, redrawn_before }: LaneView,
+  deltas: readonly { text: string; redraws?: number }[],
+): void {
+  const before = deltas.reduce((said, { text, redraws }) => redrawn(said, text, redraws), "");
+  prependToEntry(output, clean(redrawn(before, "", redrawn_before)));
 }
 
 function forgetEndedLanes(model: Model): void {

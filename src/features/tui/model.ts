@@ -43,6 +43,8 @@ export interface LaneView {
   output: Entry;
   /** Number of its first delta in `output`; what came before can be asked for. */
   from_delta: number;
+  /** Lines at the end of what came before that were drawn again since. */
+  redrawn_before: number;
 }
 
 export interface ApprovalView {

@@ -1,16 +1,18 @@
 /** The terminal UI without a terminal: a session's model, its screen and its keys. */
 import type * as z from "zod";
 import type { SessionEvent } from "../../protocol/events.ts";
+import { attachmentLine } from "../../protocol/attachments.ts";
 import { type Lane, laneEnded, type PendingApproval } from "../../session/state.ts";
+import { typedAgain, type Withdrawn } from "../../session/stop_turn.ts";
 import { SvcError } from "../../protocol/errors.ts";
 import { arrange, type Size } from "./arrange.ts";
 import { addApproval, applyToApprovals } from "./approvals.ts";
-import { addEntry, prependToEntry } from "./entries.ts";
+import { addEntry } from "./entries.ts";
 import type { PlanStep } from "../../protocol/plan_text.ts";
 import { introduction } from "./introduction.ts";
-import { insert } from "./input.ts";
+import { clear, insert } from "./input.ts";
 import type { Key } from "./keys.ts";
-import { applyToLanes, laneView } from "./lanes.ts";
+import { applyToLanes, laneView, loadBefore } from "./lanes.ts";
 import { Layouts } from "./layout.ts";
 import { emptyModel, type Model } from "./model.ts";
 import { outline } from "./outline.ts";
@@ -151,12 +153,15 @@ export class Tui {
   }
 
   /** Takes what a lane has said, of which only what came before it was known here is new. */
-  loadLane(lane_id: string, deltas: readonly { delta_seq: number; text: string }[]): void {
+  loadLane(
+    lane_id: string,
+    deltas: readonly { delta_seq: number; text: string; redraws?: number }[],
+  ): void {
     const lane = this.model.lanes.find((it) => it.lane_id === lane_id);
     if (lane === undefined) return;
     const before = deltas.filter(({ delta_seq }) => delta_seq < lane.from_delta);
     lane.from_delta = 1;
-    prependToEntry(lane.output, clean(before.map(({ text }) => text).join("")));
+    loadBefore(lane, before);
   }
 
   /** Takes the commands from files, which the help shows. */
@@ -178,6 +183,18 @@ export class Tui {
     const refused = this.#dropWaiting(client_message_id);
     const { input } = this.model;
     if (refused !== undefined && input.text === "") insert(input, refused);
+  }
+
+  /** Puts queued messages that were taken back in front of what is being typed. */
+  giveBack(messages: readonly Withdrawn[]): void {
+    const { input } = this.model;
+    const text = typedAgain(messages, input.text);
+    clear(input);
+    if (!insert(input, text)) this.notice("not all of the queued messages fit; Up has them");
+    const files = messages.flatMap(({ attachments = [] }) => attachments);
+    if (files.length > 0) {
+      this.tell(`these are not sent again: ${files.map((it) => attachmentLine(it)).join(" ")}`);
+    }
   }
 
   /** Takes a message that was not confirmed off the screen. @returns its text. */

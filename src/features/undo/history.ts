@@ -31,7 +31,7 @@ const TEXT_MAX = 200;
 
 /** The messages in the journal that were not taken back, oldest first. */
 export async function messagesOf(session: Session): Promise<Message[]> {
-  const messages: Message[] = [];
+  let messages: Message[] = [];
   const { undo } = session.state;
   let open = false;
   for await (const event of session.journal.read(session.journal.trimmed_seq)) {
@@ -45,6 +45,9 @@ export async function messagesOf(session: Session): Promise<Message[]> {
       const { message_id, text } = event.data;
       const shown = text.slice(0, TEXT_MAX);
       messages.push({ message_id, seq: event.seq, text: shown, steers: open, turns: [] });
+    } else if (event.type === "user.withdrawn") {
+      const gone = new Set(event.data.messages.map(({ seq }) => seq));
+      messages = messages.filter(({ seq }) => !gone.has(seq));
     }
   }
   return messages;

@@ -1,5 +1,5 @@
 import { LineSplitter } from "../../base/line_splitter.ts";
-import { plainText } from "../../jail/output.ts";
+import { onScreen } from "../../jail/screen.ts";
 
 /** The most characters of a line that are used. */
 const LINE_MAX = 4_096;
@@ -13,7 +13,7 @@ export class OutputLines {
 
   constructor(onLine: (line: string) => void) {
     const decoder = new TextDecoder();
-    const pass = (text: string) => onLine(plainText(text.slice(0, LINE_MAX).replace(/\r$/, "")));
+    const pass = (text: string) => onLine(onScreen(text.slice(0, LINE_MAX)));
     this.#lines = new LineSplitter(LINE_BYTES_MAX, {
       line: (bytes) => pass(decoder.decode(bytes)),
       tooLong: (piece) => {

@@ -1,5 +1,7 @@
 /** Builds, tests or lints a project as it says itself, in the sandbox of the model's commands. */
-import { BoundedOutput, LiveOutput } from "../../jail/output.ts";
+import type { OnOutput } from "../../base/redraw.ts";
+import { BoundedOutput } from "../../jail/output.ts";
+import { ShownOutput } from "../../jail/shown_output.ts";
 import { runMerged } from "../../jail/process.ts";
 import { programArgv, type Sandbox, type SandboxScope } from "../../jail/sandbox.ts";
 import { SvcError } from "../../protocol/errors.ts";
@@ -23,8 +25,8 @@ export interface VerifyOptions {
   waited_ms?: () => number;
   /** Ends it, with all that it started. */
   signal: AbortSignal;
-  /** Is passed the output as it comes, paced and shortened as {@linkcode LiveOutput} does. */
-  onOutput?: (text: string) => void;
+  /** Receives a preview of the output while it is written. */
+  onOutput?: OnOutput;
 }
 
 /** What a person was told of it. */
@@ -87,7 +89,7 @@ export async function verify(options: VerifyOptions): Promise<VerifyResult> {
   }
   const { argv, detected_by } = detected;
   const tail = new BoundedOutput(0, LOG_TAIL_BYTES);
-  const live = onOutput && new LiveOutput(onOutput);
+  const live = onOutput && new ShownOutput(0, 0, onOutput);
   const report = kind === "test" ? new TestReport() : undefined;
   const encoder = new TextEncoder();
   const lines = new OutputLines((line) => {

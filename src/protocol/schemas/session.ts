@@ -1,5 +1,6 @@
 /** What a session consists of, as its clients see it. */
 import * as z from "zod";
+import type { Attachment } from "../attachments.ts";
 
 /** The id of a session, as a parameter or in a result. */
 export const session_id = () =>
@@ -65,6 +66,15 @@ export const movedSchema = () =>
     moved: z.boolean().describe("False if it works there already"),
     workdir: z.string(),
     from: z.string().describe("Where it worked before"),
+  });
+
+/** A queued message that was taken back. */
+export const withdrawnMessageSchema = () =>
+  z.object({
+    message_id: z.string(),
+    seq: z.int(),
+    text: z.string(),
+    attachments: z.custom<Attachment[]>().optional(),
   });
 
 export const backgroundItemSchema = () =>

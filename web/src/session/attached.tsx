@@ -1,6 +1,11 @@
 /** Images and documents that are to be sent with a message. */
 import { useSignal } from "@preact/signals";
-import { ATTACHED_BYTES_MAX, ATTACHED_MAX, sizeText } from "../../../src/protocol/attachments.ts";
+import {
+  ATTACHED_BYTES_MAX,
+  ATTACHED_MAX,
+  type Attachment,
+  sizeText,
+} from "../../../src/protocol/attachments.ts";
 import { useApp } from "../app.ts";
 import { Button } from "../ui/button.tsx";
 import { isShown } from "./pictures.tsx";
@@ -19,6 +24,8 @@ export interface AttachedFiles {
   readonly files: readonly AttachedFile[];
   /** Takes the files that were pasted or dropped. @returns whether there were some. */
   take(data: DataTransfer | null): boolean;
+  /** Takes the files of a message of the session that was taken back. */
+  giveBack(session_id: string, attachments: readonly Attachment[]): void;
   remove(files: readonly AttachedFile[]): void;
 }
 
@@ -34,7 +41,11 @@ export function useAttached(): AttachedFiles {
   const add = async (file: File) => {
     const url = await addressOf(file);
     const { name, type, size } = file;
-    const all = [...files.value, { id: crypto.randomUUID(), name, type, bytes: size, url }];
+    put({ name, type, bytes: size, url });
+    app.announcer.say(`Attached ${name}`);
+  };
+  const put = (file: Omit<AttachedFile, "id">) => {
+    const all = [...files.value, { id: crypto.randomUUID(), ...file }];
     const bytes = all.reduce((sum, it) => sum + it.bytes, 0);
     if (all.length > ATTACHED_MAX || bytes > ATTACHED_BYTES_MAX) {
       throw new Error(
@@ -42,7 +53,6 @@ export function useAttached(): AttachedFiles {
       );
     }
     files.value = all;
-    app.announcer.say(`Attached ${file.name}`);
   };
   return {
     files: files.value,
@@ -52,6 +62,14 @@ export function useAttached(): AttachedFiles {
         for (const file of given) await add(file);
       });
       return given.length > 0;
+    },
+    giveBack(session_id, attachments) {
+      app.attempt(async () => {
+        for (const { hash, name, media_type: type, bytes } of attachments) {
+          const { data } = await app.client.ask("session.attachment", { session_id, hash });
+          put({ name, type, bytes, url: `data:${type};base64,${data}` });
+        }
+      });
     },
     remove(gone) {
       files.value = files.value.filter((it) => !gone.includes(it));

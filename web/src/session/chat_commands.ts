@@ -5,7 +5,6 @@ import { runUndo, undoCommand } from "../../../src/session/undo_command.ts";
 
 /** Commands that are one verb. */
 const VERBS: Readonly<Record<string, string>> = {
-  "/cancel": "session.cancel",
   "/compact": "session.compact",
   "/continue": "session.continue",
   "/kill": "session.kill",
@@ -23,10 +22,20 @@ export type Typed =
 /**
  * Carries out a line that begins with a slash.
  *
+ * @param stop cancels the turn
  * @throws as the verbs, for a command that there is not
  */
-export async function runTyped(line: string, session_id: string, call: CallVerb): Promise<Typed> {
+export async function runTyped(
+  line: string,
+  session_id: string,
+  call: CallVerb,
+  stop: () => Promise<void>,
+): Promise<Typed> {
   const word = line.trim();
+  if (word === "/cancel") {
+    await stop();
+    return {};
+  }
   const verb = Object.hasOwn(VERBS, word) ? VERBS[word] : undefined;
   if (verb !== undefined) {
     const { compacted } = await call(verb, { session_id });

@@ -3,6 +3,7 @@ import type { RefObject } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import { visible } from "../../../src/base/visible.ts";
 import type { CallVerb } from "../../../src/session/setting_command.ts";
+import { stopTurn, typedAgain } from "../../../src/session/stop_turn.ts";
 import { useApp } from "../app.ts";
 import type { VerbName } from "../rpc/api.ts";
 import type { Client } from "../rpc/client.ts";
@@ -34,6 +35,11 @@ export function Composer({ store, input, onSent }: ComposerProps) {
     text.value = value;
     keepDraft(store.id, value);
   };
+  const stop = () => {
+    // Asked again, it would give nothing back.
+    const call: CallVerb = (name, params) => app.client.call(name as VerbName, params as never);
+    return stopTurn(call, store.id, (messages) => store.giveBack(messages));
+  };
   const send = async () => {
     const message = text.value;
     if (empty || sending.value) return;
@@ -46,7 +52,10 @@ export function Composer({ store, input, onSent }: ComposerProps) {
     const sent = await app.attempt(async () => {
       said.value = "";
       const typed = message.startsWith("/")
-        ? await runTyped(message, session_id, app.client)
+        ? await runTyped(message, session_id, app.client, () => {
+          write("");
+          return stop();
+        })
         : { text: message };
       if (!("text" in typed)) {
         said.value = visible(typed.said ?? "");
@@ -96,6 +105,14 @@ export function Composer({ store, input, onSent }: ComposerProps) {
     if (text.peek().trim() === "") write(draft);
     input.current?.focus();
   }, [draft]);
+  const returned = store.returned.value;
+  useEffect(() => {
+    if (returned.length === 0) return;
+    store.returned.value = [];
+    write(typedAgain(returned, text.peek()));
+    attached.giveBack(store.id, returned.flatMap(({ attachments = [] }) => attachments));
+    input.current?.focus();
+  }, [returned]);
   const ended = state === "ended";
   useEffect(() => {
     if (ended) keepDraft(store.id, "");
@@ -139,12 +156,7 @@ export function Composer({ store, input, onSent }: ComposerProps) {
         <SettingsButton store={store} />
         <SendKey />
         {turn && (
-          <Button
-            icon="stop"
-            onClick={async () => {
-              await app.client.call("session.cancel", { session_id: store.id });
-            }}
-          >
+          <Button icon="stop" onClick={stop}>
             Cancel turn
           </Button>
         )}
@@ -162,10 +174,15 @@ export function Composer({ store, input, onSent }: ComposerProps) {
 }
 
 /** Carries out a line that begins with a slash. */
-async function runTyped(line: string, session_id: string, client: Client) {
+async function runTyped(
+  line: string,
+  session_id: string,
+  client: Client,
+  stop: () => Promise<void>,
+) {
   const commands = await import("./chat_commands.ts");
   const call: CallVerb = (name, params) => client.ask(name as VerbName, params as never);
-  return await commands.runTyped(line, session_id, call);
+  return await commands.runTyped(line, session_id, call, stop);
 }
 
 /** Drafts outlive the tab that they were written in. */

@@ -1,12 +1,15 @@
 import "../main.tsx";
 import { useSignal } from "@preact/signals";
-import { useEffect, useMemo } from "preact/hooks";
+import { Fragment } from "preact";
+import { useEffect, useMemo, useRef } from "preact/hooks";
+import type { FileChange as AskedChange } from "../../../src/base/edits/changes.ts";
 import { exact, exactLine } from "../../../src/base/visible.ts";
 import { Coloured, useTokens } from "../highlight/code.tsx";
 import { languageOfPath } from "../highlight/languages.ts";
 import { linesOf, type Token } from "../highlight/tokens.ts";
 import type { FileChange } from "./call.ts";
 import { Button } from "../ui/button.tsx";
+import { askedFiles } from "./asked_changes.ts";
 import { type DiffLine, diffOf, LINES_MAX } from "./diff.ts";
 import { changeOnDisk, type FileNow } from "./on_disk.ts";
 import { Json } from "./question.tsx";
@@ -23,6 +26,14 @@ interface DiffViewProps extends FileChange {
 /** The change of the file at `path`, line by line. It is loaded when there is one to show. */
 export function DiffView({ before, after, path, onWhole }: DiffViewProps) {
   const all = useMemo(() => diffOf(before, after), [before, after]);
+  return <Lines all={all} path={path} onWhole={onWhole} />;
+}
+
+interface LinesProps extends Pick<DiffViewProps, "path" | "onWhole"> {
+  all: readonly DiffLine[];
+}
+
+function Lines({ all, path, onWhole }: LinesProps) {
   const whole = useSignal(false);
   const lines = useMemo(() => whole.value ? all : all.slice(0, LINES_MAX), [all, whole.value]);
   useEffect(() => {
@@ -46,6 +57,40 @@ export function DiffView({ before, after, path, onWhole }: DiffViewProps) {
         </Button>
       )}
     </div>
+  );
+}
+
+interface AskedDiffProps {
+  args: unknown;
+  changes: readonly AskedChange[];
+  /** Called once all of it is drawn. */
+  onWhole?(): void;
+}
+
+/** What a call would change, file by file, with everything else that was said of it. */
+export function AskedDiff({ args, changes, onWhole }: AskedDiffProps) {
+  const files = useMemo(() => askedFiles(changes), [changes]);
+  const drawn = useRef(new Set<string>());
+  const { path: _, old_text: __, new_text: ___, edits: ____, content: _____, patch, ...rest } =
+    args as Record<string, unknown>;
+  return (
+    <>
+      {files.map(({ path, note, lines }) => (
+        <Fragment key={path}>
+          <p class="approval-reason mono">{path}</p>
+          {note !== undefined && <p class="tool-none">{note}</p>}
+          <Lines
+            all={lines}
+            path={path}
+            onWhole={() => {
+              drawn.current.add(path);
+              if (drawn.current.size === files.length) onWhole?.();
+            }}
+          />
+        </Fragment>
+      ))}
+      <Json value={typeof patch === "string" ? rest : { ...rest, patch }} />
+    </>
   );
 }
 

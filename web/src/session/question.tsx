@@ -1,5 +1,6 @@
 /** What a person is asked to allow: all of it, and nothing in it that looks like something else. */
 import { useEffect, useState } from "preact/hooks";
+import { type FileChange, hasAllChanges } from "../../../src/base/edits/changes.ts";
 import { exact, exactLine } from "../../../src/base/visible.ts";
 import type { Question } from "../../../src/session/question.ts";
 import { explain } from "../rpc/api.ts";
@@ -16,11 +17,13 @@ interface QuestionBodyProps {
 
 /** The question, in full. */
 export function QuestionBody({ question, files, onDrawn }: QuestionBodyProps) {
-  const { tool, args, reason } = question;
+  const { tool, args, reason, changes = [] } = question;
   return (
     <div class="approval-body">
       <p class="approval-reason">{exactLine(reason)}</p>
-      {tool === "write_file" || tool === "edit_file"
+      {changes.length > 0 && hasAllChanges(changes)
+        ? <Changes args={args} changes={changes} onDrawn={onDrawn} />
+        : tool === "write_file" || tool === "edit_file"
         ? <Change tool={tool} args={args} files={files} onDrawn={onDrawn} />
         : <Words args={args} onDrawn={onDrawn} />}
     </div>
@@ -43,6 +46,22 @@ export function Words({ args, onDrawn }: { args: unknown; onDrawn(): void }) {
   );
 }
 
+const loadAskedDiff = async () => (await import("./diff_view.tsx")).AskedDiff;
+
+interface ChangesProps extends Pick<QuestionBodyProps, "onDrawn"> {
+  args: unknown;
+  changes: readonly FileChange[];
+}
+
+/** What a call would change, as svc has found out by trying it, with what else was said of it. */
+function Changes({ args, changes, onDrawn }: ChangesProps) {
+  const { Part: AskedDiff, failure } = useLoaded(loadAskedDiff);
+  // Without the module that draws it, the call is shown as it was written.
+  if (failure !== undefined) return <Words args={args} onDrawn={onDrawn} />;
+  if (AskedDiff === undefined) return <p class="tool-none">Loading</p>;
+  return <AskedDiff args={args} changes={changes} onWhole={onDrawn} />;
+}
+
 const loadDiskDiff = async () => (await import("./diff_view.tsx")).DiskDiff;
 
 interface ChangeProps extends Pick<QuestionBodyProps, "files" | "onDrawn"> {
@@ -50,7 +69,9 @@ interface ChangeProps extends Pick<QuestionBodyProps, "files" | "onDrawn"> {
   args: unknown;
 }
 
-/** A change of a file as it is now, line by line, with what else was said of it. */
+/**
+ * A change of a file as it is now: of one that is too long for the question, or that an older daemon
+ * asks about; line by line, with what else was said of it. */
 function Change({ tool, args, files, onDrawn }: ChangeProps) {
   const { Part: DiskDiff, failure } = useLoaded(loadDiskDiff);
   const [file, setFile] = useState<Pick<FileNow, "state" | "content" | "reason">>();

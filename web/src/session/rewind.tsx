@@ -29,6 +29,7 @@ export function MessageActions({ item, store }: MessageActionsProps) {
   const asking = useSignal(false);
   const { message_id } = item;
   if (message_id === undefined || store.state.state === "ended") return null;
+  if (item.waits) return <TakeBack message_id={message_id} store={store} />;
   const fork = async () => {
     const { session_id } = await client.call("session.fork", { session_id: store.id, message_id });
     router.go(`/sessions/${session_id}`);
@@ -46,6 +47,29 @@ export function MessageActions({ item, store }: MessageActionsProps) {
           onClose={() => asking.value = false}
         />
       )}
+    </div>
+  );
+}
+
+interface TakeBackProps {
+  message_id: string;
+  store: SessionStore;
+}
+
+/** Puts a queued message back into the composer. */
+function TakeBack({ message_id, store }: TakeBackProps) {
+  const { client, announcer } = useApp();
+  const takeBack = async () => {
+    const { messages } = await client.call("session.withdraw", {
+      session_id: store.id,
+      message_ids: [message_id],
+    });
+    if (messages.length === 0) announcer.say("The model has seen it already");
+    store.giveBack(messages);
+  };
+  return (
+    <div class="asked-actions">
+      <Button tone="quiet" icon="undo" onClick={takeBack}>Take back</Button>
     </div>
   );
 }

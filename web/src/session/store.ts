@@ -2,6 +2,7 @@
 import { signal } from "@preact/signals";
 import type { SessionEvent } from "../../../src/protocol/events.ts";
 import { applyToState, emptyState, type SessionState } from "../../../src/session/state.ts";
+import type { Withdrawn } from "../../../src/session/stop_turn.ts";
 import type { Change } from "../../../src/session/view.ts";
 import { ViewList } from "../../../src/session/view_list.ts";
 import type { Client } from "../rpc/client.ts";
@@ -28,6 +29,8 @@ export class SessionStore {
   readonly loaded = signal(false);
   /** A text to change and send again, for the composer. */
   readonly draft = signal<string | undefined>(undefined);
+  /** Queued messages that were taken back, for the composer. */
+  readonly returned = signal<readonly Withdrawn[]>([]);
   /** Why there is nothing to show. */
   readonly error = signal<string | undefined>(undefined);
   /** Tool cards that were opened or closed, by the keys of their items. */
@@ -70,6 +73,11 @@ export class SessionStore {
   /** Opens or closes a tool card. */
   toggle(key: string, open: boolean): void {
     this.#toggled.value = new Map(this.#toggled.peek()).set(key, open);
+  }
+
+  /** Has the composer take messages that are no longer queued. */
+  giveBack(messages: readonly Withdrawn[]): void {
+    this.returned.value = [...this.returned.peek(), ...messages];
   }
 
   /** Loads what happened and follows what happens. */

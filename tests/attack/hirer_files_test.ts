@@ -4,6 +4,7 @@
  * holds the directory of a session, which no other task may see.
  */
 import { join } from "@std/path";
+import { freePort } from "../support/free_port.ts";
 import { attacksBy, type Json, type Loot, lootOf, sharedStage } from "./kit.ts";
 
 const TOKEN = "token-of-the-hirer";
@@ -26,11 +27,6 @@ const it = sharedStage({
     return ["--enable-agent-routes", "--addr", `127.0.0.1:${port}`];
   },
 });
-
-function freePort(): number {
-  using listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
-  return listener.addr.port;
-}
 
 async function request(method: string, path: string, body?: unknown, prefer = ""): Promise<Json> {
   const response = await fetch(`http://127.0.0.1:${port}${path}`, {

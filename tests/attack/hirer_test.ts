@@ -4,6 +4,7 @@
  * the victim's daemon, for controls, runs with `--allow-private`.
  */
 import { join } from "@std/path";
+import { freePort } from "../support/free_port.ts";
 import { endProcess } from "../support/processes.ts";
 import { type RawHeaders, rawHttp } from "../support/raw.ts";
 import { attacksBy, type Json, type Loot, lootOf, once, sharedStage } from "./kit.ts";
@@ -31,8 +32,8 @@ print(server.server_address[1], flush=True)
 server.serve_forever()
 `;
 
-/** Two ports that were free a moment ago: for the daemon, and for its weaker twin. */
-const [port, weak_port] = freePorts();
+/** Ports of the daemon and of its weaker twin. */
+const [port, weak_port] = [freePort(), freePort()];
 let service: Deno.ChildProcess | undefined;
 let inside = 0;
 
@@ -67,15 +68,6 @@ Deno.test.afterAll(async () => {
   await endProcess(service, "SIGKILL");
   await service.stdout.cancel();
 });
-
-function freePorts(): number[] {
-  if (Deno.permissions.querySync({ name: "net" }).state !== "granted") return [0, 0];
-  const listeners = [1, 2].map(() => Deno.listen({ hostname: "127.0.0.1", port: 0 }));
-  return listeners.map((listener) => {
-    listener.close();
-    return listener.addr.port;
-  });
-}
 
 /** Has a task done by the daemon at a port. */
 async function hire(at: number, body: Json, headers: RawHeaders = {}) {

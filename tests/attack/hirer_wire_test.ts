@@ -7,8 +7,8 @@ import { TaskNotFoundError } from "@a2a-js/sdk/errors";
 import { deadline } from "@std/async";
 import { join } from "@std/path";
 import { a2aClient, ask, toSend } from "../support/a2a.ts";
+import { freePort } from "../support/free_port.ts";
 import { rawExchange } from "../support/raw.ts";
-import { can_run_svc } from "../support/svc.ts";
 import { attacksBy, type Json, type Loot, lootOf, sharedStage, type Stage } from "./kit.ts";
 
 const OWNER = "token-of-the-owner";
@@ -17,7 +17,7 @@ const SECRET = "The heron of the owner waits where nobody looks for it, and it e
 
 /** A stage with surface B at a port of its own. */
 function hiring(toml = "") {
-  const port = can_run_svc ? freePort() : 0;
+  const port = freePort();
   const set = sharedStage({
     env: { SVC_SERVE_TOKENS: `${OWNER},${OTHER}` },
     args: ["--enable-agent-routes", "--addr", `127.0.0.1:${port}`],
@@ -31,11 +31,6 @@ function hiring(toml = "") {
     },
   });
   return { port, url: `http://127.0.0.1:${port}`, set };
-}
-
-function freePort(): number {
-  using listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
-  return listener.addr.port;
 }
 
 const closed = hiring();

@@ -4,18 +4,13 @@
  */
 import { assertEquals, assertRejects, assertThrows } from "@std/assert";
 import { which } from "../../src/os/which.ts";
+import { freePort } from "../support/free_port.ts";
 import { has_ipv6, LOOPBACKS } from "../support/loopback.ts";
 import { granted } from "../support/permissions.ts";
 import { firstLine } from "../support/processes.ts";
 import { can_run_svc, Place, svcCommand } from "../support/svc.ts";
 
 const ignore = !can_run_svc || !has_ipv6;
-
-/** A port that is free, for now, on both. */
-function freePort(): number {
-  using listener = Deno.listen({ hostname: "::1", port: 0 });
-  return (listener.addr as Deno.NetAddr).port;
-}
 
 Deno.test({
   name: "neither family of loopback is left to another program, on either surface",

@@ -232,7 +232,8 @@ async function work(repo: string): Promise<string> {
   await call("diff", { name: "task", full: true });
   await call("merge", { name: "task", strategy: "squash", message: "merged" });
   await call("clean", { name: "task", force: true });
-  await it.stage.run(session_id, "run echo more >>a.txt; echo new >new.txt");
+  const output = await it.stage.run(session_id, "run echo more >>a.txt; echo new >new.txt");
+  if (output !== "") said.push(output);
   const undo = async (done: string, verb: string, more: Json = {}) => {
     try {
       await it.stage.call(`session.${verb}`, { session_id, ...more });

@@ -3,6 +3,7 @@ import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/as
 import { deadline } from "@std/async";
 import { join } from "@std/path";
 import { chromiumPath } from "../support/browser.ts";
+import { freePort } from "../support/free_port.ts";
 import { Hire, SharedHire, writePolicy } from "../support/hire.ts";
 import { type Scripted, scriptSteps, startOpenAiServer } from "../support/model_servers.ts";
 import { until } from "../support/scripted.ts";
@@ -422,19 +423,6 @@ function deployTarget(dir: string): Json {
     health_url: `http://127.0.0.1:${port}/`,
     health_timeout: "30s",
   };
-}
-
-/** A free port, and none that the system gives to somebody else until it is needed. */
-function freePort(): number {
-  for (;;) {
-    const port = 20_000 + Math.floor(Math.random() * 12_000);
-    try {
-      Deno.listen({ hostname: "127.0.0.1", port }).close();
-      return port;
-    } catch {
-      // Somebody has it.
-    }
-  }
 }
 
 function stopDeployed(dir: string): void {

@@ -3,6 +3,7 @@
  * given through the product's own tool servers, logs in where it is asked to, and calls every tool.
  */
 import { SvcError } from "../../src/protocol/errors.ts";
+import { freePort } from "./free_port.ts";
 import { TempDir } from "./sessions.ts";
 import { httpEntry, TestToolServers, TRUSTED } from "./tool_servers.ts";
 
@@ -26,11 +27,6 @@ await using it = new TestToolServers([httpEntry(SERVER, url, { ...oauth })], {
 });
 
 let logins = 0;
-
-function freePort(): number {
-  using listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
-  return listener.addr.port;
-}
 
 /** Does what a person does in a browser that is sent on at once. */
 async function allow(): Promise<void> {

@@ -3,6 +3,7 @@
  * started with what [policy] project_env gives. They start after a person has approved that text.
  */
 import { join } from "@std/path";
+import { until } from "../support/scripted.ts";
 import { attacksBy, type Loot, lootOf, sharedStage, Stage } from "./kit.ts";
 
 const KEY = `key-${crypto.randomUUID()}`;
@@ -50,6 +51,8 @@ async function control(): Promise<Loot> {
   const session_id = await it.stage.session(workdir, HOSTILE);
   await approve(session_id);
   await say(session_id);
+  // The turn does not wait for a server that answers nothing.
+  await until(() => stolen(workdir) !== undefined, "the server has its key", 60_000);
   return stolen(workdir);
 }
 

@@ -677,6 +677,7 @@ async function run(argv: SandboxArgv): Promise<string | undefined> {
   const timer = setTimeout(() => stop.abort(), 5_000);
   try {
     const probe = await spawnArgv(argv, {
+      cwd: "/",
       stdin: "null",
       stdout: "null",
       stderr: "piped",

@@ -544,6 +544,7 @@ async function execute(
     workdir,
     hidden,
     space,
+    checkout: space?.checkout,
     network: network || parts.network(),
     proxy: way_out?.proxy,
   };
@@ -564,7 +565,7 @@ async function execute(
   const ok = notes.length === 0;
   notes.push(
     ...unseenPrograms(result, sandbox, scope),
-    ...onlyReadGit(result, sandbox, workdir),
+    ...onlyReadGit(result, sandbox, scope),
     ...(ok ? [] : refusedLater(result.output, workdir, {
       home: parts.home,
       hidden: new Set(hidden),
@@ -601,14 +602,14 @@ export function unseenPrograms(
 function onlyReadGit(
   { exit_code, output }: { exit_code: number | null; output: string },
   sandbox: Sandbox,
-  workdir: string,
+  scope: SandboxScope,
 ): string[] {
   if (exit_code === 0 || !/read-only file system/i.test(output)) return [];
-  const git_dir = sandbox.readsGit(workdir);
-  if (git_dir === undefined || !output.includes(git_dir)) return [];
+  const { directory, only_reads } = sandbox.around(scope) ?? {};
+  if (only_reads === undefined || !output.includes(directory!)) return [];
   return [
-    `[commands can only read ${git_dir}, which lies outside of the working directory; the person ` +
-    "can allow this command with outside_sandbox, or start a session in the repository itself]",
+    `[this command can only read ${directory}: ${only_reads}; the person can allow it with ` +
+    "outside_sandbox, or start a session in the repository itself]",
   ];
 }
 

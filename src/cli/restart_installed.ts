@@ -1,10 +1,11 @@
 /** Going over to the installed binary, which may be another one than the one that runs here. */
 import type { HomePaths } from "../os/paths.ts";
+import { startProgram } from "../os/start.ts";
 
 /** Runs `svc serve restart` of the installed binary. @returns its exit code. */
 export async function restartInstalled({ binary }: HomePaths): Promise<number> {
-  // cwd-ok: it has the person's own, as this command has
-  return (await new Deno.Command(binary, { args: ["serve", "restart"] }).spawn().status).code;
+  const options = { args: ["serve", "restart"], cwd: "/" };
+  return (await startProgram("svc serve restart", binary, options).status).code;
 }
 
 /**
@@ -15,9 +16,10 @@ export async function restartInstalled({ binary }: HomePaths): Promise<number> {
 export async function restartInstalledAsJson(
   { binary }: HomePaths,
 ): Promise<{ code: number; json: unknown }> {
-  // cwd-ok: it has the person's own, as this command has
-  const { code, stdout } = await new Deno.Command(binary, {
+  const { code, stdout } = await startProgram("svc serve restart", binary, {
     args: ["serve", "restart", "--json"],
+    cwd: "/",
+    stdout: "piped",
     stderr: "inherit",
   }).output();
   return { code, json: code === 0 ? JSON.parse(new TextDecoder().decode(stdout)) : undefined };

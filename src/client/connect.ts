@@ -11,6 +11,7 @@ import { unixSockets } from "../os/unix_peer.ts";
 import { readDiscovery } from "./discovery.ts";
 import { ownProgram } from "./own_program.ts";
 import { RpcClient } from "./rpc.ts";
+import { startProgram } from "../os/start.ts";
 
 /** Clients try the socket again this long after a failed try (product.md, Limits). */
 const RETRY_BACKOFF_MS = 2_000;
@@ -170,14 +171,14 @@ function isOwnDaemon(socket: string, { lock }: HomePaths): boolean {
 /** Starts `svc serve` in a session of its own, so that it outlives this process and its terminal. */
 function startDetached(): Deno.ChildProcess {
   const { command, first_args } = ownProgram();
-  return new Deno.Command(command, {
+  return startProgram("svc serve", command, {
     args: [...first_args, "serve", "--detached"],
     cwd: "/",
     detached: true,
     stdin: "null",
     stdout: "null",
     stderr: "piped",
-  }).spawn();
+  });
 }
 
 async function discoveryTime({ discovery }: HomePaths): Promise<number> {

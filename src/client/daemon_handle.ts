@@ -13,6 +13,7 @@ import { within } from "../base/within.ts";
 import type { Discovery } from "../protocol/discovery.ts";
 import { readDiscovery } from "./discovery.ts";
 import type { Program } from "./own_program.ts";
+import { startProgram } from "../os/start.ts";
 
 /** How long a daemon's port is tried (product.md, Limits). */
 const PROBE_MS = 1_000;
@@ -88,7 +89,7 @@ function urlOf(port: number): string {
  * @throws {SvcError} internal when it does not come up, with what it said.
  */
 export async function startSidecar({ command, first_args }: Program): Promise<DaemonHandle> {
-  const child = new Deno.Command(command, {
+  const child = startProgram("svc serve", command, {
     args: [...first_args, "serve", "--port=0", "--emit-port-stdout"],
     env: { SVC_SIDECAR: "1" },
     cwd: "/",
@@ -96,7 +97,7 @@ export async function startSidecar({ command, first_args }: Program): Promise<Da
     stdin: "piped",
     stdout: "piped",
     stderr: "piped",
-  }).spawn();
+  });
   const said = new Tail(child.stderr);
   const listening = firstLine(child.stdout);
   try {

@@ -155,6 +155,7 @@ export function makeCore(parts: CoreParts): Core {
     sandbox: jail.sandbox,
     unconfined: jail.unconfined,
     scope: jail.scope,
+    checkout: jail.checkout,
     background,
     space: jail.space,
     wayOut: jail.wayOut,

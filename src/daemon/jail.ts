@@ -4,10 +4,13 @@ import { Opener } from "../base/lazy.ts";
 import type { DecideHost, WayOut } from "../agent/way_out.ts";
 import type { Config } from "../config/config.ts";
 import type { Sandbox, SandboxScope, shownTo } from "../jail/sandbox.ts";
+import type { Checkout } from "../jail/git_around.ts";
+import { checkoutAbove } from "../jail/git_places.ts";
 import type { UnitPool } from "../jail/unit/pool.ts";
 import type { CommandSpace, CommandSpaces } from "../jail/command_space.ts";
 import { ensurePrivateDir } from "../os/files.ts";
 import type { Log } from "../os/log.ts";
+import { isWithin } from "../os/paths.ts";
 import { removeTree } from "../os/remove_tree.ts";
 import { messageOf } from "../protocol/errors.ts";
 import type { Hub } from "../session/hub.ts";
@@ -137,8 +140,23 @@ export class Jail implements Disposable {
   readonly space = async (session_id: string): Promise<CommandSpace | undefined> => {
     if ((await this.sandbox()).kind === "none") return undefined;
     const { workdir, trust } = (await this.#parts.hub().get(session_id)).state;
-    const spaces = await this.#spaces.get();
-    return await spaces.of({ session_id, workdir, trusted: trust === "trusted" });
+    const trusted = trust === "trusted";
+    const space = await (await this.#spaces.get()).of({ session_id, workdir, trusted });
+    return trusted ? { ...space, checkout: this.checkout(workdir) } : space;
+  };
+
+  /** What commands of the person's own sessions may know of the checkout around a directory. */
+  readonly checkout = (workdir: string): Checkout => {
+    const top = checkoutAbove(workdir);
+    if (top === undefined) return { top, hidden: [] };
+    const { hub, runtime_dir } = this.#parts;
+    const { workdirs, hidden } = hub().placesIn(top);
+    const own = join(top, ".svc");
+    return {
+      top,
+      hidden: [...hidden, own, runtime_dir],
+      other: workdirs.find((path) => path !== workdir && !isWithin(path, own)),
+    };
   };
 
   /** Opens the proxy for one command; undefined if commands get no network, or all of it. */

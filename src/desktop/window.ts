@@ -6,6 +6,7 @@ import { isAlive } from "../os/process.ts";
 import { signalGroup } from "../os/process_tree.ts";
 import { Tail } from "../base/tail.ts";
 import { within } from "../base/within.ts";
+import { startProgram } from "../os/start.ts";
 
 /** How long a browser may take to close its windows. */
 const CLOSE_MS = 3_000;
@@ -38,7 +39,7 @@ export class AppWindow {
 
   constructor(url: string, options: WindowOptions) {
     this.#options = options;
-    this.#child = new Deno.Command(options.program, {
+    this.#child = startProgram("the window", options.program, {
       args: switches(url, options.profile),
       env: pathOf(options),
       cwd: "/",
@@ -47,7 +48,7 @@ export class AppWindow {
       stdin: "null",
       stdout: "null",
       stderr: "piped",
-    }).spawn();
+    });
     this.#said = new Tail(this.#child.stderr);
     this.closed = this.#follow();
   }
@@ -55,14 +56,14 @@ export class AppWindow {
   /** Shows another address, in a window of the same browser. */
   async show(url: string): Promise<void> {
     const { program, profile } = this.#options;
-    await new Deno.Command(program, {
+    await startProgram("the window", program, {
       args: switches(url, profile),
       env: pathOf(this.#options),
       cwd: "/",
       stdin: "null",
       stdout: "null",
       stderr: "null",
-    }).spawn().status;
+    }).status;
   }
 
   /** Closes the browser's windows. */

@@ -8,6 +8,7 @@ import { join } from "@std/path";
 import { sha256Hex } from "../base/sha256.ts";
 import { ensurePrivateDir, exists, readDirIfAny } from "../os/files.ts";
 import { removeTree } from "../os/remove_tree.ts";
+import type { Checkout } from "./git_around.ts";
 
 /** Where commands of a session find their own files. Absolute paths outside of the sandbox. */
 export interface CommandSpace {
@@ -15,6 +16,8 @@ export interface CommandSpace {
   tmp: string;
   /** Where package managers keep what they fetch; undefined where nothing is kept. */
   caches?: string;
+  /** The checkout that the working directory lies in, for the person's own sessions. */
+  checkout?: Checkout;
   /** A configuration file for git with the person's name and address. */
   git_config?: string;
 }

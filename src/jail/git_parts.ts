@@ -23,6 +23,9 @@ const NAMING = ["config", "config.worktree", "commondir", "info/attributes"];
 /** The same in the git directory of a linked working tree. */
 const NAMING_OF_TREE = ["config.worktree", "commondir", "gitdir"];
 
+/** What in a git directory belongs to the main working tree, to the others, and to submodules. */
+const OF_OTHER_TREES = ["HEAD", "index", "worktrees", "modules"];
+
 /** What a command can see of a git directory: writable but for `read_only`. */
 interface Parts {
   /** Directories that are mount points, from the outside in. */
@@ -35,12 +38,20 @@ interface Parts {
  *
  * @param git its path, such as the `.git` of a checkout
  * @param holds takes up the placeholders that have to be let go when the command has ended
+ * @param tree the part of a linked working tree, if the command works in that one: of the others and
+ * of the main working tree it can write nothing
  */
-export function gitParts(git: string, binder: Binder, holds: string[]): Argument[] {
+export function gitParts(
+  git: string,
+  binder: Binder,
+  holds: string[],
+  tree?: string,
+): Argument[] {
   const kind = binder.kind(git);
   if (kind !== "directory") return kind === undefined ? [] : binder.bind(git, "ro");
   const own = namingParts(git, binder, holds);
   if (own === undefined) return binder.bind(git, "ro");
+  if (tree !== undefined) return partsFor(tree, own, { git, binder, holds });
   const parts = [
     own,
     partsBelow(git, "modules", modulesIn(join(git, "modules")), (dir) => {
@@ -58,11 +69,32 @@ export function gitParts(git: string, binder: Binder, holds: string[]): Argument
   ];
 }
 
+/** What a command in a linked working tree can write: objects, branches and the tree's own part. */
+function partsFor(
+  tree: string,
+  common: Parts,
+  { git, binder, holds }: { git: string; binder: Binder; holds: string[] },
+): Argument[] {
+  const own = binder.kind(tree) === "directory" ? treeParts(tree, binder, holds) : undefined;
+  const others = partsIn(git, OF_OTHER_TREES, binder);
+  if (own === undefined || others === undefined) return binder.bind(git, "ro");
+  return [
+    ...binder.bind(git),
+    ...common.pinned.flatMap((path) => binder.bind(path)),
+    ...[...common.read_only, ...others.read_only].flatMap((path) => binder.bind(path, "ro")),
+    ...binder.bind(tree),
+    ...own.read_only.flatMap((path) => binder.bind(path, "ro")),
+  ];
+}
+
 /** Undefined when one of them is a link, or cannot be made: a command could do both. */
 function namingParts(dir: string, binder: Binder, holds: string[]): Parts | undefined {
-  const hooks = join(dir, "hooks");
-  if (!exists(hooks)) makeDirectory(hooks);
-  if (!exists(hooks) || !hold(dir, "commondir", holds)) return undefined;
+  for (const name of ["hooks", "info"]) {
+    const path = join(dir, name);
+    if (!exists(path)) makeDirectory(path);
+    if (binder.kind(path) !== "directory") return undefined;
+  }
+  if (!hold(dir, "commondir", holds) || !hold(dir, "info/attributes", holds)) return undefined;
   if (hasTreeSettings(dir, binder) && !hold(dir, "config.worktree", holds)) {
     return undefined;
   }

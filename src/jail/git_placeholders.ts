@@ -9,7 +9,7 @@
 import { basename, join } from "@std/path";
 
 /** What each of them says, by its name: the git directory is its own common directory. */
-const TEXTS = { "commondir": ".\n", "config.worktree": "" };
+const TEXTS = { "commondir": ".\n", "config.worktree": "", "info/attributes": "" };
 
 /** How many running commands need each file. */
 const held = new Map<string, number>();
@@ -35,7 +35,8 @@ export function hold(dir: string, name: keyof typeof TEXTS, holds: string[]): bo
 
 /** Whether a file in a git directory changes nothing for git, as the placeholders do. */
 export function isPlaceholder(path: string): boolean {
-  const text = TEXTS[basename(path) as keyof typeof TEXTS];
+  const name = Object.keys(TEXTS).find((each) => basename(each) === basename(path));
+  const text = TEXTS[name as keyof typeof TEXTS];
   return text !== undefined && textOf(path, text.length) === text;
 }
 

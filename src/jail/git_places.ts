@@ -1,12 +1,13 @@
 /**
  * The git directory of a checkout, where it lies outside of the working directory: for a linked
- * worktree, a submodule, or a directory below the top of its repository. Commands may read it.
+ * worktree, a submodule, or a directory below the top of its repository.
  *
  * A command, or the author of the checkout, may have written the file that points to it. So a pointer
  * counts only if the git directory names this checkout too, which nobody can write who could not
  * read it anyway.
  */
 import { basename, dirname, isAbsolute, join, normalize } from "@std/path";
+import { exists } from "../os/files.ts";
 import { isWithin } from "../os/paths.ts";
 import type { Binder } from "./binder.ts";
 
@@ -25,9 +26,22 @@ export interface GitSearch {
 
 /** What of a repository lies outside of the working directory. */
 export interface GitOutside {
+  /** The git directory with objects and branches. */
   directory: string;
-  /** The `.git` file that points to it, if that is outside too. */
+  /** What of it belongs to the checkout alone, for a linked worktree: `<directory>/worktrees/<name>`. */
+  tree?: string;
+  /** The top of the checkout, if the working directory lies below it. */
+  top?: string;
+  /** The `.git` file there that points to the git directory. */
   pointer?: string;
+}
+
+/** Returns the nearest directory above a working directory that may be the top of a checkout. */
+export function checkoutAbove(workdir: string): string | undefined {
+  for (let at = workdir; at !== dirname(at); at = dirname(at)) {
+    if (exists(join(at, ".git"))) return at === workdir ? undefined : at;
+  }
+  return undefined;
 }
 
 /** Finds the git directory of a checkout that lies outside of the working directory. */
@@ -45,24 +59,30 @@ function gitDirectoryOf(
   { binder, home, uid }: GitSearch,
 ): GitOutside | undefined {
   for (let root = workdir; root !== "/"; root = dirname(root)) {
+    const top = root === workdir ? {} : { top: root };
     const git = join(root, ".git");
+    if (!exists(git)) continue;
     const kind = binder.kind(git);
-    if (kind === undefined) continue;
+    if (kind === undefined) return undefined;
     const owner = binder.owner(git);
     // Anyone can make a repository of /tmp.
     if (root !== workdir && typeof uid === "number" && owner !== uid && owner !== 0) {
       return undefined;
     }
     if (root !== workdir && isWithin(home, root)) return undefined;
-    if (kind === "directory") return { directory: git };
-    const directory = linkedFrom(root, git, binder);
-    if (directory === undefined) return undefined;
-    return root === workdir ? { directory } : { directory, pointer: git };
+    if (kind === "directory") return { directory: git, ...top };
+    const found = linkedFrom(root, git, binder);
+    if (found === undefined) return undefined;
+    return root === workdir ? found : { ...found, ...top, pointer: git };
   }
 }
 
 /** Follows a `.git` that is a file. */
-function linkedFrom(root: string, git: string, binder: GitSearch["binder"]): string | undefined {
+function linkedFrom(
+  root: string,
+  git: string,
+  binder: GitSearch["binder"],
+): GitOutside | undefined {
   const [, pointer] = binder.text(git, POINTER_MAX)?.match(/^gitdir: ([^\n]+)\n*$/) ?? [];
   if (pointer === undefined) return undefined;
   const target = resolved(root, pointer);
@@ -71,7 +91,11 @@ function linkedFrom(root: string, git: string, binder: GitSearch["binder"]): str
 }
 
 /** `<common>/worktrees/<name>` whose `gitdir` names the `.git` file. */
-function worktreeOf(target: string, git: string, binder: GitSearch["binder"]): string | undefined {
+function worktreeOf(
+  target: string,
+  git: string,
+  binder: GitSearch["binder"],
+): GitOutside | undefined {
   const common = dirname(dirname(target));
   if (basename(dirname(target)) !== "worktrees") return undefined;
   const names = (file: string) => {
@@ -79,7 +103,8 @@ function worktreeOf(target: string, git: string, binder: GitSearch["binder"]): s
     return text === undefined || text === "" ? undefined : resolved(target, text);
   };
   if (names("gitdir") !== git || names("commondir") !== common) return undefined;
-  return binder.kind(join(common, "objects")) === "directory" ? common : undefined;
+  if (binder.kind(join(common, "objects")) !== "directory") return undefined;
+  return { directory: common, tree: target };
 }
 
 /** `<above>/.git/modules/<name>` whose configuration names the checkout, which lies below. */
@@ -87,14 +112,15 @@ function submoduleOf(
   target: string,
   root: string,
   binder: GitSearch["binder"],
-): string | undefined {
+): GitOutside | undefined {
   const at = target.indexOf("/.git/modules/");
   if (at < 0 || root === target.slice(0, at) || !isWithin(root, target.slice(0, at))) {
     return undefined;
   }
   const config = binder.text(join(target, "config"), CONFIG_MAX);
   const [, worktree] = config?.match(/^\s*worktree\s*=\s*"?([^"\n]+?)"?\s*$/m) ?? [];
-  return worktree !== undefined && resolved(target, worktree) === root ? target : undefined;
+  if (worktree === undefined || resolved(target, worktree) !== root) return undefined;
+  return { directory: target };
 }
 
 function resolved(directory: string, path: string): string {

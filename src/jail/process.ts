@@ -1,5 +1,5 @@
 /** Runs one program, and ends it together with everything that it started. */
-import { requireDescriptors } from "../os/descriptors.ts";
+import { startProgram } from "../os/start.ts";
 import { messageOf } from "../protocol/errors.ts";
 import { lazy } from "../base/lazy.ts";
 import { Pipe } from "../base/pipe.ts";
@@ -36,10 +36,10 @@ export interface ProcessOptions {
   /** Whether its own child processes may continue when it exits, such as a deployed server. */
   may_leave?: boolean;
   /**
-   * Whether it continues when this process dies, because an interruption would leave work half
-   * done.
+   * How long it may go on when this process dies, in seconds, because an interruption would leave
+   * work half done.
    */
-  lasting?: boolean;
+  lasts_s?: number;
   /** Whether its standard error is merged into its standard output. */
   merged?: boolean;
   /** What it reads as its standard input, if it is one that ends with this process. */
@@ -166,16 +166,21 @@ export function runMerged(
 /** Without a reason of its own the stream makes an error, with all that called it. */
 const DONE = "the program has ended";
 
-function isGuarded({ may_leave, lasting }: ProcessOptions): boolean {
-  return POSIX && !may_leave && !lasting;
+function isGuarded({ may_leave }: ProcessOptions): boolean {
+  return POSIX && !may_leave;
 }
 
 /** Wraps the program in a shell if something must be set up first. */
 function wrapped(options: ProcessOptions): SandboxArgv {
-  const { argv, merged = false, sandbox, input } = options;
+  const { argv, merged = false, sandbox, lasts_s, input } = options;
   if (!isGuarded(options) && !merged) return argv;
   const shell = isGuarded(options)
-    ? guardedShell({ merged, below: sandbox === "bubblewrap", input: input !== undefined })
+    ? guardedShell({
+      merged,
+      below: sandbox === "bubblewrap",
+      lasts_s,
+      input: input !== undefined,
+    })
     : ["-c", 'exec "$@" 2>&1', "sh"];
   const first = input === undefined ? [] : [input];
   return { ...argv, cmd: SHELL, args: [...shell, ...first, argv.cmd, ...argv.args] };
@@ -197,7 +202,6 @@ const setsidPath = lazy(() => SETSID.find(exists));
 function spawn(options: ProcessOptions): Deno.ChildProcess {
   const { cwd, onStderr } = options;
   const { leads, ...argv } = ledBySetsid(wrapped(options));
-  requireDescriptors("a command");
   try {
     return spawnArgv(argv, {
       cwd,
@@ -263,15 +267,15 @@ async function signalInside(pid: number, signal: "TERM" | "KILL", levels: number
     set -- "\${children##* }" "$2" "$3"
   done
   kill -s "$2" -- "$3$1"`;
-  requireDescriptors("a shell");
-  await new Deno.Command("/bin/sh", {
+  const shell = startProgram("a shell", "/bin/sh", {
     args: ["-c", script, "sh", String(pid), signal, signal === "TERM" ? "-" : ""],
     cwd: "/",
     clearEnv: true,
     stdin: "null",
     stdout: "null",
     stderr: "null",
-  }).output();
+  });
+  await shell.status;
 }
 
 /** Returns the promise's value if it arrives in time. */

@@ -14,6 +14,7 @@ import { bindByDescriptor, bindByPath, type Binder } from "./binder.ts";
 import { isLong, namingLeft, readFrom, tooLong } from "./command_line.ts";
 import { type CommandLimits, countsProcesses, limitLine } from "./command_limits.ts";
 import { FORWARDER, forwarder, PROXY_SOCKET, proxyEnvironment } from "./forwarder.ts";
+import { type Checkout, type GitAround, gitAround } from "./git_around.ts";
 import { letGo } from "./git_placeholders.ts";
 import { prepareOwn } from "./own_directory.ts";
 import { aloneMounts, checkedFirst, type SeenDirectory } from "./sandbox_alone.ts";
@@ -21,7 +22,6 @@ import {
   isSystem,
   mounts,
   personalDirectories,
-  readableGit,
   rootOf,
   scratchOf,
   shownPrograms,
@@ -56,6 +56,11 @@ export interface SandboxScope {
   proxy?: ScopeProxy;
   /** Directories that outlive the command; without it there are none but the workdir. */
   space?: CommandSpace;
+  /**
+   * For the person's own sessions: git may do its work in the repository that the workdir belongs to,
+   * where that lies outside, and commands may see the rest of the checkout.
+   */
+  checkout?: Checkout;
   /** Makes the workdir read-only. */
   read_only?: boolean;
   /**
@@ -133,19 +138,16 @@ export interface Sandbox extends Disposable {
     env: Readonly<Record<string, string>>,
   ): SandboxArgv | undefined;
   /**
-   * Returns the outermost directory above this one in which something is running; such a command
-   * sees everything that is created below its directory.
+   * Returns where a command works that sees what is created in a directory, the one that sees the
+   * most. It sees nothing in the `.svc` of its own directory.
    */
   runsAbove(directory: string): string | undefined;
   /** Directories on the PATH that commands cannot see. */
   readonly hidden_path: readonly string[];
   /** Queues the starts of commands, because many at once would block the daemon. */
   readonly starts: Turns;
-  /**
-   * Returns the git directory that commands in a directory can only read, because it lies outside
-   * of it.
-   */
-  readsGit(workdir: string): string | undefined;
+  /** Returns what a command sees of the repository that its workdir belongs to, where that lies outside. */
+  around(scope: SandboxScope): GitAround | undefined;
   /**
    * Returns where a program is that commands cannot see; undefined when they see it or it does not
    * exist.
@@ -333,6 +335,7 @@ function bubblewrap(
     scratch: scratchOf(commandHome),
   };
   const running = new RunningIn();
+  const around = (scope: SandboxScope) => gitAround(scope, { home: commandHome, personal }, binder);
   return {
     kind: "bubblewrap",
     filtered,
@@ -345,8 +348,9 @@ function bubblewrap(
     argv(command, scope) {
       const { workdir } = scope;
       const holds: string[] = [];
+      const git = around(scope);
       prepareOwn(scope, binder);
-      const git = gitConfig(scope, memory);
+      const git_config = gitConfig(scope, memory);
       const way_out = wayOut(scope, binder, memory, counted ? limits?.() : undefined);
       const inside = setInside(scope.env);
       const given = givenLine(command, { shell, memory, names_left: scope.names_left });
@@ -356,8 +360,8 @@ function bubblewrap(
           ...isolation,
           ...(scope.lasting ? [] : ["--die-with-parent"]),
           ...(scope.network ? [] : ["--unshare-net"]),
-          ...mounts(scope, surroundings, binder, holds),
-          ...git.args,
+          ...mounts(scope, surroundings, binder, { git, holds }),
+          ...git_config.args,
           ...given.args,
           ...way_out.args,
           "--chdir",
@@ -373,7 +377,7 @@ function bubblewrap(
           ...inside.env,
           // A bound directory is a file system of its own to git, which would not look above it.
           GIT_DISCOVERY_ACROSS_FILESYSTEM: "1",
-          ...git.env,
+          ...git_config.env,
           ...way_out.env,
           ...(scope.space?.caches === undefined || workdir === "/"
             ? {}
@@ -381,7 +385,7 @@ function bubblewrap(
           ...commandEnvironment(environment, { shell, home: commandHome, workdir, programs }),
         },
         started(child) {
-          running.add(workdir, child);
+          running.add(git?.shown ?? workdir, workdir, child);
           child.status.finally(() => letGo(holds));
         },
         failed: () => letGo(holds),
@@ -399,7 +403,7 @@ function bubblewrap(
       env: { ...env },
     }),
     ...own,
-    readsGit: (workdir) => readableGit(workdir, commandHome, binder)?.directory,
+    around,
     unseen(name, scope) {
       const path = which(name, environment.PATH);
       if (path === undefined) return undefined;
@@ -444,21 +448,24 @@ function sameDirectory(identity: string | undefined): string {
 
 /** The directories in which commands are running. */
 class RunningIn {
-  readonly #counts = new Map<string, number>();
+  /** By what a command sees and where it works: how many there are. */
+  readonly #counts = new Map<string, { seen: string; workdir: string; count: number }>();
 
-  add(directory: string, child: Deno.ChildProcess): void {
-    this.#counts.set(directory, (this.#counts.get(directory) ?? 0) + 1);
+  add(seen: string, workdir: string, child: Deno.ChildProcess): void {
+    const key = `${seen}\0${workdir}`;
+    const at = this.#counts.get(key) ?? { seen, workdir, count: 0 };
+    at.count++;
+    this.#counts.set(key, at);
     child.status.finally(() => {
-      const left = this.#counts.get(directory)! - 1;
-      if (left > 0) this.#counts.set(directory, left);
-      else this.#counts.delete(directory);
+      if (--at.count === 0) this.#counts.delete(key);
     });
   }
 
   above(directory: string): string | undefined {
-    return [...this.#counts.keys()]
-      .filter((each) => each !== directory && isWithin(directory, each))
-      .sort((one, other) => one.length - other.length)[0];
+    // Among those that see the same, one that began later hides where the earlier one works.
+    return [...this.#counts.values()]
+      .filter(({ seen, workdir }) => workdir !== directory && isWithin(directory, seen))
+      .sort((one, other) => one.seen.length - other.seen.length)[0]?.workdir;
   }
 }
 
@@ -505,7 +512,7 @@ function plain(
     hidden_path: [],
     starts: new Turns(),
     runsAbove: () => undefined,
-    readsGit: () => undefined,
+    around: () => undefined,
     unseen: () => undefined,
     ...own,
     argv(command, scope) {
@@ -670,6 +677,7 @@ async function run(argv: SandboxArgv): Promise<string | undefined> {
   const timer = setTimeout(() => stop.abort(), 5_000);
   try {
     const probe = await spawnArgv(argv, {
+      cwd: "/",
       stdin: "null",
       stdout: "null",
       stderr: "piped",

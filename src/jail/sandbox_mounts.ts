@@ -7,11 +7,10 @@ import { join } from "@std/path";
 import { isWithin } from "../os/paths.ts";
 import type { Argument } from "../os/passing.ts";
 import { recent } from "../base/recent.ts";
-import { worktreeAt } from "../base/worktree_path.ts";
 import type { Binder } from "./binder.ts";
 import { CACHE_DIR } from "./command_space.ts";
 import { type Cover, fewer } from "./covers.ts";
-import { type GitOutside, gitOutside } from "./git_places.ts";
+import { type GitAround, gitMounts, seenAround } from "./git_around.ts";
 import { gitParts } from "./git_parts.ts";
 import { readOnlyIn } from "./later_files.ts";
 import type { SandboxScope } from "./sandbox.ts";
@@ -94,6 +93,7 @@ export function isSystem(path: string): boolean {
  * over people's files in them; over that the workdir; over that the covers inside it. A cover takes
  * time proportional to the number of all mounts, so only what is needed is bound.
  *
+ * @param git the repository that the workdir belongs to, where that lies outside
  * @param holds takes up the placeholders that have to be let go when the command has ended
  * @returns arguments for bwrap. They describe what exists now, so use them for one command only.
  * @throws {Error} when too much would have to be hidden inside the workdir
@@ -102,7 +102,7 @@ export function mounts(
   scope: SandboxScope,
   { personal, parts, programs, home, root, scratch: scratchNow }: Surroundings,
   binder: Binder,
-  holds: string[],
+  { git, holds }: { git: GitAround | undefined; holds: string[] },
 ): Argument[] {
   const { workdir } = scope;
   const scratch = scratchNow();
@@ -122,11 +122,7 @@ export function mounts(
   const own_caches = ownCaches(scope, home);
   const shown = shownPrograms(scope, programs)
     .filter((path) => !own_caches.has(path) && binder.isThere(path));
-  const git = readableGit(workdir, home, binder);
-  const repository = git === undefined
-    ? []
-    : [git.directory, ...(git.pointer === undefined ? [] : [git.pointer])];
-  const own_tmp = ownTmp(scope, [...repository, ...programs], scratch, binder);
+  const own_tmp = ownTmp(scope, [...seenAround(git), ...programs], scratch, binder);
   const whole = workdir === "/";
   const { system, others, links } = whole ? { system: [], others: [], links: [] } : root();
   const isCovered = (path: string) => others.some((each) => isWithin(path, each));
@@ -135,13 +131,22 @@ export function mounts(
       .filter((path) => !isCovered(path) && !scratch.includes(path))),
     "/",
   );
+  const around = git?.shown;
+  const inAround = (path: string) =>
+    around !== undefined && isWithin(path, around) && !isWithin(path, workdir);
   const sockets = binder.sockets().filter((path) =>
     !isWithin(path, workdir) &&
+    !inAround(path) &&
     (!(isCovered(path) || beside.some((each) => isWithin(path, each.path))) ||
       shown.some((each) => isWithin(path, each))) &&
     isSocket(path)
   );
-  const sealed = [...beside, ...inside].filter((each) => each.is_directory).slice(0, SEALED);
+  const not_around = around === undefined ? [] : fewer(
+    existing([...hidden, ...scope.checkout!.hidden, ...personal].filter(inAround)),
+    around,
+  );
+  const sealed = [...beside, ...not_around, ...inside].filter((each) => each.is_directory)
+    .slice(0, SEALED);
   return [
     // Root can have a session at "/"; bound later, it would cover /dev and /proc again.
     ...(whole ? [scope.read_only ? "--ro-bind" : "--bind", "/", "/"] : []),
@@ -160,9 +165,12 @@ export function mounts(
     ...[...parts, ...resolver(scope)].filter(isCovered)
       .flatMap((path) => ["--ro-bind", path, path]),
     ...shown.flatMap((path) => binder.bind(path, "ro")),
-    ...sockets.flatMap((path) => ["--ro-bind-try", "/dev/null", path]),
+    ...sockets.flatMap(cutOff),
+    ...(around === undefined ? [] : binder.bind(around, "ro")),
+    ...not_around.flatMap(cover),
+    ...binder.sockets().filter((path) => inAround(path) && isSocket(path)).flatMap(cutOff),
     ...(whole ? [] : binder.bind(workdir, mode)),
-    ...repository.flatMap((path) => binder.bind(path, "ro")),
+    ...(git === undefined ? [] : gitMounts(git, scope, binder, holds)),
     ...directoriesAbove(inside, workdir).flatMap((path) => binder.bind(path, mode)),
     ...treeOf(scope, binder, holds),
     ...(scope.git || mode === "ro" ? [] : readOnlyIn(workdir, {
@@ -224,6 +232,11 @@ function ownCaches(scope: SandboxScope, home: string): ReadonlySet<string> {
   const { space } = scope;
   const own = (scope.network || scope.proxy !== undefined) && space?.caches !== undefined;
   return new Set(own ? CACHES.map((name) => join(home, name)) : []);
+}
+
+/** No mount makes a socket read-only. */
+function cutOff(socket: string): string[] {
+  return ["--ro-bind-try", "/dev/null", socket];
 }
 
 function isSocket(path: string): boolean {
@@ -295,22 +308,6 @@ function directoriesAbove(hidden: readonly Cover[], workdir: string): string[] {
     for (let up = parent(path); up !== workdir && up !== "/"; up = parent(up)) above.add(up);
   }
   return [...above].sort((a, b) => a.length - b.length);
-}
-
-/**
- * Returns what git reads outside of the workdir. It is read-only: the next person who works in that
- * repository runs its hooks and configuration, and its branches belong to others. For svc's own
- * worktrees it is found by their location.
- */
-export function readableGit(
-  workdir: string,
-  home: string,
-  binder: Binder,
-): GitOutside | undefined {
-  const at = worktreeAt(workdir);
-  if (at === undefined) return gitOutside(workdir, { binder, home, uid: Deno.uid() });
-  const git_dir = join(at.repo, ".git");
-  return binder.kind(git_dir) === "directory" ? { directory: git_dir } : undefined;
 }
 
 /** Returns what a git that inspects a working tree may write. */

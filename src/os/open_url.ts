@@ -1,5 +1,6 @@
 import { deadline } from "@std/async";
 import { findOwn } from "./own_programs.ts";
+import { startProgram } from "./start.ts";
 
 /** What opens an address, by system. */
 const OPENERS: Partial<Record<typeof Deno.build.os, [string, string[]]>> = {
@@ -21,7 +22,7 @@ export async function openInBrowser(url: string, writable: readonly string[]): P
   const found = findOwn(program, Deno.env.get("PATH"), writable);
   if (found === undefined) return false;
   try {
-    const child = new Deno.Command(found.cmd, {
+    const child = startProgram("the browser", found.cmd, {
       args: [...args, url],
       // The opener is a script that looks for browsers itself.
       env: { PATH: found.path },
@@ -30,7 +31,7 @@ export async function openInBrowser(url: string, writable: readonly string[]): P
       stdout: "null",
       stderr: "null",
       detached: true,
-    }).spawn();
+    });
     child.unref();
     return (await deadline(child.status, OPENED_MS)).success;
   } catch (error) {

@@ -3,6 +3,8 @@
  * and its use; a descriptor stays what it was when it was opened.
  */
 import type { Descriptor } from "./beneath_kernel.ts";
+import { requireDescriptors } from "./descriptors.ts";
+import { type StartOptions, startProgram } from "./start.ts";
 
 /** An argument that is the number of a descriptor. */
 export interface Passed {
@@ -19,23 +21,27 @@ export type Argument = string | Passed;
  * They are open from just before the program starts until it has: all of that is one synchronous
  * step, so a program that is started elsewhere in this process cannot inherit them as well.
  *
- * @throws what {@linkcode Passed.open} throws, and what `spawn` does; nothing then stays open.
+ * @param what is started, for the message of {@linkcode startProgram}
+ * @throws what {@linkcode Passed.open} throws, and what {@linkcode startProgram} does; nothing then
+ * stays open
  *
  * @example
  * ```ts
  * using kernel = openKernel()!;
  * const directory = { open: () => kernel.openReal("/srv/project", { inherited: true }) };
- * spawnPassing("bwrap", ["--bind-fd", directory, "/srv/project", "ls"]);
+ * spawnPassing("a command", "bwrap", ["--bind-fd", directory, "/srv/project", "ls"], { cwd: "/" });
  * ```
  */
 export function spawnPassing(
+  what: string,
   program: string,
   args: readonly Argument[],
-  options: Omit<Deno.CommandOptions, "args"> = {},
+  options: Omit<StartOptions, "args">,
 ): Deno.ChildProcess {
+  requireDescriptors(what);
   using opened = new DisposableStack();
   const words = args.map((arg) =>
     typeof arg === "string" ? arg : String(opened.use(arg.open()).number)
   );
-  return new Deno.Command(program, { ...options, args: words }).spawn();
+  return startProgram(what, program, { ...options, args: words });
 }

@@ -25,7 +25,7 @@ Deno.test({
       // Other tests of this process pass descriptors too: only those of this one count.
       const script = 'ls "/proc/self/fd/$1/"; ls -l /proc/self/fd | grep -c "$2"';
       const run = (fd: string | typeof passed) =>
-        said(spawnPassing("/bin/sh", ["-c", script, "sh", fd, root], PIPED));
+        said(spawnPassing("a program", "/bin/sh", ["-c", script, "sh", fd, root], PIPED));
       assertEquals((await run(passed)).trim().split("\n"), ["file", "1"]);
       assertEquals((await run("0")).trim().split("\n").at(-1), "0");
     } finally {
@@ -47,7 +47,7 @@ Deno.test({
       for (const path of [`${root}/link`, `${root}/link/below`]) {
         const open = () => kernel.openReal(path, { inherited: true });
         const error = assertThrows(
-          () => spawnPassing("/bin/true", [{ open }], PIPED),
+          () => spawnPassing("a program", "/bin/true", [{ open }], PIPED),
           SystemError,
         );
         assertEquals(error.code, "ELOOP");
@@ -58,7 +58,7 @@ Deno.test({
   },
 });
 
-const PIPED = { stdin: "null", stdout: "piped", stderr: "null" } as const;
+const PIPED = { cwd: "/", stdin: "null", stdout: "piped", stderr: "null" } as const;
 
 async function said(child: Deno.ChildProcess): Promise<string> {
   return new TextDecoder().decode((await child.output()).stdout);

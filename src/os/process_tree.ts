@@ -3,7 +3,7 @@
  * (`detached`); what left the group is found by its parents, on Linux, and told from a process that
  * has got its id since by its start time. On Windows a job object takes the place of the group.
  */
-import { requireDescriptors } from "./descriptors.ts";
+import { startProgram } from "./start.ts";
 import { killJob, openJob } from "./windows/job.ts";
 
 /** A shell looks: Deno reads nothing under /proc without all permissions. */
@@ -57,6 +57,10 @@ exec 3<&0 </dev/null
 {
   trap '' TERM INT HUP
   read -r nothing <&3
+  while [ "$lasts" -gt 0 ] && kill -s 0 "$$"; do
+    sleep 1
+    lasts=$((lasts - 1))
+  done
   kill -s STOP "$$"
   read -r self rest </proc/self/stat
   read -r children <"/proc/$$/task/$$/children"
@@ -80,21 +84,30 @@ export interface GuardOptions {
    * begun and not finished by then would be left: with this, its parent outlives the daemon.
    */
   below: boolean;
+  /** How long the program may go on after this process is gone, in seconds; by default, not at all. */
+  lasts_s?: number;
   /** Whether the first argument is the number of a descriptor that is its standard input. */
   input?: boolean;
 }
 
 /**
- * The first arguments of `/bin/sh` for a program that ends with this process, from its first
- * instruction on; the program and its arguments follow. Start it as the leader of a group with a
+ * The first arguments of `/bin/sh` for a program that ends with this process, or a while after it,
+ * from its first instruction on; the program and its arguments follow. Start it as the leader of a group with a
  * pipe as its standard input, and leave that open until the group has been killed. The program
  * itself reads nothing, unless it has an `input`.
  */
-export function guardedShell({ merged, below, input = false }: GuardOptions): string[] {
+export function guardedShell(
+  { merged, below, lasts_s = 0, input = false }: GuardOptions,
+): string[] {
   const program = `"$@"${merged ? " 2>&1" : ""}`;
   // The standard shell takes no descriptor of two digits in a redirection.
   const reads = input ? 'exec <"/dev/fd/$1"\nshift\n' : "";
-  return ["-c", `${GUARDED}${reads}${below ? `${program}; exit "$?"` : `exec ${program}`}`, "sh"];
+  return [
+    "-c",
+    `lasts=${lasts_s}
+${GUARDED}${reads}${below ? `${program}; exit "$?"` : `exec ${program}`}`,
+    "sh",
+  ];
 }
 
 /** What a process had started when it was looked at. */
@@ -134,7 +147,7 @@ export async function askTree(pid: number, descendants: Descendants): Promise<vo
 
 async function signalAll(descendants: Descendants, signal: "KILL" | "TERM"): Promise<void> {
   if (descendants.length === 0) return;
-  await shell(END, [signal, ...descendants], "null").output();
+  await shell(END, [signal, ...descendants], "null").status;
 }
 
 /** Signals everything in the process group that `pid` leads; one that is gone is left so. */
@@ -160,8 +173,7 @@ export function guardTree(pid: number): () => Promise<void> {
     const closeJob = groupTree(pid);
     return () => Promise.resolve(closeJob());
   }
-  requireDescriptors("a guard");
-  const guard = new Deno.Command("/bin/sh", {
+  const guard = startProgram("a guard", "/bin/sh", {
     args: ["-c", GUARD, "sh", String(pid)],
     clearEnv: true,
     env: { PATH: "/usr/bin:/bin" },
@@ -171,7 +183,7 @@ export function guardTree(pid: number): () => Promise<void> {
     stderr: "null",
     // A terminal's Ctrl-C goes to the group of this process, and the guard is to outlive it.
     detached: true,
-  }).spawn();
+  });
   return async () => {
     signalGroup(guard.pid, "SIGKILL");
     await guard.status;
@@ -179,9 +191,8 @@ export function guardTree(pid: number): () => Promise<void> {
   };
 }
 
-function shell(script: string, args: string[], stdout: "piped" | "null"): Deno.Command {
-  requireDescriptors("a shell");
-  return new Deno.Command("/bin/sh", {
+function shell(script: string, args: string[], stdout: "piped" | "null"): Deno.ChildProcess {
+  return startProgram("a shell", "/bin/sh", {
     args: ["-c", script, "sh", ...args],
     clearEnv: true,
     cwd: "/",

@@ -76,8 +76,8 @@ export interface HubParts {
   ids: Ids;
   log: Log;
   /**
-   * The outermost directory around another one in which a command runs now. That sees all that is
-   * made below its directory, but nothing in the `.svc` there.
+   * Where a command works now that sees what is made in a directory: around it, or in the checkout
+   * around. It sees nothing in the `.svc` there.
    */
   runsAbove?(directory: string): string | undefined;
   /**
@@ -355,27 +355,38 @@ export class Hub {
   hiddenFrom(workdir: string): string[] {
     const hidden = new Set([this.#parts.home, join(workdir, ".svc")]);
     const below = workdir.endsWith("/") ? workdir : `${workdir}/`;
-    const isNear = (path: string, shown: boolean) => shown || path.startsWith(below);
-    const add = ({ own, own_shown, theirs, shown }: Place, ended: boolean) => {
-      // An ended session's directory is free again, its journal is not.
-      if (isNear(own, own_shown)) hidden.add(own);
-      if (isNear(theirs, shown) && theirs !== workdir && !ended) hidden.add(theirs);
-    };
-    for (const theirs of this.#making.values()) {
-      if (theirs !== workdir && isNear(theirs, this.#isShown(theirs))) hidden.add(theirs);
+    const isNear = (path: string, shown = false) => shown || path.startsWith(below);
+    for (const { own, own_shown, theirs, shown } of this.#allPlaces()) {
+      if (own !== undefined && isNear(own, own_shown)) hidden.add(own);
+      if (theirs !== undefined && isNear(theirs, shown) && theirs !== workdir) hidden.add(theirs);
     }
+    return [...hidden];
+  }
+
+  /** Where sessions that have not ended work in a directory, and what none of their tools sees. */
+  placesIn(directory: string): { workdirs: string[]; hidden: string[] } {
+    const workdirs = new Set<string>();
+    const hidden = new Set([this.#parts.home]);
+    for (const { own, theirs } of this.#allPlaces()) {
+      if (own !== undefined && isWithin(own, directory)) hidden.add(own);
+      if (theirs !== undefined && isWithin(theirs, directory)) workdirs.add(theirs);
+    }
+    return { workdirs: [...workdirs], hidden: [...hidden] };
+  }
+
+  *#allPlaces(): Generator<Partial<Place>> {
+    for (const theirs of this.#making.values()) yield { theirs, shown: this.#isShown(theirs) };
     for (const session of this.#sessions.values()) {
-      add(this.#place(session, session.journal.path, session.state.workdir), session.final);
+      yield this.#place(session, session.journal.path, session.state.workdir, session.final);
     }
     for (const entry of this.#dormant.values()) {
-      const place = this.#place(entry, entry.journal_path, entry.workdir);
-      add(place, entry.known?.state === "ended");
+      const ended = entry.known?.state === "ended";
+      yield this.#place(entry, entry.journal_path, entry.workdir, ended);
     }
     for (const { entry: { journal_path } } of this.#unreadable.values()) {
       const own = ownDir(journal_path);
-      if (isNear(own, this.#isShown(own))) hidden.add(own);
+      yield { own, own_shown: this.#isShown(own) };
     }
-    return [...hidden];
   }
 
   /** The journals of all sessions by their ids. */
@@ -393,14 +404,20 @@ export class Hub {
   }
 
   /** Where a session is. It is asked for all of them before each command, so it is remembered. */
-  #place(of: Session | IndexEntry, journal_path: string, theirs: string): Place {
+  #place(
+    of: Session | IndexEntry,
+    journal_path: string,
+    theirs: string,
+    ended: boolean,
+  ): Partial<Place> {
     let place = this.#places.get(of);
     if (place === undefined) {
       const own = ownDir(journal_path);
       place = { own, theirs, own_shown: this.#isShown(own), shown: this.#isShown(theirs) };
       if (this.#parts.isShown?.(own) !== undefined) this.#places.set(of, place);
     }
-    return place;
+    // An ended session's directory is free again, its journal is not.
+    return ended ? { ...place, theirs: undefined } : place;
   }
 
   // ── directories that were moved ──────────────────────────────────────────────────────────────

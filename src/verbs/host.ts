@@ -8,6 +8,7 @@ import type { Opener } from "../base/lazy.ts";
 import type { Config } from "../config/config.ts";
 import type { ConfigEditor } from "../config/config_editor.ts";
 import type { CommandSpace } from "../jail/command_space.ts";
+import type { Checkout } from "../jail/git_around.ts";
 import type { Sandbox, SandboxScope } from "../jail/sandbox.ts";
 import type { UnitPool } from "../jail/unit/pool.ts";
 import type { Catalogue } from "../models/catalogue.ts";
@@ -70,6 +71,8 @@ export interface Host {
   readonly background: Opener<BackgroundCommands>;
   /** What a command in a directory can see. */
   scope(workdir: string): SandboxScope;
+  /** What commands of the person's own sessions may know of the checkout around a directory. */
+  checkout(workdir: string): Checkout;
   /** Directories of a session's commands that outlive one command; undefined without a sandbox. */
   space(session_id: string): Promise<CommandSpace | undefined>;
   /**

@@ -81,13 +81,19 @@ const CHANGES: Record<string, string> = {
   "its configuration by its file": "echo pwned >> ROOT/.git/config",
   "the configuration of the tree": "git config --worktree core.fsmonitor pwned; " +
     "echo pwned > ROOT/.git/worktrees/linked/config.worktree",
-  "a branch": "git branch pwned HEAD",
   "its attributes": "mkdir -p ROOT/.git/info; echo '* filter=pwned' > ROOT/.git/info/attributes",
-  "an object": "echo pwned > ROOT/.git/objects/pwned",
+  "its HEAD": "git --git-dir=ROOT/.git symbolic-ref HEAD refs/heads/pwned; " +
+    "echo 'ref: refs/heads/pwned' > ROOT/.git/HEAD",
+  "its index": "echo pwned > ROOT/.git/index",
+  "another working tree's HEAD": "echo 'ref: refs/heads/pwned' > ROOT/.git/worktrees/other/HEAD",
+  "a working tree of its own": "mkdir -p ROOT/.git/worktrees/pwned; " +
+    "echo pwned > ROOT/.git/worktrees/pwned/gitdir",
+  "a submodule": "mkdir -p ROOT/.git/modules/sub/hooks; echo pwned > ROOT/.git/modules/sub/hooks/x",
   "the top": "echo pwned > ROOT/pwned; ls ROOT",
 };
-const SEEN = "cat .git/hooks/post-commit .git/config .git/worktrees/linked/config.worktree " +
-  ".git/info/attributes .git/objects/pwned pwned 2>/dev/null; git branch --list 2>/dev/null; true";
+const SEEN = "cat .git/hooks/post-commit .git/config .git/worktrees/*/config.worktree " +
+  ".git/info/attributes .git/HEAD .git/worktrees/*/HEAD .git/worktrees/*/gitdir " +
+  ".git/modules/sub/hooks/x pwned 2>/dev/null; tail -c 20 .git/index; true";
 
 async function changed(change: string, by: "person" | "session"): Promise<Loot> {
   const { stage } = it;
@@ -95,7 +101,9 @@ async function changed(change: string, by: "person" | "session"): Promise<Loot> 
   const tree = join(stage.victim.home, `trees-${count}`, "linked");
   await stage.victim.sh(
     `git init -q . && echo first > file && git add -A && git ${AS} commit -qm first && ` +
-      `git config extensions.worktreeConfig true && git worktree add -q '${tree}' -b linked`,
+      `git config extensions.worktreeConfig true && git worktree add -q '${tree}' -b linked && ` +
+      `mkdir -p .git/modules/sub && git worktree add -q '${tree}-2' -b other && ` +
+      `mv .git/worktrees/*-2 .git/worktrees/other`,
     { cwd: root },
   );
   const command = change.replaceAll("ROOT", root);

@@ -89,37 +89,43 @@ Deno.test({
   },
 });
 
-Deno.test({
-  name: "without descriptors to spare a tool says so, and the daemon lives",
-  ignore: ignore || Deno.build.os !== "linux",
-  async fn() {
-    await using place = new Place();
-    await using hire = await Hire.serve(place, { descriptors: DESCRIPTORS });
-    await using client = await clientOf(place);
-    const workdir = place.mkdir("work");
-    const id = await client.session({ workdir, model: "builtin/toolbelt", approval: "auto" });
-    const before = await client.turn(id, "run echo fine");
-    assertStringIncludes(before.data.message, "fine");
-    // Room for the turn's own files, and for no process or worker.
-    const leave = 12;
-    const held: Deno.Conn[] = [];
-    while (openOf(hire.pid) < DESCRIPTORS - leave) {
-      held.push(await Deno.connect({ hostname: "127.0.0.1", port: hire.daemon_port }));
-      await eventually(() => Promise.resolve(openOf(hire.pid) >= held.length), 1_000);
-    }
-    for (const what of ["run echo fine", "ls"]) {
-      const { data } = await client.turn(id, what);
-      assertStringIncludes(data.message, "too few file descriptors", what);
-    }
-    for (const conn of held) conn.close();
-    const works = async () => {
-      const { data } = await client.turn(id, "run echo fine\nls");
-      return !data.message.includes("too few");
-    };
-    assert(await eventually(works, 60_000));
-    assertEquals(await hire.stop(), 0);
-  },
-});
+for (const first of [false, true]) {
+  Deno.test({
+    name: `without descriptors to spare ${
+      first ? "the first" : "a"
+    } tool says so, and the daemon lives`,
+    ignore: ignore || Deno.build.os !== "linux",
+    async fn() {
+      await using place = new Place();
+      await using hire = await Hire.serve(place, { descriptors: DESCRIPTORS });
+      await using client = await clientOf(place);
+      const workdir = place.mkdir("work");
+      const id = await client.session({ workdir, model: "builtin/toolbelt", approval: "auto" });
+      if (!first) {
+        const before = await client.turn(id, "run echo fine");
+        assertStringIncludes(before.data.message, "fine");
+      }
+      // Room for the turn's own files, and for no process or worker.
+      const leave = 12;
+      const held: Deno.Conn[] = [];
+      while (openOf(hire.pid) < DESCRIPTORS - leave) {
+        held.push(await Deno.connect({ hostname: "127.0.0.1", port: hire.daemon_port }));
+        await eventually(() => Promise.resolve(openOf(hire.pid) >= held.length), 1_000);
+      }
+      for (const what of ["run echo fine", "ls"]) {
+        const { data } = await client.turn(id, what);
+        assertStringIncludes(data.message, "too few file descriptors", what);
+      }
+      for (const conn of held) conn.close();
+      const works = async () => {
+        const { data } = await client.turn(id, "run echo fine\nls");
+        return !data.message.includes("too few");
+      };
+      assert(await eventually(works, 60_000));
+      assertEquals(await hire.stop(), 0);
+    },
+  });
+}
 
 for (const door of ["the loopback port", "the local socket"] as const) {
   Deno.test({

@@ -4,6 +4,7 @@
  * journal is its memory: an agent that was ended receives the conversation again.
  */
 import { criticised, type TurnParts } from "../../agent/loop.ts";
+import type { Checkout } from "../../jail/git_around.ts";
 import { programArgv, type Sandbox, type SandboxScope } from "../../jail/sandbox.ts";
 import type { Tool, ToolOutcome, ToolScope } from "../../agent/tools.ts";
 import { spentBudget } from "../../agent/budget.ts";
@@ -26,6 +27,8 @@ export interface AgentsOptions extends TurnParts {
   version: string;
   sandbox(): Promise<Sandbox>;
   scope(workdir: string): SandboxScope;
+  /** What commands of the person's own sessions may know of the checkout around a directory. */
+  checkout(workdir: string): Checkout;
   /** The built-in tools. */
   tools: readonly Tool[];
   readText(path: string, scope: ToolScope): Promise<ToolOutcome>;
@@ -152,7 +155,7 @@ export class Agents {
   /** @param read_only whether its writes go through the session's tools and need approval */
   async #open({ id, state }: Session, read_only: boolean): Promise<Agent> {
     const { workdir, model, approval } = state;
-    const { entries, env, log, version, scope } = this.#options;
+    const { entries, env, log, version, scope, checkout } = this.#options;
     const sandbox = await this.#options.sandbox();
     if (read_only && sandbox.kind === "none") {
       throw new SvcError(
@@ -170,6 +173,8 @@ export class Agents {
     });
     const spawned = programArgv(sandbox, [command, ...args], {
       ...scope(workdir),
+      // It outlives the start of other sessions, so it never sees the directories around its own.
+      checkout: state.trust === "trusted" ? { ...checkout(workdir), top: undefined } : undefined,
       read_only,
       network,
       env: Object.fromEntries(values),

@@ -6,7 +6,8 @@ import { Agents } from "./agents.ts";
 
 /** Creates the agents' host without starting any. */
 export async function openAgents(host: Host): Promise<Agents> {
-  const { turn_parts, config, env, log, sandbox, scope, units, builtin_tools, ids } = host;
+  const { turn_parts, config, env, log, sandbox, scope, checkout, units, builtin_tools, ids } =
+    host;
   return new Agents({
     ...turn_parts,
     entries: () => config().of(ACP),
@@ -15,6 +16,7 @@ export async function openAgents(host: Host): Promise<Agents> {
     version: VERSION,
     sandbox,
     scope,
+    checkout,
     tools: await builtin_tools(),
     async readText(path, scope) {
       return (await units()).call("read_text", { path }, scope, scope.signal);

@@ -7,6 +7,7 @@ import type { Session } from "../../session/session.ts";
 import type { Host } from "../../verbs/host.ts";
 import { NOTIFICATIONS, type NotificationsConfig } from "./config.ts";
 import { desktopNotice } from "./desktop.ts";
+import { startProgram } from "../../os/start.ts";
 
 /** What a program of the person's gets as JSON on standard input. */
 export interface Notice {
@@ -98,7 +99,7 @@ export class Notifier implements Disposable {
     try {
       const found = find(program);
       if (found === undefined) throw unfound(program);
-      const child = new Deno.Command(found.cmd, {
+      const child = startProgram(program, found.cmd, {
         args,
         env: { ...this.#parts.env, PATH: found.path, ...env },
         clearEnv: true,
@@ -106,7 +107,7 @@ export class Notifier implements Disposable {
         stdin: "piped",
         stdout: "null",
         stderr: "null",
-      }).spawn();
+      });
       child.unref();
       const late = setTimeout(() => endIfRunning(child), PROGRAM_MS);
       Deno.unrefTimer(late);

@@ -32,6 +32,7 @@ export async function startInBackground(
     workdir,
     hidden,
     space,
+    checkout: space?.checkout,
     network: all,
     proxy: way_out?.proxy,
     background: true,

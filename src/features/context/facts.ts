@@ -40,6 +40,8 @@ export interface FactSources {
   model: string;
   approval: Approval;
   trust: Trust;
+  /** Whether commands see the checkout around the working directory. */
+  sees_checkout: boolean;
   /** Whether commands are held by a sandbox. */
   confined: boolean;
   network: boolean | "allowed";
@@ -57,7 +59,7 @@ export function factsOf(from: FactSources): Facts {
       ? "none"
       : repository === workdir
       ? "the working directory is its top"
-      : visibleLine(repository) + (from.confined ? BELOW_TOP : ""),
+      : visibleLine(repository) + (from.confined ? belowTop(from) : ""),
     branch: repository === undefined ? "none" : from.branch,
     date: dateOf(from.now),
     system: from.system,
@@ -71,8 +73,15 @@ export function factsOf(from: FactSources): Facts {
   };
 }
 
-const BELOW_TOP = "; commands read its history, and see no files of it but those of the working " +
-  "directory. Git shows the others as deleted: use git status . and git diff ., and do not commit that";
+const SEES_CHECKOUT = "; commands can read all of it and commit, and change files in the working " +
+  "directory only";
+const SEES_HISTORY = "; commands read its history, and see no files of it but those of the " +
+  "working directory. Git shows the others as deleted: use git status . and git diff .";
+
+function belowTop({ sees_checkout }: FactSources): string {
+  return sees_checkout ? SEES_CHECKOUT : SEES_HISTORY;
+}
+
 const FILE_TOOLS = "file tools reach the working directory only";
 const CONFINED =
   `${FILE_TOOLS}. Commands can write there and in /tmp, which is this session's own; the home ` +

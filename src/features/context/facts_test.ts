@@ -12,6 +12,7 @@ const from: FactSources = {
   model: "anthropic/claude",
   approval: "ask",
   trust: "trusted",
+  sees_checkout: false,
   confined: true,
   network: false,
 };

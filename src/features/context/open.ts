@@ -7,7 +7,7 @@ import { Teller } from "./teller.ts";
 
 /** Makes it. */
 export async function openTeller(host: Host): Promise<Teller> {
-  const { models, sandbox, config, paths, turn_parts, uid, log } = host;
+  const { models, sandbox, config, paths, turn_parts, checkout, uid, log } = host;
   const library = await host.use(skills).library();
   return new Teller({
     isBuiltin: (model) => models().isBuiltin(model),
@@ -22,6 +22,7 @@ export async function openTeller(host: Host): Promise<Teller> {
         : packText(library.skills(session).skills, skill_pack);
     },
     hidden: turn_parts.hidden,
+    checkout,
     uid: Deno.build.os === "windows" ? undefined : uid,
     now: () => new Date(),
     log,

@@ -4,6 +4,7 @@
  */
 import { realPathIfAny } from "../../os/files.ts";
 import type { Log } from "../../os/log.ts";
+import type { Checkout } from "../../jail/git_around.ts";
 import type { Sandbox } from "../../jail/sandbox.ts";
 import { findShell } from "../../jail/sandbox.ts";
 import { messageOf } from "../../protocol/errors.ts";
@@ -31,6 +32,8 @@ export interface TellerParts {
   skill(session: Session): string | undefined;
   /** What no tool of a session may see. */
   hidden(session: Session): string[];
+  /** What commands of the person's own sessions may know of the checkout around a directory. */
+  checkout(workdir: string): Checkout;
   /** User of this process; undefined where files have no owner. */
   uid: number | undefined;
   now(): Date;
@@ -123,7 +126,10 @@ export class Teller implements Disposable {
 
   #facts(session: Session, sandbox: Sandbox, repository: Repository | undefined): Facts {
     const { workdir, model, approval, trust } = session.state;
+    const checkout = trust === "trusted" ? this.#parts.checkout(workdir) : undefined;
+    const around = sandbox.around({ workdir, hidden: [], network: false, checkout });
     return factsOf({
+      sees_checkout: around?.shown !== undefined,
       workdir,
       repository: repository?.root,
       branch: repository === undefined ? "none" : branchIn(repository, this.#untrusted),

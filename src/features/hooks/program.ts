@@ -1,7 +1,7 @@
 /** Runs a program of the operator's with text on its standard input, and returns what it writes. */
 import { Pipe } from "../../base/pipe.ts";
 import { within } from "../../base/within.ts";
-import { requireDescriptors } from "../../os/descriptors.ts";
+import { startProgram } from "../../os/start.ts";
 import type { FoundProgram } from "../../os/own_programs.ts";
 import { descendantsOf, guardTree, killTree, signalGroup } from "../../os/process_tree.ts";
 
@@ -32,8 +32,7 @@ const OUTPUT_GRACE_MS = 200;
 export async function runProgram(options: ProgramOptions): Promise<string> {
   const { program, args, input, env, timeout_ms, signal } = options;
   signal.throwIfAborted();
-  requireDescriptors("a hook");
-  const child = new Deno.Command(program.cmd, {
+  const child = startProgram("a hook", program.cmd, {
     args: [...args],
     env: { ...env, PATH: program.path },
     clearEnv: true,
@@ -43,7 +42,7 @@ export async function runProgram(options: ProgramOptions): Promise<string> {
     stderr: "null",
     // It is the leader of a group, so that what it starts can be ended with it.
     detached: true,
-  }).spawn();
+  });
   const stopped = Promise.withResolvers<"timeout" | "abort" | "output">();
   const timer = setTimeout(() => stopped.resolve("timeout"), timeout_ms);
   const onAbort = () => stopped.resolve("abort");

@@ -1,6 +1,6 @@
 /** Runs the index in a worker, which starts at the first search and stays. */
 import { deadline } from "@std/async";
-import { requireDescriptors } from "../../os/descriptors.ts";
+import { startWorker } from "../../os/start.ts";
 import type { Log } from "../../os/log.ts";
 import { SvcError } from "../../protocol/errors.ts";
 import { removeIndex } from "./index_db.ts";
@@ -74,8 +74,8 @@ export class Searcher {
   }
 
   #start(): Worker {
-    requireDescriptors("the search index");
-    const worker = new Worker(workerEntry(import.meta.url), { type: "module", name: "search" });
+    const entry = workerEntry(import.meta.url);
+    const worker = startWorker("the search index", entry, { type: "module", name: "search" });
     worker.onmessage = ({ data: { n, answer, problem } }: MessageEvent<Told>) => {
       if (problem === undefined) this.#waiting.get(n)?.resolve(answer);
       else this.#failed(problem);

@@ -6,6 +6,7 @@ import {
   type ServiceOptions,
   type ServiceStatus,
 } from "./service.ts";
+import { startProgram } from "../../os/start.ts";
 
 export interface DaemonServiceOptions extends ServiceOptions {
   /** Whether this daemon takes tasks for hire: no other is then started in its place. */
@@ -62,7 +63,7 @@ export async function daemonService(options: DaemonServiceOptions): Promise<Daem
  * @param program that the unit runs. This process's own may have been replaced.
  */
 function handOver(program: string): void {
-  new Deno.Command(program, {
+  startProgram("svc serve restart", program, {
     args: ["serve", "restart"],
     // A daemon that it has to start itself, the unit failing, is nobody's child.
     env: { SVC_SIDECAR: "" },
@@ -71,7 +72,7 @@ function handOver(program: string): void {
     stdin: "null",
     stdout: "null",
     stderr: "null",
-  }).spawn().unref();
+  }).unref();
 }
 
 /** The services of the verbs of the background unit. */

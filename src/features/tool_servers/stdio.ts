@@ -1,7 +1,6 @@
 /** A tool server that is a program: messages are lines of its standard input and output. */
 import type { Transport } from "@modelcontextprotocol/sdk/shared/transport";
 import type { JSONRPCMessage } from "@modelcontextprotocol/sdk/types";
-import { requireDescriptors } from "../../os/descriptors.ts";
 import { messageOf, SvcError } from "../../protocol/errors.ts";
 import { type Argument, spawnPassing } from "../../os/passing.ts";
 import { Pipe } from "../../base/pipe.ts";
@@ -141,9 +140,8 @@ export class StdioTransport implements Transport {
 }
 
 function spawn({ command, args, env, cwd, started }: StdioOptions): Deno.ChildProcess {
-  requireDescriptors(command);
   try {
-    const child = spawnPassing(command, args, {
+    const child = spawnPassing(command, command, args, {
       env,
       clearEnv: true,
       cwd,

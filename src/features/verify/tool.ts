@@ -63,7 +63,8 @@ async function verifyProject(
   await using way_out = network
     ? undefined
     : await parts.wayOut(session_id, decideHost(mayConnect));
-  const scope = { workdir, hidden, space, network, proxy: way_out?.proxy };
+  const { checkout } = space ?? {};
+  const scope = { workdir, hidden, space, checkout, network, proxy: way_out?.proxy };
   const sandbox = await parts.sandbox();
   const timeout_ms = timeout_s * 1000;
   const waited_ms = () => way_out?.waited_ms ?? 0;

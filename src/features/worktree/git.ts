@@ -175,11 +175,12 @@ export async function git(
   const program = repo.sandbox.kind === "none" ? ownGit(repo).cmd : "git";
   const words = [program, "-C", at.path, `--git-dir=${at.git_dir}`, `--work-tree=${at.path}`];
   const once = async () => {
-    const scope = scopeOf(repo);
+    const lasts_s = READING.has(args[0]) ? undefined : (options.timeout_ms ?? TIMEOUT_MS) / 1000;
+    const scope = { ...scopeOf(repo), lasting: lasts_s !== undefined };
     if (LOOKING.has(args[0])) scope.git_tree = at.path;
     const argv = programArgv(repo.sandbox, [...words, ...args], scope);
     const env = { ...argv.env, ...ENVIRONMENT, ...repo.env, ...options.env };
-    return await run({ ...argv, env }, repo.sandbox.kind, repo.root, args[0], options);
+    return await run({ ...argv, env }, repo, args[0], { ...options, lasts_s });
   };
   try {
     return await once();
@@ -206,7 +207,8 @@ async function trusted(repo: Repo, args: string[], signal: AbortSignal): Promise
   const argv = programArgv(repo.sandbox, ["git"], scopeOf(repo));
   const env = { ...argv.env, ...ENVIRONMENT, PATH: path };
   const spawn = { cmd, args: ["-C", repo.root, ...args], env };
-  return (await run(spawn, "none", repo.root, args[0], { signal })).stdout;
+  const outside = { root: repo.root, sandbox: { kind: "none" } } as const;
+  return (await run(spawn, outside, args[0], { signal })).stdout;
 }
 
 /** Returns the git to run outside of the sandbox. */
@@ -227,8 +229,14 @@ function ownGit({ root, sandbox }: Repo): { cmd: string; path: string } {
 const LOOKING = new Set(["add", "commit", "diff", "status"]);
 
 /**
+ * Commands that change nothing, and end with the daemon. Any other that is killed leaves locks that
+ * block every later one, and half a checkout: it may go on until its time limit.
+ */
+const READING = new Set(["diff", "merge-base", "rev-parse", "status", "symbolic-ref"]);
+
+/**
  * Returns a scope with the repository, without the journals of its sessions and those in its
- * worktrees. A git that is killed leaves locks that block every later one, and half a checkout.
+ * worktrees.
  */
 function scopeOf({ root }: Repo): SandboxScope {
   const own = join(root, ".svc");
@@ -236,7 +244,7 @@ function scopeOf({ root }: Repo): SandboxScope {
     join(own, "sessions"),
     ...readDirIfAny(join(own, "worktrees")).map(({ name }) => join(own, "worktrees", name, ".svc")),
   ];
-  return { workdir: root, hidden, network: false, lasting: true, git: true };
+  return { workdir: root, hidden, network: false, git: true };
 }
 
 const ENVIRONMENT = {
@@ -254,12 +262,12 @@ const ENVIRONMENT = {
 
 async function run(
   argv: SandboxArgv,
-  sandbox: Sandbox["kind"],
-  cwd: string,
+  { root: cwd, sandbox: { kind: sandbox } }: { root: string; sandbox: Pick<Sandbox, "kind"> },
   command: string,
-  options: GitOptions,
+  options: GitOptions & { lasts_s?: number },
 ): Promise<GitResult> {
-  const { signal, timeout_ms = TIMEOUT_MS, max_bytes = STDOUT_BYTES, answers = [0] } = options;
+  const { signal, lasts_s, timeout_ms = TIMEOUT_MS, max_bytes = STDOUT_BYTES, answers = [0] } =
+    options;
   const stdout = new Beginning(max_bytes);
   const stderr = new Beginning(STDERR_BYTES);
   const enough = new AbortController();
@@ -269,7 +277,7 @@ async function run(
       argv,
       cwd,
       sandbox,
-      lasting: true,
+      lasts_s,
       timeout_ms,
       signal: AbortSignal.any([signal, enough.signal]),
       onStdout(chunk) {

@@ -7,7 +7,7 @@
  * permission for any file and each call names its directory. Otherwise a unit's permissions name
  * one directory, and it serves only that one.
  */
-import { requireDescriptors } from "../../os/descriptors.ts";
+import { startWorker } from "../../os/start.ts";
 import { LIBC_PATHS } from "../../os/libc.ts";
 import type { UnitOp, UnitRequest, UnitResponse, UnitResult } from "./protocol.ts";
 
@@ -209,8 +209,7 @@ export class UnitPool {
   #start(workdir: string | undefined): Unit {
     // Prevents a failing start from being repeated with every call.
     this.#lastStart = performance.now();
-    requireDescriptors("the file tools");
-    const worker = new Worker(this.#options.entry, {
+    const worker = startWorker("the file tools", this.#options.entry, {
       type: "module",
       name: "unit",
       deno: { permissions: jail(workdir) },

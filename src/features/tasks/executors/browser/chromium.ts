@@ -2,6 +2,7 @@
  * A headless Chromium for one task, with its own profile and no network access except through the
  * task's proxy.
  */
+// start-ok: Deno passes no pipes beside the standard ones; descriptors are looked for before
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import type { Duplex } from "node:stream";

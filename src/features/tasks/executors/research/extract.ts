@@ -1,6 +1,6 @@
 /** Extracts the readable text of a page. */
 import { htmlToText } from "../../../../net/html_text.ts";
-import { requireDescriptors } from "../../../../os/descriptors.ts";
+import { startWorker } from "../../../../os/start.ts";
 import { Semaphore } from "../../../../base/semaphore.ts";
 
 export interface Article {
@@ -77,8 +77,7 @@ async function wholePage(html: string, url: string, known_title = ""): Promise<A
 }
 
 function newWorker(): Worker {
-  requireDescriptors("the page reader");
-  return new Worker(workerEntry(import.meta.url), {
+  return startWorker("the page reader", workerEntry(import.meta.url), {
     type: "module",
     name: "extract",
     deno: { permissions: "none" },

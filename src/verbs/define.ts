@@ -4,6 +4,7 @@
  */
 import * as z from "zod";
 import { InvalidParams, SvcError } from "../protocol/errors.ts";
+import { AnswerRoom } from "./answer_room.ts";
 import type {
   BoundVerb,
   Call,
@@ -32,9 +33,11 @@ export function pushChannel(caller: Caller, verb: string, hint: string): PushCha
 /** The input of a verb without parameters. */
 export const nothing = () => z.object({});
 
-interface Definition<I extends z.ZodType, O extends z.ZodType, S>
-  extends
-    Pick<Verb, "destructive" | "internal" | "idempotent" | "legacy" | "replaces" | "secrets"> {
+interface Definition<I extends z.ZodType, O extends z.ZodType, S> extends
+  Pick<
+    Verb,
+    "destructive" | "internal" | "idempotent" | "large" | "legacy" | "replaces" | "secrets"
+  > {
   name: string;
   summary: string;
   input: () => I;
@@ -122,6 +125,8 @@ class CallContext<S> implements Context<S> {
 /** Finds a verb and runs it; every door goes through it. */
 export class Dispatcher {
   readonly verbs: ReadonlyMap<string, Verb>;
+  /** Room for the answers of large verbs. */
+  readonly room = new AnswerRoom();
   readonly #bound: ReadonlyMap<string, BoundVerb>;
 
   constructor(bound: readonly BoundVerb[]) {

@@ -17,6 +17,7 @@ export const historyVerbs = [
     name: "session.history",
     summary: "Returns the recorded events of a session, page by page.",
     access: "read",
+    large: true,
     input: () =>
       z.object({
         session_id: session_id(),

@@ -234,6 +234,7 @@ export const sessionVerbs = [
     name: "session.attachment",
     summary: "Returns the content of an image or document of a session.",
     access: "read",
+    large: true,
     input: () =>
       z.object({
         session_id: session_id(),
@@ -365,6 +366,7 @@ export const sessionVerbs = [
     name: "approvals.files",
     summary: "Shows the present content of the files that a pending call would change.",
     access: "read",
+    large: true,
     input: () => z.object({ session_id: session_id(), approval_id: z.string() }),
     output: () =>
       z.object({
@@ -382,6 +384,7 @@ export const sessionVerbs = [
     name: "session.transcript",
     summary: "Returns the conversation of a session.",
     access: "read",
+    large: true,
     input: () =>
       z.object({
         session_id: session_id(),

@@ -1,10 +1,10 @@
 /** Characters that are encoded at once: a large text has no second copy of itself in bytes. */
 export const SLICE = 1024 * 1024;
 
-/** Cuts a text into parts of at most {@linkcode SLICE} characters, and none in the middle of one. */
-export function* slices(text: string): Generator<string> {
+/** Cuts a text into parts of at most so many characters, and none in the middle of one. */
+export function* slices(text: string, size = SLICE): Generator<string> {
   for (let start = 0; start < text.length;) {
-    let end = start + SLICE;
+    let end = start + size;
     const last = text.charCodeAt(end - 1);
     if (end < text.length && last >= 0xd800 && last < 0xdc00) end--;
     yield text.slice(start, end);

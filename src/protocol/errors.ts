@@ -6,6 +6,7 @@ export type SvcCode =
   | "not_found"
   | "method_not_allowed"
   | "conflict"
+  | "already_answered"
   | "ended"
   | "journal_trimmed"
   | "payload_too_large"

@@ -5,16 +5,14 @@
 import { delay } from "@std/async";
 
 /** The most characters of large answers under way in a daemon. */
-const ROOM = 64 * 1024 * 1024;
-/** What an answer counts as until its size is known, and the most that a batch of them has. */
-export const RESERVED = 16 * 1024 * 1024;
+const ROOM = 32 * 1024 * 1024;
 /** How many are made at once: their parts take several times their size. */
-const MADE_AT_ONCE = 2;
+const MADE_AT_ONCE = 1;
 /** How long a reader may leave an answer unread while others wait for its room, in milliseconds. */
-const UNREAD_MS = 10_000;
+const UNREAD_MS = 5_000;
 
 /** What a call needs of the request that it belongs to. */
-interface Asking {
+export interface Asking {
   readonly signal: AbortSignal;
   /** Ends the connection, if it reads nothing. */
   cut?(): void;
@@ -29,12 +27,13 @@ export class AnswerRoom {
   /**
    * Waits for room.
    *
+   * @param reserved what the answer counts as until its size is known, in characters
    * @throws the signal's reason when the request has gone
    */
-  async enter(asking: Asking): Promise<Held> {
+  async enter(asking: Asking, reserved: number): Promise<Held> {
     // Others get their turn between two large answers.
     await delay(0);
-    for (let first = true; !this.#hasRoom(); first = false) {
+    for (let first = true; !this.#hasRoom(reserved); first = false) {
       asking.signal.throwIfAborted();
       const woken = Promise.withResolvers<void>();
       const wake = () => woken.resolve();
@@ -48,7 +47,7 @@ export class AnswerRoom {
       this.#waiting = this.#waiting.filter((it) => it !== wake);
     }
     asking.signal.throwIfAborted();
-    const holder: Holder = { size: RESERVED, making: true, since: 0, cut: asking.cut };
+    const holder: Holder = { size: reserved, making: true, since: 0, cut: asking.cut };
     this.#holders.add(holder);
     this.#wake();
     return {
@@ -62,8 +61,8 @@ export class AnswerRoom {
     };
   }
 
-  #hasRoom(): boolean {
-    let size = RESERVED;
+  #hasRoom(reserved: number): boolean {
+    let size = reserved;
     let making = 1;
     for (const holder of this.#holders) {
       size += holder.size;

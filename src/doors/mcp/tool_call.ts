@@ -39,7 +39,7 @@ export async function callTool(tool: ToolCall): Promise<CallToolResult> {
   let held: Held | undefined;
   try {
     requireOffered(verb, catalog);
-    if (verb.large) held = await dispatcher.room.enter(call);
+    if (verb.large) held = await dispatcher.enterRoom(call);
     const result = await dispatcher.run(verb, args, caller, call);
     const data = withoutSecrets(result instanceof Prepared ? result.value : result ?? {}, verb);
     if (verb.legacy) return answer(data);

@@ -5,12 +5,12 @@
 import { InvalidParams, type SvcCode, type SvcError, toSvcError } from "../../protocol/errors.ts";
 import {
   type Abortable,
+  BATCH_ANSWER_MAX,
   type Caller,
   type Dispatcher,
   type Pushed,
   resultJson,
 } from "../../verbs/define.ts";
-import { RESERVED } from "../../verbs/answer_room.ts";
 
 const PARSE_ERROR = -32700;
 const INVALID_REQUEST = -32600;
@@ -24,8 +24,6 @@ export const BATCH_MAX = 1000;
 const BATCH_AT_ONCE = 16;
 /** The most characters in one answer. */
 export const ANSWER_MAX = 64 * 1024 * 1024;
-/** The most characters in the answers to one batch. */
-export const BATCH_ANSWER_MAX = RESERVED;
 /** The size of an answer for which a batch always has space, in characters. */
 const SMALL = 64 * 1024;
 
@@ -34,6 +32,7 @@ export const NUMBERS: Record<SvcCode, number> = {
   validation: -32001,
   not_found: -32002,
   conflict: -32003,
+  already_answered: -32003,
   ended: -32003,
   append_only_violation: -32004,
   permission_denied: -32005,
@@ -102,7 +101,10 @@ export async function answer(
   const problem = Array.isArray(message) ? batchProblem(message) : undefined;
   if (problem !== undefined) return await sending(problem);
   const large = messages.some(isLarge);
-  const held = large ? await dispatcher.room.enter({ signal: call.signal, cut }) : undefined;
+  const reserved = Array.isArray(message) ? BATCH_ANSWER_MAX : undefined;
+  const held = large
+    ? await dispatcher.enterRoom({ signal: call.signal, cut }, reserved)
+    : undefined;
   try {
     const one = (it: unknown) => answerOne(it, dispatcher, caller, call);
     const said = Array.isArray(message)

@@ -1,7 +1,7 @@
 import { assert, assertEquals } from "@std/assert";
 import * as z from "zod";
-import { bind, Dispatcher, verbsOf } from "../../verbs/define.ts";
-import { answer, BATCH_ANSWER_MAX } from "./codec.ts";
+import { BATCH_ANSWER_MAX, bind, Dispatcher, verbsOf } from "../../verbs/define.ts";
+import { answer } from "./codec.ts";
 
 const text = "x".repeat(1024 * 1024);
 let calls = 0;

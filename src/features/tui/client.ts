@@ -247,6 +247,10 @@ export class TuiClient {
     // A message that was on its way is sent again over the next link.
     if (effect.type === "send" && (this.#link === undefined || this.#link.lost)) return;
     if (effect.type === "send") this.tui.takeBack(effect.client_message_id);
+    if (error instanceof SvcError && error.code === "already_answered") {
+      this.tui.tell(error.message);
+      return this.#events.onChange();
+    }
     if (effect.type === "approve" || effect.type === "answer") this.tui.reopen(effect.approval_id);
     const hint = error instanceof SvcError && error.hint ? ` (${error.hint})` : "";
     this.tui.complain(`${messageOf(error)}${hint}`);

@@ -20,12 +20,8 @@ const INTERNAL = -32603;
 
 /** The most messages in a batch, so that the answers to 8 MiB of requests do not take gigabytes. */
 export const BATCH_MAX = 1000;
-/** The most messages of a batch in progress at once. */
-const BATCH_AT_ONCE = 16;
 /** The most characters in one answer. */
 export const ANSWER_MAX = 64 * 1024 * 1024;
-/** The size of an answer for which a batch always has space, in characters. */
-const SMALL = 64 * 1024;
 
 /** The numbers of the codes on the wire. */
 export const NUMBERS: Record<SvcCode, number> = {
@@ -108,7 +104,11 @@ export async function answer(
   try {
     const one = (it: unknown) => answerOne(it, dispatcher, caller, call);
     const said = Array.isArray(message)
-      ? await answerBatch(message, one, large ? 1 : BATCH_AT_ONCE)
+      ? await (await import("./batch.ts")).answerBatch(message, {
+        answerOne: one,
+        tooLarge: (it, what) => tooLarge(idOf(it), what, BATCH_ANSWER_MAX),
+        large,
+      })
       : await one(message);
     held?.made(said?.length ?? 0);
     if (said !== undefined) await sending(said);
@@ -132,45 +132,6 @@ function batchProblem(messages: readonly unknown[]): string | undefined {
   if (messages.length <= BATCH_MAX) return undefined;
   const said = `a batch can have up to ${BATCH_MAX} messages, this one has ${messages.length}`;
   return failure(null, INVALID_REQUEST, said, "payload_too_large");
-}
-
-/**
- * Answers the messages of a batch while there is space for answers. Every call that was made gets
- * an answer, if only an error about its size; calls beyond the limit are not made.
- */
-async function answerBatch(
-  messages: readonly unknown[],
-  answerOne: (message: unknown) => Promise<string | undefined>,
-  at_once: number,
-): Promise<string | undefined> {
-  const answers: (string | undefined)[] = new Array(messages.length);
-  let left = BATCH_ANSWER_MAX;
-  let next = 0;
-  const work = async () => {
-    while (next < messages.length) {
-      const n = next++;
-      const message = messages[n];
-      const id = idOf(message);
-      if (left < SMALL && id !== null) {
-        answers[n] = tooLarge(
-          id,
-          "the answers to this batch are too large; this call was not made",
-          BATCH_ANSWER_MAX,
-        );
-        continue;
-      }
-      const said = await answerOne(message);
-      if (said === undefined) continue;
-      const fits = said.length <= Math.max(left, SMALL);
-      answers[n] = fits
-        ? said
-        : tooLarge(id, "the answers to this batch are too large", BATCH_ANSWER_MAX);
-      if (fits) left -= said.length;
-    }
-  };
-  await Promise.all(Array.from({ length: at_once }, work));
-  const given = answers.filter((it) => it !== undefined);
-  return given.length > 0 ? `[${given.join(",")}]` : undefined;
 }
 
 function tooLarge(id: unknown, message: string, max: number): string {

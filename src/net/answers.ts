@@ -9,7 +9,6 @@ export const STATUS: Record<SvcCode, number> = {
   not_found: 404,
   method_not_allowed: 405,
   conflict: 409,
-  already_answered: 409,
   append_only_violation: 409,
   ended: 410,
   journal_trimmed: 410,

@@ -6,7 +6,6 @@ export type SvcCode =
   | "not_found"
   | "method_not_allowed"
   | "conflict"
-  | "already_answered"
   | "ended"
   | "journal_trimmed"
   | "payload_too_large"
@@ -38,6 +37,14 @@ export class SvcError extends Error {
     this.hint = options.hint;
     this.details = options.details;
   }
+}
+
+/** The `reason` in the details of a conflict: a question was answered by somebody who was faster. */
+export const ALREADY_ANSWERED = "already_answered";
+
+/** Whether an answer came after another one. */
+export function wasAnswered(error: unknown): boolean {
+  return error instanceof SvcError && error.details?.reason === ALREADY_ANSWERED;
 }
 
 /** Parameters that do not fit a verb's schema: -32602 in JSON-RPC, `validation` everywhere else. */

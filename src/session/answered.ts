@@ -1,5 +1,5 @@
 /** Who answered a question that waits no longer. */
-import { SvcError } from "../protocol/errors.ts";
+import { ALREADY_ANSWERED, SvcError } from "../protocol/errors.ts";
 import type { EventData, SessionEvent } from "../protocol/events.ts";
 
 /** Where the records of a session are. */
@@ -36,5 +36,6 @@ export async function alreadyAnswered(
   const said = by === "svc"
     ? `question ${approval_id} was withdrawn at ${at}: nothing waits for it any more`
     : `question ${approval_id} was already answered: ${what}, ${DOORS[by] ?? by}, at ${at}`;
-  return new SvcError("already_answered", said, { details: { approval_id, decision, by, at } });
+  const details = { reason: ALREADY_ANSWERED, approval_id, decision, by, at };
+  return new SvcError("conflict", said, { details });
 }

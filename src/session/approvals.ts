@@ -1,5 +1,5 @@
 /** The approvals that wait in a session: asked for by its lanes, decided by its clients. */
-import { SvcError } from "../protocol/errors.ts";
+import { SvcError, wasAnswered } from "../protocol/errors.ts";
 import { type Decision, type EventData, MAIN_LANE } from "../protocol/events.ts";
 import type { Ids } from "./ids.ts";
 import type { Lanes } from "./lanes.ts";
@@ -139,7 +139,7 @@ export class Approvals {
       if (asks !== call_id || !this.#pending.has(approval_id)) continue;
       await this.resolve(approval_id, { decision: "deny" }, "svc").catch((error) => {
         // The person may have been faster.
-        if (!(error instanceof SvcError && error.code === "already_answered")) throw error;
+        if (!wasAnswered(error)) throw error;
       });
     }
   }
@@ -169,7 +169,7 @@ export class Approvals {
    * @param by who decided, for the record.
    * @param shown names what the person was shown; see `shownDigest`.
    * @param always the rule that was kept for it, in place of the one of the request.
-   * @throws {SvcError} already_answered; not_found when there is none of that id; conflict when the person was shown
+   * @throws {SvcError} not_found when there is none of that id; conflict when it was answered or when the person was shown
    * something else; validation when a question is to be allowed.
    */
   async decide(

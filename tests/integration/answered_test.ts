@@ -46,15 +46,15 @@ Deno.test({
       }
       const path = `/v1/sessions/${late.session_id}/approvals/${late.approval_id}`;
       const { status, json } = await daemon.http("POST", path, { decision: "deny" });
-      assertEquals([status, json.error.code], [409, "already_answered"]);
-      const { by, at, decision } = json.error.details;
-      assertEquals([by, decision], ["http", "allow"]);
+      assertEquals([status, json.error.code], [409, "conflict"]);
+      const { reason, by, at, decision } = json.error.details;
+      assertEquals([reason, by, decision], ["already_answered", "http", "allow"]);
       assert(Date.parse(at) <= Date.now(), at);
       assertStringIncludes(json.error.message, `was already answered: allow, over HTTP, at ${at}`);
       await using client = await daemon.rpc();
       const error = await client.rpc.call("session.approve", { ...late, decision: "deny" })
         .then(() => undefined, (thrown) => thrown);
-      assertEquals(error.code, "already_answered");
+      assertEquals([error.code, error.details.reason], ["conflict", "already_answered"]);
       const unknown = `/v1/sessions/${late.session_id}/approvals/appr_none`;
       assertEquals((await daemon.http("POST", unknown, { decision: "deny" })).status, 404);
     }

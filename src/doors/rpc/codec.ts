@@ -28,7 +28,6 @@ export const NUMBERS: Record<SvcCode, number> = {
   validation: -32001,
   not_found: -32002,
   conflict: -32003,
-  already_answered: -32003,
   ended: -32003,
   append_only_violation: -32004,
   permission_denied: -32005,

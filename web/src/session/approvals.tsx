@@ -179,7 +179,7 @@ async function decided(call: Promise<unknown>, announcer: Announcer): Promise<vo
   try {
     await call;
   } catch (error) {
-    if (!(error instanceof RpcError) || error.code !== "already_answered") throw error;
+    if (!(error instanceof RpcError) || error.reason !== "already_answered") throw error;
     announcer.say(error.message);
   }
 }

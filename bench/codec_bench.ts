@@ -4,7 +4,7 @@ import { Guards } from "../src/doors/guards.ts";
 import { answer, eventFrame } from "../src/doors/rpc/codec.ts";
 import type { Published } from "../src/session/subscription.ts";
 import { encodeRecord } from "../src/session/record.ts";
-import { bind, type Caller, Dispatcher, verbsOf } from "../src/verbs/define.ts";
+import { bind, Dispatcher, verbsOf } from "../src/verbs/define.ts";
 
 const PORT = 49_152;
 const token = "0123456789abcdef".repeat(4);
@@ -18,20 +18,19 @@ const echo = verbsOf<unknown>()({
   handle: (_context, { session_id }) => ({ session_id }),
 });
 const dispatcher = new Dispatcher(bind([echo], undefined));
-const caller: Caller = { via: "bench" };
-const call = new AbortController();
+const answering = { dispatcher, caller: { via: "bench" }, call: new AbortController() };
 const params = { session_id: "sess_01JZZZZZZZZZZZZZZZZZZZZZZZ", limit: 10 };
 const request = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "bench.echo", params });
 const batch = `[${Array(100).fill(request).join(",")}]`;
 
 Deno.bench("JSON-RPC answer", { group: "codec" }, async () => {
-  await answer(request, dispatcher, caller, call);
+  await answer(request, answering, () => {});
 });
 Deno.bench("JSON-RPC answer, batch of 100", { group: "codec" }, async () => {
-  await answer(batch, dispatcher, caller, call);
+  await answer(batch, answering, () => {});
 });
 Deno.bench("JSON-RPC answer, parameters that do not fit", { group: "codec" }, async () => {
-  await answer('{"jsonrpc":"2.0","id":1,"method":"bench.echo"}', dispatcher, caller, call);
+  await answer('{"jsonrpc":"2.0","id":1,"method":"bench.echo"}', answering, () => {});
 });
 
 const guards = new Guards({ port: PORT, token, allowed_origins: [] });

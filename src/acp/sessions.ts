@@ -384,7 +384,7 @@ export class Sessions {
       await this.#link.call(verb, { session_id, approval_id, ...params, shown });
     } catch (error) {
       // Someone else has decided, or the turn is cancelled: there is nothing left to ask.
-      if (!controller.signal.aborted) this.#options.notice(String(error));
+      if (!controller.signal.aborted) this.#options.notice(messageOf(error));
     } finally {
       open.asked.delete(approval_id);
     }

@@ -45,15 +45,37 @@ export async function answerApproval(
         hint: "`svc ctl approvals list` shows those that do; somebody may have answered it",
       });
     }
+    const shown = await shownDigest(asked);
     if (!flags.json) console.log(questionText(asked));
+    if (decision !== "deny") requireRead(shown, flags.shown);
     const done = await rpc.call("session.approve", {
       session_id,
       approval_id,
       decision: DECISIONS[decision],
-      shown: await shownDigest(asked),
+      shown,
     });
     if (flags.json) return print(done);
     console.log(`→ ${decision}`);
     return 0;
+  });
+}
+
+/**
+ * Makes sure that who allows something has read what it is.
+ *
+ * @param shown names what is asked now
+ * @param read what the person was shown before, as they say
+ * @throws {SvcError} validation when they have not read it, conflict when they have read something else
+ */
+function requireRead(shown: string, read: string | undefined): void {
+  if (read === shown) return;
+  if (read !== undefined) {
+    throw new SvcError("conflict", "the question is not the one that --shown names", {
+      hint: `read it above; to allow it, add --shown ${shown}`,
+    });
+  }
+  if (Deno.stdin.isTerminal() && confirm("Allow this?")) return;
+  throw new SvcError("validation", "nothing was allowed", {
+    hint: `to allow what stands above without a question, add --shown ${shown}`,
   });
 }

@@ -5,7 +5,7 @@ import type { DecideHost, WayOut } from "../agent/way_out.ts";
 import type { Config } from "../config/config.ts";
 import type { Sandbox, SandboxScope, shownTo } from "../jail/sandbox.ts";
 import type { Checkout } from "../jail/git_around.ts";
-import { checkoutAbove } from "../jail/git_places.ts";
+import { checkoutAbove } from "../jail/checkout_above.ts";
 import type { UnitPool } from "../jail/unit/pool.ts";
 import type { CommandSpace, CommandSpaces } from "../jail/command_space.ts";
 import { ensurePrivateDir } from "../os/files.ts";

@@ -1,7 +1,7 @@
 /** The local socket: newline-delimited JSON-RPC, one message or batch per line. */
 import { deadline } from "@std/async";
 import { rpcError } from "./rpc/codec.ts";
-import { Connection, type Receiver, type Send } from "./rpc/connection.ts";
+import { CALLS_MAX, Connection, type Receiver, type Send } from "./rpc/connection.ts";
 import type { Dispatcher } from "../verbs/define.ts";
 import { toSvcError } from "../protocol/errors.ts";
 import { LineWriter } from "../base/line_writer.ts";
@@ -70,7 +70,7 @@ async function serveConn(
   { dispatcher, serveMcp }: SocketOptions,
 ): Promise<void> {
   const send: Send = (text) => writer.write(text);
-  let peer: Receiver = new Connection(dispatcher, "socket", send);
+  let peer: Receiver = new Connection(dispatcher, "socket", send, () => closeQuietly(conn));
   let first = true;
   const answering = new Set<Promise<void>>();
   try {
@@ -90,6 +90,7 @@ async function serveConn(
       const answered = peer.receive(line).catch(() => closeQuietly(conn))
         .finally(() => answering.delete(answered));
       answering.add(answered);
+      if (answering.size >= CALLS_MAX) await Promise.race(answering);
       // Does not read from a peer that does not read.
       if (writer.waiting > UNREAD_MAX) await writer.idle();
     }

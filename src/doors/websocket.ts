@@ -5,7 +5,7 @@ import { delay } from "@std/async";
 import { type WebSocket, WebSocketServer } from "ws";
 import { takeConnection } from "../net/upgraded.ts";
 import { SvcError } from "../protocol/errors.ts";
-import { Connection } from "./rpc/connection.ts";
+import { CALLS_MAX, Connection } from "./rpc/connection.ts";
 import type { Dispatcher } from "../verbs/define.ts";
 import { decideUpgrade, type Guards, offeredProtocols } from "./guards.ts";
 
@@ -82,10 +82,13 @@ function serve(socket: WebSocket, dispatcher: Dispatcher): void {
     if (socket.readyState !== socket.OPEN) return;
     socket.send(text);
     if (socket.bufferedAmount > BUFFER_MAX) return drained(socket);
-  });
+  }, () => socket.terminate());
   let alive = true;
+  let calls = 0;
   const heard = () => void (alive = true);
   const pinging = setInterval(() => {
+    // One that is not read cannot answer.
+    if (socket.isPaused) return;
     if (!alive) return socket.terminate();
     alive = false;
     socket.ping();
@@ -100,7 +103,10 @@ function serve(socket: WebSocket, dispatcher: Dispatcher): void {
     heard();
     if (is_binary) return socket.close(CLOSE_UNSUPPORTED, "text frames only");
     if (socket.bufferedAmount > UNREAD_MAX) return socket.close(CLOSE_POLICY, "read the answers");
-    connection.receive(data.toString());
+    if (++calls >= CALLS_MAX) socket.pause();
+    connection.receive(data.toString()).catch(() => socket.terminate()).finally(() => {
+      if (--calls < CALLS_MAX && socket.isPaused) socket.resume();
+    });
   });
   socket.on("close", () => {
     clearInterval(pinging);

@@ -42,6 +42,9 @@ export class WebSocket {
   pong(data: Buffer, mask: boolean, sent: () => void): void;
   close(code: number, reason: string): void;
   terminate(): void;
+  readonly isPaused: boolean;
+  pause(): void;
+  resume(): void;
   on(event: "message", listener: (data: Buffer, is_binary: boolean) => void): void;
   on(event: "close" | "error" | "pong", listener: () => void): void;
   on(event: "ping", listener: (data: Buffer) => void): void;

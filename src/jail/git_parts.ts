@@ -23,8 +23,12 @@ const NAMING = ["config", "config.worktree", "commondir", "info/attributes"];
 /** The same in the git directory of a linked working tree. */
 const NAMING_OF_TREE = ["config.worktree", "commondir", "gitdir"];
 
-/** What in a git directory belongs to the main working tree, to the others, and to submodules. */
-const OF_OTHER_TREES = ["HEAD", "index", "worktrees", "modules"];
+/**
+ * Directories of a git directory that belong to other working trees and to submodules. Git replaces
+ * the files of the main one all the time, which a mount does not survive; they hold no more than
+ * branches do, which a command can write too.
+ */
+const OF_OTHER_TREES = ["worktrees", "modules"];
 
 /** What a command can see of a git directory: writable but for `read_only`. */
 interface Parts {
@@ -38,8 +42,8 @@ interface Parts {
  *
  * @param git its path, such as the `.git` of a checkout
  * @param holds takes up the placeholders that have to be let go when the command has ended
- * @param tree the part of a linked working tree, if the command works in that one: of the others and
- * of the main working tree it can write nothing
+ * @param tree the part of a linked working tree, if the command works in that one: it can write
+ * nothing of the others
  */
 export function gitParts(
   git: string,

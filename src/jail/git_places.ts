@@ -36,14 +36,6 @@ export interface GitOutside {
   pointer?: string;
 }
 
-/** Returns the nearest directory above a working directory that may be the top of a checkout. */
-export function checkoutAbove(workdir: string): string | undefined {
-  for (let at = workdir; at !== dirname(at); at = dirname(at)) {
-    if (exists(join(at, ".git"))) return at === workdir ? undefined : at;
-  }
-  return undefined;
-}
-
 /** Finds the git directory of a checkout that lies outside of the working directory. */
 export function gitOutside(workdir: string, search: GitSearch): GitOutside | undefined {
   const found = gitDirectoryOf(workdir, search);

@@ -39,6 +39,14 @@ export class SvcError extends Error {
   }
 }
 
+/** The `reason` in the details of a conflict: a question was answered by somebody who was faster. */
+export const ALREADY_ANSWERED = "already_answered";
+
+/** Whether an answer came after another one. */
+export function wasAnswered(error: unknown): boolean {
+  return error instanceof SvcError && error.details?.reason === ALREADY_ANSWERED;
+}
+
 /** Parameters that do not fit a verb's schema: -32602 in JSON-RPC, `validation` everywhere else. */
 export class InvalidParams extends SvcError {
   constructor(message: string, details?: Record<string, unknown>) {

@@ -279,7 +279,10 @@ export interface EventData {
   "approval.resolved": {
     approval_id: string;
     decision: Decision;
+    /** The door or the face that it was answered through; `svc` for one that was withdrawn. */
     by: string;
+    /** Names what was shown to who answered, as their client says; see `session.approve`. */
+    shown?: string;
     /** The rule that was kept in place of `rule`. */
     always?: { rule: string; scope: RuleScope };
     /** Of a question that was answered. */

@@ -1,5 +1,5 @@
 /** The approvals that wait in a session: asked for by its lanes, decided by its clients. */
-import { SvcError } from "../protocol/errors.ts";
+import { SvcError, wasAnswered } from "../protocol/errors.ts";
 import { type Decision, type EventData, MAIN_LANE } from "../protocol/events.ts";
 import type { Ids } from "./ids.ts";
 import type { Lanes } from "./lanes.ts";
@@ -13,7 +13,7 @@ export type ApprovalRequest = Omit<
 >;
 
 /** How an approval was resolved. */
-export type Resolution = Omit<EventData["approval.resolved"], "approval_id" | "by">;
+export type Resolution = Omit<EventData["approval.resolved"], "approval_id" | "by" | "shown">;
 
 export class Approvals {
   readonly #state: SessionState;
@@ -21,17 +21,29 @@ export class Approvals {
   readonly #lanes: Lanes;
   readonly #ids: Ids;
   readonly #goOn: () => boolean;
+  readonly #answered: (approval_id: string) => Promise<SvcError | undefined>;
   readonly #pending = new Map<string, (how: Resolution) => void>();
   /** Decisions on what a turn that goes on is about to ask again. */
   readonly #early = new Map<string, PromiseWithResolvers<void>>();
 
-  /** @param goOn has the turn go on that waits for it, and reports whether a turn runs. */
-  constructor(state: SessionState, writer: Writer, lanes: Lanes, ids: Ids, goOn: () => boolean) {
+  constructor(
+    { state, writer, lanes, ids, goOn, answered }: {
+      state: SessionState;
+      writer: Writer;
+      lanes: Lanes;
+      ids: Ids;
+      /** Has the turn go on that waits for it, and reports whether a turn runs. */
+      goOn: () => boolean;
+      /** The error for an answer to a question that was answered before. */
+      answered: (approval_id: string) => Promise<SvcError | undefined>;
+    },
+  ) {
     this.#state = state;
     this.#writer = writer;
     this.#lanes = lanes;
     this.#ids = ids;
     this.#goOn = goOn;
+    this.#answered = answered;
   }
 
   /**
@@ -127,7 +139,7 @@ export class Approvals {
       if (asks !== call_id || !this.#pending.has(approval_id)) continue;
       await this.resolve(approval_id, { decision: "deny" }, "svc").catch((error) => {
         // The person may have been faster.
-        if (!(error instanceof SvcError && error.code === "not_found")) throw error;
+        if (!wasAnswered(error)) throw error;
       });
     }
   }
@@ -157,7 +169,7 @@ export class Approvals {
    * @param by who decided, for the record.
    * @param shown names what the person was shown; see `shownDigest`.
    * @param always the rule that was kept for it, in place of the one of the request.
-   * @throws {SvcError} not_found when none of that id is pending; conflict when the person was shown
+   * @throws {SvcError} not_found when there is none of that id; conflict when it was answered or when the person was shown
    * something else; validation when a question is to be allowed.
    */
   async decide(
@@ -179,9 +191,10 @@ export class Approvals {
     await this.pending(approval_id, shown);
     // Somebody else may have been faster.
     const resolve = this.#pending.get(approval_id);
-    if (resolve === undefined) throw this.#notPending(approval_id);
+    if (resolve === undefined) throw await this.#notPending(approval_id);
     this.#pending.delete(approval_id);
-    await this.#writer.emit("approval.resolved", { approval_id, by, ...how });
+    const seen = shown === undefined ? {} : { shown };
+    await this.#writer.emit("approval.resolved", { approval_id, by, ...seen, ...how });
     resolve(how);
   }
 
@@ -205,12 +218,14 @@ export class Approvals {
     if (asked?.lane_id === MAIN_LANE && !this.#pending.has(approval_id)) {
       await this.#askedAgain(approval_id);
     }
-    if (asked === undefined || !this.#pending.has(approval_id)) throw this.#notPending(approval_id);
+    if (asked === undefined || !this.#pending.has(approval_id)) {
+      throw await this.#notPending(approval_id);
+    }
     return asked;
   }
 
-  #notPending(approval_id: string): SvcError {
-    return new SvcError(
+  async #notPending(approval_id: string): Promise<SvcError> {
+    return await this.#answered(approval_id) ?? new SvcError(
       "not_found",
       `no approval ${approval_id} is pending in session ${this.#state.id}`,
     );

@@ -171,8 +171,15 @@ export class Session {
       onFailed: (error) => this.#onFailed(error),
     });
     this.lanes = new Lanes(state, this.#writer);
-    this.approvals = new Approvals(state, this.#writer, this.lanes, parts.ids, () => {
-      return this.goOn() || this.#turn !== undefined;
+    this.approvals = new Approvals({
+      state,
+      writer: this.#writer,
+      lanes: this.lanes,
+      ids: parts.ids,
+      goOn: () => this.goOn() || this.#turn !== undefined,
+      async answered(approval_id) {
+        return await (await import("./answered.ts")).alreadyAnswered(approval_id, journal);
+      },
     });
   }
 

@@ -4,6 +4,8 @@
  */
 import * as z from "zod";
 import { InvalidParams, SvcError } from "../protocol/errors.ts";
+import { Opener } from "../base/lazy.ts";
+import type { Asking, Held } from "./answer_room.ts";
 import type {
   BoundVerb,
   Call,
@@ -32,9 +34,11 @@ export function pushChannel(caller: Caller, verb: string, hint: string): PushCha
 /** The input of a verb without parameters. */
 export const nothing = () => z.object({});
 
-interface Definition<I extends z.ZodType, O extends z.ZodType, S>
-  extends
-    Pick<Verb, "destructive" | "internal" | "idempotent" | "legacy" | "replaces" | "secrets"> {
+interface Definition<I extends z.ZodType, O extends z.ZodType, S> extends
+  Pick<
+    Verb,
+    "destructive" | "internal" | "idempotent" | "large" | "legacy" | "replaces" | "secrets"
+  > {
   name: string;
   summary: string;
   input: () => I;
@@ -74,8 +78,10 @@ export class Prepared<T> {
   readonly value: T;
   #json: string | undefined;
 
-  constructor(value: T) {
+  /** @param json the value as JSON, if it was made already */
+  constructor(value: T, json?: string) {
     this.value = value;
+    this.#json = json;
   }
 
   get json(): string {
@@ -119,14 +125,28 @@ class CallContext<S> implements Context<S> {
   }
 }
 
+/** The most characters in the answers to one batch. */
+export const BATCH_ANSWER_MAX = 16 * 1024 * 1024;
+/** The characters that most large answers have at most. */
+const LARGE_ANSWER = 4 * 1024 * 1024;
+
 /** Finds a verb and runs it; every door goes through it. */
 export class Dispatcher {
   readonly verbs: ReadonlyMap<string, Verb>;
+  /** Room for the answers of large verbs, loaded at the first of them. */
+  readonly #room = new Opener(async () => {
+    return new (await import("./answer_room.ts")).AnswerRoom();
+  });
   readonly #bound: ReadonlyMap<string, BoundVerb>;
 
   constructor(bound: readonly BoundVerb[]) {
     this.verbs = new Map(bound.map(({ verb }) => [verb.name, verb]));
     this.#bound = new Map(bound.map((it) => [it.verb.name, it]));
+  }
+
+  /** Waits for room for a large answer; see {@linkcode AnswerRoom.enter}. */
+  async enterRoom(asking: Asking, reserved = LARGE_ANSWER): Promise<Held> {
+    return await (await this.#room.get()).enter(asking, reserved);
   }
 
   /**

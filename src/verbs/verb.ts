@@ -104,6 +104,8 @@ export interface Verb {
    * the bare result.
    */
   readonly legacy?: boolean;
+  /** Whether its result can be large: its calls wait for {@linkcode AnswerRoom}. */
+  readonly large?: boolean;
   /** For use between parts of svc; not offered to MCP clients. */
   readonly internal?: boolean;
   /** The legacy verb that this one replaces. */

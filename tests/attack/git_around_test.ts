@@ -5,6 +5,7 @@
  */
 import { delay } from "@std/async";
 import { join } from "@std/path";
+import { endProcess } from "../support/processes.ts";
 import { attacksBy, type Loot, lootOf, sharedStage, Stage } from "./kit.ts";
 
 const attack = attacksBy("model in a repository");
@@ -247,18 +248,18 @@ attack("hides from svc in what checkout it is, and reads the files of a session 
 });
 
 attack("talks to a program through its socket in the checkout", {
-  ...GIT,
+  needs: ["sandbox", "git", "python"],
   async control() {
     const { stage } = it;
     const root = await made(stage);
-    using _service = await listening(stage, join(root, "main/socket"));
+    await using _service = await listening(stage, join(root, "main/socket"));
     const cwd = join(root, "main/packages/app");
     return lootOf(await stage.victim.sh(TALK, { cwd }), stage.secret);
   },
   async attempt() {
     const { stage } = it;
     const root = await made(stage);
-    using _service = await listening(stage, join(root, "main/socket"));
+    await using _service = await listening(stage, join(root, "main/socket"));
     const session_id = await stage.session(join(root, "main/packages/app"));
     const said = await stage.run(session_id, `run ls ../../root.txt && ${TALK}`);
     if (!said.includes("root.txt")) throw new Error(`commands do not see the checkout: ${said}`);
@@ -271,7 +272,7 @@ const TALK = "python3 -c 'import socket; s = socket.socket(socket.AF_UNIX); " +
   `s.connect("../../socket"); print(s.recv(100).decode())' 2>&1 || true`;
 
 /** A program of the person's that tells the secret to who asks. */
-async function listening(stage: Stage, path: string): Promise<Disposable> {
+async function listening(stage: Stage, path: string): Promise<AsyncDisposable> {
   const script = `import socket
 s = socket.socket(socket.AF_UNIX); s.bind(${
     JSON.stringify(path)
@@ -282,9 +283,9 @@ while True: s.accept()[0].sendall(b${JSON.stringify(stage.secret)})`;
   await reader.read();
   reader.releaseLock();
   return {
-    [Symbol.dispose]() {
-      child.kill("SIGKILL");
-      child.stdout.cancel().catch(() => {});
+    async [Symbol.asyncDispose]() {
+      await endProcess(child, "SIGKILL");
+      await child.stdout.cancel();
     },
   };
 }

@@ -82,9 +82,6 @@ const CHANGES: Record<string, string> = {
   "the configuration of the tree": "git config --worktree core.fsmonitor pwned; " +
     "echo pwned > ROOT/.git/worktrees/linked/config.worktree",
   "its attributes": "mkdir -p ROOT/.git/info; echo '* filter=pwned' > ROOT/.git/info/attributes",
-  "its HEAD": "git --git-dir=ROOT/.git symbolic-ref HEAD refs/heads/pwned; " +
-    "echo 'ref: refs/heads/pwned' > ROOT/.git/HEAD",
-  "its index": "echo pwned > ROOT/.git/index",
   "another working tree's HEAD": "echo 'ref: refs/heads/pwned' > ROOT/.git/worktrees/other/HEAD",
   "a working tree of its own": "mkdir -p ROOT/.git/worktrees/pwned; " +
     "echo pwned > ROOT/.git/worktrees/pwned/gitdir",
@@ -92,8 +89,8 @@ const CHANGES: Record<string, string> = {
   "the top": "echo pwned > ROOT/pwned; ls ROOT",
 };
 const SEEN = "cat .git/hooks/post-commit .git/config .git/worktrees/*/config.worktree " +
-  ".git/info/attributes .git/HEAD .git/worktrees/*/HEAD .git/worktrees/*/gitdir " +
-  ".git/modules/sub/hooks/x pwned 2>/dev/null; tail -c 20 .git/index; true";
+  ".git/info/attributes .git/worktrees/*/HEAD .git/worktrees/*/gitdir " +
+  ".git/modules/sub/hooks/x pwned 2>/dev/null; true";
 
 async function changed(change: string, by: "person" | "session"): Promise<Loot> {
   const { stage } = it;

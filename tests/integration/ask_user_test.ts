@@ -72,7 +72,7 @@ Deno.test({
       it.daemon.http("POST", path, { chosen: ["SQLite"], text: "for now", shown }),
       it.daemon.http("POST", path, { chosen: ["SQLite"], text: "for now", shown }),
     ]);
-    assertEquals(both.map(({ status }) => status).sort(), [200, 404]);
+    assertEquals(both.map(({ status }) => status).sort(), [200, 409]);
     assertEquals((await turn).data.message, "Done.");
     const [result] = it.asked[1].at(-1)!.role === "tool" ? [it.asked[1].at(-1)!] : [];
     assertStringIncludes(JSON.stringify(result), "The person chose: SQLite");

@@ -176,7 +176,7 @@ Deno.test({
     }`);
     await asked.button("Allow").click();
     const heard = () => page.evaluate("said.join()") as Promise<string>;
-    await until(async () => (await heard()).includes("no longer waits"), "what is said");
+    await until(async () => (await heard()).includes("was already answered"), "what is said");
     assertEquals(await page.locator(".alert").count(), 0);
     assertEquals(asked.decisions(), ["deny"]);
   },

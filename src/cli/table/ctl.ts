@@ -153,12 +153,18 @@ export const APPROVALS_LIST = spec({
 });
 export const APPROVALS_ANSWER = spec({
   summary: "Answer a pending question",
-  about: "Prints the question in full first. The first answer to a question counts.",
+  about:
+    "Prints the question in full first, and asks before it allows something. A script gets the " +
+    "text and its name at the first call, and gives that back with --shown at the second. The first " +
+    "answer to a question counts.",
   args: {
     approval_id: argument(TEXT, "The question"),
     decision: argument(oneOf(["allow", "always", "deny"]), "What may be done"),
   },
-  flags: { json },
+  flags: {
+    shown: option(TEXT, "name", "Name of the question that was read"),
+    json,
+  },
 });
 export const SESSIONS_CHANGES = spec({
   summary: "Show what a session changed in its directory",

@@ -154,10 +154,12 @@ export async function runVerb(
 }
 
 async function transcript(session_id: string, reader: Reader): Promise<string> {
-  const { messages, seq } = await runVerb("session.transcript", { session_id }, reader) as {
+  const found = await runVerb("session.transcript", { session_id }, reader) as {
     messages: unknown[];
+    left_out: number;
     seq: number;
   };
+  const { messages, left_out, seq } = found;
   const kept: string[] = [];
   let size = 0;
   for (const message of messages.toReversed()) {
@@ -166,7 +168,7 @@ async function transcript(session_id: string, reader: Reader): Promise<string> {
     kept.unshift(text);
     size += text.length;
   }
-  const omitted = messages.length - kept.length;
+  const omitted = left_out + messages.length - kept.length;
   return `{"session_id":"${session_id}","seq":${seq},"omitted":${omitted},"messages":[${kept}]}`;
 }
 

@@ -10,6 +10,7 @@ import {
   Prepared,
   type Verb,
 } from "../../verbs/define.ts";
+import type { Held } from "../../verbs/answer_room.ts";
 import { type Catalog, isOffered, type LINKS } from "./catalog.ts";
 import { COLLECTIONS, SESSION_PARTS, uri } from "./uris.ts";
 
@@ -26,14 +27,19 @@ type Links = z.output<typeof LINKS>;
 
 type Fields = Record<string, unknown>;
 
+/** The most characters of an answer, which has them twice: more than a model takes. */
+const TEXT_MAX = 1024 * 1024;
+
 /** Replaces values in a result that models must not see. */
 const WITHHELD = "[withheld over MCP]";
 
 /** Runs a tool; an error becomes an answer with `isError`. */
 export async function callTool(tool: ToolCall): Promise<CallToolResult> {
   const { verb, args, catalog, dispatcher, caller, call } = tool;
+  let held: Held | undefined;
   try {
     requireOffered(verb, catalog);
+    if (verb.large) held = await dispatcher.enterRoom(call);
     const result = await dispatcher.run(verb, args, caller, call);
     const data = withoutSecrets(result instanceof Prepared ? result.value : result ?? {}, verb);
     if (verb.legacy) return answer(data);
@@ -45,6 +51,8 @@ export async function callTool(tool: ToolCall): Promise<CallToolResult> {
     const links = linksOf(verb, {}, {});
     const failure = { ok: false, error_code: error.code, error_message: withHint(error), links };
     return { ...answer(failure), isError: true };
+  } finally {
+    held?.leave();
   }
 }
 
@@ -61,11 +69,17 @@ function requireOffered(verb: Verb, { options: { caps } }: Catalog): void {
   });
 }
 
+/** @throws {SvcError} payload_too_large */
 function answer(structured: Fields): CallToolResult {
-  return {
-    content: [{ type: "text", text: JSON.stringify(structured) }],
-    structuredContent: structured,
-  };
+  const text = JSON.stringify(structured);
+  if (text.length > TEXT_MAX) {
+    throw new SvcError(
+      "payload_too_large",
+      `the answer is too large for MCP: the limit is ${TEXT_MAX / 1024 / 1024} MiB`,
+      { hint: "request less, such as with last or limit, or use svc ctl call" },
+    );
+  }
+  return { content: [{ type: "text", text }], structuredContent: structured };
 }
 
 function withoutSecrets(result: unknown, { secrets = [] }: Verb): Fields {

@@ -5,6 +5,7 @@
 import { InvalidParams, type SvcCode, type SvcError, toSvcError } from "../../protocol/errors.ts";
 import {
   type Abortable,
+  BATCH_ANSWER_MAX,
   type Caller,
   type Dispatcher,
   type Pushed,
@@ -19,12 +20,8 @@ const INTERNAL = -32603;
 
 /** The most messages in a batch, so that the answers to 8 MiB of requests do not take gigabytes. */
 export const BATCH_MAX = 1000;
-/** The most messages of a batch in progress at once. */
-const BATCH_AT_ONCE = 16;
-/** The most characters in one answer, and in the answers to one batch. */
+/** The most characters in one answer. */
 export const ANSWER_MAX = 64 * 1024 * 1024;
-/** The size of an answer for which a batch always has space, in characters. */
-const SMALL = 64 * 1024;
 
 /** The numbers of the codes on the wire. */
 export const NUMBERS: Record<SvcCode, number> = {
@@ -76,68 +73,68 @@ export function subscriptionEndedFrame(sub: number, error: SvcError | undefined)
 /**
  * Answers a message or a batch.
  *
- * @returns the answer's text; undefined when there is none (only notifications)
+ * @param sending passes the answer's text on, and resolves when the peer has it; not called when there
+ * is none (only notifications)
+ * @param cut ends the connection of a peer that does not read
  */
 export async function answer(
   text: string,
-  dispatcher: Dispatcher,
-  caller: Caller,
-  call: Abortable,
-): Promise<string | undefined> {
+  { dispatcher, caller, call, cut }: Answering,
+  sending: (answer: string) => void | Promise<void>,
+): Promise<void> {
   let message: unknown;
   try {
     message = JSON.parse(text);
   } catch {
-    return failure(null, PARSE_ERROR, "the message is not valid JSON", "parse_error");
+    return await sending(
+      failure(null, PARSE_ERROR, "the message is not valid JSON", "parse_error"),
+    );
   }
-  if (!Array.isArray(message)) return await answerOne(message, dispatcher, caller, call);
-  if (message.length === 0) {
+  const isLarge = (one: unknown) =>
+    dispatcher.verbs.get((one as Request | null)?.method ?? "")?.large === true;
+  const messages = Array.isArray(message) ? message : [message];
+  const problem = Array.isArray(message) ? batchProblem(message) : undefined;
+  if (problem !== undefined) return await sending(problem);
+  const large = messages.some(isLarge);
+  const reserved = Array.isArray(message) ? BATCH_ANSWER_MAX : undefined;
+  const held = large
+    ? await dispatcher.enterRoom({ signal: call.signal, cut }, reserved)
+    : undefined;
+  try {
+    const one = (it: unknown) => answerOne(it, dispatcher, caller, call);
+    const said = Array.isArray(message)
+      ? await (await import("./batch.ts")).answerBatch(message, {
+        answerOne: one,
+        tooLarge: (it, what) => tooLarge(idOf(it), what, BATCH_ANSWER_MAX),
+        large,
+      })
+      : await one(message);
+    held?.made(said?.length ?? 0);
+    if (said !== undefined) await sending(said);
+  } finally {
+    held?.leave();
+  }
+}
+
+/** Who asks, and what answers. */
+export interface Answering {
+  dispatcher: Dispatcher;
+  caller: Caller;
+  call: Abortable;
+  cut?(): void;
+}
+
+function batchProblem(messages: readonly unknown[]): string | undefined {
+  if (messages.length === 0) {
     return failure(null, INVALID_REQUEST, "the batch is empty", "invalid_request");
   }
-  if (message.length > BATCH_MAX) {
-    const said = `a batch can have up to ${BATCH_MAX} messages, this one has ${message.length}`;
-    return failure(null, INVALID_REQUEST, said, "payload_too_large");
-  }
-  const sent = await answerBatch(message, (one) => answerOne(one, dispatcher, caller, call));
-  return sent.length > 0 ? `[${sent.join(",")}]` : undefined;
+  if (messages.length <= BATCH_MAX) return undefined;
+  const said = `a batch can have up to ${BATCH_MAX} messages, this one has ${messages.length}`;
+  return failure(null, INVALID_REQUEST, said, "payload_too_large");
 }
 
-/**
- * Answers the messages of a batch while there is space for answers. Every call that was made gets
- * an answer, if only an error about its size; calls beyond the limit are not made.
- */
-async function answerBatch(
-  messages: readonly unknown[],
-  answerOne: (message: unknown) => Promise<string | undefined>,
-): Promise<string[]> {
-  const answers: (string | undefined)[] = new Array(messages.length);
-  let left = ANSWER_MAX;
-  let next = 0;
-  const work = async () => {
-    while (next < messages.length) {
-      const n = next++;
-      const message = messages[n];
-      const id = idOf(message);
-      if (left < SMALL && id !== null) {
-        answers[n] = tooLarge(
-          id,
-          "the answers to this batch are too large; this call was not made",
-        );
-        continue;
-      }
-      const said = await answerOne(message);
-      if (said === undefined) continue;
-      const fits = said.length <= Math.max(left, SMALL);
-      answers[n] = fits ? said : tooLarge(id, "the answers to this batch are too large");
-      if (fits) left -= said.length;
-    }
-  };
-  await Promise.all(Array.from({ length: BATCH_AT_ONCE }, work));
-  return answers.filter((it) => it !== undefined);
-}
-
-function tooLarge(id: unknown, message: string): string {
-  const limit = `${ANSWER_MAX / 1024 / 1024} MiB`;
+function tooLarge(id: unknown, message: string, max: number): string {
+  const limit = `${max / 1024 / 1024} MiB`;
   const hint = "request less with `last` or `limit`, or use several batches";
   return failure(
     id,
@@ -167,7 +164,7 @@ async function answerOne(
     const result = await dispatcher.run(verb, params, caller, call);
     return reply(() => {
       const json = resultJson(result);
-      if (json.length > ANSWER_MAX) return tooLarge(id, "the answer is too large");
+      if (json.length > ANSWER_MAX) return tooLarge(id, "the answer is too large", ANSWER_MAX);
       return `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":${json}}`;
     });
   } catch (error) {

@@ -1,7 +1,7 @@
 import { assert, assertEquals } from "@std/assert";
 import * as z from "zod";
-import { bind, Dispatcher, verbsOf } from "../../verbs/define.ts";
-import { answer, ANSWER_MAX } from "./codec.ts";
+import { BATCH_ANSWER_MAX, bind, Dispatcher, verbsOf } from "../../verbs/define.ts";
+import { answer } from "./codec.ts";
 
 const text = "x".repeat(1024 * 1024);
 let calls = 0;
@@ -24,7 +24,9 @@ const call = { signal: new AbortController().signal };
 /** What a message or batch is answered with, its texts as their lengths. */
 // deno-lint-ignore no-explicit-any -- each test looks at what it expects
 async function ask(message: unknown): Promise<{ size: number; answers: any[] }> {
-  const said = (await answer(JSON.stringify(message), dispatcher, { via: "test" }, call))!;
+  let said = "";
+  const answering = { dispatcher, caller: { via: "test" }, call };
+  await answer(JSON.stringify(message), answering, (text) => void (said = text));
   const shorten = (name: string, value: unknown) => name === "text" ? String(value).length : value;
   return { size: said.length, answers: [JSON.parse(said, shorten)].flat() };
 }
@@ -46,10 +48,10 @@ Deno.test("the answers to a batch are bounded together, and each call knows what
   calls = 0;
   const asked = Array.from({ length: 1000 }, (_, n) => request(n, 1));
   const { size, answers } = await ask(asked);
-  assert(size < ANSWER_MAX + 1000 * 400, String(size));
+  assert(size < BATCH_ANSWER_MAX + 1000 * 400, String(size));
   assertEquals(answers.map(({ id }) => id), asked.map(({ id }) => id));
   const given = answers.filter(({ result }) => result !== undefined);
-  assertEquals(given.length, 63);
+  assertEquals(given.length, 15);
   const refused = answers.filter(({ error }) => error?.data.svc_code === "payload_too_large");
   assertEquals(given.length + refused.length, 1000);
   const not_called = refused.filter(({ error }) =>
@@ -61,13 +63,13 @@ Deno.test("the answers to a batch are bounded together, and each call knows what
 Deno.test("small answers always have room, and notifications are carried out", async () => {
   calls = 0;
   const { answers } = await ask([
-    request(1, 63),
+    request(1, 15),
     request(2, 0),
     request(undefined, 5),
     request(3, 0),
   ]);
   assertEquals(answers.map(({ id, result }) => [id, result.text]), [
-    [1, 63 * 1024 * 1024],
+    [1, 15 * 1024 * 1024],
     [2, 0],
     [3, 0],
   ]);

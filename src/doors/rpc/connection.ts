@@ -2,6 +2,9 @@ import type { Caller, Dispatcher } from "../../verbs/define.ts";
 import { answer, eventFrame, subscriptionEndedFrame } from "./codec.ts";
 import { Subscriptions } from "../../verbs/subscriptions.ts";
 
+/** The most calls of a connection in progress; with more, it is not read. */
+export const CALLS_MAX = 1_000;
+
 /** Sends the text of one message to the peer. A promise means back-pressure. */
 export type Send = (text: string) => void | Promise<void>;
 
@@ -20,11 +23,14 @@ export class Connection implements Receiver {
   readonly #send: Send;
   readonly #gone = new AbortController();
   readonly #subscriptions: Subscriptions;
+  readonly #cut: () => void;
 
-  constructor(dispatcher: Dispatcher, via: string, send: Send) {
+  /** @param cut ends the connection */
+  constructor(dispatcher: Dispatcher, via: string, send: Send, cut: () => void) {
     this.#dispatcher = dispatcher;
     this.#via = via;
     this.#send = send;
+    this.#cut = cut;
     this.#subscriptions = new Subscriptions({
       event: (sub, event) => send(eventFrame(sub, event)),
       ended: (sub, error) => void send(subscriptionEndedFrame(sub, error)),
@@ -35,11 +41,17 @@ export class Connection implements Receiver {
   async receive(text: string): Promise<void> {
     const push = this.#subscriptions.channel();
     const caller: Caller = { via: this.#via, push };
-    const said = await answer(text, this.#dispatcher, caller, this.#gone);
-    if (this.#gone.signal.aborted) return;
-    if (said !== undefined) await this.#send(said);
+    const answering = {
+      dispatcher: this.#dispatcher,
+      caller,
+      call: this.#gone,
+      cut: this.#cut,
+    };
+    await answer(text, answering, (said) => {
+      if (!this.#gone.signal.aborted) return this.#send(said);
+    });
     // Events follow the answer that names their subscription.
-    push.start();
+    if (!this.#gone.signal.aborted) push.start();
   }
 
   /** Ends its subscriptions and aborts its running calls, because the peer has disconnected. */

@@ -59,6 +59,7 @@ export const busVerbs = [
     name: "bus.replay",
     summary: "Returns the events of all sessions between two positions on the bus.",
     access: "read",
+    large: true,
     input: () =>
       z.object({
         from_seq: z.int().min(1).describe("First bus_seq to return"),

@@ -151,6 +151,7 @@ export const missionVerbs = [
     name: "mission.logs",
     summary: "Shows a mission's log: its steps and the output of its checks.",
     access: "read",
+    large: true,
     replaces: "svc_get_mission_logs",
     input: () =>
       z.object({

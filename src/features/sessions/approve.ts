@@ -1,10 +1,26 @@
 /** Deciding an approval with a rule that is kept. */
 import type * as z from "zod";
 import { SvcError } from "../../protocol/errors.ts";
+import type { Approvals } from "../../session/approvals.ts";
+import { questionText, shownDigest } from "../../session/question.ts";
 import type { SessionServices } from "./verbs.ts";
 import type { decidedSchema } from "./schemas.ts";
 
 type Decided = z.output<ReturnType<typeof decidedSchema>>;
+
+/**
+ * The error that tells what an approval is about, and how to say that it was shown.
+ *
+ * @throws {SvcError} as `Approvals.pending`
+ */
+export async function notShown(approvals: Approvals, approval_id: string): Promise<SvcError> {
+  const asked = await approvals.pending(approval_id);
+  const shown = await shownDigest(asked);
+  return new SvcError("validation", `show this to the person first: ${questionText(asked)}`, {
+    hint: `if they allow it, call again with shown ${shown}`,
+    details: { approval_id, shown },
+  });
+}
 
 /**
  * Keeps the chosen rule, then allows the call. A rule whose approval was decided meanwhile is not

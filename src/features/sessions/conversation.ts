@@ -2,9 +2,9 @@
 import type * as z from "zod";
 import { spentBudget } from "../../agent/budget.ts";
 import { SvcError } from "../../protocol/errors.ts";
-import { pushChannel } from "../../verbs/define.ts";
+import { Prepared, pushChannel } from "../../verbs/define.ts";
 import type { Caller } from "../../verbs/verb.ts";
-import type { sessionSubscriptionSchema } from "./schemas.ts";
+import type { pageSchema, sessionSubscriptionSchema } from "./schemas.ts";
 import type { Session } from "../../session/session.ts";
 import type { SessionServices } from "./verbs.ts";
 
@@ -58,14 +58,33 @@ export async function compact({ hub, config }: SessionServices, session_id: stri
   return { compacted: true, tokens_before, tokens_after };
 }
 
-/** Answers `session.transcript`, with the last messages. */
-export async function transcript({ hub }: SessionServices, session_id: string, last = Infinity) {
+/** The most characters of messages in one answer, which has at least one message. */
+const CHARS_MAX = 4_000_000;
+
+/** Answers `session.transcript`, with the last messages; one page of them where they are many. */
+export async function transcript(
+  { hub }: SessionServices,
+  { session_id, last = Infinity, skip }: z.output<ReturnType<typeof pageSchema>>,
+) {
   const session = await hub.get(session_id);
   const transcript = await session.transcript();
   const messages = transcript.messages();
-  const left_out = Math.max(messages.length - last, 0);
+  const end = Math.max(messages.length - skip, 0);
+  const page: string[] = [];
+  let left_out = end;
+  for (let chars = 0; left_out > 0 && page.length < last; left_out--) {
+    const json = JSON.stringify(messages[left_out - 1]);
+    chars += json.length;
+    if (chars > CHARS_MAX && page.length > 0) break;
+    page.push(json);
+  }
   const { writing } = transcript;
-  return { messages: messages.slice(left_out), left_out, writing, seq: session.published_seq };
+  const rest = { left_out, writing: skip === 0 ? writing : "", seq: session.published_seq };
+  const value = { messages: messages.slice(left_out, end), ...rest };
+  return new Prepared(
+    value,
+    `{"messages":[${page.reverse().join(",")}],${JSON.stringify(rest).slice(1)}`,
+  );
 }
 
 /** The seq before the last so many messages that the conversation has; 0 for all that is kept. */

@@ -2,7 +2,6 @@ import * as z from "zod";
 import { SvcError } from "../../protocol/errors.ts";
 import type { SessionEvent } from "../../protocol/events.ts";
 import type { Session } from "../../session/session.ts";
-import { textForms } from "../../session/subscription.ts";
 import { verbsOf } from "../../verbs/define.ts";
 import { session_id } from "../../verbs/session_id.ts";
 import type { Hub } from "../../session/hub.ts";
@@ -17,6 +16,7 @@ export const historyVerbs = [
     name: "session.history",
     summary: "Returns the recorded events of a session, page by page.",
     access: "read",
+    large: true,
     input: () =>
       z.object({
         session_id: session_id(),
@@ -40,6 +40,7 @@ export const historyVerbs = [
         ? given
         : await (await import("./conversation.ts")).beforeLast(session, from_last);
       requireKept(session, since_seq);
+      const { textForms } = await import("../../session/subscription.ts");
       const wanted = textForms(deltas);
       const events: SessionEvent[] = [];
       const { published_seq } = session;

@@ -16,6 +16,7 @@ export const ledgerVerbs = [
     name: "ledger.export",
     summary: "Returns a session's journal as a ledger that is signed with a key of this machine.",
     access: "read",
+    large: true,
     input: () =>
       z.object({
         session_id: session_id(),
@@ -67,6 +68,7 @@ export const ledgerVerbs = [
     name: "ledger.list_events",
     summary: "Lists the records of one journal, or of all, with their hashes.",
     access: "read",
+    large: true,
     input: () =>
       z.object({
         session_id: session_id().optional(),

@@ -61,6 +61,17 @@ export const decidedSchema = () =>
     }).optional().describe("With allow_always: the rule to keep, and where it holds"),
   });
 
+export const pageSchema = () =>
+  z.object({
+    session_id: session_id(),
+    last: z.int().min(1).optional().describe(
+      "Maximum number of messages to return, newest first",
+    ),
+    skip: z.int().min(0).default(0).describe(
+      "Number of the newest messages to leave out, for the page before them",
+    ),
+  });
+
 export const pendingFileSchema = () =>
   z.object({
     path: z.string().describe("As the call names it"),

@@ -27,6 +27,7 @@ import {
   configuredSchema,
   configureSchema,
   decidedSchema,
+  pageSchema,
   pendingFileSchema,
   sessionSubscriptionSchema,
   startParamsSchema,
@@ -44,6 +45,9 @@ export interface SessionServices {
   permissions(): Promise<Permissions>;
   library(): Promise<Library>;
 }
+
+/** The door whose clients may show nobody what they allow. */
+const MODELS_DOOR = "mcp";
 
 const defineVerb = verbsOf<SessionServices>();
 
@@ -234,6 +238,7 @@ export const sessionVerbs = [
     name: "session.attachment",
     summary: "Returns the content of an image or document of a session.",
     access: "read",
+    large: true,
     input: () =>
       z.object({
         session_id: session_id(),
@@ -355,6 +360,9 @@ export const sessionVerbs = [
     async handle({ services, caller }, params) {
       const { session_id, approval_id, decision, shown, always } = params;
       const { approvals } = await services.hub.get(session_id);
+      if (caller.via === MODELS_DOOR && decision !== "deny" && shown === undefined) {
+        throw await (await import("./approve.ts")).notShown(approvals, approval_id);
+      }
       if (always === undefined) {
         await approvals.decide(approval_id, decision, caller.via, { shown });
       } else await (await import("./approve.ts")).approveAlways(services, params, caller.via);
@@ -365,6 +373,7 @@ export const sessionVerbs = [
     name: "approvals.files",
     summary: "Shows the present content of the files that a pending call would change.",
     access: "read",
+    large: true,
     input: () => z.object({ session_id: session_id(), approval_id: z.string() }),
     output: () =>
       z.object({
@@ -380,18 +389,14 @@ export const sessionVerbs = [
   }),
   defineVerb({
     name: "session.transcript",
-    summary: "Returns the conversation of a session.",
+    summary:
+      "Returns the conversation of a session: the last 4 million characters, or a page before.",
     access: "read",
-    input: () =>
-      z.object({
-        session_id: session_id(),
-        last: z.int().min(1).optional().describe(
-          "Maximum number of messages to return, newest first",
-        ),
-      }),
+    large: true,
+    input: pageSchema,
     output: () => transcriptSchema<Message>(),
-    async handle({ services }, { session_id, last }) {
-      return await (await import("./conversation.ts")).transcript(services, session_id, last);
+    async handle({ services }, params) {
+      return await (await import("./conversation.ts")).transcript(services, params);
     },
   }),
   defineVerb({

@@ -1,5 +1,5 @@
 /** Keeps a {@linkcode Tui} in step with its session, over whatever reaches the daemon's verbs. */
-import { messageOf, SvcError } from "../../protocol/errors.ts";
+import { messageOf, SvcError, wasAnswered } from "../../protocol/errors.ts";
 import type { SessionEvent } from "../../protocol/events.ts";
 import type { BusEvent } from "../../protocol/schemas/bus.ts";
 import { shownDigest } from "../../session/question.ts";
@@ -247,6 +247,10 @@ export class TuiClient {
     // A message that was on its way is sent again over the next link.
     if (effect.type === "send" && (this.#link === undefined || this.#link.lost)) return;
     if (effect.type === "send") this.tui.takeBack(effect.client_message_id);
+    if (wasAnswered(error)) {
+      this.tui.tell(messageOf(error));
+      return this.#events.onChange();
+    }
     if (effect.type === "approve" || effect.type === "answer") this.tui.reopen(effect.approval_id);
     const hint = error instanceof SvcError && error.hint ? ` (${error.hint})` : "";
     this.tui.complain(`${messageOf(error)}${hint}`);

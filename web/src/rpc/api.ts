@@ -59,12 +59,20 @@ export class RpcError extends Error {
   readonly hint?: string;
   /** What is wrong at which place: of the parameters, or as a text of a parameter's own. */
   readonly issues?: readonly Issue[];
+  /** Which one of those that have the code, where it says so. */
+  readonly reason?: string;
 
-  constructor(code: string, message: string, hint?: string, issues?: readonly Issue[]) {
+  constructor(
+    code: string,
+    message: string,
+    hint?: string,
+    { issues, reason }: { issues?: readonly Issue[]; reason?: string } = {},
+  ) {
     super(message);
     this.code = code;
     this.hint = hint;
     this.issues = issues;
+    this.reason = reason;
   }
 }
 

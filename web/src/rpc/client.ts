@@ -48,6 +48,7 @@ interface ErrorData {
   svc_code?: string;
   hint?: string;
   issues?: Issue[];
+  reason?: string;
 }
 
 interface Message {
@@ -347,5 +348,5 @@ function disconnected(): RpcError {
 }
 
 function toRpcError({ message, data }: NonNullable<Message["error"]>): RpcError {
-  return new RpcError(data?.svc_code ?? "internal", message, data?.hint, data?.issues);
+  return new RpcError(data?.svc_code ?? "internal", message, data?.hint, data);
 }

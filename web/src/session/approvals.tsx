@@ -179,8 +179,8 @@ async function decided(call: Promise<unknown>, announcer: Announcer): Promise<vo
   try {
     await call;
   } catch (error) {
-    if (!(error instanceof RpcError) || error.code !== "not_found") throw error;
-    announcer.say("This question no longer waits for an answer");
+    if (!(error instanceof RpcError) || error.reason !== "already_answered") throw error;
+    announcer.say(error.message);
   }
 }
 

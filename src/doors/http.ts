@@ -6,8 +6,7 @@ import { type Context as HonoContext, Hono } from "hono";
 import type { Log } from "../os/log.ts";
 import type { Hub } from "../session/hub.ts";
 import { SvcError, toSvcError } from "../protocol/errors.ts";
-import { bodyOf, bodyRead } from "../base/text_slices.ts";
-import { answer } from "./rpc/codec.ts";
+import { bodyOf } from "../base/text_slices.ts";
 import { type Caller, type Dispatcher, resultJson, type Verb } from "../verbs/define.ts";
 import {
   BASE_HEADERS,
@@ -184,20 +183,15 @@ export function httpDoor(options: HttpOptions): HttpDoor {
     allowed.set(path, ["GET"]);
   }
 
-  const answerRpc = (text: string, call: Request): Promise<Response> =>
-    new Promise((resolve, reject) => {
-      const cutting = new AbortController();
-      const cut = () => cutting.abort(new Error("the answer was not read"));
-      answer(text, { dispatcher, caller, call, cut }, (said) => {
-        const { body, read } = bodyRead(said, cutting.signal);
-        resolve(new Response(body, { headers: JSON_HEADERS }));
-        return read;
-      }).then(() => resolve(new Response(null, { status: 204, headers: BASE_HEADERS })), reject);
-    });
   app.post("/v1/rpc", async (c) => {
     authenticated(c.req.raw);
     requireJson(c.req.raw);
-    return await answerRpc(await bodyText(c.req.raw, BODY_MAX), c.req.raw);
+    const { rpcResponse } = await import("./rpc/over_http.ts");
+    return await rpcResponse(await bodyText(c.req.raw, BODY_MAX), {
+      dispatcher,
+      caller,
+      call: c.req.raw,
+    });
   });
   allowed.set("/v1/rpc", ["POST"]);
 

@@ -7,7 +7,9 @@ import { openLibc } from "./libc.ts";
 /** Growth of the resident memory, in bytes, below which collecting is not worth its pause. */
 const WORTHWHILE = 8 * 1024 * 1024;
 
-type Collect = (options: { type: "major"; execution: "sync"; flavor: "last-resort" }) => void;
+type Collect = (
+  options: { type: "major"; execution: "sync"; flavor?: "last-resort" },
+) => void;
 
 /** Makes the function that gives memory back; it pauses for up to 0.1 s, so call it at rest only. */
 export function memoryTrimmer(): () => void {
@@ -21,9 +23,13 @@ export function memoryTrimmer(): () => void {
   };
 }
 
-/** Collects the garbage of this thread, where the program was compiled with --expose-gc. */
-export function collectGarbage(): void {
+/**
+ * Collects the garbage of this thread, where the program was compiled with --expose-gc.
+ *
+ * @param for_good whether to give the pages back that V8 keeps for later, which takes much longer
+ */
+export function collectGarbage(for_good = true): void {
   const { gc } = globalThis as { gc?: Collect };
-  // Of all kinds only this one also gives the pages back that V8 keeps for later.
-  gc?.({ type: "major", execution: "sync", flavor: "last-resort" });
+  const flavor = for_good ? "last-resort" : undefined;
+  gc?.({ type: "major", execution: "sync", ...flavor && { flavor } });
 }

@@ -3,13 +3,18 @@
  * waits for room; what waits costs no more than its request.
  */
 import { delay } from "@std/async";
+import { collectGarbage } from "../os/memory.ts";
 
 /** The most characters of large answers under way in a daemon. */
 const ROOM = 32 * 1024 * 1024;
 /** How many are made at once: their parts take several times their size. */
 const MADE_AT_ONCE = 1;
+/** Characters after which it is looked at what is left of them in memory. */
+const LOOKED_AT = 32 * 1024 * 1024;
+/** The memory of this process, in bytes, above which that is collected: V8 waits until it has doubled. */
+const HIGH = 400 * 1024 * 1024;
 /** How long a reader may leave an answer unread while others wait for its room, in milliseconds. */
-const UNREAD_MS = 5_000;
+const UNREAD_MS = 15_000;
 
 /** What a call needs of the request that it belongs to. */
 export interface Asking {
@@ -23,6 +28,7 @@ export class AnswerRoom {
   readonly #holders = new Set<Holder>();
   #waiting: (() => void)[] = [];
   #timer: number | undefined;
+  #made = 0;
 
   /**
    * Waits for room.
@@ -52,6 +58,7 @@ export class AnswerRoom {
     this.#wake();
     return {
       made: (chars) => {
+        this.#collect(chars);
         Object.assign(holder, { size: chars, making: false, since: performance.now() });
         this.#wake();
       },
@@ -59,6 +66,13 @@ export class AnswerRoom {
         if (this.#holders.delete(holder)) this.#wake();
       },
     };
+  }
+
+  #collect(chars: number): void {
+    this.#made += chars;
+    if (this.#made < LOOKED_AT) return;
+    this.#made = 0;
+    if (Deno.memoryUsage().rss > HIGH) collectGarbage(false);
   }
 
   #hasRoom(reserved: number): boolean {

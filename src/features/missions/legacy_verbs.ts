@@ -62,15 +62,18 @@ export const legacyMissionVerbs = [
         stderr_log: z.string(),
         started_at: z.string(),
       }),
-    async handle({ services }, { repo_root, sow, runner, resume, continue_on_failure, env }) {
+    async handle(
+      { services, caller },
+      { repo_root, sow, runner, resume, continue_on_failure, env },
+    ) {
       const { modelOf, STATUS } = await views();
       const { mission, paths } = await (await services.missions()).create({
         workdir: repo_root,
         make_workdir: true,
         spec: sow,
         model: modelOf(runner),
-        // The caller waits for a build and cannot answer questions.
-        approval: "auto",
+        // Who calls it has allowed what it does, unless a model calls it: then the configuration says.
+        approval: caller.via === "mcp" ? undefined : "auto",
         resume,
         continue_on_failure,
         env,

@@ -54,7 +54,9 @@ export const queueVerbs = [
         timeout_ms: timeout_ms().optional().describe("Time limit of one attempt"),
       }).refine(saysSomething, SAYS_NOTHING),
     output: taskSchema,
-    async handle({ services }, { max_attempts, timeout_ms, ...request }) {
+    async handle({ services, caller }, { max_attempts, timeout_ms, ...asked }) {
+      const { consented } = await import("./consent.ts");
+      const request = consented(asked, caller, services.config().agent.approval);
       return await (await services.tasks()).enqueue(request, { max_attempts, timeout_ms });
     },
   }),

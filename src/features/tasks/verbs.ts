@@ -78,7 +78,9 @@ export const taskVerbs = [
         SAYS_NOTHING,
       ),
     output: taskSchema,
-    async handle({ services, signal, progress }, { timeout_ms, ...request }) {
+    async handle({ services, caller, signal, progress }, { timeout_ms, ...asked }) {
+      const { consented } = await import("./consent.ts");
+      const request = consented(asked, caller, services.config().agent.approval);
       let notes = 0;
       const onNote = (message: string) => progress({ progress: ++notes, message });
       return await (await services.tasks()).run(request, { signal, timeout_ms, onNote });

@@ -149,7 +149,7 @@ async function work(
     ...place,
     model: model.id,
     title: `task ${context.task_id}`,
-    approval: "auto",
+    approval: context.hired ? "auto" : wanted.approval,
     trust: context.hired ? "untrusted" : "trusted",
     budget_usd: Math.min(wanted.budget_usd ?? Infinity, parts.budget_usd()),
   });

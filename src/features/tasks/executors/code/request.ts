@@ -17,6 +17,8 @@ export const CodeExtra = z.object({
   ref: z.string().regex(/^[A-Za-z0-9_][\w./+-]{0,200}$/, "must be a branch or a tag").optional(),
   model: z.string().optional(),
   budget_usd: z.number().positive().optional(),
+  approval: z.enum(["auto", "ask"]).default("auto")
+    .describe("Whether writes and commands need approval; of a hired task, nobody is asked"),
   acceptance_criteria: z.array(criterion).max(CRITERIA_MAX).default([]),
 });
 
@@ -27,6 +29,7 @@ export interface CodeRequest {
   place: Place;
   model?: string;
   budget_usd?: number;
+  approval: "auto" | "ask";
   criteria: CriterionSpec[];
   prompt: string;
 }
@@ -37,7 +40,8 @@ export function readCodeRequest({ description, query, extra = {} }: TaskRequest)
   if (!parsed.success) {
     const [{ path, message }] = parsed.error.issues;
     throw new SvcError("validation", `extra.${path.join(".")}: ${message}`, {
-      hint: "a code task takes workdir, or repo and ref; model, budget_usd, acceptance_criteria",
+      hint:
+        "a code task takes workdir, or repo and ref; model, budget_usd, approval, acceptance_criteria",
     });
   }
   const { workdir, repo, ref, acceptance_criteria: criteria, ...rest } = parsed.data;

@@ -1,0 +1,18 @@
+/** What code tasks may do without a question. */
+import type { Approval } from "../../protocol/events.ts";
+import type { Caller } from "../../verbs/verb.ts";
+import type { TaskRequest } from "./task.ts";
+
+/**
+ * Returns a request as it is carried out. Who asks for a code task has allowed what it does, unless a
+ * model asks, over MCP: then the configuration decides, and the request can only be stricter.
+ */
+export function consented(
+  request: TaskRequest,
+  { via }: Caller,
+  configured: Approval,
+): TaskRequest {
+  if (via !== "mcp" || request.task_type !== "code") return request;
+  const approval = configured === "auto" && request.extra?.approval !== "ask" ? "auto" : "ask";
+  return { ...request, extra: { ...request.extra, approval } };
+}

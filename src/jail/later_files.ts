@@ -47,7 +47,7 @@ export function readOnlyIn(
   };
   return [
     ...runsLater(workdir, home) === undefined ? [] : binder.bind(workdir, "ro"),
-    ...[own, ...repositories].flatMap(parts),
+    ...[...new Set([own, ...repositories])].flatMap(parts),
     ...[...new Set(inside)].filter((path) => binder.kind(path) !== undefined)
       .flatMap((path) => binder.bind(path, "ro")),
   ];

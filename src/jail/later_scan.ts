@@ -80,7 +80,7 @@ export function* laterFiles(workdir: string, search: LaterSearch): Generator<voi
       const path = join(directory, name);
       if (hidden.has(path) || name === ".svc" || NO_FILES.has(path)) continue;
       if (name === ".git") {
-        if (directory !== workdir) files.push(repository(path, isDirectory));
+        files.push(repository(path, isDirectory));
         if (isDirectory) {
           files.push(
             ...modulesIn(join(path, "modules")).map((dir): LaterFile => {

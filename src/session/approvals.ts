@@ -23,6 +23,8 @@ export class Approvals {
   readonly #goOn: () => boolean;
   readonly #answered: (approval_id: string) => Promise<SvcError | undefined>;
   readonly #pending = new Map<string, (how: Resolution) => void>();
+  /** Decisions that are being recorded. */
+  readonly #deciding = new Map<string, Promise<unknown>>();
   /** Decisions on what a turn that goes on is about to ask again. */
   readonly #early = new Map<string, PromiseWithResolvers<void>>();
 
@@ -194,7 +196,13 @@ export class Approvals {
     if (resolve === undefined) throw await this.#notPending(approval_id);
     this.#pending.delete(approval_id);
     const seen = shown === undefined ? {} : { shown };
-    await this.#writer.emit("approval.resolved", { approval_id, by, ...seen, ...how });
+    const decided = this.#writer.emit("approval.resolved", { approval_id, by, ...seen, ...how });
+    this.#deciding.set(approval_id, decided);
+    try {
+      await decided;
+    } finally {
+      this.#deciding.delete(approval_id);
+    }
     resolve(how);
   }
 
@@ -225,6 +233,7 @@ export class Approvals {
   }
 
   async #notPending(approval_id: string): Promise<SvcError> {
+    await this.#deciding.get(approval_id)?.catch(() => {});
     return await this.#answered(approval_id) ?? new SvcError(
       "not_found",
       `no approval ${approval_id} is pending in session ${this.#state.id}`,

@@ -7,8 +7,8 @@ import { collectGarbage } from "../os/memory.ts";
 
 /** The most characters of large answers under way in a daemon. */
 const ROOM = 32 * 1024 * 1024;
-/** How many are made at once: their parts take several times their size. */
-const MADE_AT_ONCE = 1;
+/** How many are made at once: their parts take several times their size, and one may be slow. */
+const MADE_AT_ONCE = 2;
 /** Characters after which it is looked at what is left of them in memory. */
 const LOOKED_AT = 32 * 1024 * 1024;
 /** The memory of this process, in bytes, above which that is collected: V8 waits until it has doubled. */
@@ -39,8 +39,27 @@ export class AnswerRoom {
   async enter(asking: Asking, reserved: number): Promise<Held> {
     // Others get their turn between two large answers.
     await delay(0);
+    let holder: Holder;
+    try {
+      holder = await this.#wait(asking, reserved);
+    } finally {
+      this.#restIfNobodyWaits();
+    }
+    return {
+      made: (chars) => {
+        this.#collect(chars);
+        Object.assign(holder, { size: chars, making: false, since: performance.now() });
+        this.#wake();
+      },
+      leave: () => {
+        if (this.#holders.delete(holder)) this.#wake();
+      },
+    };
+  }
+
+  async #wait(asking: Asking, reserved: number): Promise<Holder> {
     for (let first = true; !this.#hasRoom(reserved); first = false) {
-      asking.signal.throwIfAborted();
+      this.#throwIfGone(asking);
       const woken = Promise.withResolvers<void>();
       const wake = () => woken.resolve();
       // Who was woken too early keeps its place.
@@ -52,20 +71,23 @@ export class AnswerRoom {
       asking.signal.removeEventListener("abort", wake);
       this.#waiting = this.#waiting.filter((it) => it !== wake);
     }
-    asking.signal.throwIfAborted();
+    this.#throwIfGone(asking);
     const holder: Holder = { size: reserved, making: true, since: 0, cut: asking.cut };
     this.#holders.add(holder);
     this.#wake();
-    return {
-      made: (chars) => {
-        this.#collect(chars);
-        Object.assign(holder, { size: chars, making: false, since: performance.now() });
-        this.#wake();
-      },
-      leave: () => {
-        if (this.#holders.delete(holder)) this.#wake();
-      },
-    };
+    return holder;
+  }
+
+  #restIfNobodyWaits(): void {
+    if (this.#waiting.length > 0) return;
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+  }
+
+  /** Who has gone passes on that there is room. */
+  #throwIfGone({ signal }: Asking): void {
+    if (signal.aborted) this.#wake();
+    signal.throwIfAborted();
   }
 
   #collect(chars: number): void {

@@ -114,7 +114,7 @@ Deno.test({
       daemon.http("POST", `${path}/${data.approval_id}`, { decision: "allow" }),
       daemon.http("POST", `${path}/${data.approval_id}`, { decision: "deny" }),
     ]);
-    assertEquals(answers.map(({ status }) => status).sort(), [200, 404]);
+    assertEquals(answers.map(({ status }) => status).sort(), [200, 409]);
     const { json } = answers.find(({ status }) => status === 200)!;
     const resolved = await client.wait(({ type }) => type === "approval.resolved");
     assertEquals(resolved.data.decision, json.decision);
@@ -124,7 +124,7 @@ Deno.test({
     const later = await assertRejects(() =>
       overSocket(client, session_id, "allow")(data.approval_id)
     ) as SvcError;
-    assertEquals(later.code, "not_found");
+    assertEquals(later.code, "conflict");
     const idle = await client.rpc.call("session.get", { session_id });
     assertEquals([idle.activity, idle.pending_approvals], ["idle", []]);
     const moves = client.of("lane.status").map(({ data }) => data.status);

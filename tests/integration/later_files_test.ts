@@ -1,7 +1,10 @@
 /** What people and models are told of files that run later, over turns and a restart. */
 import { assertEquals, assertStringIncludes } from "@std/assert";
 import { dirname, join } from "@std/path";
+import { exists } from "../../src/os/files.ts";
 import { hasProgram } from "../support/programs.ts";
+import { gitInstalled } from "../support/repository.ts";
+import { until } from "../support/scripted.ts";
 import { can_run_svc, Place } from "../support/svc.ts";
 
 const ignore = !can_run_svc || !hasProgram("bwrap");
@@ -82,5 +85,34 @@ Deno.test({
     // What people edit like source code is asked about only where there was none.
     assertEquals((await chat(`edit tests/conftest.py "1" "2"`)).stderr, "");
     assertStringIncludes((await chat(`write conftest.py "x = 1"`)).stderr, "denied");
+  },
+});
+
+Deno.test({
+  name: "settings of git that a command writes while the person's git replaces them are named",
+  ignore: ignore || !gitInstalled(),
+  async fn() {
+    await using place = new Place();
+    const cwd = projectIn(place);
+    const git = (...args: string[]) => new Deno.Command("git", { args, cwd }).output();
+    await git("init", "-q", ".");
+    const chat = async (command: string) => {
+      const args = ["chat", "--approve", "auto", "-p", `run ${command}`];
+      return (await place.svc(args, { cwd })).stderr;
+    };
+    // Nothing is said of git's own work.
+    assertEquals(await chat("touch a; git add a; git status --short; true"), "");
+    const writing = chat(
+      "touch on; until echo '# planted' >> .git/config; do sleep 0.05; done 2>/dev/null",
+    );
+    await until(() => exists(join(cwd, "on")), "the command runs", 60_000);
+    await git("config", "some.setting", "of the person");
+    assertStringIncludes(
+      await writing,
+      ".git (changed; git runs the hooks and settings in it)",
+    );
+    // The control: it was written.
+    assertStringIncludes(Deno.readTextFileSync(join(cwd, ".git/config")), "# planted");
+    assertEquals(await chat("true"), "");
   },
 });

@@ -30,6 +30,8 @@ type States = ReadonlyMap<string, string>;
 const ENTRIES_MAX = 200_000;
 /** How long a search may keep everything else waiting, in milliseconds. */
 const SLICE_MS = 4;
+/** The repository whose top the directory is. */
+const OWN_REPOSITORY = ".git";
 /** Files that a note names. */
 const NAMED = 20;
 
@@ -81,7 +83,9 @@ export class LaterFilesWatch {
     if (before === undefined) return;
     const { found, cut } = await this.#search(session, false);
     const changed = [...found].filter(([place, { state, only }]) =>
-      before.get(place) !== state && !(only === "new" && before.has(place))
+      before.get(place) !== state && !(only === "new" && before.has(place)) &&
+      // A repository that is made in the directory itself is what the person sees first.
+      !(place === OWN_REPOSITORY && !before.has(place))
     );
     const { workdir, background } = session.state;
     madeLater(workdir, changed.flatMap(([place, { path }]) => before.has(place) ? [] : [path]));

@@ -22,7 +22,6 @@ export const undoVerbs = [
     name: "session.changes",
     summary: "Shows what the turns of a session changed in its directory, commands included.",
     access: "read",
-    large: true,
     rest: { method: "GET", path: "/v1/sessions/:session_id/changes", status: 200 },
     input: () =>
       z.object({

@@ -58,7 +58,6 @@ export const worktreeVerbs = [
     name: "worktree.diff",
     summary: "Shows the changes in a worktree, including uncommitted ones.",
     access: "read",
-    large: true,
     input: () =>
       z.object({
         ...place(),

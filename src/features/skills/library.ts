@@ -48,7 +48,11 @@ export class Library implements Disposable {
    * @throws {SvcError} not_found with the names that there are
    */
   requireSkill(workdir: string, name: string): void {
-    const { skills } = findSkills(this.#reader, { home: this.#parts.home, workdir, hidden: [] });
+    const { skills } = findSkills(this.#reader, {
+      home: this.#parts.home,
+      workdir,
+      hidden: () => [],
+    });
     const names = skills.map((it) => it.name);
     if (names.includes(name)) return;
     const near = nearestOf(name, names);
@@ -79,7 +83,7 @@ export class Library implements Disposable {
 
   #owner(session: Session): Owner {
     const { home, hidden } = this.#parts;
-    return { home, workdir: session.state.workdir, hidden: hidden(session) };
+    return { home, workdir: session.state.workdir, hidden: () => hidden(session) };
   }
 }
 

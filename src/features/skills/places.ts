@@ -1,7 +1,7 @@
 /** Where the Markdown files of commands and skills are, and reading them. */
 import { join } from "@std/path";
 import { decodeText } from "../../base/edits/encoding.ts";
-import { realPathIfAny } from "../../os/files.ts";
+import { exists, realPathIfAny } from "../../os/files.ts";
 import { BeneathError } from "../../jail/beneath.ts";
 import type { UntrustedFiles, UntrustedReader } from "../../jail/untrusted_files.ts";
 import { visibleLine } from "../../base/visible.ts";
@@ -29,8 +29,8 @@ export interface Owner {
   home: string;
   /** Absolute real path of the session's directory. */
   workdir: string;
-  /** Absolute real paths that no tool of the session can see. */
-  hidden: readonly string[];
+  /** Returns the absolute real paths that no tool of the session can see. */
+  hidden(): readonly string[];
 }
 
 /** The directories of a project, the first wins. */
@@ -45,8 +45,11 @@ const PROBLEMS_MAX = 50;
  * @param kind `commands` or `skills`
  */
 export function placesOf(reader: UntrustedReader, kind: string, owner: Owner): Place[] {
-  const { workdir, hidden } = owner;
-  const places = PROJECT_DIRECTORIES.map((name): Place => ({
+  const { workdir } = owner;
+  // Most projects have none of it, and it is looked for before each call of a model.
+  const there = PROJECT_DIRECTORIES.filter((name) => mayExist(join(workdir, name)));
+  const hidden = there.length === 0 ? [] : owner.hidden();
+  const places = there.map((name): Place => ({
     source: "project",
     path: join(workdir, name, kind),
     directory: `${name}/${kind}`,
@@ -59,6 +62,15 @@ export function placesOf(reader: UntrustedReader, kind: string, owner: Owner): P
     places.push({ source: "home", path, directory: ".", files: reader.files(real) });
   }
   return places;
+}
+
+/** What cannot be looked at is told by the one who reads it. */
+function mayExist(path: string): boolean {
+  try {
+    return exists(path);
+  } catch {
+    return true;
+  }
 }
 
 /**

@@ -55,7 +55,7 @@ export function makeCore(parts: CoreParts): Core {
     hub: () => hub,
     features,
     runtime_dir: paths.runtime_dir,
-    commands: paths.commands,
+    spaces: paths.spaces,
     home: realHome(env),
     ports: own_ports,
     log,

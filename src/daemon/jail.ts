@@ -27,7 +27,7 @@ export interface JailParts {
   /** The directory of the daemon's own files, which no tool sees. */
   runtime_dir: string;
   /** Where directories of commands lie that outlive one command. */
-  commands: string;
+  spaces: string;
   /** The person's home directory, where there is one; a real path. */
   home: string | undefined;
   /** The ports on which this process listens. */
@@ -69,9 +69,9 @@ export class Jail implements Disposable {
   readonly #spaces = new Opener(() => this.#openSpaces());
   readonly #ways_out = new Opener<WaysOut>(async () => {
     const { WaysOut } = await import("./way_out.ts");
-    const { config, commands, ports } = this.#parts;
-    ensurePrivateDir(commands);
-    const directory = join(commands, "proxies");
+    const { config, spaces, ports } = this.#parts;
+    ensurePrivateDir(spaces);
+    const directory = join(spaces, "proxies");
     return new WaysOut({ config, sandbox: this.sandbox, directory, ports });
   });
 
@@ -90,10 +90,10 @@ export class Jail implements Disposable {
       import("../jail/command_space.ts"),
       import("../jail/git_identity.ts"),
     ]);
-    const { hub, commands, home, log } = this.#parts;
+    const { hub, spaces, home, log } = this.#parts;
     const identity = new GitIdentity(home);
     return new CommandSpaces({
-      root: commands,
+      root: spaces,
       openSessions: async () => (await hub().list(false)).map(({ id }) => id),
       turn: async () => (await this.sandbox()).starts.next(),
       gitConfig: () => identity.config(this.writable()),
@@ -192,7 +192,7 @@ export class Jail implements Disposable {
   /** Removes the temporary files of a session's commands, also those of an earlier daemon. */
   async sessionDeleted(session_id: string): Promise<void> {
     await (await this.#spaces.opened)?.sessionEnded(session_id);
-    await removeTree(join(this.#parts.commands, "tmp", session_id));
+    await removeTree(join(this.#parts.spaces, "tmp", session_id));
   }
 
   async close(): Promise<void> {

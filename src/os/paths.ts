@@ -21,7 +21,7 @@ export interface HomePaths {
   /** The files of missions, a directory each. */
   missions: string;
   /** Directories of commands that outlive one command. */
-  commands: string;
+  spaces: string;
   /** What tasks made, a directory each. */
   artifacts: string;
   /** The database: memory, missions, tasks. SQLite keeps two more files beside it. */
@@ -86,7 +86,7 @@ export function homePaths(env: Env, uid: number | null): HomePaths {
     cortex: join(home, "cortex"),
     curator_audit: join(home, "cortex", "curator-audit.jsonl"),
     missions: join(home, "missions"),
-    commands: join(home, "commands"),
+    spaces: join(home, "spaces"),
     artifacts: join(home, "artifacts"),
     state_db: join(home, "state.db"),
     desktop: join(home, "desktop"),
@@ -125,7 +125,7 @@ export function workerPaths(paths: HomePaths, n: number): HomePaths {
     cortex: join(dir, "cortex"),
     curator_audit: join(dir, "cortex", "curator-audit.jsonl"),
     missions: join(dir, "missions"),
-    commands: join(dir, "commands"),
+    spaces: join(dir, "spaces"),
     artifacts: join(dir, "artifacts"),
     state_db: join(dir, "state.db"),
     log_dir,

@@ -346,7 +346,7 @@ function withOther(line: (path: string) => string) {
     const other = await stage.session(workdir);
     const running = stage.turn(other, "run touch begun; while [ ! -e done ]; do sleep 0.1; done");
     while (!exists(join(workdir, "begun"))) await delay(20);
-    const directory = join(stage.svc_home, "commands", "proxies");
+    const directory = join(stage.svc_home, "spaces", "proxies");
     const [{ name }] = [...Deno.readDirSync(directory)];
     try {
       return await body(join(directory, name));

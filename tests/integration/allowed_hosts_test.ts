@@ -252,7 +252,7 @@ Deno.test({
     assert(pending_approvals[0].call_id !== asked()[0].call_id);
     await it.call("session.approve", { approval_id: asked()[2].approval_id, decision: "deny" });
     await it.event("turn.completed");
-    const left = [...Deno.readDirSync(join(it.place.home, "commands", "proxies"))];
+    const left = [...Deno.readDirSync(join(it.place.home, "spaces", "proxies"))];
     assertEquals(left.length <= 1, true);
   },
 });
@@ -360,7 +360,7 @@ Deno.test({
     assertStringIncludes(done[1], "[svc refused a connection: refused.example:80");
     assert(!done[2].includes("refused"), done[2]);
     assertEquals(it.types().includes("approval.requested"), false);
-    const sockets = () => [...Deno.readDirSync(join(it.place.home, "commands", "proxies"))].length;
+    const sockets = () => [...Deno.readDirSync(join(it.place.home, "spaces", "proxies"))].length;
     assertEquals(sockets(), 1);
     const [command_id] = /cmd_[0-9A-Z]+/.exec(done[0])!;
     await it.call("background.stop", { command_id });

@@ -56,7 +56,7 @@ for (const parent of PARENTS) {
       assertMatch(await here.run(other, "cat /tmp/build/deep/object"), /No such file/);
       await here.run(one, "chmod 000 /tmp/build");
 
-      const kept = join(place.home, "commands", "tmp");
+      const kept = join(place.home, "spaces", "tmp");
       assertEquals([...Deno.readDirSync(kept)].map(({ name }) => name).sort(), [one, other].sort());
       assertEquals(Deno.statSync(kept).mode! & 0o777, 0o700);
       await client.rpc.call("session.kill", { session_id: one });
@@ -74,7 +74,7 @@ for (const parent of PARENTS) {
       const { place, daemon } = here;
       const open = await here.session("open");
       await here.run(open, "echo kept > /tmp/file");
-      const kept = join(place.home, "commands", "tmp");
+      const kept = join(place.home, "spaces", "tmp");
       Deno.mkdirSync(join(kept, "sess_ended", "below"), { recursive: true });
       await daemon.kill();
       const next = await place.serve();
@@ -85,6 +85,25 @@ for (const parent of PARENTS) {
     },
   });
 }
+
+Deno.test({
+  name: "what a command leaves in its /tmp is no command or skill of other sessions",
+  ignore,
+  async fn() {
+    await using here = await begin();
+    const { place, client } = here;
+    Deno.mkdirSync(join(place.home, "commands"), { recursive: true });
+    Deno.writeTextFileSync(join(place.home, "commands", "mine.md"), "Say hello\n");
+    const one = await here.session("one");
+    const other = await here.session("other");
+    const plant = 'mkdir -p /tmp/x "$XDG_CACHE_HOME"; ' +
+      'for d in /tmp /tmp/x "$XDG_CACHE_HOME"; do echo planted | tee $d/planted.md; done';
+    assertEquals(await here.run(one, plant), "planted\nplanted\nplanted");
+    const { commands, problems } = await client.rpc.call("commands.list", { session_id: other });
+    assertEquals(commands.map(({ name }: { name: string }) => name), ["mine"]);
+    assertEquals(problems, []);
+  },
+});
 
 Deno.test({
   name: "package managers keep what they fetch, for the sessions of a directory",

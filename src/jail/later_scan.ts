@@ -122,11 +122,22 @@ function isGitDirectory(entries: readonly Deno.DirEntry[]): boolean {
 
 function repository(path: string, is_directory: boolean): LaterFile {
   const runner = "git runs the hooks and settings in it";
-  const state = is_directory
-    ? GIT_RUNS.map((name) => join(path, name)).map((at) => isPlaceholder(at) ? "" : stateOf(at))
-      .join()
-    : stateOf(path);
+  const state = is_directory ? gitState(path) : stateOf(path);
   return { runner, path, kind: "repository", state };
+}
+
+/** The state of what a git directory makes git run. */
+function gitState(git: string): string {
+  // To ask for a file that is missing takes much longer than to list the names.
+  const there = new Set(namesIn(git).map(({ name }) => name));
+  for (const { name } of there.has("info") ? namesIn(join(git, "info")) : []) {
+    there.add(`info/${name}`);
+  }
+  return GIT_RUNS.filter((name) => there.has(name)).flatMap((name) => {
+    const at = join(git, name);
+    const state = isPlaceholder(at) ? "" : stateOf(at);
+    return state === "" ? [] : [`${name}${state}`];
+  }).join();
 }
 
 /** The state of a file, or of all files in a directory; empty for what is not there. */

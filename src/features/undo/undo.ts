@@ -334,13 +334,13 @@ export class Undo {
     const dir = storePath(session.journal);
     const sandbox = await this.#parts.sandbox();
     const place = { dir, workdir, sandbox };
-    if (!hasGit(place)) {
-      const windows = Deno.build.os === "windows";
-      const why = windows ? "is not used on Windows" : sandbox.absence("git", workdir);
-      throw new SvcError("unavailable", `undo needs git, which ${why}`);
-    }
     let store = this.#stores.get(session.id);
     if (store === undefined) {
+      if (!hasGit(place)) {
+        const windows = Deno.build.os === "windows";
+        const why = windows ? "is not used on Windows" : sandbox.absence("git", workdir);
+        throw new SvcError("unavailable", `undo needs git, which ${why}`);
+      }
       store = FileStore.open(place, this.#excluded(workdir));
       this.#stores.set(session.id, store);
     }

@@ -2,7 +2,7 @@
 import { fromFileUrl, join } from "@std/path";
 import { delay } from "@std/async";
 import { writeAll } from "../src/base/write_all.ts";
-import { writeHistory, writeIndex } from "../tests/support/histories.ts";
+import { writeHistory, writeIndex, writeSession } from "../tests/support/histories.ts";
 import { type Daemon, Place, svcCommand } from "../tests/support/svc.ts";
 import { type Figure, median, percentile, short } from "./figures.ts";
 import type { Load } from "./load.ts";
@@ -17,6 +17,7 @@ const LOAD_SECONDS = 2;
 const TURNS_WARM = 10;
 const TURNS = 50;
 const AT_ONCE = 50;
+const BELOW = 1_000;
 const ROUNDS = 5;
 const STREAMS = 20;
 /** Just under what retention keeps. */
@@ -283,6 +284,35 @@ export async function commands(): Promise<Figure[]> {
     });
   }
   return figures;
+}
+
+/** What a command takes in a session above others, beside the same directories without sessions. */
+export async function below(): Promise<Figure[]> {
+  const medians: number[] = [];
+  for (const with_sessions of [false, true]) {
+    await using place = new Place();
+    const workdirs = Array.from({ length: BELOW }, (_, n) => place.mkdir(`all/project-${n}`));
+    if (with_sessions) writeIndex(place, workdirs.map((it) => writeSession(it, "stopped")));
+    const daemon = await place.serve();
+    using subscriber = await Subscriber.connect(daemon);
+    const workdir = place.mkdir("all");
+    const model = "builtin/toolbelt";
+    const session_id = await subscriber.session({ workdir, model, approval: "auto" });
+    const times: number[] = [];
+    for (let n = 0; n < TURNS_WARM + TURNS; n++) {
+      const { total } = await subscriber.turn(session_id, "run true");
+      if (n >= TURNS_WARM) times.push(total);
+    }
+    medians.push(median(times));
+  }
+  const [without, with_them] = medians;
+  return [{
+    id: "turn_below",
+    name: `a turn: run true, above ${BELOW.toLocaleString("en-US")} sessions`,
+    unit: "ms",
+    value: with_them,
+    note: `${(with_them / without).toFixed(2)} times that above as many plain directories`,
+  }];
 }
 
 /** How late events of one session are while another floods and more stream. */

@@ -29,7 +29,16 @@ import { hire } from "./hire.ts";
 import { ownLoad, wrk, wrkVersion } from "./load.ts";
 import { idle } from "./idle.ts";
 import { mcp } from "./mcp.ts";
-import { commands, fairness, journal, reopening, sessions, start, turns } from "./measures.ts";
+import {
+  below,
+  commands,
+  fairness,
+  journal,
+  reopening,
+  sessions,
+  start,
+  turns,
+} from "./measures.ts";
 import { nats } from "./nats.ts";
 import { web } from "./web.ts";
 import { svcCommand } from "../tests/support/svc.ts";
@@ -53,6 +62,7 @@ async function main(): Promise<number> {
     idle: () => idle(Number(args.sessions)),
     turns,
     commands,
+    below,
     foreign,
     fairness,
     hire,

@@ -1,6 +1,5 @@
 /** Limits the number of covers in a command's file system. */
 import { SvcError } from "../protocol/errors.ts";
-import { isWithin } from "../os/paths.ts";
 
 /** A path that is hidden by a mount over it. */
 export interface Cover {
@@ -8,33 +7,82 @@ export interface Cover {
   is_directory: boolean;
 }
 
-/** bwrap accepts 9,000 arguments: two for each cover, two more for a directory above it. */
-const MAX = 1_500;
+/** bwrap accepts 9,000 arguments: two for a cover, three for a directory above it. */
+const MOUNTS_MAX = 2_400;
 
 /**
  * Returns the covers or, if there are too many, fewer that hide more: a directory is hidden instead
  * of the paths in it, starting with the directories that contain the most.
  *
  * @param root is never hidden itself
+ * @param max how many mounts the covers and the directories above them may need
  * @throws {SvcError} conflict when too many are directly in the root
  */
-export function fewer(covers: readonly Cover[], root: string, max = MAX): Cover[] {
+export function fewer(covers: readonly Cover[], root: string, max = MOUNTS_MAX): Cover[] {
   let left = [...covers];
-  while (left.length > max) {
+  for (;;) {
+    let surplus = left.length + directoriesAbove(left, root).length - max;
+    if (surplus <= 0) return left;
     const above = new Map<string, number>();
     for (const { path } of left) {
-      const up = path.slice(0, path.lastIndexOf("/")) || "/";
+      const up = parent(path);
       if (up !== root) above.set(up, (above.get(up) ?? 0) + 1);
     }
-    const [most] = [...above].sort(([a, n], [b, m]) => m - n || b.length - a.length);
-    if (most === undefined) {
+    if (above.size === 0) {
       throw new SvcError("conflict", `${left.length} directories in ${root} belong to sessions`, {
         hint: `end some of them, or work in a subdirectory; a command can hide at most ${max}`,
       });
     }
-    const [directory] = most;
-    left = left.filter(({ path }) => !isWithin(path, directory));
-    left.push({ path: directory, is_directory: true });
+    const most = [...above].sort(([a, n], [b, m]) => m - n || b.length - a.length);
+    const hidden = new Set<string>();
+    for (const [directory, count] of most) {
+      if (surplus <= 0) break;
+      hidden.add(directory);
+      surplus -= count;
+    }
+    left = left.filter(({ path }) => !upFrom(path).some((up) => hidden.has(up)));
+    left.push(...outermost([...hidden]).map((path) => ({ path, is_directory: true })));
   }
-  return left;
+}
+
+/**
+ * Returns the directories between the workdir and a hidden path in it. A mount point cannot be
+ * renamed, but the directories above it can: a command that moved one could see the hidden path the
+ * next time. Each one bound to itself is a mount point too.
+ */
+export function directoriesAbove(hidden: readonly Cover[], workdir: string): string[] {
+  const above = new Set<string>();
+  for (const { path } of hidden) {
+    for (const up of upFrom(path)) {
+      if (up === workdir) break;
+      above.add(up);
+    }
+  }
+  return [...above].sort((a, b) => a.length - b.length);
+}
+
+/** The directories above a path, without the root of the file system. */
+function upFrom(path: string): string[] {
+  const above: string[] = [];
+  for (let up = parent(path); up !== "/"; up = parent(up)) above.push(up);
+  return above;
+}
+
+/** Returns the paths that lie in no other of them, without duplicates. */
+export function outermost(paths: readonly string[]): string[] {
+  const kept: string[] = [];
+  const seen = new Set<string>();
+  for (const path of [...paths].sort((a, b) => a.length - b.length)) {
+    let up = path;
+    while (!seen.has(up) && up !== "/") up = parent(up);
+    if (seen.has(up)) continue;
+    seen.add(path);
+    kept.push(path);
+  }
+  return kept;
+}
+
+/** The directory above an absolute path. */
+export function parent(path: string): string {
+  return path.slice(0, path.lastIndexOf("/")) || "/";
 }

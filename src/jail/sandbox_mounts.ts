@@ -9,7 +9,7 @@ import type { Argument } from "../os/passing.ts";
 import { recent } from "../base/recent.ts";
 import type { Binder } from "./binder.ts";
 import { CACHE_DIR } from "./command_space.ts";
-import { type Cover, fewer } from "./covers.ts";
+import { type Cover, directoriesAbove, fewer, outermost, parent } from "./covers.ts";
 import { type GitAround, gitMounts, seenAround } from "./git_around.ts";
 import { gitParts } from "./git_parts.ts";
 import { readOnlyIn } from "./later_files.ts";
@@ -74,7 +74,7 @@ const RECENT_MS = 1_000;
 
 /**
  * How many covers are sealed, so that a write to a hidden path fails rather than vanishes. Sealing
- * one takes time proportional to the number of all mounts.
+ * one takes time proportional to the number of mounts so far.
  */
 const SEALED = 64;
 
@@ -145,8 +145,10 @@ export function mounts(
     existing([...hidden, ...scope.checkout!.hidden, ...personal].filter(inAround)),
     around,
   );
-  const sealed = [...beside, ...not_around, ...inside].filter((each) => each.is_directory)
-    .slice(0, SEALED);
+  const directories = [...beside, ...not_around].filter((each) => each.is_directory);
+  const sealed = new Set(
+    [...directories, ...inside.filter((each) => each.is_directory)].slice(0, SEALED),
+  );
   return [
     // Root can have a session at "/"; bound later, it would cover /dev and /proc again.
     ...(whole ? [scope.read_only ? "--ro-bind" : "--bind", "/", "/"] : []),
@@ -181,10 +183,11 @@ export function mounts(
       git_read_only: scope.background,
       holds,
     })),
-    ...inside.flatMap(cover),
-    // Last, because creating mount points writes into them.
-    ...sealed.flatMap(({ path }) => ["--remount-ro", path]),
+    // After all that has mount points in them, as creating those writes into them, and before the
+    // covers inside, of which there may be a thousand.
+    ...directories.filter((each) => sealed.has(each)).flatMap(seal),
     ...(whole ? [] : ["--remount-ro", "/"]),
+    ...inside.flatMap((each) => sealed.has(each) ? [...cover(each), ...seal(each)] : cover(each)),
   ];
 }
 
@@ -247,6 +250,10 @@ function isSocket(path: string): boolean {
   }
 }
 
+function seal({ path }: Cover): string[] {
+  return ["--remount-ro", path];
+}
+
 function cover({ path, is_directory }: Cover): string[] {
   return is_directory ? ["--tmpfs", path] : ["--ro-bind", "/dev/null", path];
 }
@@ -291,23 +298,13 @@ export function shownPrograms(
   { workdir, hidden }: SandboxScope,
   programs: readonly string[],
 ): string[] {
+  // Of those in the workdir one stands for all, as no program that is shown lies in there.
+  const inside = hidden.find((path) => isWithin(path, workdir));
+  const near = hidden.filter((path) => path === inside || !isWithin(path, workdir));
   return programs.filter((path) =>
     !isWithin(path, workdir) &&
-    !hidden.some((each) => isWithin(each, path) || isWithin(path, each))
+    !near.some((each) => isWithin(each, path) || isWithin(path, each))
   );
-}
-
-/**
- * Returns the directories between the workdir and a hidden path in it. A mount point cannot be
- * renamed, but the directories above it can: a command that moved one could see the hidden path the
- * next time. Each one bound to itself is a mount point too.
- */
-function directoriesAbove(hidden: readonly Cover[], workdir: string): string[] {
-  const above = new Set<string>();
-  for (const { path } of hidden) {
-    for (let up = parent(path); up !== workdir && up !== "/"; up = parent(up)) above.add(up);
-  }
-  return [...above].sort((a, b) => a.length - b.length);
 }
 
 /** Returns what a git that inspects a working tree may write. */
@@ -347,22 +344,4 @@ export function personalDirectories(environment: Record<string, string>): string
 /** A directory that every command needs is not hidden, even if a session uses it as workdir. */
 function carriesSystem(path: string): boolean {
   return ["/usr", "/etc", "/bin", "/lib", "/dev", "/proc"].some((needed) => isWithin(needed, path));
-}
-
-/** Returns the paths that lie in no other of them, without duplicates. */
-function outermost(paths: readonly string[]): string[] {
-  const kept: string[] = [];
-  const seen = new Set<string>();
-  for (const path of [...paths].sort((a, b) => a.length - b.length)) {
-    let up = path;
-    while (!seen.has(up) && up !== "/") up = parent(up);
-    if (seen.has(up)) continue;
-    seen.add(path);
-    kept.push(path);
-  }
-  return kept;
-}
-
-function parent(path: string): string {
-  return path.slice(0, path.lastIndexOf("/")) || "/";
 }

@@ -1,6 +1,7 @@
 /**
- * The test command: each test file in a process of its own, some at a time, and what failed once
- * more. `--help` says how to call it, `runner/options.ts` has the text.
+ * The test command: each test file in a process of its own, or some that only read in one, a few
+ * processes at a time, and what failed once more. `--help` says how to call it, `runner/options.ts`
+ * has the text.
  */
 import { HELP, type Options, readOptions } from "./runner/options.ts";
 import { everything, named } from "./runner/files.ts";

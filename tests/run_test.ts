@@ -159,6 +159,43 @@ Deno.test({
 });
 
 Deno.test({
+  name: "files that may only read share a process, and each has its own tests",
+  ignore,
+}, async () => {
+  const seen = (here: string, before: string) => `
+    const seen = globalThis.seen ??= [];
+    Deno.test("it comes after ${before}", () => {
+      if (seen.join() !== "${before}") throw new Error("after " + seen.join());
+      seen.push("${here}");
+    });
+  `;
+  await using seeded = new Seeded({
+    "a_test.ts": seen("a", ""),
+    "b_test.ts": seen("b", "a"),
+    "c_test.ts": GOOD,
+    "d_test.ts": `Deno.test("it breaks", () => { throw new Error("broken for good"); });`,
+    "e_test.ts": `Deno.test.beforeAll(() => {});\n${seen("e", "")}`,
+  });
+  const { code, failed, flaky, counts, output } = await seeded.run(["--allow-read"]);
+  assertEquals({ failed, flaky }, { failed: ["d_test.ts => it breaks"], flaky: [] });
+  assertEquals(counts, "5 passed, 1 failed, 1 not run");
+  assertStringIncludes(output, "    Error: broken for good\n");
+  assertEquals(code, 1);
+});
+
+Deno.test({
+  name: "where one of them cannot be loaded, or ends their process, each runs alone",
+  ignore,
+}, async () => {
+  for (const broken of ['throw new Error("not to be loaded");', "Deno.exit(0);"]) {
+    await using seeded = new Seeded({ "a_test.ts": GOOD, "b_test.ts": broken, "c_test.ts": GOOD });
+    const { code, failed, counts } = await seeded.run(["--allow-read"]);
+    assertEquals({ code, failed }, { code: 1, failed: ["b_test.ts"] });
+    assertEquals(counts, "4 passed, 1 failed, 2 not run");
+  }
+});
+
+Deno.test({
   name: "a process that dies fails its file alone, and the run tells which test it was",
   ignore,
 }, async () => {

@@ -15,6 +15,7 @@ import { endProcesses } from "./processes.ts";
 import { indented, type Progress, Screen, STDOUT } from "./screen.ts";
 import { counted, cut, type Ended, summary, titleOf } from "./summary.ts";
 import { keepTimes, readTimes } from "./times.ts";
+import { onlyReads, runTogether, sharesProcess, TOGETHER } from "./together.ts";
 
 /** How many lines are printed about a file when it has failed. */
 const FAILURE_LINES = 120;
@@ -38,6 +39,10 @@ export class Run {
   readonly #mark = [Deno.env.get(RUN_ENV), crypto.randomUUID()].filter(Boolean).join("/");
   /** The files that run from source in any case. */
   readonly #from_source: Set<string>;
+  /** The files that have not run yet and may share a process with others. */
+  readonly #shareable = new Set<TestFile>();
+  /** The files that have run with read permission alone, which was not enough for all their tests. */
+  readonly #need_more = new Set<TestFile>();
   readonly #stop = new AbortController();
   /** What has not begun. */
   #queue: TestFile[];
@@ -68,6 +73,7 @@ export class Run {
     const scratch = isLimited(flags) ? undefined : await memoryDirectory();
     this.#settings = { dir, scratch, mark, limit_ms, flags, script_args, env, onOutput };
     this.#queue = longestFirst(this.#queue, await readTimes());
+    await this.#findShareable();
     const unwatch = this.#watchSignals();
     if (!this.#shown) this.#screen.start();
     try {
@@ -133,12 +139,56 @@ export class Run {
     } else this.#screen.print(`Compiled dist/svc in ${elapsedText(performance.now() - begin)}.`);
   }
 
-  /** Returns the next file that can run now; undefined when none is left. */
-  async #next(): Promise<TestFile | undefined> {
+  /** Returns what can run next: one file, or several in one process; undefined when none is left. */
+  async #next(): Promise<TestFile[] | undefined> {
     while (!this.#stopped && this.#queue.length > 0) {
       const at = this.#queue.findIndex((it) => !it.on_binary || this.#svc_bin !== undefined);
-      if (at >= 0) return this.#queue.splice(at, 1)[0];
+      if (at >= 0) return this.#takeTogether(this.#queue.splice(at, 1)[0]);
       await this.#compiling;
+    }
+  }
+
+  /** Finds the files that may share a process: of those that may only read, if they run whole. */
+  async #findShareable(): Promise<void> {
+    const { flags, script_args } = this.#settings;
+    const all = onlyReads(flags);
+    if (this.#shown || script_args.length > 0 || flags.length > 0 && !all) return;
+    for (const file of this.#queue) {
+      if ((all || file.reads_only) && await sharesProcess(file)) this.#shareable.add(file);
+    }
+  }
+
+  /** Takes the files from the queue that share a process with one, if it may share its own. */
+  #takeTogether(file: TestFile): TestFile[] {
+    if (!this.#shareable.delete(file)) return [file];
+    const more = this.#queue.filter((it) => this.#shareable.has(it)).slice(0, TOGETHER - 1);
+    for (const it of more) this.#shareable.delete(it);
+    this.#queue = this.#queue.filter((it) => !more.includes(it));
+    return [file, ...more];
+  }
+
+  /** Runs files in one process; what is not settled by that comes back to the queue. */
+  async #runTogether(files: readonly TestFile[]): Promise<void> {
+    const output = new TestOutput();
+    const all = { path: `${files[0].path} and ${files.length - 1} more`, on_binary: false };
+    this.#running.set(all, output);
+    const flags = ["--allow-read"];
+    const settings = { ...this.#settings, scratch: undefined, flags };
+    const runs = await runTogether(files, settings, output, (file, name) => {
+      this.#screen.print(`FAILED ${titleOf({ file })} => ${name}`);
+    });
+    this.#running.delete(all);
+    if (this.#stopped || runs === undefined) {
+      this.#queue.unshift(...files);
+      return;
+    }
+    for (const run of runs) {
+      const ignored = run.cases.some(({ outcome }) => outcome === "ignored");
+      if (!ignored || hasFailed(run) || isLimited(this.#settings.flags)) this.#end(run);
+      else {
+        this.#need_more.add(run.file);
+        this.#queue.unshift(run.file);
+      }
     }
   }
 
@@ -150,7 +200,7 @@ export class Run {
       return await runFile(file, settings, output, this.#svc_bin, onFailure);
     };
     const { flags } = this.#settings;
-    if (file.reads_only && !isLimited(flags)) {
+    if (file.reads_only && !isLimited(flags) && !this.#need_more.has(file)) {
       const reading = { ...this.#settings, scratch: undefined, flags: ["--allow-read", ...flags] };
       const ended = await run(reading);
       // What it imports may ignore tests for it.
@@ -170,17 +220,27 @@ export class Run {
 
   /** Runs files until none is left. */
   async #work(): Promise<void> {
-    for (let file = await this.#next(); file !== undefined; file = await this.#next()) {
+    for (let files = await this.#next(); files !== undefined; files = await this.#next()) {
+      if (files.length > 1) {
+        await this.#runTogether(files);
+        continue;
+      }
+      const [file] = files;
       const title = titleOf({ file });
       const run = await this.#runOne(file, (name) => {
         if (!this.#shown) this.#screen.print(`FAILED ${title} => ${name}`);
       });
       if (run === undefined) return;
-      this.#first.push(run);
-      if (!hasFailed(run) || this.#shown) continue;
-      const reason = run.trouble === undefined ? "" : `: ${run.trouble.reason}`;
-      this.#screen.failure(title + reason, cut(run.errors, FAILURE_LINES));
+      this.#end(run);
     }
+  }
+
+  /** Takes the first run of a file, and shows what failed in it. */
+  #end(run: FileRun): void {
+    this.#first.push(run);
+    if (!hasFailed(run) || this.#shown) return;
+    const reason = run.trouble === undefined ? "" : `: ${run.trouble.reason}`;
+    this.#screen.failure(titleOf(run) + reason, cut(run.errors, FAILURE_LINES));
   }
 
   /** Runs each file that failed once more, alone. */

@@ -42,6 +42,7 @@ export type Need =
   | "browser"
   | "git"
   | "python"
+  | "node"
   | "tmux"
   | "IPv6";
 
@@ -53,6 +54,7 @@ export const MISSING: Readonly<Record<Need, string | undefined>> = {
   browser: can_run_svc && chromiumPath() !== undefined ? undefined : "no Chromium",
   git: peopleHave("git") ? undefined : "no git",
   python: peopleHave("python3") ? undefined : "no Python",
+  node: peopleHave("node") ? undefined : "no Node",
   IPv6: has_ipv6 ? undefined : "no IPv6",
   tmux: has_tmux ? undefined : "no tmux",
 };

@@ -6,81 +6,13 @@ import {
   assertRejects,
   assertStringIncludes,
 } from "@std/assert";
-import { fromFileUrl, join } from "@std/path";
+import { join } from "@std/path";
+import { Hosting, ignore, no_jail } from "../support/acp_hosting.ts";
 import type { EventParams } from "../../src/client/rpc.ts";
 import { SvcError } from "../../src/protocol/errors.ts";
 import { tinyPdf, tinyPng } from "../support/media.ts";
-import { programPath } from "../support/programs.ts";
-import { processesWith, until } from "../support/scripted.ts";
-import { can_run_svc, type Daemon, Place, type TestClient } from "../support/svc.ts";
-
-const MAIN = fromFileUrl(new URL("../support/acp_agent_main.ts", import.meta.url));
-const node = programPath("node");
-const ignore = !can_run_svc || Deno.build.os === "windows" || node === undefined;
-/** What only the sandbox keeps an agent from. */
-const no_jail = ignore || Deno.build.os !== "linux" || programPath("bwrap") === undefined;
-
-/** A daemon with the agent, and one session that it is the mind of. */
-class Hosting implements AsyncDisposable {
-  readonly place = new Place({ AGENT_KEY: "the-agents-key", OTHER_KEY: "not-for-it" });
-  readonly workdir = this.place.mkdir("project");
-  daemon!: Daemon;
-  client!: TestClient;
-  session_id!: string;
-
-  static async begin(
-    { toml = "", approval = "auto" }: { toml?: string; approval?: string } = {},
-  ): Promise<Hosting> {
-    const hosting = new Hosting();
-    const program = join(hosting.workdir, "agent.mjs");
-    const { success, stderr } = await new Deno.Command(Deno.execPath(), {
-      args: ["bundle", "--quiet", "--platform=deno", `--output=${program}`, MAIN],
-    }).output();
-    if (!success) throw new Error(new TextDecoder().decode(stderr));
-    hosting.place.configure(`
-[cortex]
-curator = false
-[acp.tester]
-command = "${node}"
-args = ["${program}"]
-env = ["AGENT_KEY"]
-${toml}`);
-    await hosting.restart();
-    hosting.session_id = await hosting.client.session({
-      workdir: hosting.workdir,
-      model: "acp/tester",
-      approval,
-    });
-    return hosting;
-  }
-
-  async restart(): Promise<void> {
-    await this.client?.[Symbol.asyncDispose]();
-    this.daemon = await this.place.serve();
-    this.client = await this.daemon.rpc();
-    if (this.session_id === undefined) return;
-    const { session_id } = this;
-    await this.client.rpc.call("session.subscribe", { session_id, since_seq: 0 });
-  }
-
-  /** Sends a message. @returns how its turn ended. */
-  async turn(text: string): Promise<EventParams["data"]> {
-    return (await this.client.turn(this.session_id, text, 60_000)).data;
-  }
-
-  of(type: string): EventParams["data"][] {
-    return this.client.of(type).map(({ data }) => data);
-  }
-
-  agents(): number[] {
-    return processesWith(join(this.workdir, "agent.mjs"));
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.client[Symbol.asyncDispose]();
-    await this.place[Symbol.asyncDispose]();
-  }
-}
+import { until } from "../support/scripted.ts";
+import { can_run_svc, Place } from "../support/svc.ts";
 
 Deno.test({
   name: "an agent is a session's mind: text, files and commands by the session's tools, cost",
@@ -123,17 +55,11 @@ Deno.test({
   ignore: no_jail,
   async fn() {
     await using it = await Hosting.begin({ approval: "ask" });
-    const { session_id } = it;
-    const decide = async (nth: number, decision: string) => {
-      await until(() => it.of("approval.requested").length === nth, `approval ${nth}`, 60_000);
-      const { approval_id } = it.of("approval.requested")[nth - 1];
-      await it.client.rpc.call("session.approve", { session_id, approval_id, decision });
-    };
     const turn = it.turn("write a.txt one\nterminal echo two\nown change b.txt\nown change c.txt");
-    await decide(1, "deny");
-    await decide(2, "allow");
-    await decide(3, "allow");
-    await decide(4, "deny");
+    await it.decide(1, "deny");
+    await it.decide(2, "allow");
+    await it.decide(3, "allow");
+    await it.decide(4, "deny");
     const { message, stop_reason } = await turn;
     assertEquals(stop_reason, "ok");
     assertStringIncludes(message, "failed denied");

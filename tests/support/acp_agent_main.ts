@@ -2,7 +2,7 @@
  * An agent of the Agent Client Protocol, for tests: a prompt's lines are what it does. It is bundled
  * to one file and run by Node, so that it needs nothing that the sandbox hides.
  */
-import { readFileSync, writeFileSync } from "node:fs";
+import { readFileSync, unlinkSync, writeFileSync } from "node:fs";
 import process from "node:process";
 import { Readable, Writable } from "node:stream";
 import {
@@ -28,6 +28,7 @@ interface Act {
 }
 
 let cancel = () => {};
+let edits = 1;
 
 /** What the first word of a line does; the rest is its argument. */
 const ACTS: Record<string, (act: Act, rest: string) => Promise<StopReason | void>> = {
@@ -77,6 +78,44 @@ const ACTS: Record<string, (act: Act, rest: string) => Promise<StopReason | void
     const status = chosen === "yes" ? "completed" as const : "failed" as const;
     await tell({ sessionUpdate: "tool_call_update", toolCallId, status, rawOutput: chosen });
     await say(`chosen ${chosen}`);
+  },
+  /**
+   * Asks for what the JSON says, as agents do that write files themselves, and then does it: writes
+   * `newText` of its first diff, or deletes the file; `then` is another file that it writes instead.
+   * With `said`, the request itself has only the id of a call that was told before.
+   */
+  async edit({ client, sessionId, say, tell }, rest) {
+    const { then, said, through, ...call } = JSON.parse(rest);
+    const toolCallId = `edit-${edits++}`;
+    const told: ToolCall = { toolCallId, title: "an edit", kind: "edit", ...call };
+    await tell({ sessionUpdate: "tool_call", ...told, status: "pending" });
+    const options: PermissionOption[] = [
+      { optionId: "yes", name: "Yes", kind: "allow_once" },
+      { optionId: "no", name: "No", kind: "reject_once" },
+    ];
+    const { outcome } = await client.request(methods.client.session.requestPermission, {
+      sessionId,
+      toolCall: said ? { toolCallId } : told,
+      options,
+    });
+    const chosen = outcome.outcome === "selected" ? outcome.optionId : "none";
+    const [diff] = call.content ?? [];
+    const path = then ?? diff?.path ?? call.locations[0].path;
+    let did = "nothing";
+    if (through) {
+      const content = diff.newText;
+      await client.request(methods.client.fs.writeTextFile, { sessionId, path, content });
+      did = "through the client";
+    } else if (chosen === "yes" || then !== undefined) {
+      did = attempt(() => {
+        if (told.kind === "delete") unlinkSync(path);
+        else writeFileSync(path, diff.newText);
+        return "written";
+      });
+    }
+    const status = did === "written" ? "completed" as const : "failed" as const;
+    await tell({ sessionUpdate: "tool_call_update", toolCallId, status, rawOutput: did });
+    await say(`chosen ${chosen}, ${did}\n`);
   },
   // What the process itself may do, past the protocol.
   async steal({ say }, path) {

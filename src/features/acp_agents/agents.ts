@@ -37,6 +37,11 @@ export interface AgentsOptions extends TurnParts {
 
 /** An idle agent is ended after this time, in milliseconds. */
 const IDLE_MS = 10 * 60_000;
+/** What an agent is told first in a session that asks. */
+const ASKS = "In this session, your own process cannot write in the working directory. To change " +
+  "a file, write it through the client, or ask permission with the whole diff: the client then " +
+  "writes what the person allows. If your own write fails after that with EROFS, the file has its " +
+  "new content all the same; do not write it again.\n\n";
 /** The longest message from an agent that is read, in bytes. */
 const MESSAGE_MAX = 16 * 1024 * 1024;
 
@@ -111,6 +116,7 @@ export class Agents {
     const seen_seq = session.published_seq;
     const messages = transcript.messages();
     const prompt = await promptOf(session, messages, { fresh, takes: hosted.agent.takes });
+    if (fresh && session.state.approval === "ask") prompt.unshift({ type: "text", text: ASKS });
     const { tools, readText, new_call_id } = this.#options;
     const events = new TurnEvents({ session, turn, seen_seq, new_call_id });
     const requests = new AgentRequests({
@@ -120,6 +126,8 @@ export class Agents {
         return events.closeStep();
       },
       new_call_id,
+      known: events.known.bind(events),
+      settle: events.settle.bind(events),
       readText,
     });
     try {

@@ -13,11 +13,11 @@ import {
   type ToolKind,
   type WriteTextFileRequest,
 } from "@agentclientprotocol/sdk";
-import { isAbsolute, relative } from "@std/path";
 import { type CallContext, runCall } from "../../agent/calls.ts";
 import type { Tool, ToolOutcome, ToolScope } from "../../agent/tools.ts";
 import type { Decision } from "../../protocol/events.ts";
 import { commandLine } from "./command_line.ts";
+import { insideOf, type KnownCall, type OwnEdit, ownEdits } from "./own_edits.ts";
 import { Terminal } from "./terminal.ts";
 
 /** The time limit of an agent's command; the agent can stop it earlier. */
@@ -26,11 +26,19 @@ const TERMINALS_MAX = 32;
 /** The kinds of calls that an agent may make in a session that only reads. */
 const READING: ReadonlySet<ToolKind> = new Set(["read", "search", "think"]);
 
+/** Why the person was not asked about an agent's own edit. */
+const NOT_ASKED =
+  "nobody was asked: the agent cannot write here itself, and its request has no whole diff for svc";
+
 export interface RequestParts {
   context: CallContext;
   /** Called before a call is recorded, because the agent's text so far comes first. */
   beforeCall(): Promise<void>;
   new_call_id(): string;
+  /** Returns what the agent has said about a call of its own. */
+  known(id: string): KnownCall;
+  /** Says what became of an agent's own call, whatever the agent says. */
+  settle(id: string, outcome: ToolOutcome): void;
   /** Returns the whole text of a file in the working directory. */
   readText(path: string, scope: ToolScope): Promise<ToolOutcome>;
 }
@@ -38,6 +46,8 @@ export interface RequestParts {
 export class AgentRequests {
   readonly #parts: RequestParts;
   readonly #terminals = new Map<string, Terminal>();
+  /** Files that svc has written for the agent in this turn. */
+  readonly #written = new Set<string>();
   #next_terminal = 1;
 
   constructor(parts: RequestParts) {
@@ -52,6 +62,7 @@ export class AgentRequests {
       run: async (_args, scope) => {
         const outcome = await this.#parts.readText(inside, scope);
         if (!outcome.ok) return outcome;
+        await this.#look(inside);
         text = linesOf(outcome.output, line ?? 1, limit ?? Infinity);
         return { ok: true, output: `${text.length} characters` };
       },
@@ -62,8 +73,18 @@ export class AgentRequests {
   }
 
   async writeFile({ path, content }: WriteTextFileRequest): Promise<Record<string, never>> {
-    await this.#succeed(this.#tool("write_file"), { path: this.#inside(path), content });
+    const inside = this.#inside(path);
+    if (await this.#isWritten(inside, content)) return {};
+    await this.#succeed(this.#tool("write_file"), { path: inside, content });
     return {};
+  }
+
+  /** Whether a file has this text because the person allowed it before: nobody is asked twice. */
+  async #isWritten(path: string, content: string): Promise<boolean> {
+    if (!this.#written.has(path)) return false;
+    const { ok, output } = await this.#parts.readText(path, this.#scope());
+    const lines = (text: string) => text.replaceAll("\r\n", "\n");
+    return ok && lines(output) === lines(content);
   }
 
   /** @returns once the command runs, possibly after an approval */
@@ -130,12 +151,15 @@ export class AgentRequests {
   }
 
   async #decide({ toolCall }: RequestPermissionRequest): Promise<Decision> {
-    const { context: { session, turn }, new_call_id } = this.#parts;
-    const { approval } = session.state;
+    const { context: { session, turn }, new_call_id, known } = this.#parts;
+    const { approval, workdir } = session.state;
     if (approval === "auto") return "allow";
-    const { title, rawInput: input, content, locations } = toolCall;
-    const kind = toolCall.kind ?? "other";
+    const call = { ...known(toolCall.toolCallId), ...withoutGaps(toolCall) };
+    const { title, rawInput: input, content, locations } = call;
+    const kind = call.kind ?? "other";
     if (approval === "read_only") return READING.has(kind) ? "allow" : "deny";
+    const edits = ownEdits(call, workdir);
+    if (edits !== undefined) return await this.#carryOut(toolCall.toolCallId, edits);
     const tool = `agent_${kind}`;
     const reason = title ?? tool;
     const args = JSON.parse(JSON.stringify({ input, content, locations }));
@@ -146,6 +170,57 @@ export class AgentRequests {
     return await session.approvals.ask({ call_id, tool, args, reason, rule }, {
       signal: turn.soft,
     });
+  }
+
+  /** Makes an agent's own edits for it, with the approvals of the session's tools. */
+  async #carryOut(id: string, edits: readonly OwnEdit[]): Promise<Decision> {
+    const outputs: string[] = [];
+    for (const edit of edits) {
+      // The agent has its own view of the file. What is written must still be what the person saw.
+      const { ok: exists } = await this.#look(edit.path);
+      const { name, args } = callOf(edit);
+      const tool = this.#tool(name);
+      const { ok, output } = await this.#call(exists ? tool : this.#onlyNew(tool, edit.path), args);
+      outputs.push(output);
+      if (!ok) {
+        this.#parts.settle(id, { ok, output: outputs.join("\n") });
+        return "deny";
+      }
+      this.#written.add(edit.path);
+    }
+    const ok = edits.length > 0;
+    this.#parts.settle(id, { ok, output: ok ? outputs.join("\n") : NOT_ASKED });
+    return ok ? "allow" : "deny";
+  }
+
+  /** The tool, for a file that did not exist when the agent asked. */
+  #onlyNew(tool: Tool, path: string): Tool {
+    return {
+      ...tool,
+      run: async (args, scope) => {
+        if (!(await this.#look(path)).ok) return await tool.run(args, scope);
+        return { ok: false, output: `${path}: was created meanwhile; nothing was written` };
+      },
+    };
+  }
+
+  /** Has the session's tools see a file as it is now. */
+  #look(path: string): Promise<ToolOutcome> {
+    return this.#tool("read_file").run({ path }, this.#scope());
+  }
+
+  #scope(): ToolScope {
+    const { context: { parts, session, turn }, new_call_id } = this.#parts;
+    return {
+      session_id: session.id,
+      call_id: new_call_id(),
+      reader: session.reader,
+      workdir: session.state.workdir,
+      hidden: parts.hidden(session),
+      signal: turn.signal,
+      onOutput() {},
+      askPerson: () => Promise.resolve("nobody"),
+    };
   }
 
   #tool(name: string): Tool {
@@ -167,12 +242,29 @@ export class AgentRequests {
   /** Converts a path into the form for the tools, which check that it really stays inside. */
   #inside(path: string): string {
     const { workdir } = this.#parts.context.session.state;
-    const inside = isAbsolute(path) ? relative(workdir, path) || "." : path;
-    if (inside === ".." || inside.startsWith("../")) {
+    const inside = insideOf(path, workdir);
+    if (inside === undefined) {
       throw RequestError.invalidParams(undefined, `${path} is outside ${workdir}`);
     }
     return inside;
   }
+}
+
+/** Returns the call of a tool that makes an edit. */
+function callOf(edit: OwnEdit): { name: string; args: unknown } {
+  const { path } = edit;
+  if ("deleted" in edit) {
+    const patch = `*** Begin Patch\n*** Delete File: ${path}\n*** End Patch\n`;
+    return { name: "apply_patch", args: { patch } };
+  }
+  if ("content" in edit) return { name: "write_file", args: { path, content: edit.content } };
+  const { edits } = edit;
+  return { name: "edit_file", args: edits.length === 1 ? { path, ...edits[0] } : { path, edits } };
+}
+
+/** Returns the fields that say something; an update leaves out what has not changed. */
+function withoutGaps(call: KnownCall): KnownCall {
+  return Object.fromEntries(Object.entries(call).filter(([, value]) => value != null));
 }
 
 function firstOf(

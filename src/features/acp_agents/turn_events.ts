@@ -8,8 +8,10 @@ import type {
   ToolCallContent,
   ToolCallUpdate,
 } from "@agentclientprotocol/sdk";
+import type { ToolOutcome } from "../../agent/tools.ts";
 import { MAIN_LANE } from "../../protocol/events.ts";
 import type { Session, Turn } from "../../session/session.ts";
+import type { KnownCall } from "./own_edits.ts";
 
 /** The most output of an agent's own call that is kept, in characters. */
 const OUTPUT_MAX = 48 * 1024;
@@ -35,6 +37,9 @@ export interface TurnEventsParts {
 export class TurnEvents {
   readonly #parts: TurnEventsParts;
   readonly #calls = new Map<string, OwnCall>();
+  /** What was said about each call so far. */
+  readonly #known = new Map<string, KnownCall>();
+  readonly #settled = new Map<string, ToolOutcome>();
   #last: Promise<unknown> = Promise.resolve();
   /** Whether there is text since the last closed step, or no step was closed yet. */
   #open = true;
@@ -58,6 +63,16 @@ export class TurnEvents {
     else if (update.sessionUpdate === "usage_update" && update.cost?.currency === "USD") {
       this.#usd = Math.max(this.#usd, update.cost.amount);
     }
+  }
+
+  /** Returns what the agent has said about a call of its own. */
+  known(id: string): KnownCall {
+    return this.#known.get(id) ?? {};
+  }
+
+  /** Says what became of an agent's own call: its own attempt after that says nothing about it. */
+  settle(id: string, outcome: ToolOutcome): void {
+    this.#settled.set(id, outcome);
   }
 
   /**
@@ -117,6 +132,11 @@ export class TurnEvents {
 
   #called(update: ToolCallUpdate): void {
     this.answered = true;
+    const said = Object.entries(update).filter(([, value]) => value != null);
+    this.#known.set(update.toolCallId, {
+      ...this.known(update.toolCallId),
+      ...Object.fromEntries(said),
+    });
     this.#inOrder(async () => {
       const call = this.#calls.get(update.toolCallId) ?? await this.#started(update);
       if (update.content) call.content = update.content;
@@ -149,6 +169,8 @@ export class TurnEvents {
     media: readonly Media[] = [],
   ): Promise<void> {
     this.#calls.delete(id);
+    ({ ok, output } = this.#settled.get(id) ?? { ok, output });
+    this.#settled.delete(id);
     const attachments = await keepMedia(this.#parts.session, { media });
     const { call_id, tool, started } = call;
     await this.#parts.session.emit("session.tool_completed", {

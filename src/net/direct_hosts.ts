@@ -14,9 +14,9 @@ export function reachThisMachineDirectly(env: Pick<typeof Deno.env, "get" | "set
 
 /**
  * Returns a list of hosts without a proxy, with those of this machine. Commas or blanks stand between
- * the hosts, as for curl.
+ * the hosts and case does not matter, as for curl; Deno compares with names in lower case.
  */
 export function directHosts(listed: string): string {
-  const hosts = listed.split(/[\s,]+/).filter((host) => host !== "");
+  const hosts = listed.toLowerCase().split(/[\s,]+/).filter((host) => host !== "");
   return [...hosts, ...HERE.filter((host) => !hosts.includes(host))].join(",");
 }

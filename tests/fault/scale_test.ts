@@ -172,7 +172,7 @@ Deno.test({
       ...Array.from({ length: 200 }, () => writeSession(busy, "ended")),
       ...Array.from({ length: 200 }, (_, n) => writeSession(place.mkdir(`else/${n}`), "paused")),
       ...Array.from(
-        { length: 1_600 },
+        { length: 2_600 },
         (_, n) => writeSession(place.mkdir(`above/below/${n}`), "paused"),
       ),
     ]);

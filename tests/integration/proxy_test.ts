@@ -101,23 +101,24 @@ async function toolsOf(servers: Record<string, string>, env: Record<string, stri
   return Object.fromEntries(found);
 }
 
-for (
-  const [report, variables] of Object.entries({
-    "anthropics/claude-code#34804: HTTP_PROXY, HTTPS_PROXY, NO_PROXY": {
-      names: ["HTTP_PROXY", "HTTPS_PROXY"],
-      more: { NO_PROXY: "localhost,127.0.0.1" },
-    },
-    "anthropics/claude-code#23344: no_proxy in lower case": {
-      names: ["HTTP_PROXY", "HTTPS_PROXY"],
-      more: { no_proxy: "localhost,127.0.0.1" },
-    },
-    "slopus/happy#1021: no NO_PROXY at all": { names: ["http_proxy", "https_proxy"], more: {} },
-    "NVIDIA/NemoClaw#2616: NO_PROXY without this machine": {
-      names: ["ALL_PROXY"],
-      more: { NO_PROXY: "intranet.test" },
-    },
-  })
-) {
+/** Names for the address of a proxy, and what else the environment has. */
+const REPORTED: Record<string, { names: string[]; more: Record<string, string> }> = {
+  "anthropics/claude-code#34804: HTTP_PROXY, HTTPS_PROXY, NO_PROXY": {
+    names: ["HTTP_PROXY", "HTTPS_PROXY"],
+    more: { NO_PROXY: "localhost,127.0.0.1" },
+  },
+  "anthropics/claude-code#23344: no_proxy in lower case": {
+    names: ["HTTP_PROXY", "HTTPS_PROXY"],
+    more: { no_proxy: "localhost,127.0.0.1" },
+  },
+  "slopus/happy#1021: no NO_PROXY at all": { names: ["http_proxy", "https_proxy"], more: {} },
+  "NVIDIA/NemoClaw#2616: NO_PROXY without this machine": {
+    names: ["ALL_PROXY"],
+    more: { NO_PROXY: "intranet.test" },
+  },
+};
+
+for (const [report, variables] of Object.entries(REPORTED)) {
   Deno.test({
     name: `tool servers on this machine are reached past a proxy (${report})`,
     ignore,

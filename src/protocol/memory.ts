@@ -55,6 +55,15 @@ export function visibleTo(reader: Reader): [Scope, string][] {
     .map((scope) => [scope, ownerOf(scope, reader)]);
 }
 
+/**
+ * The scope of what somebody remembers without naming one. What a session learns mostly concerns the
+ * project that it works on; a preference is the person's anywhere. A client has no session.
+ */
+export function defaultScope(category: Category, reader: Reader | undefined): Scope {
+  if (reader?.trusted === false) return "Session";
+  return reader === undefined || category === "preference" ? "AllSessions" : "Worker";
+}
+
 /** Whether a session may write in a scope: an untrusted one speaks to nobody but itself. */
 export function mayWrite(scope: Scope, { trusted }: Reader): boolean {
   return trusted || scope === "Session";

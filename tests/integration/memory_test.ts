@@ -77,6 +77,35 @@ Deno.test({
 });
 
 Deno.test({
+  name: "what a session remembers of its project stays there, also over a restart",
+  ignore,
+  async fn() {
+    await using place = new Place();
+    let daemon = await place.serve();
+    const workdir = place.mkdir("one");
+    {
+      await using client = await daemon.rpc();
+      const writer = await start(client, workdir);
+      const done = await told(client, writer, "remember The app deploys with make ship");
+      assertStringIncludes(done, "remembered as fact for Worker");
+      const entry = { content: "Deploy on Mondays", category: "gotcha", session_id: writer };
+      await client.rpc.call("cortex.remember", entry);
+    }
+    await daemon.kill();
+    daemon = await place.serve();
+    await using client = await daemon.rpc();
+    const beside = await told(client, await start(client, workdir), "recall deploying");
+    assertStringIncludes(beside, "make ship");
+    assertStringIncludes(beside, "Mondays");
+    const elsewhere = await start(client, place.mkdir("two"));
+    assertEquals(
+      await told(client, elsewhere, "recall deploying"),
+      "the memory has nothing about that",
+    );
+  },
+});
+
+Deno.test({
   name: "what one session remembers another recalls by its meaning, until it is forgotten",
   ignore,
   async fn() {
@@ -87,7 +116,8 @@ Deno.test({
     {
       await using client = await daemon.rpc();
       const writer = await start(client, workdir);
-      assertStringIncludes(await told(client, writer, `remember ${content}`), "remembered as fact");
+      const done = await told(client, writer, `remember preference: ${content}`);
+      assertStringIncludes(done, "remembered as preference for AllSessions");
       const written = client.of("memory.written")[0].data;
       assertEquals(written.content_sha, await sha256(content));
       const asked = client.of("user.message")[0].data.message_id;
@@ -112,9 +142,9 @@ Deno.test({
     assertEquals([entry.content, entry.scope, entry.score], [content, "AllSessions", 1]);
     const listed = await client.rpc.call("memory.query", {
       scope: "AllSessions",
-      key_prefix: "fact/",
+      key_prefix: "preference/",
     });
-    assertEquals(listed.entries[0].key, `fact/${entry.entry_id}`);
+    assertEquals(listed.entries[0].key, `preference/${entry.entry_id}`);
     assertEquals([listed.entries[0].value, listed.truncated], [content, false]);
     await client.rpc.call("cortex.forget", { entry_id: entry.entry_id });
     assertEquals(
@@ -329,7 +359,7 @@ Deno.test({
     }
     await using client = await (await place.serve()).rpc();
     const { entries } = await client.rpc.call("memory.query", {
-      scope: "AllSessions",
+      scope: "Worker",
       limit: 1000,
     });
     const { records } = await client.rpc.call("cortex.audit", { limit: 1000 });

@@ -5,6 +5,7 @@ import { messageOf, SvcError } from "../../protocol/errors.ts";
 import { type AuditTrail, EDITED } from "./audit.ts";
 import {
   type Changes,
+  defaultScope,
   type Entry,
   keyOf,
   type Proposal,
@@ -88,7 +89,7 @@ export class Memory {
     { content, category, scope, tags = [] }: Proposal,
     { reader, source_msg_id }: { reader?: Reader; source_msg_id?: string } = {},
   ): Written {
-    const into = scope ?? (reader?.trusted === false ? "Session" : "AllSessions");
+    const into = scope ?? defaultScope(category, reader);
     requireNoCredential([content, ...tags].join("\n"));
     const now = new Date().toISOString();
     const entry: Entry = {

@@ -31,7 +31,9 @@ export const cortexVerbs = [
       z.object({
         content: content().describe("A sentence that makes sense on its own"),
         category: z.enum(CATEGORIES),
-        scope: z.enum(SCOPES).optional().describe("Default: AllSessions"),
+        scope: z.enum(SCOPES).optional().describe(
+          "Default: AllSessions; with session_id, Worker for all but a preference",
+        ),
         tags: tags().optional(),
         session_id: session_id().optional()
           .describe("The session that owns the entry, for the scopes Session and Worker"),

@@ -31,8 +31,8 @@ export const proposalSchema = () =>
     content: content(),
     category: z.enum(CATEGORIES),
     scope: z.enum(SCOPES).optional().describe(
-      "Who sees it: this Session, sessions of this directory (Worker), AllSessions of the " +
-        "person (default), Global: hired ones too, Always: every prompt",
+      "Who sees it: this Session, sessions of this directory (Worker, the default), AllSessions of " +
+        "the person (default of a preference), Global: hired ones too, Always: every prompt",
     ),
     tags: tags().optional(),
   });

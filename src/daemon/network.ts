@@ -38,9 +38,12 @@ export function egressOpener(parts: EgressParts): (hired: boolean) => Promise<Eg
     return new Egress({
       allow_private: !hired || allow_private,
       own_ports: ports,
-      async sameUser(peer, own) {
+      async isFrom(peer, own, programs) {
         const found = await findPeer(peer, own);
-        return found === undefined || found.uid === uid;
+        if (found === undefined) return true;
+        if (found.uid !== uid) return false;
+        const { isHeldBy } = await import("../os/tcp_peer.ts");
+        return isHeldBy(found.inode, programs);
       },
     });
   };

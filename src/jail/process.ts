@@ -44,8 +44,8 @@ export interface ProcessOptions {
   merged?: boolean;
   /** What it reads as its standard input, if it is one that ends with this process. */
   input?: Passed;
-  /** Called once it has been started. */
-  onStarted?(): void;
+  /** Called with its process id once it has been started. */
+  onStarted?(pid: number): void;
 }
 
 /** How a program ended. */
@@ -81,7 +81,7 @@ export async function runProcess(options: ProcessOptions): Promise<ProcessEnd> {
   options.signal.throwIfAborted();
   const started = performance.now();
   const child = spawn(options);
-  options.onStarted?.();
+  options.onStarted?.(child.pid);
   const endGroup = options.may_leave ? () => {} : groupTree(child.pid);
   const pipes = [new Pipe(child.stdout, options.onStdout)];
   if (options.onStderr !== undefined) pipes.push(new Pipe(child.stderr, options.onStderr));

@@ -20,8 +20,11 @@ export interface EgressOptions {
   own_ports(): readonly number[];
   /** Looks up a name's addresses; by default, as the system does. @throws if there are none */
   resolve?(hostname: string): Promise<readonly string[]>;
-  /** Whether the client at the other end of a connection is this user; by default everyone is. */
-  sameUser?(peer: Endpoint, own: Endpoint): Promise<boolean>;
+  /**
+   * Whether the client at the other end of a connection is this process, or one of these programs or
+   * what they started; by default everyone may connect.
+   */
+  isFrom?(peer: Endpoint, own: Endpoint, programs: readonly number[]): Promise<boolean>;
 }
 
 /** A connection that was refused; the message says which and why. */
@@ -35,7 +38,10 @@ const HANDSHAKE_MS = 10_000;
 /** How long connections may take to notice that they are closed. */
 const CLOSE_MS = 2_000;
 
-/** The proxy of one task: SOCKS 5 (RFC 1928) on loopback, without authentication. */
+/**
+ * The proxy of one task: SOCKS 5 (RFC 1928) on loopback, without authentication. Only this process
+ * gets through, and the programs of the task: see {@linkcode Egress.admit}.
+ */
 export class Egress implements AsyncDisposable {
   readonly #options: EgressOptions;
   readonly #listener: Deno.TcpListener;
@@ -44,6 +50,8 @@ export class Egress implements AsyncDisposable {
   readonly #serving = new Set<Promise<void>>();
   /** Why each host was not connected to at the last try, as clients name it. */
   readonly #problems = new Map<string, Error>();
+  /** The process ids of the task's programs. */
+  readonly #programs: number[] = [];
   #client: Deno.HttpClient | undefined;
   #closing = false;
 
@@ -62,6 +70,11 @@ export class Egress implements AsyncDisposable {
   /** An HTTP client that connects through the proxy only. */
   get client(): Deno.HttpClient {
     return this.#client ??= Deno.createHttpClient({ proxy: { url: this.url } });
+  }
+
+  /** Lets a program of the task use the proxy, with what it starts. */
+  admit(pid: number): void {
+    this.#programs.push(pid);
   }
 
   /** Why a host was not connected to at the last try, if it was not; the host as a URL has it. */
@@ -100,8 +113,9 @@ export class Egress implements AsyncDisposable {
     this.#open.add(client);
     let server: Deno.Conn | undefined;
     try {
-      const { sameUser } = this.#options;
-      if (await sameUser?.(client.remoteAddr, client.localAddr) === false) return;
+      const { remoteAddr, localAddr } = client;
+      const { isFrom } = this.#options;
+      if (await isFrom?.(remoteAddr, localAddr, this.#programs) === false) return;
       const { hostname, port } = await deadline(readRequest(client), HANDSHAKE_MS);
       server = await this.#connect(hostname, port);
       if (server === undefined) return await writeAll(client, reply(NOT_ALLOWED));
@@ -163,7 +177,7 @@ export class Egress implements AsyncDisposable {
 export async function reachable(
   hostname: string,
   port: number,
-  { resolve = systemAddresses, allow_private, own_ports }: Omit<EgressOptions, "sameUser">,
+  { resolve = systemAddresses, allow_private, own_ports }: Omit<EgressOptions, "isFrom">,
 ): Promise<readonly string[]> {
   let found: readonly string[];
   try {

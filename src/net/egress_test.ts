@@ -166,13 +166,19 @@ Deno.test({
   },
 });
 
-Deno.test({ name: "who is not this user gets no connection", ignore }, async () => {
+Deno.test({ name: "who is not of the task gets no connection", ignore }, async () => {
+  const asked: (readonly number[])[] = [];
   await using egress = new Egress({
     ...OPTIONS,
     allow_private: true,
-    sameUser: () => Promise.resolve(false),
+    isFrom(_peer, _own, programs) {
+      asked.push(programs);
+      return Promise.resolve(false);
+    },
   });
+  egress.admit(7);
   assertStringIncludes(await fetched(egress, "http://127.0.0.1:9/"), "not refused: TypeError");
+  assertEquals(asked, [[7]]);
 });
 
 Deno.test("public addresses are public", () => {

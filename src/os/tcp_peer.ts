@@ -153,7 +153,7 @@ function lookUp(libc: Libc, local: Endpoint, remote: Endpoint): TcpPeer | undefi
   return undefined;
 }
 
-/** Reads a file under /proc/net, which Deno does not. */
+/** Reads a file under /proc, which Deno does only with all permissions. */
 function readText({ open, read, close }: Libc, path: string): string {
   const fd = open(new TextEncoder().encode(`${path}\0`), O_RDONLY_CLOEXEC);
   if (fd < 0) return "";
@@ -209,6 +209,37 @@ export function isOfOwnNamespace(inode: string): boolean {
     held = true;
   }
   return held;
+}
+
+/**
+ * Whether a socket is held by this process, or by one of some programs or what they started. Their
+ * processes are found by their parents, so that one whose parent has ended does not count.
+ */
+export function isHeldBy(inode: string, programs: readonly number[]): boolean {
+  if (holdsSocket("self", inode)) return true;
+  const libc = openLibc(SYMBOLS)?.symbols;
+  if (libc === undefined) return false;
+  const left = programs.map(String);
+  const seen = new Set(left);
+  for (let pid = left.pop(); pid !== undefined; pid = left.pop()) {
+    if (holdsSocket(pid, inode)) return true;
+    for (const child of childrenOf(pid, libc)) {
+      if (!seen.has(child)) left.push(child);
+      seen.add(child);
+    }
+  }
+  return false;
+}
+
+/** The children of all threads of a process; none of one that has ended. */
+function childrenOf(pid: string, libc: Libc): string[] {
+  try {
+    return [...Deno.readDirSync(`/proc/${pid}/task`)].flatMap(({ name }) =>
+      readText(libc, `/proc/${pid}/task/${name}/children`).split(" ").filter(Boolean)
+    );
+  } catch {
+    return [];
+  }
 }
 
 function holdsSocket(pid: string, inode: string): boolean {

@@ -1,6 +1,12 @@
 import { assert, assertEquals } from "@std/assert";
 import { granted } from "../../tests/support/permissions.ts";
-import { type Endpoint, findSocket, isOfOwnNamespace, tcpPeerFinder } from "./tcp_peer.ts";
+import {
+  type Endpoint,
+  findSocket,
+  isHeldBy,
+  isOfOwnNamespace,
+  tcpPeerFinder,
+} from "./tcp_peer.ts";
 
 const TABLE =
   `  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode
@@ -61,6 +67,41 @@ for (const hostname of ["127.0.0.1", "::1"]) {
       while (await accepted.read(new Uint8Array(1)) !== null);
       assertEquals(find(here, own), undefined);
     },
+  });
+}
+
+Deno.test({
+  name: "a socket is held by its program, by what that started, and by nobody else",
+  ignore: Deno.build.os !== "linux" || !granted("ffi", "net", "sys", "read", "run") || !hasBash(),
+  sanitizeResources: false,
+  async fn() {
+    using listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
+    const own = listener.addr as Deno.NetAddr;
+    const line = `bash -c 'exec 3<>/dev/tcp/127.0.0.1/${own.port}; read -r -u 3' & wait`;
+    const [program, other] = [["-c", line], ["-c", "read -r"]].map((args) =>
+      new Deno.Command("bash", { args, stdin: "piped", detached: true }).spawn()
+    );
+    using accepted = await listener.accept() as Deno.TcpConn;
+    const { inode } = tcpPeerFinder()!(accepted.remoteAddr as Deno.NetAddr, own)!;
+    assert(isHeldBy(inode, [other.pid, program.pid]));
+    assert(!isHeldBy(inode, [other.pid]));
+    assert(!isHeldBy(inode, []));
+    for (const child of [program, other]) {
+      Deno.kill(-child.pid, "SIGKILL");
+      await child.stdin.abort();
+      await child.status;
+    }
+    assert(!isHeldBy(inode, [program.pid]));
+  },
+});
+
+function hasBash(): boolean {
+  return ["/bin/bash", "/usr/bin/bash"].some((path) => {
+    try {
+      return Deno.statSync(path).isFile;
+    } catch {
+      return false;
+    }
   });
 }
 

@@ -8,6 +8,7 @@ import { once } from "node:events";
 import type { Duplex } from "node:stream";
 import { join } from "@std/path";
 import { deadline } from "@std/async";
+import type { Egress } from "../../../../net/egress.ts";
 import { requireDescriptors } from "../../../../os/descriptors.ts";
 import type { Env } from "../../../../os/paths.ts";
 import { descendantsOf, killTree } from "../../../../os/process_tree.ts";
@@ -17,8 +18,8 @@ export interface ChromiumOptions {
   program: string;
   /** Its PATH: the Debian wrapper starts programs itself. */
   path: string;
-  /** The address of the proxy for all connections. */
-  proxy: string;
+  /** The proxy for all connections. */
+  proxy: Pick<Egress, "url" | "admit">;
   /** The daemon's environment. */
   env: Env;
   /** Where its profile is created; after a crash, the daemon's next start removes it. */
@@ -55,12 +56,13 @@ export class Chromium implements AsyncDisposable {
     const profile = await Deno.makeTempDir({ dir: options.dir, prefix: "browser-" });
     let chromium: Chromium | undefined;
     try {
-      const child = spawn(options.program, switches(profile, options.proxy), {
+      const child = spawn(options.program, switches(profile, options.proxy.url), {
         cwd: profile,
         detached: true,
         env: environment(options, profile),
         stdio: ["ignore", "ignore", "ignore", "pipe", "pipe"],
       });
+      if (child.pid !== undefined) options.proxy.admit(child.pid);
       chromium = new Chromium(child, profile);
       const failed = once(child, "error").then(([error]) => Promise.reject(error));
       failed.catch(() => {});

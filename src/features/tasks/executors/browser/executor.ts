@@ -102,7 +102,7 @@ async function visitWithChromium(
   await using chromium = await Chromium.start({
     program,
     path: ownDirs(env("PATH"), writable()).join(":"),
-    proxy: way.url,
+    proxy: way,
     env,
     dir: scratch(),
   });

@@ -49,6 +49,7 @@ export async function clone(options: CloneOptions): Promise<void> {
     signal,
     onStdout: take,
     onStderr: take,
+    onStarted: (pid) => egress.admit(pid),
   });
   if (exit_code === 0) return;
   const why = jailed !== undefined && exit_code === EXCHANGED

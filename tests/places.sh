@@ -52,13 +52,18 @@ for place in "${places[@]}"; do
 done
 
 is_root() { [ "$(id -u)" = 0 ]; }
-user=svc-places-$$
+# The user that was made, if there is one.
+user=
 made=()
+begun=()
 # Also what others than root may not enter is made with the modes that most systems give.
 umask 022
 clean_up() {
+  local each
+  for each in ${begun[@]+"${begun[@]}"}; do kill "$each" 2>/dev/null || true; done
+  if [ ${#begun[@]} -gt 0 ]; then wait "${begun[@]}" 2>/dev/null || true; fi
   if [ ${#made[@]} -gt 0 ]; then rm -rf "${made[@]}"; fi
-  if id "$user" >/dev/null 2>&1; then userdel "$user"; fi
+  if [ -n "$user" ] && id "$user" >/dev/null 2>&1; then userdel "$user"; fi
 }
 trap clean_up EXIT
 trap 'exit 130' INT TERM
@@ -105,9 +110,6 @@ if [ -z "$binary" ]; then
   fi
 fi
 
-passed=0
-failed=0
-
 # Sets what a place is: its directory, who runs it, and with what environment.
 choose() {
   unset_names=(TMPDIR LC_ALL XDG_RUNTIME_DIR XDG_CACHE_HOME XDG_CONFIG_HOME XDG_DATA_HOME)
@@ -136,6 +138,7 @@ choose() {
         lacks="root"
         return
       fi
+      user=svc-places-$$
       useradd --create-home "$user"
       local home
       home=$(getent passwd "$user" | cut -d: -f6)
@@ -193,12 +196,16 @@ choose() {
 tests() {
   local bin=$1
   shift
-  (
-    cd "$checkout"
-    timeout --kill-after=10 "${PLACE_SECONDS-3000}" \
-      env "${unset_names[@]/#/-u}" "${variables[@]}" SVC_BIN="$bin" ${as[@]+"${as[@]}"} \
-      sh install/dev.sh test "$@" </dev/null
-  )
+  cd "$checkout"
+  timeout --kill-after=10 "${PLACE_SECONDS-3000}" \
+    env "${unset_names[@]/#/-u}" "${variables[@]}" SVC_BIN="$bin" ${as[@]+"${as[@]}"} \
+    sh install/dev.sh test "$@" </dev/null &
+  begun=("$!")
+  cd - >/dev/null
+  local status=0
+  wait "${begun[0]}" || status=$?
+  begun=()
+  return "$status"
 }
 
 # Runs the tests in a place and says how many passed and failed.
@@ -207,6 +214,7 @@ run_in() {
   choose "$place"
   if [ -n "$lacks" ]; then
     printf '%-8s  not run: needs %s\n' "$place" "$lacks"
+    echo "0 0" >"$scratch/$place.counts"
     return
   fi
   git clone --quiet --no-hardlinks "$repository" "$checkout"
@@ -230,8 +238,7 @@ run_in() {
     fi
   done < <(grep -E '^[0-9]+ passed, [0-9]+ failed' "$log" || true)
   if [ "$count" = 0 ] && { [ "$status" != 0 ] || [ "$ran" = 0 ]; }; then count=1; fi
-  passed=$((passed + ran))
-  failed=$((failed + count))
+  echo "$ran $count" >"$scratch/$place.counts"
   printf '%-8s  %s passed  %s failed  (%s)\n' "$place" "$ran" "$count" "${about[$place]}"
   sed -n "s/^  flaky /  flaky in $place: /p" "$log"
   if [ "$count" != 0 ]; then
@@ -245,6 +252,39 @@ run_in() {
   rm -rf "$checkout"
 }
 
-for place in "${places[@]}"; do run_in "$place"; done
+# Runs a place in a process of its own, which removes what it has made.
+# shellcheck disable=SC2030,SC2031 # that process has its own lists
+run_apart() (
+  made=()
+  begun=()
+  trap clean_up EXIT
+  trap 'exit 130' TERM
+  run_in "$1"
+)
+
+# shellcheck disable=SC2031
+# Two at once: most of the time, a place waits for its programs.
+for place in "${places[@]}"; do
+  if [ ${#begun[@]} = 2 ]; then
+    wait -n || true
+    left=()
+    for each in "${begun[@]}"; do if kill -0 "$each" 2>/dev/null; then left+=("$each"); fi; done
+    begun=(${left[@]+"${left[@]}"})
+  fi
+  run_apart "$place" >"$scratch/$place.said" 2>&1 &
+  begun+=("$!")
+done
+if [ ${#begun[@]} -gt 0 ]; then wait "${begun[@]}" || true; fi
+begun=()
+
+passed=0
+failed=0
+for place in "${places[@]}"; do
+  cat "$scratch/$place.said"
+  counts="0 1"
+  if [ -f "$scratch/$place.counts" ]; then counts=$(<"$scratch/$place.counts"); fi
+  passed=$((passed + ${counts% *}))
+  failed=$((failed + ${counts#* }))
+done
 echo "$passed passed, $failed failed"
 [ "$failed" = 0 ]

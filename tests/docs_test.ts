@@ -1,6 +1,7 @@
-import { assert, assertEquals, assertRejects } from "@std/assert";
+import { assert, assertEquals, assertRejects, fail } from "@std/assert";
 import { dirname, fromFileUrl, join } from "@std/path";
 import { PARTS, withPart } from "../install/docs.ts";
+import { promiseRows, PROMISES, RECORD, recorded, testsOf } from "./attack/promises.ts";
 
 const root = fromFileUrl(new URL("..", import.meta.url));
 
@@ -58,21 +59,26 @@ function headings(path: string): string[] {
   );
 }
 
-Deno.test("each test that the threat model names is there", () => {
-  const url = new URL("../docs/threat-model.md", import.meta.url);
-  const text = Deno.readTextFileSync(url);
-  const rows = text.split("\n").filter((line) =>
-    line.startsWith("|") && !/^\| (promise|---)/.test(line)
-  );
+Deno.test("each test that the threat model names is there, ran, and held in the recorded run", () => {
+  const page = Deno.readTextFileSync(RECORD);
+  const rows = promiseRows(Deno.readTextFileSync(PROMISES));
   assert(rows.length > 25, `${rows.length} promises`);
   for (const row of rows) {
-    const named = [...row.matchAll(/\]\((\.\.\/[^)]+_test\.ts)\)(?:: "([^"]+)")?/g)];
-    assert(named.length > 0, `a promise without a test: ${row}`);
-    for (const [, path, name = ""] of named) {
-      const source = Deno.readTextFileSync(new URL(path, url));
-      assert(/\b(test|attack|attacksBy|row|by\w+)\(/.test(source), `${path} has no tests`);
-      // An ellipsis stands for what differs between the tests of a table.
-      for (const part of name.split("…")) assert(source.includes(part), `${path}: "${name}"`);
+    const tests = testsOf(row);
+    assert(tests.length > 0, `a promise without a test: ${row}`);
+    for (const it of tests) {
+      const source = Deno.readTextFileSync(join(root, it.file));
+      assert(/\b(test|attack|attacksBy|row|by\w+)\(/.test(source), `${it.file} has no tests`);
+      const where = `${it.file}: "${it.part}"`;
+      for (const part of it.part.split("…")) assert(source.includes(part), where);
+      const { attempts, succeeded } = recorded(page, it) ??
+        fail(
+          `${where} is not in the recorded run; \`sh install/dev.sh attack --record\` makes one`,
+        );
+      assert(
+        attempts > 0 && succeeded === 0,
+        `${where}: ${attempts} tried, ${succeeded} succeeded`,
+      );
     }
   }
 });

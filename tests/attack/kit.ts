@@ -13,6 +13,7 @@ import { beforeTests } from "../support/before_tests.ts";
 import { everyonesDirectory, forEveryone } from "../support/everyone.ts";
 import { endProcess, firstLine } from "../support/processes.ts";
 import { programPath } from "../support/programs.ts";
+import { SEPARATOR, SUCCEEDED } from "../support/attack_count.ts";
 import { has_ipv6 } from "../support/loopback.ts";
 import { chromiumPath } from "../support/browser.ts";
 import type { Answer } from "../support/model_servers.ts";
@@ -68,9 +69,6 @@ export interface Attack {
   needs?: readonly Need[];
 }
 
-/** Between the attacker and the attack in a test's name; `table.ts` splits at it. */
-export const SEPARATOR = " | ";
-
 /**
  * Who attacks in a file.
  *
@@ -85,7 +83,7 @@ export function attacksBy(attacker: string): (name: string, attack: Attack) => v
       async fn() {
         assert(await control(), "the control brought nothing home: the probe proves nothing");
         const loot = await attempt();
-        assert(loot === undefined, `the attack succeeded: ${loot}`);
+        assert(loot === undefined, `${SUCCEEDED}: ${loot}`);
       },
     });
 }

@@ -3,63 +3,59 @@
  * succeeds, when its control does not work, or when nothing ran.
  *
  * With SVC_BIN the attacks run against that binary, otherwise against the sources. Arguments go to
- * `deno test`: `--filter`, or the files to run.
+ * `deno test`: `--filter`, or the files to run. With `--record` alone, everything that the threat
+ * model names runs too, against the compiled binary, and docs/reference/attacks.md is written.
  */
 import { basename, fromFileUrl } from "@std/path";
-import { runTests } from "../support/junit.ts";
-import { MISSING, SEPARATOR } from "./kit.ts";
-
-interface Row {
-  attacks: number;
-  held: number;
-  failed: number;
-  skipped: number;
-  seconds: number;
-}
+import { cells, countAttacks, countLine, SEPARATOR } from "../support/attack_count.ts";
+import { type Case, runTests } from "../support/junit.ts";
+import { MISSING } from "./kit.ts";
 
 const DIR = fromFileUrl(new URL(".", import.meta.url));
 
-/** Runs the attacks. @returns a row for each attacker, or for each file whose tests name none. */
-async function runAttacks(args: readonly string[]): Promise<Map<string, Row>> {
-  const files = args.some((arg) => arg.endsWith("_test.ts")) ? [] : [DIR];
-  const rows = new Map<string, Row>();
-  for (const { name, file, outcome, seconds } of await runTests([...args, ...files])) {
-    const [attacker, attack] = name.split(SEPARATOR);
-    const numbered = `numbered: ${basename(file).replace("_test.ts", "")}`;
-    const from = attack === undefined ? numbered : attacker;
-    const row = rows.get(from) ?? { attacks: 0, held: 0, failed: 0, skipped: 0, seconds: 0 };
-    row.attacks++;
-    row.seconds += seconds;
-    row[({ ok: "held", FAILED: "failed", ignored: "skipped" } as const)[outcome]]++;
-    rows.set(from, row);
+/** The attacks of a run by who attacks, or by the file where a test names nobody. */
+export function byAttacker(cases: readonly Case[]): Map<string, Case[]> {
+  const found = new Map<string, Case[]>();
+  for (const it of cases) {
+    const [attacker, attack] = it.name.split(SEPARATOR);
+    const file = basename(it.file).replace("_test.ts", "").replaceAll("_", " ");
+    const from = attack === undefined ? file : attacker;
+    found.set(from, [...found.get(from) ?? [], it]);
   }
-  return rows;
+  return new Map([...found].sort(([a], [b]) => a < b ? -1 : 1));
 }
 
-async function main(): Promise<number> {
-  const start = performance.now();
-  const rows = await runAttacks(Deno.args);
-  const sum: Row = { attacks: 0, held: 0, failed: 0, skipped: 0, seconds: 0 };
-  console.log("| attacks from | attacks | succeeded | held | skipped | seconds |");
-  console.log("|---|---|---|---|---|---|");
-  for (const [file, row] of [...rows].sort(([a], [b]) => a < b ? -1 : 1)) {
-    const { attacks, failed, held, skipped, seconds } = row;
-    console.log(
-      `| ${file} | ${attacks} | ${failed} | ${held} | ${skipped} | ${seconds.toFixed(1)} |`,
-    );
-    for (const name of Object.keys(sum) as (keyof Row)[]) sum[name] += row[name];
+/** Writes a table of attacks by who attacks, in Markdown. */
+export function attackerTable(cases: readonly Case[]): string {
+  const lines = [
+    "| attacks from | attempts | controls | succeeded | not run |",
+    "|---|---|---|---|---|",
+  ];
+  for (const [from, attacks] of byAttacker(cases)) {
+    lines.push(`| ${from} | ${cells(countAttacks(attacks))} |`);
   }
-  const seconds = ((performance.now() - start) / 1000).toFixed(0);
-  console.log(
-    `\n${sum.attacks} attacks, ${sum.failed} succeeded or without a working control, ` +
-      `${sum.held} held, ${sum.skipped} skipped, in ${seconds} s`,
-  );
-  if (sum.skipped > 0) {
+  return lines.join("\n");
+}
+
+async function main(args: readonly string[]): Promise<number> {
+  if (args.includes("--record")) {
+    if (args.length > 1) {
+      console.error("--record runs everything: it takes no other arguments");
+      return 2;
+    }
+    const { record } = await import("./record.ts");
+    return await record();
+  }
+  const files = args.some((arg) => arg.endsWith("_test.ts")) ? [] : [DIR];
+  const cases = await runTests([...args, ...files]);
+  const count = countAttacks(cases);
+  console.log(`${attackerTable(cases)}\n\n${countLine(count)}`);
+  if (count.not_run > 0) {
     for (const [need, why] of Object.entries(MISSING)) {
-      if (why !== undefined) console.log(`skipped, no ${need}: ${why}`);
+      if (why !== undefined) console.log(`not run, no ${need}: ${why}`);
     }
   }
-  return sum.failed === 0 && sum.held > 0 ? 0 : 1;
+  return count.attempts > 0 && cases.every(({ outcome }) => outcome !== "FAILED") ? 0 : 1;
 }
 
-if (import.meta.main) Deno.exit(await main());
+if (import.meta.main) Deno.exit(await main(Deno.args));

@@ -1,5 +1,6 @@
 /** The end of a run on one screen. */
 import { shellQuote } from "../../src/base/shell_quote.ts";
+import { countAttacks, countLine, FOLDER } from "../support/attack_count.ts";
 import { elapsedText } from "../../src/base/elapsed.ts";
 import type { FileRun } from "./file_run.ts";
 import type { TestFile } from "./files.ts";
@@ -89,6 +90,9 @@ export function summary(ended: Ended, on_screen: boolean): string {
       parts.push(`Run one again:\n${indented(again.slice(0, AGAIN).join("\n"))}`);
     }
   }
+  const attacks = ended.runs.filter(({ file }) => file.path.startsWith(FOLDER))
+    .flatMap(({ cases }) => cases);
+  if (attacks.length > 0) parts.push(`Attacks: ${countLine(countAttacks(attacks))}`);
   const ends = [`${counts.passed} passed`, `${counts.failed} failed`];
   if (counts.flaky > 0) ends.push(`${counts.flaky} flaky`);
   if (counts.ignored > 0) ends.push(`${counts.ignored} not run`);

@@ -1,0 +1,102 @@
+/** Writes down a run of everything that the threat model names. */
+import { dirname, fromFileUrl, join, relative } from "@std/path";
+import deno_json from "../../deno.json" with { type: "json" };
+import { compiledBinary } from "../runner/binary.ts";
+import { countAttacks, countLine, FOLDER } from "../support/attack_count.ts";
+import { type Case, runTests } from "../support/junit.ts";
+import { has_two_users } from "./users.ts";
+import { named, type Promised, PROMISES, readPromises, RECORD, recordRow } from "./promises.ts";
+import { attackerTable } from "./table.ts";
+
+const ROOT = dirname(dirname(dirname(fromFileUrl(import.meta.url))));
+
+/**
+ * Runs everything that the threat model names, and all attacks, and writes the page.
+ *
+ * @returns the exit code: 0 when nothing failed and each promise has a test that ran.
+ */
+export async function record(): Promise<number> {
+  if (!has_two_users) {
+    console.error("--record needs root on Linux, so that another user can attack");
+    return 2;
+  }
+  const promised = readPromises(await Deno.readTextFile(PROMISES));
+  const cases = await runAll(promised);
+  const failed = cases.filter(({ outcome }) => outcome === "FAILED");
+  for (const { file, name, error = "" } of failed) {
+    console.error(`FAILED ${file} => ${name}\n${error}`);
+  }
+  const unproven = promised.filter((it) => countAttacks(named(cases, it)).attempts === 0);
+  for (const { file, part } of unproven) console.error(`did not run: ${file} => ${part}`);
+  if (failed.length + unproven.length > 0) return 1;
+  await Deno.writeTextFile(RECORD, pageOf(cases, promised, await commit()));
+  const { success } = await new Deno.Command(Deno.execPath(), { args: ["fmt", "--quiet", RECORD] })
+    .output();
+  console.log(countLine(countAttacks(attacksOf(cases))));
+  return success ? 0 : 1;
+}
+
+/** Runs the files against the compiled binary; what can only be tested from source, from source. */
+async function runAll(promised: readonly Promised[]): Promise<Case[]> {
+  const { path: binary } = await compiledBinary(new AbortController().signal);
+  const env = Deno.env.toObject();
+  if (binary !== undefined) env.SVC_BIN ??= binary;
+  const files = [...new Set(promised.map(({ file }) => join(ROOT, file)))];
+  const outside = files.filter((path) => !relative(ROOT, path).startsWith(FOLDER));
+  const run = async (paths: readonly string[], env: Record<string, string>) =>
+    (await runTests(["--no-check", ...paths], env)).map((it) => ({
+      ...it,
+      file: it.file.replace(/^\.\//, ""),
+    }));
+  const cases = await run([join(ROOT, FOLDER), ...outside], env);
+  const { SVC_BIN: _, ...from_source } = env;
+  const ignored = [...new Set(cases.map(({ file }) => file))].filter((file) =>
+    cases.every((it) => it.file !== file || it.outcome === "ignored")
+  );
+  if (ignored.length === 0) return cases;
+  const again = await run(ignored.map((file) => join(ROOT, file)), from_source);
+  return [...cases.filter(({ file }) => !ignored.includes(file)), ...again];
+}
+
+function attacksOf(cases: readonly Case[]): Case[] {
+  return cases.filter(({ file }) => file.startsWith(FOLDER));
+}
+
+/** Returns the commit that is checked out. */
+async function commit(): Promise<string> {
+  const args = ["-C", ROOT, "rev-parse", "--short=10", "HEAD"];
+  const { stdout } = await new Deno.Command("git", { args }).output();
+  return new TextDecoder().decode(stdout).trim();
+}
+
+function pageOf(
+  cases: readonly Case[],
+  promised: readonly Promised[],
+  commit: string,
+): string {
+  const attacks = attacksOf(cases);
+  const date = new Date().toISOString().slice(0, 10);
+  const system = `${Deno.build.os} ${Deno.osRelease()}, ${Deno.build.arch}`;
+  const rows = promised.map((it) => recordRow(it, countAttacks(named(cases, it))));
+  return `# Attacks
+
+The last recorded run of the attacks: svc ${deno_json.version} at ${commit}, ${date}, ${system}, as root with one
+unprivileged user against another. \`sh install/dev.sh attack --record\` writes this page, and writes
+nothing if an attack succeeds, if a control fails, or if a promise has no test that ran.
+
+**${countLine(countAttacks(attacks))}.** An attempt counts with its control: the same probe where it
+must succeed, which is checked first.
+
+## By attacker
+
+${attackerTable(attacks)}
+
+## By promise
+
+What each test that the [threat model](../threat-model.md) names did in that run.
+
+| test | attempts | controls | succeeded | not run |
+|---|---|---|---|---|
+${rows.join("\n")}
+`;
+}

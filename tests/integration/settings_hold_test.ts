@@ -205,7 +205,7 @@ const PROBES: Record<string, Probe> = {
     value: 0,
     seen: [true, false],
     async look(it) {
-      await outputOf(it, `remember fact: ${FACT}`);
+      await outputOf(it, `remember preference: ${FACT}`);
       const id = await session(it, { model: it.model, approval: "auto" });
       await it.client.turn(id, "where is the vault?");
       return JSON.stringify(it.asked.at(-1)).includes(FACT);

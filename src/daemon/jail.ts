@@ -7,6 +7,7 @@ import type { Sandbox, SandboxScope, shownTo } from "../jail/sandbox.ts";
 import type { Checkout } from "../jail/git_around.ts";
 import { checkoutAbove } from "../jail/checkout_above.ts";
 import type { UnitPool } from "../jail/unit/pool.ts";
+import type { SessionLimits } from "../jail/session_limits.ts";
 import type { CommandSpace, CommandSpaces } from "../jail/command_space.ts";
 import { ensurePrivateDir } from "../os/files.ts";
 import type { Log } from "../os/log.ts";
@@ -53,7 +54,14 @@ export class Jail implements Disposable {
     const detectSandbox = await this.#loaded.get();
     const { config } = this.#parts;
     const limits = () => config().sandbox;
-    return this.#sandbox = await detectSandbox(limits().shell, undefined, limits, this.writable);
+    const shared = await this.#shared.get();
+    return this.#sandbox = await detectSandbox(
+      limits().shell,
+      undefined,
+      limits,
+      this.writable,
+      shared,
+    );
   });
 
   readonly #unconfined = new Opener(async () => {
@@ -63,7 +71,15 @@ export class Jail implements Disposable {
       undefined,
       () => this.#parts.config().sandbox,
       this.writable,
+      await this.#shared.get(),
     );
+  });
+
+  /** The limits that commands of a session share. */
+  readonly #shared = new Opener<SessionLimits | undefined>(async () => {
+    const { openSessionLimits } = await import("../jail/open_limits.ts");
+    const { config } = this.#parts;
+    return openSessionLimits({ limits: () => config().sandbox, writable: this.writable });
   });
 
   readonly #spaces = new Opener(() => this.#openSpaces());
@@ -182,6 +198,7 @@ export class Jail implements Disposable {
   sessionEnded(session_id: string): void {
     this.#pool?.closeSession(session_id);
     this.#spaces.opened?.then((spaces) => spaces.sessionEnded(session_id), () => {});
+    this.#shared.opened?.then((limits) => limits?.forget(session_id), () => {});
   }
 
   /** Has the next command of a session find the directories that belong to where it works now. */

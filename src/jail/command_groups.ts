@@ -1,10 +1,10 @@
 /**
  * Control groups of commands (cgroup v2): the kernel holds a session's limits for all its commands
- * together. Needs a subtree that is delegated to the daemon, as the unit of `svc serve --install`
- * asks for. The tree is `<the daemon's>/svc-<n>/<a command each>`; the daemon itself moves to a leaf
+ * together. Needs a group that is the daemon's alone, as the unit of `svc serve --install` asks for. The
+ * tree is `<the daemon's>/svc-<n>/<a command each>`; the daemon itself moves to a leaf
  * beside it, because a group with processes cannot pass controllers on.
  */
-import { join } from "@std/path";
+import { dirname, join } from "@std/path";
 import type { KernelFiles } from "../os/kernel_files.ts";
 
 /** What the commands of a session may use together; 0 for no limit. */
@@ -32,38 +32,50 @@ const OWN = "svc-daemon";
 
 /** Where the kernel says things; tests have directories in their place. */
 export interface GroupPlaces {
-  /** The groups of this process. */
+  /** The groups of the daemon. */
   self: string;
   /** Where cgroup v2 is mounted. */
   mount: string;
 }
 
-export const GROUP_PLACES: GroupPlaces = { self: "/proc/self/cgroup", mount: "/sys/fs/cgroup" };
+/** Returns the places for a process. */
+export function groupPlaces(pid: number): GroupPlaces {
+  return { self: `/proc/${pid}/cgroup`, mount: "/sys/fs/cgroup" };
+}
 
 /**
- * Finds the subtree of this process without changing anything.
+ * Finds the group of a daemon without changing anything.
  *
- * @returns its directory, or `{ why }`: a clause that says why there is none
+ * @param pids the daemon's own processes
+ * @returns its directory, or `{ why }`: a clause that says why it cannot be used
  */
 export function delegatedGroup(
   files: Pick<KernelFiles, "read">,
-  { self, mount }: GroupPlaces = GROUP_PLACES,
+  pids: readonly number[],
+  { self, mount }: GroupPlaces,
 ): { directory: string } | { why: string } {
   const own = files.read(self)?.match(/^0::(\/.*)$/m)?.[1];
   if (own === undefined || files.read(join(mount, "cgroup.controllers")) === undefined) {
     return { why: "this machine does not use cgroup v2 alone" };
   }
-  const directory = join(mount, own.endsWith(`/${OWN}`) ? own.slice(0, -OWN.length) : own);
-  if (directory === join(mount, "/")) return { why: "svc runs in the root group" };
+  const directory = join(mount, own.endsWith(`/${OWN}`) ? dirname(own) : own);
+  if (own === "/") return { why: "svc runs in the root group" };
   const controllers = files.read(join(directory, "cgroup.controllers"))?.trim().split(/\s+/) ?? [];
   const missing = NEEDED.filter((name) => !controllers.includes(name));
   if (missing.length > 0) {
-    return { why: `its group does not have the controllers ${missing.join(" and ")}` };
+    return { why: `the daemon's group lacks the controllers ${missing.join(" and ")}` };
   }
-  return isWritable(directory) ? { directory } : { why: "its group is not delegated to it" };
+  if (!isWritable(directory)) return { why: "the daemon's group is not delegated to it" };
+  const others = pidsIn(files, directory).filter((pid) => !pids.includes(pid));
+  // A terminal's group is also writable: moving the programs in it is not ours to do.
+  return others.length === 0 ? { directory } : { why: "other programs are in the daemon's group" };
 }
 
-/** A group is delegated when its owner is who runs the daemon (systemd.resource-control(5)). */
+function pidsIn(files: Pick<KernelFiles, "read">, directory: string): number[] {
+  return (files.read(join(directory, "cgroup.procs"))?.match(/\d+/g) ?? []).map(Number);
+}
+
+/** A delegated group belongs to the user who runs the daemon (systemd.resource-control(5)). */
 function isWritable(directory: string): boolean {
   return ["", "cgroup.procs", "cgroup.subtree_control"].every((name) => {
     try {
@@ -94,8 +106,8 @@ export class CommandGroups {
   ): CommandGroups | undefined {
     const own = join(directory, OWN);
     if (!made(own)) return undefined;
-    for (const pid of files.read(join(directory, "cgroup.procs"))?.match(/\d+/g) ?? []) {
-      files.write(join(own, "cgroup.procs"), pid);
+    for (const pid of pidsIn(files, directory)) {
+      files.write(join(own, "cgroup.procs"), String(pid));
     }
     const passed_on = files.write(
       join(directory, "cgroup.subtree_control"),

@@ -1,6 +1,7 @@
 /** Opens the limits that the commands of a session share, in the best way that a machine has. */
 import { KernelFiles } from "../os/kernel_files.ts";
-import { CommandGroups, delegatedGroup } from "./command_groups.ts";
+import { CommandGroups, delegatedGroup, groupPlaces } from "./command_groups.ts";
+import { threadsOf, useOf } from "./process_use.ts";
 import { SessionLimits, type SessionLimitsParts } from "./session_limits.ts";
 
 /** Returns the limits; undefined where the system does not tell what processes use. */
@@ -9,7 +10,7 @@ export function openSessionLimits(
 ): SessionLimits | undefined {
   const files = KernelFiles.open();
   if (files === undefined) return undefined;
-  const found = delegatedGroup(files);
+  const found = groupOf(files, Deno.pid);
   const groups = "why" in found ? undefined : CommandGroups.open(files, found.directory);
   return new SessionLimits({ ...parts, files, groups });
 }
@@ -22,10 +23,15 @@ export interface HeldLimits {
   why?: string;
 }
 
-/** Tells how limits would be held for a process like this one; changes nothing. */
-export function heldLimits(): HeldLimits {
+function groupOf(files: KernelFiles, pid: number) {
+  const reading = { read: (path: string) => files.read(path), threads: threadsOf };
+  return delegatedGroup(files, useOf(reading, pid, Infinity).pids, groupPlaces(pid));
+}
+
+/** Tells how a daemon holds limits; changes nothing. */
+export function heldLimits(pid: number): HeldLimits {
   using files = KernelFiles.open();
   if (files === undefined) return { by: "process", why: "the system does not show processes" };
-  const found = delegatedGroup(files);
+  const found = groupOf(files, pid);
   return "why" in found ? { by: "watch", why: found.why } : { by: "cgroup" };
 }

@@ -2,10 +2,11 @@
  * A model's command takes more of the machine than one may. The control is the same command after
  * the limit was taken away, which the person may do while the daemon runs.
  */
+import { delay } from "@std/async";
 import { join } from "@std/path";
 import { exists } from "../../src/os/files.ts";
 import { until } from "../support/scripted.ts";
-import { attacksBy, type Loot, sharedStage, type Stage } from "./kit.ts";
+import { attacksBy, type Json, type Loot, sharedStage, type Stage } from "./kit.ts";
 
 const attack = attacksBy("model");
 
@@ -201,8 +202,14 @@ def tmpfs():
 def shared():
     held = b"x" * (200 << 20)
     children = [child(lambda: time.sleep(60)) for _ in range(8)]
+    # Several looks at them.
+    time.sleep(2)
     hold()
     return children
+def half():
+    held = b"x" * (200 << 20)
+    hold()
+    return []
 def processes():
     children = [child(lambda: time.sleep(60)) for _ in range(100)]
     hold()
@@ -212,7 +219,7 @@ def tmp():
         for _ in range(40): file.write(b"x" * (1 << 20))
     hold()
     return []
-for pid in {"memory": memory, "tmpfs": tmpfs, "shared": shared, "processes": processes, "tmp": tmp}[sys.argv[1]]():
+for pid in {"memory": memory, "tmpfs": tmpfs, "shared": shared, "half": half, "processes": processes, "tmp": tmp}[sys.argv[1]]():
     os.kill(pid, 9)
 print("GOT")
 `;
@@ -313,7 +320,7 @@ attack("forked processes are counted with the memory that they share", {
     return got(output) === undefined ? output : undefined;
   },
   async attempt() {
-    const output = await held(it.stage, "shared", false);
+    const output = await held(it.stage, "shared", true);
     return got(output) === undefined ? output : undefined;
   },
 });
@@ -388,4 +395,55 @@ async function inBackground(stage: Stage, let_go: boolean): Promise<string> {
   } finally {
     for (const file of [hold, full]) if (exists(file)) Deno.removeSync(file);
   }
+}
+
+attack("two commands of a session take more memory together than it may", {
+  needs: ["sandbox", "python", "second user"],
+  // The same two commands, of two sessions: each has the limit for itself.
+  control: () => inTwo(it.stage, false),
+  attempt: () => inTwo(it.stage, true),
+});
+
+/** What two commands in the background wrote, when both went on to their end. */
+async function inTwo(stage: Stage, together: boolean): Promise<Loot> {
+  await limit(stage, { ...UNLIMITED, max_memory_mb: 300 });
+  const places = [stage.workdir("one"), stage.workdir("two")];
+  const ids: string[] = [];
+  for (const place of places) {
+    stage.victim.write(join(place, "held.py"), HELD);
+    stage.victim.write(join(place, "hold"), "");
+    if (ids.length === 0 || !together) {
+      ids.push(await stage.session(stage.victim.home, { model: "local/hostile" }));
+    }
+    const command = `cd ${place} && python3 held.py half`;
+    await stage.calls(ids.at(-1)!, [{ name: "run_command", args: { command, background: true } }]);
+  }
+  const commands = async () => {
+    const all = await Promise.all(
+      ids.map(async (session_id) =>
+        (await stage.call("background.list", { session_id })).commands
+          .map((it: Json) => ({ ...it, session_id }))
+      ),
+    );
+    return all.flat();
+  };
+  const both = () => places.every((place) => exists(join(place, "full")));
+  const ended = async () => (await commands()).some(({ running }: Json) => !running);
+  await until(async () => both() || await ended(), "two commands with what they want");
+  // Where nothing ends one of them, both get what they want: long enough to be looked at.
+  if (together) await until(ended, "the end of one of them");
+  else await delay(1_500);
+  for (const place of places) Deno.removeSync(join(place, "hold"));
+  await until(
+    async () => (await commands()).every(({ running }: Json) => !running),
+    "the end of both",
+  );
+  const outputs = await Promise.all(
+    (await commands()).map(async ({ session_id, command_id }) =>
+      (await stage.call("background.output", { session_id, command_id, from: 0 })).text
+    ),
+  );
+  const text = outputs.join("\n");
+  if (outputs.every((output) => got(output) !== undefined)) return text;
+  return together && !/may use 300 MB; max_memory_mb/.test(text) ? text : undefined;
 }

@@ -43,6 +43,7 @@ export class Jail implements Disposable {
   readonly #parts: JailParts;
   #pool: UnitPool | undefined;
   #sandbox: Sandbox | undefined;
+  #limits: SessionLimits | undefined;
   #isShown: ReturnType<typeof shownTo> | undefined;
   readonly #units: Opener<UnitPool>;
   readonly #loaded = new Opener(async () => {
@@ -79,7 +80,8 @@ export class Jail implements Disposable {
   readonly #shared = new Opener<SessionLimits | undefined>(async () => {
     const { openSessionLimits } = await import("../jail/open_limits.ts");
     const { config } = this.#parts;
-    return openSessionLimits({ limits: () => config().sandbox, writable: this.writable });
+    const limits = () => config().sandbox;
+    return this.#limits = openSessionLimits({ limits, writable: this.writable });
   });
 
   readonly #spaces = new Opener(() => this.#openSpaces());
@@ -198,7 +200,7 @@ export class Jail implements Disposable {
   sessionEnded(session_id: string): void {
     this.#pool?.closeSession(session_id);
     this.#spaces.opened?.then((spaces) => spaces.sessionEnded(session_id), () => {});
-    this.#shared.opened?.then((limits) => limits?.forget(session_id), () => {});
+    this.#limits?.forget(session_id);
   }
 
   /** Has the next command of a session find the directories that belong to where it works now. */
@@ -218,5 +220,6 @@ export class Jail implements Disposable {
 
   [Symbol.dispose](): void {
     this.#sandbox?.[Symbol.dispose]();
+    this.#limits?.[Symbol.dispose]();
   }
 }

@@ -92,6 +92,8 @@ export class CommandGroups {
   readonly #directory: string;
   /** By session: its group, and how many commands are in it. */
   readonly #sessions = new Map<unknown, { path: string; count: number }>();
+  /** Groups that could not be removed yet, because processes of theirs were still ending. */
+  #left: string[] = [];
   #made = 0;
 
   private constructor(files: Pick<KernelFiles, "read" | "write">, directory: string) {
@@ -130,8 +132,7 @@ export class CommandGroups {
       this.#set(of.path, "memory.max", memory_bytes) &&
       this.#set(of.path, "pids.max", tasks);
     if (!held) {
-      removed(path);
-      if (of.count === 0) removed(of.path);
+      this.#remove(path, ...(of.count === 0 ? [of.path] : []));
       return undefined;
     }
     // Without swap there is no such file. All of a command ends, not one process of it.
@@ -146,12 +147,16 @@ export class CommandGroups {
         /^oom_(?:group_)?kill [1-9]/m.test(this.#files.read(join(path, "memory.events")) ?? ""),
       remove: () => {
         this.#files.write(join(path, "cgroup.kill"), "1");
-        removed(path);
-        if (--of.count > 0) return;
+        if (--of.count > 0) return this.#remove(path);
         this.#sessions.delete(session);
-        removed(of.path);
+        this.#remove(path, of.path);
       },
     };
+  }
+
+  /** Removes groups, those inside first, and what is left of earlier ones. */
+  #remove(...paths: string[]): void {
+    this.#left = [...this.#left, ...paths].filter((path) => !removed(path));
   }
 
   #makeSession(path: string): boolean {
@@ -181,11 +186,11 @@ function made(path: string): boolean {
   }
 }
 
-/** Processes that are still ending keep a group; systemd removes what is left with the daemon's. */
-function removed(path: string): void {
+function removed(path: string): boolean {
   try {
     Deno.removeSync(path);
-  } catch {
-    // See above.
+    return true;
+  } catch (error) {
+    return error instanceof Deno.errors.NotFound;
   }
 }

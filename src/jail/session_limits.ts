@@ -86,7 +86,7 @@ class Session {
   measuring = false;
 }
 
-/** The limits of all sessions of a daemon; disposing of it ends the watch. */
+/** The limits of all sessions of a daemon; disposing of it ends the watch and closes `files`. */
 export class SessionLimits implements Disposable {
   readonly #parts: SessionLimitsParts;
   readonly #sessions = new Map<unknown, Session>();
@@ -105,7 +105,8 @@ export class SessionLimits implements Disposable {
     const key = session_id ?? Symbol();
     const session = this.#sessions.get(key) ?? new Session();
     this.#sessions.set(key, session);
-    session.space = space;
+    // What a person let out of the sandbox has no directories of its own.
+    session.space = space ?? session.space;
     const limits = this.#parts.limits();
     const group = this.#parts.groups?.begin(key, {
       memory_bytes: this.#memoryLimit(),
@@ -140,6 +141,11 @@ export class SessionLimits implements Disposable {
   }
 
   [Symbol.dispose](): void {
+    this.#stop();
+    this.#parts.files[Symbol.dispose]();
+  }
+
+  #stop(): void {
     clearTimeout(this.#timer);
     this.#timer = undefined;
   }
@@ -151,7 +157,7 @@ export class SessionLimits implements Disposable {
     // So that the next command is not blamed for what this one has left.
     else if (this.#isDue(session)) void this.#measure(session);
     if (session.running.size === 0) this.#active.delete(session);
-    if (this.#active.size === 0) this[Symbol.dispose]();
+    if (this.#active.size === 0) this.#stop();
   }
 
   /** Whether the directories of a session are measured at the end of a command. */
@@ -301,10 +307,11 @@ function processesText(limit: number): string {
 }
 
 function memoryText(limit: number, used?: number): string {
-  const had = used === undefined ? "more" : `${mb(used)} MB`;
-  const what = `the commands of this session used ${had} of memory together and may use ` +
-    `${mb(limit)} MB`;
-  return ended(what, "max_memory_mb");
+  const may = `${mb(limit)} MB`;
+  const did = used === undefined
+    ? `used all of the ${may} of memory that they may use together`
+    : `used ${mb(used)} MB of memory together and may use ${may}`;
+  return ended(`the commands of this session ${did}`, "max_memory_mb");
 }
 
 function ended(what: string, key: string): string {

@@ -22,11 +22,15 @@ const STATFS_BYTES = 120;
 const [TYPE, BLOCK_SIZE, BLOCKS, BLOCKS_FREE] = [0, 1, 2, 3];
 const TMPFS = 0x01021994n;
 
-/** Reads and writes small files of the kernel; disposing of it closes the C library. */
+/**
+ * Reads and writes small files of the kernel. Disposing of it closes the C library; from then on
+ * there are no such files.
+ */
 export class KernelFiles implements Disposable {
   readonly #libc: Libc;
   readonly #chunk = new Uint8Array(CHUNK);
   readonly #decoder = new TextDecoder();
+  #closed = false;
 
   private constructor(libc: Libc) {
     this.#libc = libc;
@@ -40,6 +44,7 @@ export class KernelFiles implements Disposable {
 
   /** Returns what is in a file; `undefined` when it cannot be read, or is gone meanwhile. */
   read(path: string): string | undefined {
+    if (this.#closed) return undefined;
     const { open, read, close } = this.#libc.symbols;
     const fd = open(terminated(path), O_RDONLY_CLOEXEC);
     if (fd < 0) return undefined;
@@ -54,6 +59,7 @@ export class KernelFiles implements Disposable {
 
   /** Writes a text in one piece, as the kernel wants it. @returns whether the kernel took it. */
   write(path: string, text: string): boolean {
+    if (this.#closed) return false;
     const { open, write, close } = this.#libc.symbols;
     const fd = open(terminated(path), O_WRONLY_CLOEXEC);
     if (fd < 0) return false;
@@ -65,12 +71,14 @@ export class KernelFiles implements Disposable {
 
   /** Returns how many bytes the files of a tmpfs at a path take; 0 when there is no tmpfs. */
   usedInMemory(path: string): number {
+    if (this.#closed) return 0;
     const words = new BigUint64Array(STATFS_BYTES / 8);
     if (this.#libc.symbols.statfs(terminated(path), words) !== 0 || words[TYPE] !== TMPFS) return 0;
     return Number((words[BLOCKS] - words[BLOCKS_FREE]) * words[BLOCK_SIZE]);
   }
 
   [Symbol.dispose](): void {
+    this.#closed = true;
     this.#libc.close();
   }
 }

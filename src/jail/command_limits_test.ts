@@ -24,7 +24,7 @@ Deno.test("a shell sets each limit in its own units, and none that is 0", () => 
 });
 
 Deno.test("without a setting, a session has half of the machine's memory, and no process a limit", () => {
-  const { max_memory_mb: _, ...unset } = limits;
+  const unset = { ...limits, max_memory_mb: undefined };
   assertEquals(memoryLimit(unset, 16_001), 8_000);
   assertEquals(memoryLimit(limits, 16_001), 512);
   assertEquals(memoryLimit(none, 16_001), 0);

@@ -18,8 +18,9 @@ function kernel(
         `RssShmem:\t1024 kB\nVmSwap:\t1024 kB\n`;
       if (file === "status") return status;
       if (file === "task") return children[Number(thread)] ?? "";
-      return pss &&
-        `Rss: 5 kB\nPss: 9 kB\nPss_Anon: ${pss} kB\nPss_Shmem: 1024 kB\nSwapPss: 1 kB\n`;
+      return pss === undefined
+        ? undefined
+        : `Rss: 5 kB\nPss: 9 kB\nPss_Anon: ${pss} kB\nPss_Shmem: 1024 kB\nSwapPss: 1 kB\n`;
     },
   };
 }

@@ -19,6 +19,7 @@ import { READ_EARLIER } from "../protocol/events.ts";
 import type { Journal } from "../session/journal.ts";
 import type { SessionState } from "../session/state.ts";
 import { runCommand } from "../jail/command.ts";
+import { refusedByLimits } from "../jail/command_limits.ts";
 import { refusedLater } from "../jail/later_locks.ts";
 import { type Later, laterFile } from "../jail/runs_later.ts";
 import type { CommandSpace } from "../jail/command_space.ts";
@@ -541,6 +542,7 @@ async function execute(
   const all = network || outside_sandbox || parts.network();
   await using way_out = all ? undefined : await parts.wayOut(session_id, decideHost(mayConnect));
   const scope = {
+    session_id,
     workdir,
     hidden,
     space,
@@ -565,6 +567,7 @@ async function execute(
   const ok = notes.length === 0;
   notes.push(
     ...unseenPrograms(result, sandbox, scope),
+    ...(ok ? [] : refusedByLimits(result.output, sandbox.limits?.())),
     ...onlyReadGit(result, sandbox, scope),
     ...(ok ? [] : refusedLater(result.output, workdir, {
       home: parts.home,

@@ -20,11 +20,12 @@ export const DEFAULTS = {
     allowed_hosts: [] as string[],
     registries: true,
     units: 16,
-    // Far above what builds and browsers need, far below what makes a machine stand still.
-    max_processes: 4096,
-    max_memory_mb: 0,
+    // Above what builds and browsers need, far below what makes a machine stand still.
+    max_processes: 512,
     max_open_files: 16_384,
     max_file_mb: 32_768,
+    max_tmp_mb: 4096,
+    max_cache_mb: 16_384,
   },
   models: {},
   prices: {},

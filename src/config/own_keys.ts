@@ -36,10 +36,9 @@ const duration = (fallback_ms: number) =>
   });
 
 /** With less than `least` no command would start. */
-const limit = (fallback: number, least: number) =>
+const limit = (least: number) =>
   z.int().min(0).max(2 ** 31 - 1)
-    .refine((it) => it === 0 || it >= least, `must be 0 for no limit, or at least ${least}`)
-    .default(fallback);
+    .refine((it) => it === 0 || it >= least, `must be 0 for no limit, or at least ${least}`);
 
 function requireHost(text: string, context: z.RefinementCtx): void {
   try {
@@ -141,10 +140,12 @@ export const OWN = z.strictObject({
       .describe("Whether to also allow the package registries that match a directory's manifests"),
     units: z.int().min(1).max(256).default(DEFAULTS.sandbox.units)
       .describe("Maximum number of jailed tool units"),
-    max_processes: limit(DEFAULTS.sandbox.max_processes, 16),
-    max_memory_mb: limit(DEFAULTS.sandbox.max_memory_mb, 64),
-    max_open_files: limit(DEFAULTS.sandbox.max_open_files, 64),
-    max_file_mb: limit(DEFAULTS.sandbox.max_file_mb, 1),
+    max_processes: limit(16).default(DEFAULTS.sandbox.max_processes),
+    max_memory_mb: limit(64).optional(),
+    max_open_files: limit(64).default(DEFAULTS.sandbox.max_open_files),
+    max_file_mb: limit(1).default(DEFAULTS.sandbox.max_file_mb),
+    max_tmp_mb: limit(16).default(DEFAULTS.sandbox.max_tmp_mb),
+    max_cache_mb: limit(16).default(DEFAULTS.sandbox.max_cache_mb),
   }).prefault({}),
   models: z.record(z.string(), modelEntrySchema()).superRefine(requireKinds).default({}),
   prices: z.record(z.string(), price).default({})

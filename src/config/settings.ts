@@ -24,6 +24,8 @@ export const SETTINGS = {
   "sandbox.max_memory_mb": { restart: false },
   "sandbox.max_open_files": { restart: false },
   "sandbox.max_file_mb": { restart: false },
+  "sandbox.max_tmp_mb": { restart: false },
+  "sandbox.max_cache_mb": { restart: false },
   "log.level": { restart: true },
 } as const satisfies Record<string, Setting>;
 

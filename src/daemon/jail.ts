@@ -3,7 +3,7 @@ import { join } from "@std/path";
 import { Opener } from "../base/lazy.ts";
 import type { DecideHost, WayOut } from "../agent/way_out.ts";
 import type { Config } from "../config/config.ts";
-import type { Sandbox, SandboxScope, shownTo } from "../jail/sandbox.ts";
+import type { Sandbox, SandboxScope } from "../jail/sandbox.ts";
 import type { Checkout } from "../jail/git_around.ts";
 import { checkoutAbove } from "../jail/checkout_above.ts";
 import type { UnitPool } from "../jail/unit/pool.ts";
@@ -15,6 +15,7 @@ import { removeTree } from "../os/remove_tree.ts";
 import { messageOf } from "../protocol/errors.ts";
 import type { Hub } from "../session/hub.ts";
 import type { OpenFeatures } from "../verbs/feature.ts";
+import type { Sandboxes } from "./sandboxes.ts";
 import type { WaysOut } from "./way_out.ts";
 
 /** A unit that nothing used for this long is given back. */
@@ -41,29 +42,12 @@ export interface JailParts {
 export class Jail implements Disposable {
   readonly #parts: JailParts;
   #pool: UnitPool | undefined;
-  #sandbox: Sandbox | undefined;
-  #isShown: ReturnType<typeof shownTo> | undefined;
+  #sandboxes: Sandboxes | undefined;
   readonly #units: Opener<UnitPool>;
   readonly #loaded = new Opener(async () => {
-    const { detectSandbox, shownTo } = await import("../jail/sandbox.ts");
-    this.#isShown = shownTo(Deno.env.toObject());
-    return detectSandbox;
-  });
-  readonly #detected = new Opener(async () => {
-    const detectSandbox = await this.#loaded.get();
+    const { Sandboxes } = await import("./sandboxes.ts");
     const { config } = this.#parts;
-    const limits = () => config().sandbox;
-    return this.#sandbox = await detectSandbox(limits().shell, undefined, limits, this.writable);
-  });
-
-  readonly #unconfined = new Opener(async () => {
-    const detectSandbox = await this.#loaded.get();
-    return await detectSandbox(
-      "none",
-      undefined,
-      () => this.#parts.config().sandbox,
-      this.writable,
-    );
+    return this.#sandboxes = new Sandboxes({ config, writable: this.writable });
   });
 
   readonly #spaces = new Opener(() => this.#openSpaces());
@@ -113,9 +97,9 @@ export class Jail implements Disposable {
   }
 
   readonly units = (): Promise<UnitPool> => this.#units.get();
-  readonly sandbox = (): Promise<Sandbox> => this.#detected.get();
+  readonly sandbox = async (): Promise<Sandbox> => (await this.#loaded.get()).confined.get();
   /** Runs what a person has let out of the sandbox. */
-  readonly unconfined = (): Promise<Sandbox> => this.#unconfined.get();
+  readonly unconfined = async (): Promise<Sandbox> => (await this.#loaded.get()).unconfined.get();
 
   /** Real paths of the directories that sessions can write. */
   readonly writable = (): string[] => {
@@ -171,17 +155,18 @@ export class Jail implements Disposable {
 
   /** As {@linkcode HubParts.runsAbove}. */
   runsAbove(directory: string): string | undefined {
-    return this.#sandbox?.runsAbove(directory);
+    return this.#sandboxes?.runsAbove(directory);
   }
 
   /** As {@linkcode HubParts.isShown}. */
   isShown(path: string): boolean | undefined {
-    return this.#isShown?.(path);
+    return this.#sandboxes?.isShown(path);
   }
 
   sessionEnded(session_id: string): void {
     this.#pool?.closeSession(session_id);
     this.#spaces.opened?.then((spaces) => spaces.sessionEnded(session_id), () => {});
+    this.#sandboxes?.sessionEnded(session_id);
   }
 
   /** Has the next command of a session find the directories that belong to where it works now. */
@@ -200,6 +185,6 @@ export class Jail implements Disposable {
   }
 
   [Symbol.dispose](): void {
-    this.#sandbox?.[Symbol.dispose]();
+    this.#sandboxes?.[Symbol.dispose]();
   }
 }

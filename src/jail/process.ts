@@ -56,6 +56,8 @@ export interface ProcessEnd {
   signal: string | null;
   timed_out: boolean;
   duration_ms: number;
+  /** Why svc or the kernel ended it, when it went over a limit: a line for its output. */
+  over?: string;
 }
 
 /** The time that a program has to clean up between SIGTERM and SIGKILL. */
@@ -80,27 +82,39 @@ const KILL_GRACE_MS = 100;
 export async function runProcess(options: ProcessOptions): Promise<ProcessEnd> {
   options.signal.throwIfAborted();
   const started = performance.now();
-  const child = spawn(options);
+  using limited = options.argv.limited?.();
+  const child = spawn(options, limited?.join);
+  limited?.started(child.pid);
   options.onStarted?.(child.pid);
   const endGroup = options.may_leave ? () => {} : groupTree(child.pid);
   const pipes = [new Pipe(child.stdout, options.onStdout)];
   if (options.onStderr !== undefined) pipes.push(new Pipe(child.stderr, options.onStderr));
   const drained = Promise.all(pipes.map((pipe) => pipe.ended));
   try {
-    const end = await firstOf(child.status, options);
+    let over: string | undefined;
+    const exceeded = limited?.over.then((message) => {
+      over = message;
+      return "limit" as const;
+    });
+    const end = await firstOf(child.status, exceeded, options);
     const jailed = options.sandbox === "bubblewrap";
     let outside: Descendants = [];
     if (end === "exit") {
       await within(drained, OUTPUT_GRACE_MS);
+    } else if (end === "limit" && jailed) {
+      // It takes what others need, so it has no time to clean up.
+      await within(signalInside(child.pid, "KILL", levelsOf(options)).catch(() => {}), LOOKUP_MS);
     } else {
       // Processes that left the group can be found only while their parents live; nothing leaves a
       // jail.
       if (!jailed) outside = await within(descendantsOf(child.pid).catch(none), LOOKUP_MS) ?? [];
-      const levels = isGuarded(options) ? 2 : 1;
+      const levels = levelsOf(options);
       // The time to clean up starts once the command has received SIGTERM.
       if (jailed) await within(signalInside(child.pid, "TERM", levels).catch(() => {}), LOOKUP_MS);
-      else await within(askTree(child.pid, outside).catch(() => {}), LOOKUP_MS);
-      const grace_ms = options.term_grace_ms ?? TERM_GRACE_MS;
+      else if (end !== "limit") {
+        await within(askTree(child.pid, outside).catch(() => {}), LOOKUP_MS);
+      }
+      const grace_ms = end === "limit" ? 0 : options.term_grace_ms ?? TERM_GRACE_MS;
       const stopped = await within(Promise.all([child.status, drained]), grace_ms);
       if (stopped === undefined && jailed) {
         await within(signalInside(child.pid, "KILL", levels).catch(() => {}), LOOKUP_MS);
@@ -113,11 +127,13 @@ export async function runProcess(options: ProcessOptions): Promise<ProcessEnd> {
       within(drained, KILL_GRACE_MS),
     ]);
     if (end === "abort") throw options.signal.reason;
+    over ??= limited?.ended();
     return {
-      exit_code: status === undefined || status.signal || end === "timeout" ? null : status.code,
-      signal: status?.signal ?? null,
+      exit_code: status === undefined || status.signal || end !== "exit" ? null : status.code,
+      signal: status?.signal ?? (end === "limit" ? "SIGKILL" : null),
       timed_out: end === "timeout",
       duration_ms: Math.round(performance.now() - started),
+      ...(over !== undefined && { over }),
     };
   } finally {
     endGroup();
@@ -148,19 +164,22 @@ const SETSID = ["/usr/bin/setsid", "/bin/setsid"];
  * Runs a program like {@linkcode runProcess}, with its standard error merged into its standard
  * output.
  *
- * @param options.onOutput receives both as they arrive; the chunk is valid only during the call
+ * @param options.onOutput receives both as they arrive, and why it was ended at a limit; the chunk is
+ * valid only during the call
  */
-export function runMerged(
+export async function runMerged(
   { onOutput, ...options }: Omit<ProcessOptions, "onStdout" | "onStderr" | "merged"> & {
     onOutput(chunk: Uint8Array): void;
   },
 ): Promise<ProcessEnd> {
-  return runProcess({
+  const end = await runProcess({
     ...options,
     merged: POSIX,
     onStdout: onOutput,
     onStderr: POSIX ? undefined : onOutput,
   });
+  if (end.over !== undefined) onOutput(new TextEncoder().encode(`\n${end.over}\n`));
+  return end;
 }
 
 /** Without a reason of its own the stream makes an error, with all that called it. */
@@ -170,8 +189,13 @@ function isGuarded({ may_leave }: ProcessOptions): boolean {
   return POSIX && !may_leave;
 }
 
+/** Returns how many levels below a program in a sandbox the first process of its namespace is. */
+function levelsOf(options: ProcessOptions): number {
+  return isGuarded(options) ? 2 : 1;
+}
+
 /** Wraps the program in a shell if something must be set up first. */
-function wrapped(options: ProcessOptions): SandboxArgv {
+function wrapped(options: ProcessOptions, group: string | undefined): SandboxArgv {
   const { argv, merged = false, sandbox, lasts_s, input } = options;
   if (!isGuarded(options) && !merged) return argv;
   const shell = isGuarded(options)
@@ -180,6 +204,7 @@ function wrapped(options: ProcessOptions): SandboxArgv {
       below: sandbox === "bubblewrap",
       lasts_s,
       input: input !== undefined,
+      group,
     })
     : ["-c", 'exec "$@" 2>&1', "sh"];
   const first = input === undefined ? [] : [input];
@@ -199,9 +224,9 @@ function ledBySetsid(argv: SandboxArgv): SandboxArgv & { leads: boolean } {
 
 const setsidPath = lazy(() => SETSID.find(exists));
 
-function spawn(options: ProcessOptions): Deno.ChildProcess {
+function spawn(options: ProcessOptions, group: string | undefined): Deno.ChildProcess {
   const { cwd, onStderr } = options;
-  const { leads, ...argv } = ledBySetsid(wrapped(options));
+  const { leads, ...argv } = ledBySetsid(wrapped(options, group));
   try {
     return spawnArgv(argv, {
       cwd,
@@ -227,8 +252,9 @@ function explain(cwd: string, cause: unknown): string {
 /** Waits for the first of several events; leaves no timer and no listener behind. */
 async function firstOf(
   exit: Promise<unknown>,
+  exceeded: Promise<"limit"> | undefined,
   { signal, timeout_ms, waited_ms = () => 0 }: ProcessOptions,
-): Promise<"exit" | "timeout" | "abort"> {
+): Promise<"exit" | "timeout" | "abort" | "limit"> {
   const end = Promise.withResolvers<"timeout" | "abort">();
   const onAbort = () => end.resolve("abort");
   let given_ms = 0;
@@ -242,7 +268,8 @@ async function firstOf(
   let timer = setTimeout(onTime, Math.min(timeout_ms, 2 ** 31 - 1));
   signal.addEventListener("abort", onAbort, { once: true });
   try {
-    return await Promise.race([exit.then(() => "exit" as const), end.promise]);
+    const ends = [exit.then(() => "exit" as const), end.promise];
+    return await Promise.race(exceeded === undefined ? ends : [...ends, exceeded]);
   } finally {
     clearTimeout(timer);
     signal.removeEventListener("abort", onAbort);

@@ -12,13 +12,15 @@ import { firstFile, pathDirs, which } from "../os/which.ts";
 import { cacheEnvironment, type CommandSpace } from "./command_space.ts";
 import { bindByDescriptor, bindByPath, type Binder } from "./binder.ts";
 import { isLong, namingLeft, readFrom, tooLong } from "./command_line.ts";
-import { type CommandLimits, countsProcesses, limitLine } from "./command_limits.ts";
+import { type CommandLimits, countsProcesses, limitLine, taskLimit } from "./command_limits.ts";
 import { FORWARDER, forwarder, PROXY_SOCKET, proxyEnvironment } from "./forwarder.ts";
 import { type Checkout, type GitAround, gitAround } from "./git_around.ts";
 import { letGo } from "./git_placeholders.ts";
+import type { LimitedCommand, SessionLimits } from "./session_limits.ts";
 import { prepareOwn } from "./own_directory.ts";
 import { aloneMounts, checkedFirst, type SeenDirectory } from "./sandbox_alone.ts";
 import {
+  inMemory,
   isSystem,
   mounts,
   personalDirectories,
@@ -45,6 +47,8 @@ export interface SandboxScope {
   workdir: string;
   /** Absolute real paths that no tool may see; never the workdir itself. */
   hidden: readonly string[];
+  /** The session that it belongs to: its commands share their limits. */
+  session_id?: string;
   /** Variables in addition to those that every command has. */
   env?: Readonly<Record<string, string>>;
   /** Whether the command has network access. */
@@ -105,6 +109,8 @@ export interface SandboxArgv {
   env: Record<string, string>;
   /** Windows: the arguments form a complete command line and must not be quoted. */
   raw?: boolean;
+  /** Prepares the limits that it shares with other commands, for one start. */
+  limited?(): LimitedCommand;
   /** Called with the child process. */
   started?(child: Deno.ChildProcess): void;
   /** Called when it could not be started. */
@@ -119,8 +125,10 @@ export interface Sandbox extends Disposable {
   readonly note?: string;
   /** Whether a filter restricts the system calls of commands. */
   readonly filtered: boolean;
-  /** Whether the number of a command's processes can be limited. */
+  /** Whether the kernel can limit the number of a command's processes. */
   readonly bounded: boolean;
+  /** The limits of commands. */
+  readonly limits?: () => CommandLimits;
   /** Whether commands without network access can be given a proxy. */
   readonly forwards: boolean;
   /**
@@ -171,6 +179,7 @@ export interface Sandbox extends Disposable {
  * @param environment the variables that the commands' own are chosen from
  * @param limits returns the resource limits of a command; without it there are none
  * @param writable returns the directories that sessions can currently write
+ * @param shared the limits that hold for a session's commands together
  * @throws {Error} when bubblewrap is configured and does not work; the message says what to fix
  *
  * @example
@@ -184,16 +193,24 @@ export async function detectSandbox(
   environment: Record<string, string> = Deno.env.toObject(),
   limits?: () => CommandLimits,
   writable: () => readonly string[] = () => [],
+  shared?: SessionLimits,
 ): Promise<Sandbox> {
   const own = ownOf(environment, writable);
-  const plainly = (note: string) => plain(environment, own, note, limits);
+  const bounds = { limits, shared };
+  const plainly = (note: string) => plain(environment, own, note, bounds);
   if (shell === "none") return plainly('daemon.toml sets [sandbox] shell = "none"');
-  const found = await findBubblewrap(environment, own, writable(), limits);
+  const found = await findBubblewrap(environment, own, writable(), bounds);
   if (typeof found !== "string") return found;
   if (shell === "auto") return plainly(found);
   throw new Error(
     `[sandbox] shell = "bubblewrap", but ${found}; fix that, or set shell = "auto" in daemon.toml`,
   );
+}
+
+/** The limits of commands: each one's own, and those that they share. */
+interface Bounds {
+  limits?: () => CommandLimits;
+  shared?: SessionLimits;
 }
 
 /** How svc finds the programs that it runs itself. */
@@ -233,7 +250,7 @@ async function findBubblewrap(
   environment: Record<string, string>,
   own: Own,
   writable: readonly string[],
-  limits?: () => CommandLimits,
+  bounds: Bounds,
 ): Promise<Sandbox | string> {
   if (Deno.build.os !== "linux") return "bubblewrap is only available on Linux";
   const program = ["/usr/bin", "/usr/local/bin", ...pathDirs(environment.PATH)]
@@ -252,7 +269,7 @@ async function findBubblewrap(
           binder,
           memory,
           filtered: wall.includes("--seccomp"),
-          limits,
+          bounds,
           own,
         });
         const probe = await run(
@@ -304,11 +321,11 @@ function bubblewrap(
   program: string,
   privileges: Argument[],
   environment: Record<string, string>,
-  { binder, memory, filtered, limits, own }: {
+  { binder, memory, filtered, bounds: { limits, shared }, own }: {
     binder: Binder;
     memory?: MemoryFiles;
     filtered: boolean;
-    limits?: () => CommandLimits;
+    bounds: Bounds;
     own: Own;
   },
 ): Sandbox {
@@ -341,6 +358,7 @@ function bubblewrap(
     filtered,
     // The kernel does not limit processes of root outside of a user namespace.
     bounded: counted && Deno.uid() !== 0,
+    limits,
     forwards: memory !== undefined && forwarder() !== undefined,
     hidden_path: programs.hidden,
     starts: new Turns(),
@@ -384,6 +402,8 @@ function bubblewrap(
             : cacheEnvironment(reachesOut(scope), commandHome)),
           ...commandEnvironment(environment, { shell, home: commandHome, workdir, programs }),
         },
+        limited: shared &&
+          (() => shared.begin({ ...scope, scratch: inMemory(scope, surroundings) })),
         started(child) {
           running.add(git?.shown ?? workdir, workdir, child);
           child.status.finally(() => letGo(holds));
@@ -496,7 +516,7 @@ function plain(
   environment: Record<string, string>,
   own: Own,
   note: string,
-  limits?: () => CommandLimits,
+  { limits, shared }: Bounds,
 ): Sandbox {
   const windows = Deno.build.os === "windows";
   const shell = windows ? environment.ComSpec ?? "cmd.exe" : findShell();
@@ -507,6 +527,7 @@ function plain(
     note,
     filtered: false,
     bounded: false,
+    limits,
     forwards: false,
     alone: () => undefined,
     hidden_path: [],
@@ -527,6 +548,7 @@ function plain(
           ...commandEnvironment(environment, { shell, home, workdir: scope.workdir }),
           ...scope.env,
         },
+        limited: shared && (() => shared.begin({ session_id: scope.session_id })),
         raw: windows,
       };
     },
@@ -583,7 +605,7 @@ function wayOut(
   memory: MemoryFiles | undefined,
   limits: CommandLimits | undefined,
 ): { args: Argument[]; first: string[]; env: Record<string, string> } {
-  const { max_processes } = limits ?? {};
+  const max_processes = limits && taskLimit(limits);
   const program = proxy === undefined || network
     ? undefined
     : forwarder(Deno.build.arch, { max_processes });

@@ -272,6 +272,15 @@ export function rootOf(): () => Root {
   };
 }
 
+/** Returns the directories whose files a command may have in memory. */
+export function inMemory(
+  { space }: Pick<SandboxScope, "space">,
+  { scratch }: Pick<Surroundings, "scratch">,
+): string[] {
+  // Shared memory of programs is in /dev/shm.
+  return ["/dev", ...scratch().filter((path) => path !== TMP || space === undefined)];
+}
+
 /** What tells the {@linkcode Surroundings.scratch} of commands with a home directory. */
 export function scratchOf(home: string): () => readonly string[] {
   const all = [...SCRATCH, home];

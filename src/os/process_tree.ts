@@ -3,6 +3,7 @@
  * (`detached`); what left the group is found by its parents, on Linux, and told from a process that
  * has got its id since by its start time. On Windows a job object takes the place of the group.
  */
+import { shellQuote } from "../base/shell_quote.ts";
 import { startProgram } from "./start.ts";
 import { killJob, openJob } from "./windows/job.ts";
 
@@ -88,6 +89,8 @@ export interface GuardOptions {
   lasts_s?: number;
   /** Whether the first argument is the number of a descriptor that is its standard input. */
   input?: boolean;
+  /** A file of a control group: the program is in this group from its first instruction on. */
+  group?: string;
 }
 
 /**
@@ -97,15 +100,16 @@ export interface GuardOptions {
  * itself reads nothing, unless it has an `input`.
  */
 export function guardedShell(
-  { merged, below, lasts_s = 0, input = false }: GuardOptions,
+  { merged, below, lasts_s = 0, input = false, group }: GuardOptions,
 ): string[] {
   const program = `"$@"${merged ? " 2>&1" : ""}`;
   // The standard shell takes no descriptor of two digits in a redirection.
+  const joins = group === undefined ? "" : `echo 0 >${shellQuote(group)}\n`;
   const reads = input ? 'exec <"/dev/fd/$1"\nshift\n' : "";
   return [
     "-c",
     `lasts=${lasts_s}
-${GUARDED}${reads}${below ? `${program}; exit "$?"` : `exec ${program}`}`,
+${GUARDED}${joins}${reads}${below ? `${program}; exit "$?"` : `exec ${program}`}`,
     "sh",
   ];
 }

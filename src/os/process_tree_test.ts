@@ -1,7 +1,7 @@
 import { assert, assertEquals } from "@std/assert";
 import { granted } from "../../tests/support/permissions.ts";
 import { gone } from "../../tests/support/svc.ts";
-import { descendantsOf, guardTree, killTree } from "./process_tree.ts";
+import { descendantsOf, guardedShell, guardTree, killTree } from "./process_tree.ts";
 
 const ignore = !granted("run", "read") || Deno.build.os !== "linux";
 
@@ -91,5 +91,28 @@ Deno.test({
     // One that is called off ends without a trace.
     const stop = guardTree(Deno.pid);
     await stop();
+  },
+});
+
+Deno.test({
+  name: "a program joins its control group before its first instruction, and its guard does not",
+  ignore: !granted("read", "write", "run") || Deno.build.os === "windows",
+  async fn() {
+    const dir = Deno.makeTempDirSync({ prefix: "svc group's " });
+    const group = `${dir}/cgroup.procs`;
+    try {
+      const child = new Deno.Command("/bin/sh", {
+        args: [...guardedShell({ merged: true, below: true, group }), "cat", group],
+        stdin: "piped",
+        stdout: "piped",
+        detached: true,
+      }).spawn();
+      const [text] = await Promise.all([new Response(child.stdout).text(), child.status]);
+      await child.stdin.close().catch(() => {});
+      // What a process writes to join by itself; once, because the guard stays where it is.
+      assertEquals(text, "0\n");
+    } finally {
+      Deno.removeSync(dir, { recursive: true });
+    }
   },
 });

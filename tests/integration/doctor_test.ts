@@ -1,4 +1,4 @@
-import { assertEquals, assertStringIncludes } from "@std/assert";
+import { assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
 import { join } from "@std/path";
 import type { Finding } from "../../src/cli/doctor/check.ts";
 import { programPath } from "../support/programs.ts";
@@ -43,6 +43,11 @@ Deno.test({
     }
     assertStringIncludes(after.of("journals").message, "1 session");
     assertStringIncludes(after.of("models").message, "anthropic");
+    const { status, message } = after.of("limits");
+    assertEquals(status, "ok", message);
+    if (Deno.build.os === "linux") {
+      assertMatch(message, /(?:control group holds|watches) the memory/);
+    }
     const { stdout } = await place.svc(["doctor"]);
     assertEquals(
       [stdout.includes(SECRET), stdout.includes("\x1b"), stdout.includes(daemon.token)],

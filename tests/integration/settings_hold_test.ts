@@ -192,7 +192,8 @@ const PROBES: Record<string, Probe> = {
       return (await outputOf(it, connect)).includes("connected");
     },
   },
-  "sandbox.max_processes": limit(64, "u", "4096", "64"),
+  // Eight processes and threads for each process.
+  "sandbox.max_processes": limit(64, "u", "4096", "512"),
   "sandbox.max_memory_mb": limit(2048, "d", "unlimited", "2097152"),
   "sandbox.max_open_files": limit(256, "n", "16384", "256"),
   "sandbox.max_file_mb": limit(5, "f", "33554432", "5120"),
@@ -215,7 +216,7 @@ const PROBES: Record<string, Probe> = {
 
 /**
  * Seen at work in tests of their own: at the next look at old journals, after the end of a turn or of
- * the daemon, with a command that wants out.
+ * the daemon, with a command that wants out or fills its directories.
  */
 const ELSEWHERE = [
   "agent.continue",
@@ -225,6 +226,8 @@ const ELSEWHERE = [
   "notifications.after_s",
   "notifications.desktop",
   "sandbox.registries",
+  "sandbox.max_tmp_mb",
+  "sandbox.max_cache_mb",
 ];
 
 Deno.test("each setting that claims to need no restart is looked at", () => {

@@ -6,6 +6,7 @@ import type { DaemonStatus } from "../../client/status.ts";
 import type { HomePaths } from "../../os/paths.ts";
 import type { ModelRegistry } from "../../models/registry.ts";
 import { detectSandbox } from "../../jail/sandbox.ts";
+import { heldLimits } from "../../jail/open_limits.ts";
 import { absence } from "../../os/own_programs.ts";
 import { findBrowser } from "../../os/browsers.ts";
 import { messageOf } from "../../protocol/errors.ts";
@@ -100,7 +101,7 @@ export async function sandbox({ config }: Patient): Promise<Finding> {
   try {
     using found = await detectSandbox(config?.sandbox.shell ?? "auto");
     const { kind, note, hidden_path, filtered, bounded, forwards } = found;
-    const unbounded = bounded ? "" : "; the number of their processes is not limited";
+    const unbounded = bounded ? "" : "; the kernel does not limit the number of their processes";
     const message = `commands run in bubblewrap${unbounded}`;
     if (kind === "bubblewrap" && hidden_path.length > 0) {
       return {
@@ -140,6 +141,29 @@ export async function sandbox({ config }: Patient): Promise<Finding> {
   } catch (error) {
     return { name, status: "fail", message: messageOf(error) };
   }
+}
+
+/** How the limits of a session's commands are held. */
+export function limits({ daemon }: Patient): Finding {
+  const name = "limits";
+  const { by, why } = heldLimits(daemon?.pid ?? Deno.pid);
+  const what = "the memory and processes of a session's commands";
+  if (by === "cgroup") {
+    return { name, status: "ok", message: `a control group holds ${what} together` };
+  }
+  if (by === "watch") {
+    return {
+      name,
+      status: "ok",
+      message: `svc watches ${what} together, as well as limits for each process, because ${why}`,
+      hint: "where systemd uses cgroup v2, the service of `svc serve --install` has control groups",
+    };
+  }
+  return {
+    name,
+    status: Deno.build.os === "linux" ? "warn" : "ok",
+    message: `limits hold for each process of a command only: ${why}`,
+  };
 }
 
 /** How the file tools keep paths beneath the workdir. */

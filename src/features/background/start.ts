@@ -29,6 +29,7 @@ export async function startInBackground(
     ? undefined
     : await parts.wayOut(session_id, decideHost(mayConnect, false));
   const scope = {
+    session_id,
     workdir,
     hidden,
     space,

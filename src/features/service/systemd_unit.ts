@@ -42,6 +42,8 @@ KillMode=mixed
 TimeoutStopSec=${STOP_GRACE_S + STOP_MARGIN_S}
 # The kernel kills a command that uses too much memory; other sessions continue.
 OOMPolicy=continue
+# The daemon has a control group for the commands of each session, which holds their limits.
+Delegate=memory pids
 # The daemon raises its own soft limit up to this.
 LimitNOFILE=1024:524288
 # No core files: they would contain keys and conversations. A command can raise its limit again.

@@ -64,7 +64,7 @@ async function verifyProject(
     ? undefined
     : await parts.wayOut(session_id, decideHost(mayConnect));
   const { checkout } = space ?? {};
-  const scope = { workdir, hidden, space, checkout, network, proxy: way_out?.proxy };
+  const scope = { session_id, workdir, hidden, space, checkout, network, proxy: way_out?.proxy };
   const sandbox = await parts.sandbox();
   const timeout_ms = timeout_s * 1000;
   const waited_ms = () => way_out?.waited_ms ?? 0;

@@ -134,13 +134,20 @@ export const GROUPS: readonly FieldGroup[] = [
       { key: "sandbox.units", label: "Concurrent tool units", kind: "number" },
       {
         key: "sandbox.max_processes",
-        label: "Processes per command",
+        label: "Processes of a session's commands",
         hint: "0 means no limit, here and below.",
         kind: "number",
       },
-      { key: "sandbox.max_memory_mb", label: "Memory per process (MB)", kind: "number" },
+      {
+        key: "sandbox.max_memory_mb",
+        label: "Memory of a session's commands (MB)",
+        hint: "Default: half of the machine's.",
+        kind: "number",
+      },
       { key: "sandbox.max_open_files", label: "Open files per process", kind: "number" },
       { key: "sandbox.max_file_mb", label: "Size per written file (MB)", kind: "number" },
+      { key: "sandbox.max_tmp_mb", label: "Size of a session's /tmp (MB)", kind: "number" },
+      { key: "sandbox.max_cache_mb", label: "Size of a directory's caches (MB)", kind: "number" },
     ],
   },
 ];

@@ -1,0 +1,46 @@
+/** Where the commands of a daemon's sessions run, and the limits that they share. */
+import { Opener } from "../base/lazy.ts";
+import type { Config } from "../config/config.ts";
+import { openSessionLimits } from "../jail/open_limits.ts";
+import { detectSandbox, type Sandbox, shownTo } from "../jail/sandbox.ts";
+import type { SessionLimits } from "../jail/session_limits.ts";
+
+export interface SandboxesParts {
+  config(): Config;
+  /** Real paths of the directories that sessions can write. */
+  writable(): string[];
+}
+
+/** The sandbox of commands, and the one that confines nothing; each is made on first use. */
+export class Sandboxes implements Disposable {
+  /** As {@linkcode shownTo}. */
+  readonly isShown: (path: string) => boolean = shownTo(Deno.env.toObject());
+  readonly confined: Opener<Sandbox>;
+  /** Runs what a person has let out of the sandbox. */
+  readonly unconfined: Opener<Sandbox>;
+  readonly #limits: SessionLimits | undefined;
+  #found: Sandbox | undefined;
+
+  constructor({ config, writable }: SandboxesParts) {
+    const limits = () => config().sandbox;
+    this.#limits = openSessionLimits({ limits, writable });
+    const detect = (shell: Config["sandbox"]["shell"]) =>
+      detectSandbox(shell, undefined, limits, writable, this.#limits);
+    this.confined = new Opener(async () => this.#found = await detect(limits().shell));
+    this.unconfined = new Opener(() => detect("none"));
+  }
+
+  /** As {@linkcode Sandbox.runsAbove}. */
+  runsAbove(directory: string): string | undefined {
+    return this.#found?.runsAbove(directory);
+  }
+
+  sessionEnded(session_id: string): void {
+    this.#limits?.forget(session_id);
+  }
+
+  [Symbol.dispose](): void {
+    this.#found?.[Symbol.dispose]();
+    this.#limits?.[Symbol.dispose]();
+  }
+}

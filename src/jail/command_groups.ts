@@ -1,0 +1,196 @@
+/**
+ * Control groups of commands (cgroup v2): the kernel holds a session's limits for all its commands
+ * together. Needs a group that is the daemon's alone, as the unit of `svc serve --install` asks for. The
+ * tree is `<the daemon's>/svc-<n>/<a command each>`; the daemon itself moves to a leaf
+ * beside it, because a group with processes cannot pass controllers on.
+ */
+import { dirname, join } from "@std/path";
+import type { KernelFiles } from "../os/kernel_files.ts";
+
+/** What the commands of a session may use together; 0 for no limit. */
+export interface GroupLimits {
+  memory_bytes: number;
+  /** Processes and threads. */
+  tasks: number;
+}
+
+/** The group of one command. */
+export interface CommandGroup {
+  /** A process that writes 0 to this file is in the group, with all that it starts from then on. */
+  readonly join: string;
+  /** Bytes that the commands of the session use; `undefined` when that is unknown. */
+  memory(): number | undefined;
+  /** Whether the kernel ended the command because its session used too much memory. */
+  outOfMemory(): boolean;
+  /** Removes it, once nothing runs in it. */
+  remove(): void;
+}
+
+const NEEDED = ["memory", "pids"];
+/** Where the daemon's own processes go. */
+const OWN = "svc-daemon";
+
+/** Where the kernel says things; tests have directories in their place. */
+export interface GroupPlaces {
+  /** The groups of the daemon. */
+  self: string;
+  /** Where cgroup v2 is mounted. */
+  mount: string;
+}
+
+/** Returns the places for a process. */
+export function groupPlaces(pid: number): GroupPlaces {
+  return { self: `/proc/${pid}/cgroup`, mount: "/sys/fs/cgroup" };
+}
+
+/**
+ * Finds the group of a daemon without changing anything.
+ *
+ * @param pids the daemon's own processes
+ * @returns its directory, or `{ why }`: a clause that says why it cannot be used
+ */
+export function delegatedGroup(
+  files: Pick<KernelFiles, "read">,
+  pids: readonly number[],
+  { self, mount }: GroupPlaces,
+): { directory: string } | { why: string } {
+  const own = files.read(self)?.match(/^0::(\/.*)$/m)?.[1];
+  if (own === undefined || files.read(join(mount, "cgroup.controllers")) === undefined) {
+    return { why: "this machine does not use cgroup v2 alone" };
+  }
+  const directory = join(mount, own.endsWith(`/${OWN}`) ? dirname(own) : own);
+  if (own === "/") return { why: "svc runs in the root group" };
+  const controllers = files.read(join(directory, "cgroup.controllers"))?.trim().split(/\s+/) ?? [];
+  const missing = NEEDED.filter((name) => !controllers.includes(name));
+  if (missing.length > 0) {
+    return { why: `the daemon's group lacks the controllers ${missing.join(" and ")}` };
+  }
+  if (!isWritable(directory)) return { why: "the daemon's group is not delegated to it" };
+  const others = pidsIn(files, directory).filter((pid) => !pids.includes(pid));
+  // A terminal's group is also writable: moving the programs in it is not ours to do.
+  return others.length === 0 ? { directory } : { why: "other programs are in the daemon's group" };
+}
+
+function pidsIn(files: Pick<KernelFiles, "read">, directory: string): number[] {
+  return (files.read(join(directory, "cgroup.procs"))?.match(/\d+/g) ?? []).map(Number);
+}
+
+/** A delegated group belongs to the user who runs the daemon (systemd.resource-control(5)). */
+function isWritable(directory: string): boolean {
+  return ["", "cgroup.procs", "cgroup.subtree_control"].every((name) => {
+    try {
+      return Deno.statSync(join(directory, name)).uid === Deno.uid();
+    } catch {
+      return false;
+    }
+  });
+}
+
+/** The groups of a daemon's commands. */
+export class CommandGroups {
+  readonly #files: Pick<KernelFiles, "read" | "write">;
+  readonly #directory: string;
+  /** By session: its group, and how many commands are in it. */
+  readonly #sessions = new Map<unknown, { path: string; count: number }>();
+  /** Groups that could not be removed yet, because processes of theirs were still ending. */
+  #left: string[] = [];
+  #made = 0;
+
+  private constructor(files: Pick<KernelFiles, "read" | "write">, directory: string) {
+    this.#files = files;
+    this.#directory = directory;
+  }
+
+  /** Prepares the subtree. @returns `undefined` when the kernel refuses that */
+  static open(
+    files: Pick<KernelFiles, "read" | "write">,
+    directory: string,
+  ): CommandGroups | undefined {
+    const own = join(directory, OWN);
+    if (!made(own)) return undefined;
+    for (const pid of pidsIn(files, directory)) {
+      files.write(join(own, "cgroup.procs"), String(pid));
+    }
+    const passed_on = files.write(
+      join(directory, "cgroup.subtree_control"),
+      NEEDED.map((name) => `+${name}`).join(" "),
+    );
+    return passed_on ? new CommandGroups(files, directory) : undefined;
+  }
+
+  /**
+   * Makes the group of one command in that of its session, and sets the session's limits.
+   *
+   * @returns `undefined` when that fails; the command then runs without
+   */
+  begin(session: unknown, { memory_bytes, tasks }: GroupLimits): CommandGroup | undefined {
+    const of = this.#sessions.get(session) ??
+      { path: join(this.#directory, `svc-${++this.#made}`), count: 0 };
+    if (of.count === 0 && !this.#makeSession(of.path)) return undefined;
+    const path = join(of.path, `${++this.#made}`);
+    const held = made(path) &&
+      this.#set(of.path, "memory.max", memory_bytes) &&
+      this.#set(of.path, "pids.max", tasks);
+    if (!held) {
+      this.#remove(path, ...(of.count === 0 ? [of.path] : []));
+      return undefined;
+    }
+    // Without swap there is no such file. All of a command ends, not one process of it.
+    this.#files.write(join(of.path, "memory.swap.max"), memory_bytes > 0 ? "0" : "max");
+    this.#files.write(join(path, "memory.oom.group"), "1");
+    of.count++;
+    this.#sessions.set(session, of);
+    return {
+      join: join(path, "cgroup.procs"),
+      memory: () => numberIn(this.#files.read(join(of.path, "memory.current"))),
+      outOfMemory: () =>
+        /^oom_(?:group_)?kill [1-9]/m.test(this.#files.read(join(path, "memory.events")) ?? ""),
+      remove: () => {
+        this.#files.write(join(path, "cgroup.kill"), "1");
+        if (--of.count > 0) return this.#remove(path);
+        this.#sessions.delete(session);
+        this.#remove(path, of.path);
+      },
+    };
+  }
+
+  /** Removes groups, those inside first, and what is left of earlier ones. */
+  #remove(...paths: string[]): void {
+    this.#left = [...this.#left, ...paths].filter((path) => !removed(path));
+  }
+
+  #makeSession(path: string): boolean {
+    return made(path) &&
+      this.#files.write(
+        join(path, "cgroup.subtree_control"),
+        NEEDED.map((name) => `+${name}`).join(" "),
+      );
+  }
+
+  #set(path: string, file: string, limit: number): boolean {
+    return this.#files.write(join(path, file), limit > 0 ? String(limit) : "max");
+  }
+}
+
+function numberIn(text: string | undefined): number | undefined {
+  const number = parseInt(text ?? "");
+  return Number.isNaN(number) ? undefined : number;
+}
+
+function made(path: string): boolean {
+  try {
+    Deno.mkdirSync(path, { recursive: true });
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function removed(path: string): boolean {
+  try {
+    Deno.removeSync(path);
+    return true;
+  } catch (error) {
+    return error instanceof Deno.errors.NotFound;
+  }
+}

@@ -197,7 +197,7 @@ for (const [by, way] of Object.entries(WAYS)) {
   const { needs } = way;
   for (const [what, write] of Object.entries(WRITES)) {
     // What is made there is not in the project, and what is new is committed as files.
-    if ((way.in_worktree || /person|start/.test(by)) && write.is_new) continue;
+    if (way.in_worktree && write.is_new) continue;
     attack(`by ${by}, plants ${what}`, {
       needs,
       control: controlOnce(() => it.stage, what),
@@ -259,7 +259,6 @@ for (const [by, way] of Object.entries(WAYS)) {
   const CHANGED = { ...WRITES["settings"], line: ALL };
   const MAKES = WRITES["a repository that it made"];
   for (const [what, write] of Object.entries({ "what is there": CHANGED, "a repository": MAKES })) {
-    if (way.lives_on && write.is_new) continue;
     attack(`by ${by}, plants ${what} by a child that outlives the turn`, {
       needs,
       control: () => controlLate(write.line),

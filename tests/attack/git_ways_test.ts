@@ -284,7 +284,14 @@ for (const [by, way] of Object.entries(WAYS)) {
 
 // ── when the daemon is killed ──────────────────────────────────────────────────────────────────
 
-for (const by of Object.keys(WAYS)) {
+for (
+  const by of [
+    "the project's tests, which the model runs",
+    "the check of a mission",
+    "the process of an agent",
+    "a project's tool server",
+  ]
+) {
   const way = WAYS[by];
   attack(`by ${by}, leaves another common directory when the daemon is killed`, {
     needs: way.needs,
@@ -329,7 +336,7 @@ for (const approval of ["ask", "read_only"]) {
 const root = sharedStage({ ...WAYS_STAGE, own_user: true });
 
 for (const [by, way] of Object.entries(WAYS)) {
-  for (const what of ["settings", "a hook", "another common directory"]) {
+  for (const what of ["settings", "another common directory"]) {
     attack(`of root, by ${by}, plants ${what}`, {
       needs: [...way.needs, "root"],
       control: controlOnce(() => root.stage, what),

@@ -104,7 +104,10 @@ export function makeCore(parts: CoreParts): Core {
       }
       return await (await turns.get()).compact(session, turn);
     },
-    endBackground: async ({ id }) => await (await background.opened)?.endSession(id),
+    async endBackground(session) {
+      await (await background.opened)?.endSession(session.id);
+      await Promise.all(features().each("beforeEnd", session));
+    },
     retention: () => ({
       age_ms: config().journal.retention_hours * 3_600_000,
       bytes: config().journal.retention_mb * 1_000_000,
@@ -160,6 +163,10 @@ export function makeCore(parts: CoreParts): Core {
     space: jail.space,
     wayOut: jail.wayOut,
     writable: jail.writable,
+    async watchWrites(session) {
+      const ends = await Promise.all(features().each("watchWrites", session));
+      return async () => void await Promise.all(ends.map((end) => end()));
+    },
     openEgress: egressOpener({
       uid,
       findPeer,

@@ -6,7 +6,14 @@ import { join } from "@std/path";
 import { isWithin } from "../os/paths.ts";
 import { modulesIn } from "./git_parts.ts";
 import { isPlaceholder } from "./git_placeholders.ts";
-import { type Later, laterAtHome, laterByName, runsLater } from "./runs_later.ts";
+import {
+  GIT_RUNNER,
+  GIT_RUNS,
+  type Later,
+  laterAtHome,
+  laterByName,
+  runsLater,
+} from "./runs_later.ts";
 
 /** Something that runs later. */
 export interface LaterFile extends Later {
@@ -47,9 +54,6 @@ const PACKAGES = new Set(["node_modules", "site-packages", "bower_components", "
 
 /** What the kernel shows as files. */
 const NO_FILES = new Set(["/proc", "/sys", "/dev"]);
-
-/** What of a git directory makes git run something. */
-const GIT_RUNS = ["config", "config.worktree", "commondir", "hooks", "info/attributes"];
 
 /**
  * Searches breadth-first, because what is nearer to the top is more likely to be used.
@@ -121,9 +125,8 @@ function isGitDirectory(entries: readonly Deno.DirEntry[]): boolean {
 }
 
 function repository(path: string, is_directory: boolean): LaterFile {
-  const runner = "git runs the hooks and settings in it";
   const state = is_directory ? gitState(path) : stateOf(path);
-  return { runner, path, kind: "repository", state };
+  return { runner: GIT_RUNNER, path, kind: "repository", state };
 }
 
 /** The state of what a git directory makes git run. */

@@ -19,6 +19,11 @@ export interface Later {
   only?: "new" | "asked";
 }
 
+/** Which program runs what is in a git directory. */
+export const GIT_RUNNER = "git runs the hooks and settings in it";
+/** What of a git directory makes git run something. */
+export const GIT_RUNS = ["config", "config.worktree", "commondir", "hooks", "info/attributes"];
+
 /** Names of files and directories, at any depth; `*` stands for any characters but a slash. */
 const ANYWHERE: readonly (Later & { names: readonly string[] })[] = [
   {
@@ -173,11 +178,30 @@ export function laterAtHome(path: string, home: string): Later | undefined {
 }
 
 /**
- * Like {@linkcode runsLater}, without the files that count only where there was none and which are
- * there.
+ * Returns what runs a file of a repository without a working tree, which only what is beside the file
+ * tells.
+ *
+ * @param path begins with a separator
+ * @param isThere looks whether there is something at such a path
+ */
+export function laterInBare(path: string, isThere: (path: string) => boolean): Later | undefined {
+  const parts = path.replaceAll("\\", "/").split("/");
+  for (let n = parts.length - 1; n > 0; n--) {
+    const [directory, place] = [parts.slice(0, n).join("/"), parts.slice(n).join("/")];
+    const runs = GIT_RUNS.some((name) => place === name || place.startsWith(`${name}/`));
+    if (runs && ["HEAD", "objects", "refs"].every((name) => isThere(`${directory}/${name}`))) {
+      return { runner: GIT_RUNNER };
+    }
+  }
+  return undefined;
+}
+
+/**
+ * Like {@linkcode runsLater}, with what is in repositories without a working tree, and without the
+ * files that count only where there was none and which are there.
  */
 export function laterFile(path: string, home: string | undefined): Later | undefined {
-  const later = runsLater(path, home);
+  const later = runsLater(path, home) ?? laterInBare(path, isThere);
   return later?.only === "new" && isThere(path) ? undefined : later;
 }
 

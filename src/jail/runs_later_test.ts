@@ -1,5 +1,5 @@
-import { assertEquals } from "@std/assert";
-import { laterNamesAtHome, runsLater } from "./runs_later.ts";
+import { assert, assertEquals } from "@std/assert";
+import { laterInBare, laterNamesAtHome, runsLater } from "./runs_later.ts";
 
 const HOME = "/home/me";
 
@@ -48,4 +48,16 @@ Deno.test("what agents have as working trees is ordinary, but for such files in 
   const tree = "/srv/p/.claude/worktrees/task";
   assertEquals(runsLater(`${tree}/src/a.ts`, HOME), undefined);
   assertEquals(runsLater(`${tree}/.envrc`, HOME)?.runner, "direnv runs it in your shell");
+});
+
+Deno.test("what git runs of a repository without a working tree is known by what is beside it", () => {
+  const there = new Set(["/w/bare/HEAD", "/w/bare/objects", "/w/bare/refs", "/w/half/HEAD"]);
+  const risky = (path: string) => laterInBare(path, (each) => there.has(each)) !== undefined;
+  for (const name of ["config", "hooks/a", "hooks/config/b", "commondir", "info/attributes"]) {
+    assert(risky(`/w/bare/${name}`), name);
+    assert(!risky(`/w/half/${name}`), name);
+  }
+  for (const path of ["/w/bare/HEAD", "/w/bare/refs/heads/main", "/w/bare/x/config", "/w/config"]) {
+    assert(!risky(path), path);
+  }
 });

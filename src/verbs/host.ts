@@ -19,6 +19,7 @@ import type { LogFile } from "../os/log.ts";
 import type { Env, HomePaths } from "../os/paths.ts";
 import type { Discovery } from "../protocol/discovery.ts";
 import type { Hub } from "../session/hub.ts";
+import type { Session } from "../session/session.ts";
 import type { Ids } from "../session/ids.ts";
 import type { Dispatcher, Verb } from "./define.ts";
 
@@ -82,6 +83,11 @@ export interface Host {
   wayOut(session_id: string, decide?: DecideHost): Promise<WayOut | undefined>;
   /** Real paths of the directories that sessions can write. */
   writable(): readonly string[];
+  /**
+   * Has what appears in a session's directory named to the person, from here on until the function that
+   * it returns is called: for what writes there beside the calls of turns. Neither throws.
+   */
+  watchWrites(session: Session): Promise<() => Promise<void>>;
   /** Opens the way out of one task; hired ones may not go everywhere. */
   openEgress(hired: boolean): Promise<Egress>;
   /** What every way to run a turn needs. */

@@ -56,6 +56,13 @@ export interface Opened<S> {
   ): Promise<string | undefined>;
   /** Before a call that may change files, once it was allowed. */
   beforeWrite?(session: Session, turn: Turn): Promise<void>;
+  /**
+   * Begins to watch the directory of a session for what is written there beside its calls. Never
+   * throws.
+   *
+   * @returns ends it; never throws
+   */
+  watchWrites?(session: Session): Promise<() => Promise<void>>;
   /** After the last call of a turn, before its end is recorded. */
   afterTurn?(session: Session, turn: Turn): Promise<void>;
   /** Runs the turns of models that are none of the providers'. */
@@ -64,6 +71,8 @@ export interface Opened<S> {
   onEvents?(session: Session, events: readonly Published[]): void;
   /** Told of events of the daemon itself. */
   onDaemonEvent?(type: string, data: Record<string, unknown>): void;
+  /** Ends what works for a session, before the session's own end is recorded. */
+  beforeEnd?(session: Session): Promise<void>;
   /** Told that a session has ended. */
   onEnded?(session_id: string): void;
   /** Told that a session works in another directory, or that its own has another path. */

@@ -39,6 +39,7 @@ export type Loot = string | undefined;
 export type Need =
   | "binary"
   | "second user"
+  | "root"
   | "sandbox"
   | "browser"
   | "git"
@@ -51,6 +52,9 @@ export type Need =
 export const MISSING: Readonly<Record<Need, string | undefined>> = {
   binary: tests_binary ? undefined : "svc runs from source",
   "second user": has_two_users ? undefined : "only root on Linux can be two other users",
+  root: Deno.build.os === "linux" && Deno.uid() === 0
+    ? undefined
+    : "the daemon would not be root's",
   sandbox: programPath("bwrap") ? undefined : "no bubblewrap",
   browser: can_run_svc && chromiumPath() !== undefined ? undefined : "no Chromium",
   git: peopleHave("git") ? undefined : "no git",
@@ -110,6 +114,8 @@ export interface StageOptions {
   args?: string[];
   /** Whether a model server answers for `local/hostile`; see {@linkcode Stage.answers}. */
   hostile_model?: boolean;
+  /** Whether the victim is the user who runs the tests, who may be root. */
+  own_user?: boolean;
   /** A number under which the daemon is started with a file of the victim's open. */
   descriptor?: number;
   /** Puts into the homes what the daemon finds there. */
@@ -155,7 +161,7 @@ export class Stage implements AsyncDisposable {
   private constructor(options: StageOptions) {
     this.#options = options;
     this.dir = everyonesDirectory("svc-attack-");
-    ({ victim: this.victim, attacker: this.#attacker } = people(this.dir));
+    ({ victim: this.victim, attacker: this.#attacker } = people(this.dir, options.own_user));
     this.svc_home = join(this.victim.home, "svc");
     this.victim.mkdir(this.svc_home, 0o700);
     this.secret_file = this.victim.write(join(this.victim.home, "secret.txt"), this.secret);

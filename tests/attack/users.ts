@@ -204,10 +204,19 @@ export function peopleHave(name: string): boolean {
 /** Whether this run can be two unprivileged users. */
 export const has_two_users = may_be_others && hasProgram("useradd") && peopleHave("python3");
 
-/** Both people, with homes below a directory. The attacker only where the run may be somebody else. */
-export function people(dir: string): { victim: User; attacker: User | undefined } {
+/**
+ * Both people, with homes below a directory. The attacker only where the run may be somebody else.
+ *
+ * @param own_user whether the victim is the user who runs the tests; then there is no attacker
+ */
+export function people(
+  dir: string,
+  own_user = false,
+): { victim: User; attacker: User | undefined } {
   const [victim, attacker] = [join(dir, "victim"), join(dir, "attacker")];
-  if (!has_two_users) return { victim: new User("victim", undefined, victim), attacker: undefined };
+  if (!has_two_users || own_user) {
+    return { victim: new User("victim", undefined, victim), attacker: undefined };
+  }
   return {
     victim: new User(VICTIM, account(VICTIM), victim),
     attacker: new User(ATTACKER, account(ATTACKER), attacker),

@@ -2,6 +2,7 @@
  * An agent of the Agent Client Protocol, for tests: a prompt's lines are what it does. It is bundled
  * to one file and run by Node, so that it needs nothing that the sandbox hides.
  */
+import { spawn } from "node:child_process";
 import { readFileSync, unlinkSync, writeFileSync } from "node:fs";
 import process from "node:process";
 import { Readable, Writable } from "node:stream";
@@ -123,6 +124,12 @@ const ACTS: Record<string, (act: Act, rest: string) => Promise<StopReason | void
   },
   async plant({ say }, path) {
     await say(attempt(() => (writeFileSync(path, "planted"), "planted")));
+  },
+  /** Runs a line of shell itself; what that leaves behind goes on. */
+  async run({ say }, line) {
+    const child = spawn("/bin/sh", ["-c", line], { stdio: "ignore" });
+    const code = await new Promise((resolve) => child.once("exit", resolve));
+    await say(`exit ${code}`);
   },
   variable: ({ say }, name) => say(`${name}=${process.env[name]}`),
   cost: ({ tell }, amount) =>

@@ -29,6 +29,8 @@ export interface AgentsOptions extends TurnParts {
   scope(workdir: string): SandboxScope;
   /** What commands of the person's own sessions may know of the checkout around a directory. */
   checkout(workdir: string): Checkout;
+  /** Has what an agent writes itself named; the function that it returns ends that. */
+  watchWrites(session: Session): Promise<() => Promise<void>>;
   /** The built-in tools. */
   tools: readonly Tool[];
   readText(path: string, scope: ToolScope): Promise<ToolOutcome>;
@@ -51,6 +53,8 @@ interface Hosted {
   idle?: ReturnType<typeof setTimeout>;
   /** Whether it cannot write to the session's directory itself. */
   read_only: boolean;
+  /** Ends the watch on what it writes itself. */
+  endWatch(): Promise<void>;
   /** The cost that it has reported, in USD. */
   usd: number;
 }
@@ -86,6 +90,7 @@ export class Agents {
     this.#hosted.delete(session_id);
     clearTimeout(hosted.idle);
     await hosted.agent.close();
+    await hosted.endWatch();
   }
 
   /** Ends all agents. */
@@ -154,8 +159,12 @@ export class Agents {
       return { hosted: known, fresh: false };
     }
     await this.sessionEnded(session.id);
-    const agent = await this.#open(session, read_only);
-    const hosted: Hosted = { agent, model, read_only, usd: 0 };
+    const endWatch = read_only ? async () => {} : await this.#options.watchWrites(session);
+    const agent = await this.#open(session, read_only).catch(async (error) => {
+      await endWatch();
+      throw error;
+    });
+    const hosted: Hosted = { agent, model, read_only, endWatch, usd: 0 };
     this.#hosted.set(session.id, hosted);
     return { hosted, fresh: true };
   }

@@ -22,6 +22,7 @@ export const acpAgents = feature({
       },
       // It was started in the directory that the session had.
       onMoved: (id) => void agents.opened?.then((it) => it.sessionEnded(id)),
+      beforeEnd: async ({ id }) => await (await agents.opened)?.sessionEnded(id),
       onEnded: (id) => void agents.opened?.then((it) => it.sessionEnded(id)),
       stop: () => agents.opened?.then((it) => it.close()),
     };

@@ -17,6 +17,7 @@ export async function openAgents(host: Host): Promise<Agents> {
     sandbox,
     scope,
     checkout,
+    watchWrites: host.watchWrites,
     tools: await builtin_tools(),
     async readText(path, scope) {
       return (await units()).call("read_text", { path }, scope, scope.signal);

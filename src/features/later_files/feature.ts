@@ -12,7 +12,13 @@ export const laterFiles = feature({
     const marks = new Marks(join(paths.anchors, "watching"));
     const opener = new Opener<LaterFilesWatch>(async () => {
       const { LaterFilesWatch } = await import("./watch.ts");
-      return new LaterFilesWatch({ log, marks, home: realHome(env), hidden: turn_parts.hidden });
+      return new LaterFilesWatch({
+        log,
+        marks,
+        home: realHome(env),
+        session: (id) => hub.get(id),
+        hidden: turn_parts.hidden,
+      });
     });
     return {
       services: {},
@@ -24,8 +30,11 @@ export const laterFiles = feature({
       async beforeWrite(session, turn) {
         await (await opener.get()).beforeWrite(session, turn);
       },
+      async watchWrites(session) {
+        return await (await opener.get()).watch(session);
+      },
       async afterTurn(session) {
-        await (await opener.opened)?.look(session);
+        await (await opener.opened)?.afterTurn(session);
       },
       onEvents(session, events) {
         if (!events.some(({ type }) => type === "background.ended")) return;

@@ -18,6 +18,8 @@ export interface WatchParts {
   marks: Marks;
   /** The person's home directory, a real path. */
   home: string | undefined;
+  /** Finds a session, which may have been read again meanwhile. @throws {SvcError} not_found */
+  session(id: string): Promise<Session>;
   /** Paths of a session's directory that no tool may see. */
   hidden(session: Session): readonly string[];
 }
@@ -38,6 +40,10 @@ const NAMED = 20;
 export class LaterFilesWatch {
   readonly #parts: WatchParts;
   readonly #before = new Map<string, States>();
+  /** Sessions with a turn that writes. */
+  readonly #turns = new Set<string>();
+  /** How much writes beside the calls of turns, by the ids of the sessions. */
+  readonly #beside = new Map<string, number>();
   /** What goes on for each session, one after another. */
   readonly #work = new Map<string, Promise<void>>();
   /** Sessions that were told that their directory is too large. */
@@ -50,11 +56,44 @@ export class LaterFilesWatch {
   /** Remembers what is there before the first write of a turn. Never throws. */
   async beforeWrite(session: Session, { signal }: Turn): Promise<void> {
     await this.#alone(session, async () => {
-      if (this.#before.has(session.id) || signal.aborted) return;
-      const states = statesOf((await this.#search(session, true)).found);
-      this.#before.set(session.id, states);
-      await this.#parts.marks.put(session.id, JSON.stringify([...states]), false);
+      if (this.#turns.has(session.id) || signal.aborted) return;
+      await this.#begin(session, true);
+      this.#turns.add(session.id);
     });
+  }
+
+  /** Names what a turn wrote. Never throws. */
+  async afterTurn(session: Session): Promise<void> {
+    await this.#alone(session, async () => {
+      this.#turns.delete(session.id);
+      await this.#compare(session);
+    });
+  }
+
+  /**
+   * Has what is written beside the calls of turns named too, at the end of each turn and when the
+   * function that it returns is called. Neither throws.
+   */
+  async watch(session: Session): Promise<() => Promise<void>> {
+    const { id } = session;
+    this.#beside.set(id, (this.#beside.get(id) ?? 0) + 1);
+    await this.#alone(session, () => this.#begin(session, false));
+    return async () => {
+      const left = this.#beside.get(id)! - 1;
+      if (left > 0) this.#beside.set(id, left);
+      else this.#beside.delete(id);
+      const now = await this.#parts.session(id).catch(() => undefined);
+      if (now !== undefined) await this.look(now);
+    };
+  }
+
+  /** @param turn whether a turn begins to write */
+  async #begin(session: Session, turn: boolean): Promise<void> {
+    const states = statesOf((await this.#search(session, turn)).found);
+    // What was written since an earlier look was not named yet.
+    if (this.#before.has(session.id)) return;
+    this.#before.set(session.id, states);
+    await this.#parts.marks.put(session.id, JSON.stringify([...states]), false);
   }
 
   /** Names what has changed since the first write. Never throws. */
@@ -75,6 +114,7 @@ export class LaterFilesWatch {
   /** Forgets a session that has ended. */
   forget(session_id: string): void {
     this.#before.delete(session_id);
+    this.#turns.delete(session_id);
     this.#told.delete(session_id);
   }
 
@@ -89,8 +129,10 @@ export class LaterFilesWatch {
     );
     const { workdir, background } = session.state;
     madeLater(workdir, changed.flatMap(([place, { path }]) => before.has(place) ? [] : [path]));
-    // A command that is still running may write more.
-    if (background.length > 0) this.#before.set(session.id, statesOf(found));
+    // What is still running may write more.
+    const goes_on = background.length > 0 || this.#turns.has(session.id) ||
+      this.#beside.has(session.id);
+    if (goes_on) this.#before.set(session.id, statesOf(found));
     else this.#before.delete(session.id);
     const told = cut && !this.#told.has(session.id);
     if (told) this.#told.add(session.id);
@@ -102,7 +144,7 @@ export class LaterFilesWatch {
     if (text !== "" && session.state.trust === "trusted") {
       await session.emit("lane.note", { lane_id: MAIN_LANE, text, reason_code: LATER_FILES });
     }
-    if (background.length === 0) this.#parts.marks.remove(session.id);
+    if (!goes_on) this.#parts.marks.remove(session.id);
   }
 
   async #search(session: Session, turn: boolean): Promise<{ found: Found; cut: boolean }> {

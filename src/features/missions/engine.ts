@@ -116,13 +116,15 @@ export class MissionEngine {
       tasks: spec.sessions.flatMap(({ tasks }) => tasks).length,
       criteria: spec.sessions.flatMap((session) => session.acceptance_criteria).length,
     });
-    this.#runs.set(id, { run, ended: this.#carryOut(mission, run) });
+    this.#runs.set(id, { run, ended: this.#carryOut(mission, run, parent) });
   }
 
-  async #carryOut({ id }: Mission, run: MissionRun): Promise<void> {
-    const { log } = this.#parts;
+  async #carryOut({ id }: Mission, run: MissionRun, parent: Session): Promise<void> {
+    const { log, watchWrites } = this.#parts;
     try {
+      const endWatch = await watchWrites(parent);
       await run.start();
+      await endWatch();
       const mission = this.#parts.store.get(id)!;
       if (mission.status !== "running") await this.#release(mission);
     } catch (error) {

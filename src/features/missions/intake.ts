@@ -26,6 +26,8 @@ export interface MissionParts {
     options: { workdir: string; title: string; model: string; approval: "auto" | "ask" },
   ): Promise<Session>;
   endParent(session_id: string): Promise<void>;
+  /** Has what a mission writes named in its session; the function that it returns ends that. */
+  watchWrites(session: Session): Promise<() => Promise<void>>;
   startSession(options: WorkSessionOptions): Promise<WorkSession>;
   openChecks(path: string, env: Record<string, string> | undefined): CheckRunner;
   /** The branch of a mission in a workdir that can have worktrees. */

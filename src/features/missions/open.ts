@@ -30,6 +30,7 @@ export async function openMissions(host: Host): Promise<MissionEngine> {
     session: (id) => hub.get(id),
     startParent: (options) => hub.create(options),
     endParent: (session_id) => endSession(host, session_id, "completed"),
+    watchWrites: host.watchWrites,
     startSession: (options) => WorkSession.start(host, options),
     openChecks: (workdir, env) => checkRunner(checks, workdir, env),
     branchFor: async (workdir, mission_id) =>

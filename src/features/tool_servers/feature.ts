@@ -37,6 +37,7 @@ export const toolServers = feature({
         if (servers.length === 0 && !allow_project) return [];
         return await (await opened.get()).session_tools.for(session, signal);
       },
+      beforeEnd: async (session) => await (await opened.opened)?.session_tools.beforeEnd(session),
       // It names programs to start: no tool of a session writes it.
       hides: (workdir) => config().of(POLICY).allow_project ? [join(workdir, PROJECT_POLICY)] : [],
       stop: () => opened.opened?.then(({ servers }) => servers.close()),

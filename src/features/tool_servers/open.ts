@@ -17,7 +17,7 @@ export interface ToolServers {
 
 /** Creates the tool servers without starting any. */
 export function makeToolServers(
-  { env, log, paths, path, writable, sandbox, scope, config, models }: Host,
+  { env, log, paths, path, writable, sandbox, scope, config, models, watchWrites }: Host,
   policy: ExternalPolicy,
 ): ToolServers {
   const servers = new ExternalServers({
@@ -34,7 +34,7 @@ export function makeToolServers(
   // A model that follows a failed one is offered the same tools.
   const tools_max = (model: string) =>
     Math.min(...[model, ...config().agent.fallback].map((id) => models().toolsMax(id)));
-  return { servers, session_tools: new SessionTools(servers, tools_max) };
+  return { servers, session_tools: new SessionTools(servers, tools_max, watchWrites) };
 }
 
 /** The services of the tool server verbs. */

@@ -187,6 +187,12 @@ export class ExternalServers {
     return project;
   }
 
+  /** Whether a project has servers that a person has approved. */
+  async approved(workdir: string): Promise<boolean> {
+    const { project } = await this.#definitions({ trust: "trusted", workdir });
+    return project?.approved === true;
+  }
+
   /**
    * Approves the servers of a project permanently, after a person has reviewed what they run.
    *

@@ -62,11 +62,22 @@ export class SessionTools {
   readonly #tools_max: (model: string) => number;
   /** The last note about missing tools, by session. */
   #told = new WeakMap<Session, string>();
+  /** Ends the watch on what a project's programs write, by session. */
+  readonly #watched = new Map<string, () => Promise<void>>();
+  readonly #watchWrites: (session: Session) => Promise<() => Promise<void>>;
 
-  /** @param tools_max returns the most tools of a request that is made for a session's model */
-  constructor(servers: ExternalServers, tools_max: (model: string) => number) {
+  /**
+   * @param tools_max returns the most tools of a request that is made for a session's model
+   * @param watchWrites has what is written beside a session's calls named until its result is called
+   */
+  constructor(
+    servers: ExternalServers,
+    tools_max: (model: string) => number,
+    watchWrites: (session: Session) => Promise<() => Promise<void>>,
+  ) {
     this.#servers = servers;
     this.#tools_max = tools_max;
+    this.#watchWrites = watchWrites;
   }
 
   /**
@@ -80,6 +91,10 @@ export class SessionTools {
    */
   async for(session: Session, signal: AbortSignal): Promise<Tool[]> {
     const { trust, workdir, model } = session.state;
+    const { id } = session;
+    // Its programs write in the directory from their start on, also between the calls.
+    const project = this.#watched.has(id) ? undefined : await this.#servers.approved(workdir);
+    if (project === true) this.#watched.set(id, await this.#watchWrites(session));
     const offer = await this.#servers.tools({ trust, workdir }, signal, {
       patience: "moment",
     });
@@ -97,6 +112,13 @@ export class SessionTools {
     const offered = tools.map((tool) => toolOf(tool, session));
     if (waiting === undefined || trust !== "trusted") return offered;
     return [...offered, approvalTool(this.#servers, workdir)];
+  }
+
+  /** Has what the project's programs wrote named a last time. */
+  async beforeEnd({ id }: Session): Promise<void> {
+    const endWatch = this.#watched.get(id);
+    this.#watched.delete(id);
+    await endWatch?.();
   }
 }
 

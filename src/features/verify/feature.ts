@@ -5,8 +5,8 @@ import { verifyVerbs } from "./verbs.ts";
 export const verify = feature({
   name: "verify",
   verbs: verifyVerbs,
-  open: ({ hub, paths: { home }, sandbox, scope, space, config, wayOut }) => ({
-    services: { hub, home, sandbox, scope },
+  open: ({ hub, paths: { home }, sandbox, scope, space, config, wayOut, watchWrites }) => ({
+    services: { hub, home, sandbox, scope, watchWrites },
     async tools() {
       const { verifyTool } = await import("./tool.ts");
       const network = () => config().sandbox.network === true;

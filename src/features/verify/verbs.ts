@@ -2,6 +2,7 @@ import * as z from "zod";
 import type { Kind } from "./detect.ts";
 import { type Context, verbsOf } from "../../verbs/define.ts";
 import { place, type PlaceServices, workdirOf } from "../../verbs/workdir.ts";
+import type { Session } from "../../session/session.ts";
 import type { Sandbox, SandboxScope } from "../../jail/sandbox.ts";
 
 /** The services of the verbs that build and test. */
@@ -10,6 +11,8 @@ export interface VerifyServices extends PlaceServices {
   sandbox(): Promise<Sandbox>;
   /** What a command in a directory can see. */
   scope(workdir: string): SandboxScope;
+  /** Has what is written named in a session; the function that it returns ends that. */
+  watchWrites(session: Session): Promise<() => Promise<void>>;
 }
 
 const defineVerb = verbsOf<VerifyServices>();
@@ -88,15 +91,23 @@ async function run(
   const workdir = await workdirOf(context, at);
   // Loaded on first use: nothing else in a daemon needs it.
   const { verify } = await import("./verify.ts");
-  return await verify({
-    kind,
-    packages,
-    scope: services.scope(workdir),
-    sandbox: await services.sandbox(),
-    timeout_ms: timeout_s * 1_000,
-    signal,
-    onOutput: (text) => context.progress({ progress: ++reports, message: lastLine(text) }),
-  });
+  const { session_id } = at;
+  const endWatch = session_id === undefined
+    ? undefined
+    : await services.watchWrites(await services.hub.get(session_id));
+  try {
+    return await verify({
+      kind,
+      packages,
+      scope: services.scope(workdir),
+      sandbox: await services.sandbox(),
+      timeout_ms: timeout_s * 1_000,
+      signal,
+      onOutput: (text) => context.progress({ progress: ++reports, message: lastLine(text) }),
+    });
+  } finally {
+    await endWatch?.();
+  }
 }
 
 function lastLine(text: string): string {

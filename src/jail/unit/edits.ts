@@ -7,7 +7,7 @@ import { type Applied, editText } from "../../base/edits/edit_text.ts";
 import { parsePatch, type PatchStep, pathsOf } from "../../base/edits/patch.ts";
 import type { FileStat } from "../../os/beneath_kernel.ts";
 import { BeneathError, type BeneathFs } from "../beneath.ts";
-import { runsLater } from "../runs_later.ts";
+import { laterInBare, runsLater } from "../runs_later.ts";
 import { looksBinary, type OpContext } from "./files.ts";
 import { type FileSeen, type OpOutcome, type UnitArgs, UnitError } from "./protocol.ts";
 
@@ -23,7 +23,8 @@ const REMEMBERED_CHARS = 256 * 1024;
 function byItsName({ fs, workdir, home }: OpContext, path: string): (place: string) => void {
   return (place) => {
     if (place === fs.relative(path)) return;
-    const later = runsLater(`${workdir === "/" ? "" : workdir}/${place}`, home);
+    const later = runsLater(`${workdir === "/" ? "" : workdir}/${place}`, home) ??
+      laterInBare(`/${place}`, (each) => isThere(fs, each.slice(1)));
     if (later === undefined || (later.only === "new" && isThere(fs, place))) return;
     throw new UnitError(`${path}: this is really ${place} (${later.runner}); use that path`);
   };

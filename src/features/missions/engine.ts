@@ -123,8 +123,7 @@ export class MissionEngine {
     const { log, watchWrites } = this.#parts;
     try {
       const endWatch = await watchWrites(parent);
-      await run.start();
-      await endWatch();
+      await run.start().finally(endWatch);
       const mission = this.#parts.store.get(id)!;
       if (mission.status !== "running") await this.#release(mission);
     } catch (error) {

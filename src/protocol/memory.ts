@@ -34,41 +34,6 @@ export type Proposal = z.output<ReturnType<typeof proposalSchema>>;
 /** What of an entry is to be another. */
 export type Changes = Partial<Proposal>;
 
-/** The session that remembers or recalls. */
-export interface Reader {
-  session_id: string;
-  /** Absolute real path. */
-  workdir: string;
-  /** Untrusted ones do hired work: nothing of this user but what is `Global` is for them. */
-  trusted: boolean;
-}
-
-/** Whose an entry of a scope is that this session writes. */
-export function ownerOf(scope: Scope, { session_id, workdir }: Reader): string {
-  return scope === "Session" ? session_id : scope === "Worker" ? workdir : "";
-}
-
-/** The scopes, each with its owner, whose entries a session sees. */
-export function visibleTo(reader: Reader): [Scope, string][] {
-  return SCOPES
-    .filter((scope) => reader.trusted || (scope !== "Worker" && scope !== "AllSessions"))
-    .map((scope) => [scope, ownerOf(scope, reader)]);
-}
-
-/**
- * The scope of what somebody remembers without naming one. What a session learns mostly concerns the
- * project that it works on; a preference is the person's anywhere. A client has no session.
- */
-export function defaultScope(category: Category, reader: Reader | undefined): Scope {
-  if (reader?.trusted === false) return "Session";
-  return reader === undefined || category === "preference" ? "AllSessions" : "Worker";
-}
-
-/** Whether a session may write in a scope: an untrusted one speaks to nobody but itself. */
-export function mayWrite(scope: Scope, { trusted }: Reader): boolean {
-  return trusted || scope === "Session";
-}
-
 /** What `memory.query` knows an entry by: its category leads, so that a prefix picks one. */
 export function keyOf({ category, entry_id }: Entry): string {
   return `${category}/${entry_id}`;
@@ -86,25 +51,4 @@ export const RECALL = "recall";
 /** Whether an entry of this scope reaches hired work, or every prompt. */
 export function reachesFar(scope: Scope | undefined): boolean {
   return scope === "Global" || scope === "Always";
-}
-
-/**
- * Whether what is remembered by itself needs the person's word in a session that asks; a plain fact
- * does not. What {@linkcode reachesFar} needs it in every session.
- */
-export function asksFirst({ category, scope }: Proposal): boolean {
-  return category !== "fact" || reachesFar(scope);
-}
-
-/** What a proposal is about, in a line for the person who decides on it. */
-export function describeProposal({ category, content, scope }: Proposal): string {
-  const far = scope === "Always" ? ", in every prompt" : "";
-  const whom = reachesFar(scope) ? ` for ${scope} (also visible to hired work${far})` : "";
-  return `remember as ${category}${whom}: ${content}`;
-}
-
-/** What `allow_always` lets through: entries of that category; of a scope that reaches far, this one. */
-export function ruleOf({ category, scope, content }: Proposal): string {
-  const rule = `${REMEMBER} ${category}`;
-  return reachesFar(scope) ? `${rule} for ${scope}: ${content}` : rule;
 }

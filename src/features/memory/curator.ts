@@ -7,14 +7,8 @@ import type { Model, Usage } from "../../models/model.ts";
 import { runLobe } from "../../session/lobe.ts";
 import type { Session } from "../../session/session.ts";
 import { CURATOR_PROMPT, curatorQuestion, proposalsIn } from "./curator_answer.ts";
-import {
-  asksFirst,
-  describeProposal,
-  type Entry,
-  type Proposal,
-  REMEMBER,
-  ruleOf,
-} from "../../protocol/memory.ts";
+import { type Entry, type Proposal, REMEMBER } from "../../protocol/memory.ts";
+import { asksFirst, describeProposal, ruleOf } from "./proposals.ts";
 import { CURATOR } from "./lobes.ts";
 
 export interface CuratorParts {

@@ -5,16 +5,19 @@ import { messageOf, SvcError } from "../../protocol/errors.ts";
 import { type AuditTrail, EDITED } from "./audit.ts";
 import {
   type Changes,
-  defaultScope,
   type Entry,
   keyOf,
   type Proposal,
   reachesFar,
-  type Reader,
-  visibleTo,
 } from "../../protocol/memory.ts";
 import { byScore } from "./ranking.ts";
-import { requireNoCredential, requireOwner } from "./rules.ts";
+import {
+  defaultScope,
+  type Reader,
+  requireNoCredential,
+  requireOwner,
+  visibleTo,
+} from "./rules.ts";
 import type { MemoryStore } from "./store.ts";
 import { searchTerms, wordsOf } from "./words.ts";
 import type { entryListSchema, entryQuerySchema, keyedEntrySchema } from "./schemas.ts";

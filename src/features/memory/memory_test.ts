@@ -11,10 +11,10 @@ import {
   CATEGORIES,
   type Category,
   type Changes,
-  type Reader,
   type Scope,
   SCOPES,
 } from "../../protocol/memory.ts";
+import { type Reader } from "./rules.ts";
 import { Memory } from "./memory.ts";
 import { MemoryStore } from "./store.ts";
 

@@ -1,6 +1,7 @@
 /** What of the memory goes into a prompt, and how it is written there. */
 import type { Memory, Recalled } from "./memory.ts";
-import { type Entry, reachesFar, type Reader } from "../../protocol/memory.ts";
+import { type Entry, reachesFar } from "../../protocol/memory.ts";
+import { type Reader } from "./rules.ts";
 
 /** What a prompt is given of the memory. */
 export interface PromptMemory {

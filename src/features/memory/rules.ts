@@ -1,7 +1,42 @@
-/** What may be written to the memory, and by whom. */
+/** What may be written to the memory, by whom, and who sees it. */
 import { SvcError } from "../../protocol/errors.ts";
 import { credentialIn } from "./credentials.ts";
-import { mayWrite, ownerOf, type Reader, type Scope } from "../../protocol/memory.ts";
+import { type Category, type Scope, SCOPES } from "../../protocol/memory.ts";
+
+/** The session that remembers or recalls. */
+export interface Reader {
+  session_id: string;
+  /** Absolute real path. */
+  workdir: string;
+  /** Untrusted ones do hired work: nothing of this user but what is `Global` is for them. */
+  trusted: boolean;
+}
+
+/** Whose an entry of a scope is that this session writes. */
+export function ownerOf(scope: Scope, { session_id, workdir }: Reader): string {
+  return scope === "Session" ? session_id : scope === "Worker" ? workdir : "";
+}
+
+/** The scopes, each with its owner, whose entries a session sees. */
+export function visibleTo(reader: Reader): [Scope, string][] {
+  return SCOPES
+    .filter((scope) => reader.trusted || (scope !== "Worker" && scope !== "AllSessions"))
+    .map((scope) => [scope, ownerOf(scope, reader)]);
+}
+
+/**
+ * The scope of what somebody remembers without naming one. What a session learns mostly concerns the
+ * project that it works on; a preference is the person's anywhere. A client has no session.
+ */
+export function defaultScope(category: Category, reader: Reader | undefined): Scope {
+  if (reader?.trusted === false) return "Session";
+  return reader === undefined || category === "preference" ? "AllSessions" : "Worker";
+}
+
+/** Whether a session may write in a scope: an untrusted one speaks to nobody but itself. */
+export function mayWrite(scope: Scope, { trusted }: Reader): boolean {
+  return trusted || scope === "Session";
+}
 
 /** @throws {SvcError} validation for a text that looks like a credential. */
 export function requireNoCredential(text: string): void {

@@ -1,14 +1,8 @@
 /** The tools with which a model uses the memory. */
 import * as z from "zod";
 import { defineTool, type Tool } from "../../agent/tools.ts";
-import {
-  asksFirst,
-  describeProposal,
-  reachesFar,
-  RECALL,
-  REMEMBER,
-  ruleOf,
-} from "../../protocol/memory.ts";
+import { reachesFar, RECALL, REMEMBER } from "../../protocol/memory.ts";
+import { asksFirst, describeProposal, ruleOf } from "./proposals.ts";
 import type { ToolMemory } from "./tool_memory.ts";
 import { proposalSchema } from "../../protocol/schemas/memory.ts";
 

@@ -1,12 +1,13 @@
 /** Writes down a run of everything that the threat model names. */
-import { dirname, fromFileUrl, join, relative } from "@std/path";
-import deno_json from "../../deno.json" with { type: "json" };
+import { dirname, fromFileUrl, join } from "@std/path";
+import { VERSION } from "../../src/protocol/version.ts";
 import { compiledBinary } from "../runner/binary.ts";
+import { testFiles } from "../runner/files.ts";
 import { countAttacks, countLine, FOLDER } from "../support/attack_count.ts";
 import { type Case, runTests } from "../support/junit.ts";
 import { has_two_users } from "./users.ts";
 import { named, type Promised, PROMISES, readPromises, RECORD, recordRow } from "./promises.ts";
-import { attackerTable } from "./table.ts";
+import { attackerTable } from "./attackers.ts";
 
 const ROOT = dirname(dirname(dirname(fromFileUrl(import.meta.url))));
 
@@ -36,26 +37,45 @@ export async function record(): Promise<number> {
   return success ? 0 : 1;
 }
 
+/** How many files run at once: most wait for processes most of the time. */
+const AT_ONCE = 4;
+
 /** Runs the files against the compiled binary; what can only be tested from source, from source. */
 async function runAll(promised: readonly Promised[]): Promise<Case[]> {
   const { path: binary } = await compiledBinary(new AbortController().signal);
   const env = Deno.env.toObject();
   if (binary !== undefined) env.SVC_BIN ??= binary;
-  const files = [...new Set(promised.map(({ file }) => join(ROOT, file)))];
-  const outside = files.filter((path) => !relative(ROOT, path).startsWith(FOLDER));
-  const run = async (paths: readonly string[], env: Record<string, string>) =>
-    (await runTests(["--no-check", ...paths], env)).map((it) => ({
-      ...it,
-      file: it.file.replace(/^\.\//, ""),
-    }));
-  const cases = await run([join(ROOT, FOLDER), ...outside], env);
   const { SVC_BIN: _, ...from_source } = env;
-  const ignored = [...new Set(cases.map(({ file }) => file))].filter((file) =>
-    cases.every((it) => it.file !== file || it.outcome === "ignored")
-  );
-  if (ignored.length === 0) return cases;
-  const again = await run(ignored.map((file) => join(ROOT, file)), from_source);
-  return [...cases.filter(({ file }) => !ignored.includes(file)), ...again];
+  const files = [
+    ...new Set([...await testFiles([FOLDER]), ...promised.map(({ file }) => file)]),
+  ];
+  const ran = new Map<string, Case[]>();
+  await Promise.all(Array.from({ length: AT_ONCE }, async () => {
+    for (let file = files.shift(); file !== undefined; file = files.shift()) {
+      ran.set(file, await runOne(file, env, from_source));
+    }
+  }));
+  // As in the test command, what failed beside others runs once more, alone.
+  for (const [file, cases] of ran) {
+    if (!cases.some(({ outcome }) => outcome === "FAILED")) continue;
+    console.error(`Running again, alone: ${file}`);
+    ran.set(file, await runOne(file, env, from_source));
+  }
+  return [...ran.values()].flat();
+}
+
+/** Runs one file; a report names the module that declares a test, which is not always that. */
+async function runOne(
+  file: string,
+  env: Record<string, string>,
+  from_source: Record<string, string>,
+): Promise<Case[]> {
+  const args = ["--no-check", join(ROOT, file)];
+  let cases = await runTests(args, env);
+  if (cases.every(({ outcome }) => outcome === "ignored")) {
+    cases = await runTests(args, from_source);
+  }
+  return cases.map((it) => ({ ...it, file }));
 }
 
 function attacksOf(cases: readonly Case[]): Case[] {
@@ -80,7 +100,9 @@ function pageOf(
   const rows = promised.map((it) => recordRow(it, countAttacks(named(cases, it))));
   return `# Attacks
 
-The last recorded run of the attacks: svc ${deno_json.version} at ${commit}, ${date}, ${system}, as root with one
+The last recorded run of the attacks: svc ${
+    VERSION.replace(/\+.*/, "")
+  } at ${commit}, ${date}, ${system}, as root with one
 unprivileged user against another. \`sh install/dev.sh attack --record\` writes this page, and writes
 nothing if an attack succeeds, if a control fails, or if a promise has no test that ran.
 

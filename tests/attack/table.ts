@@ -6,36 +6,13 @@
  * `deno test`: `--filter`, or the files to run. With `--record` alone, everything that the threat
  * model names runs too, against the compiled binary, and docs/reference/attacks.md is written.
  */
-import { basename, fromFileUrl } from "@std/path";
-import { cells, countAttacks, countLine, SEPARATOR } from "../support/attack_count.ts";
-import { type Case, runTests } from "../support/junit.ts";
+import { fromFileUrl } from "@std/path";
+import { countAttacks, countLine } from "../support/attack_count.ts";
+import { runTests } from "../support/junit.ts";
+import { attackerTable } from "./attackers.ts";
 import { MISSING } from "./kit.ts";
 
 const DIR = fromFileUrl(new URL(".", import.meta.url));
-
-/** The attacks of a run by who attacks, or by the file where a test names nobody. */
-export function byAttacker(cases: readonly Case[]): Map<string, Case[]> {
-  const found = new Map<string, Case[]>();
-  for (const it of cases) {
-    const [attacker, attack] = it.name.split(SEPARATOR);
-    const file = basename(it.file).replace("_test.ts", "").replaceAll("_", " ");
-    const from = attack === undefined ? file : attacker;
-    found.set(from, [...found.get(from) ?? [], it]);
-  }
-  return new Map([...found].sort(([a], [b]) => a < b ? -1 : 1));
-}
-
-/** Writes a table of attacks by who attacks, in Markdown. */
-export function attackerTable(cases: readonly Case[]): string {
-  const lines = [
-    "| attacks from | attempts | controls | succeeded | not run |",
-    "|---|---|---|---|---|",
-  ];
-  for (const [from, attacks] of byAttacker(cases)) {
-    lines.push(`| ${from} | ${cells(countAttacks(attacks))} |`);
-  }
-  return lines.join("\n");
-}
 
 async function main(args: readonly string[]): Promise<number> {
   if (args.includes("--record")) {

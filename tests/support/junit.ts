@@ -2,6 +2,7 @@
  * Reads the JUnit reports of `deno test`; also runs test files for the tables of the contract and the
  * attacks.
  */
+import { writeAll } from "../../src/base/write_all.ts";
 
 export type Outcome = "ok" | "FAILED" | "ignored";
 
@@ -37,7 +38,8 @@ export async function runTests(
     stdout: "piped",
     stderr: "inherit",
   }).spawn();
-  await child.stdout.pipeTo(Deno.stderr.writable, { preventClose: true });
+  // Not piped: several runs at once write there.
+  for await (const bytes of child.stdout) await writeAll(Deno.stderr, bytes);
   await child.status;
   const cases = readReport(await Deno.readTextFile(report));
   await Deno.remove(report);

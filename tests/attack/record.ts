@@ -96,7 +96,8 @@ function pageOf(
 ): string {
   const attacks = attacksOf(cases);
   const date = new Date().toISOString().slice(0, 10);
-  const system = `${Deno.build.os} ${Deno.osRelease()}, ${Deno.build.arch}`;
+  const release = Deno.osRelease().replace(/^(\d+\.\d+).*/, "$1");
+  const system = `${Deno.build.os} ${release}, ${Deno.build.arch}`;
   const rows = promised.map((it) => recordRow(it, countAttacks(named(cases, it))));
   return `# Attacks
 

@@ -12,6 +12,7 @@ import { TextLineStream } from "@std/streams";
 import { beforeTests } from "../support/before_tests.ts";
 import { everyonesDirectory, forEveryone } from "../support/everyone.ts";
 import { endProcess, firstLine } from "../support/processes.ts";
+import { granted } from "../support/permissions.ts";
 import { programPath } from "../support/programs.ts";
 import { SEPARATOR, SUCCEEDED } from "../support/attack_count.ts";
 import { has_ipv6 } from "../support/loopback.ts";
@@ -52,7 +53,7 @@ export type Need =
 export const MISSING: Readonly<Record<Need, string | undefined>> = {
   binary: tests_binary ? undefined : "svc runs from source",
   "second user": has_two_users ? undefined : "only root on Linux can be two other users",
-  root: Deno.build.os === "linux" && Deno.uid() === 0
+  root: granted("sys") && Deno.build.os === "linux" && Deno.uid() === 0
     ? undefined
     : "the daemon would not be root's",
   sandbox: programPath("bwrap") ? undefined : "no bubblewrap",

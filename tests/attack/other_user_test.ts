@@ -199,11 +199,11 @@ for (const name of ["environ", "maps", "cwd"]) {
   });
 }
 
-/** Runs a command for a while and looks at all processes of the victim meanwhile. */
+/** Runs a command until it was looked for among the processes of the victim. */
 async function ofCommand(user: User, name: string): Promise<Loot> {
   const marker = `4${Math.floor(Math.random() * 1e6)}`;
-  const running = it.stage.run(session_id, `run exec sleep 3.${marker}`);
-  const look = `for n in $(seq 100); do p=$(pgrep -f "^sleep 3[.]${marker}$" | head -1); ` +
+  const running = it.stage.run(session_id, `run exec sleep 60.${marker}`);
+  const look = `for n in $(seq 600); do p=$(pgrep -f "^sleep 60[.]${marker}$" | head -1); ` +
     `[ -n "$p" ] && break; sleep 0.05; done; [ -n "$p" ] || exit 9; ` +
     (name === "cwd" ? `ls /proc/$p/cwd/` : `head -c 100 /proc/$p/${name}`);
   const { code, stdout, stderr } = await user.run("/bin/sh", ["-c", look]);

@@ -1,5 +1,5 @@
 import { assertEquals } from "@std/assert";
-import { named, readPromises, recorded, recordRow } from "./promises.ts";
+import { named, readPromises, recorded, recordRow } from "./attack/promises.ts";
 
 const TEXT = `
 | promise | shown by |

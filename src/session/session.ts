@@ -249,9 +249,7 @@ export class Session {
   /** The conversation, read from the journal when it is not at hand; kept while a turn needs it. */
   async transcript(): Promise<Transcript> {
     await this.#withdrawn;
-    const read = await this.#readTranscript();
-    if (this.#turn === undefined) keepForNext(read);
-    return read.transcript;
+    return (await this.#readTranscript()).transcript;
   }
 
   async #readTranscript(): Promise<{ transcript: Transcript; seq: number }> {
@@ -936,19 +934,4 @@ export class Session {
 
 function isRewindOfConversation({ type, data }: Published): boolean {
   return type === "session.rewound" && data.conversation !== undefined;
-}
-
-/** How long the conversation that was read last is kept for whoever asks next, in milliseconds. */
-const NEXT_MS = 2_000;
-let last_read: { read: object; timer: number } | undefined;
-
-/**
- * Keeps a conversation from the garbage collector for a moment: who pages through it, or many clients
- * that ask for it at once, would otherwise have it read from the journal again and again.
- */
-function keepForNext(read: object): void {
-  clearTimeout(last_read?.timer);
-  const timer = setTimeout(() => last_read = undefined, NEXT_MS);
-  Deno.unrefTimer(timer);
-  last_read = { read, timer };
 }

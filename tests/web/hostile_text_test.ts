@@ -1,5 +1,5 @@
 /** What models, tools and people write is shown, and does nothing. */
-import { assert, assertEquals } from "@std/assert";
+import { assertEquals } from "@std/assert";
 import { countRuns, IMAGE } from "../support/hostile.ts";
 import { Scenario } from "../support/scripted.ts";
 import { SharedBrowser } from "../support/shared_browser.ts";
@@ -70,7 +70,7 @@ Deno.test({
     }
     await app.page.goto(`${it.daemon.url}/`);
     await app.page.getByRole("table").getByText(IMAGE).waitFor();
-    assert((await app.page.title()).startsWith("Sessions"));
+    await app.page.waitForFunction('document.title.startsWith("Sessions")');
     assertEquals(requested.filter((url) => !url.startsWith("data:")), []);
     app.clean("all of it");
   },

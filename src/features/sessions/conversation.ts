@@ -68,6 +68,7 @@ export async function transcript(
 ) {
   const session = await hub.get(session_id);
   const transcript = await session.transcript();
+  keepForNext(transcript);
   const messages = transcript.messages();
   const end = Math.max(messages.length - skip, 0);
   const page: string[] = [];
@@ -85,6 +86,21 @@ export async function transcript(
     value,
     `{"messages":[${page.reverse().join(",")}],${JSON.stringify(rest).slice(1)}`,
   );
+}
+
+/** How long the conversation that was asked for last is kept for whoever asks next, in milliseconds. */
+const NEXT_MS = 2_000;
+let last_asked: { transcript: object; timer: number } | undefined;
+
+/**
+ * Keeps a conversation from the garbage collector for a moment: who pages through it, or many clients
+ * that ask for it at once, would otherwise have it read from the journal again and again.
+ */
+function keepForNext(transcript: object): void {
+  clearTimeout(last_asked?.timer);
+  const timer = setTimeout(() => last_asked = undefined, NEXT_MS);
+  Deno.unrefTimer(timer);
+  last_asked = { transcript, timer };
 }
 
 /** The seq before the last so many messages that the conversation has; 0 for all that is kept. */

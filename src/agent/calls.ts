@@ -181,6 +181,7 @@ async function perform(
   const args = await tool.prepare(located.args, workdir, session.id);
   const hooked: HookedCall = { call_id: call.call_id, tool, args };
   const preview = () => tool.preview?.(args, { ...scope, reader: session.reader });
+  const asked_about = tool.risk?.(args, workdir);
   const { refusal, by_rule = false, context } = await approve(
     parts,
     { ...hooked, preview },
@@ -193,6 +194,13 @@ async function perform(
   if (tool.access === "write" || tool.access === "execute") {
     await parts.beforeWrite?.(session, turn);
     turn.signal.throwIfAborted();
+    // Only a search of the whole directory finds all that leads to a file.
+    const risk = asked_about ?? tool.risk?.(args, workdir);
+    if (asked_about === undefined && risk !== undefined) {
+      const output = `${tool.describe(args)}: ${risk.runner}; make this call again, so that the ` +
+        "person can be asked";
+      return withContext({ ok: false, output }, context);
+    }
   }
   progress.acts = tool.access !== "read";
   const { call_id } = call;

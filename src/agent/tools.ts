@@ -20,7 +20,7 @@ import type { Journal } from "../session/journal.ts";
 import type { SessionState } from "../session/state.ts";
 import { runCommand } from "../jail/command.ts";
 import { refusedByLimits } from "../jail/command_limits.ts";
-import { refusedLater } from "../jail/later_locks.ts";
+import { ledIn, ledLater, refusedLater } from "../jail/later_locks.ts";
 import { type Later, laterFile } from "../jail/runs_later.ts";
 import type { CommandSpace } from "../jail/command_space.ts";
 import type { Sandbox, SandboxScope } from "../jail/sandbox.ts";
@@ -202,6 +202,11 @@ export function builtinTools(parts: ToolParts, more: readonly Tool[]): Tool[] {
   const inUnit = (op: UnitOp) => (args: unknown, { signal, ...scope }: ToolScope) =>
     parts.units.call(op, args, scope, signal);
   const seen_files = new SeenFiles();
+  /** What the unit itself cannot know of files that run later. */
+  const leadsFor = (op: UnitOp, { workdir, hidden }: Pick<ToolScope, "workdir" | "hidden">) =>
+    op === "read_file"
+      ? undefined
+      : [...ledIn(workdir, { home: parts.home, hidden: new Set(hidden) })];
   /**
    * Like inUnit, for calls that read or write whole files: the files must be as the session last
    * saw them.
@@ -213,7 +218,8 @@ export function builtinTools(parts: ToolParts, more: readonly Tool[]): Tool[] {
   ): Promise<ToolOutcome> => {
     const { session_id, workdir, reader = session_id } = scope;
     const seen = seen_files.of(reader, workdir, pathsIn(args));
-    const result = await parts.units.call(op, { ...args, seen }, scope, signal);
+    const leads = leadsFor(op, scope);
+    const result = await parts.units.call(op, { ...args, seen, leads }, scope, signal);
     seen_files.note(reader, workdir, result);
     const { ok, output, changed, media } = result;
     if (changed === undefined) return { ok, output, ...(media && { media }) };
@@ -231,7 +237,7 @@ export function builtinTools(parts: ToolParts, more: readonly Tool[]): Tool[] {
     const seen = seen_files.of(reader, workdir, pathsIn(args));
     const { ok, changed, output, changes = [] } = await parts.units.call(
       op,
-      { ...args, seen, dry: true },
+      { ...args, seen, leads: leadsFor(op, scope), dry: true },
       scope,
       signal,
     );
@@ -493,6 +499,8 @@ function isPlainlyThere(path: string, workdir: string): boolean {
   }
 }
 
+const NONE: ReadonlySet<string> = new Set();
+
 /** What runs one of these files later. The unit itself reports an invalid path. */
 function riskOf(
   paths: readonly string[],
@@ -502,7 +510,7 @@ function riskOf(
   const risks = paths.flatMap((path) => {
     const absolute = isAbsolute(path) ? normalize(path) : join(workdir, path);
     if (stripWorkdir(absolute, workdir) === undefined) return [];
-    return laterFile(absolute, home) ?? [];
+    return laterFile(absolute, home) ?? ledLater(absolute, workdir, { home, hidden: NONE }) ?? [];
   });
   // What asks only in some modes must not hide what asks in all of them.
   return risks.find(({ only }) => only !== "asked") ?? risks[0];

@@ -4,10 +4,12 @@
  * command waits for it.
  */
 import { relative } from "@std/path";
-import { type LaterFile, laterFiles, type LaterSearch } from "./later_scan.ts";
+import { type LaterFile, type LaterFiles, laterFiles, type LaterPlaces } from "./later_scan.ts";
+import { type Later, type Leads, ledTo } from "./runs_later.ts";
 
-interface Known {
-  files: readonly LaterFile[];
+type Found = Pick<LaterFiles, "files" | "leads">;
+
+interface Known extends Found {
   /** When the next short search is due, on the clock of `performance.now`. */
   due: number;
   /** What sessions made since this program started. */
@@ -35,9 +37,9 @@ const known = new Map<string, Known>();
  *
  * @param turn whether a turn begins, in which commands may change and remove what they make themselves
  */
-export function foundLater(workdir: string, files: readonly LaterFile[], turn: boolean): void {
+export function foundLater(workdir: string, { files, leads }: Found, turn: boolean): void {
   const due = performance.now() + (turn ? TURN_MS : AGE_MS);
-  remember(workdir, { files, due, made: madeIn(workdir) });
+  remember(workdir, { files, leads, due, made: madeIn(workdir) });
 }
 
 /**
@@ -45,20 +47,42 @@ export function foundLater(workdir: string, files: readonly LaterFile[], turn: b
  * is named again.
  */
 export function madeLater(workdir: string, paths: readonly string[]): void {
-  const { files = [], due = 0 } = known.get(workdir) ?? {};
-  remember(workdir, { files, due, made: new Set([...madeIn(workdir), ...paths]) });
+  const { files = [], leads = new Map(), due = 0 } = known.get(workdir) ?? {};
+  remember(workdir, { files, leads, due, made: new Set([...madeIn(workdir), ...paths]) });
 }
 
 /** What is read-only in commands, from the top down; paths may have gone meanwhile. */
 export function lockedIn(
   workdir: string,
-  search: Omit<LaterSearch, "max_entries">,
+  places: LaterPlaces,
 ): readonly LaterFile[] {
-  let now = known.get(workdir);
-  if (now === undefined || now.due < performance.now()) now = searchShortly(workdir, search, now);
-  const { made, files } = now;
+  const { made, files } = nowIn(workdir, places);
   return files.filter(({ path, only }) => only === undefined && !made.has(path))
-    .slice(0, LOCKS_MAX);
+    .sort((a, b) => depthOf(a) - depthOf(b)).slice(0, LOCKS_MAX);
+}
+
+/** What counts as running later because other files lead to it. */
+export function ledIn(workdir: string, places: LaterPlaces): Leads {
+  return nowIn(workdir, places).leads;
+}
+
+/** What runs a file later because of what leads to it. */
+export function ledLater(
+  path: string,
+  workdir: string,
+  places: LaterPlaces,
+): Later | undefined {
+  return ledTo(path, ledIn(workdir, places));
+}
+
+function nowIn(workdir: string, places: LaterPlaces): Known {
+  const now = known.get(workdir);
+  if (now !== undefined && now.due >= performance.now()) return now;
+  return searchShortly(workdir, places, now);
+}
+
+function depthOf({ path }: LaterFile): number {
+  return path.split("/").length;
 }
 
 /**
@@ -70,10 +94,10 @@ export function lockedIn(
 export function refusedLater(
   output: string,
   workdir: string,
-  search: Omit<LaterSearch, "max_entries">,
+  places: LaterPlaces,
 ): string[] {
   if (!/read-only file system|device or resource busy/i.test(output)) return [];
-  const named = lockedIn(workdir, search)
+  const named = lockedIn(workdir, places)
     .map((file) => ({ ...file, place: relative(workdir, file.path) }))
     .filter(({ place }) => output.includes(place));
   return named.slice(0, NAMED).map(({ place, kind, runner }) =>
@@ -85,20 +109,21 @@ export function refusedLater(
 
 function searchShortly(
   workdir: string,
-  search: Omit<LaterSearch, "max_entries">,
+  places: LaterPlaces,
   before: Known | undefined,
 ): Known {
   const began = performance.now();
-  const steps = laterFiles(workdir, { ...search, max_entries: SHORT_MAX });
+  const steps = laterFiles(workdir, { ...places, max_entries: SHORT_MAX, states: false });
   let step = steps.next();
   while (!step.done) step = steps.next();
-  const found = step.value.files;
+  const { files: found, leads } = step.value;
   const paths = new Set(found.map(({ path }) => path));
   // A whole search went further.
   const deeper = step.value.cut ? before?.files.filter(({ path }) => !paths.has(path)) ?? [] : [];
   const took = performance.now() - began;
   return remember(workdir, {
     files: [...found, ...deeper],
+    leads: step.value.cut ? new Map([...before?.leads ?? [], ...leads]) : leads,
     due: performance.now() + Math.max(AGE_MS, took * SHARE),
     made: madeIn(workdir),
   });

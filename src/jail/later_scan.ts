@@ -1,17 +1,19 @@
 /**
  * Finds the files below a directory that run later ({@linkcode runsLater}), and the repositories in
- * it, whose hooks and configuration git runs. Links are named but not followed.
+ * it, whose hooks and configuration git runs. Links of other names are not followed.
  */
-import { join } from "@std/path";
+import { dirname, join } from "@std/path";
 import { isWithin } from "../os/paths.ts";
 import { modulesIn } from "./git_parts.ts";
 import { isPlaceholder } from "./git_placeholders.ts";
+import { LeadFinder } from "./later_leads.ts";
 import {
-  GIT_RUNNER,
+  BY_GIT,
   GIT_RUNS,
   type Later,
   laterAtHome,
   laterByName,
+  type Leads,
   runsLater,
 } from "./runs_later.ts";
 
@@ -21,30 +23,43 @@ export interface LaterFile extends Later {
   path: string;
   /** A `repository` is a git directory, and so is a `module`: that of a submodule, in another one. */
   kind: "file" | "directory" | "repository" | "module";
-  /** Differs once anything of it has changed. */
+  /** Differs once anything of it has changed; empty where nobody asked for it. */
   state: string;
 }
 
 /** What a search found. */
 export interface LaterFiles {
   files: readonly LaterFile[];
+  /** What other files lead to, whether it is there or not. */
+  leads: Leads;
   /** Whether the directory has more entries than were looked at, or more such files. */
   cut: boolean;
 }
 
-export interface LaterSearch {
+/** Where to search. */
+export interface LaterPlaces {
   /** The person's home directory, a real path. */
   home: string | undefined;
   /** Real paths that no tool sees. */
   hidden: ReadonlySet<string>;
-  /** The most entries that are looked at. */
-  max_entries: number;
 }
 
-/** More of these than anyone reads, or than a command should be slowed down by. */
-const FILES_MAX = 1_000;
+/** How to search. */
+export interface LaterSearch extends LaterPlaces {
+  /** The most entries that are looked at. */
+  max_entries: number;
+  /** Whether to tell the states, which takes a look at each file. */
+  states: boolean;
+}
+
+/** More of these than an event should name. */
+const FILES_MAX = 5_000;
 /** The most entries of a directory that runs later, or of a git directory, that tell its state. */
-const STATE_ENTRIES_MAX = 500;
+const STATE_ENTRIES_MAX = 5_000;
+/** The most that are told one by one; the others are told as one number. */
+const STATE_LINES_MAX = 500;
+/** What is said of a directory with more entries. */
+const PARTLY = `svc sees changes of its first ${STATE_ENTRIES_MAX} entries only`;
 
 /**
  * Directories that package managers make and remove as a whole: nothing in them runs for being there,
@@ -62,33 +77,61 @@ const NO_FILES = new Set(["/proc", "/sys", "/dev"]);
  * @returns yields after each directory, so that the caller can do something else in between
  */
 export function* laterFiles(workdir: string, search: LaterSearch): Generator<void, LaterFiles> {
-  const { hidden, max_entries } = search;
   const whole = runsLater(workdir, search.home);
   if (whole !== undefined && whole.only === undefined) {
-    const file: LaterFile = { ...whole, path: workdir, kind: "directory", state: stateOf(workdir) };
-    return { files: [file], cut: false };
+    const file = withState({ ...whole, path: workdir, kind: "directory" }, search);
+    return { files: [file], leads: new Map(), cut: false };
   }
+  const finder = new LeadFinder(workdir, search.home);
+  try {
+    finder.atHome();
+    finder.around();
+    const files: LaterFile[] = [];
+    const cut = yield* listed(workdir, search, files, finder);
+    const { leads } = finder;
+    const listed_paths = new Set(files.map(({ path }) => path));
+    const led = [...leads].flatMap(([path, later]): LaterFile[] => {
+      const kind = kindOf(path);
+      if (kind === undefined || listed_paths.has(path) || isHidden(path, search.hidden)) return [];
+      return [withState({ ...later, path, kind }, search)];
+    });
+    return { files: [...led, ...files], leads, cut };
+  } finally {
+    finder[Symbol.dispose]();
+  }
+}
+
+/** Finds what runs later by its name or as a repository; returns whether there is more. */
+function* listed(
+  workdir: string,
+  search: LaterSearch,
+  files: LaterFile[],
+  finder: LeadFinder,
+): Generator<void, boolean> {
+  const { hidden, max_entries, states } = search;
   const home = search.home !== undefined && touch(search.home, workdir) ? search.home : undefined;
-  const files: LaterFile[] = [];
+  const own = join(workdir, ".svc");
   const waiting = [workdir];
   let left = max_entries;
   for (let n = 0; n < waiting.length; n++) {
     const directory = waiting[n];
     const entries = namesIn(directory);
     if (isGitDirectory(entries)) {
-      files.push(repository(directory, true));
+      files.push(repository(directory, true, states));
+      finder.git(directory, directory);
       if (directory !== workdir) continue;
     }
-    for (const { name, isDirectory } of entries) {
-      if (left-- <= 0 || files.length >= FILES_MAX) return { files, cut: true };
+    for (const { name, isDirectory, isSymlink } of entries) {
+      if (left-- <= 0 || files.length >= FILES_MAX) return true;
       const path = join(directory, name);
-      if (hidden.has(path) || name === ".svc" || NO_FILES.has(path)) continue;
+      if (hidden.has(path) || path === own || NO_FILES.has(path)) continue;
       if (name === ".git") {
-        files.push(repository(path, isDirectory));
+        files.push(repository(path, isDirectory, states));
+        finder.git(path, directory);
         if (isDirectory) {
           files.push(
             ...modulesIn(join(path, "modules")).map((dir): LaterFile => {
-              return { ...repository(dir, true), kind: "module" };
+              return { ...repository(dir, true, states), kind: "module" };
             }),
           );
         }
@@ -99,12 +142,28 @@ export function* laterFiles(workdir: string, search: LaterSearch): Generator<voi
         (home === undefined ? undefined : laterAtHome(path, home));
       if (later !== undefined && later.only !== "asked") {
         const kind = isDirectory ? "directory" : "file";
-        files.push({ ...later, path, kind, state: stateOf(path) });
-      } else if (isDirectory && !PACKAGES.has(name)) waiting.push(path);
+        files.push(withState({ ...later, path, kind }, search));
+        if (isSymlink) finder.link(path, later);
+        else if (isDirectory) finder.linksIn(path, later);
+      } else if (isSymlink) finder.linkAbove(path, name);
+      else if (isDirectory && !PACKAGES.has(name)) waiting.push(path);
     }
     yield;
   }
-  return { files, cut: false };
+  return false;
+}
+
+function isHidden(path: string, hidden: ReadonlySet<string>): boolean {
+  for (let at = path; dirname(at) !== at; at = dirname(at)) if (hidden.has(at)) return true;
+  return false;
+}
+
+function kindOf(path: string): "file" | "directory" | undefined {
+  try {
+    return Deno.lstatSync(path).isDirectory ? "directory" : "file";
+  } catch {
+    return undefined;
+  }
 }
 
 function touch(one: string, other: string): boolean {
@@ -124,9 +183,9 @@ function isGitDirectory(entries: readonly Deno.DirEntry[]): boolean {
   return ["HEAD", "objects", "refs"].every((name) => names.has(name));
 }
 
-function repository(path: string, is_directory: boolean): LaterFile {
-  const state = is_directory ? gitState(path) : stateOf(path);
-  return { runner: GIT_RUNNER, path, kind: "repository", state };
+function repository(path: string, is_directory: boolean, states: boolean): LaterFile {
+  const state = !states ? "" : is_directory ? gitState(path) : stateOf(path);
+  return { ...BY_GIT, path, kind: "repository", state };
 }
 
 /** The state of what a git directory makes git run. */
@@ -147,6 +206,7 @@ function gitState(git: string): string {
 function stateOf(path: string): string {
   const states: string[] = [];
   const waiting = [path];
+  let others = 0;
   for (let n = 0; n < waiting.length && n < STATE_ENTRIES_MAX; n++) {
     const at = waiting[n];
     try {
@@ -154,13 +214,35 @@ function stateOf(path: string): string {
       if (isDirectory) waiting.push(...namesIn(at).map(({ name }) => join(at, name)).sort());
       else {
         const target = isSymlink ? Deno.readLinkSync(at) : size;
-        states.push(`${at.slice(path.length)}:${ino}:${+(mtime ?? 0)}:${+(ctime ?? 0)}:${target}`);
+        const name = at.slice(path.length);
+        const state = `${name}:${ino}:${+(mtime ?? 0)}:${+(ctime ?? 0)}:${target}`;
+        if (n < STATE_LINES_MAX) states.push(state);
+        else others = mixed(others, state);
       }
     } catch {
       // It was removed meanwhile, or nobody but its owner may look.
     }
   }
+  if (waiting.length > STATE_LINES_MAX) states.push(`${waiting.length}:${others}`);
+  if (waiting.length > STATE_ENTRIES_MAX) states.push(PARTLY);
   return states.join("\n");
+}
+
+/** A number that differs where one of the texts does; who writes a file cannot choose its `ctime`. */
+function mixed(number: number, text: string): number {
+  let mixture = number;
+  for (let n = 0; n < text.length; n++) mixture = Math.imul(mixture ^ text.charCodeAt(n), 16777619);
+  return mixture;
+}
+
+/** What of files to tell apart, which a search asks for. */
+function withState(
+  file: Omit<LaterFile, "state">,
+  { states }: Pick<LaterSearch, "states">,
+): LaterFile {
+  const state = states ? stateOf(file.path) : "";
+  const partly = state.endsWith(PARTLY);
+  return { ...file, ...partly && { runner: `${file.runner}; ${PARTLY}` }, state };
 }
 
 /** The entries of a directory; none of one that cannot be read. */

@@ -17,10 +17,15 @@ export interface Later {
    * code; `asked`: commands may write it, and nobody is asked in `auto`.
    */
   only?: "new" | "asked";
+  /** Whether it runs although nobody starts anything by name: notes name it first. */
+  soon?: true;
 }
 
+/** What runs later because such a file leads to it, by its absolute path without links. */
+export type Leads = ReadonlyMap<string, Later>;
+
 /** Which program runs what is in a git directory. */
-export const GIT_RUNNER = "git runs the hooks and settings in it";
+export const BY_GIT: Later = { runner: "git runs the hooks and settings in it", soon: true };
 /** What of a git directory makes git run something. */
 export const GIT_RUNS = ["config", "config.worktree", "commondir", "hooks", "info/attributes"];
 
@@ -28,21 +33,32 @@ export const GIT_RUNS = ["config", "config.worktree", "commondir", "hooks", "inf
 const ANYWHERE: readonly (Later & { names: readonly string[] })[] = [
   {
     runner: "the editor runs its tasks and settings",
+    soon: true,
     names: [".vscode", "*.code-workspace", ".vs", ".zed", ".fleet", ".helix", ".theia", ".nova"],
   },
   { runner: "the editor runs its configurations", names: [".idea"] },
   {
     runner: "the editor runs it",
+    soon: true,
     names: [
       ...[".exrc", ".vimrc", ".lvimrc", ".nvimrc", ".nvim.lua"],
       ...[".dir-locals.el", ".dir-locals-2.el"],
     ],
   },
-  { runner: "the editor builds and runs it", names: [".devcontainer", ".devcontainer.json"] },
-  { runner: "direnv runs it in your shell", names: [".envrc"] },
-  { runner: "mise runs it in your shell", names: [".mise", ".mise.*toml", "mise.*toml"] },
+  {
+    runner: "the editor builds and runs it",
+    soon: true,
+    names: [".devcontainer", ".devcontainer.json"],
+  },
+  { runner: "direnv runs it in your shell", soon: true, names: [".envrc"] },
+  {
+    runner: "mise runs it in your shell",
+    soon: true,
+    names: [".mise", ".mise.*toml", "mise.*toml"],
+  },
   {
     runner: "git runs it at each commit",
+    soon: true,
     names: [
       ...[".husky", ".githooks", ".git-hooks", ".simple-git-hooks*", ".overcommit.yml"],
       ...[".pre-commit-config.yaml", ".pre-commit-config.yml", ".lintstagedrc*"],
@@ -50,9 +66,10 @@ const ANYWHERE: readonly (Later & { names: readonly string[] })[] = [
       ...[".lefthook-local.*", ".lefthook", ".lefthook-local"],
     ],
   },
-  { runner: "git runs the filters that it names", names: [".gitattributes"] },
+  { runner: "git runs the filters that it names", soon: true, names: [".gitattributes"] },
   {
     runner: "Mercurial or Jujutsu runs the commands in it",
+    soon: true,
     names: [".hg/hgrc", ".jj/repo/config.toml"],
   },
   {
@@ -72,6 +89,7 @@ const ANYWHERE: readonly (Later & { names: readonly string[] })[] = [
   },
   {
     runner: "agents run and follow what is in it",
+    soon: true,
     names: [
       ...[".claude", ".claude.json", ".mcp.json", ".agents", ".agent", ".cursor", ".gemini"],
       ...[".codex", ".opencode", "opencode.json", "opencode.jsonc", ".windsurf", ".continue"],
@@ -89,7 +107,7 @@ const ANYWHERE: readonly (Later & { names: readonly string[] })[] = [
       ...[".clinerules", ".roorules*", ".goosehints", ".rules", ".github/copilot-instructions.md"],
     ],
   },
-  { runner: "svc starts the tool servers in it", names: ["svc.policy.yaml"] },
+  { runner: "svc starts the tool servers in it", soon: true, names: ["svc.policy.yaml"] },
   { runner: "its rules decide what you are asked", names: ["svc.permissions.toml"] },
   {
     runner: "its runtime loads it by itself",
@@ -140,7 +158,7 @@ const AT_HOME: readonly { runner: string; names: readonly string[] }[] = [
 const KINDS = ANYWHERE.map(({ names, ...later }) => ({ later, pattern: anywhere(names) }));
 const ANY_KIND = anywhere(ANYWHERE.flatMap(({ names }) => names));
 const KINDS_AT_HOME = AT_HOME.map(({ names, runner }) => ({
-  later: { runner } as Later,
+  later: { runner, soon: true } as Later,
   names: names.map(fold),
 }));
 
@@ -190,7 +208,7 @@ export function laterInBare(path: string, isThere: (path: string) => boolean): L
     const [directory, place] = [parts.slice(0, n).join("/"), parts.slice(n).join("/")];
     const runs = GIT_RUNS.some((name) => place === name || place.startsWith(`${name}/`));
     if (runs && ["HEAD", "objects", "refs"].every((name) => isThere(`${directory}/${name}`))) {
-      return { runner: GIT_RUNNER };
+      return BY_GIT;
     }
   }
   return undefined;
@@ -203,6 +221,29 @@ export function laterInBare(path: string, isThere: (path: string) => boolean): L
 export function laterFile(path: string, home: string | undefined): Later | undefined {
   const later = runsLater(path, home) ?? laterInBare(path, isThere);
   return later?.only === "new" && isThere(path) ? undefined : later;
+}
+
+/** Returns what runs later below a directory only if that has this name, as `config.toml` in `.cargo`. */
+export function laterBelow(name: string): { rest: string; later: Later }[] {
+  return ANYWHERE.flatMap(({ names, ...later }) =>
+    names.filter((each) => each.startsWith(`${name}/`))
+      .map((each) => ({ rest: each.slice(name.length + 1), later }))
+  );
+}
+
+/**
+ * Returns what runs a file later because other files lead to it.
+ *
+ * @param path absolute, without links
+ */
+export function ledTo(path: string, leads: Leads | undefined): Later | undefined {
+  if (leads === undefined || leads.size === 0) return undefined;
+  const separator = Deno.build.os === "windows" ? "\\" : "/";
+  for (let at = path; at !== ""; at = at.slice(0, Math.max(at.lastIndexOf(separator), 0))) {
+    const later = leads.get(at);
+    if (later !== undefined) return later;
+  }
+  return undefined;
 }
 
 /** Returns the paths below a home directory of what runs for its place there. */

@@ -501,6 +501,8 @@ export interface EventData {
     fallback?: string;
     /** Of a published note ({@linkcode PUBLISHED}). */
     note?: { tags: string[]; severity: Severity; by: string };
+    /** All files that run later and were written, by what runs them. */
+    files?: { runner: string; new: string[]; changed: string[] }[];
   };
   /** A lane was killed; lane.status follows. */
   "lane.killed": { lane_id: string; reason: string; actor: string };

@@ -136,7 +136,7 @@ export class Session {
   #left: CutBy | undefined;
   #transcript: Transcript | undefined;
   /** What was last read of it at rest, as long as there is memory for it. */
-  #rested: WeakRef<{ transcript: Transcript; seq: number }> | undefined;
+  #rested: { transcript: WeakRef<Transcript>; seq: number } | undefined;
   #attachments: Promise<Attachments> | undefined;
   /** The seq of the last snapshot, and the size of the journal from which on another one is due. */
   #kept_seq: number | undefined;
@@ -254,8 +254,10 @@ export class Session {
 
   async #readTranscript(): Promise<{ transcript: Transcript; seq: number }> {
     while (this.#transcript === undefined) {
-      const rested = this.#rested?.deref();
-      if (rested?.seq === this.state.last_seq && this.#turn === undefined) return rested;
+      const rested = this.#rested?.transcript.deref();
+      if (rested && this.#rested?.seq === this.state.last_seq && this.#turn === undefined) {
+        return { transcript: rested, seq: this.state.last_seq };
+      }
       // Loaded here: a daemon that starts reads no conversation.
       const { Transcript } = await import("./transcript.ts");
       const kept = await this.#keptTranscript();
@@ -269,9 +271,8 @@ export class Session {
       // Events committed meanwhile are missing from it: read again rather than merge.
       if (seq !== this.state.last_seq) continue;
       if (this.#turn === undefined) {
-        const read = { transcript, seq };
-        this.#rested = new WeakRef(read);
-        return read;
+        this.#rested = { transcript: new WeakRef(transcript), seq };
+        return { transcript, seq };
       }
       this.#transcript = transcript;
     }

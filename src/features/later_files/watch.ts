@@ -8,6 +8,7 @@ import { type LaterFile, laterFiles } from "../../jail/later_scan.ts";
 import { foundLater, madeLater } from "../../jail/later_locks.ts";
 import type { Log } from "../../os/log.ts";
 import { messageOf } from "../../protocol/errors.ts";
+import type { EventData } from "../../protocol/event_data.ts";
 import { LATER_FILES, MAIN_LANE } from "../../protocol/events.ts";
 import type { Marks } from "../../session/marks.ts";
 import type { Session, Turn } from "../../session/session.ts";
@@ -34,8 +35,10 @@ const ENTRIES_MAX = 200_000;
 const SLICE_MS = 4;
 /** The repository whose top the directory is. */
 const OWN_REPOSITORY = ".git";
-/** Files that a note names. */
-const NAMED = 20;
+/** Files that the text of a note names; the event has all of them. */
+const NAMED = 40;
+/** How many files of one kind it names before the others have their turn. */
+const NAMED_EACH = 5;
 
 export class LaterFilesWatch {
   readonly #parts: WatchParts;
@@ -134,15 +137,22 @@ export class LaterFilesWatch {
       this.#beside.has(session.id);
     if (goes_on) this.#before.set(session.id, statesOf(found));
     else this.#before.delete(session.id);
-    const told = cut && !this.#told.has(session.id);
+    // What is new may be what hides the rest.
+    const told = cut && (changed.length > 0 || !this.#told.has(session.id));
     if (told) this.#told.add(session.id);
+    const files = inOrder(changed, before);
     const text = [
-      ...changed.length === 0 ? [] : [changedText(changed, before)],
+      ...files.length === 0 ? [] : [changedText(files)],
       ...told ? ["The directory is too large to look at all files that run later."] : [],
     ].join(" ");
     // Nobody follows the turns of work for others.
     if (text !== "" && session.state.trust === "trusted") {
-      await session.emit("lane.note", { lane_id: MAIN_LANE, text, reason_code: LATER_FILES });
+      await session.emit("lane.note", {
+        lane_id: MAIN_LANE,
+        text,
+        reason_code: LATER_FILES,
+        ...(files.length === 0 ? {} : { files: byRunner(files) }),
+      });
     }
     if (!goes_on) this.#parts.marks.remove(session.id);
   }
@@ -151,7 +161,7 @@ export class LaterFilesWatch {
     const { workdir } = session.state;
     const { home } = this.#parts;
     const hidden = new Set(this.#parts.hidden(session));
-    const steps = laterFiles(workdir, { home, hidden, max_entries: ENTRIES_MAX });
+    const steps = laterFiles(workdir, { home, hidden, max_entries: ENTRIES_MAX, states: true });
     let began = performance.now();
     let step = steps.next();
     while (!step.done) {
@@ -162,7 +172,7 @@ export class LaterFilesWatch {
       step = steps.next();
     }
     const { files, cut } = step.value;
-    foundLater(workdir, files, turn);
+    foundLater(workdir, step.value, turn);
     return { found: new Map(files.map((file) => [relative(workdir, file.path), file])), cut };
   }
 
@@ -184,13 +194,46 @@ function statesOf(found: Found): States {
   return new Map([...found].map(([place, { state }]) => [place, state]));
 }
 
-function changedText(changed: readonly [string, LaterFile][], before: States): string {
-  const named = changed.slice(0, NAMED).map(([place, { kind, runner }]) => {
-    const name = kind === "directory" ? `${place || "."}/` : place;
-    return `${name} (${before.has(place) ? "changed" : "new"}; ${runner})`;
+/** A file that is named to the person. */
+interface Changed {
+  path: string;
+  change: "new" | "changed";
+  runner: string;
+}
+
+/** What runs by itself comes before the rest, and what is new before what has changed. */
+function inOrder(changed: readonly [string, LaterFile][], before: States): Changed[] {
+  const rank = ([place, { soon }]: [string, LaterFile]) =>
+    (soon ? 0 : 2) + (before.has(place) ? 1 : 0);
+  return [...changed].sort((a, b) => rank(a) - rank(b)).map(([place, { kind, runner }]) => ({
+    path: kind === "directory" ? `${place || "."}/` : place,
+    change: before.has(place) ? "changed" : "new",
+    runner,
+  }));
+}
+
+function byRunner(files: readonly Changed[]): NonNullable<EventData["lane.note"]["files"]> {
+  const paths = (of_kind: readonly Changed[], change: Changed["change"]) =>
+    of_kind.filter((file) => file.change === change).map(({ path }) => path);
+  return [...Map.groupBy(files, ({ runner }) => runner)].map(([runner, of_kind]) => ({
+    runner,
+    new: paths(of_kind, "new"),
+    changed: paths(of_kind, "changed"),
+  }));
+}
+
+/** Names files of every kind, however many there are of one, and counts the rest by kind. */
+function changedText(files: readonly Changed[]): string {
+  const kinds = [...Map.groupBy(files, ({ runner }) => runner).values()];
+  const first = kinds.flatMap((of_kind) => of_kind.slice(0, NAMED_EACH));
+  const named = new Set([...new Set([...first, ...files])].slice(0, NAMED));
+  const names = files.filter((file) => named.has(file))
+    .map(({ path, change, runner }) => `${path} (${change}; ${runner})`);
+  const rest = kinds.flatMap((of_kind) => {
+    const more = of_kind.filter((file) => !named.has(file)).length;
+    return more === 0 ? [] : [`${more} more (${of_kind[0].runner})`];
   });
-  const more = changed.length - named.length;
-  const rest = more > 0 ? `, and ${more} more` : "";
-  return `Files that run later were written: ${named.join(", ")}${rest}. ` +
+  return `Files that run later were written: ${[...names, ...rest].join(", ")}. ` +
+    (rest.length === 0 ? "" : "The event of this note has the names of all. ") +
     "Look at them before you use them.";
 }

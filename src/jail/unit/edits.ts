@@ -7,7 +7,7 @@ import { type Applied, editText } from "../../base/edits/edit_text.ts";
 import { parsePatch, type PatchStep, pathsOf } from "../../base/edits/patch.ts";
 import type { FileStat } from "../../os/beneath_kernel.ts";
 import { BeneathError, type BeneathFs } from "../beneath.ts";
-import { laterInBare, runsLater } from "../runs_later.ts";
+import { laterInBare, ledTo, runsLater } from "../runs_later.ts";
 import { looksBinary, type OpContext } from "./files.ts";
 import { type FileSeen, type OpOutcome, type UnitArgs, UnitError } from "./protocol.ts";
 
@@ -20,10 +20,14 @@ const REMEMBERED_CHARS = 256 * 1024;
  * Refuses a path that is really a file that runs later, because the approval did not show that
  * name.
  */
-function byItsName({ fs, workdir, home }: OpContext, path: string): (place: string) => void {
+function byItsName(
+  { fs, workdir, home, leads }: OpContext,
+  path: string,
+): (place: string) => void {
   return (place) => {
     if (place === fs.relative(path)) return;
-    const later = runsLater(`${workdir === "/" ? "" : workdir}/${place}`, home) ??
+    const absolute = `${workdir === "/" ? "" : workdir}/${place}`;
+    const later = runsLater(absolute, home) ?? ledTo(absolute, leads) ??
       laterInBare(`/${place}`, (each) => isThere(fs, each.slice(1)));
     if (later === undefined || (later.only === "new" && isThere(fs, place))) return;
     throw new UnitError(`${path}: this is really ${place} (${later.runner}); use that path`);

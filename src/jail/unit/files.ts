@@ -4,6 +4,7 @@ import { type MediaHead, mediaHead, mediaProblem } from "../../base/media.ts";
 import type { FileStat } from "../../os/beneath_kernel.ts";
 import { attachmentLine, attachmentName } from "../../protocol/attachments.ts";
 import type { BeneathFs, FileEntry } from "../beneath.ts";
+import type { Leads } from "../runs_later.ts";
 import type { Pace } from "./pace.ts";
 import { type FileSeen, type OpOutcome, OUTPUT_MAX, type UnitArgs, UnitError } from "./protocol.ts";
 
@@ -29,6 +30,8 @@ export interface OpContext {
   /** The working directory and the person's home directory, absolute and real. */
   workdir: string;
   home: string | undefined;
+  /** What runs later because other files lead to it. */
+  leads?: Leads;
   pace: Pace;
 }
 

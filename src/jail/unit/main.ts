@@ -96,8 +96,15 @@ async function run(
 ): Promise<UnitResult> {
   try {
     if (beneath === undefined) throw new Error("this unit serves another directory");
-    const context = { fs: beneath.view(hidden), workdir, home, pace: new Pace(signal) };
-    const outcome = await OPERATIONS[op](context, new UnitArgs(args));
+    const values = new UnitArgs(args);
+    const context = {
+      fs: beneath.view(hidden),
+      workdir,
+      home,
+      leads: values.leads(),
+      pace: new Pace(signal),
+    };
+    const outcome = await OPERATIONS[op](context, values);
     return { ok: true, ...(typeof outcome === "string" ? { output: outcome } : outcome) };
   } catch (error) {
     if (error instanceof UnitError) {

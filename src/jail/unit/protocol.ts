@@ -2,6 +2,7 @@
 
 import type { FileChange } from "../../base/edits/changes.ts";
 import type { Media } from "../../base/media.ts";
+import type { Later, Leads } from "../runs_later.ts";
 
 /** The most characters of an output that go to the model and into the journal. */
 export const OUTPUT_MAX = 48 * 1024;
@@ -148,6 +149,12 @@ export class UnitArgs {
   seen(): Map<string, FileSeen> {
     const files = this.#values.seen as FileSeen[] | undefined;
     return new Map(files?.map((file) => [file.path, file]));
+  }
+
+  /** What runs later because other files lead to it; set by the daemon itself. */
+  leads(): Leads | undefined {
+    const leads = this.#values.leads as [string, Later][] | undefined;
+    return leads && new Map(leads);
   }
 
   /** These arguments with more values. */

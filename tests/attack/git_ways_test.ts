@@ -272,7 +272,7 @@ for (const [by, way] of Object.entries(WAYS)) {
         );
         await ended;
         stage.victim.write(join(made.root, "late"), "", 0o644);
-        const did = await there(join(made.root, "did"), way.lives_on ? 500 : 10);
+        const did = await there(join(made.root, "did"), way.lives_on ? 3_000 : 10);
         if (way.lives_on && !did) throw new Error("what lives on did not write");
         const told = write.is_new ? await toldIn(stage, session_id) : "";
         await stage.call("session.kill", { session_id });

@@ -128,7 +128,7 @@ export function isTimestamp(value: unknown): boolean {
 /** Waits until something holds; false when it does not in time. */
 export async function eventually(
   holds: () => boolean | Promise<boolean>,
-  timeout_ms = 10_000,
+  timeout_ms = 60_000,
 ): Promise<boolean> {
   const until = Date.now() + timeout_ms;
   while (!(await holds())) {

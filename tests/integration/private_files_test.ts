@@ -1,5 +1,6 @@
 import { assertEquals, assertStringIncludes } from "@std/assert";
 import { dirname, join } from "@std/path";
+import { until } from "../support/scripted.ts";
 import { can_run_svc, type Daemon, Place, svcCommand } from "../support/svc.ts";
 
 const ignore = !can_run_svc;
@@ -49,6 +50,17 @@ async function withSession(place: Place): Promise<[Daemon, string]> {
   const workdir = place.mkdir("project");
   const { json } = await daemon.http("POST", "/v1/sessions", { workdir });
   return [daemon, json.session_id];
+}
+
+/** The only session's list item, once a daemon that has just started has tried to open its journal. */
+async function opened(daemon: Daemon): Promise<{ id: string; state: string; reason: string }> {
+  let item: { id: string; state: string; reason: string };
+  await until(async () => {
+    const { json } = await daemon.http("GET", "/v1/sessions");
+    [item] = json.sessions;
+    return item.state === "unreadable";
+  }, "the session is unreadable");
+  return item!;
 }
 
 Deno.test({
@@ -107,8 +119,8 @@ Deno.test({
     for (const { path, mode } of [journal, session, sessions, svc]) {
       Deno.chmodSync(path, mode | 0o044);
       const daemon = await place.serve();
-      const { json: { sessions: [item] } } = await daemon.http("GET", "/v1/sessions");
-      assertEquals([item.id, item.state], [session_id, "unreadable"], path);
+      const item = await opened(daemon);
+      assertEquals(item.id, session_id, path);
       assertStringIncludes(item.reason, path);
       assertStringIncludes(item.reason, `chmod ${mode.toString(8).padStart(4, "0")} ${path}`);
       await daemon.stop();
@@ -117,8 +129,7 @@ Deno.test({
     Deno.renameSync(journal.path, `${journal.path}.moved`);
     Deno.symlinkSync(`${journal.path}.moved`, journal.path);
     const linked = await place.serve();
-    const { json: { sessions: [item] } } = await linked.http("GET", "/v1/sessions");
-    assertStringIncludes(item.reason, `${journal.path} is a symbolic link`);
+    assertStringIncludes((await opened(linked)).reason, `${journal.path} is a symbolic link`);
     await linked.stop();
     Deno.renameSync(`${journal.path}.moved`, journal.path);
     const daemon = await place.serve();

@@ -27,7 +27,7 @@ export abstract class Observer {
   }
 
   /** Waits until it has seen the event of that seq. */
-  async reach(seq: number, timeout_ms = 10_000): Promise<void> {
+  async reach(seq: number, timeout_ms = 60_000): Promise<void> {
     const until = Date.now() + timeout_ms;
     while (this.last_seq < seq) {
       if (Date.now() > until) {

@@ -160,7 +160,7 @@ ${untitled(toml)}`);
 export async function until(
   holds: () => boolean | Promise<boolean>,
   what: string,
-  timeout_ms = 15_000,
+  timeout_ms = 60_000,
 ): Promise<void> {
   const end = Date.now() + timeout_ms;
   // Less and less often: to look can cost more than what is waited for.

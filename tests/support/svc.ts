@@ -134,6 +134,7 @@ export class Place implements AsyncDisposable {
     const child = spawnSvc(this, ["serve", "--emit-port-stdout", ...args]);
     const log = toText(child.stderr);
     const listening = await firstLine(child).catch(async () => {
+      await child.status;
       throw new Error(`svc serve did not start: ${await log}`);
     });
     const daemon = new Daemon(child, log, JSON.parse(listening));

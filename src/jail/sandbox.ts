@@ -3,6 +3,7 @@
  * else of the person's files; or as a plain child process when bubblewrap is not available.
  */
 import { dirname } from "@std/path";
+import { messageOf, SvcError } from "../protocol/errors.ts";
 import { MemoryFiles } from "../os/memory_file.ts";
 import { isWithin } from "../os/paths.ts";
 import type { Argument } from "../os/passing.ts";
@@ -181,6 +182,7 @@ export interface Sandbox extends Disposable {
  * @param writable returns the directories that sessions can currently write
  * @param shared the limits that hold for a session's commands together
  * @throws {Error} when bubblewrap is configured and does not work; the message says what to fix
+ * @throws {SvcError} unavailable, when bubblewrap may work here, but cannot start now
  *
  * @example
  * ```ts
@@ -245,7 +247,11 @@ export function programArgv(
   return { ...made, args: [...made.args, ...argv] };
 }
 
-/** Returns the sandbox, or a clause that says why there is none. */
+/**
+ * Returns the sandbox, or a clause that says why there is none.
+ *
+ * @throws {SvcError} unavailable, where it may be there a moment later.
+ */
 async function findBubblewrap(
   environment: Record<string, string>,
   own: Own,
@@ -259,10 +265,13 @@ async function findBubblewrap(
     return "bwrap is not installed (install the package bubblewrap)";
   }
   let complaint = "";
-  const memory = MemoryFiles.open();
+  using kept = new DisposableStack();
+  const memory = kept.use(MemoryFiles.open());
   const walls = [...filterChoices(memory), ...namespaceChoices()];
   for (const binder of [bindByDescriptor(), bindByPath]) {
     if (binder === undefined) continue;
+    using tried = new DisposableStack();
+    tried.use(binder);
     for (const privileges of privilegeChoices()) {
       for (const wall of walls) {
         const sandbox = bubblewrap(program, [...wall, ...privileges], environment, {
@@ -272,21 +281,22 @@ async function findBubblewrap(
           bounds,
           own,
         });
-        const probe = await run(
+        const probe = await probed(
           // What others have in /tmp comes and goes.
           sandbox.argv("true", { workdir: "/tmp", hidden: [], network: false, read_only: true }),
         );
-        if (probe === undefined) return sandbox;
+        if (probe === undefined) {
+          for (const stack of [tried, kept]) stack.move();
+          return sandbox;
+        }
         complaint = probe;
         // A kernel or a bwrap may lack these features. Any other problem remains without them too.
         if (!/seccomp|userns|user namespace/.test(complaint)) break;
       }
     }
-    binder[Symbol.dispose]();
     // An older bwrap without these arguments.
     if (!complaint.includes("bind-fd")) break;
   }
-  memory?.[Symbol.dispose]();
   return `${program} does not work here: ${complaint}`;
 }
 
@@ -694,26 +704,51 @@ const PASSED = new Set([
 ]);
 
 /** Runs a probe. @returns `undefined` when it worked, otherwise the problem. */
-async function run(argv: SandboxArgv): Promise<string | undefined> {
+/** How long bwrap may take for one program that does nothing: the machine may be very busy. */
+const PROBE_MS = 60_000;
+
+/** How bwrap and the system say that they lack something which they may have a moment later. */
+const LACKS =
+  /temporarily unavailable|cannot allocate|out of memory|can(not|'t) fork|too many open|no space left|interrupted/i;
+
+/**
+ * Tries whether bwrap can run a program.
+ *
+ * @returns what it complains of where it cannot on this machine.
+ * @throws {SvcError} unavailable: it cannot now, and may later. That must not count as a machine
+ * without bubblewrap, where commands run unconfined.
+ */
+async function probed(argv: SandboxArgv): Promise<string | undefined> {
   const stop = new AbortController();
-  const timer = setTimeout(() => stop.abort(), 5_000);
+  const timer = setTimeout(() => stop.abort(), PROBE_MS);
+  let complaint: string;
   try {
-    const probe = await spawnArgv(argv, {
+    const { success, code, signal, stderr } = await spawnArgv(argv, {
       cwd: "/",
       stdin: "null",
       stdout: "null",
       stderr: "piped",
       signal: stop.signal,
     }).output();
-    if (probe.success) return undefined;
-    if (stop.signal.aborted) return "it does not finish";
-    const [complaint] = new TextDecoder().decode(probe.stderr).trim().split("\n");
-    return complaint || `it exits with ${probe.code}`;
+    if (success) return undefined;
+    if (stop.signal.aborted) throw notNow("it does not finish");
+    if (signal === "SIGKILL" || signal === "SIGTERM") throw notNow(`it was ended by ${signal}`);
+    const [line] = new TextDecoder().decode(stderr).trim().split("\n");
+    complaint = line || `it exits with ${code}`;
   } catch (error) {
-    return error instanceof Error ? error.message : String(error);
+    if (error instanceof SvcError) throw error;
+    complaint = messageOf(error);
   } finally {
     clearTimeout(timer);
   }
+  if (LACKS.test(complaint)) throw notNow(complaint);
+  return complaint;
+}
+
+function notNow(complaint: string): SvcError {
+  return new SvcError("unavailable", `the sandbox of commands cannot start now: ${complaint}`, {
+    hint: "nothing was run; try again when the machine has room",
+  });
 }
 
 export function findShell(): string {

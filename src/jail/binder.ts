@@ -5,6 +5,7 @@
  */
 import { dirname, join } from "@std/path";
 import { type Descriptor, type Kernel, O, openKernel, SystemError } from "../os/beneath_kernel.ts";
+import { lacksForNow } from "../os/lacks.ts";
 import { recent } from "../base/recent.ts";
 import type { Argument } from "../os/passing.ts";
 import { readUntrusted } from "./untrusted_files.ts";
@@ -47,15 +48,19 @@ export interface Binder extends Disposable {
   sockets(): string[];
 }
 
-/** @returns undefined when the C library cannot be opened or the kernel is too old */
+/**
+ * @returns undefined when the C library cannot be opened or the kernel is too old
+ * @throws {Error} when it cannot be told for now
+ */
 export function bindByDescriptor(): Binder | undefined {
   const kernel = openKernel();
   if (kernel === undefined) return undefined;
   try {
     kernel.openReal("/")[Symbol.dispose]();
     return new DescriptorBinder(kernel);
-  } catch {
+  } catch (error) {
     kernel[Symbol.dispose]();
+    if (lacksForNow(error)) throw error;
     return undefined;
   }
 }

@@ -7,6 +7,7 @@
  */
 import { dirname, join } from "@std/path";
 import { readDirIfAny } from "../os/files.ts";
+import { lacksForNow } from "../os/lacks.ts";
 import type { Argument } from "../os/passing.ts";
 import type { Binder } from "./binder.ts";
 import { hold } from "./git_placeholders.ts";
@@ -174,7 +175,8 @@ export function modulesIn(dir: string): string[] {
 function directoriesIn(dir: string): string[] {
   try {
     return readDirIfAny(dir).flatMap(({ name, isDirectory }) => isDirectory ? join(dir, name) : []);
-  } catch {
+  } catch (error) {
+    if (lacksForNow(error)) throw error;
     return [];
   }
 }

@@ -3,6 +3,7 @@
  * what git's configuration names. Nothing of it has to exist yet.
  */
 import { basename, dirname, isAbsolute, join, normalize } from "@std/path";
+import { lacksForNow } from "../os/lacks.ts";
 import { isWithin } from "../os/paths.ts";
 import { commonOf, type GitSetting, GitSettings, pointedTo } from "./git_settings.ts";
 import {
@@ -197,7 +198,8 @@ function statOf(path: string): Deno.FileInfo | undefined {
 function entriesOf(directory: string): Deno.DirEntry[] {
   try {
     return [...Deno.readDirSync(directory)];
-  } catch {
+  } catch (error) {
+    if (lacksForNow(error)) throw error;
     return [];
   }
 }

@@ -3,6 +3,7 @@
  * it, whose hooks and configuration git runs. Links of other names are not followed.
  */
 import { dirname, join } from "@std/path";
+import { lacksForNow } from "../os/lacks.ts";
 import { isWithin } from "../os/paths.ts";
 import { modulesIn } from "./git_parts.ts";
 import { isPlaceholder } from "./git_placeholders.ts";
@@ -249,7 +250,8 @@ function withState(
 function namesIn(directory: string): Deno.DirEntry[] {
   try {
     return [...Deno.readDirSync(directory)];
-  } catch {
+  } catch (error) {
+    if (lacksForNow(error)) throw error;
     return [];
   }
 }

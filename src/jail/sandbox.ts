@@ -4,6 +4,7 @@
  */
 import { dirname } from "@std/path";
 import { messageOf, SvcError } from "../protocol/errors.ts";
+import { lacksForNow } from "../os/lacks.ts";
 import { MemoryFiles } from "../os/memory_file.ts";
 import { isWithin } from "../os/paths.ts";
 import type { Argument } from "../os/passing.ts";
@@ -707,10 +708,6 @@ const PASSED = new Set([
 /** How long bwrap may take for one program that does nothing: the machine may be very busy. */
 const PROBE_MS = 60_000;
 
-/** How bwrap and the system say that they lack something which they may have a moment later. */
-const LACKS =
-  /temporarily unavailable|cannot allocate|out of memory|can(not|'t) fork|too many open|no space left|interrupted/i;
-
 /**
  * Tries whether bwrap can run a program.
  *
@@ -741,7 +738,7 @@ async function probed(argv: SandboxArgv): Promise<string | undefined> {
   } finally {
     clearTimeout(timer);
   }
-  if (LACKS.test(complaint)) throw notNow(complaint);
+  if (lacksForNow(complaint)) throw notNow(complaint);
   return complaint;
 }
 

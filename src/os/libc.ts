@@ -2,6 +2,8 @@
  * Opens the C library. Its candidate paths are exactly the ones deno.json grants as `ffi`
  * permission: a bare `libc.so.6` would be looked up in the process working directory.
  */
+import { lacksForNow } from "./lacks.ts";
+
 const CANDIDATES: Partial<Record<typeof Deno.build.os, readonly string[]>> = {
   linux: [
     "/lib/x86_64-linux-gnu/libc.so.6",
@@ -21,6 +23,7 @@ export const LIBC_PATHS: readonly string[] = CANDIDATES[Deno.build.os] ?? [];
  *
  * @returns the library, or `undefined` where there is none that may be opened (another libc, or no
  * `ffi` permission); callers then do without and say so in `svc doctor`.
+ * @throws {Error} when it cannot be opened for now
  */
 export function openLibc<const S extends Deno.ForeignLibraryInterface>(
   symbols: S,
@@ -28,8 +31,8 @@ export function openLibc<const S extends Deno.ForeignLibraryInterface>(
   for (const path of LIBC_PATHS) {
     try {
       return Deno.dlopen(path, symbols);
-    } catch {
-      continue;
+    } catch (error) {
+      if (lacksForNow(error)) throw error;
     }
   }
   return undefined;

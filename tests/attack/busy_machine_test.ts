@@ -15,17 +15,17 @@ async function read(stage: Stage, session_id: string): Promise<Loot> {
 /**
  * What a session's commands bring home, of which the first had no room for its sandbox.
  *
- * @param more how many processes and threads its daemon may still start.
+ * @param limit a name of `prlimit`
+ * @param left how much its daemon may have at first, as an expression of the shell
  */
-async function withoutRoom(more: number): Promise<Loot> {
+async function withoutRoom(limit: string, left: (pid: number) => string): Promise<Loot> {
   await using stage = await Stage.open();
   const { victim, daemon: { pid } } = stage;
   const session_id = await stage.session(stage.workdir("project"));
-  const usual = await victim.sh(`prlimit --pid ${pid} --nproc --noheadings --output=SOFT`);
-  await victim.sh(`prlimit --pid ${pid} --nproc=$(($(ls /proc/${pid}/task | wc -l) + ${more})):`);
+  const usual = await victim.sh(`prlimit --pid ${pid} --${limit} --noheadings --output=SOFT`);
+  await victim.sh(`prlimit --pid ${pid} --${limit}=$((${left(pid)})):`);
   const first = await stage.run(session_id, `run cat ${stage.secret_file}`);
-  if (more === 0 && !first.includes("unavailable")) throw new Error(`there was room: ${first}`);
-  await victim.sh(`prlimit --pid ${pid} --nproc=${usual.trim()}:`);
+  await victim.sh(`prlimit --pid ${pid} --${limit}=${usual.trim()}:`);
   return lootOf(first, stage.secret) ?? await read(stage, session_id);
 }
 
@@ -40,6 +40,14 @@ for (const more of [0, 10, 13, 18]) {
     // Nothing limits how many processes root has.
     needs: ["sandbox", "second user"],
     control: unconfined,
-    attempt: () => withoutRoom(more),
+    attempt: () => withoutRoom("nproc", (pid) => `$(ls /proc/${pid}/task | wc -l) + ${more}`),
+  });
+}
+
+for (const more of [0, 2, 4, 6, 8, 12, 16]) {
+  attack(`runs a command after one when only ${more} files could be opened`, {
+    needs: ["sandbox"],
+    control: unconfined,
+    attempt: () => withoutRoom("nofile", (pid) => `$(ls /proc/${pid}/fd | wc -l) + ${more}`),
   });
 }

@@ -1,0 +1,27 @@
+import { assert } from "@std/assert";
+import { lacksForNow } from "./lacks.ts";
+
+Deno.test("a lack of processes, memory or descriptors is told from what holds", () => {
+  const coded = (code: string) => Object.assign(new Error("failed"), { code });
+  for (
+    const lack of [
+      coded("EMFILE"),
+      coded("EAGAIN"),
+      new Error("Failed to spawn 'bwrap': Resource temporarily unavailable (os error 11)"),
+      "bwrap: Can't fork for pid 1: Resource temporarily unavailable",
+      "sh: 47: Cannot fork",
+      "bwrap: Can't mount tmpfs: Cannot allocate memory",
+    ]
+  ) assert(lacksForNow(lack), String(lack));
+  for (
+    const lasting of [
+      coded("ENOENT"),
+      new Deno.errors.PermissionDenied("Permission denied (os error 13)"),
+      "bwrap: No permissions to create a new namespace",
+      "bwrap: Unknown option --bind-fd",
+      "bwrap: Creating new namespace failed: nesting depth or " +
+      "/proc/sys/user/max_*_namespaces exceeded (ENOSPC)",
+      undefined,
+    ]
+  ) assert(!lacksForNow(lasting), String(lasting));
+});

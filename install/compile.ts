@@ -111,7 +111,7 @@ async function withoutUnusedZod(dir: string): Promise<void> {
     const text = await Deno.readTextFile(path);
     if (!text.includes("/from-json-schema.js\n")) continue;
     const [table, name, ...namespaces] =
-      text.match(/^var (\w+) = \{\n  \.\.\.(\w+),\n  \.\.\.(\w+),\n  iso: \w+\n\};\n/m) ?? [];
+      text.match(/^var (\w+) = \{\n\s+\.\.\.(\w+),\n\s+\.\.\.(\w+),\n\s+iso: \w+\n\};\n/m) ?? [];
     if (table === undefined) throw new Error(`${path}: zod's table of its functions has changed`);
     // A provider's package reads JSON schemas.
     if (text.includes(`${name}.object(`)) continue;

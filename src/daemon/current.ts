@@ -34,6 +34,7 @@ export class Current {
   /** Loaded before the first model is given out. */
   #known: { prices: typeof import("../models/prices.ts"); catalogue: Catalogue } | undefined;
   readonly #catalogue_file: Opener<CatalogueFile>;
+  readonly #toolbelt = new Opener(async () => (await import("../models/toolbelt.ts")).toolbelt);
   readonly #editor: Opener<ConfigEditor>;
 
   /** @throws {SvcError} validation when daemon.toml has an error. */
@@ -112,10 +113,7 @@ export class Current {
         idle_ms: agent.idle_timeout,
         answer_ms: agent.answer_timeout,
       },
-      builtin: async () => {
-        const { toolbelt } = await import("../models/toolbelt.ts");
-        return toolbelt(() => ids.next("call"));
-      },
+      builtin: async () => (await this.#toolbelt.get())(() => ids.next("call")),
       agentProblem: (name) =>
         features().agents.map((it) => it.problem(name)).find((it) => it !== undefined),
     });

@@ -1,22 +1,11 @@
-/**
- * The loopback HTTP listener: REST routes made from the verbs, `/v1/rpc`, SSE, WebSocket, the web
- * app.
- */
-import { type Context as HonoContext, Hono } from "hono";
+/** The loopback HTTP listener: who is let in, and the frequent requests; `routes.ts` has the rest. */
 import type { Log } from "../os/log.ts";
 import type { Hub } from "../session/hub.ts";
 import { SvcError, toSvcError } from "../protocol/errors.ts";
+import { Opener } from "../base/lazy.ts";
 import { bodyOf } from "../base/text_slices.ts";
 import { type Caller, type Dispatcher, resultJson, type Verb } from "../verbs/define.ts";
-import {
-  BASE_HEADERS,
-  bodyText,
-  errorResponse,
-  JSON_HEADERS,
-  jsonObject,
-  requireJson,
-  requirePlain,
-} from "../net/answers.ts";
+import { BASE_HEADERS, errorResponse, JSON_HEADERS } from "../net/answers.ts";
 import { type Guards } from "./guards.ts";
 import type { Download } from "../verbs/opened.ts";
 import type { OpenSocket } from "./websocket.ts";
@@ -63,10 +52,22 @@ export interface HttpDoor {
   close(): void;
 }
 
+/** What the routes share with the listener. */
+export interface RouteParts {
+  caller: Caller;
+  /** The largest body of a request, in bytes. */
+  body_max: number;
+  sockets: Set<OpenSocket>;
+  /** @throws {SvcError} unauthenticated without the token. */
+  authenticated(request: Request): void;
+  respond(verb: Verb, result: unknown): Response;
+  /** The answer to a request that failed. */
+  failed(thrown: unknown, path: string): Response;
+}
+
 /** Creates the door of the loopback listener. */
 export function httpDoor(options: HttpOptions): HttpDoor {
   const { dispatcher, guards } = options;
-  const app = new Hono<{ Bindings: Deno.ServeHandlerInfo<Deno.NetAddr> }>();
   const caller: Caller = { via: "http" };
   const sockets = new Set<OpenSocket>();
 
@@ -102,31 +103,6 @@ export function httpDoor(options: HttpOptions): HttpDoor {
     });
   };
 
-  const runVerb = async (
-    verb: Verb,
-    request: Request,
-    info: Deno.ServeHandlerInfo<Deno.NetAddr>,
-    readParams: () => Params | Promise<Params>,
-  ): Promise<Response> => {
-    const { required = [], public: open, same_user } = verb.rest!;
-    if (!open) authenticated(request);
-    if (same_user && !await options.sameUser(info.remoteAddr)) {
-      throw new SvcError(
-        "permission_denied",
-        "only the daemon's own user can read the discovery record",
-        {
-          hint: "run `svc ctl discover` as that user, outside of containers and sandboxes",
-        },
-      );
-    }
-    const params = await readParams();
-    for (const name of required) {
-      if (params[name] === undefined) {
-        throw new SvcError("validation", `${verb.name}: ${name} is required`);
-      }
-    }
-    return respond(verb, await dispatcher.run(verb, params, caller, request));
-  };
   const respond = (verb: Verb, result: unknown): Response => {
     const { status, location, same_user } = verb.rest!;
     if (status === 204) return new Response(null, { status, headers: BASE_HEADERS });
@@ -143,18 +119,14 @@ export function httpDoor(options: HttpOptions): HttpDoor {
     return errorResponse(error);
   };
 
-  const allowed = new Map<string, string[]>();
   // Routes without parameters by path, so that frequent requests skip the router.
   const plain = new Map<string, Verb>();
   for (const verb of dispatcher.verbs.values()) {
     if (verb.rest === undefined) continue;
-    const { method, path } = verb.rest;
-    allowed.set(path, [...(allowed.get(path) ?? []), method]);
-    const { required = [], same_user } = verb.rest;
+    const { method, path, required = [], same_user } = verb.rest;
     if (method === "GET" && !path.includes(":") && required.length === 0 && !same_user) {
       plain.set(path, verb);
     }
-    app.on(method, path, (c) => runVerb(verb, c.req.raw, c.env, () => restParams(c, verb)));
   }
   const answerPlain = (verb: Verb, request: Request): Response | Promise<Response> => {
     const { path, public: open } = verb.rest!;
@@ -168,77 +140,16 @@ export function httpDoor(options: HttpOptions): HttpDoor {
     }
   };
 
-  app.get("/v1/sessions/:session_id/events", async (c) => {
-    authenticated(c.req.raw);
-    const { sessionEvents } = await import("./sse.ts");
-    return sessionEvents(c, options.hub, BASE_HEADERS);
+  let routes: HttpDoor["handle"] | undefined;
+  const loaded = new Opener(async () => {
+    const { routesOf } = await import("./routes.ts");
+    const parts = { caller, body_max: BODY_MAX, sockets, authenticated, respond, failed };
+    return routes = routesOf(options, parts);
   });
-  allowed.set("/v1/sessions/:session_id/events", ["GET"]);
-
-  for (const { path, get } of options.downloads) {
-    app.get(path, async (c) => {
-      authenticated(c.req.raw);
-      return await get(c.req.param(), c.req.method);
-    });
-    allowed.set(path, ["GET"]);
-  }
-
-  app.post("/v1/rpc", async (c) => {
-    authenticated(c.req.raw);
-    requireJson(c.req.raw);
-    const { rpcResponse } = await import("./rpc/over_http.ts");
-    return await rpcResponse(await bodyText(c.req.raw, BODY_MAX), {
-      dispatcher,
-      caller,
-      call: c.req.raw,
-    });
-  });
-  allowed.set("/v1/rpc", ["POST"]);
-
-  const mcp_methods = ["GET", "POST", "DELETE"];
-  app.on(mcp_methods, "/mcp", async (c) => {
-    authenticated(c.req.raw);
-    const response = await options.mcp(c.req.raw);
-    for (const [name, value] of Object.entries(BASE_HEADERS)) response.headers.set(name, value);
-    return response;
-  });
-  allowed.set("/mcp", mcp_methods);
-
-  let description: Promise<string> | undefined;
-  app.get("/v1/openapi.json", async () => {
-    // Created on demand, because it takes as long as a start of the daemon.
-    description ??= import("./openapi.ts").then(({ openApi }) =>
-      JSON.stringify(openApi(dispatcher.verbs.values()))
-    );
-    return new Response(await description, { headers: JSON_HEADERS });
-  });
-  allowed.set("/v1/openapi.json", ["GET"]);
-
-  for (const path of ["/", "/v1/ws"]) {
-    app.get(path, async (c, next) => {
-      if (c.req.header("upgrade")?.toLowerCase() !== "websocket") return next();
-      const { upgradeSocket } = await import("./websocket.ts");
-      return upgradeSocket(c.req.raw, dispatcher, guards(), sockets);
-    });
-  }
-  for (const [path, methods] of allowed) {
-    app.all(path, () => {
-      const error = new SvcError("method_not_allowed", `this path supports ${methods.join(", ")}`);
-      const response = errorResponse(error);
-      response.headers.set("allow", methods.join(", "));
-      return response;
-    });
-  }
-  app.get("*", async (c, next) => {
-    const { appResponse } = await import("./app.ts");
-    return appResponse(c.req.raw, BASE_HEADERS) ?? next();
-  });
-  app.notFound((c) => errorResponse(new SvcError("not_found", `path not found: ${c.req.path}`)));
-  app.onError((thrown, c) => failed(thrown, c.req.path));
-
   const route: HttpDoor["handle"] = (request, info) => {
     const verb = request.method === "GET" ? plain.get(pathOf(request.url)) : undefined;
-    return verb ? answerPlain(verb, request) : app.fetch(request, info);
+    if (verb !== undefined) return answerPlain(verb, request);
+    return routes?.(request, info) ?? loaded.get().then((handle) => handle(request, info));
   };
   const answerCrossOrigin = async (
     request: Request,
@@ -275,26 +186,4 @@ export function httpDoor(options: HttpOptions): HttpDoor {
 /** Returns path and query of an absolute URL, as they were sent. */
 function pathOf(url: string): string {
   return url.slice(url.indexOf("/", url.indexOf("//") + 2));
-}
-
-type Params = Record<string, unknown>;
-
-/** Returns a verb's parameters from path, query and body. */
-async function restParams(c: HonoContext, verb: Verb): Promise<Params> {
-  const path = c.req.param() as Record<string, string>;
-  if (verb.rest!.method !== "POST") return { ...queryParams(c.req.query()), ...path };
-  requirePlain(c.req.raw.headers);
-  const text = await bodyText(c.req.raw, BODY_MAX);
-  if (text === "") return path;
-  requireJson(c.req.raw);
-  return { ...jsonObject(text), ...path };
-}
-
-/** Parses query values as JSON (`true`, `10`), or keeps them as strings. */
-function queryParams(query: Record<string, string>): Record<string, unknown> {
-  return Object.fromEntries(
-    Object.entries(query).map((
-      [name, value],
-    ) => [name, /^(true|false|-?\d+)$/.test(value) ? JSON.parse(value) : value]),
-  );
 }

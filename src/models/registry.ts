@@ -138,8 +138,10 @@ export class ModelRegistry {
    * @throws {ModelError} when the provider's configured address is invalid
    */
   async resolve(id: string): Promise<Model> {
-    await this.#options.prepare?.();
-    if (id === BUILTIN) return await this.#options.builtin();
+    // A newer catalogue says nothing of the built-in model.
+    const { prepare, catalogue, builtin } = this.#options;
+    if (id !== BUILTIN || catalogue?.() === undefined) await prepare?.();
+    if (id === BUILTIN) return await builtin();
     requireNoAgent(id);
     const { config, model } = this.#locate(id);
     const key = JSON.stringify([config, model]);

@@ -1,3 +1,4 @@
+import { existsSync } from "node:fs";
 import { dirname, join } from "@std/path";
 import { SvcError } from "../protocol/errors.ts";
 import { writeAll, writeAllSync } from "../base/write_all.ts";
@@ -157,6 +158,8 @@ export function readDirIfAny(path: string): Deno.DirEntry[] {
 
 /** The real path of something; undefined where there is nothing. */
 export function realPathIfAny(path: string): string | undefined {
+  // An error takes ten times as long as this, and often there is nothing.
+  if (!existsSync(path)) return undefined;
   try {
     return Deno.realPathSync(path);
   } catch {

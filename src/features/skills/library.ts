@@ -5,7 +5,7 @@ import { UntrustedReader } from "../../jail/untrusted_files.ts";
 import { SvcError } from "../../protocol/errors.ts";
 import type { Session } from "../../session/session.ts";
 import { expandCommand, findCommands } from "./commands.ts";
-import type { Owner } from "./places.ts";
+import { directoriesIn, type Owner } from "./places.ts";
 import { findSkills } from "./skills.ts";
 
 export interface LibraryParts {
@@ -51,6 +51,7 @@ export class Library implements Disposable {
     const { skills } = findSkills(this.#reader, {
       home: this.#parts.home,
       workdir,
+      directories: directoriesIn(workdir),
       hidden: () => [],
     });
     const names = skills.map((it) => it.name);
@@ -67,7 +68,11 @@ export class Library implements Disposable {
 
   /** Returns the files of commands and skills that cannot be read, and why; empty without any. */
   unreadable(session: Session): string {
-    return [...this.#find(session).unreadable, ...this.skills(session).unreadable]
+    if (!isTrusted(session)) return "";
+    const owner = this.#owner(session);
+    const commands = findCommands(this.#reader, owner);
+    const skills = findSkills(this.#reader, owner);
+    return [...commands.unreadable, ...skills.unreadable]
       .map(({ path, message }) => `${path}: ${message}`).join("; ");
   }
 
@@ -83,7 +88,8 @@ export class Library implements Disposable {
 
   #owner(session: Session): Owner {
     const { home, hidden } = this.#parts;
-    return { home, workdir: session.state.workdir, hidden: () => hidden(session) };
+    const { workdir } = session.state;
+    return { home, workdir, directories: directoriesIn(workdir), hidden: () => hidden(session) };
   }
 }
 

@@ -105,20 +105,40 @@ export function pairTable(pairs: readonly Pair[]): string {
 
 /** The report as Markdown. */
 export function markdownReport(rows: readonly Row[], circumstances: Record<string, string>) {
-  const line = (cells: readonly string[]) =>
-    `| ${cells.map((cell) => cell.replaceAll("|", "\\|")).join(" | ")} |`;
   return [
     "# Benchmark report",
     "",
     ...Object.entries(circumstances).map(([name, value]) => `- ${name}: ${value}`),
     "",
-    line(HEADER),
-    line(HEADER.map((_, n) => n >= 1 && n <= 2 ? "---:" : "---")),
-    ...rows.map((row) => line(cellsOf(row))),
+    markdownTable(HEADER, rows.map(cellsOf)),
     "",
     LEGEND,
     "",
   ].join("\n");
+}
+
+/** What the page of figures shows of a run. */
+export function pageTable(
+  rows: readonly Row[],
+  { date, machine, version }: Record<string, string>,
+): string {
+  const cells = rows.map(({ name, value, unit, note = "" }) => {
+    return [name, `${short(value)} ${unit === "/s" ? "a second" : unit}`, note];
+  });
+  return [
+    `${version}, on ${machine}, ${date.slice(0, 10)}:`,
+    "",
+    markdownTable(["what", "measured", "note"], cells),
+  ].join("\n");
+}
+
+/** A table; the measured values, and the aims beside them, stand to the right. */
+function markdownTable(header: readonly string[], rows: readonly (readonly string[])[]): string {
+  const line = (cells: readonly string[]) =>
+    `| ${cells.map((cell) => cell.replaceAll("|", "\\|")).join(" | ")} |`;
+  const numbers = header === HEADER ? [1, 2] : [1];
+  const rule = header.map((_, n) => numbers.includes(n) ? "---:" : "---");
+  return [header, rule, ...rows].map(line).join("\n");
 }
 
 function cellsOf(row: Row): string[] {

@@ -1,12 +1,14 @@
 /**
  * Measures the compiled binary and prints one table:
  *
- *   deno task bench [--source] [--only <name>,…] [--json] [--out bench/report.md]
+ *   deno task bench [--source] [--only <name>,…] [--json] [--out bench/report.md] [--write]
  *   deno task bench --beside <binary> [--rounds 3] [--only <name>,…] [--json]
  *
  * With `--beside` each measure alternates between both binaries, so that a change in the machine's
  * speed affects both, and the table shows the ratio of their medians. `--sessions` sets the number of
  * idle sessions for the measure `idle` (default: 1,000).
+ *
+ * `--write` puts the figures of a full run into docs/reference/figures.md; let nothing else run then.
  *
  * SVC_BIN names the binary (default: dist/svc); `--source` measures the source instead. A missed
  * target is shown but is not a failure. Everything stays on loopback. A full run takes about two
@@ -18,6 +20,7 @@ import { parseArgs } from "@std/cli/parse-args";
 import {
   type Figure,
   markdownReport,
+  pageTable,
   type Pair,
   pairTable,
   plainTable,
@@ -45,12 +48,44 @@ import { svcCommand } from "../tests/support/svc.ts";
 
 const root = fromFileUrl(new URL("..", import.meta.url));
 
+const HELP = `Measures svc and prints a table of figures.
+
+Usage: sh install/dev.sh bench [options]
+
+Options:
+  --only NAMES       Only these measures, separated by commas
+  --beside BINARY    Compare with another binary: both in turn, and the ratio of their medians
+  --rounds N         Rounds of a comparison (default: 3)
+  --sessions N       Idle sessions of the measure "idle" (default: 1000)
+  --source           Measure the source, not dist/svc or the binary of SVC_BIN
+  --json             Print JSON
+  --out FILE         Also write a report in Markdown
+  --write            Put the figures into docs/reference/figures.md
+  --help             Show this help`;
+
 async function main(): Promise<number> {
+  const unknown_flags: string[] = [];
   const args = parseArgs(Deno.args, {
-    boolean: ["source", "json"],
+    boolean: ["source", "json", "write", "help"],
     string: ["out", "only", "beside", "rounds", "sessions"],
     default: { rounds: "3", sessions: "1000" },
+    unknown(flag) {
+      unknown_flags.push(flag);
+      return false;
+    },
   });
+  if (unknown_flags.length > 0) {
+    console.error(`bench: unknown argument ${unknown_flags[0]}; --help lists what there is`);
+    return 2;
+  }
+  if (args.help) {
+    console.log(HELP);
+    return 0;
+  }
+  if (args.write && (args.only !== undefined || args.beside !== undefined)) {
+    console.error("bench: --write takes a full run of one binary, without --only and --beside");
+    return 2;
+  }
   if (args.source) Deno.env.delete("SVC_BIN");
   else if (!Deno.env.get("SVC_BIN")) Deno.env.set("SVC_BIN", join(root, "dist", "svc"));
 
@@ -113,6 +148,12 @@ async function main(): Promise<number> {
     console.log(`\n${plainTable(rows)}`);
   }
   if (args.out) await Deno.writeTextFile(args.out, markdownReport(rows, circumstances));
+  if (args.write) {
+    const { withPart } = await import("../install/docs.ts");
+    const file = join(root, "docs", "reference", "figures.md");
+    const part = { file, name: "figures", text: () => pageTable(rows, circumstances) };
+    await Deno.writeTextFile(file, await withPart(await Deno.readTextFile(file), part));
+  }
   return 0;
 }
 

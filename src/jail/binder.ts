@@ -8,6 +8,7 @@ import { type Descriptor, type Kernel, O, openKernel, SystemError } from "../os/
 import { lacksForNow } from "../os/lacks.ts";
 import { recent } from "../base/recent.ts";
 import type { Argument } from "../os/passing.ts";
+import { parent } from "./covers.ts";
 import { readUntrusted } from "./untrusted_files.ts";
 
 /** Binds paths to themselves. */
@@ -16,6 +17,8 @@ export interface Binder extends Disposable {
    * Returns what is at an absolute path; undefined when it does not exist or contains a symlink.
    */
   kind(path: string): "file" | "directory" | undefined;
+  /** As {@linkcode Binder.kind} for many paths, of which those beside each other cost less. */
+  kinds(paths: readonly string[]): ("file" | "directory" | undefined)[];
   /** Returns the start of a regular file; undefined where {@linkcode Binder.kind} has none. */
   text(path: string, max_bytes: number): string | undefined;
   /** Returns the user that something belongs to. */
@@ -87,6 +90,21 @@ class DescriptorBinder implements Binder {
     using opened = this.#kernel.tryReal(path);
     if (opened === undefined) return undefined;
     return this.#kernel.stat(opened).kind === "directory" ? "directory" : "file";
+  }
+
+  kinds(paths: readonly string[]): ("file" | "directory" | undefined)[] {
+    const kernel = this.#kernel;
+    const found = new Map<string, "file" | "directory">();
+    for (const [directory, beside] of Map.groupBy(paths, parent)) {
+      using opened = kernel.tryReal(directory, O.DIRECTORY);
+      if (opened === undefined) continue;
+      for (const path of beside) {
+        const kind = kernel.kindIn(opened, path.slice(path.lastIndexOf("/") + 1) || ".");
+        if (kind === undefined || kind === "symlink") continue;
+        found.set(path, kind === "directory" ? "directory" : "file");
+      }
+    }
+    return paths.map((path) => found.get(path));
   }
 
   text(path: string, max_bytes: number): string | undefined {
@@ -167,6 +185,7 @@ export const bindByPath: Binder = {
       return undefined;
     }
   },
+  kinds: (paths) => paths.map((path) => bindByPath.kind(path)),
   text(path, max_bytes) {
     if (bindByPath.kind(path) !== "file") return undefined;
     try {

@@ -59,10 +59,10 @@ export function gitParts(
   if (tree !== undefined) return partsFor(tree, own, { git, binder, holds });
   const parts = [
     own,
-    partsBelow(git, "modules", modulesIn(join(git, "modules")), (dir) => {
+    partsBelow(git, "modules", modulesIn, (dir) => {
       return namingParts(dir, binder, holds);
     }, binder),
-    partsBelow(git, "worktrees", directoriesIn(join(git, "worktrees")), (dir) => {
+    partsBelow(git, "worktrees", directoriesIn, (dir) => {
       return treeParts(dir, binder, holds);
     }, binder),
   ];
@@ -127,12 +127,13 @@ function partsIn(dir: string, names: readonly string[], binder: Binder): Parts |
 function partsBelow(
   git: string,
   name: string,
-  dirs: readonly string[],
+  list: (all: string) => readonly string[],
   partsOf: (dir: string) => Parts | undefined,
   binder: Binder,
 ): Parts {
   const all = join(git, name);
   if (binder.kind(all) === undefined) return { pinned: [], read_only: exists(all) ? [git] : [] };
+  const dirs = list(all);
   const parts = dirs.length > PARTS_MAX ? [undefined] : dirs.map(partsOf);
   if (parts.includes(undefined)) return { pinned: [], read_only: [all] };
   return {

@@ -2,7 +2,7 @@
  * Finds the files below a directory that run later ({@linkcode runsLater}), and the repositories in
  * it, whose hooks and configuration git runs. Links of other names are not followed.
  */
-import { dirname, join } from "@std/path";
+import { dirname, join, SEPARATOR } from "@std/path";
 import { lacksForNow } from "../os/lacks.ts";
 import { isWithin } from "../os/paths.ts";
 import { modulesIn } from "./git_parts.ts";
@@ -117,6 +117,7 @@ function* listed(
   for (let n = 0; n < waiting.length; n++) {
     const directory = waiting[n];
     const entries = namesIn(directory);
+    const below = directory.endsWith(SEPARATOR) ? directory : directory + SEPARATOR;
     if (isGitDirectory(entries)) {
       files.push(repository(directory, true, states));
       finder.git(directory, directory);
@@ -124,7 +125,7 @@ function* listed(
     }
     for (const { name, isDirectory, isSymlink } of entries) {
       if (left-- <= 0 || files.length >= FILES_MAX) return true;
-      const path = join(directory, name);
+      const path = below + name;
       if (hidden.has(path) || path === own || NO_FILES.has(path)) continue;
       if (name === ".git") {
         files.push(repository(path, isDirectory, states));
@@ -178,10 +179,11 @@ function lastParts(path: string): string {
   return path.slice(Math.max(at, 0));
 }
 
+const GIT_DIRECTORY = ["HEAD", "objects", "refs"];
+
 /** Whether git takes a directory itself for a repository, as one without a working tree is. */
 function isGitDirectory(entries: readonly Deno.DirEntry[]): boolean {
-  const names = new Set(entries.map(({ name }) => name));
-  return ["HEAD", "objects", "refs"].every((name) => names.has(name));
+  return GIT_DIRECTORY.every((needed) => entries.some(({ name }) => name === needed));
 }
 
 function repository(path: string, is_directory: boolean, states: boolean): LaterFile {

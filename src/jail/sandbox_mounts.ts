@@ -108,11 +108,13 @@ export function mounts(
   const scratch = scratchNow();
   const mode = scope.read_only || scope.git_tree !== undefined ? "ro" : undefined;
   const hidden = scope.hidden.filter((path) => path !== workdir && !carriesSystem(path));
-  const existing = (paths: readonly string[]) =>
-    outermost(paths).flatMap((path): Cover[] => {
-      const kind = binder.kind(path);
-      return kind === undefined ? [] : [{ path, is_directory: kind === "directory" }];
-    });
+  const existing = (paths: readonly string[]) => {
+    const found = outermost(paths);
+    const kinds = binder.kinds(found);
+    return found.flatMap((path, n): Cover[] =>
+      kinds[n] === undefined ? [] : [{ path, is_directory: kinds[n] === "directory" }]
+    );
+  };
   const isInside = (path: string) =>
     isWithin(path, workdir) &&
     // For a session at "/", everything is inside; directories of people are covered as a whole.

@@ -48,6 +48,8 @@ const AT_SYMLINK_NOFOLLOW = 0x100;
 const AT_REMOVEDIR = 0x200;
 const AT_EMPTY_PATH = 0x1000;
 const STATX_BASIC_STATS = 0x7ff;
+/** Where `struct statx` has the mode. */
+const MODE_OFFSET = 28;
 const PATH_MAX = 4096;
 const NAMES_BUFFER = 64 * 1024;
 
@@ -264,6 +266,19 @@ export class Kernel implements Disposable {
     throw new SystemError("statx", code);
   }
 
+  /**
+   * What a name in a directory stands for; undefined where there is nothing.
+   *
+   * @throws {SystemError} where the system cannot tell
+   */
+  kindIn(directory: Descriptor, name: string): FileKind | undefined {
+    if (this.#callStatx(directory.number, name, AT_SYMLINK_NOFOLLOW) >= 0) {
+      return kindOfMode(this.#statx.getUint16(MODE_OFFSET, true));
+    }
+    const code = this.#code();
+    if (UNKNOWING.has(code)) throw new SystemError("statx", code);
+  }
+
   #callStatx(directory: number, name: string, flags: number): number {
     const buffer = new Uint8Array(this.#statx.buffer);
     const call = BigInt(CALL.statx);
@@ -275,7 +290,7 @@ export class Kernel implements Disposable {
   #statOf(): FileStat {
     const view = this.#statx;
     const number = (offset: number) => Number(view.getBigUint64(offset, true));
-    const mode = view.getUint16(28, true);
+    const mode = view.getUint16(MODE_OFFSET, true);
     const device = `${view.getUint32(136, true)}:${view.getUint32(140, true)}`;
     const modified = `${number(112)}.${view.getUint32(120, true)}`;
     return {

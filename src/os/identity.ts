@@ -1,5 +1,9 @@
+import { lazy } from "../base/lazy.ts";
 import { openKernel, SystemError } from "./beneath_kernel.ts";
 import { SvcError } from "../protocol/errors.ts";
+
+/** The C library. It stays open: to open it takes milliseconds. */
+const library = lazy(openKernel);
 
 /**
  * Tells a directory from whatever takes its place later: a program that was started on the path can
@@ -10,7 +14,7 @@ import { SvcError } from "../protocol/errors.ts";
  * @throws {SvcError} validation when it is gone, or a part of it is a symlink now.
  */
 export function identityOf(path: string): string {
-  const kernel = openKernel();
+  const kernel = library();
   if (kernel === undefined) return portableIdentity(path);
   try {
     const opened = kernel.openReal(path);
@@ -21,8 +25,6 @@ export function identityOf(path: string): string {
     }
   } catch (error) {
     throw error instanceof SystemError ? moved(path, error) : error;
-  } finally {
-    kernel[Symbol.dispose]();
   }
 }
 

@@ -19,7 +19,8 @@ export function ownProgram(
   writable: readonly string[] = [],
 ): string | undefined {
   if (isAbsolute(program) || Deno.build.os === "windows") return program;
-  return pathDirs(path).map((dir) => join(dir, program)).find((file) => isOwn(file, writable));
+  const places = new Set(writable);
+  return pathDirs(path).map((dir) => join(dir, program)).find((file) => isOwn(file, places));
 }
 
 /** A program, and the PATH that it is given for those which it starts itself. */
@@ -91,24 +92,28 @@ export function unfound(program: string): SvcError {
 
 /** The directories of a PATH that neither another user nor a session can write. */
 export function ownDirs(path: string | undefined, writable: readonly string[] = []): string[] {
+  const places = new Set(writable);
   return pathDirs(path).filter((dir) => {
     const real = realPath(dir);
-    return real !== undefined && isKept(dir, real, writable);
+    return real !== undefined && isKept(dir, real, places);
   });
 }
 
 /** Whether there is a program that nobody but this user and root can exchange. */
-export function isOwn(file: string, writable: readonly string[] = []): boolean {
+export function isOwn(file: string, writable: Iterable<string> = []): boolean {
+  const places = writable instanceof Set ? writable : new Set(writable);
   const real = realPath(file);
   if (real === undefined || firstFile([real]) === undefined) return false;
   const dir = realPath(dirname(file));
-  return dir !== undefined && isKept(dirname(file), dir, writable) && isKept(file, real, writable);
+  return dir !== undefined && isKept(dirname(file), dir, places) && isKept(file, real, places);
 }
 
 /** Both as it is named, as a link on the way can be exchanged, and where that leads. */
-function isKept(path: string, real: string, writable: readonly string[]): boolean {
-  if (writable.some((each) => isWithin(path, each) || isWithin(real, each))) return false;
-  return [...upFrom(path), ...upFrom(real)].every((each) => isKeptByOwner(Deno.statSync(each)));
+function isKept(path: string, real: string, writable: ReadonlySet<string>): boolean {
+  const all = [...new Set([...upFrom(path), ...upFrom(real)])];
+  // There may be thousands of the others.
+  if (all.some((each) => writable.has(each))) return false;
+  return all.every((each) => isKeptByOwner(Deno.statSync(each)));
 }
 
 /** A path and all directories above it. */

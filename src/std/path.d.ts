@@ -1,6 +1,7 @@
 /** The part of `@std/path` that is used here. */
 export const SEPARATOR: string;
 export function basename(path: string, suffix?: string): string;
+export function common(paths: string[], separator?: string): string;
 export function dirname(path: string): string;
 export function extname(path: string): string;
 export function join(...paths: string[]): string;

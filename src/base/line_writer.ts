@@ -1,4 +1,4 @@
-import { slices } from "./text_slices.ts";
+import { joined, sizeOf, slices, type Text } from "./text_slices.ts";
 import { type ByteSink, writeAll } from "./write_all.ts";
 
 /** Characters that may wait for a reader before who writes is asked to wait. */
@@ -9,11 +9,19 @@ const PIECE = 64 * 1024;
 const BYTES_PER_UNIT = 3;
 const encoder = new TextEncoder();
 
+/** A line that waits to be written. */
+interface Waiting {
+  line: Text;
+  size: number;
+  /** Tells its sender that it is written, or never will be. */
+  written: (() => void) | undefined;
+}
+
 /** Writes lines whole and in order; what comes while one is written goes out together. */
 export class LineWriter {
   readonly #sink: ByteSink;
   readonly #onBroken: () => void;
-  #next: string[] = [];
+  #next: Waiting[] = [];
   /** Characters in `#next`. */
   #size = 0;
   #writing: Promise<void> | undefined;
@@ -26,12 +34,14 @@ export class LineWriter {
     this.#onBroken = onBroken;
   }
 
-  /** Takes a line; a promise asks the sender to wait until the reader has read. */
-  write(line: string): void | Promise<void> {
-    this.#next.push(line, "\n");
-    this.#size += line.length + 1;
+  /** Takes a line; a promise asks the sender to wait until the reader has read it. */
+  write(line: Text): void | Promise<void> {
+    const size = sizeOf(line) + 1;
+    this.#size += size;
+    const wait = this.#size > WAITING_MAX ? Promise.withResolvers<void>() : undefined;
+    this.#next.push({ line, size, written: wait?.resolve });
     this.#writing ??= this.#flush();
-    if (this.#size > WAITING_MAX) return this.#writing;
+    return wait?.promise;
   }
 
   /** Characters that wait behind what is being written. */
@@ -44,31 +54,46 @@ export class LineWriter {
     await this.#writing;
   }
 
-  /** Sends a text; a long one in pieces, each in the same bytes, or it would leave as many behind. */
-  async #send(text: string): Promise<void> {
-    if (text.length <= PIECE) return await writeAll(this.#sink, encoder.encode(text));
-    const bytes = this.#bytes ??= new Uint8Array(BYTES_PER_UNIT * PIECE);
-    for (const piece of slices(text, PIECE)) {
-      const { written } = encoder.encodeInto(piece, bytes);
-      await writeAll(this.#sink, bytes.subarray(0, written));
-    }
+  /** Takes what is written next: lines that are short together, or one. */
+  #take(): Waiting[] {
+    const taken = this.#next.splice(0, this.#size <= PIECE ? this.#next.length : 1);
+    for (const { size } of taken) this.#size -= size;
+    return taken;
   }
 
   async #flush(): Promise<void> {
+    let taken: Waiting[] = [];
     try {
       while (this.#next.length > 0) {
-        const lines = this.#next.splice(0);
-        const text = this.#size > PIECE ? "" : lines.join("");
-        // Long ones are not joined, as that would be a second copy of them.
-        const waiting = text === "" ? lines : [text];
-        this.#size = 0;
-        for (const each of waiting) await this.#send(each);
+        taken = this.#take();
+        await this.#send(taken);
+        for (const { written } of taken) written?.();
       }
     } catch {
+      for (const { written } of [...taken, ...this.#next.splice(0)]) written?.();
+      this.#size = 0;
       this.#onBroken();
     } finally {
       this.#writing = undefined;
       this.#bytes = undefined;
+    }
+  }
+
+  async #send(lines: readonly Waiting[]): Promise<void> {
+    const size = lines.reduce((sum, it) => sum + it.size, 0);
+    if (size <= PIECE) {
+      const text = lines.map(({ line }) => `${joined(line)}\n`).join("");
+      return await writeAll(this.#sink, encoder.encode(text));
+    }
+    for (const { line } of lines) await this.#sendLong(line);
+  }
+
+  /** Sends a line in pieces, each in the same bytes, or it would leave as many behind. */
+  async #sendLong(line: Text): Promise<void> {
+    const bytes = this.#bytes ??= new Uint8Array(BYTES_PER_UNIT * PIECE);
+    for (const piece of slices([line, "\n"].flat(), PIECE)) {
+      const { written } = encoder.encodeInto(piece, bytes);
+      await writeAll(this.#sink, bytes.subarray(0, written));
     }
   }
 }

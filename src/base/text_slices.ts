@@ -1,19 +1,43 @@
+/** A text, or the parts of a large one, which are never joined: that would be a copy of it. */
+export type Text = string | readonly string[];
+
 /** Characters that are encoded at once: a large text has no second copy of itself in bytes. */
 export const SLICE = 1024 * 1024;
 
-/** Cuts a text into parts of at most so many characters, and none in the middle of one. */
-export function* slices(text: string, size = SLICE): Generator<string> {
-  for (let start = 0; start < text.length;) {
-    let end = start + size;
-    const last = text.charCodeAt(end - 1);
-    if (end < text.length && last >= 0xd800 && last < 0xdc00) end--;
-    yield text.slice(start, end);
-    start = end;
+/** Returns how many characters a text has. */
+export function sizeOf(text: Text): number {
+  return typeof text === "string" ? text.length : text.reduce((sum, it) => sum + it.length, 0);
+}
+
+/** Returns a text in one piece. */
+export function joined(text: Text): string {
+  return typeof text === "string" ? text : text.join("");
+}
+
+/** Cuts a text into pieces of at most so many characters, and none in the middle of one. */
+export function* slices(text: Text, size = SLICE): Generator<string> {
+  let rest = "";
+  for (const part of typeof text === "string" ? [text] : text) {
+    if (rest.length + part.length <= size) {
+      rest += part;
+      continue;
+    }
+    if (rest !== "") yield rest;
+    let start = 0;
+    while (part.length - start > size) {
+      let end = start + size;
+      const last = part.charCodeAt(end - 1);
+      if (last >= 0xd800 && last < 0xdc00) end--;
+      yield part.slice(start, end);
+      start = end;
+    }
+    rest = part.slice(start);
   }
+  if (rest !== "") yield rest;
 }
 
 /** A body that is encoded while it is read, where it is large. */
-export function bodyOf(text: string): BodyInit {
+export function bodyOf(text: Text): BodyInit {
   return bodyRead(text).body;
 }
 
@@ -23,10 +47,10 @@ export function bodyOf(text: string): BodyInit {
  * @param cut ends it before that
  */
 export function bodyRead(
-  text: string,
+  text: Text,
   cut?: AbortSignal,
 ): { body: BodyInit; read: Promise<void> } {
-  if (text.length <= SLICE) return { body: text, read: Promise.resolve() };
+  if (sizeOf(text) <= SLICE) return { body: joined(text), read: Promise.resolve() };
   const encoder = new TextEncoder();
   const parts = slices(text);
   const { promise: read, resolve } = Promise.withResolvers<void>();

@@ -3,6 +3,7 @@ import { Buffer } from "node:buffer";
 import { delay } from "@std/async";
 // @ts-types="./ws.d.ts"
 import { type WebSocket, WebSocketServer } from "ws";
+import { joined } from "../base/text_slices.ts";
 import { takeConnection } from "../net/upgraded.ts";
 import { SvcError } from "../protocol/errors.ts";
 import { CALLS_MAX, Connection } from "./rpc/connection.ts";
@@ -80,7 +81,7 @@ export function upgradeSocket(
 function serve(socket: WebSocket, dispatcher: Dispatcher): void {
   const connection = new Connection(dispatcher, "websocket", (text) => {
     if (socket.readyState !== socket.OPEN) return;
-    socket.send(text);
+    socket.send(joined(text));
     if (socket.bufferedAmount > BUFFER_MAX) return drained(socket);
   }, () => socket.terminate());
   let alive = true;

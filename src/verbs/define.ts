@@ -5,6 +5,7 @@
 import * as z from "zod";
 import { InvalidParams, SvcError } from "../protocol/errors.ts";
 import { Opener } from "../base/lazy.ts";
+import type { Text } from "../base/text_slices.ts";
 import type { Asking, Held } from "./answer_room.ts";
 import type {
   BoundVerb,
@@ -76,21 +77,21 @@ export function verbsOf<S>() {
 /** A result with cached JSON, for answers that are requested often and seldom change. */
 export class Prepared<T> {
   readonly value: T;
-  #json: string | undefined;
+  #json: Text | undefined;
 
   /** @param json the value as JSON, if it was made already */
-  constructor(value: T, json?: string) {
+  constructor(value: T, json?: Text) {
     this.value = value;
     this.#json = json;
   }
 
-  get json(): string {
+  get json(): Text {
     return this.#json ??= JSON.stringify(this.value);
   }
 }
 
 /** Returns the JSON of a verb's result. */
-export function resultJson(result: unknown): string {
+export function resultJson(result: unknown): Text {
   return result instanceof Prepared ? result.json : JSON.stringify(result ?? {});
 }
 

@@ -11,6 +11,10 @@ import {
   type Pushed,
   resultJson,
 } from "../../verbs/define.ts";
+import { joined, sizeOf, type Text } from "../../base/text_slices.ts";
+
+/** Characters of an answer that is passed on in parts. */
+const LONG = 64 * 1024;
 
 const PARSE_ERROR = -32700;
 const INVALID_REQUEST = -32600;
@@ -80,7 +84,7 @@ export function subscriptionEndedFrame(sub: number, error: SvcError | undefined)
 export async function answer(
   text: string,
   { dispatcher, caller, call, cut }: Answering,
-  sending: (answer: string) => void | Promise<void>,
+  sending: (answer: Text) => void | Promise<void>,
 ): Promise<void> {
   let message: unknown;
   try {
@@ -104,12 +108,15 @@ export async function answer(
     const one = (it: unknown) => answerOne(it, dispatcher, caller, call);
     const said = Array.isArray(message)
       ? await (await import("./batch.ts")).answerBatch(message, {
-        answerOne: one,
+        answerOne: async (it) => {
+          const said = await one(it);
+          return said && joined(said);
+        },
         tooLarge: (it, what) => tooLarge(idOf(it), what, BATCH_ANSWER_MAX),
         large,
       })
       : await one(message);
-    held?.made(said?.length ?? 0);
+    held?.made(sizeOf(said ?? ""));
     if (said !== undefined) await sending(said);
   } finally {
     held?.leave();
@@ -150,12 +157,12 @@ async function answerOne(
   dispatcher: Dispatcher,
   caller: Caller,
   call: Abortable,
-): Promise<string | undefined> {
+): Promise<Text | undefined> {
   if (!isRequest(message)) {
     return failure(idOf(message), INVALID_REQUEST, "not a JSON-RPC 2.0 request", "invalid_request");
   }
   const { id, method, params } = message;
-  const reply = (text: () => string) => id === undefined ? undefined : text();
+  const reply = (text: () => Text) => id === undefined ? undefined : text();
   const verb = dispatcher.verbs.get(method);
   if (verb === undefined) {
     return reply(() => failure(id, METHOD_NOT_FOUND, `unknown method ${method}`, "not_found"));
@@ -164,8 +171,10 @@ async function answerOne(
     const result = await dispatcher.run(verb, params, caller, call);
     return reply(() => {
       const json = resultJson(result);
-      if (json.length > ANSWER_MAX) return tooLarge(id, "the answer is too large", ANSWER_MAX);
-      return `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":${json}}`;
+      const size = sizeOf(json);
+      if (size > ANSWER_MAX) return tooLarge(id, "the answer is too large", ANSWER_MAX);
+      const start = `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":`;
+      return size > LONG ? [start, json, "}"].flat() : `${start}${joined(json)}}`;
     });
   } catch (error) {
     const said = rpcError(toSvcError(error));

@@ -1,12 +1,13 @@
 import type { Caller, Dispatcher } from "../../verbs/define.ts";
 import { answer, eventFrame, subscriptionEndedFrame } from "./codec.ts";
+import type { Text } from "../../base/text_slices.ts";
 import { Subscriptions } from "../../verbs/subscriptions.ts";
 
 /** The most calls of a connection in progress; with more, it is not read. */
 export const CALLS_MAX = 1_000;
 
 /** Sends the text of one message to the peer. A promise means back-pressure. */
-export type Send = (text: string) => void | Promise<void>;
+export type Send = (text: Text) => void | Promise<void>;
 
 /** The receiving end of a long-lived connection. */
 export interface Receiver {

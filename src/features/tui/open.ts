@@ -1,4 +1,5 @@
 /** The terminal UI's instances in a daemon. Loaded at the first tui.* call. */
+import { joined } from "../../base/text_slices.ts";
 import type { Hub } from "../../session/hub.ts";
 import { toSvcError } from "../../protocol/errors.ts";
 import { Subscriptions } from "../../verbs/subscriptions.ts";
@@ -41,7 +42,7 @@ class VerbLink implements Link, Disposable {
     try {
       const result = await this.#dispatcher.run(verb, params, caller, this.#gone);
       // What a verb gives may be the daemon's own state: only a copy leaves it.
-      return JSON.parse(resultJson(result));
+      return JSON.parse(joined(resultJson(result)));
     } catch (error) {
       throw toSvcError(error);
     } finally {

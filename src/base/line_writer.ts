@@ -54,11 +54,15 @@ export class LineWriter {
     await this.#writing;
   }
 
-  /** Takes what is written next: lines that are short together, or one. */
+  /** Takes what is written next: as many lines as are short together, or a long one. */
   #take(): Waiting[] {
-    const taken = this.#next.splice(0, this.#size <= PIECE ? this.#next.length : 1);
-    for (const { size } of taken) this.#size -= size;
-    return taken;
+    let size = 0;
+    let count = 0;
+    do size += this.#next[count++].size; while (
+      count < this.#next.length && size + this.#next[count].size <= PIECE
+    );
+    this.#size -= size;
+    return this.#next.splice(0, count);
   }
 
   async #flush(): Promise<void> {

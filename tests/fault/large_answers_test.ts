@@ -4,6 +4,7 @@
  */
 import { assert, assertEquals } from "@std/assert";
 import { deadline } from "@std/async";
+import { writeAll } from "../../src/base/write_all.ts";
 import { can_run_svc, type Daemon, Place } from "../support/svc.ts";
 
 const ignore = !can_run_svc || Deno.build.os !== "linux";
@@ -14,6 +15,8 @@ const CLIENTS = 24;
 const SILENT = 8;
 /** A daemon that knew no bound took over three times this; beside other work V8 collects later. */
 const PEAK_MAX = 800 * MB;
+/** Clients of the local socket, and how much each asks for without waiting for an answer. */
+const PIPELINING = { clients: 200, requests: 4, peak: 600 * MB };
 
 function peak({ pid }: Daemon): number {
   const [, kb] = Deno.readTextFileSync(`/proc/${pid}/status`).match(/VmHWM:\s+(\d+)/)!;
@@ -55,6 +58,37 @@ Deno.test({
     };
     await Promise.all(Array.from({ length: CLIENTS }, ask));
     assert(peak(daemon) < PEAK_MAX, `${peak(daemon) / MB} MB`);
+  },
+});
+
+/** Reads so many lines, and keeps none of them. */
+async function readLines(conn: Deno.Conn, count: number): Promise<void> {
+  const bytes = new Uint8Array(256 * 1024);
+  for (let left = count; left > 0;) {
+    const read = await conn.read(bytes);
+    if (read === null) throw new Error(`${left} of ${count} answers did not come`);
+    for (let at = -1; (at = bytes.subarray(0, read).indexOf(10, at + 1)) >= 0;) left--;
+  }
+}
+
+Deno.test({
+  name: "two hundred clients of the local socket each ask for everything, four times at once",
+  ignore,
+  async fn() {
+    await using place = new Place();
+    const daemon = await place.serve();
+    const session_id = await long(place, daemon);
+    const { clients, requests: count, peak: most } = PIPELINING;
+    const asks = Array.from({ length: count }, (_, id) => {
+      return { jsonrpc: "2.0", id, method: "session.transcript", params: { session_id } };
+    });
+    const lines = new TextEncoder().encode(asks.map((it) => `${JSON.stringify(it)}\n`).join(""));
+    await Promise.all(Array.from({ length: clients }, async () => {
+      using conn = await Deno.connect({ transport: "unix", path: daemon.sock });
+      await writeAll(conn, lines);
+      await readLines(conn, count);
+    }));
+    assert(peak(daemon) < most, `${peak(daemon) / MB} MB`);
   },
 });
 

@@ -5,8 +5,6 @@ import { SvcError } from "../../protocol/errors.ts";
 import { Prepared, pushChannel } from "../../verbs/define.ts";
 import type { Caller } from "../../verbs/verb.ts";
 import type { pageSchema, sessionSubscriptionSchema } from "./schemas.ts";
-import type { Message } from "../../models/model.ts";
-import type { Transcript } from "../../session/transcript.ts";
 import type { Session } from "../../session/session.ts";
 import type { SessionServices } from "./verbs.ts";
 
@@ -65,12 +63,12 @@ const CHARS_MAX = 4_000_000;
 
 /** Answers `session.transcript`, with the last messages; one page of them where they are many. */
 export async function transcript(
-  { hub }: SessionServices,
+  { hub, asked }: SessionServices,
   { session_id, last = Infinity, skip }: z.output<ReturnType<typeof pageSchema>>,
 ) {
   const session = await hub.get(session_id);
   const transcript = await session.transcript();
-  const { messages, json } = keepForNext(transcript, session.state.last_seq);
+  const { messages, json } = asked.keep(transcript, session.state.last_seq);
   const end = Math.max(messages.length - skip, 0);
   const page: string[] = [];
   let left_out = end;
@@ -86,36 +84,6 @@ export async function transcript(
   const value = { messages: messages.slice(left_out, end), ...rest };
   const parts = page.reverse().flatMap((one, n) => n === 0 ? one : [",", one]);
   return new Prepared(value, ['{"messages":[', ...parts, `],${JSON.stringify(rest).slice(1)}`]);
-}
-
-/** A conversation as it was at a seq, and the JSON of those of its messages that were asked for. */
-interface Asked {
-  readonly transcript: Transcript;
-  readonly seq: number;
-  readonly messages: readonly Message[];
-  readonly json: (string | undefined)[];
-}
-
-/** How long the conversation that was asked for last is kept for whoever asks next, in milliseconds. */
-const NEXT_MS = 2_000;
-let last_asked: { asked: Asked; timer: number } | undefined;
-
-/**
- * Keeps a conversation from the garbage collector for a moment: who pages through it, or many clients
- * that ask for it at once, would otherwise have it read from the journal again and again, and each
- * would have its own copy.
- */
-function keepForNext(transcript: Transcript, seq: number): Asked {
-  clearTimeout(last_asked?.timer);
-  let asked = last_asked?.asked;
-  if (asked?.transcript !== transcript || asked.seq !== seq) {
-    const messages = transcript.messages();
-    asked = { transcript, seq, messages, json: new Array(messages.length) };
-  }
-  const timer = setTimeout(() => last_asked = undefined, NEXT_MS);
-  Deno.unrefTimer(timer);
-  last_asked = { asked, timer };
-  return asked;
 }
 
 /** The seq before the last so many messages that the conversation has; 0 for all that is kept. */

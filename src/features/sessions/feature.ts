@@ -1,6 +1,7 @@
 import { feature } from "../../verbs/feature.ts";
 import { permissions } from "../permissions/feature.ts";
 import { skills } from "../skills/feature.ts";
+import { LastAsked } from "./asked.ts";
 import { costVerbs } from "./cost_verbs.ts";
 import { historyVerbs } from "./history_verbs.ts";
 import { lanesVerbs } from "./lane_verbs.ts";
@@ -16,7 +17,17 @@ export const sessions = feature({
     // Opened after this one.
     const library = () => host.use(skills).library();
     return {
-      services: { hub, models, config, units, hidden, ledger_key, permissions: rules, library },
+      services: {
+        hub,
+        asked: new LastAsked(),
+        models,
+        config,
+        units,
+        hidden,
+        ledger_key,
+        permissions: rules,
+        library,
+      },
     };
   },
 });

@@ -12,6 +12,7 @@ import type { Config } from "../../config/config.ts";
 import type { ModelRegistry } from "../../models/registry.ts";
 import type { Library } from "../skills/library.ts";
 import type { Permissions } from "../permissions/open.ts";
+import type { LastAsked } from "./asked.ts";
 import {
   backgroundItemSchema,
   movedSchema,
@@ -37,6 +38,8 @@ import {
 /** The services of the verbs of sessions. */
 export interface SessionServices {
   readonly hub: Hub;
+  /** The conversation that was asked for last. */
+  readonly asked: LastAsked;
   models(): ModelRegistry;
   config(): Config;
   units(): Promise<UnitPool>;

@@ -1,3 +1,4 @@
+import { joined } from "../../base/text_slices.ts";
 import { assert, assertEquals } from "@std/assert";
 import * as z from "zod";
 import { BATCH_ANSWER_MAX, bind, Dispatcher, verbsOf } from "../../verbs/define.ts";
@@ -26,7 +27,7 @@ const call = { signal: new AbortController().signal };
 async function ask(message: unknown): Promise<{ size: number; answers: any[] }> {
   let said = "";
   const answering = { dispatcher, caller: { via: "test" }, call };
-  await answer(JSON.stringify(message), answering, (text) => void (said = text));
+  await answer(JSON.stringify(message), answering, (text) => void (said = joined(text)));
   const shorten = (name: string, value: unknown) => name === "text" ? String(value).length : value;
   return { size: said.length, answers: [JSON.parse(said, shorten)].flat() };
 }

@@ -5,6 +5,8 @@ import { SvcError } from "../../protocol/errors.ts";
 import { Prepared, pushChannel } from "../../verbs/define.ts";
 import type { Caller } from "../../verbs/verb.ts";
 import type { pageSchema, sessionSubscriptionSchema } from "./schemas.ts";
+import type { Message } from "../../models/model.ts";
+import type { Transcript } from "../../session/transcript.ts";
 import type { Session } from "../../session/session.ts";
 import type { SessionServices } from "./verbs.ts";
 
@@ -68,7 +70,7 @@ export async function transcript(
 ) {
   const session = await hub.get(session_id);
   const transcript = await session.transcript();
-  const { messages, json } = asked.keep(transcript, session.state.last_seq);
+  const { messages, json } = keptForNext(asked, transcript, session.state.last_seq);
   const end = Math.max(messages.length - skip, 0);
   const page: string[] = [];
   let left_out = end;
@@ -84,6 +86,39 @@ export async function transcript(
   const value = { messages: messages.slice(left_out, end), ...rest };
   const parts = page.reverse().flatMap((one, n) => n === 0 ? one : [",", one]);
   return new Prepared(value, ['{"messages":[', ...parts, `],${JSON.stringify(rest).slice(1)}`]);
+}
+
+/** A conversation as it was at a seq, and the JSON of those of its messages that were asked for. */
+interface Asked {
+  readonly transcript: Transcript;
+  readonly seq: number;
+  readonly messages: readonly Message[];
+  readonly json: (string | undefined)[];
+}
+
+/** The conversation that was asked for last, while it is kept. */
+export interface LastAsked {
+  asked?: Asked;
+  timer?: number;
+}
+
+/** How long that is, in milliseconds. */
+const NEXT_MS = 2_000;
+
+/**
+ * Keeps a conversation from the garbage collector for a moment: who pages through it, or many clients
+ * that ask for it at once, would otherwise have it read from the journal again and again, and each
+ * would have its own copy.
+ */
+function keptForNext(last: LastAsked, transcript: Transcript, seq: number): Asked {
+  if (last.asked?.transcript !== transcript || last.asked.seq !== seq) {
+    const messages = transcript.messages();
+    last.asked = { transcript, seq, messages, json: new Array(messages.length) };
+  }
+  clearTimeout(last.timer);
+  last.timer = setTimeout(() => last.asked = undefined, NEXT_MS);
+  Deno.unrefTimer(last.timer);
+  return last.asked;
 }
 
 /** The seq before the last so many messages that the conversation has; 0 for all that is kept. */

@@ -1,7 +1,6 @@
 import { feature } from "../../verbs/feature.ts";
 import { permissions } from "../permissions/feature.ts";
 import { skills } from "../skills/feature.ts";
-import { LastAsked } from "./asked.ts";
 import { costVerbs } from "./cost_verbs.ts";
 import { historyVerbs } from "./history_verbs.ts";
 import { lanesVerbs } from "./lane_verbs.ts";
@@ -19,7 +18,7 @@ export const sessions = feature({
     return {
       services: {
         hub,
-        asked: new LastAsked(),
+        asked: {},
         models,
         config,
         units,

@@ -12,7 +12,7 @@ import type { Config } from "../../config/config.ts";
 import type { ModelRegistry } from "../../models/registry.ts";
 import type { Library } from "../skills/library.ts";
 import type { Permissions } from "../permissions/open.ts";
-import type { LastAsked } from "./asked.ts";
+import type { LastAsked } from "./conversation.ts";
 import {
   backgroundItemSchema,
   movedSchema,

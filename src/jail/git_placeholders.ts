@@ -49,11 +49,15 @@ export function letGo(paths: readonly string[]): void {
       continue;
     }
     held.delete(path);
-    try {
-      Deno.removeSync(path);
-    } catch {
-      // The directory is gone, or nobody can write it.
-    }
+    removeIfAny(path);
+  }
+}
+
+function removeIfAny(path: string): void {
+  try {
+    Deno.removeSync(path);
+  } catch {
+    // The directory is gone, or nobody can write it.
   }
 }
 
@@ -68,11 +72,30 @@ function textOf(path: string, max_chars: number): string | undefined {
   }
 }
 
+/** Makes a file with its text, and never without: git, which runs at any time, refuses an empty one. */
 function made(path: string, text: string): boolean {
+  if (text === "") return written(path, text);
+  const whole = `${path}.${crypto.randomUUID()}`;
+  const done = written(whole, text) && (linked(whole, path) ?? written(path, text));
+  removeIfAny(whole);
+  return done;
+}
+
+function written(path: string, text: string): boolean {
   try {
     Deno.writeTextFileSync(path, text, { createNew: true, mode: 0o644 });
     return true;
   } catch {
     return false;
+  }
+}
+
+/** Gives a file a second name, if that is free; undefined where the file system has no such names. */
+function linked(path: string, name: string): boolean | undefined {
+  try {
+    Deno.linkSync(path, name);
+    return true;
+  } catch (error) {
+    return error instanceof Deno.errors.AlreadyExists ? false : undefined;
   }
 }

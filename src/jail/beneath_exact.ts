@@ -11,6 +11,7 @@ import {
   openKernel,
   SystemError,
 } from "../os/beneath_kernel.ts";
+import { lacksForNow } from "../os/lacks.ts";
 import { replaceFile } from "./replace_file.ts";
 import { replacePath } from "./replace_path.ts";
 import {
@@ -111,6 +112,7 @@ class LinuxExact implements ExactFiles {
       this.#in("", () => undefined);
       return true;
     } catch (error) {
+      if (lacksForNow(error)) throw error;
       return error instanceof BeneathError && error.reason === "not_found";
     }
   }
@@ -248,7 +250,8 @@ class LinuxExact implements ExactFiles {
         : error.code === "EACCES" || error.code === "EPERM" || error.code === "EROFS"
         ? "denied"
         : "other";
-      throw new BeneathError(reason, `${directory || "."}: ${error.call} failed (${error.code})`);
+      const said = `${directory || "."}: ${error.call} failed (${error.code})`;
+      throw new BeneathError(reason, said, error.code);
     } finally {
       opened?.[Symbol.dispose]();
       root?.[Symbol.dispose]();

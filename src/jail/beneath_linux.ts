@@ -1,6 +1,7 @@
 import type { FileKind, FileStat } from "../os/beneath_kernel.ts";
 import type { Beneath, BeneathFs, FileEntry, WriteOptions } from "./beneath.ts";
 import { type Descriptor, Kernel, O, openKernel, SystemError } from "../os/beneath_kernel.ts";
+import { lacksForNow } from "../os/lacks.ts";
 import {
   BeneathError,
   hiddenError,
@@ -59,6 +60,7 @@ function works(kernel: Kernel, workdir: string): boolean {
     new LinuxBeneath(kernel, workdir, () => false).stat(".");
     return true;
   } catch (error) {
+    if (lacksForNow(error)) throw error;
     // ENOSYS before Linux 5.6, EPERM under an old container runtime's filter. A missing directory
     // is not an error here; the operations report it.
     return error instanceof BeneathError && error.reason === "not_found";
@@ -426,6 +428,6 @@ function toBeneathError(path: string, error: SystemError): BeneathError {
     case "ENXIO":
       return new BeneathError("not_regular", `${path}: is not a regular file`);
     default:
-      return new BeneathError("other", `${path}: ${error.call} failed (${error.code})`);
+      return new BeneathError("other", `${path}: ${error.call} failed (${error.code})`, error.code);
   }
 }

@@ -20,9 +20,13 @@ export type BeneathReason =
 
 /** An expected failure; its message is one sentence that begins with the path as given. */
 export class BeneathError extends Error {
-  constructor(readonly reason: BeneathReason, message: string) {
+  /** What the system said, if it did. */
+  readonly code: string;
+
+  constructor(readonly reason: BeneathReason, message: string, code: string = reason) {
     super(message);
     this.name = "BeneathError";
+    this.code = code;
   }
 }
 

@@ -304,7 +304,8 @@ function guard<T>(path: string, operation: () => T): T {
     }
     if (error instanceof Deno.errors.FilesystemLoop) throw linkLoop(path);
     if (error instanceof BeneathError || !(error instanceof Error)) throw error;
-    switch ((error as NodeJS.ErrnoException).code) {
+    const { code } = error as NodeJS.ErrnoException;
+    switch (code) {
       case "ENOENT":
         throw new BeneathError("not_found", `${path}: no such file or directory`);
       case "EACCES":
@@ -312,6 +313,6 @@ function guard<T>(path: string, operation: () => T): T {
       case "ELOOP":
         throw linkLoop(path);
     }
-    throw new BeneathError("other", `${path}: ${error.message}`);
+    throw new BeneathError("other", `${path}: ${error.message}`, code);
   }
 }

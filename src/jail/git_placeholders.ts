@@ -7,6 +7,8 @@
  * write there; one that a killed daemon left is taken over by the next command.
  */
 import { basename, join } from "@std/path";
+import { writeAllSync } from "../base/write_all.ts";
+import { lacksForNow } from "../os/lacks.ts";
 
 /** What each of them says, by its name: the git directory is its own common directory. */
 const TEXTS = { "commondir": ".\n", "config.worktree": "", "info/attributes": "" };
@@ -61,13 +63,18 @@ function removeIfAny(path: string): void {
   }
 }
 
-/** The start of a regular file; undefined where there is none. */
+/**
+ * The start of a regular file; undefined where there is none.
+ *
+ * @throws {Error} when it cannot be told for now
+ */
 function textOf(path: string, max_chars: number): string | undefined {
   try {
     const { isFile, size } = Deno.lstatSync(path);
     if (!isFile || size > max_chars) return isFile ? "\0" : undefined;
     return Deno.readTextFileSync(path);
   } catch (error) {
+    if (lacksForNow(error)) throw error;
     return error instanceof Deno.errors.NotFound ? undefined : "\0";
   }
 }
@@ -83,8 +90,17 @@ function made(path: string, text: string): boolean {
 
 function written(path: string, text: string): boolean {
   try {
-    Deno.writeTextFileSync(path, text, { createNew: true, mode: 0o644 });
-    return true;
+    const file = Deno.openSync(path, { write: true, createNew: true, mode: 0o644 });
+    try {
+      writeAllSync(file, new TextEncoder().encode(text));
+      return true;
+    } catch {
+      // On a full disk: git would not work with an empty one.
+      Deno.removeSync(path);
+      return false;
+    } finally {
+      file.close();
+    }
   } catch {
     return false;
   }

@@ -4,6 +4,7 @@
  * them and on whatever condition they are included.
  */
 import { dirname, isAbsolute, join, normalize } from "@std/path";
+import { lacksForNow } from "../os/lacks.ts";
 import { UntrustedReader } from "./untrusted_files.ts";
 
 /** A value of a configuration. */
@@ -119,7 +120,9 @@ export class GitSettings implements Disposable {
     try {
       const real = Deno.realPathSync(file);
       return this.#reader.files(dirname(real)).text(real, CONFIG_MAX);
-    } catch {
+    } catch (error) {
+      // What is read here is remembered until the file changes.
+      if (lacksForNow(error)) throw error;
       return undefined;
     }
   }

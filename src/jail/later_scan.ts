@@ -222,7 +222,8 @@ function stateOf(path: string): string {
         if (n < STATE_LINES_MAX) states.push(state);
         else others = mixed(others, state);
       }
-    } catch {
+    } catch (error) {
+      if (lacksForNow(error)) throw error;
       // It was removed meanwhile, or nobody but its owner may look.
     }
   }

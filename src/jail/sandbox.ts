@@ -5,6 +5,7 @@
 import { dirname } from "@std/path";
 import { messageOf, SvcError } from "../protocol/errors.ts";
 import { lacksForNow } from "../os/lacks.ts";
+import { KernelFiles } from "../os/kernel_files.ts";
 import { MemoryFiles } from "../os/memory_file.ts";
 import { isWithin } from "../os/paths.ts";
 import type { Argument } from "../os/passing.ts";
@@ -704,7 +705,6 @@ const PASSED = new Set([
     : []),
 ]);
 
-/** Runs a probe. @returns `undefined` when it worked, otherwise the problem. */
 /** How long bwrap may take for one program that does nothing: the machine may be very busy. */
 const PROBE_MS = 60_000;
 
@@ -729,17 +729,37 @@ async function probed(argv: SandboxArgv): Promise<string | undefined> {
     }).output();
     if (success) return undefined;
     if (stop.signal.aborted) throw notNow("it does not finish");
-    if (signal === "SIGKILL" || signal === "SIGTERM") throw notNow(`it was ended by ${signal}`);
-    const [line] = new TextDecoder().decode(stderr).trim().split("\n");
-    complaint = line || `it exits with ${code}`;
+    // A filter of the machine's own may end it each time.
+    if (signal !== null && signal !== "SIGSYS") throw notNow(`it was ended by ${signal}`);
+    // bwrap passes on how the program in it was ended.
+    if (code > SIGNALLED && code !== SIGNALLED + SIGSYS) throw notNow(`it exits with ${code}`);
+    const said = new TextDecoder().decode(stderr).trim();
+    if (lacksForNow(said)) throw notNow(said);
+    complaint = said.split("\n", 1)[0] || `it exits with ${code}`;
   } catch (error) {
     if (error instanceof SvcError) throw error;
     complaint = messageOf(error);
   } finally {
     clearTimeout(timer);
   }
-  if (lacksForNow(complaint)) throw notNow(complaint);
+  if (lacksForNow(complaint) || areNamespacesUsed(complaint)) throw notNow(complaint);
   return complaint;
+}
+
+/** Exit codes above this one tell the signal that ended a program. */
+const SIGNALLED = 128;
+const SIGSYS = 31;
+
+/** Whether all namespaces that a user may have are in use; where none is allowed, it stays so. */
+function areNamespacesUsed(complaint: string): boolean {
+  if (!/namespaces exceeded/.test(complaint)) return false;
+  const files = KernelFiles.open();
+  try {
+    return ["user", "mnt", "pid", "net", "ipc", "uts", "cgroup"]
+      .every((kind) => files?.read(`/proc/sys/user/max_${kind}_namespaces`)?.trim() !== "0");
+  } finally {
+    files?.[Symbol.dispose]();
+  }
 }
 
 function notNow(complaint: string): SvcError {

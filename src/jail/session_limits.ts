@@ -92,12 +92,11 @@ export class SessionLimits implements Disposable {
   readonly #sessions = new Map<unknown, Session>();
   /** Those with a command that runs. */
   readonly #active = new Set<Session>();
-  readonly #machine_mb: number;
+  #machine_mb = 0;
   #timer: ReturnType<typeof setTimeout> | undefined;
 
   constructor(parts: SessionLimitsParts) {
     this.#parts = parts;
-    this.#machine_mb = machineMemory(parts.files);
   }
 
   /** Prepares the limits of a command that is about to start. */
@@ -167,6 +166,8 @@ export class SessionLimits implements Disposable {
   }
 
   #memoryLimit(): number {
+    // It cannot be read while the daemon has no descriptor left.
+    this.#machine_mb ||= machineMemory(this.#parts.files);
     return memoryLimit(this.#parts.limits(), this.#machine_mb) * MIB;
   }
 

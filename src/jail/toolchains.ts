@@ -3,6 +3,7 @@
  * use them: programs and packages, but nothing that contains credentials.
  */
 import { basename, dirname, join } from "@std/path";
+import { lacksForNow } from "../os/lacks.ts";
 import { isWithin } from "../os/paths.ts";
 import { pathDirs } from "../os/which.ts";
 
@@ -144,7 +145,8 @@ function linksIn(directory: string): string[] {
   try {
     return [...Deno.readDirSync(directory)].filter(({ isSymlink }) => isSymlink)
       .map(({ name }) => join(directory, name));
-  } catch {
+  } catch (error) {
+    if (lacksForNow(error)) throw error;
     return [];
   }
 }

@@ -1,8 +1,11 @@
 /** What the system answers when it is short of something which it may have a moment later. */
 const CODES = new Set(["EAGAIN", "EINTR", "EMFILE", "ENFILE", "ENOMEM"]);
 /** The same in the words of the system and of programs. */
-const WORDS =
-  /temporarily unavailable|cannot allocate|out of memory|can(not|'t) fork|too many open|no space left|interrupted/i;
+const WORDS = new RegExp(
+  "temporarily unavailable|cannot allocate|out of memory|can(?:not|'t) fork|too many open|" +
+    "no space left|no buffer space|interrupted|text file busy",
+  "i",
+);
 
 /**
  * Reports whether something failed for lack of processes, memory, descriptors or room: that says

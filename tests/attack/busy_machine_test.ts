@@ -51,3 +51,12 @@ for (const more of [0, 2, 4, 6, 8, 12, 16]) {
     attempt: () => withoutRoom("nofile", (pid) => `$(ls /proc/${pid}/fd | wc -l) + ${more}`),
   });
 }
+
+// Whatever is started then is ended by SIGSEGV, as where the kernel lacks memory for a new program.
+for (const bytes of [4_096, 16_384]) {
+  attack(`runs a command after one when the sandbox had only ${bytes} bytes of stack`, {
+    needs: ["sandbox"],
+    control: unconfined,
+    attempt: () => withoutRoom("stack", () => String(bytes)),
+  });
+}

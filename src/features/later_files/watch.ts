@@ -6,6 +6,7 @@ import { relative } from "@std/path";
 import { delay } from "@std/async";
 import { type LaterFile, laterFiles } from "../../jail/later_scan.ts";
 import { foundLater, madeLater } from "../../jail/later_locks.ts";
+import { lacksForNow } from "../../os/lacks.ts";
 import type { Log } from "../../os/log.ts";
 import { messageOf } from "../../protocol/errors.ts";
 import type { EventData } from "../../protocol/event_data.ts";
@@ -56,13 +57,24 @@ export class LaterFilesWatch {
     this.#parts = parts;
   }
 
-  /** Remembers what is there before the first write of a turn. Never throws. */
+  /**
+   * Remembers what is there before the first write of a turn.
+   *
+   * @throws {Error} when it cannot be told for now: what the turn writes would not be named
+   */
   async beforeWrite(session: Session, { signal }: Turn): Promise<void> {
+    let lack: unknown;
     await this.#alone(session, async () => {
       if (this.#turns.has(session.id) || signal.aborted) return;
-      await this.#begin(session, true);
+      try {
+        await this.#begin(session, true);
+      } catch (error) {
+        if (lacksForNow(error)) lack = error;
+        throw error;
+      }
       this.#turns.add(session.id);
     });
+    if (lack !== undefined) throw lack;
   }
 
   /** Names what a turn wrote. Never throws. */

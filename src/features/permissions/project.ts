@@ -2,6 +2,7 @@
 import { join } from "@std/path";
 import { parse } from "smol-toml";
 import { UntrustedReader } from "../../jail/untrusted_files.ts";
+import { lacksForNow } from "../../os/lacks.ts";
 import { messageOf } from "../../protocol/errors.ts";
 import { parseRule, type Rule } from "./rule.ts";
 
@@ -36,6 +37,8 @@ export class ProjectFiles implements Disposable {
       text = this.#reader.files(workdir).text(PROJECT_RULES, BYTES_MAX);
     } catch (error) {
       if (error instanceof Deno.errors.NotFound) return undefined;
+      // Without its rules, what they deny would be allowed.
+      if (lacksForNow(error)) throw error;
       return { path, rules: [], problem: messageOf(error) };
     }
     if (text === undefined) return undefined;

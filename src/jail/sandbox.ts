@@ -764,7 +764,7 @@ function areNamespacesUsed(complaint: string): boolean {
 
 function notNow(complaint: string): SvcError {
   return new SvcError("unavailable", `the sandbox of commands cannot start now: ${complaint}`, {
-    hint: "nothing was run; try again when the machine has room",
+    hint: "nothing was run; try again, and see `svc doctor` if it stays so",
   });
 }
 

@@ -38,6 +38,8 @@ interface Parts {
   read_only: string[];
 }
 
+const NONE: Parts = { pinned: [], read_only: [] };
+
 /**
  * Returns arguments for bwrap for a git directory, or for the file that points to one.
  *
@@ -57,14 +59,15 @@ export function gitParts(
   const own = namingParts(git, binder, holds);
   if (own === undefined) return binder.bind(git, "ro");
   if (tree !== undefined) return partsFor(tree, own, { git, binder, holds });
+  const below = (
+    name: string,
+    list: (all: string) => readonly string[],
+    partsOf: (dir: string, binder: Binder, holds: string[]) => Parts | undefined,
+  ) => own.there.has(name) ? partsBelow(git, name, { list, partsOf, binder, holds }) : NONE;
   const parts = [
     own,
-    partsBelow(git, "modules", modulesIn, (dir) => {
-      return namingParts(dir, binder, holds);
-    }, binder),
-    partsBelow(git, "worktrees", directoriesIn, (dir) => {
-      return treeParts(dir, binder, holds);
-    }, binder),
+    below("modules", modulesIn, namingParts),
+    below("worktrees", directoriesIn, treeParts),
   ];
   const pinned = new Set(parts.flatMap((it) => it.pinned));
   return [
@@ -92,10 +95,19 @@ function partsFor(
   ];
 }
 
-/** Undefined when one of them is a link, or cannot be made: a command could do both. */
-function namingParts(dir: string, binder: Binder, holds: string[]): Parts | undefined {
+/**
+ * Undefined when one of them is a link, or cannot be made: a command could do both.
+ *
+ * @returns also the names in the directory, in lower case
+ */
+function namingParts(
+  dir: string,
+  binder: Binder,
+  holds: string[],
+): Parts & { there: ReadonlySet<string> } | undefined {
   for (const name of ["hooks", "info"]) {
     const path = join(dir, name);
+    if (binder.kind(path) === "directory") continue;
     if (!exists(path)) makeDirectory(path);
     if (binder.kind(path) !== "directory") return undefined;
   }
@@ -103,7 +115,12 @@ function namingParts(dir: string, binder: Binder, holds: string[]): Parts | unde
   if (hasTreeSettings(dir, binder) && !hold(dir, "config.worktree", holds)) {
     return undefined;
   }
-  return partsIn(dir, ["hooks", ...NAMING], binder);
+  // What is missing is an error to `lstatSync`, which takes longer than to list the names.
+  const there = namesIn(dir);
+  if (there === undefined) return undefined;
+  const naming = ["hooks", ...NAMING].filter((name) => name.includes("/") || there.has(name));
+  const parts = partsIn(dir, naming, binder);
+  return parts && { ...parts, there };
 }
 
 /** The same for the git directory of a linked working tree, whose settings are the repository's. */
@@ -127,14 +144,19 @@ function partsIn(dir: string, names: readonly string[], binder: Binder): Parts |
 function partsBelow(
   git: string,
   name: string,
-  list: (all: string) => readonly string[],
-  partsOf: (dir: string) => Parts | undefined,
-  binder: Binder,
+  { list, partsOf, binder, holds }: {
+    list(all: string): readonly string[];
+    partsOf(dir: string, binder: Binder, holds: string[]): Parts | undefined;
+    binder: Binder;
+    holds: string[];
+  },
 ): Parts {
   const all = join(git, name);
   if (binder.kind(all) === undefined) return { pinned: [], read_only: exists(all) ? [git] : [] };
   const dirs = list(all);
-  const parts = dirs.length > PARTS_MAX ? [undefined] : dirs.map(partsOf);
+  const parts = dirs.length > PARTS_MAX
+    ? [undefined]
+    : dirs.map((dir) => partsOf(dir, binder, holds));
   if (parts.includes(undefined)) return { pinned: [], read_only: [all] };
   return {
     pinned: [
@@ -179,6 +201,17 @@ function directoriesIn(dir: string): string[] {
   } catch (error) {
     if (lacksForNow(error)) throw error;
     return [];
+  }
+}
+
+/** The names in a directory, in lower case; undefined where they cannot be read. */
+function namesIn(dir: string): Set<string> | undefined {
+  try {
+    // Where the file system takes both cases for the same, a command may have written the other.
+    return new Set([...Deno.readDirSync(dir)].map(({ name }) => name.toLowerCase()));
+  } catch (error) {
+    if (lacksForNow(error)) throw error;
+    return undefined;
   }
 }
 

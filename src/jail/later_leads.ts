@@ -22,6 +22,29 @@ const LINKS_MAX = 40;
 /** The most links of one directory that are followed. */
 const ENTRIES_MAX = 500;
 
+/** What is in a git directory, each list read once for all that looks at it. */
+export interface GitListing {
+  entries: readonly Deno.DirEntry[];
+  /** What is in its directories of these names; none where there is no such directory. */
+  info: readonly Deno.DirEntry[];
+  hooks: readonly Deno.DirEntry[];
+}
+
+/** Lists a git directory; nothing is in what cannot be read. */
+export function gitListing(git: string): GitListing {
+  const entries = entriesOf(git);
+  const inside = (name: string) => hasName(entries, name) ? entriesOf(join(git, name)) : [];
+  return { entries, info: inside("info"), hooks: inside("hooks") };
+}
+
+/**
+ * Whether a directory may have something of this name, which is in lower case: to ask for what is
+ * missing takes much longer than to look at the list. Some file systems take both cases for the same.
+ */
+export function hasName(entries: readonly Deno.DirEntry[], name: string): boolean {
+  return entries.some((entry) => entry.name.toLowerCase() === name);
+}
+
 /** Collects what is led to in a working directory; to be closed. */
 export class LeadFinder implements Disposable {
   readonly leads = new Map<string, Later>();
@@ -29,7 +52,7 @@ export class LeadFinder implements Disposable {
   readonly #home: string | undefined;
   readonly #settings: GitSettings;
   #of_person: GitSetting[] | undefined;
-  readonly #listed = new Map<string, Deno.DirEntry[]>();
+  readonly #listed = new Map<string, readonly Deno.DirEntry[]>();
 
   /**
    * @param workdir an absolute real path
@@ -95,14 +118,17 @@ export class LeadFinder implements Disposable {
    *
    * @param git the git directory, or the file that points to one
    * @param top the top of its working tree
+   * @param listed what is in it, where that is known already
    */
-  git(git: string, top: string): void {
-    const directory = statOf(git)?.isDirectory
+  git(git: string, top: string, listed?: GitListing): void {
+    const directory = listed !== undefined || statOf(git)?.isDirectory
       ? git
       : pointedTo(this.#settings.text(git) ?? "", top);
     if (directory === undefined) return;
     const common = commonOf(directory);
-    const entries = entriesOf(common);
+    const { entries, info, hooks } = listed !== undefined && common === git
+      ? listed
+      : gitListing(common);
     const files = [
       join(common, "config"),
       ...entries.some(({ name }) => name === "config.worktree")
@@ -122,16 +148,21 @@ export class LeadFinder implements Disposable {
     for (const { name, isSymlink } of entries) {
       if (isSymlink && GIT_RUNS.includes(name)) this.link(join(common, name), BY_GIT);
     }
-    this.linksIn(join(common, "info"), BY_GIT);
-    this.linksIn(join(common, "hooks"), BY_GIT);
+    this.linksIn(join(common, "info"), BY_GIT, info);
+    this.linksIn(join(common, "hooks"), BY_GIT, hooks);
   }
 
-  /** Follows the links in a directory that runs later. */
-  linksIn(directory: string, later: Later): void {
+  /**
+   * Follows the links in a directory that runs later.
+   *
+   * @param listed what is in it, where that is known already
+   */
+  linksIn(directory: string, later: Later, listed = entriesOf(directory)): void {
     const waiting = [directory];
     let left = ENTRIES_MAX;
     for (let n = 0; n < waiting.length; n++) {
-      for (const { name, isDirectory, isSymlink } of entriesOf(waiting[n])) {
+      const entries = n === 0 ? listed : entriesOf(waiting[n]);
+      for (const { name, isDirectory, isSymlink } of entries) {
         if (left-- <= 0) return;
         const path = join(waiting[n], name);
         if (isSymlink) this.link(path, later);
@@ -195,7 +226,7 @@ function statOf(path: string): Deno.FileInfo | undefined {
 }
 
 /** The entries of a directory; none of anything else. */
-function entriesOf(directory: string): Deno.DirEntry[] {
+function entriesOf(directory: string): readonly Deno.DirEntry[] {
   try {
     return [...Deno.readDirSync(directory)];
   } catch (error) {

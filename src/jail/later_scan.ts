@@ -7,7 +7,7 @@ import { lacksForNow } from "../os/lacks.ts";
 import { isWithin } from "../os/paths.ts";
 import { modulesIn } from "./git_parts.ts";
 import { isPlaceholder } from "./git_placeholders.ts";
-import { LeadFinder } from "./later_leads.ts";
+import { type GitListing, gitListing, hasName, LeadFinder } from "./later_leads.ts";
 import {
   BY_GIT,
   GIT_RUNS,
@@ -119,8 +119,9 @@ function* listed(
     const entries = namesIn(directory);
     const below = directory.endsWith(SEPARATOR) ? directory : directory + SEPARATOR;
     if (isGitDirectory(entries)) {
-      files.push(repository(directory, true, states));
-      finder.git(directory, directory);
+      const inside = gitListing(directory);
+      files.push(repository(directory, inside, states));
+      finder.git(directory, directory, inside);
       if (directory !== workdir) continue;
     }
     for (const { name, isDirectory, isSymlink } of entries) {
@@ -128,12 +129,14 @@ function* listed(
       const path = below + name;
       if (hidden.has(path) || path === own || NO_FILES.has(path)) continue;
       if (name === ".git") {
-        files.push(repository(path, isDirectory, states));
-        finder.git(path, directory);
-        if (isDirectory) {
+        const inside = isDirectory ? gitListing(path) : undefined;
+        files.push(repository(path, inside, states));
+        finder.git(path, directory, inside);
+        if (inside !== undefined && hasName(inside.entries, "modules")) {
           files.push(
             ...modulesIn(join(path, "modules")).map((dir): LaterFile => {
-              return { ...repository(dir, true, states), kind: "module" };
+              const listed = states ? gitListing(dir) : undefined;
+              return { ...repository(dir, listed, states), kind: "module" };
             }),
           );
         }
@@ -186,27 +189,30 @@ function isGitDirectory(entries: readonly Deno.DirEntry[]): boolean {
   return GIT_DIRECTORY.every((needed) => entries.some(({ name }) => name === needed));
 }
 
-function repository(path: string, is_directory: boolean, states: boolean): LaterFile {
-  const state = !states ? "" : is_directory ? gitState(path) : stateOf(path);
+/** @param inside what is in it; undefined for a file that points to one */
+function repository(path: string, inside: GitListing | undefined, states: boolean): LaterFile {
+  const state = !states ? "" : inside === undefined ? stateOf(path) : gitState(path, inside);
   return { ...BY_GIT, path, kind: "repository", state };
 }
 
 /** The state of what a git directory makes git run. */
-function gitState(git: string): string {
+function gitState(git: string, { entries, info, hooks }: GitListing): string {
   // To ask for a file that is missing takes much longer than to list the names.
-  const there = new Set(namesIn(git).map(({ name }) => name));
-  for (const { name } of there.has("info") ? namesIn(join(git, "info")) : []) {
-    there.add(`info/${name}`);
-  }
+  const there = new Set(entries.map(({ name }) => name));
+  for (const { name } of info) there.add(`info/${name}`);
   return GIT_RUNS.filter((name) => there.has(name)).flatMap((name) => {
     const at = join(git, name);
-    const state = isPlaceholder(at) ? "" : stateOf(at);
+    const state = isPlaceholder(at) ? "" : stateOf(at, name === "hooks" ? hooks : undefined);
     return state === "" ? [] : [`${name}${state}`];
   }).join();
 }
 
-/** The state of a file, or of all files in a directory; empty for what is not there. */
-function stateOf(path: string): string {
+/**
+ * The state of a file, or of all files in a directory; empty for what is not there.
+ *
+ * @param listed what is in the directory, where that is known already
+ */
+function stateOf(path: string, listed?: readonly Deno.DirEntry[]): string {
   const states: string[] = [];
   const waiting = [path];
   let others = 0;
@@ -214,8 +220,10 @@ function stateOf(path: string): string {
     const at = waiting[n];
     try {
       const { isDirectory, isSymlink, size, mtime, ctime, ino } = Deno.lstatSync(at);
-      if (isDirectory) waiting.push(...namesIn(at).map(({ name }) => join(at, name)).sort());
-      else {
+      if (isDirectory) {
+        const entries = n === 0 && listed !== undefined ? listed : namesIn(at);
+        waiting.push(...entries.map(({ name }) => join(at, name)).sort());
+      } else {
         const target = isSymlink ? Deno.readLinkSync(at) : size;
         const name = at.slice(path.length);
         const state = `${name}:${ino}:${+(mtime ?? 0)}:${+(ctime ?? 0)}:${target}`;

@@ -136,7 +136,8 @@ export function mounts(
   const around = git?.shown;
   const inAround = (path: string) =>
     around !== undefined && isWithin(path, around) && !isWithin(path, workdir);
-  const sockets = binder.sockets().filter((path) =>
+  const all_sockets = binder.sockets();
+  const sockets = all_sockets.filter((path) =>
     !isWithin(path, workdir) &&
     !inAround(path) &&
     (!(isCovered(path) || beside.some((each) => isWithin(path, each.path))) ||
@@ -172,7 +173,7 @@ export function mounts(
     ...sockets.flatMap(cutOff),
     ...(around === undefined ? [] : binder.bind(around, "ro")),
     ...not_around.flatMap(cover),
-    ...binder.sockets().filter((path) => inAround(path) && isSocket(path)).flatMap(cutOff),
+    ...all_sockets.filter((path) => inAround(path) && isSocket(path)).flatMap(cutOff),
     ...(whole ? [] : binder.bind(workdir, mode)),
     ...(git === undefined ? [] : gitMounts(git, scope, binder, holds)),
     ...directoriesAbove(inside, workdir).flatMap((path) => binder.bind(path, mode)),

@@ -6,6 +6,7 @@
  * Git takes each of them for what is there without it. They go with the last command that could
  * write there; one that a killed daemon left is taken over by the next command.
  */
+import { existsSync } from "node:fs";
 import { basename, join } from "@std/path";
 import { writeAllSync } from "../base/write_all.ts";
 import { lacksForNow } from "../os/lacks.ts";
@@ -27,7 +28,8 @@ export function hold(dir: string, name: keyof typeof TEXTS, holds: string[]): bo
   const path = join(dir, name);
   const text = TEXTS[name];
   const count = held.get(path) ?? 0;
-  const there = textOf(path, text.length);
+  // What is missing is an error to `lstatSync`, which takes much longer than this answer.
+  const there = existsSync(path) ? textOf(path, text.length) : undefined;
   if (there !== undefined && there !== text) return true;
   if (there === undefined && !made(path, text)) return false;
   held.set(path, count + 1);

@@ -3,6 +3,7 @@
  * git itself is not started, because it would run some of them. All values count, whatever overrides
  * them and on whatever condition they are included.
  */
+import { existsSync } from "node:fs";
 import { dirname, isAbsolute, join, normalize } from "@std/path";
 import { lacksForNow } from "../os/lacks.ts";
 import { UntrustedReader } from "./untrusted_files.ts";
@@ -76,7 +77,9 @@ export class GitSettings implements Disposable {
   ofPerson(): GitSetting[] {
     const home = this.#home;
     if (home === undefined) return [];
-    return [".gitconfig", ".config/git/config"].flatMap((name) => this.read(join(home, name)));
+    // What is missing is an error to `statSync`, which takes much longer than this answer.
+    return [".gitconfig", ".config/git/config"].map((name) => join(home, name))
+      .filter((file) => existsSync(file)).flatMap((file) => this.read(file));
   }
 
   /**

@@ -57,7 +57,9 @@ export async function atomicWrite(
       else await writeAll(file, bytes);
       if (durable) await file.sync();
     }
-    Deno.renameSync(temporary, path);
+    // After a flush the system may still be writing what came before it.
+    if (durable) await Deno.rename(temporary, path);
+    else Deno.renameSync(temporary, path);
   } catch (error) {
     await Deno.remove(temporary).catch(() => {});
     throw error;
@@ -139,6 +141,8 @@ export function exists(path: string): boolean {
 
 /** Returns when a file, or the list of names in a directory, last changed; undefined if it is missing. */
 export function changedAt(path: string): number | undefined {
+  // An error takes ten times as long as this.
+  if (!existsSync(path)) return undefined;
   try {
     return Deno.statSync(path).mtime?.getTime();
   } catch {

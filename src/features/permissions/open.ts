@@ -1,4 +1,5 @@
 /** The rules that hold for sessions, and what they say about calls. */
+import { existsSync } from "node:fs";
 import { isAbsolute, join } from "@std/path";
 import type { Ruling } from "../../agent/ruling.ts";
 import type { Judged, Tool } from "../../agent/tools.ts";
@@ -8,7 +9,6 @@ import type { EventData, Trust } from "../../protocol/events.ts";
 import type { Session } from "../../session/session.ts";
 import type { Host } from "../../verbs/host.ts";
 import { Opener } from "../../base/lazy.ts";
-import { exists } from "../../os/files.ts";
 import { parsePatch, pathsOf } from "../../base/edits/patch.ts";
 import { exactLine } from "../../base/visible.ts";
 import { choicesOf } from "./choices.ts";
@@ -57,7 +57,7 @@ export class Permissions {
   }
 
   async #kept() {
-    const none = this.#store.opened === undefined && !exists(this.#host.paths.state_db);
+    const none = this.#store.opened === undefined && !existsSync(this.#host.paths.state_db);
     return none ? [] : (await this.#store.get()).all();
   }
 

@@ -266,14 +266,18 @@ async function ran(
   return { code, output: text(stdout) + text(stderr) };
 }
 
-let answers: Answer[] = [];
+/** What the model answers to the sessions in a directory: those of the page before may still ask. */
+let script: { cwd: string; answers: Answer[] } = { cwd: "", answers: [] };
 let server: ModelServer;
 let place: Place;
 let daemon: Daemon;
 
 beforeTests(async () => {
   if (ignore) return;
-  server = startAnthropicServer(() => answers.shift() ?? { text: '{"ok": true, "problems": []}' });
+  server = startAnthropicServer(({ body }) => {
+    const answer = JSON.stringify(body).includes(script.cwd) ? script.answers.shift() : undefined;
+    return answer ?? { text: '{"ok": true, "problems": []}' };
+  });
   place = new Place({ ANTHROPIC_API_KEY: "sk-key" });
   place.configure(
     `default_model = "${MODEL}"\n[cortex]\ncurator = false\n[agent]\ntitles = false\n` +
@@ -301,10 +305,10 @@ for (const page of pagesWithSnippets()) {
     async fn() {
       const known = PAGES[page];
       assert(known !== undefined, `say in PAGES what the snippets of ${page} need`);
-      answers = [...known.answers ?? []];
       await using client = await daemon.rpc();
       const text = Deno.readTextFileSync(join(root, page));
       const it = new Stage(place, client, page, text);
+      script = { cwd: it.cwd, answers: [...known.answers ?? []] };
       const ids = await known.prepare?.(it) ?? [];
       const instead = known.instead?.(it) ?? [];
       const left_out = new Set(known.not_run);

@@ -70,10 +70,17 @@ export class Browser implements AsyncDisposable {
     return new Browser(browser, await browser.newContext());
   }
 
-  /** A new profile in a browser that runs; at the end that profile goes, and the browser stays. */
-  static async connect(transport: ConnectOverCDPTransport): Promise<Browser> {
+  /**
+   * A new profile in a browser that runs; at the end that profile goes, and the browser stays.
+   *
+   * @param dir where it may leave files: a directory of its own would be removed after the test's end
+   */
+  static async connect(transport: ConnectOverCDPTransport, dir: string): Promise<Browser> {
     const { chromium } = await import("playwright-core");
-    const browser = await chromium.connectOverCDP(transport, { timeout: TIMEOUT_MS });
+    const browser = await chromium.connectOverCDP(transport, {
+      timeout: TIMEOUT_MS,
+      artifactsDir: dir,
+    });
     return new Browser(browser, await browser.newContext());
   }
 

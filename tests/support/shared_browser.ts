@@ -41,19 +41,19 @@ const PLAYWRIGHT_ARGS = [
 /** A browser that the tests of one file share. */
 export class SharedBrowser {
   #url = "";
+  #dir = "";
 
   /** Starts it before the file's first test, where its tests run, and ends it after the last. */
   constructor() {
     let child: Deno.ChildProcess | undefined;
-    let dir: string | undefined;
     beforeTests(async () => {
       if (!can_run_svc || chromiumPath() === undefined) return;
-      dir = Deno.makeTempDirSync({ prefix: "svc-browser-" });
+      this.#dir = Deno.makeTempDirSync({ prefix: "svc-browser-" });
       child = new Deno.Command(browserProgram(), {
         args: [
           ...PLAYWRIGHT_ARGS,
           ...ARGS,
-          `--user-data-dir=${dir}`,
+          `--user-data-dir=${this.#dir}`,
           "--remote-debugging-port=0",
           "--no-startup-window",
         ],
@@ -66,13 +66,13 @@ export class SharedBrowser {
     Deno.test.afterAll(async () => {
       if (this.#url !== "") await closed(new Connection(this.#url));
       if (child !== undefined) await endProcess(child, "SIGTERM");
-      if (dir !== undefined) await removeOnceStill(dir);
+      if (this.#dir !== "") await removeOnceStill(this.#dir);
     });
   }
 
   /** A profile for one test, with a connection that ends with it. */
   profile(): Promise<Browser> {
-    return Browser.connect(new Connection(this.#url));
+    return Browser.connect(new Connection(this.#url), this.#dir);
   }
 }
 

@@ -33,9 +33,9 @@ export interface AttemptsParts {
   /** Called when the worker of an attempt is free for another task. */
   onWorkerFree(attempt: Attempt): void;
   /** Called when a task's log has a new line. */
-  onNoted(task_id: string): void;
+  onNoted?(task_id: string): void;
   /** Called when an attempt's outcome has been recorded. */
-  onSettled(task_id: string): void;
+  onSettled?(task_id: string): void;
 }
 
 /** One executor at work on one task. */
@@ -256,7 +256,7 @@ export class Attempts {
       }
     }
     for (const { attempt, recorded } of unrecorded) {
-      this.#parts.onSettled(attempt.task.id);
+      this.#parts.onSettled?.(attempt.task.id);
       attempt.settled.resolve();
       recorded();
     }
@@ -290,7 +290,7 @@ export class Attempts {
     const { records, clock, log } = this.#parts;
     try {
       await records.log(new Date(clock.now()).toISOString(), task_id, "note", text);
-      this.#parts.onNoted(task_id);
+      this.#parts.onNoted?.(task_id);
     } catch (error) {
       log.warn("a note of a task was lost", { task_id, text, error: messageOf(error) });
     }

@@ -22,7 +22,7 @@ export interface StartedTask {
 export type Outcome =
   /** `extras`: the rest of the deliverable, besides summary and size, as JSON. */
   | { kind: "completed"; summary: string; size: number; extras: string }
-  | { kind: "failed"; error: string; cancelled?: boolean; extras?: string }
+  | { kind: "failed"; error: string; cancelled?: true; extras?: string }
   /** Another attempt follows, no earlier than `not_before`. */
   | { kind: "retry"; error: string; not_before: number }
   /** The attempt was aborted and does not count. */

@@ -1,21 +1,14 @@
 /**
- * Tasks in the database. Each change of a task and its line in the log are one transaction. The
- * `WHERE` clause of the change decides between concurrent ends of a task (done, cancelled, timed
- * out).
+ * Tasks in the database. Each step of a task and its line in the log are one transaction; `after`
+ * decides between concurrent ends of a task (done, cancelled, timed out).
  */
 import type { DatabaseSync } from "node:sqlite";
 import { given, type Row, Statements } from "../../os/statements.ts";
 import { CallbackStore } from "./callback_store.ts";
 import { ClientStore } from "./client_store.ts";
-import {
-  DETAIL_MAX,
-  LOST,
-  type NewTask,
-  type Outcome,
-  type Settlement,
-  type StartedTask,
-} from "./lifecycle.ts";
+import { DETAIL_MAX, type NewTask, type Settlement, type StartedTask } from "./lifecycle.ts";
 import type { TaskSight } from "./engine.ts";
+import { after, type Step, type TaskState } from "./states.ts";
 import type { TaskLogEntry, TaskRecord, TaskStatus } from "./task.ts";
 
 const PRUNED_AT_ONCE = 1_000;
@@ -55,21 +48,17 @@ export class TaskStore {
           task;
         const earlier = client && this.clients.taskOf(client);
         if (earlier !== undefined) return this.get(earlier)!;
-        const running = mode === "sync";
         this.#db.run(
-          `INSERT INTO tasks (id, mode, status, task_type, request, created_at, started_at,
-             attempts, max_attempts, timeout_ms, hired, owner)
-           VALUES (:id, :mode, :status, :task_type, :request, :at, :started_at,
-             :attempts, :max_attempts, :timeout_ms, :hired, :owner)`,
+          `INSERT INTO tasks (id, mode, status, task_type, request, created_at, attempts,
+             max_attempts, timeout_ms, hired, owner)
+           VALUES (:id, :mode, 'queued', :task_type, :request, :at, 0,
+             :max_attempts, :timeout_ms, :hired, :owner)`,
           {
             id,
             mode,
-            status: running ? "running" : "queued",
             task_type: request.task_type,
             request: JSON.stringify(request),
             at,
-            started_at: running ? at : null,
-            attempts: running ? 1 : 0,
             max_attempts,
             timeout_ms: timeout_ms ?? null,
             hired: Number(hired),
@@ -78,8 +67,8 @@ export class TaskStore {
         );
         if (callback !== undefined) this.callbacks.add(id, callback);
         if (client !== undefined) this.clients.add(id, client);
-        if (running) this.log(at, id, "started", "attempt 1 of 1");
-        else this.log(at, id, "enqueued", request.task_type);
+        if (mode === "queue") this.log(at, id, "enqueued", request.task_type);
+        else this.#take({ kind: "started" }, this.#state(id), now);
         return this.get(id)!;
       })
     );
@@ -93,24 +82,20 @@ export class TaskStore {
    */
   claim(now: number, horizon_ms: number): StartedTask | undefined {
     return this.#db.transaction(() => {
-      const at = iso(now);
       const row = this.#db.get(
-        `UPDATE tasks SET status = 'running', attempts = attempts + 1,
-           started_at = max(:at, created_at)
-         WHERE seq = (SELECT seq FROM tasks WHERE status = 'queued'
-           AND (not_before <= :now OR not_before > :now + :horizon_ms) ORDER BY seq LIMIT 1)
-         RETURNING id, request, attempts, max_attempts, timeout_ms, hired`,
-        { at, now, horizon_ms },
+        `SELECT ${STATE}, request, timeout_ms, hired FROM tasks WHERE status = 'queued'
+           AND (not_before <= :now OR not_before > :now + :horizon_ms) ORDER BY seq LIMIT 1`,
+        { now, horizon_ms },
       );
       if (row === undefined) return undefined;
-      const attempt = row.attempts as number;
-      this.log(at, row.id as string, "started", `attempt ${attempt} of ${row.max_attempts}`);
+      const state = stateOf(row);
+      this.#take({ kind: "started" }, state, now);
       return {
-        id: row.id as string,
+        id: state.id,
         request: JSON.parse(row.request as string),
         hired: row.hired === 1,
-        attempt,
-        max_attempts: row.max_attempts as number,
+        attempt: state.attempts + 1,
+        max_attempts: state.max_attempts,
         timeout_ms: row.timeout_ms === null ? undefined : row.timeout_ms as number,
       };
     });
@@ -123,57 +108,51 @@ export class TaskStore {
   settle(settlements: readonly Settlement[], now: number): void {
     this.#db.transaction(() => {
       for (const { id, attempt, outcome } of settlements) {
-        this.#settle(id, attempt, outcome, iso(now));
+        const state = this.#state(id);
+        if (state?.attempts === attempt) this.#take(outcome, state, now);
       }
     });
   }
 
-  #settle(id: string, attempt: number, outcome: Outcome, at: string): void {
-    const { sql, values, detail } = settlement(outcome);
-    const { changes } = this.#db.run(
-      `UPDATE tasks SET ${sql} WHERE id = :id AND status = 'running' AND attempts = :attempt`,
-      { ...values, ...(sql.includes(":at") ? { at } : {}), id, attempt },
-    );
-    if (changes === 0) return;
-    const cancelled = outcome.kind === "failed" && outcome.cancelled;
-    this.log(at, id, cancelled ? "cancelled" : outcome.kind, detail);
-  }
-
   /** Cancels a task that has not ended. @returns whether this call ended it. */
   cancel(id: string, now: number): boolean {
-    const at = iso(now);
     return this.#db.transaction(() => {
-      const { changes } = this.#db.run(
-        `UPDATE tasks SET status = 'failed', error = 'cancelled', cancelled = 1,
-           completed_at = max(:at, coalesce(started_at, created_at))
-         WHERE id = :id AND status IN ('queued', 'running')`,
-        { at, id },
+      return this.#take(
+        { kind: "failed", error: "cancelled", cancelled: true },
+        this.#state(id),
+        now,
       );
-      if (changes > 0) this.log(at, id, "cancelled");
-      return changes > 0;
     });
   }
 
   /** Settles the tasks that an earlier daemon left running. @returns their number. */
   recover(now: number): number {
-    const at = iso(now);
     return this.#db.transaction(() => {
-      const rows = this.#db.all(
-        "SELECT id, mode, attempts, max_attempts FROM tasks WHERE status = 'running'",
-        {},
-      );
-      for (const { id, mode, attempts, max_attempts } of rows) {
-        const again = mode === "queue" && attempts! < max_attempts!;
-        const error = mode === "queue" ? `${LOST}, attempt ${attempts} of ${max_attempts}` : LOST;
-        this.#settle(
-          id as string,
-          attempts as number,
-          again ? { kind: "retry", error, not_before: 0 } : { kind: "failed", error },
-          at,
-        );
-      }
+      const rows = this.#db.all(`SELECT ${STATE} FROM tasks WHERE status = 'running'`, {});
+      for (const row of rows) this.#take({ kind: "lost" }, stateOf(row), now);
       return rows.length;
     });
+  }
+
+  #state(id: string): StoredState | undefined {
+    const row = this.#db.get(`SELECT ${STATE} FROM tasks WHERE id = :id`, { id });
+    return row && stateOf(row);
+  }
+
+  /** Takes a step, unless another one came first. @returns whether it was taken. */
+  #take(step: Step, task: StoredState | undefined, now: number): boolean {
+    const change = task && after(task, step, now);
+    if (change === undefined) return false;
+    const { event, detail, worker: _, cancelled = false, ...values } = change;
+    this.#db.run(
+      `UPDATE tasks SET status = :status, attempts = :attempts, started_at = :started_at,
+         completed_at = :completed_at, summary = :summary, size = :size, error = :error,
+         cancelled = :cancelled, extras = :extras, not_before = :not_before
+       WHERE id = :id`,
+      { ...UNSET, ...values, cancelled: Number(cancelled), id: task!.id },
+    );
+    this.log(iso(now), task!.id, event, detail);
+    return true;
   }
 
   /**
@@ -301,43 +280,28 @@ export class TaskStore {
   }
 }
 
-const ENDED_AT = "completed_at = max(:at, started_at)";
+const STATE = "id, mode, status, attempts, max_attempts, created_at, started_at";
 
-/** Converts an outcome into a change of its task's row. */
-function settlement(outcome: Outcome): { sql: string; values: Row; detail?: string } {
-  switch (outcome.kind) {
-    case "completed": {
-      const { summary, size, extras } = outcome;
-      return {
-        sql:
-          `status = 'completed', summary = :summary, size = :size, extras = :extras, ${ENDED_AT}`,
-        values: { summary, size, extras },
-        detail: `${size} bytes`,
-      };
-    }
-    case "failed": {
-      const { error, cancelled = false, extras = null } = outcome;
-      return {
-        sql:
-          `status = 'failed', error = :error, cancelled = :cancelled, extras = :extras, ${ENDED_AT}`,
-        values: { error, cancelled: Number(cancelled), extras },
-        detail: error,
-      };
-    }
-    case "retry":
-      return {
-        sql: "status = 'queued', started_at = NULL, not_before = :not_before",
-        values: { not_before: outcome.not_before },
-        detail: outcome.error,
-      };
-    case "returned":
-      return {
-        sql: "status = 'queued', started_at = NULL, attempts = attempts - 1, not_before = 0",
-        values: {},
-        detail: outcome.reason,
-      };
-  }
+/** What decides on the next step of the task with this id. */
+interface StoredState extends TaskState {
+  id: string;
 }
+
+function stateOf(row: Row): StoredState {
+  const { id, mode, status, attempts, max_attempts, created_at, started_at } = given(row);
+  return { id, mode, status, attempts, max_attempts, created_at, started_at } as StoredState;
+}
+
+/** The columns that a step can set. */
+const UNSET = {
+  started_at: null,
+  completed_at: null,
+  summary: null,
+  size: null,
+  error: null,
+  extras: null,
+  not_before: 0,
+};
 
 function toRecord({ seq: _, extras, cancelled, hired, ...row }: Row): TaskRecord {
   return {

@@ -50,7 +50,7 @@ import { NatsReports } from "./reports.ts";
 import { Retention } from "./retention.ts";
 import { QueueSettings, type Settings } from "./settings.ts";
 import { Steps } from "./steps.ts";
-import { settled, type StoredTask } from "./transitions.ts";
+import { stepped, type StoredTask } from "./transitions.ts";
 import { WaitingClients } from "./waiting_clients.ts";
 import { Worker, type WorkerStep } from "./worker.ts";
 
@@ -336,7 +336,7 @@ export class NatsTaskEngine implements TaskEngine {
     const outcome: Outcome = { kind: "failed", error: "cancelled", cancelled: true };
     const change = await this.#steps.change(id, (task) => {
       process = task.process;
-      return hasEnded(task.record) ? undefined : settled(task, outcome, this.#clock.now());
+      return stepped(task, outcome, this.#clock.now());
     });
     if (change === undefined) throw noSuchTask(id, false);
     const { record } = change.task;

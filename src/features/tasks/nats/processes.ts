@@ -8,7 +8,7 @@ import { messageOf } from "../../../protocol/errors.ts";
 import type { Log } from "../../../os/log.ts";
 import type { Jet } from "./link.ts";
 import type { Steps } from "./steps.ts";
-import { lost } from "./transitions.ts";
+import { stepped } from "./transitions.ts";
 
 const SUBJECT = "svc.processes";
 const LOOK_EVERY_MS = 3_000;
@@ -103,7 +103,7 @@ async function look(
         id,
         (task) =>
           task.record.status === "running" && task.process === process
-            ? lost(task, now())
+            ? stepped(task, { kind: "lost" }, now())
             : undefined,
       );
       if (change?.changed) log.warn("lost the worker of a task", { task_id: id, process });

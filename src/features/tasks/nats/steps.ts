@@ -1,8 +1,9 @@
 /** Writes the steps of tasks to the server, and passes them to the index immediately. */
+import type { Step } from "../states.ts";
 import { TASK_ID } from "../task.ts";
 import { type Bucket, NONE, type Revision } from "./bucket.ts";
 import type { TaskIndex } from "./index.ts";
-import type { StoredTask } from "./transitions.ts";
+import { stepped, type StoredTask } from "./transitions.ts";
 
 /** The result of a change. */
 export interface Change {
@@ -31,17 +32,31 @@ export class Steps {
    * Adds a task. @returns undefined when it already exists. @throws like {@linkcode Bucket.write}.
    */
   create(task: StoredTask): Promise<Revision<StoredTask> | undefined> {
-    return this.update(task, NONE);
+    return this.#write(task, NONE);
   }
 
   /**
-   * Writes a step.
+   * Takes a step and writes it.
    *
-   * @param before the revision of the previous step
-   * @returns undefined when another step was written meanwhile
+   * @param from.revision the revision of the task
+   * @param from.process the process that runs it from now on
+   * @returns undefined when another step came first
    * @throws like {@linkcode Bucket.write}
    */
-  async update(value: StoredTask, before: number): Promise<Revision<StoredTask> | undefined> {
+  async take(
+    step: Step,
+    { task, revision, now, process }: {
+      task: StoredTask;
+      revision: number;
+      now: number;
+      process?: string;
+    },
+  ): Promise<Revision<StoredTask> | undefined> {
+    const next = stepped(task, step, now, process);
+    return next && await this.#write(next, revision);
+  }
+
+  async #write(value: StoredTask, before: number): Promise<Revision<StoredTask> | undefined> {
     const revision = await this.#bucket.write(key(value.record.id), value, before);
     return this.#told(revision === undefined ? undefined : { value, revision });
   }

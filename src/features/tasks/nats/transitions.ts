@@ -1,5 +1,6 @@
 /** The changes of a task's record at each of its steps. */
-import { DETAIL_MAX, LOST_WITH_WORKER, type Outcome, type TaskMode } from "../lifecycle.ts";
+import { DETAIL_MAX, type TaskMode } from "../lifecycle.ts";
+import { after, type Step } from "../states.ts";
 import type { TaskRecord } from "../task.ts";
 import type { Line } from "./bucket.ts";
 import { type ClientRef, refOf } from "./client_ref.ts";
@@ -52,93 +53,26 @@ export function queued(task: QueuedTask): StoredTask {
   };
 }
 
-/** Returns the task after its next attempt has started. */
-export function started(task: StoredTask, runner: Runner, now: number): StoredTask {
-  const { record, max_attempts, not_before: _, ...rest } = task;
-  const at = iso(now);
-  const attempts = record.attempts + 1;
-  const { process, worker } = runner;
-  return {
-    ...rest,
-    max_attempts,
-    process,
-    record: {
-      ...record,
-      status: "running",
-      started_at: later(at, record.created_at),
-      attempts,
-      worker,
-    },
-    line: { at, event: "started", detail: `attempt ${attempts} of ${max_attempts}, by ${worker}` },
-  };
-}
-
-/** Returns the task after an attempt has ended. */
-export function settled(task: StoredTask, outcome: Outcome, now: number): StoredTask {
-  const { process: _process, ...rest } = task;
-  const { started_at, worker: _worker, ...record } = task.record;
-  const at = iso(now);
-  const step = (event: string, detail?: string): Line => {
-    return { at, event, detail: detail?.slice(0, DETAIL_MAX) };
-  };
-  const ended = {
-    ...task.record,
-    completed_at: later(at, started_at ?? record.created_at),
-  };
-  switch (outcome.kind) {
-    case "completed": {
-      const { summary, size, extras } = outcome;
-      return {
-        ...rest,
-        record: { ...ended, status: "completed", summary, size, ...JSON.parse(extras) },
-        line: step("completed", `${size} bytes`),
-      };
-    }
-    case "failed": {
-      const { error, cancelled, extras = "{}" } = outcome;
-      const marks = cancelled ? { cancelled } : {};
-      return {
-        ...rest,
-        record: { ...ended, status: "failed", error, ...marks, ...JSON.parse(extras) },
-        line: step(cancelled ? "cancelled" : "failed", error),
-      };
-    }
-    case "retry":
-      return {
-        ...rest,
-        record: { ...record, status: "queued" },
-        not_before: outcome.not_before,
-        line: step("retry", outcome.error),
-      };
-    case "returned":
-      return {
-        ...rest,
-        record: { ...record, status: "queued", attempts: record.attempts - 1 },
-        line: step("returned", outcome.reason),
-      };
-  }
-}
-
 /**
- * Returns a running task after its worker was lost: another attempt follows, unless that was the
- * last.
+ * Returns the task after a step; undefined when another one came first.
+ *
+ * @param process the process that runs it from now on
  */
-export function lost(task: StoredTask, now: number): StoredTask {
-  const { attempts, worker } = task.record;
-  const error = `${LOST_WITH_WORKER} ${worker}, attempt ${attempts} of ${task.max_attempts}`;
-  const again = attempts < task.max_attempts;
-  return settled(
-    task,
-    again ? { kind: "retry", error, not_before: 0 } : { kind: "failed", error },
-    now,
-  );
-}
-
-function iso(now: number): string {
-  return new Date(now).toISOString();
-}
-
-/** The clocks of two machines may differ. */
-function later(a: string, b: string): string {
-  return a > b ? a : b;
+export function stepped(
+  task: StoredTask,
+  step: Step,
+  now: number,
+  process?: string,
+): StoredTask | undefined {
+  const { mode, max_attempts, record: { started_at: _at, worker: _worker, ...record } } = task;
+  const change = after({ mode, max_attempts, ...task.record }, step, now);
+  if (change === undefined) return undefined;
+  const { event, detail, extras = "{}", not_before, ...fields } = change;
+  return {
+    ...task,
+    process,
+    not_before,
+    record: { ...record, ...fields, ...JSON.parse(extras) },
+    line: { at: new Date(now).toISOString(), event, detail: detail?.slice(0, DETAIL_MAX) },
+  };
 }

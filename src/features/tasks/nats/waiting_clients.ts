@@ -8,7 +8,6 @@ import { newTaskId } from "../common.ts";
 import type { RunOptions } from "../engine.ts";
 import { LOST, type Outcome } from "../lifecycle.ts";
 import {
-  hasEnded,
   MAX_ATTEMPTS,
   type TaskLogEntry,
   type TaskRecord,
@@ -18,7 +17,7 @@ import {
 import type { Intake } from "./intake.ts";
 import type { NatsLink } from "./link.ts";
 import type { Steps } from "./steps.ts";
-import { settled } from "./transitions.ts";
+import { stepped } from "./transitions.ts";
 
 export interface WaitingClientsParts {
   link: NatsLink;
@@ -101,10 +100,7 @@ export class WaitingClients {
     const now = clock.now();
     while (true) {
       try {
-        await steps.change(
-          id,
-          (task) => hasEnded(task.record) ? undefined : settled(task, outcome, now),
-        );
+        await steps.change(id, (task) => stepped(task, outcome, now));
         return;
       } catch (error) {
         const passing = error instanceof SvcError && error.code === "unavailable";

@@ -24,7 +24,7 @@ import {
   tellQueue,
 } from "./queue.ts";
 import type { Steps } from "./steps.ts";
-import { lost, type Runner, settled, started, type StoredTask } from "./transitions.ts";
+import { type Runner, stepped, type StoredTask } from "./transitions.ts";
 
 export interface WorkerParts {
   bucket: Bucket;
@@ -101,8 +101,6 @@ export class Worker implements AttemptRecords {
       random,
       artifacts,
       onWorkerFree: (attempt) => this.#release(attempt),
-      onNoted: () => {},
-      onSettled: () => {},
     });
     this.#heartbeat = setInterval(() => this.#sayGoingOn(), HEARTBEAT_MS);
     Deno.unrefTimer(this.#heartbeat);
@@ -197,14 +195,15 @@ export class Worker implements AttemptRecords {
         held.message = message;
         return false;
       }
-      await steps.update(lost(task, now), revision);
+      await steps.take({ kind: "lost" }, { task, revision, now });
       return undefined;
     }
     if (not_before > now) {
       tellQueue(() => message.nak(Math.min(not_before - now, BACKOFF_MAX_MS)));
       return false;
     }
-    const begun = await steps.update(started(task, runner, now), revision);
+    const { process, worker } = runner;
+    const begun = await steps.take({ kind: "started", worker }, { task, revision, now, process });
     if (begun === undefined) return undefined;
     this.#hold(begun, request, message);
     return true;
@@ -278,13 +277,14 @@ export class Worker implements AttemptRecords {
 
   async #record(held: Held, outcome: Outcome, now: number): Promise<StoredTask | undefined> {
     const { steps } = this.#parts;
+    const { task, revision } = held;
     held.settling = true;
     try {
-      return (await steps.update(settled(held.task, outcome, now), held.revision))?.value;
+      return (await steps.take(outcome, { task, revision, now }))?.value;
     } catch (error) {
       if (!(error instanceof SvcError) || error.code !== "payload_too_large") throw error;
-      const small = settled(held.task, { kind: "failed", error: error.message }, now);
-      return (await steps.update(small, held.revision))?.value;
+      const failed: Outcome = { kind: "failed", error: error.message };
+      return (await steps.take(failed, { task, revision, now }))?.value;
     } finally {
       held.settling = false;
     }

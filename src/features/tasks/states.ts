@@ -1,0 +1,121 @@
+/**
+ * The states of a task, and the steps between them. It is pure: each engine stores what this
+ * decides.
+ *
+ *     queued ── started ──▶ running ── completed ────▶ completed
+ *     queued ── failed ───────────────────────────────▶ failed
+ *                           running ── failed · lost ─▶ failed
+ *     queued ◀── retry · returned · lost ── running
+ */
+import { LOST, LOST_WITH_WORKER, type Outcome, type TaskMode } from "./lifecycle.ts";
+import type { TaskRecord, TaskStatus } from "./task.ts";
+
+/** What decides on a task's next step. */
+export interface TaskState
+  extends Pick<TaskRecord, "status" | "attempts" | "created_at" | "started_at" | "worker"> {
+  mode: TaskMode;
+  max_attempts: number;
+}
+
+export type Step =
+  /** An attempt has begun. */
+  | { kind: "started"; worker?: string }
+  /** The process of the attempt is gone: another one follows, unless that was the last. */
+  | { kind: "lost" }
+  | Outcome;
+
+/** What a step changes. A field that is missing is no longer set. */
+export interface Change extends
+  Pick<
+    TaskRecord,
+    | "status"
+    | "attempts"
+    | "started_at"
+    | "completed_at"
+    | "summary"
+    | "size"
+    | "error"
+    | "cancelled"
+    | "worker"
+  > {
+  /** The rest of the deliverable, as JSON. */
+  extras?: string;
+  /** When the next attempt is due, in milliseconds since 1970. */
+  not_before?: number;
+  /** The line of the log. */
+  event: string;
+  detail?: string;
+}
+
+const FROM: Record<Step["kind"], readonly TaskStatus[]> = {
+  started: ["queued"],
+  lost: ["running"],
+  completed: ["running"],
+  failed: ["queued", "running"],
+  retry: ["running"],
+  returned: ["running"],
+};
+
+/** Returns what a step changes; undefined when it cannot follow, because another one came first. */
+export function after(task: TaskState, step: Step, now: number): Change | undefined {
+  if (!FROM[step.kind].includes(task.status)) return undefined;
+  const change = changeBy(task, step, new Date(now).toISOString());
+  return Object.fromEntries(
+    Object.entries(change).filter(([, value]) => value !== undefined),
+  ) as unknown as Change;
+}
+
+function changeBy(task: TaskState, step: Step, at: string): Change {
+  const { attempts, max_attempts, created_at, started_at, worker } = task;
+  const ended = { attempts, started_at, worker, completed_at: later(at, started_at ?? created_at) };
+  switch (step.kind) {
+    case "started": {
+      const by = step.worker === undefined ? "" : `, by ${step.worker}`;
+      return {
+        status: "running",
+        attempts: attempts + 1,
+        started_at: later(at, created_at),
+        worker: step.worker,
+        event: "started",
+        detail: `attempt ${attempts + 1} of ${max_attempts}${by}`,
+      };
+    }
+    case "completed": {
+      const { summary, size, extras } = step;
+      const detail = `${size} bytes`;
+      return { ...ended, status: "completed", summary, size, extras, event: "completed", detail };
+    }
+    case "failed": {
+      const { error, cancelled, extras } = step;
+      const event = cancelled ? "cancelled" : "failed";
+      return { ...ended, status: "failed", error, cancelled, extras, event, detail: error };
+    }
+    case "retry": {
+      const { not_before, error } = step;
+      return { status: "queued", attempts, not_before, event: "retry", detail: error };
+    }
+    case "returned":
+      return {
+        status: "queued",
+        attempts: attempts - 1,
+        not_before: 0,
+        event: "returned",
+        detail: step.reason,
+      };
+    case "lost": {
+      const by = worker === undefined ? LOST : `${LOST_WITH_WORKER} ${worker}`;
+      // A client waits for the only attempt of the others.
+      const queued = task.mode === "queue";
+      const error = queued ? `${by}, attempt ${attempts} of ${max_attempts}` : by;
+      const next: Outcome = queued && attempts < max_attempts
+        ? { kind: "retry", error, not_before: 0 }
+        : { kind: "failed", error };
+      return changeBy(task, next, at);
+    }
+  }
+}
+
+/** The clock may have jumped back, and those of two machines may differ. */
+function later(a: string, b: string): string {
+  return a > b ? a : b;
+}

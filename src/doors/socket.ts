@@ -4,13 +4,13 @@ import { rpcError } from "./rpc/codec.ts";
 import { CALLS_MAX, Connection, type Receiver, type Send } from "./rpc/connection.ts";
 import type { Dispatcher } from "../verbs/define.ts";
 import { toSvcError } from "../protocol/errors.ts";
+import { LineSplitter } from "../base/line_splitter.ts";
 import { LineWriter } from "../base/line_writer.ts";
 import type { LocalConn, LocalListener } from "../os/local_socket.ts";
 import type { Log } from "../os/log.ts";
 
 /** The longest line in bytes (contract.md section 2). */
 const LINE_MAX = 8 * 1024 * 1024;
-const NEWLINE = 0x0a;
 const TOO_LONG =
   '{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"the line is longer than 8 MiB","data":{"svc_code":"payload_too_large"}}}';
 /** The most characters of answers that a peer may leave unread while it sends more requests. */
@@ -153,22 +153,20 @@ async function discardRest(conn: LocalConn): Promise<void> {
 async function* lines(conn: LocalConn): AsyncGenerator<string | undefined> {
   const decoder = new TextDecoder();
   const chunk = new Uint8Array(64 * 1024);
-  let rest: Uint8Array[] = [];
-  let size = 0;
-  for (let read; (read = await conn.read(chunk)) !== null;) {
-    let start = 0;
-    for (let at; (at = chunk.indexOf(NEWLINE, start)) >= 0 && at < read; start = at + 1) {
-      if (size + at - start > LINE_MAX) return yield undefined;
-      rest.push(chunk.slice(start, at));
-      yield decoder.decode(await new Blob(rest as BlobPart[]).arrayBuffer()).trim();
-      rest = [];
-      size = 0;
+  let read: (string | undefined)[] = [];
+  const tooLong = () => void read.push(undefined);
+  const splitter = new LineSplitter(LINE_MAX, {
+    line: (bytes) => void read.push(decoder.decode(bytes).trim()),
+    tooLong,
+    tooLongEnd: tooLong,
+  });
+  for (let size; (size = await conn.read(chunk)) !== null;) {
+    splitter.push(chunk.subarray(0, size));
+    for (const line of read) {
+      yield line;
+      if (line === undefined) return;
     }
-    if (start < read) {
-      rest.push(chunk.slice(start, read));
-      size += read - start;
-    }
-    if (size > LINE_MAX) return yield undefined;
+    read = [];
   }
 }
 

@@ -68,8 +68,13 @@ function unused(): Promise<never> {
   return Promise.reject(new Error("svc has no implementation of its own"));
 }
 
-/** A former name of a command, if the words are one; and what follows it. */
-function formerName(
+/**
+ * A former name of a command, if the words are one; and what follows it.
+ *
+ * @param typed the words that name `command`
+ * @param argv what follows them
+ */
+export function formerName(
   typed: string,
   { alias, commands = {} }: Command,
   argv: string[],

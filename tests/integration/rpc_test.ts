@@ -11,34 +11,53 @@ const NO_SESSION = "sess_01ARZ3NDEKTSV4RRFFQ69G5FAV";
 // deno-lint-ignore no-explicit-any -- what comes over the wire is asserted field by field
 type Json = any;
 
-/** The ways to say a JSON-RPC text; each gives what was answered, or undefined within a moment. */
-const TRANSPORTS: Record<string, (daemon: Daemon, text: string) => Promise<Json>> = {
-  async socket(daemon, text) {
+const MARKER = '{"jsonrpc":"2.0","id":"marker","method":"daemon.health"}';
+
+/** A way to say a JSON-RPC text. */
+interface Transport {
+  /**
+   * @param answers whether the text is answered
+   * @returns the answer, after which nothing came but the one to a second message
+   */
+  (daemon: Daemon, text: string, answers: boolean): Promise<Json>;
+}
+
+/** Says a text and then another one, whose answer is the next or the only one. */
+async function said(
+  { send, receive }: { send(text: string): Promise<unknown>; receive(): Promise<Json> },
+  text: string,
+  answers: boolean,
+): Promise<Json> {
+  await send(text);
+  const answer = answers ? await receive() : undefined;
+  // A moment for an answer that must not come.
+  if (!answers) await new Promise((resolve) => setTimeout(resolve, 40));
+  await send(MARKER);
+  assertEquals((await receive()).id, "marker");
+  return answer;
+}
+
+const TRANSPORTS: Record<string, Transport> = {
+  async socket(daemon, text, answers) {
     using conn = await Deno.connect({ transport: "unix", path: daemon.sock });
-    // A second message shows that the first is not answered later.
-    await conn.write(new TextEncoder().encode(`${text.replaceAll("\n", " ")}\n`));
-    const marker = '{"jsonrpc":"2.0","id":"marker","method":"daemon.health"}\n';
-    setTimeout(() => conn.write(new TextEncoder().encode(marker)).catch(() => {}), 40);
-    const lines = conn.readable.pipeThrough(new TextDecoderStream())
-      .pipeThrough(new TextLineStream());
-    const reader = lines.getReader();
-    const answer = JSON.parse((await reader.read()).value!);
-    if (answer.id === "marker") return await reader.cancel();
-    const marked = JSON.parse((await reader.read()).value!);
-    assertEquals(marked.id, "marker");
+    const reader = conn.readable.pipeThrough(new TextDecoderStream())
+      .pipeThrough(new TextLineStream()).getReader();
+    const peer = {
+      send: (text: string) => conn.write(new TextEncoder().encode(`${text}\n`)),
+      receive: async () => JSON.parse((await reader.read()).value!),
+    };
+    const answer = await said(peer, text.replaceAll("\n", " "), answers);
     await reader.cancel();
     return answer;
   },
-  async websocket(daemon, text) {
+  async websocket(daemon, text, answers) {
     const protocols = `svc.bearer, ${daemon.token}, svc.proto.v1`;
     using socket = (await RawWebSocket.open(daemon.port, { protocols })).socket!;
-    await socket.send(TEXT, text);
-    await new Promise((resolve) => setTimeout(resolve, 40));
-    await socket.send(TEXT, '{"jsonrpc":"2.0","id":"marker","method":"daemon.health"}');
-    const answer = await socket.json();
-    if (answer.id === "marker") return undefined;
-    assertEquals((await socket.json()).id, "marker");
-    return answer;
+    const peer = {
+      send: (text: string) => socket.send(TEXT, text),
+      receive: () => socket.json(),
+    };
+    return await said(peer, text, answers);
   },
   async http(daemon, text) {
     const headers = { authorization: `Bearer ${daemon.token}`, ...JSON_TYPE };
@@ -55,7 +74,8 @@ for (const [name, say] of Object.entries(TRANSPORTS)) {
     async fn() {
       await using place = new Place();
       const daemon = await place.serve();
-      const call = (message: unknown) => say(daemon, JSON.stringify(message));
+      const call = (message: unknown) => say(daemon, JSON.stringify(message), true);
+      const notify = (message: unknown) => say(daemon, JSON.stringify(message), false);
       const health = { jsonrpc: "2.0", method: "daemon.health" };
       for (const id of ["one", "", 7, 1.5, -1, null]) {
         const { id: echoed, result, jsonrpc } = await call({ ...health, id });
@@ -63,7 +83,7 @@ for (const [name, say] of Object.entries(TRANSPORTS)) {
       }
       const failed = async (message: unknown, id: unknown, code: number) => {
         const answer = typeof message === "string"
-          ? await say(daemon, message)
+          ? await say(daemon, message, true)
           : await call(message);
         assertEquals([answer.id, answer.error?.code], [id, code], JSON.stringify(message));
         assertMatch(answer.error.data.svc_code, /^[a-z_]+$/);
@@ -86,16 +106,16 @@ for (const [name, say] of Object.entries(TRANSPORTS)) {
       await failed({ ...start, params: { workdir: "relative" } }, 9, -32001);
 
       // Notifications are never answered, not even wrong ones.
-      assertEquals(await call(health), undefined);
-      assertEquals(await call({ jsonrpc: "2.0", method: "no.such" }), undefined);
-      assertEquals(await call({ jsonrpc: "2.0", method: "session.get" }), undefined);
-      assertEquals(await call([health, health]), undefined);
+      assertEquals(await notify(health), undefined);
+      assertEquals(await notify({ jsonrpc: "2.0", method: "no.such" }), undefined);
+      assertEquals(await notify({ jsonrpc: "2.0", method: "session.get" }), undefined);
+      assertEquals(await notify([health, health]), undefined);
       const batch = await call([{ ...health, id: 1 }, health, 3, { ...get, id: "b", params: {} }]);
       const seen = batch.map(({ id, error }: Json) => [id, error?.code]);
       assertEquals(seen, [[1, undefined], [null, -32600], ["b", -32602]]);
       // Both come from one dispatcher: a notification is carried out.
       const workdir = place.mkdir("project");
-      await call({ jsonrpc: "2.0", method: "session.start", params: { workdir } });
+      await notify({ jsonrpc: "2.0", method: "session.start", params: { workdir } });
       const sessions = async () => (await call({ ...health, id: 1 })).result.sessions;
       await until(async () => await sessions() === 1, "the session of the notification");
     },

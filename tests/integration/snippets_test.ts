@@ -11,7 +11,7 @@ import { type Answer, type ModelServer, startAnthropicServer } from "../support/
 import { tinyPng } from "../support/media.ts";
 import { hasProgram } from "../support/programs.ts";
 import { gitInstalled } from "../support/repository.ts";
-import { blocksOf, type Snippet, snippetsOf } from "../support/snippets.ts";
+import { blocksOf, type Snippet, snippetsOf } from "../../install/snippets.ts";
 import { can_run_svc, type Daemon, Place, svcLine, type TestClient } from "../support/svc.ts";
 
 const root = fromFileUrl(new URL("../../", import.meta.url));

@@ -6,7 +6,7 @@ import { shownDigest } from "../../session/question.ts";
 import { runSetting } from "../../session/setting_command.ts";
 import { stopTurn } from "../../session/stop_turn.ts";
 import { runUndo } from "../../session/undo_command.ts";
-import type { Effect } from "./keymap.ts";
+import type { Effect } from "./effect.ts";
 import type { SessionDetail, Tui } from "./tui.ts";
 
 /** An event that was pushed. */

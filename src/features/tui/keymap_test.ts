@@ -1,7 +1,7 @@
 import { assert, assertEquals } from "@std/assert";
 import type { SessionEvent } from "../../protocol/events.ts";
 import { parseKey } from "./keys.ts";
-import type { Effect } from "./keymap.ts";
+import type { Effect } from "./effect.ts";
 import { type SessionDetail, Tui } from "./tui.ts";
 
 const ID = "sess_00000000000000000000000000";

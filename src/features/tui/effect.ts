@@ -1,0 +1,29 @@
+/** What a key has the client do. */
+import type { Decision, RuleScope } from "../../protocol/events.ts";
+import type { PersonAnswer } from "../../protocol/person_question.ts";
+import type { Question } from "../../session/question.ts";
+import type { SettingCommand } from "../../session/setting_command.ts";
+import type { UndoCommand } from "../../session/undo_command.ts";
+
+/** An action outside the model. */
+export type Effect =
+  | { type: "send"; text: string; client_message_id: string }
+  | {
+    type: "approve";
+    approval_id: string;
+    decision: Decision;
+    question: Question;
+    always?: { rule: string; scope: RuleScope };
+  }
+  /** Answers a question to the person; without an answer it is skipped. */
+  | { type: "answer"; approval_id: string; answer?: PersonAnswer; question: Question }
+  | { type: "cancel" | "compact" | "continue" | "pause" | "resume" | "kill" }
+  | { type: "setting"; command: SettingCommand }
+  | { type: "undo"; command: UndoCommand }
+  | { type: "kill_lane"; lane_id: string }
+  | { type: "pin_lane"; lane_id: string; pinned: boolean }
+  /** Requests a lane's output from before this model existed. */
+  | { type: "load_lane"; lane_id: string }
+  /** Requests the commands from files, for the help. */
+  | { type: "load_commands" }
+  | { type: "quit" | "redraw" | "suspend" };

@@ -1,0 +1,234 @@
+/** Keys while a question waits: they answer it, choose, and scroll its text. */
+import type { Decision } from "../../protocol/events.ts";
+import { exactLine } from "../../base/visible.ts";
+import { type PersonAnswer, SKIP } from "../../protocol/person_question.ts";
+import { choiceText, RULE_SCOPES } from "../../session/question.ts";
+import { clear, insert } from "./input.ts";
+import type { Key } from "./keys.ts";
+import type { ApprovalView, Model } from "./model.ts";
+import type { Effect } from "./effect.ts";
+
+const ANSWERS: Record<string, Decision> = { y: "allow", a: "allow_always", n: "deny" };
+
+/** The answers in the order in which Up and Down go through them. */
+const ANSWER_KEYS = Object.keys(ANSWERS);
+
+/** Handles a key while a question has the focus. @returns undefined for a key of the message. */
+export function inQuestion(model: Model, key: Key): Effect[] | undefined {
+  const [approval] = model.approvals;
+  if (approval === undefined) return undefined;
+  if (key.type !== "named") {
+    const typed = typedSoFar(approval);
+    const effects = key.type === "character" && approval.picked === undefined
+      ? pick(model, approval, key.text)
+      : undefined;
+    // A message that begins like an answer: its first letters are not lost.
+    if (effects === undefined && takeBack(approval)) {
+      model.input_answers = answeredBy(model);
+      insert(model.input, typed);
+    }
+    return effects;
+  }
+  switch (key.name) {
+    case "enter":
+      if (approval.picked !== undefined) return confirm(approval);
+      if (approval.asked !== undefined || model.input.text !== "") return answerChosen(model);
+      model.notice = "y, n or a picks an answer, or Up and Down; Enter confirms it";
+      return [];
+    case "backspace":
+      return takeBack(approval) ? [] : undefined;
+    case "up":
+    case "down":
+      return step(model, approval, key.name === "up" ? -1 : 1);
+  }
+}
+
+/** Returns the keys that have picked an answer or chosen a rule. */
+function typedSoFar({ picked, rule_chosen, question }: ApprovalView): string {
+  if (picked !== undefined) return picked.typed;
+  return rule_chosen === undefined ? "" : `${question.choices!.indexOf(rule_chosen) + 1}`;
+}
+
+/** Takes back what was picked or chosen so far. @returns whether there was anything */
+export function takeBack(approval: ApprovalView | undefined): boolean {
+  if (approval === undefined) return false;
+  const { picked, rule_chosen } = approval;
+  approval.picked = approval.rule_chosen = undefined;
+  return picked !== undefined || rule_chosen !== undefined;
+}
+
+/** Goes to the next answer, without an end. @returns undefined while a message is being typed */
+function step(model: Model, approval: ApprovalView, by: 1 | -1): Effect[] | undefined {
+  if (model.input.text !== "" || !approval.armed) return undefined;
+  const { asked, picked } = approval;
+  if (asked?.multiple) return undefined;
+  const keys = asked === undefined ? ANSWER_KEYS : asked.options.map((_, n) => `${n + 1}`);
+  const at = keys.indexOf(picked?.typed ?? "");
+  const from = at < 0 && by < 0 ? 0 : at;
+  approval.picked = undefined;
+  return pick(model, approval, keys[(from + by + keys.length) % keys.length]);
+}
+
+/** Gives the answer that was picked. */
+function confirm(approval: ApprovalView): Effect[] {
+  const { approval_id, question, picked, asked, answered } = approval;
+  if (answered) return [];
+  approval.answered = true;
+  approval.picked = undefined;
+  const { decision, always, answer } = picked!;
+  if (asked !== undefined) return [{ type: "answer", approval_id, answer, question }];
+  return [{ type: "approve", approval_id, decision: decision!, question, ...always && { always } }];
+}
+
+/** Picks an answer by its key. @returns undefined when the key is not an answer */
+function pick(model: Model, approval: ApprovalView, char: string): Effect[] | undefined {
+  if (approval.asked !== undefined) return choose(model, approval, char);
+  if (char === "v") return showAll(model, approval);
+  const kept = keepRule(model, approval, char);
+  if (kept !== undefined) return kept;
+  const typed = char.toLowerCase();
+  const decision = ANSWERS[typed];
+  // A key that was pressed before the question appeared does not answer it.
+  if (decision === undefined || !approval.armed) return undefined;
+  if (approval.answered) return [];
+  if (decision !== "deny" && !mayAllow(model, approval)) return [];
+  const words = { allow: "allow", deny: "deny", allow_always: `always allow ${approval.always}` };
+  approval.picked = { typed: char, words: words[decision], decision };
+  return [];
+}
+
+/** A number chooses a rule, then a letter where it holds. @returns undefined for other keys */
+function keepRule(model: Model, approval: ApprovalView, char: string): Effect[] | undefined {
+  const { question, rule_chosen, armed, answered } = approval;
+  const choice = /^[1-9]$/.test(char) ? question.choices?.[Number(char) - 1] : undefined;
+  const found = RULE_SCOPES.find(({ key }) => key === char.toLowerCase());
+  if (!armed || choice === undefined && (rule_chosen === undefined || found === undefined)) {
+    return undefined;
+  }
+  if (answered || !mayAllow(model, approval)) return [];
+  if (choice !== undefined) {
+    approval.rule_chosen = choice;
+    return [];
+  }
+  const { scope, words } = found!;
+  approval.picked = {
+    typed: typedSoFar(approval) + char,
+    words: `always allow ${choiceText(question, rule_chosen!)}, ${words}`,
+    decision: "allow_always",
+    always: { rule: rule_chosen!, scope },
+  };
+  return [];
+}
+
+function showAll(model: Model, { about }: ApprovalView): Effect[] {
+  model.approval_shown = !model.approval_shown;
+  model.scroll = model.approval_shown ? { entry: about.id, row: 0 } : undefined;
+  return [];
+}
+
+/** Handles a key for a question to the person; as {@linkcode answer}. */
+function choose(model: Model, approval: ApprovalView, char: string): Effect[] | undefined {
+  const { options, multiple } = approval.asked!;
+  // A question that is shown completely leaves the letter to the answer.
+  if (char === "v" && (!approval.read || model.approval_shown) && model.input.text === "") {
+    return showAll(model, approval);
+  }
+  if (!/^[0-8]$/.test(char) || Number(char) > options.length) return undefined;
+  // A key that was pressed before the question appeared does not answer it.
+  if (!approval.armed) return undefined;
+  if (approval.answered) return [];
+  if (model.input.text !== "") return undefined;
+  if (char === SKIP) {
+    approval.picked = { typed: char, words: "skip the question" };
+    return [];
+  }
+  if (!mayAllow(model, approval)) return [];
+  const at = Number(char) - 1;
+  if (!multiple) {
+    const { label } = options[at];
+    approval.picked = { typed: char, words: exactLine(label), answer: { chosen: [label] } };
+    return [];
+  }
+  approval.chosen = approval.chosen.includes(at)
+    ? approval.chosen.filter((it) => it !== at)
+    : [...approval.chosen, at].sort();
+  return [];
+}
+
+/** Enter on a question for which options were chosen. */
+function answerChosen(model: Model): Effect[] | undefined {
+  const [approval] = model.approvals;
+  if (!approval?.asked || approval.chosen.length === 0 || model.input.text !== "") return undefined;
+  if (approval.answered) return [];
+  const { options } = approval.asked;
+  return answerWith(model, approval, { chosen: approval.chosen.map((at) => options[at].label) });
+}
+
+function answerWith(
+  model: Model,
+  approval: ApprovalView,
+  answer: PersonAnswer | undefined,
+): Effect[] {
+  approval.answered = true;
+  model.input_answers = undefined;
+  const { approval_id, question } = approval;
+  return [{ type: "answer", approval_id, answer, question }];
+}
+
+/** The question that a message answers which is begun now. */
+export function answeredBy({ focus, approvals: [approval] }: Model): string | undefined {
+  const takes = focus === "approval" && approval?.armed && !approval.answered &&
+    approval.asked?.free_text !== false;
+  return takes ? approval.approval_id : undefined;
+}
+
+/** Answers the question for which a message was typed. @returns undefined for another message */
+export function answerTyped(model: Model, text: string): Effect[] | undefined {
+  const { input_answers } = model;
+  if (input_answers === undefined) return undefined;
+  const [approval] = model.approvals;
+  if (approval?.approval_id === input_answers && approval.asked === undefined) {
+    return answerWord(model, approval, text);
+  }
+  if (approval?.approval_id !== input_answers || approval.answered) {
+    model.input_answers = undefined;
+    model.notice = "the question is gone; Enter sends this as a message";
+    return [];
+  }
+  if (!mayAllow(model, approval)) return [];
+  const { options } = approval.asked!;
+  clear(model.input);
+  const chosen = approval.chosen.map((at) => options[at].label);
+  return answerWith(model, approval, { chosen, text });
+}
+
+/** The words that answer as their first letters do. */
+const WORDS: Record<string, string> = { yes: "y", no: "n", always: "a" };
+
+/** Answers by a whole word that was typed for a question. @returns undefined for a message */
+function answerWord(model: Model, approval: ApprovalView, text: string): Effect[] | undefined {
+  model.input_answers = undefined;
+  const char = WORDS[text.toLowerCase()];
+  if (char === undefined || approval.answered) return undefined;
+  clear(model.input);
+  model.focus = "approval";
+  pick(model, approval, char);
+  return approval.picked === undefined ? [] : confirm(approval);
+}
+
+/** A question that was not shown completely is opened instead of allowed. */
+function mayAllow(model: Model, { about, left_out, read, asked }: ApprovalView): boolean {
+  if (left_out > 0) {
+    model.notice = "too long to show here: decide in the web app, or deny it";
+    return false;
+  }
+  if (read) return true;
+  if (!model.approval_shown) {
+    model.approval_shown = true;
+    model.scroll = { entry: about.id, row: 0 };
+  }
+  model.notice = `scroll to the end before you ${asked === undefined ? "allow it" : "answer"}`;
+  return false;
+}
+
+// ── lanes ──────────────────────────────────────────────────────────────────────────────────────

@@ -1,5 +1,5 @@
 /** Decisions of the operator's programs about calls; the hooks feature runs the programs. */
-import type { Tool, ToolOutcome } from "./tools.ts";
+import type { Tool, ToolOutcome } from "./tool.ts";
 
 /** A call that is about to run, or has run. */
 export interface HookedCall {

@@ -11,7 +11,7 @@ import { CommandAborted } from "../jail/command.ts";
 import { watchLane } from "./tool_lane.ts";
 import type { Ruling } from "./ruling.ts";
 import { connectOf } from "./connect.ts";
-import type { Judged, Preview, Subagent, SubagentEnd, Tool, ToolOutcome } from "./tools.ts";
+import type { Judged, Preview, Subagent, SubagentEnd, Tool, ToolOutcome } from "./tool.ts";
 
 /** The result of a call that was under way when its daemon stopped. */
 export const UNKNOWN_OUTCOME =

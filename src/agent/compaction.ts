@@ -21,7 +21,7 @@ import {
 } from "../models/model.ts";
 import { SYSTEM_PROMPT } from "./prefix.ts";
 import { withRetries } from "./retries.ts";
-import type { Tool } from "./tools.ts";
+import type { Tool } from "./tool.ts";
 
 export interface CompactionParts {
   session: TurnSession;

@@ -6,7 +6,7 @@ import { isWorkTitle } from "../session/ids.ts";
 import type { Decision } from "../protocol/events.ts";
 import type { Turn, TurnSession } from "../session/session.ts";
 import type { Ruling } from "./ruling.ts";
-import type { Judged } from "./tools.ts";
+import type { Judged } from "./tool.ts";
 import type { MayConnect } from "./way_out.ts";
 
 /** A connection as rules see it, such as `connect: *.example.com`. */

@@ -3,7 +3,7 @@ import type { Item, Transcript } from "../session/transcript.ts";
 import type { Limits } from "../models/limits.ts";
 import { SYSTEM_PROMPT } from "./prefix.ts";
 import { attachmentTokens } from "./attachments.ts";
-import type { Tool } from "./tools.ts";
+import type { Tool } from "./tool.ts";
 
 /** The fewest characters of English text or code in a token. */
 const CHARACTERS_A_TOKEN = 3;

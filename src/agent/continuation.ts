@@ -5,7 +5,7 @@ import type { TurnSession } from "../session/session.ts";
 import { type Answer, Answers } from "./answers.ts";
 import { CONNECT } from "./connect.ts";
 import { type CallContext, DENIED, finishCall, recordOutcome, UNKNOWN_OUTCOME } from "./calls.ts";
-import type { ToolOutcome } from "./tools.ts";
+import type { ToolOutcome } from "./tool.ts";
 
 /** A call that had begun when its turn was cut off. */
 export interface LeftCall {

@@ -3,7 +3,7 @@ import type { Attachment } from "../protocol/attachments.ts";
 import type { SessionEvent } from "../protocol/events.ts";
 import type { Journal } from "../session/journal.ts";
 import { Transcript } from "../session/transcript.ts";
-import type { ToolOutcome } from "./tools.ts";
+import type { ToolOutcome } from "./tool.ts";
 
 /** Characters of a piece: the default and the maximum. */
 const PIECE = 8 * 1024;

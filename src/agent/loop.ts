@@ -22,7 +22,7 @@ import { SYSTEM_PROMPT } from "./prefix.ts";
 import { type CallParts, runCall } from "./calls.ts";
 import { requireProgress } from "./refusals.ts";
 import { endOfFailure, withRetries } from "./retries.ts";
-import type { Access, Subagent, Tool, ToolOutcome } from "./tools.ts";
+import type { Access, Subagent, Tool, ToolOutcome } from "./tool.ts";
 
 /** What a turn needs, whether a model or an agent over ACP answers it. */
 export interface TurnParts<S = Session> extends CallParts<S> {

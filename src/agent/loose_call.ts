@@ -1,7 +1,7 @@
 /** Calls as models write them: the tool that is meant, and its arguments as it takes them. */
 import type { ToolCall } from "../models/model.ts";
 import { looseArgs } from "./loose_args.ts";
-import type { Tool } from "./tools.ts";
+import type { Tool } from "./tool.ts";
 
 /** What models put around the name of a tool. */
 const AROUND = /^(functions|default_api|tools)[.:]|<\|.*$/g;

@@ -2,7 +2,8 @@ import { assert, assertEquals, assertLess } from "@std/assert";
 import { granted } from "../../tests/support/permissions.ts";
 import type { ToolSpec } from "../models/model.ts";
 import { measureCache, SYSTEM_PROMPT } from "./prefix.ts";
-import { builtinTools, type ToolParts } from "./tools.ts";
+import type { ToolParts } from "./tool.ts";
+import { builtinTools } from "./tools.ts";
 
 const ignore = !granted("net");
 const signal = new AbortController().signal;

@@ -14,7 +14,7 @@ import { findLane, laneEnded, type OpenTurn, type SessionState } from "../sessio
 import { Transcript } from "../session/transcript.ts";
 import type { LoopParts } from "./loop.ts";
 import { actLine, outcomeOf, STOPPED, SubagentRecord } from "./subagent_record.ts";
-import type { Subagent, SubagentEnd, Tool } from "./tools.ts";
+import type { Subagent, SubagentEnd, Tool } from "./tool.ts";
 
 /** Where a subagent is begun. */
 export interface SubagentContext {

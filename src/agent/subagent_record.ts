@@ -2,7 +2,7 @@
 import { visibleLine } from "../base/visible.ts";
 import type { EventData, SessionEvent } from "../protocol/events.ts";
 import type { Journal } from "../session/journal.ts";
-import type { ToolOutcome } from "./tools.ts";
+import type { ToolOutcome } from "./tool.ts";
 
 /** The most characters of an answer that the conversation gets. */
 export const ANSWER_MAX = 24 * 1024;

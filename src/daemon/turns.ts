@@ -2,7 +2,8 @@
 import { compactNow, type LoopParts, turnRunner } from "../agent/loop.ts";
 import { limitsOf } from "../models/limits.ts";
 import { realHome } from "../os/files.ts";
-import { builtinTools, type Tool } from "../agent/tools.ts";
+import type { Tool } from "../agent/tool.ts";
+import { builtinTools } from "../agent/tools.ts";
 import type { SessionParts } from "../session/session.ts";
 import type { OpenFeatures } from "../verbs/feature.ts";
 import type { Host } from "../verbs/host.ts";

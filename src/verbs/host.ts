@@ -2,7 +2,7 @@
 import type { DatabaseSync } from "node:sqlite";
 import type { BackgroundCommands } from "../agent/background.ts";
 import type { TurnParts } from "../agent/loop.ts";
-import type { Tool } from "../agent/tools.ts";
+import type { Tool } from "../agent/tool.ts";
 import type { DecideHost, WayOut } from "../agent/way_out.ts";
 import type { Opener } from "../base/lazy.ts";
 import type { Config } from "../config/config.ts";

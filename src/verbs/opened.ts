@@ -1,6 +1,6 @@
 import type { HookedCall, HookVerdict } from "../agent/call_hooks.ts";
 import type { Ruling } from "../agent/ruling.ts";
-import type { Judged, Tool, ToolOutcome } from "../agent/tools.ts";
+import type { Judged, Tool, ToolOutcome } from "../agent/tool.ts";
 import type { ToolCall } from "../models/model.ts";
 import type { Session, Turn, TurnEnd } from "../session/session.ts";
 import type { Published } from "../session/subscription.ts";

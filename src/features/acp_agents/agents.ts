@@ -6,7 +6,7 @@
 import { criticised, type TurnParts } from "../../agent/loop.ts";
 import type { Checkout } from "../../jail/git_around.ts";
 import { programArgv, type Sandbox, type SandboxScope } from "../../jail/sandbox.ts";
-import type { Tool, ToolOutcome, ToolScope } from "../../agent/tools.ts";
+import type { Tool, ToolOutcome, ToolScope } from "../../agent/tool.ts";
 import { spentBudget } from "../../agent/budget.ts";
 import { StdioTransport } from "../tool_servers/stdio.ts";
 import type { Log } from "../../os/log.ts";

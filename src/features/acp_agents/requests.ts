@@ -14,7 +14,7 @@ import {
   type WriteTextFileRequest,
 } from "@agentclientprotocol/sdk";
 import { type CallContext, runCall } from "../../agent/calls.ts";
-import type { Tool, ToolOutcome, ToolScope } from "../../agent/tools.ts";
+import type { Tool, ToolOutcome, ToolScope } from "../../agent/tool.ts";
 import type { Decision } from "../../protocol/events.ts";
 import { commandLine } from "./command_line.ts";
 import { insideOf, type KnownCall, type OwnEdit, ownEdits } from "./own_edits.ts";

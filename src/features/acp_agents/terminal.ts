@@ -1,6 +1,6 @@
 /** A command that an agent has started: its output as it arrives, and its end. */
 import { redrawn } from "../../base/redraw.ts";
-import type { ToolOutcome } from "../../agent/tools.ts";
+import type { ToolOutcome } from "../../agent/tool.ts";
 
 /** The most output that is kept, and the default, in bytes. */
 const OUTPUT_MAX = 1024 * 1024;

@@ -8,7 +8,7 @@ import type {
   ToolCallContent,
   ToolCallUpdate,
 } from "@agentclientprotocol/sdk";
-import type { ToolOutcome } from "../../agent/tools.ts";
+import type { ToolOutcome } from "../../agent/tool.ts";
 import { MAIN_LANE } from "../../protocol/events.ts";
 import type { Session, Turn } from "../../session/session.ts";
 import type { KnownCall } from "./own_edits.ts";

@@ -4,7 +4,7 @@ import type { SessionCommand } from "../../agent/background.ts";
 import { refusalNotes } from "../../agent/way_out.ts";
 import { endText } from "../../protocol/background_text.ts";
 import type { Host } from "../../verbs/host.ts";
-import { defineTool, type Tool } from "../../agent/tools.ts";
+import { defineTool, type Tool } from "../../agent/tool.ts";
 
 /** Bytes of output in one answer. */
 const PIECE_BYTES = 24 * 1024;

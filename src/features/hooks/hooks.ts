@@ -1,6 +1,6 @@
 /** The operator's hooks: which ones run on an event, and what they answer. */
 import type { CallHooks, HookedCall, HookVerdict } from "../../agent/call_hooks.ts";
-import type { ToolOutcome } from "../../agent/tools.ts";
+import type { ToolOutcome } from "../../agent/tool.ts";
 import { Semaphore } from "../../base/semaphore.ts";
 import { exactLine } from "../../base/visible.ts";
 import { type FoundProgram, personsPrograms, unfound } from "../../os/own_programs.ts";

@@ -1,6 +1,6 @@
 /** The tools with which a model uses the memory. */
 import * as z from "zod";
-import { defineTool, type Tool } from "../../agent/tools.ts";
+import { defineTool, type Tool } from "../../agent/tool.ts";
 import { reachesFar, RECALL, REMEMBER } from "../../protocol/memory.ts";
 import { asksFirst, describeProposal, ruleOf } from "./proposals.ts";
 import type { ToolMemory } from "./tool_memory.ts";

@@ -2,7 +2,7 @@
 import { existsSync } from "node:fs";
 import { isAbsolute, join } from "@std/path";
 import type { Ruling } from "../../agent/ruling.ts";
-import type { Judged, Tool } from "../../agent/tools.ts";
+import type { Judged, Tool } from "../../agent/tool.ts";
 import { isWithin } from "../../os/paths.ts";
 import { SvcError } from "../../protocol/errors.ts";
 import type { EventData, Trust } from "../../protocol/events.ts";

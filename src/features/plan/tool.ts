@@ -1,6 +1,6 @@
 /** The tool with which a model keeps its plan. */
 import * as z from "zod";
-import { defineTool, type Tool } from "../../agent/tools.ts";
+import { defineTool, type Tool } from "../../agent/tool.ts";
 import { planText } from "../../protocol/plan_text.ts";
 import type { Session } from "../../session/session.ts";
 

@@ -1,6 +1,6 @@
 /** The tool with which a model asks the person. */
 import { personQuestionSchema } from "../../protocol/schemas/question.ts";
-import { defineTool, type Tool } from "../../agent/tools.ts";
+import { defineTool, type Tool } from "../../agent/tool.ts";
 import { answerText, type PersonQuestion, unansweredText } from "../../protocol/person_question.ts";
 
 /** Makes the tool. Sessions that work for others do not have it. */

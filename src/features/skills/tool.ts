@@ -1,6 +1,6 @@
 /** The tool with which a model reads a skill. */
 import * as z from "zod";
-import { defineTool, type Tool, type ToolOutcome } from "../../agent/tools.ts";
+import { defineTool, type Tool, type ToolOutcome } from "../../agent/tool.ts";
 import { nearestOf } from "../../base/nearest.ts";
 import { visibleLine } from "../../base/visible.ts";
 import { BeneathError } from "../../jail/beneath.ts";

@@ -1,7 +1,7 @@
 /** The tool with which a model gives tasks to subagents. */
 import * as z from "zod";
 import { SUBAGENT } from "../../protocol/events.ts";
-import { defineTool, type Tool } from "../../agent/tools.ts";
+import { defineTool, type Tool } from "../../agent/tool.ts";
 import type { SubagentsConfig } from "./config.ts";
 import { Places } from "./places.ts";
 

@@ -1,6 +1,6 @@
 /** The tools of tool servers for the turns of a session. */
 import { createHash } from "node:crypto";
-import { type Access, capped, type Tool } from "../../agent/tools.ts";
+import { type Access, capped, type Tool } from "../../agent/tool.ts";
 import type { Media } from "../../base/media.ts";
 import { originalNames } from "../../models/acceptable_schema.ts";
 import { MAIN_LANE } from "../../protocol/events.ts";

@@ -1,14 +1,14 @@
 /** The tool with which a model builds, tests or lints its project. */
 import * as z from "zod";
 import {
-  COMMAND_TIMEOUT_MAX_S,
   defineTool,
   type Tool,
   type ToolOutcome,
   type ToolParts,
   type ToolScope,
-  unseenPrograms,
-} from "../../agent/tools.ts";
+} from "../../agent/tool.ts";
+import { unseenPrograms } from "../../agent/run_command.ts";
+import { COMMAND_TIMEOUT_MAX_S } from "../../agent/tools.ts";
 import { decideHost, refusalNotes } from "../../agent/way_out.ts";
 import type { Agreed } from "./verify.ts";
 

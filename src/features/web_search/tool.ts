@@ -1,6 +1,6 @@
 /** The tool with which a model searches the web. */
 import * as z from "zod";
-import { defineTool, type Tool, type ToolOutcome } from "../../agent/tools.ts";
+import { defineTool, type Tool, type ToolOutcome } from "../../agent/tool.ts";
 import type { Env } from "../../os/paths.ts";
 import { messageOf } from "../../protocol/errors.ts";
 import type { SearchConfig } from "./config.ts";

@@ -1,0 +1,130 @@
+/** Runs the command of a `run_command` call, and says what it could not do and see. */
+import { isAbsolute, join, normalize } from "@std/path";
+import { stripWorkdir } from "../jail/beneath_path.ts";
+import { accessWords, type CommandAccess } from "../protocol/command_access.ts";
+import { runCommand } from "../jail/command.ts";
+import { refusedByLimits } from "../jail/command_limits.ts";
+import { ledLater, refusedLater } from "../jail/later_locks.ts";
+import { type Later, laterFile } from "../jail/runs_later.ts";
+import type { Sandbox, SandboxScope } from "../jail/sandbox.ts";
+import { decideHost, refusalNotes } from "./way_out.ts";
+import type { Command, ToolOutcome, ToolParts, ToolScope } from "./tool.ts";
+
+export const COMMAND_TIMEOUT_S = 120;
+
+const NONE: ReadonlySet<string> = new Set();
+
+/** What runs one of these files later. The unit itself reports an invalid path. */
+export function riskOf(
+  paths: readonly string[],
+  workdir: string,
+  home: string | undefined,
+): Later | undefined {
+  const risks = paths.flatMap((path) => {
+    const absolute = isAbsolute(path) ? normalize(path) : join(workdir, path);
+    if (stripWorkdir(absolute, workdir) === undefined) return [];
+    return laterFile(absolute, home) ?? ledLater(absolute, workdir, { home, hidden: NONE }) ?? [];
+  });
+  // What asks only in some modes must not hide what asks in all of them.
+  return risks.find(({ only }) => only !== "asked") ?? risks[0];
+}
+
+/** A verb and the command line; what it asks for stands before a line that may be long. */
+export function named(verb: string, { command, ...access }: Command): string {
+  const words = accessWords(access);
+  return words === undefined ? `${verb} ${command}` : `${verb} ${words}: ${command}`;
+}
+
+/** What a command has to ask for where these limits hold. */
+export function stillNeeded(
+  { network, outside_sandbox }: CommandAccess,
+  confined: boolean,
+  has_network: boolean,
+): CommandAccess {
+  if (!confined) return {};
+  if (outside_sandbox === true) return { outside_sandbox };
+  return network === true && !has_network ? { network } : {};
+}
+
+export async function execute(
+  parts: ToolParts,
+  { command, timeout_s = COMMAND_TIMEOUT_S, network = false, outside_sandbox = false }: Command,
+  { session_id, workdir, hidden, signal, onOutput, mayConnect }: ToolScope,
+): Promise<ToolOutcome> {
+  const space = await parts.space(session_id);
+  const all = network || outside_sandbox || parts.network();
+  await using way_out = all ? undefined : await parts.wayOut(session_id, decideHost(mayConnect));
+  const scope = {
+    session_id,
+    workdir,
+    hidden,
+    space,
+    checkout: space?.checkout,
+    network: network || parts.network(),
+    proxy: way_out?.proxy,
+  };
+  const sandbox = await (outside_sandbox ? parts.unconfined() : parts.sandbox());
+  const result = await runCommand({
+    command,
+    scope,
+    sandbox,
+    timeout_ms: timeout_s * 1000,
+    waited_ms: () => way_out?.waited_ms ?? 0,
+    signal,
+    onOutput,
+  });
+  const notes: string[] = [];
+  if (result.timed_out) notes.push(`[stopped at the time limit of ${timeout_s} s]`);
+  else if (result.signal !== null) notes.push(`[ended by ${result.signal}]`);
+  else if (result.exit_code !== 0) notes.push(`[exit code ${result.exit_code}]`);
+  const ok = notes.length === 0;
+  notes.push(
+    ...unseenPrograms(result, sandbox, scope),
+    ...(ok ? [] : refusedByLimits(result.output, sandbox.limits?.())),
+    ...onlyReadGit(result, sandbox, scope),
+    ...(ok ? [] : refusedLater(result.output, workdir, {
+      home: parts.home,
+      hidden: new Set(hidden),
+    })),
+    ...refusalNotes(way_out),
+  );
+  const output = [result.output.trimEnd(), ...notes].filter((it) => it !== "").join("\n");
+  return {
+    ok,
+    output,
+    truncated: result.truncated,
+    ...(result.exit_code === null ? {} : { exit_code: result.exit_code }),
+  };
+}
+
+/** The exit code of a shell that does not find a program. */
+const NOT_FOUND = 127;
+
+/** Returns notes on programs that a command did not find although the machine has them. */
+export function unseenPrograms(
+  { exit_code, output }: { exit_code: number | null; output: string },
+  sandbox: Sandbox,
+  scope: SandboxScope,
+): string[] {
+  if (exit_code !== NOT_FOUND) return [];
+  const named = output.matchAll(/(?:^|[\s'"])([\w.+-]+)['"]?: (?:command )?not found/gm);
+  return [...new Set([...named].map(([, name]) => name))].flatMap((name) => {
+    const path = sandbox.unseen(name, scope);
+    return path === undefined ? [] : [`[${path} exists, but commands cannot see its directory]`];
+  });
+}
+
+/** Returns a note for git that could not write a repository which commands can only read. */
+function onlyReadGit(
+  { exit_code, output }: { exit_code: number | null; output: string },
+  sandbox: Sandbox,
+  scope: SandboxScope,
+): string[] {
+  if (exit_code === 0 || !/read-only file system/i.test(output)) return [];
+  const { directory, only_reads } = sandbox.around(scope) ?? {};
+  if (only_reads === undefined || !output.includes(directory!)) return [];
+  return [
+    `[this command can only read ${directory}: ${only_reads}; the person can allow it with ` +
+    "outside_sandbox, or start a session in the repository itself]",
+  ];
+}

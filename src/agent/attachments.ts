@@ -3,7 +3,7 @@ import type { Model, ModelError, ModelRequest } from "../models/model.ts";
 import { ATTACHED_MAX, type Attachment, REQUEST_BYTES_MAX } from "../protocol/attachments.ts";
 import type { Compacted } from "../protocol/events.ts";
 import type { TurnSession } from "../session/session.ts";
-import type { Item } from "../session/transcript.ts";
+import type { Item } from "../session/transcript_items.ts";
 
 /**
  * What an image counts as in tokens: the most that Anthropic counts for one that it does not scale

@@ -1,7 +1,7 @@
 import { assertEquals } from "@std/assert";
 import { ModelError } from "../models/model.ts";
 import type { Attachment, MediaType } from "../protocol/attachments.ts";
-import type { Item } from "../session/transcript.ts";
+import type { Item } from "../session/transcript_items.ts";
 import {
   attachmentTokens,
   isCrowded,

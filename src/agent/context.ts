@@ -1,5 +1,6 @@
 /** Estimates the length of a conversation in the model's tokens. */
-import type { Item, Transcript } from "../session/transcript.ts";
+import type { Item } from "../session/transcript_items.ts";
+import type { Transcript } from "../session/transcript.ts";
 import type { Limits } from "../models/limits.ts";
 import { SYSTEM_PROMPT } from "./prefix.ts";
 import { attachmentTokens } from "./attachments.ts";

@@ -3,7 +3,7 @@
  * built from the journal when a turn needs it and dropped when the session rests, so an idle
  * session costs no memory for its history.
  */
-import type { Message, Told, ToolCall, ToolResult } from "../models/model.ts";
+import type { Message, Told } from "../models/model.ts";
 import { type Attachment, attachmentLine } from "../protocol/attachments.ts";
 import { endNotice } from "../protocol/background_text.ts";
 import { planIsOpen, planText } from "../protocol/plan_text.ts";
@@ -16,67 +16,29 @@ import {
   READ_EARLIER,
   type SessionEvent,
 } from "../protocol/events.ts";
-import { type Told as ToldText, toldAgain } from "./told.ts";
-
-/** The result of a call. */
-interface Result extends ToolResult {
-  /** seq of the record that has its output; absent in checkpoints from before it was kept. */
-  seq?: number;
-  attachments?: Attachment[];
-}
-
-export interface Step {
-  /** seq of its first event: what was sent later, the model had not seen. */
-  first_seq: number;
-  text: string;
-  calls: ToolCall[];
-  results: Result[];
-  /** What the provider wants back with an answer that has no calls. */
-  echo?: Record<string, unknown>;
-}
-
-/** The step at which a turn was interrupted, as it was before its end closed it. */
-interface Cut {
-  step: Step;
-  /** Whether its text was complete. */
-  written: boolean;
-  /** The calls that its end gave a result. */
-  unanswered: string[];
-}
-
-/** A message of the person, and what the memory had about it. */
-export interface Said {
-  user: string;
-  seq: number;
-  memory?: string;
-  attachments?: Attachment[];
-}
-
-/** What svc told the model: of the session, or rules. Left out only where nothing else is enough. */
-export interface Context extends ToldText {
-  seq: number;
-}
-
-/** What svc told the model about its last answer, or about something else. */
-export interface Notice {
-  notice: string;
-  seq: number;
-  /** What it is about, if not the last answer. */
-  about?: "answer" | "background" | "files" | "hook";
-}
-
-/** What stands for the conversation before it. */
-export interface Summary {
-  /** Empty when none could be made. */
-  summary: string;
-  /** Files that were changed there. */
-  files: string[];
-  /** The plan as it stood, if steps of it were open. */
-  plan?: string;
-  seq: number;
-}
-
-export type Item = Said | Context | Notice | { step: Step } | Summary;
+import { toldAgain } from "./told.ts";
+import {
+  attached,
+  callLength,
+  type Context,
+  type Cut,
+  cutText,
+  cutTold,
+  filesRewound,
+  type Item,
+  itemSeq,
+  leftOut,
+  lengthOf,
+  mayGo,
+  type Notice,
+  noticeText,
+  openCalls,
+  type Result,
+  type Said,
+  SHORTENED,
+  type Step,
+  summaryText,
+} from "./transcript_items.ts";
 
 /** What a model call measured: the tokens of the first items. */
 interface Measured {
@@ -113,7 +75,6 @@ export interface LearnedLimit {
  * the conversation of a model far below it.
  */
 const CONVERSATION_KEPT = 16 * 1024 * 1024;
-const SHORTENED = "[the conversation before this is no longer kept]";
 
 export class Transcript {
   #items: Item[] = [];
@@ -586,80 +547,4 @@ export class Transcript {
       this.#measured = undefined;
     }
   }
-}
-
-/** For objects that lack the member where there is nothing to say. */
-function attached(attachments: Attachment[] | undefined): { attachments?: Attachment[] } {
-  return attachments === undefined ? {} : { attachments };
-}
-
-function mayGo(item: Item): item is Exclude<Item, Context> {
-  return !("told" in item);
-}
-
-/** The calls of a step that have begun and have no result. */
-function openCalls({ calls, results }: Step): ToolCall[] {
-  return calls.filter(({ call_id }) => !results.some((result) => result.call_id === call_id));
-}
-
-/** The seq by which an item is known in its conversation. */
-export function itemSeq(item: Item): number {
-  return "step" in item ? item.step.first_seq : item.seq;
-}
-
-/** What stands in the place of an output that can be read again. */
-function leftOut(length: number, seq: number): string {
-  return `[output of ${length} characters left out to save room; ` +
-    `${READ_EARLIER} with seq ${seq} reads it again]`;
-}
-
-function cutText(text: string, max: number, seq: number): string {
-  const note =
-    `\n[the rest is left out to save room; ${READ_EARLIER} with seq ${seq} reads all of it]`;
-  if (text.length <= max + note.length) return text;
-  const body = text.endsWith(note) ? text.slice(0, -note.length) : text;
-  // No half of a surrogate pair.
-  return body.slice(0, max).replace(/[\uD800-\uDBFF]$/, "") + note;
-}
-
-/** The block that a text is told in stays one. */
-function cutTold(text: string, max: number, seq: number): string {
-  const [end = ""] = text.match(/\n<\/context>\s*$/) ?? [];
-  return cutText(text.slice(0, text.length - end.length), max, seq) + end;
-}
-
-function noticeText({ notice, about = "answer" }: Notice): string {
-  return `<context about="${about}">\n${notice}\n</context>`;
-}
-
-function filesRewound(undone: boolean): string {
-  return undone
-    ? "The person restored the changes of files that were undone before. Read a file again before " +
-      "you rely on what it contains."
-    : "The person undid changes of files that you made. Read a file again before you rely on what " +
-      "it contains, and do not make the same changes again unless you are asked to.";
-}
-
-function summaryText({ summary, files, plan }: Summary): string {
-  const changed = files.length === 0 ? "" : `\n\nFiles changed so far: ${files.join(", ")}`;
-  const said = summary === ""
-    ? "[The conversation before this was left out to save room, without a summary.]"
-    : `[The conversation before this was left out to save room. Its summary:]\n\n${summary}`;
-  return said + changed + (plan === undefined ? "" : `\n\nThe plan:\n${plan}`);
-}
-
-/** Characters of an item. */
-function lengthOf(item: Item): number {
-  if ("told" in item) return item.told.length;
-  if ("notice" in item) return item.notice.length;
-  if ("summary" in item) return summaryText(item).length;
-  if ("user" in item) return item.user.length + (item.memory?.length ?? 0);
-  const { text, calls, results, echo } = item.step;
-  return text.length + (JSON.stringify(echo)?.length ?? 0) +
-    calls.reduce((sum, it) => sum + callLength(it), 0) +
-    results.reduce((sum, it) => sum + it.output.length, 0);
-}
-
-function callLength({ args, echo }: ToolCall): number {
-  return JSON.stringify([args, echo]).length;
 }

@@ -5,7 +5,8 @@ import { recordOf } from "../../tests/support/sessions.ts";
 import type { Compacted, EventData, EventType, SessionEvent } from "../protocol/events.ts";
 import type { Attachment } from "../protocol/attachments.ts";
 import { decodeRecord } from "./record.ts";
-import { itemSeq, Transcript } from "./transcript.ts";
+import { itemSeq } from "./transcript_items.ts";
+import { Transcript } from "./transcript.ts";
 
 const at = "2026-01-02T03:04:05.678Z";
 const usage = { tokens_in: 0, tokens_out: 0, tokens_cached: 0, usd: 0 };

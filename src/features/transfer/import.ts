@@ -17,7 +17,8 @@ import { type Anchor, BEGINNING, hasher } from "../../session/ledger.ts";
 import { decodeRecord } from "../../session/record.ts";
 import { applyToState, emptyState, type SessionState } from "../../session/state.ts";
 import { titleOf } from "../../session/titles.ts";
-import { type Item, Transcript } from "../../session/transcript.ts";
+import type { Item } from "../../session/transcript_items.ts";
+import { Transcript } from "../../session/transcript.ts";
 import { isTakenBack } from "../../session/undo_state.ts";
 import { FORMAT, type Header, headerSchema, type ImportParams } from "./file.ts";
 

@@ -4,7 +4,6 @@
  * session costs no memory for its history.
  */
 import type { Message, Told } from "../models/model.ts";
-import { type Attachment, attachmentLine } from "../protocol/attachments.ts";
 import { endNotice } from "../protocol/background_text.ts";
 import { planIsOpen, planText } from "../protocol/plan_text.ts";
 import {
@@ -13,7 +12,6 @@ import {
   MAIN_LANE,
   MODEL_RETRY,
   MODEL_TOLD,
-  READ_EARLIER,
   type SessionEvent,
 } from "../protocol/events.ts";
 import { toldAgain } from "./told.ts";
@@ -22,23 +20,19 @@ import {
   callLength,
   type Context,
   type Cut,
-  cutText,
-  cutTold,
   filesRewound,
   type Item,
   itemSeq,
-  leftOut,
   lengthOf,
   mayGo,
   type Notice,
-  noticeText,
   openCalls,
+  promptOf,
   type Result,
   type Said,
-  SHORTENED,
   type Step,
-  summaryText,
 } from "./transcript_items.ts";
+import { cutTexts, cutTold, leaveOutAttachments, leaveOutOutputs } from "./transcript_room.ts";
 
 /** What a model call measured: the tokens of the first items. */
 interface Measured {
@@ -287,46 +281,7 @@ export class Transcript {
 
   /** What the next model call is given. */
   prompt(): (Message | Told)[] {
-    const out: (Message | Told)[] = [];
-    const tellSummary = (text: string) => out.push({ role: "context", text, summary: true });
-    if (this.#shortened) tellSummary(SHORTENED);
-    for (const item of [...this.#items, ...this.#waiting]) {
-      if ("summary" in item) {
-        tellSummary(summaryText(item));
-        continue;
-      }
-      if ("told" in item) {
-        out.push({ role: "context", text: item.told });
-        continue;
-      }
-      if ("notice" in item) {
-        out.push({ role: "context", text: noticeText(item) });
-        continue;
-      }
-      if ("user" in item) {
-        const { user: text, memory, attachments } = item;
-        const remembered = memory === undefined ? {} : { memory };
-        out.push({ role: "user", text, ...remembered, ...attached(attachments) });
-        continue;
-      }
-      const { calls, results, echo } = item.step;
-      // What set it apart from the step before is not the model's.
-      const text = item.step.text.replace(/^\n+/, "");
-      if (text === "" && calls.length === 0) continue;
-      out.push({ role: "assistant", text, calls, ...(echo === undefined ? {} : { echo }) });
-      if (results.length === 0) continue;
-      out.push({
-        role: "tool",
-        results: results.map(({ call_id, tool, ok, output, attachments }) => ({
-          call_id,
-          tool,
-          ok,
-          output,
-          ...attached(attachments),
-        })),
-      });
-    }
-    return out;
+    return promptOf(this.items, this.#shortened);
   }
 
   /** The parts of the conversation, oldest first, with the messages that wait at its end. */
@@ -453,19 +408,12 @@ export class Transcript {
       this.#recalled.clear();
       this.#shortened = false;
     }
-    if (data.attachments !== undefined) this.#leaveOutAttachments(data.attachments);
-    for (const item of this.#items) {
-      for (const result of "step" in item ? item.step.results : []) {
-        if (result.seq === undefined || result.seq > outputs_seq) continue;
-        const note = leftOut(result.output.length, result.seq);
-        // A short output, or the note of an earlier time, is not worth another one.
-        if (result.output.length > 2 * note.length) result.output = note;
-      }
-    }
+    if (data.attachments !== undefined) leaveOutAttachments(this.items, data.attachments);
+    leaveOutOutputs(this.#items, outputs_seq);
     // Earlier versions left it out only where they cut the rest.
     if (told_again || told_max !== undefined) this.#leaveOutToldAgain();
-    if (text_max !== undefined) this.#cutTexts(text_max);
-    if (told_max !== undefined) this.#cutTold(told_max);
+    if (text_max !== undefined) cutTexts(this.items, text_max);
+    if (told_max !== undefined) cutTold(this.items, told_max);
     this.#measureLength();
     const waiting = this.#waiting.filter((it) => it.seq <= data.seen_seq);
     this.#measured = {
@@ -474,59 +422,12 @@ export class Transcript {
     };
   }
 
-  /** Puts lines in the place of images and documents. */
-  #leaveOutAttachments(which: NonNullable<EventData["session.compacted"]["attachments"]>): void {
-    const { from_seq, to_seq, refused } = which;
-    const linesFor = ({ seq, attachments = [] }: { seq?: number; attachments?: Attachment[] }) => {
-      if (seq === undefined || seq < from_seq || seq > to_seq) return undefined;
-      const note = refused
-        ? "left out because the provider refused it"
-        : `left out to save room; ${READ_EARLIER} with seq ${seq} shows it again`;
-      return attachments.map((it) => `\n${attachmentLine(it, note)}`).join("") || undefined;
-    };
-    for (const item of this.items) {
-      if ("user" in item) {
-        const lines = linesFor(item);
-        if (lines === undefined) continue;
-        item.user += lines;
-        delete item.attachments;
-      } else if ("step" in item) {
-        for (const result of item.step.results) {
-          const lines = linesFor(result);
-          if (lines === undefined) continue;
-          result.output += lines;
-          delete result.attachments;
-        }
-      }
-    }
-  }
-
-  /** Cuts the messages and outputs that are longer. */
-  #cutTexts(max: number): void {
-    for (const item of this.items) {
-      if ("user" in item) item.user = cutText(item.user, max, item.seq);
-      else if ("step" in item) {
-        for (const result of item.step.results) {
-          if (result.seq !== undefined) result.output = cutText(result.output, max, result.seq);
-        }
-      }
-    }
-  }
-
   #leaveOutToldAgain(): void {
     const again = toldAgain<Item>(this.items);
     const stays = (item: Item) => !again.has(item) || again.get(item) !== undefined;
     this.#items = this.#items.filter(stays);
     this.#waiting = this.#waiting.filter(stays);
     for (const [item, left] of again) Object.assign(item, left);
-  }
-
-  #cutTold(max: number): void {
-    for (const item of this.items) {
-      if ("told" in item) {
-        Object.assign(item, { told: cutTold(item.told, max, item.seq), parts: [] });
-      }
-    }
   }
 
   /**

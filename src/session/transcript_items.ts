@@ -1,7 +1,6 @@
 /** What a transcript is made of: what was said, what a step did, and what a model is told. */
-import type { ToolCall, ToolResult } from "../models/model.ts";
+import type { Message, Told, ToolCall, ToolResult } from "../models/model.ts";
 import type { Attachment } from "../protocol/attachments.ts";
-import { READ_EARLIER } from "../protocol/events.ts";
 import type { Told as ToldText } from "./told.ts";
 
 /** The result of a call. */
@@ -64,7 +63,7 @@ export interface Summary {
 
 export type Item = Said | Context | Notice | { step: Step } | Summary;
 
-export const SHORTENED = "[the conversation before this is no longer kept]";
+const SHORTENED = "[the conversation before this is no longer kept]";
 
 /** For objects that lack the member where there is nothing to say. */
 export function attached(attachments: Attachment[] | undefined): { attachments?: Attachment[] } {
@@ -85,28 +84,7 @@ export function itemSeq(item: Item): number {
   return "step" in item ? item.step.first_seq : item.seq;
 }
 
-/** What stands in the place of an output that can be read again. */
-export function leftOut(length: number, seq: number): string {
-  return `[output of ${length} characters left out to save room; ` +
-    `${READ_EARLIER} with seq ${seq} reads it again]`;
-}
-
-export function cutText(text: string, max: number, seq: number): string {
-  const note =
-    `\n[the rest is left out to save room; ${READ_EARLIER} with seq ${seq} reads all of it]`;
-  if (text.length <= max + note.length) return text;
-  const body = text.endsWith(note) ? text.slice(0, -note.length) : text;
-  // No half of a surrogate pair.
-  return body.slice(0, max).replace(/[\uD800-\uDBFF]$/, "") + note;
-}
-
-/** The block that a text is told in stays one. */
-export function cutTold(text: string, max: number, seq: number): string {
-  const [end = ""] = text.match(/\n<\/context>\s*$/) ?? [];
-  return cutText(text.slice(0, text.length - end.length), max, seq) + end;
-}
-
-export function noticeText({ notice, about = "answer" }: Notice): string {
+function noticeText({ notice, about = "answer" }: Notice): string {
   return `<context about="${about}">\n${notice}\n</context>`;
 }
 
@@ -118,7 +96,7 @@ export function filesRewound(undone: boolean): string {
       "it contains, and do not make the same changes again unless you are asked to.";
 }
 
-export function summaryText({ summary, files, plan }: Summary): string {
+function summaryText({ summary, files, plan }: Summary): string {
   const changed = files.length === 0 ? "" : `\n\nFiles changed so far: ${files.join(", ")}`;
   const said = summary === ""
     ? "[The conversation before this was left out to save room, without a summary.]"
@@ -140,4 +118,52 @@ export function lengthOf(item: Item): number {
 
 export function callLength({ args, echo }: ToolCall): number {
   return JSON.stringify([args, echo]).length;
+}
+
+/**
+ * What a model call is given of a conversation.
+ *
+ * @param shortened whether there was something before it
+ */
+export function promptOf(items: readonly Item[], shortened: boolean): (Message | Told)[] {
+  const out: (Message | Told)[] = [];
+  const tellSummary = (text: string) => out.push({ role: "context", text, summary: true });
+  if (shortened) tellSummary(SHORTENED);
+  for (const item of items) {
+    if ("summary" in item) {
+      tellSummary(summaryText(item));
+      continue;
+    }
+    if ("told" in item) {
+      out.push({ role: "context", text: item.told });
+      continue;
+    }
+    if ("notice" in item) {
+      out.push({ role: "context", text: noticeText(item) });
+      continue;
+    }
+    if ("user" in item) {
+      const { user: text, memory, attachments } = item;
+      const remembered = memory === undefined ? {} : { memory };
+      out.push({ role: "user", text, ...remembered, ...attached(attachments) });
+      continue;
+    }
+    const { calls, results, echo } = item.step;
+    // What set it apart from the step before is not the model's.
+    const text = item.step.text.replace(/^\n+/, "");
+    if (text === "" && calls.length === 0) continue;
+    out.push({ role: "assistant", text, calls, ...(echo === undefined ? {} : { echo }) });
+    if (results.length === 0) continue;
+    out.push({
+      role: "tool",
+      results: results.map(({ call_id, tool, ok, output, attachments }) => ({
+        call_id,
+        tool,
+        ok,
+        output,
+        ...attached(attachments),
+      })),
+    });
+  }
+  return out;
 }

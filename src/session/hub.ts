@@ -2,13 +2,7 @@
 import { setImmediate } from "node:timers/promises";
 import { basename, dirname, join } from "@std/path";
 import { messageOf, SvcError } from "../protocol/errors.ts";
-import {
-  ensurePrivateDir,
-  exists,
-  linkIfAllowed,
-  readDirIfAny,
-  removeTemporaries,
-} from "../os/files.ts";
+import { ensurePrivateDir, exists, linkIfAllowed, removeTemporaries } from "../os/files.ts";
 import type { Log } from "../os/log.ts";
 import { holdsSystem, isWithin } from "../os/paths.ts";
 import type { Effort } from "../protocol/effort.ts";
@@ -18,18 +12,14 @@ import type { Copy } from "./copy.ts";
 import { Housekeeping } from "./housekeeping.ts";
 import { Deletions } from "./deletions.ts";
 import { type Ids, isWorkTitle } from "./ids.ts";
-import {
-  type IndexEntries,
-  type IndexEntry,
-  type Known,
-  knownPath,
-  MISSING,
-} from "./index_file.ts";
-import { entryAt, findJournals, linkedEntry, linkJournal, wasUsed } from "./journal_links.ts";
+import { type IndexEntries, type IndexEntry, type Known, knownPath } from "./index_file.ts";
+import { completedIndex, rebuiltIndex } from "./index_repair.ts";
+import { entryAt, linkJournal, wasUsed } from "./journal_links.ts";
 import { Marks } from "./marks.ts";
 import type { RestNote } from "./rest_note.ts";
 import type { Found } from "./lost_directory.ts";
 import type { Moved, Placed, Relocation } from "./relocation.ts";
+import { type Place, Places } from "./places.ts";
 import { isPast, type Retention } from "./retention.ts";
 import type { Session, SessionParts } from "./session.ts";
 import { isAsKnown, itemOf, SessionIndex } from "./session_index.ts";
@@ -102,16 +92,6 @@ export interface HubParts {
   onRest(): void;
 }
 
-/** Where a session lies. */
-interface Place {
-  /** The `.svc` that its journal is in. */
-  own: string;
-  own_shown: boolean;
-  /** Its directory. */
-  theirs: string;
-  shown: boolean;
-}
-
 export class Hub {
   readonly #parts: HubParts;
   readonly #session_parts: SessionParts;
@@ -133,7 +113,7 @@ export class Hub {
   #arrivals = new Map<string, Promise<Session>>();
   /** Directories of the sessions that are being made. */
   readonly #making = new Map<string, string>();
-  readonly #places = new WeakMap<Session | IndexEntry, Place>();
+  readonly #places: Places;
   #list: SessionItem[] | undefined;
   #size: number | undefined;
   #items = new Map<Session, SessionItem>();
@@ -161,8 +141,9 @@ export class Hub {
       note_path: join(parts.anchors, "at-rest.json"),
       log: parts.log,
       complete: ({ entries, problem }) =>
-        entries === undefined ? this.#rebuiltIndex(problem!) : this.#completed(entries),
+        entries === undefined ? this.#rebuiltIndex(problem!) : completedIndex(entries, parts),
     });
+    this.#places = new Places(parts);
     this.#snapshots = new Snapshots(parts.anchors);
     this.#deletions = new Deletions(join(parts.anchors, "deleting"));
     this.#beginnings = new Marks(join(parts.anchors, "making"));
@@ -353,40 +334,25 @@ export class Hub {
    * of the sessions those alone that lie in it or in something else that tools see.
    */
   hiddenFrom(workdir: string): string[] {
-    const hidden = new Set([this.#parts.home, join(workdir, ".svc")]);
-    const below = workdir.endsWith("/") ? workdir : `${workdir}/`;
-    const isNear = (path: string, shown = false) => shown || path.startsWith(below);
-    for (const { own, own_shown, theirs, shown } of this.#allPlaces()) {
-      if (own !== undefined && isNear(own, own_shown)) hidden.add(own);
-      if (theirs !== undefined && isNear(theirs, shown) && theirs !== workdir) hidden.add(theirs);
-    }
-    return [...hidden];
+    return this.#places.hiddenFrom(workdir, this.#allPlaces());
   }
 
   /** Where sessions that have not ended work in a directory, and what none of their tools sees. */
   placesIn(directory: string): { workdirs: string[]; hidden: string[] } {
-    const workdirs = new Set<string>();
-    const hidden = new Set([this.#parts.home]);
-    for (const { own, theirs } of this.#allPlaces()) {
-      if (own !== undefined && isWithin(own, directory)) hidden.add(own);
-      if (theirs !== undefined && isWithin(theirs, directory)) workdirs.add(theirs);
-    }
-    return { workdirs: [...workdirs], hidden: [...hidden] };
+    return this.#places.within(directory, this.#allPlaces());
   }
 
   *#allPlaces(): Generator<Partial<Place>> {
-    for (const theirs of this.#making.values()) yield { theirs, shown: this.#isShown(theirs) };
+    const places = this.#places;
+    for (const workdir of this.#making.values()) yield places.making(workdir);
     for (const session of this.#sessions.values()) {
-      yield this.#place(session, session.journal.path, session.state.workdir, session.final);
+      yield places.of(session, session.journal.path, session.state.workdir, session.final);
     }
     for (const entry of this.#dormant.values()) {
       const ended = entry.known?.state === "ended";
-      yield this.#place(entry, entry.journal_path, entry.workdir, ended);
+      yield places.of(entry, entry.journal_path, entry.workdir, ended);
     }
-    for (const { entry: { journal_path } } of this.#unreadable.values()) {
-      const own = ownDir(journal_path);
-      yield { own, own_shown: this.#isShown(own) };
-    }
+    for (const { entry } of this.#unreadable.values()) yield places.unreadable(entry.journal_path);
   }
 
   /** The journals of all sessions by their ids. */
@@ -397,27 +363,6 @@ export class Hub {
     for (const [id, { journal_path }] of this.#dormant) paths.set(id, journal_path);
     for (const [id, { entry }] of this.#unreadable) paths.set(id, entry.journal_path);
     return paths;
-  }
-
-  #isShown(path: string): boolean {
-    return this.#parts.isShown?.(path) ?? true;
-  }
-
-  /** Where a session is. It is asked for all of them before each command, so it is remembered. */
-  #place(
-    of: Session | IndexEntry,
-    journal_path: string,
-    theirs: string,
-    ended: boolean,
-  ): Partial<Place> {
-    let place = this.#places.get(of);
-    if (place === undefined) {
-      const own = ownDir(journal_path);
-      place = { own, theirs, own_shown: this.#isShown(own), shown: this.#isShown(theirs) };
-      if (this.#parts.isShown?.(own) !== undefined) this.#places.set(of, place);
-    }
-    // An ended session's directory is free again, its journal is not.
-    return ended ? { ...place, theirs: undefined } : place;
   }
 
   // ── directories that were moved ──────────────────────────────────────────────────────────────
@@ -958,57 +903,14 @@ export class Hub {
     this.#forgetDerived();
   }
 
-  /**
-   * The entries of an index, with those of sessions that it lacks and that are linked. A session that
-   * was being made at a crash may be in the index without a link; it gets one, so that it does not go
-   * with the index.
-   */
-  #completed(entries: IndexEntries): IndexEntries {
-    const { journal_links, index_path, log } = this.#parts;
-    const links = readDirIfAny(journal_links).filter(({ isSymlink }) => isSymlink);
-    const linked = new Set(links.map(({ name }) => name));
-    for (const [id, { journal_path }] of Object.entries(entries)) {
-      if (!linked.has(id)) this.#linkLate(id, journal_path);
-    }
-    const lost = links.filter(({ name }) => !Object.hasOwn(entries, name));
-    if (lost.length === 0) return entries;
-    log.warn("the sessions index was incomplete; completed it from the journals", {
-      path: index_path,
-      sessions: lost.length,
-    });
-    const found = { ...entries };
-    for (const { name } of lost) found[name] = linkedEntry(journal_links, name);
-    return found;
-  }
-
-  /** Links a session's journal; one that cannot be linked now is linked when it is opened. */
-  #linkLate(id: string, journal_path: string): void {
-    const { journal_links, log } = this.#parts;
-    try {
-      linkIfAllowed(journal_path, join(journal_links, basename(id)));
-    } catch (error) {
-      log.warn("cannot link a session's journal", { session_id: id, error: messageOf(error) });
-    }
-  }
-
-  /** The index as the journals that are found make it. */
   #rebuiltIndex(problem: string): IndexEntries {
-    const { journal_links, index_path, log } = this.#parts;
     this.#rebuilt = true;
-    const entries = findJournals(journal_links);
-    const sessions = Object.keys(entries).length;
-    if (sessions > 0 || problem !== MISSING) {
-      log.warn(`the sessions index ${problem}; rebuilt it from the journals`, {
-        path: index_path,
-        sessions,
-      });
-    }
-    return entries;
+    return rebuiltIndex(problem, this.#parts);
   }
 
   /** Has everything follow a session to the directory where it works now. */
   #moved(session: Session): void {
-    this.#places.delete(session);
+    this.#places.forget(session);
     try {
       linkJournal(session.journal.path, join(this.#parts.journal_links, session.id));
     } catch (error) {
@@ -1055,11 +957,6 @@ async function changedSince(
     if (++looked % LOOKED_AT_ONCE === 0) await setImmediate();
   }
   return changed;
-}
-
-/** The `.svc` that a session's journal is in. */
-function ownDir(journal_path: string): string {
-  return join(journal_path, "..", "..", "..");
 }
 
 function wasDeleted(id: string): SvcError {

@@ -1,21 +1,19 @@
 /** All sessions of a daemon: made, found, listed, brought back after a restart. */
 import { setImmediate } from "node:timers/promises";
-import { basename, dirname, join } from "@std/path";
+import { join } from "@std/path";
 import { messageOf, SvcError } from "../protocol/errors.ts";
-import { ensurePrivateDir, exists, linkIfAllowed, removeTemporaries } from "../os/files.ts";
+import { ensurePrivateDir, exists, removeTemporaries } from "../os/files.ts";
 import type { Log } from "../os/log.ts";
 import { holdsSystem, isWithin } from "../os/paths.ts";
-import type { Effort } from "../protocol/effort.ts";
-import { type Approval, MAIN_LANE, type Trust } from "../protocol/events.ts";
 import { Continuations } from "./continuations.ts";
-import type { Copy } from "./copy.ts";
 import { Housekeeping } from "./housekeeping.ts";
+import type { SessionDeleter } from "./deleter.ts";
 import { Deletions } from "./deletions.ts";
 import { type Ids, isWorkTitle } from "./ids.ts";
 import { type IndexEntries, type IndexEntry, type Known, knownPath } from "./index_file.ts";
 import { completedIndex, rebuiltIndex } from "./index_repair.ts";
-import { entryAt, linkJournal, wasUsed } from "./journal_links.ts";
-import { Marks } from "./marks.ts";
+import { linkJournal } from "./journal_links.ts";
+import { type CreateOptions, SessionMaker } from "./maker.ts";
 import type { RestNote } from "./rest_note.ts";
 import type { Found } from "./lost_directory.ts";
 import type { Moved, Placed, Relocation } from "./relocation.ts";
@@ -25,10 +23,8 @@ import type { Session, SessionParts } from "./session.ts";
 import { isAsKnown, itemOf, SessionIndex } from "./session_index.ts";
 import { type SessionItem, toItem } from "./session_item.ts";
 import { Snapshots } from "./snapshots.ts";
-import { emptyState } from "./state.ts";
 import type { Published } from "./subscription.ts";
 import type { Unreadable } from "./unreadable.ts";
-import { checkWorkdir, makeSessionDir } from "./workdir.ts";
 
 /** Sessions that are opened at the same time where all are needed. */
 const OPENED_AT_ONCE = 16;
@@ -36,25 +32,6 @@ const OPENED_AT_ONCE = 16;
 const LOOKED_AT_ONCE = 250;
 /** How often what cannot be read is tried again when sessions are listed. */
 const RETRY_MS = 1_000;
-
-export interface CreateOptions {
-  workdir: string;
-  model: string;
-  title?: string;
-  /** Whether it is named after what is said in it, if it has no title. */
-  untitled?: true;
-  approval: Approval;
-  effort?: Effort;
-  budget_usd?: number;
-  /** Default trusted; who starts a session for another hands its own down. */
-  trust?: Trust;
-  /** The name of a skill that its model is told at once. */
-  skill_pack?: string;
-  /** The directory whose `.svc` keeps the journal, for a workdir that will be removed. */
-  journal_root?: string;
-  /** The conversation that it begins with. */
-  copy?: Copy;
-}
 
 export interface HubParts {
   home: string;
@@ -100,10 +77,7 @@ export class Hub {
   readonly #snapshots: Snapshots;
   readonly #continuations = new Continuations();
   readonly #deletions: Deletions;
-  /** Sessions that are being made: where their journals are. */
-  readonly #beginnings: Marks;
-  /** Deletions at work. */
-  readonly #deleting = new Map<string, Promise<void>>();
+  readonly #maker: SessionMaker;
   /** Sessions that were opened: made, or used since the start. */
   #sessions = new Map<string, Session>();
   /** What {@linkcode Hub.#dormant} has, once it was asked for. */
@@ -111,8 +85,6 @@ export class Hub {
   #unreadable = new Map<string, Unreadable>();
   /** Sessions that are being opened. */
   #arrivals = new Map<string, Promise<Session>>();
-  /** Directories of the sessions that are being made. */
-  readonly #making = new Map<string, string>();
   readonly #places: Places;
   #list: SessionItem[] | undefined;
   #size: number | undefined;
@@ -128,6 +100,7 @@ export class Hub {
   #checking: Promise<void> | undefined;
   #resumed: Promise<void> = Promise.resolve();
   #relocating: Promise<Relocation> | undefined;
+  #deleter_loading: Promise<SessionDeleter> | undefined;
   #stopping = false;
   #retried = 0;
   /** Resolves when it is known which sessions there are, and what was cut off goes on. */
@@ -146,7 +119,6 @@ export class Hub {
     this.#places = new Places(parts);
     this.#snapshots = new Snapshots(parts.anchors);
     this.#deletions = new Deletions(join(parts.anchors, "deleting"));
-    this.#beginnings = new Marks(join(parts.anchors, "making"));
     this.#housekeeping = new Housekeeping({
       ...parts,
       sessions: () => this.#pastLimits(),
@@ -162,6 +134,13 @@ export class Hub {
       endBackground: parts.endBackground,
       onCommit: (session, events, durable) => this.#onCommit(session, events, durable),
     };
+    this.#maker = new SessionMaker({
+      ...parts,
+      session: this.#session_parts,
+      index: this.#index,
+      add: (session) => this.#add(session),
+      drop: (id) => this.#drop(id),
+    });
   }
 
   // ── finding ──────────────────────────────────────────────────────────────────────────────────
@@ -326,7 +305,7 @@ export class Hub {
     const open = [...this.#sessions.values()]
       .filter(({ state, final }) => counts(state.workdir, final))
       .map(({ state }) => state.workdir);
-    return [...new Set([...this.#making.values(), ...open, ...dormant])];
+    return [...new Set([...this.#maker.workdirs, ...open, ...dormant])];
   }
 
   /**
@@ -344,7 +323,7 @@ export class Hub {
 
   *#allPlaces(): Generator<Partial<Place>> {
     const places = this.#places;
-    for (const workdir of this.#making.values()) yield places.making(workdir);
+    for (const workdir of this.#maker.workdirs) yield places.making(workdir);
     for (const session of this.#sessions.values()) {
       yield places.of(session, session.journal.path, session.state.workdir, session.final);
     }
@@ -422,79 +401,7 @@ export class Hub {
    */
   async create(options: CreateOptions): Promise<Session> {
     await this.ready;
-    const workdir = await checkWorkdir(options.workdir, this.#parts.home);
-    const id = this.#parts.ids.next("sess");
-    this.#making.set(id, workdir);
-    try {
-      return await this.#make(id, workdir, options);
-    } finally {
-      this.#making.delete(id);
-    }
-  }
-
-  async #make(id: string, workdir: string, options: CreateOptions): Promise<Session> {
-    const { home, journal_links, runsAbove } = this.#parts;
-    const { journal_root, copy, ...told } = options;
-    const root = journal_root ?? runsAbove?.(workdir) ?? workdir;
-    const dir = join(root, ".svc", "sessions", id);
-    const journal_path = join(dir, "journal.ndjson");
-    const link = join(journal_links, id);
-    try {
-      // The next start removes what a daemon that is killed leaves of it.
-      await this.#beginnings.put(id, journal_path, false);
-      makeSessionDir(root, id);
-      // Loaded here: a daemon starts without a session.
-      const [{ Session }, { Journal }, { directoryAt }] = await Promise.all([
-        import("./session.ts"),
-        import("./journal.ts"),
-        import("../os/directory_identity.ts"),
-      ]);
-      await this.#index.leaveNote();
-      const title = options.title ?? (basename(workdir) || workdir);
-      // A copy begins as a journal does whose beginning retention has rewritten.
-      const journal = Journal.create(journal_path, copy && copy.seq - 1);
-      const state = { ...emptyState(id), last_seq: journal.last_seq };
-      const directory = directoryAt(workdir);
-      const session = new Session(state, journal, this.#session_parts);
-      const main = {
-        lane_id: MAIN_LANE,
-        kind: "main",
-        label: title,
-        started_at: new Date().toISOString(),
-      } as const;
-      if (copy === undefined) {
-        const created = session.emit("session.created", { ...told, workdir, title, directory });
-        await Promise.all([created, session.emit("lane.created", main)]);
-      } else {
-        const { beginWithCopy } = await import("./copy.ts");
-        await beginWithCopy(session, copy, { ...told, workdir, title, main, directory });
-      }
-      this.#add(session);
-      await Promise.all([journal.flush(), this.#index.saveMade()]);
-      // Last: without the index, a session that nobody was told of is known by its missing link.
-      linkIfAllowed(journal_path, link);
-      this.#beginnings.remove(id);
-      return session;
-    } catch (cause) {
-      await this.#discard(id, dir, link);
-      if (cause instanceof SvcError) throw cause;
-      throw new SvcError("internal", `cannot record the session: ${messageOf(cause)}`, {
-        hint: `free disk space, or repair ${home} and ${dir}; no session was started`,
-        cause,
-      });
-    }
-  }
-
-  /** Takes back what was made of a session that could not be recorded. */
-  async #discard(id: string, dir: string, link: string): Promise<void> {
-    this.#drop(id);
-    await Deno.remove(link).catch(() => {});
-    await Deno.remove(dir, { recursive: true }).catch(() => {});
-    await this.#index.trySave();
-    // The next start removes what cannot be removed now.
-    await this.#parts.onDeleted?.(id).then(() => {
-      if (!exists(dir)) this.#beginnings.remove(id);
-    }).catch(() => {});
+    return await this.#maker.make(options);
   }
 
   /** Forgets a session, in memory. */
@@ -565,77 +472,26 @@ export class Hub {
    */
   async delete(id: string): Promise<void> {
     await this.ready;
-    let deleting = this.#deleting.get(id);
-    if (deleting === undefined) {
-      deleting = this.#delete(id).finally(() => this.#deleting.delete(id));
-      this.#deleting.set(id, deleting);
-    }
-    await deleting;
+    await (await this.#deleter()).delete(id);
   }
 
-  async #delete(id: string): Promise<void> {
-    let session: Session | undefined;
-    try {
-      session = await this.get(id);
-    } catch (error) {
-      // One that cannot be read can be deleted.
-      if (this.#journalPath(id) === undefined) throw error;
-    }
-    const journal_path = this.#journalPath(id)!;
-    if (session !== undefined && !session.final && isWorkTitle(session.state.title)) {
-      throw new SvcError("conflict", `session ${id} is in use by ${session.state.title}`, {
-        hint: "cancel the task or mission first",
-      });
-    }
-    const { checkSessionDir } = await import("./session_dir.ts");
-    if (exists(dirname(journal_path))) checkSessionDir(journal_path, id);
-    await this.#index.leaveNote();
-    await this.#deletions.begin(id, journal_path);
-    if (session !== undefined) await this.#endFor(session);
-    try {
-      await this.#removeDeleted(id, journal_path);
-      await this.#endDeletion(id);
-    } catch (cause) {
-      throw new SvcError("internal", `cannot remove all of session ${id}: ${messageOf(cause)}`, {
-        hint: "it is no longer listed; the daemon removes the rest at its next start",
-        cause,
-      });
-    }
+  #deleter(): Promise<SessionDeleter> {
+    return this.#deleter_loading ??= import("./deleter.ts").then(({ SessionDeleter }) =>
+      new SessionDeleter({
+        ...this.#parts,
+        deletions: this.#deletions,
+        index: this.#index,
+        housekeeping: this.#housekeeping,
+        get: (id) => this.get(id),
+        journalPath: (id) => this.#journalPath(id),
+        forget: (id) => this.#forget([id]),
+      })
+    );
   }
 
   #journalPath(id: string): string | undefined {
     return this.#sessions.get(id)?.journal.path ?? this.#dormant.get(id)?.journal_path ??
       this.#unreadable.get(id)?.entry.journal_path;
-  }
-
-  /** Ends what a session that is deleted does, also where that can no longer be recorded. */
-  async #endFor(session: Session): Promise<void> {
-    try {
-      if (!session.final) await session.kill();
-    } catch (error) {
-      this.#parts.log.warn("could not record the end of a session that is deleted", {
-        session_id: session.id,
-        error: messageOf(error),
-      });
-      await this.#parts.endBackground?.(session);
-    }
-    this.#parts.onEnded(session);
-    await this.#housekeeping.letGo(session);
-    await session.stopKeeping();
-    await session.release();
-  }
-
-  /** Removes what is left of a session whose deletion has begun. */
-  async #removeDeleted(id: string, journal_path: string): Promise<void> {
-    await this.#forget([id]);
-    const { removeSessionDir } = await import("./session_dir.ts");
-    if (exists(dirname(journal_path))) await removeSessionDir(journal_path, id);
-  }
-
-  /** Has the features remove what they have of it: then nothing is left. */
-  async #endDeletion(id: string): Promise<void> {
-    await this.#parts.onDeleted?.(id);
-    this.#deletions.end(id);
   }
 
   /**
@@ -701,9 +557,9 @@ export class Hub {
     removeTemporaries(this.#parts.home);
     const note = this.#index.readNote();
     const deleted = this.#deletions.left();
-    const begun = this.#beginnings.read();
+    const begun = this.#maker.begun();
     if (begun.size > 0) await this.#settleBegun(begun, deleted);
-    if (deleted.size > 0) await this.#goOnDeleting(deleted);
+    if (deleted.size > 0) await this.#continueDeletions(deleted);
     const stopped = note === undefined || deleted.size > 0 || begun.size > 0
       ? await this.#restoreAll()
       : await this.#restoreNoted(note);
@@ -715,43 +571,33 @@ export class Hub {
     this.#resumed = this.#resumeStopped(stopped);
   }
 
-  /**
-   * Settles the sessions that were being made when the daemon was killed. One that the index has is
-   * whole. Nobody was told of another one: it is deleted, unless something has happened in it.
-   */
+  /** One that was being made when the daemon was killed is whole, or it is deleted. */
   async #settleBegun(
     begun: ReadonlyMap<string, string>,
     deleted: Map<string, string>,
   ): Promise<void> {
     for (const [id, journal_path] of begun) {
-      if (!Object.hasOwn(this.#index.entries, id) && !deleted.has(id)) {
-        if (wasUsed(journal_path)) this.#index.put(id, entryAt(journal_path));
-        else {
-          await this.#deletions.begin(id, journal_path);
-          deleted.set(id, journal_path);
-        }
+      if (!deleted.has(id) && !this.#maker.keep(id, journal_path)) {
+        await this.#deletions.begin(id, journal_path);
+        deleted.set(id, journal_path);
       }
-      this.#beginnings.remove(id);
+      this.#maker.settled(id);
     }
   }
 
   /**
-   * Goes on with deletions that were cut off, before anybody can ask for their sessions. Features may
+   * Continues deletions that were cut off, before anybody can ask for their sessions. Features may
    * need to know which sessions there are, so what they have goes right after that.
    */
-  async #goOnDeleting(deleted: ReadonlyMap<string, string>): Promise<void> {
-    const failed = (session_id: string, error: unknown) =>
-      this.#parts.log.error("cannot remove all of a deleted session", {
-        session_id,
-        error: messageOf(error),
-      });
+  async #continueDeletions(deleted: ReadonlyMap<string, string>): Promise<void> {
+    const deleter = await this.#deleter();
     for (const [id, journal_path] of deleted) {
       try {
-        await this.#removeDeleted(id, journal_path);
-        this.ready.then(() => this.#endDeletion(id)).catch((error) => failed(id, error));
+        await deleter.remove(id, journal_path);
+        this.ready.then(() => deleter.end(id)).catch((error) => deleter.failed(id, error));
       } catch (error) {
         this.#drop(id);
-        failed(id, error);
+        deleter.failed(id, error);
       }
     }
   }

@@ -2,7 +2,8 @@
 import { messageOf, SvcError } from "../protocol/errors.ts";
 import type { Log } from "../os/log.ts";
 import type { StopReason, TurnUsage } from "../protocol/events.ts";
-import type { CreateOptions, Hub } from "./hub.ts";
+import type { CreateOptions } from "./maker.ts";
+import type { Hub } from "./hub.ts";
 import type { Session } from "./session.ts";
 import type { Published, Subscription } from "./subscription.ts";
 

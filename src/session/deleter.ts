@@ -1,0 +1,114 @@
+/** Deletes sessions with all that svc has of them, also over a kill. */
+import { dirname } from "@std/path";
+import { messageOf, SvcError } from "../protocol/errors.ts";
+import { exists } from "../os/files.ts";
+import type { Log } from "../os/log.ts";
+import type { Deletions } from "./deletions.ts";
+import type { Housekeeping } from "./housekeeping.ts";
+import { isWorkTitle } from "./ids.ts";
+import type { Session, SessionParts } from "./session.ts";
+import type { SessionIndex } from "./session_index.ts";
+
+export interface DeleterParts {
+  deletions: Deletions;
+  index: SessionIndex;
+  housekeeping: Housekeeping;
+  log: Log;
+  endBackground?: SessionParts["endBackground"];
+  onEnded(session: Session): void;
+  onDeleted?(session_id: string): Promise<void>;
+  /** Finds a session. @throws {SvcError} */
+  get(id: string): Promise<Session>;
+  /** Where the journal of a session is, also of one that cannot be read. */
+  journalPath(id: string): string | undefined;
+  /** Takes a session out of the lists. */
+  forget(id: string): Promise<void>;
+}
+
+export class SessionDeleter {
+  readonly #parts: DeleterParts;
+  /** Deletions at work. */
+  readonly #deleting = new Map<string, Promise<void>>();
+
+  constructor(parts: DeleterParts) {
+    this.#parts = parts;
+  }
+
+  /** Deletes a session; see {@linkcode Hub.delete}. */
+  async delete(id: string): Promise<void> {
+    let deleting = this.#deleting.get(id);
+    if (deleting === undefined) {
+      deleting = this.#delete(id).finally(() => this.#deleting.delete(id));
+      this.#deleting.set(id, deleting);
+    }
+    await deleting;
+  }
+
+  async #delete(id: string): Promise<void> {
+    let session: Session | undefined;
+    try {
+      session = await this.#parts.get(id);
+    } catch (error) {
+      // One that cannot be read can be deleted.
+      if (this.#parts.journalPath(id) === undefined) throw error;
+    }
+    const journal_path = this.#parts.journalPath(id)!;
+    if (session !== undefined && !session.final && isWorkTitle(session.state.title)) {
+      throw new SvcError("conflict", `session ${id} is in use by ${session.state.title}`, {
+        hint: "cancel the task or mission first",
+      });
+    }
+    const { checkSessionDir } = await import("./session_dir.ts");
+    if (exists(dirname(journal_path))) checkSessionDir(journal_path, id);
+    await this.#parts.index.leaveNote();
+    await this.#parts.deletions.begin(id, journal_path);
+    if (session !== undefined) await this.#endFor(session);
+    try {
+      await this.remove(id, journal_path);
+      await this.end(id);
+    } catch (cause) {
+      throw new SvcError("internal", `cannot remove all of session ${id}: ${messageOf(cause)}`, {
+        hint: "it is no longer listed; the daemon removes the rest at its next start",
+        cause,
+      });
+    }
+  }
+
+  /** Ends what a session that is deleted does, also where that can no longer be recorded. */
+  async #endFor(session: Session): Promise<void> {
+    try {
+      if (!session.final) await session.kill();
+    } catch (error) {
+      this.#parts.log.warn("could not record the end of a session that is deleted", {
+        session_id: session.id,
+        error: messageOf(error),
+      });
+      await this.#parts.endBackground?.(session);
+    }
+    this.#parts.onEnded(session);
+    await this.#parts.housekeeping.letGo(session);
+    await session.stopKeeping();
+    await session.release();
+  }
+
+  /** Removes what is left of a session whose deletion has begun. */
+  async remove(id: string, journal_path: string): Promise<void> {
+    await this.#parts.forget(id);
+    const { removeSessionDir } = await import("./session_dir.ts");
+    if (exists(dirname(journal_path))) await removeSessionDir(journal_path, id);
+  }
+
+  /** Has the features remove what they have of it: then nothing is left. */
+  async end(id: string): Promise<void> {
+    await this.#parts.onDeleted?.(id);
+    this.#parts.deletions.end(id);
+  }
+
+  /** The rest of a deletion failed; the next start tries it again. */
+  failed(session_id: string, error: unknown): void {
+    this.#parts.log.error("cannot remove all of a deleted session", {
+      session_id,
+      error: messageOf(error),
+    });
+  }
+}

@@ -4,27 +4,26 @@ import { join } from "@std/path";
 import { messageOf, SvcError } from "../protocol/errors.ts";
 import { ensurePrivateDir, exists, removeTemporaries } from "../os/files.ts";
 import type { Log } from "../os/log.ts";
-import { holdsSystem, isWithin } from "../os/paths.ts";
 import { Continuations } from "./continuations.ts";
 import { Housekeeping } from "./housekeeping.ts";
 import type { SessionDeleter } from "./deleter.ts";
 import { Deletions } from "./deletions.ts";
 import { type Ids, isWorkTitle } from "./ids.ts";
-import { type IndexEntries, type IndexEntry, type Known, knownPath } from "./index_file.ts";
+import { type IndexEntries, type IndexEntry, knownPath } from "./index_file.ts";
 import { completedIndex, rebuiltIndex } from "./index_repair.ts";
 import { linkJournal } from "./journal_links.ts";
 import { type CreateOptions, SessionMaker } from "./maker.ts";
 import type { RestNote } from "./rest_note.ts";
 import type { Found } from "./lost_directory.ts";
-import type { Moved, Placed, Relocation } from "./relocation.ts";
+import type { Moved, Relocation } from "./relocation.ts";
 import { type Place, Places } from "./places.ts";
 import { isPast, type Retention } from "./retention.ts";
 import type { Session, SessionParts } from "./session.ts";
-import { isAsKnown, itemOf, SessionIndex } from "./session_index.ts";
-import { type SessionItem, toItem } from "./session_item.ts";
+import { isAsKnown, SessionIndex } from "./session_index.ts";
+import type { SessionItem } from "./session_item.ts";
+import { SessionTable } from "./session_table.ts";
 import { Snapshots } from "./snapshots.ts";
 import type { Published } from "./subscription.ts";
-import type { Unreadable } from "./unreadable.ts";
 
 /** Sessions that are opened at the same time where all are needed. */
 const OPENED_AT_ONCE = 16;
@@ -73,22 +72,15 @@ export class Hub {
   readonly #parts: HubParts;
   readonly #session_parts: SessionParts;
   readonly #index: SessionIndex;
+  readonly #table: SessionTable;
   readonly #housekeeping: Housekeeping;
   readonly #snapshots: Snapshots;
   readonly #continuations = new Continuations();
   readonly #deletions: Deletions;
   readonly #maker: SessionMaker;
-  /** Sessions that were opened: made, or used since the start. */
-  #sessions = new Map<string, Session>();
-  /** What {@linkcode Hub.#dormant} has, once it was asked for. */
-  #in_index: Map<string, IndexEntry> | undefined;
-  #unreadable = new Map<string, Unreadable>();
   /** Sessions that are being opened. */
   #arrivals = new Map<string, Promise<Session>>();
   readonly #places: Places;
-  #list: SessionItem[] | undefined;
-  #size: number | undefined;
-  #items = new Map<Session, SessionItem>();
   readonly #listed = Promise.withResolvers<void>();
   readonly #ready = Promise.withResolvers<void>();
   #restored = false;
@@ -116,13 +108,14 @@ export class Hub {
       complete: ({ entries, problem }) =>
         entries === undefined ? this.#rebuiltIndex(problem!) : completedIndex(entries, parts),
     });
+    this.#table = new SessionTable(this.#index);
     this.#places = new Places(parts);
     this.#snapshots = new Snapshots(parts.anchors);
     this.#deletions = new Deletions(join(parts.anchors, "deleting"));
     this.#housekeeping = new Housekeeping({
       ...parts,
       sessions: () => this.#pastLimits(),
-      onRested: () => this.#index.saveFlushed(this.#count),
+      onRested: () => this.#index.saveFlushed(this.#table.count),
     });
     this.#session_parts = {
       snapshots: this.#snapshots,
@@ -138,26 +131,12 @@ export class Hub {
       ...parts,
       session: this.#session_parts,
       index: this.#index,
-      add: (session) => this.#add(session),
+      add: (session) => this.#table.add(session),
       drop: (id) => this.#drop(id),
     });
   }
 
   // ── finding ──────────────────────────────────────────────────────────────────────────────────
-
-  /**
-   * Sessions of the index that nobody has used since the start: neither read nor written. The index
-   * itself is read when they are first asked for.
-   */
-  get #dormant(): Map<string, IndexEntry> {
-    if (this.#in_index === undefined) {
-      const entries = Object.entries(this.#index.entries);
-      this.#in_index = new Map(
-        entries.filter(([id]) => !this.#sessions.has(id) && !this.#unreadable.has(id)),
-      );
-    }
-    return this.#in_index;
-  }
 
   /** Whether no session has done anything for a while. */
   get at_rest(): boolean {
@@ -166,28 +145,7 @@ export class Hub {
 
   /** Number of sessions that have not ended. */
   size(): number | Promise<number> {
-    return this.#size ?? this.#sizeWhenListed();
-  }
-
-  async #sizeWhenListed(): Promise<number> {
-    await this.#listed.promise;
-    if (this.#size === undefined) {
-      const open = this.#sessions.values().filter((session) => !session.final);
-      const dormant = this.#dormant.values().filter(({ known }) => known?.state !== "ended");
-      this.#size = this.#unreadable.size + open.toArray().length + dormant.toArray().length;
-    }
-    return this.#size;
-  }
-
-  /** Number of all sessions. */
-  get #count(): number {
-    return this.#sessions.size + this.#dormant.size + this.#unreadable.size;
-  }
-
-  /** Forgets what was derived from the sessions: one was added, removed or changed. */
-  #forgetDerived(): void {
-    this.#list = undefined;
-    this.#size = undefined;
+    return this.#table.size ?? this.#listed.promise.then(() => this.#table.counted());
   }
 
   /**
@@ -214,11 +172,11 @@ export class Hub {
   }
 
   async #opened(id: string): Promise<Session> {
-    const session = this.#sessions.get(id);
+    const session = this.#table.open.get(id);
     if (session !== undefined) return session;
-    const entry = this.#dormant.get(id);
+    const entry = this.#table.dormant.get(id);
     if (entry !== undefined) return await this.#arrive(id, entry);
-    const unreadable = this.#unreadable.get(id);
+    const unreadable = this.#table.unreadable.get(id);
     if (unreadable !== undefined) {
       const { mayBeReadable, unreadableError } = await import("./unreadable.ts");
       if (mayBeReadable(unreadable)) return await this.#arrive(id, unreadable.entry);
@@ -237,32 +195,20 @@ export class Hub {
   async some(id: string | undefined): Promise<Session[]> {
     if (id !== undefined) return [await this.get(id)];
     await this.ready;
-    await this.#arriveAll([...this.#dormant]);
-    return this.#oldestFirst();
-  }
-
-  #oldestFirst(): Session[] {
-    return [...this.#sessions.values()].sort((a, b) => a.id < b.id ? -1 : 1);
+    await this.#arriveAll([...this.#table.dormant]);
+    return this.#table.oldestFirst();
   }
 
   /** What all sessions cost so far. */
   async spent(): Promise<{ usd: number; tokens_in: number; tokens_out: number }> {
     await this.ready;
-    const total = { usd: 0, tokens_in: 0, tokens_out: 0 };
-    const add = (of: Pick<Known, "cost_usd" | "tokens_in" | "tokens_out">) => {
-      total.usd += of.cost_usd;
-      total.tokens_in += of.tokens_in;
-      total.tokens_out += of.tokens_out;
-    };
-    for (const { state } of this.#sessions.values()) add(state);
-    for (const { known } of this.#dormant.values()) if (known !== undefined) add(known);
-    return total;
+    return this.#table.spent();
   }
 
   /** The sessions, oldest first. The same array is returned until something changes. */
   list(include_ended: boolean): readonly SessionItem[] | Promise<readonly SessionItem[]> {
     // Clients ask for it again and again while nothing changes.
-    const known = include_ended || this.#unreadable.size > 0 ? undefined : this.#list;
+    const known = include_ended ? undefined : this.#table.list;
     return known ?? this.#listWhenReady(include_ended);
   }
 
@@ -270,42 +216,17 @@ export class Hub {
     await this.ready;
     await this.#checked();
     await this.#retryUnreadable();
-    if (include_ended) return this.#allItems();
-    return this.#list ??= this.#allItems().filter((item) => item.state !== "ended");
-  }
-
-  #allItems(): SessionItem[] {
-    const items = [...this.#sessions.values()].map((session) => this.item(session));
-    for (const [id, entry] of this.#dormant) {
-      if (entry.known !== undefined) items.push(itemOf(id, entry, entry.known));
-    }
-    for (const { item } of this.#unreadable.values()) items.push(item);
-    return items.sort((a, b) => a.id < b.id ? -1 : 1);
+    return this.#table.items(include_ended);
   }
 
   /** A session's list item. */
   item(session: Session): SessionItem {
-    let item = this.#items.get(session);
-    if (item === undefined) {
-      item = { ...toItem(session.state), activity: session.activity };
-      this.#items.set(session, item);
-    }
-    return item;
+    return this.#table.item(session);
   }
 
-  /**
-   * Where sessions work, and where those that have ended may have left something. An ended one that
-   * worked in `/` is left out: everything is in there, and svc would run no program of the system.
-   */
+  /** Where sessions work, or have worked; see {@linkcode SessionTable.workdirs}. */
   workdirs(): string[] {
-    const counts = (workdir: string, ended: boolean) => !ended || !holdsSystem(workdir);
-    const dormant = [...this.#dormant.values()]
-      .filter(({ workdir, known }) => counts(workdir, known?.state === "ended"))
-      .map(({ workdir }) => workdir);
-    const open = [...this.#sessions.values()]
-      .filter(({ state, final }) => counts(state.workdir, final))
-      .map(({ state }) => state.workdir);
-    return [...new Set([...this.#maker.workdirs, ...open, ...dormant])];
+    return [...new Set([...this.#maker.workdirs, ...this.#table.workdirs()])];
   }
 
   /**
@@ -322,26 +243,14 @@ export class Hub {
   }
 
   *#allPlaces(): Generator<Partial<Place>> {
-    const places = this.#places;
-    for (const workdir of this.#maker.workdirs) yield places.making(workdir);
-    for (const session of this.#sessions.values()) {
-      yield places.of(session, session.journal.path, session.state.workdir, session.final);
-    }
-    for (const entry of this.#dormant.values()) {
-      const ended = entry.known?.state === "ended";
-      yield places.of(entry, entry.journal_path, entry.workdir, ended);
-    }
-    for (const { entry } of this.#unreadable.values()) yield places.unreadable(entry.journal_path);
+    for (const workdir of this.#maker.workdirs) yield this.#places.making(workdir);
+    yield* this.#table.places(this.#places);
   }
 
   /** The journals of all sessions by their ids. */
   async journals(): Promise<Map<string, string>> {
     await this.ready;
-    const paths = new Map<string, string>();
-    for (const [id, { journal }] of this.#sessions) paths.set(id, journal.path);
-    for (const [id, { journal_path }] of this.#dormant) paths.set(id, journal_path);
-    for (const [id, { entry }] of this.#unreadable) paths.set(id, entry.journal_path);
-    return paths;
+    return this.#table.journals();
   }
 
   // ── directories that were moved ──────────────────────────────────────────────────────────────
@@ -350,29 +259,18 @@ export class Hub {
     return this.#relocating ??= import("./relocation.ts").then(({ Relocation }) =>
       new Relocation({
         ...this.#parts,
-        placed: () => this.#placed(),
+        placed: () => this.#table.placed(),
         anchorPath: (id) => this.anchorPath(id),
         linkPath: (id) => join(this.#parts.journal_links, id),
         get: (id) => this.get(id),
         openAt: async (id, found) => {
           // Lists try it again and again.
           await this.#arrivals.get(id)?.catch(() => {});
-          const entry = this.#unreadable.get(id)?.entry;
+          const entry = this.#table.unreadable.get(id)?.entry;
           return await (entry === undefined ? this.get(id) : this.#arrive(id, entry, found));
         },
       })
     );
-  }
-
-  *#placed(): Generator<Placed> {
-    for (const { id, state, journal, final: ended } of this.#sessions.values()) {
-      yield { ...state, id, journal_path: journal.path, ended };
-    }
-    const lost = [...this.#unreadable].map(([id, { entry }]) => [id, entry] as const);
-    for (const [id, { known, ...entry }] of [...this.#dormant, ...lost]) {
-      const { directory, title = "", trust = "trusted", state } = known ?? {};
-      yield { ...entry, id, directory, title, trust, ended: state === "ended" };
-    }
   }
 
   /** Has the sessions go on whose directory was renamed and is at that path now. */
@@ -406,16 +304,10 @@ export class Hub {
 
   /** Forgets a session, in memory. */
   #drop(id: string): void {
-    const session = this.#sessions.get(id);
-    if (session !== undefined) {
-      this.#housekeeping.forget(session);
-      this.#items.delete(session);
-      session.journal.release();
-    }
-    this.#sessions.delete(id);
-    this.#dormant.delete(id);
-    this.#index.remove(id, session);
-    this.#forgetDerived();
+    const session = this.#table.remove(id);
+    if (session === undefined) return;
+    this.#housekeeping.forget(session);
+    session.journal.release();
   }
 
   /**
@@ -430,7 +322,7 @@ export class Hub {
     try {
       session = await this.get(id);
     } catch (error) {
-      if (!this.#unreadable.has(id)) throw error;
+      if (!this.#table.unreadable.has(id)) throw error;
       return await this.#forget([id]);
     }
     await session.kill(reason);
@@ -441,18 +333,13 @@ export class Hub {
   /** Takes sessions that have ended out of the lists whose journals lay in a directory now gone. */
   async forgetWithin(dir: string): Promise<void> {
     await this.ready;
-    const ids = [...this.#sessions.values()]
-      .filter((session) => session.final && isWithin(session.journal.path, dir))
-      .map((session) => session.id);
-    for (const [id, { journal_path, known }] of this.#dormant) {
-      if (known?.state === "ended" && isWithin(journal_path, dir)) ids.push(id);
-    }
+    const ids = this.#table.endedWithin(dir);
     if (ids.length > 0) await this.#forget(ids);
   }
 
   async #forget(ids: readonly string[]): Promise<void> {
     for (const id of ids) {
-      this.#unreadable.delete(id);
+      this.#table.unreadable.delete(id);
       this.#drop(id);
       for (const path of [join(this.#parts.journal_links, id), this.anchorPath(id)]) {
         await Deno.remove(path).catch(ifMissing);
@@ -483,15 +370,10 @@ export class Hub {
         index: this.#index,
         housekeeping: this.#housekeeping,
         get: (id) => this.get(id),
-        journalPath: (id) => this.#journalPath(id),
+        journalPath: (id) => this.#table.journalPath(id),
         forget: (id) => this.#forget([id]),
       })
     );
-  }
-
-  #journalPath(id: string): string | undefined {
-    return this.#sessions.get(id)?.journal.path ?? this.#dormant.get(id)?.journal_path ??
-      this.#unreadable.get(id)?.entry.journal_path;
   }
 
   /**
@@ -518,7 +400,7 @@ export class Hub {
     this.#continuations.stop();
     this.#housekeeping.stop();
     await Promise.allSettled([this.#resumed, ...this.#arrivals.values()]);
-    const busy = [...this.#sessions.values()]
+    const busy = [...this.#table.open.values()]
       .filter((session) => session.watched || this.#housekeeping.isAwake(session));
     await Promise.all(busy.map(async (session) => {
       try {
@@ -564,7 +446,7 @@ export class Hub {
       ? await this.#restoreAll()
       : await this.#restoreNoted(note);
     this.#restored = true;
-    for (const session of this.#sessions.values()) session.takeUp();
+    for (const session of this.#table.open.values()) session.takeUp();
     // The sessions are there without it: nobody is kept from them.
     if (this.#rebuilt) await this.#index.trySave();
     this.#housekeeping.start();
@@ -608,22 +490,22 @@ export class Hub {
    * @returns the sessions that the stop has paused.
    */
   async #restoreNoted(note: RestNote): Promise<[string, IndexEntry][]> {
-    this.#size = note.open;
+    this.#table.size = note.open;
     this.#noted = note;
     this.#listed.resolve();
     const wake = Object.entries(note.wake);
     await this.#arriveAll(await changedSince(wake));
-    return wake.filter(([id, { known }]) => known?.stopped && !this.#sessions.has(id));
+    return wake.filter(([id, { known }]) => known?.stopped && !this.#table.open.has(id));
   }
 
   /** After a crash: a session's journal may have more than the index knows. As `#restoreNoted`. */
   async #restoreAll(): Promise<[string, IndexEntry][]> {
     removeTemporaries(this.#parts.anchors);
     await this.#index.leaveNote();
-    this.#forgetDerived();
+    this.#table.forgetDerived();
     this.#listed.resolve();
     await this.#checked();
-    return [...this.#dormant].filter(([, { known }]) => known?.stopped);
+    return [...this.#table.dormant].filter(([, { known }]) => known?.stopped);
   }
 
   /**
@@ -633,19 +515,19 @@ export class Hub {
   async #resumeStopped(stopped: readonly [string, IndexEntry][]): Promise<void> {
     for (let at = 0; at < stopped.length && !this.#stopping; at += OPENED_AT_ONCE) {
       const some = stopped.slice(at, at + OPENED_AT_ONCE)
-        .filter(([id]) => !this.#sessions.has(id) && !this.#unreadable.has(id));
+        .filter(([id]) => !this.#table.open.has(id) && !this.#table.unreadable.has(id));
       await Promise.allSettled(some.map(async ([id, entry]) => {
         const session = await this.#arrive(id, entry);
         if (!session.watched) this.#housekeeping.forget(session);
       }));
       await setImmediate();
     }
-    if (stopped.length > 0) this.#index.saveFlushed(this.#count);
+    if (stopped.length > 0) this.#index.saveFlushed(this.#table.count);
   }
 
   /** Opens the sessions that are not as the index knows them. */
   #checked(): Promise<void> {
-    return this.#checking ??= changedSince(this.#dormant)
+    return this.#checking ??= changedSince(this.#table.dormant)
       .then((entries) => this.#arriveAll(entries));
   }
 
@@ -661,7 +543,7 @@ export class Hub {
   #arrive(id: string, entry: IndexEntry, at?: Found): Promise<Session> {
     if (this.#deletions.has(id)) return Promise.reject(wasDeleted(id));
     // Somebody else opened it while others of its list were: a journal has one writer.
-    const open = this.#sessions.get(id);
+    const open = this.#table.open.get(id);
     if (open !== undefined) return Promise.resolve(open);
     let arrival = this.#arrivals.get(id);
     if (arrival === undefined) {
@@ -690,9 +572,7 @@ export class Hub {
         },
       });
       linkJournal(session.journal.path, join(journal_links, id));
-      this.#in_index?.delete(id);
-      this.#unreadable.delete(id);
-      this.#add(session);
+      this.#table.add(session);
       if (session.state.workdir !== entry.workdir) {
         await this.#index.trySave();
         this.#parts.onMoved?.(id);
@@ -712,21 +592,18 @@ export class Hub {
       const { unreadable, unreadableError } = await import("./unreadable.ts");
       const kept = unreadable(id, entry, error);
       const { reason } = kept.item;
-      if (reason !== this.#unreadable.get(id)?.item.reason) {
+      if (reason !== this.#table.unreadable.get(id)?.item.reason) {
         log.error("a session is unreadable", { session_id: id, path: journal_path, reason });
       }
-      this.#in_index?.delete(id);
-      this.#unreadable.set(id, kept);
-      this.#index.put(id, entry);
-      this.#forgetDerived();
+      this.#table.addUnreadable(id, entry, kept);
       throw unreadableError(kept, error);
     }
   }
 
   /** Tries those again, now and then, that could not be read for a reason that may have passed. */
   async #retryUnreadable(): Promise<void> {
-    if (this.#unreadable.size === 0 || performance.now() - this.#retried < RETRY_MS) return;
-    const passing = [...this.#unreadable].filter(([, it]) => it.passing);
+    if (this.#table.unreadable.size === 0 || performance.now() - this.#retried < RETRY_MS) return;
+    const passing = [...this.#table.unreadable].filter(([, it]) => it.passing);
     await this.#arriveAll(passing.map(([id, { entry }]) => [id, entry]));
     this.#retried = performance.now();
   }
@@ -735,18 +612,12 @@ export class Hub {
   async *#pastLimits(): AsyncGenerator<Session> {
     const limits = this.#parts.retention();
     // As long as nobody has asked for the index, the note knows the largest and the oldest.
-    if (this.#in_index !== undefined || this.#noted === undefined || isPast(this.#noted, limits)) {
+    if (this.#table.complete || this.#noted === undefined || isPast(this.#noted, limits)) {
       await this.#arriveAll(
-        [...this.#dormant].filter(([, { known }]) => known && isPast(known.journal, limits)),
+        [...this.#table.dormant].filter(([, { known }]) => known && isPast(known.journal, limits)),
       );
     }
-    yield* this.#oldestFirst();
-  }
-
-  #add(session: Session): void {
-    this.#sessions.set(session.id, session);
-    this.#index.changed(session);
-    this.#forgetDerived();
+    yield* this.#table.oldestFirst();
   }
 
   #rebuiltIndex(problem: string): IndexEntries {
@@ -771,12 +642,11 @@ export class Hub {
 
   #onCommit(session: Session, events: readonly Published[], durable: boolean): void {
     if (events.length > 0) this.#parts.onEvents?.(session, events);
-    this.#items.delete(session);
-    this.#forgetDerived();
+    this.#table.changed(session);
     this.#housekeeping.committed(session, durable);
     this.#continuations.committed(session);
     // One that is being made, or was taken out, is not in the index.
-    if (!this.#sessions.has(session.id)) return;
+    if (!this.#table.open.has(session.id)) return;
     this.#index.changed(session);
     if (events.some(({ type }) => type === "session.moved")) this.#moved(session);
     const ruled = events.some(({ type, data }) =>
@@ -784,7 +654,7 @@ export class Hub {
       data.always === undefined
     );
     if (ruled) void this.#index.trySave();
-    else if (durable) this.#index.saveFlushed(this.#count);
+    else if (durable) this.#index.saveFlushed(this.#table.count);
   }
 }
 

@@ -1,0 +1,209 @@
+/** Which sessions there are: those that are open, those that only the index knows, unreadable ones. */
+import { holdsSystem, isWithin } from "../os/paths.ts";
+import type { IndexEntry, Known } from "./index_file.ts";
+import type { Place, Places } from "./places.ts";
+import type { Placed } from "./relocation.ts";
+import type { Session } from "./session.ts";
+import { itemOf, type SessionIndex } from "./session_index.ts";
+import { type SessionItem, toItem } from "./session_item.ts";
+import type { Unreadable } from "./unreadable.ts";
+
+export class SessionTable {
+  readonly #index: SessionIndex;
+  /** Sessions that were opened: made, or used since the start. */
+  readonly open = new Map<string, Session>();
+  readonly unreadable = new Map<string, Unreadable>();
+  /** What {@linkcode SessionTable.dormant} has, once it was asked for. */
+  #dormant: Map<string, IndexEntry> | undefined;
+  #list: SessionItem[] | undefined;
+  #items = new Map<Session, SessionItem>();
+  /** Number of sessions that have not ended, if it is known. */
+  size: number | undefined;
+
+  constructor(index: SessionIndex) {
+    this.#index = index;
+  }
+
+  /**
+   * Sessions of the index that nobody has used since the start: neither read nor written. The index
+   * itself is read when they are first asked for.
+   */
+  get dormant(): Map<string, IndexEntry> {
+    if (this.#dormant === undefined) {
+      const entries = Object.entries(this.#index.entries);
+      this.#dormant = new Map(
+        entries.filter(([id]) => !this.open.has(id) && !this.unreadable.has(id)),
+      );
+    }
+    return this.#dormant;
+  }
+
+  /** Whether the index was read. */
+  get complete(): boolean {
+    return this.#dormant !== undefined;
+  }
+
+  /** Number of all sessions. */
+  get count(): number {
+    return this.open.size + this.dormant.size + this.unreadable.size;
+  }
+
+  /** Counts the sessions that have not ended. */
+  counted(): number {
+    if (this.size === undefined) {
+      const open = this.open.values().filter((session) => !session.final);
+      const dormant = this.dormant.values().filter(({ known }) => known?.state !== "ended");
+      this.size = this.unreadable.size + open.toArray().length + dormant.toArray().length;
+    }
+    return this.size;
+  }
+
+  /** Adds a session that was made or opened. */
+  add(session: Session): void {
+    this.#dormant?.delete(session.id);
+    this.unreadable.delete(session.id);
+    this.open.set(session.id, session);
+    this.#index.changed(session);
+    this.forgetDerived();
+  }
+
+  /** Notes that a session cannot be read. */
+  addUnreadable(id: string, entry: IndexEntry, kept: Unreadable): void {
+    this.#dormant?.delete(id);
+    this.unreadable.set(id, kept);
+    this.#index.put(id, entry);
+    this.forgetDerived();
+  }
+
+  /** Forgets a session, unless it is unreadable. @returns it, if it was open */
+  remove(id: string): Session | undefined {
+    const session = this.open.get(id);
+    if (session !== undefined) this.#items.delete(session);
+    this.open.delete(id);
+    this.dormant.delete(id);
+    this.#index.remove(id, session);
+    this.forgetDerived();
+    return session;
+  }
+
+  /** A session has changed. */
+  changed(session: Session): void {
+    this.#items.delete(session);
+    this.forgetDerived();
+  }
+
+  /** Forgets what was derived from the sessions: one was added, removed or changed. */
+  forgetDerived(): void {
+    this.#list = undefined;
+    this.size = undefined;
+  }
+
+  oldestFirst(): Session[] {
+    return [...this.open.values()].sort((a, b) => a.id < b.id ? -1 : 1);
+  }
+
+  /** The list of sessions that have not ended, if it was made since something changed. */
+  get list(): readonly SessionItem[] | undefined {
+    return this.unreadable.size > 0 ? undefined : this.#list;
+  }
+
+  /** The sessions, oldest first. */
+  items(include_ended: boolean): readonly SessionItem[] {
+    if (include_ended) return this.#allItems();
+    return this.#list ??= this.#allItems().filter((item) => item.state !== "ended");
+  }
+
+  #allItems(): SessionItem[] {
+    const items = [...this.open.values()].map((session) => this.item(session));
+    for (const [id, entry] of this.dormant) {
+      if (entry.known !== undefined) items.push(itemOf(id, entry, entry.known));
+    }
+    for (const { item } of this.unreadable.values()) items.push(item);
+    return items.sort((a, b) => a.id < b.id ? -1 : 1);
+  }
+
+  /** A session's list item. */
+  item(session: Session): SessionItem {
+    let item = this.#items.get(session);
+    if (item === undefined) {
+      item = { ...toItem(session.state), activity: session.activity };
+      this.#items.set(session, item);
+    }
+    return item;
+  }
+
+  /** What all sessions cost so far. */
+  spent(): { usd: number; tokens_in: number; tokens_out: number } {
+    const total = { usd: 0, tokens_in: 0, tokens_out: 0 };
+    const add = (of: Pick<Known, "cost_usd" | "tokens_in" | "tokens_out">) => {
+      total.usd += of.cost_usd;
+      total.tokens_in += of.tokens_in;
+      total.tokens_out += of.tokens_out;
+    };
+    for (const { state } of this.open.values()) add(state);
+    for (const { known } of this.dormant.values()) if (known !== undefined) add(known);
+    return total;
+  }
+
+  /**
+   * Where sessions work, and where those that have ended may have left something. An ended one that
+   * worked in `/` is left out: everything is in there, and svc would run no program of the system.
+   */
+  workdirs(): string[] {
+    const counts = (workdir: string, ended: boolean) => !ended || !holdsSystem(workdir);
+    const dormant = [...this.dormant.values()]
+      .filter(({ workdir, known }) => counts(workdir, known?.state === "ended"))
+      .map(({ workdir }) => workdir);
+    const open = [...this.open.values()]
+      .filter(({ state, final }) => counts(state.workdir, final))
+      .map(({ state }) => state.workdir);
+    return [...open, ...dormant];
+  }
+
+  *places(places: Places): Generator<Partial<Place>> {
+    for (const session of this.open.values()) {
+      yield places.of(session, session.journal.path, session.state.workdir, session.final);
+    }
+    for (const entry of this.dormant.values()) {
+      const ended = entry.known?.state === "ended";
+      yield places.of(entry, entry.journal_path, entry.workdir, ended);
+    }
+    for (const { entry } of this.unreadable.values()) yield places.unreadable(entry.journal_path);
+  }
+
+  *placed(): Generator<Placed> {
+    for (const { id, state, journal, final: ended } of this.open.values()) {
+      yield { ...state, id, journal_path: journal.path, ended };
+    }
+    const lost = [...this.unreadable].map(([id, { entry }]) => [id, entry] as const);
+    for (const [id, { known, ...entry }] of [...this.dormant, ...lost]) {
+      const { directory, title = "", trust = "trusted", state } = known ?? {};
+      yield { ...entry, id, directory, title, trust, ended: state === "ended" };
+    }
+  }
+
+  /** The journals of all sessions by their ids. */
+  journals(): Map<string, string> {
+    const paths = new Map<string, string>();
+    for (const [id, { journal }] of this.open) paths.set(id, journal.path);
+    for (const [id, { journal_path }] of this.dormant) paths.set(id, journal_path);
+    for (const [id, { entry }] of this.unreadable) paths.set(id, entry.journal_path);
+    return paths;
+  }
+
+  journalPath(id: string): string | undefined {
+    return this.open.get(id)?.journal.path ?? this.dormant.get(id)?.journal_path ??
+      this.unreadable.get(id)?.entry.journal_path;
+  }
+
+  /** The sessions that have ended and whose journals are in a directory. */
+  endedWithin(dir: string): string[] {
+    const ids = [...this.open.values()]
+      .filter((session) => session.final && isWithin(session.journal.path, dir))
+      .map((session) => session.id);
+    for (const [id, { journal_path, known }] of this.dormant) {
+      if (known?.state === "ended" && isWithin(journal_path, dir)) ids.push(id);
+    }
+    return ids;
+  }
+}

@@ -64,8 +64,8 @@ export class SessionDeleter {
     await this.#parts.deletions.begin(id, journal_path);
     if (session !== undefined) await this.#endFor(session);
     try {
-      await this.remove(id, journal_path);
-      await this.end(id);
+      await this.#remove(id, journal_path);
+      await this.#end(id);
     } catch (cause) {
       throw new SvcError("internal", `cannot remove all of session ${id}: ${messageOf(cause)}`, {
         hint: "it is no longer listed; the daemon removes the rest at its next start",
@@ -92,23 +92,41 @@ export class SessionDeleter {
   }
 
   /** Removes what is left of a session whose deletion has begun. */
-  async remove(id: string, journal_path: string): Promise<void> {
+  async #remove(id: string, journal_path: string): Promise<void> {
     await this.#parts.forget(id);
     const { removeSessionDir } = await import("./session_dir.ts");
     if (exists(dirname(journal_path))) await removeSessionDir(journal_path, id);
   }
 
   /** Has the features remove what they have of it: then nothing is left. */
-  async end(id: string): Promise<void> {
+  async #end(id: string): Promise<void> {
     await this.#parts.onDeleted?.(id);
     this.#parts.deletions.end(id);
   }
 
-  /** The rest of a deletion failed; the next start tries it again. */
-  failed(session_id: string, error: unknown): void {
-    this.#parts.log.error("cannot remove all of a deleted session", {
-      session_id,
-      error: messageOf(error),
-    });
+  /**
+   * Continues deletions that were cut off, before anybody can ask for their sessions. Features may
+   * need to know which sessions there are, so what they have goes when these are `ready`.
+   *
+   * @param deleted where the journals are
+   */
+  async continue(
+    deleted: ReadonlyMap<string, string>,
+    { ready, drop }: { ready: Promise<void>; drop(id: string): void },
+  ): Promise<void> {
+    const failed = (session_id: string, error: unknown) =>
+      this.#parts.log.error("cannot remove all of a deleted session", {
+        session_id,
+        error: messageOf(error),
+      });
+    for (const [id, journal_path] of deleted) {
+      try {
+        await this.#remove(id, journal_path);
+        ready.then(() => this.#end(id)).catch((error) => failed(id, error));
+      } catch (error) {
+        drop(id);
+        failed(id, error);
+      }
+    }
   }
 }

@@ -1,72 +1,28 @@
 /** All sessions of a daemon: made, found, listed, brought back after a restart. */
 import { setImmediate } from "node:timers/promises";
 import { join } from "@std/path";
-import { messageOf, SvcError } from "../protocol/errors.ts";
-import { ensurePrivateDir, exists, removeTemporaries } from "../os/files.ts";
-import type { Log } from "../os/log.ts";
+import { messageOf } from "../protocol/errors.ts";
+import { ensurePrivateDir, removeTemporaries } from "../os/files.ts";
 import { Continuations } from "./continuations.ts";
 import { Housekeeping } from "./housekeeping.ts";
 import type { SessionDeleter } from "./deleter.ts";
 import { Deletions } from "./deletions.ts";
-import { type Ids, isWorkTitle } from "./ids.ts";
 import { type IndexEntries, type IndexEntry, knownPath } from "./index_file.ts";
 import { completedIndex, rebuiltIndex } from "./index_repair.ts";
 import { linkJournal } from "./journal_links.ts";
 import { type CreateOptions, SessionMaker } from "./maker.ts";
 import type { RestNote } from "./rest_note.ts";
-import type { Found } from "./lost_directory.ts";
 import type { Moved, Relocation } from "./relocation.ts";
+import { changedSince, OPENED_AT_ONCE, SessionOpener } from "./opener.ts";
 import { type Place, Places } from "./places.ts";
-import { isPast, type Retention } from "./retention.ts";
+import { isPast } from "./retention.ts";
 import type { Session, SessionParts } from "./session.ts";
-import { isAsKnown, SessionIndex } from "./session_index.ts";
+import { SessionIndex } from "./session_index.ts";
 import type { SessionItem } from "./session_item.ts";
 import { SessionTable } from "./session_table.ts";
 import { Snapshots } from "./snapshots.ts";
 import type { Published } from "./subscription.ts";
-
-/** Sessions that are opened at the same time where all are needed. */
-const OPENED_AT_ONCE = 16;
-/** Journals that are looked at, but not opened, in one turn of the event loop. */
-const LOOKED_AT_ONCE = 250;
-/** How often what cannot be read is tried again when sessions are listed. */
-const RETRY_MS = 1_000;
-
-export interface HubParts {
-  home: string;
-  index_path: string;
-  /** Where ledger anchors are kept, a file a session. */
-  anchors: string;
-  journal_links: string;
-  version: string;
-  ids: Ids;
-  log: Log;
-  /**
-   * Where a command works now that sees what is made in a directory: around it, or in the checkout
-   * around. It sees nothing in the `.svc` there.
-   */
-  runsAbove?(directory: string): string | undefined;
-  /**
-   * Whether a path lies in a directory that tools see wherever they work, or around one; undefined as
-   * long as that is not known.
-   */
-  isShown?(path: string): boolean | undefined;
-  runTurn: SessionParts["runTurn"];
-  goesOn?: SessionParts["goesOn"];
-  compact?: SessionParts["compact"];
-  endBackground?: SessionParts["endBackground"];
-  retention(): Retention;
-  /** Told what was committed, once it is in the session's journal; must neither wait nor throw. */
-  onEvents?(session: Session, events: readonly Published[]): void;
-  /** Called when a session is gone, so that its tools' processes and workers go too. */
-  onEnded(session: Session): void;
-  /** Called when a session works in another directory, or its own has another path. */
-  onMoved?(session_id: string): void;
-  /** Called when a session is deleted: resolves when the features have nothing left of it. */
-  onDeleted?(session_id: string): Promise<void>;
-  /** Called when the last busy session has come to rest. */
-  onRest(): void;
-}
+import type { HubParts } from "./hub_parts.ts";
 
 export class Hub {
   readonly #parts: HubParts;
@@ -78,8 +34,7 @@ export class Hub {
   readonly #continuations = new Continuations();
   readonly #deletions: Deletions;
   readonly #maker: SessionMaker;
-  /** Sessions that are being opened. */
-  #arrivals = new Map<string, Promise<Session>>();
+  readonly #opener: SessionOpener;
   readonly #places: Places;
   readonly #listed = Promise.withResolvers<void>();
   readonly #ready = Promise.withResolvers<void>();
@@ -88,13 +43,10 @@ export class Hub {
   #noted: RestNote | undefined;
   /** Whether the index was lost. */
   #rebuilt = false;
-  /** Holds the sessions of the index against their journals, once a start. */
-  #checking: Promise<void> | undefined;
   #resumed: Promise<void> = Promise.resolve();
   #relocating: Promise<Relocation> | undefined;
   #deleter_loading: Promise<SessionDeleter> | undefined;
   #stopping = false;
-  #retried = 0;
   /** Resolves when it is known which sessions there are, and what was cut off goes on. */
   readonly ready: Promise<void> = this.#ready.promise;
 
@@ -134,6 +86,17 @@ export class Hub {
       add: (session) => this.#table.add(session),
       drop: (id) => this.#drop(id),
     });
+    this.#opener = new SessionOpener({
+      ...parts,
+      table: this.#table,
+      index: this.#index,
+      deletions: this.#deletions,
+      session: this.#session_parts,
+      snapshots: this.#snapshots,
+      anchorPath: (id) => this.anchorPath(id),
+      relocation: () => this.#relocation(),
+      onOpened: (session, moved) => this.#onOpened(session, moved),
+    });
   }
 
   // ── finding ──────────────────────────────────────────────────────────────────────────────────
@@ -157,7 +120,7 @@ export class Hub {
    */
   async get(id: string): Promise<Session> {
     await this.ready;
-    const session = await this.#opened(id);
+    const session = await this.#opener.get(id);
     await this.findDirectory(session);
     return session;
   }
@@ -171,22 +134,6 @@ export class Hub {
     if (!session.in_place) return await (await this.#relocation()).relocate(session);
   }
 
-  async #opened(id: string): Promise<Session> {
-    const session = this.#table.open.get(id);
-    if (session !== undefined) return session;
-    const entry = this.#table.dormant.get(id);
-    if (entry !== undefined) return await this.#arrive(id, entry);
-    const unreadable = this.#table.unreadable.get(id);
-    if (unreadable !== undefined) {
-      const { mayBeReadable, unreadableError } = await import("./unreadable.ts");
-      if (mayBeReadable(unreadable)) return await this.#arrive(id, unreadable.entry);
-      throw unreadableError(unreadable);
-    }
-    throw new SvcError("not_found", `there is no session ${JSON.stringify(id)}`, {
-      hint: "`svc ctl sessions list` shows the sessions",
-    });
-  }
-
   /**
    * The session of that id, or without one all that can be read, oldest first.
    *
@@ -195,7 +142,7 @@ export class Hub {
   async some(id: string | undefined): Promise<Session[]> {
     if (id !== undefined) return [await this.get(id)];
     await this.ready;
-    await this.#arriveAll([...this.#table.dormant]);
+    await this.#opener.openAll([...this.#table.dormant]);
     return this.#table.oldestFirst();
   }
 
@@ -214,8 +161,8 @@ export class Hub {
 
   async #listWhenReady(include_ended: boolean): Promise<readonly SessionItem[]> {
     await this.ready;
-    await this.#checked();
-    await this.#retryUnreadable();
+    await this.#opener.check();
+    await this.#opener.retryUnreadable();
     return this.#table.items(include_ended);
   }
 
@@ -263,12 +210,7 @@ export class Hub {
         anchorPath: (id) => this.anchorPath(id),
         linkPath: (id) => join(this.#parts.journal_links, id),
         get: (id) => this.get(id),
-        openAt: async (id, found) => {
-          // Lists try it again and again.
-          await this.#arrivals.get(id)?.catch(() => {});
-          const entry = this.#table.unreadable.get(id)?.entry;
-          return await (entry === undefined ? this.get(id) : this.#arrive(id, entry, found));
-        },
+        openAt: async (id, found) => await this.#opener.openAt(id, found) ?? await this.get(id),
       })
     );
   }
@@ -399,7 +341,7 @@ export class Hub {
     this.#stopping = true;
     this.#continuations.stop();
     this.#housekeeping.stop();
-    await Promise.allSettled([this.#resumed, ...this.#arrivals.values()]);
+    await Promise.allSettled([this.#resumed, this.#opener.idle()]);
     const busy = [...this.#table.open.values()]
       .filter((session) => session.watched || this.#housekeeping.isAwake(session));
     await Promise.all(busy.map(async (session) => {
@@ -439,10 +381,14 @@ export class Hub {
     removeTemporaries(this.#parts.home);
     const note = this.#index.readNote();
     const deleted = this.#deletions.left();
-    const begun = this.#maker.begun();
-    if (begun.size > 0) await this.#settleBegun(begun, deleted);
-    if (deleted.size > 0) await this.#continueDeletions(deleted);
-    const stopped = note === undefined || deleted.size > 0 || begun.size > 0
+    const begun = await this.#maker.settleBegun(this.#deletions, deleted);
+    if (deleted.size > 0) {
+      await (await this.#deleter()).continue(deleted, {
+        ready: this.ready,
+        drop: (id) => this.#drop(id),
+      });
+    }
+    const stopped = note === undefined || deleted.size > 0 || begun > 0
       ? await this.#restoreAll()
       : await this.#restoreNoted(note);
     this.#restored = true;
@@ -451,37 +397,6 @@ export class Hub {
     if (this.#rebuilt) await this.#index.trySave();
     this.#housekeeping.start();
     this.#resumed = this.#resumeStopped(stopped);
-  }
-
-  /** One that was being made when the daemon was killed is whole, or it is deleted. */
-  async #settleBegun(
-    begun: ReadonlyMap<string, string>,
-    deleted: Map<string, string>,
-  ): Promise<void> {
-    for (const [id, journal_path] of begun) {
-      if (!deleted.has(id) && !this.#maker.keep(id, journal_path)) {
-        await this.#deletions.begin(id, journal_path);
-        deleted.set(id, journal_path);
-      }
-      this.#maker.settled(id);
-    }
-  }
-
-  /**
-   * Continues deletions that were cut off, before anybody can ask for their sessions. Features may
-   * need to know which sessions there are, so what they have goes right after that.
-   */
-  async #continueDeletions(deleted: ReadonlyMap<string, string>): Promise<void> {
-    const deleter = await this.#deleter();
-    for (const [id, journal_path] of deleted) {
-      try {
-        await deleter.remove(id, journal_path);
-        this.ready.then(() => deleter.end(id)).catch((error) => deleter.failed(id, error));
-      } catch (error) {
-        this.#drop(id);
-        deleter.failed(id, error);
-      }
-    }
   }
 
   /**
@@ -494,7 +409,7 @@ export class Hub {
     this.#noted = note;
     this.#listed.resolve();
     const wake = Object.entries(note.wake);
-    await this.#arriveAll(await changedSince(wake));
+    await this.#opener.openAll(await changedSince(wake));
     return wake.filter(([id, { known }]) => known?.stopped && !this.#table.open.has(id));
   }
 
@@ -504,7 +419,7 @@ export class Hub {
     await this.#index.leaveNote();
     this.#table.forgetDerived();
     this.#listed.resolve();
-    await this.#checked();
+    await this.#opener.check();
     return [...this.#table.dormant].filter(([, { known }]) => known?.stopped);
   }
 
@@ -517,7 +432,7 @@ export class Hub {
       const some = stopped.slice(at, at + OPENED_AT_ONCE)
         .filter(([id]) => !this.#table.open.has(id) && !this.#table.unreadable.has(id));
       await Promise.allSettled(some.map(async ([id, entry]) => {
-        const session = await this.#arrive(id, entry);
+        const session = await this.#opener.open(id, entry);
         if (!session.watched) this.#housekeeping.forget(session);
       }));
       await setImmediate();
@@ -525,95 +440,12 @@ export class Hub {
     if (stopped.length > 0) this.#index.saveFlushed(this.#table.count);
   }
 
-  /** Opens the sessions that are not as the index knows them. */
-  #checked(): Promise<void> {
-    return this.#checking ??= changedSince(this.#table.dormant)
-      .then((entries) => this.#arriveAll(entries));
-  }
-
-  /** Opens sessions, some at a time. Why one cannot be opened is in the log and in the list. */
-  async #arriveAll(entries: readonly [string, IndexEntry][]): Promise<void> {
-    for (let at = 0; at < entries.length; at += OPENED_AT_ONCE) {
-      const some = entries.slice(at, at + OPENED_AT_ONCE);
-      await Promise.allSettled(some.map(([id, entry]) => this.#arrive(id, entry)));
-    }
-  }
-
-  /** Opens a session that was not used since the start, or could not be opened; once at a time. */
-  #arrive(id: string, entry: IndexEntry, at?: Found): Promise<Session> {
-    if (this.#deletions.has(id)) return Promise.reject(wasDeleted(id));
-    // Somebody else opened it while others of its list were: a journal has one writer.
-    const open = this.#table.open.get(id);
-    if (open !== undefined) return Promise.resolve(open);
-    let arrival = this.#arrivals.get(id);
-    if (arrival === undefined) {
-      arrival = this.#open(id, entry, at).finally(() => this.#arrivals.delete(id));
-      this.#arrivals.set(id, arrival);
-    }
-    return arrival;
-  }
-
-  async #open(id: string, entry: IndexEntry, at?: Found): Promise<Session> {
-    const { log, version, journal_links } = this.#parts;
-    const { journal_path, known } = entry;
-    try {
-      await this.#index.leaveNote();
-      const { restoreSession } = await import("./restore.ts");
-      const session = await restoreSession(id, entry, {
-        session: this.#session_parts,
-        snapshots: this.#snapshots,
-        anchor: this.anchorPath(id),
-        log,
-        version,
-        at,
-        find: async () => {
-          if (isWorkTitle(known?.title ?? "")) return [];
-          return await (await this.#relocation()).find({ ...entry, id, ...known });
-        },
-      });
-      linkJournal(session.journal.path, join(journal_links, id));
-      this.#table.add(session);
-      if (session.state.workdir !== entry.workdir) {
-        await this.#index.trySave();
-        this.#parts.onMoved?.(id);
-      }
-      if (session.waitsToGoOn) this.#continuations.add(session);
-      if (this.#restored) session.takeUp();
-      return session;
-    } catch (error) {
-      // Its deletion began meanwhile: it does not come back as one that cannot be read.
-      if (this.#deletions.has(id)) throw wasDeleted(id);
-      if (error instanceof Deno.errors.NotFound && known?.state === "ended") {
-        throw new SvcError("ended", `session ${id} has ended, and its journal no longer exists`, {
-          hint: `the journal was at ${journal_path}`,
-          cause: error,
-        });
-      }
-      const { unreadable, unreadableError } = await import("./unreadable.ts");
-      const kept = unreadable(id, entry, error);
-      const { reason } = kept.item;
-      if (reason !== this.#table.unreadable.get(id)?.item.reason) {
-        log.error("a session is unreadable", { session_id: id, path: journal_path, reason });
-      }
-      this.#table.addUnreadable(id, entry, kept);
-      throw unreadableError(kept, error);
-    }
-  }
-
-  /** Tries those again, now and then, that could not be read for a reason that may have passed. */
-  async #retryUnreadable(): Promise<void> {
-    if (this.#table.unreadable.size === 0 || performance.now() - this.#retried < RETRY_MS) return;
-    const passing = [...this.#table.unreadable].filter(([, it]) => it.passing);
-    await this.#arriveAll(passing.map(([id, { entry }]) => [id, entry]));
-    this.#retried = performance.now();
-  }
-
   /** The sessions whose journals are past their limits, as far as is known. */
   async *#pastLimits(): AsyncGenerator<Session> {
     const limits = this.#parts.retention();
     // As long as nobody has asked for the index, the note knows the largest and the oldest.
     if (this.#table.complete || this.#noted === undefined || isPast(this.#noted, limits)) {
-      await this.#arriveAll(
+      await this.#opener.openAll(
         [...this.#table.dormant].filter(([, { known }]) => known && isPast(known.journal, limits)),
       );
     }
@@ -623,6 +455,12 @@ export class Hub {
   #rebuiltIndex(problem: string): IndexEntries {
     this.#rebuilt = true;
     return rebuiltIndex(problem, this.#parts);
+  }
+
+  #onOpened(session: Session, moved: boolean): void {
+    if (moved) this.#parts.onMoved?.(session.id);
+    if (session.waitsToGoOn) this.#continuations.add(session);
+    if (this.#restored) session.takeUp();
   }
 
   /** Has everything follow a session to the directory where it works now. */
@@ -656,27 +494,6 @@ export class Hub {
     if (ruled) void this.#index.trySave();
     else if (durable) this.#index.saveFlushed(this.#table.count);
   }
-}
-
-/** The sessions that are not as the index knows them: a daemon was cut off, or a file was changed. */
-async function changedSince(
-  entries: Iterable<[string, IndexEntry]>,
-): Promise<[string, IndexEntry][]> {
-  const changed: [string, IndexEntry][] = [];
-  let looked = 0;
-  for (const [id, entry] of entries) {
-    const { known, journal_path } = entry;
-    const gone = known?.state === "ended" && !exists(journal_path);
-    if (known === undefined || known.busy || !gone && !isAsKnown(journal_path, known)) {
-      changed.push([id, entry]);
-    }
-    if (++looked % LOOKED_AT_ONCE === 0) await setImmediate();
-  }
-  return changed;
-}
-
-function wasDeleted(id: string): SvcError {
-  return new SvcError("not_found", `session ${id} was deleted`);
 }
 
 function ifMissing(error: unknown): void {

@@ -5,6 +5,7 @@ import { exists, linkIfAllowed } from "../os/files.ts";
 import type { Effort } from "../protocol/effort.ts";
 import { type Approval, MAIN_LANE, type Trust } from "../protocol/events.ts";
 import type { Copy } from "./copy.ts";
+import type { Deletions } from "./deletions.ts";
 import type { Ids } from "./ids.ts";
 import { entryAt, wasUsed } from "./journal_links.ts";
 import { Marks } from "./marks.ts";
@@ -142,27 +143,26 @@ export class SessionMaker {
     }).catch(() => {});
   }
 
-  /** Sessions that were being made when the daemon was killed: where their journals are. */
-  begun(): Map<string, string> {
-    return this.#beginnings.read();
-  }
-
   /**
-   * Keeps a session that was being made, if the index has it, which it has when it is whole, or if
-   * something has happened in it. Nobody was told of another one.
+   * Settles the sessions that were being made when the daemon was killed. One that the index has is
+   * whole. Nobody was told of another one: its deletion begins, unless something has happened in it.
    *
-   * @returns whether it is kept
+   * @param deleted where the journals are whose deletion has begun
+   * @returns how many there were
    */
-  keep(id: string, journal_path: string): boolean {
+  async settleBegun(deletions: Deletions, deleted: Map<string, string>): Promise<number> {
     const { index } = this.#parts;
-    if (Object.hasOwn(index.entries, id)) return true;
-    if (!wasUsed(journal_path)) return false;
-    index.put(id, entryAt(journal_path));
-    return true;
-  }
-
-  /** A session that was being made is kept or deleted. */
-  settled(id: string): void {
-    this.#beginnings.remove(id);
+    const begun = this.#beginnings.read();
+    for (const [id, journal_path] of begun) {
+      if (!Object.hasOwn(index.entries, id) && !deleted.has(id)) {
+        if (wasUsed(journal_path)) index.put(id, entryAt(journal_path));
+        else {
+          await deletions.begin(id, journal_path);
+          deleted.set(id, journal_path);
+        }
+      }
+      this.#beginnings.remove(id);
+    }
+    return begun.size;
   }
 }

@@ -1,0 +1,185 @@
+/** Opens sessions of the index from their journals: one at a time each, some at a time together. */
+import { setImmediate } from "node:timers/promises";
+import { join } from "@std/path";
+import { SvcError } from "../protocol/errors.ts";
+import { exists } from "../os/files.ts";
+import type { Log } from "../os/log.ts";
+import type { Deletions } from "./deletions.ts";
+import { isWorkTitle } from "./ids.ts";
+import type { IndexEntry } from "./index_file.ts";
+import { linkJournal } from "./journal_links.ts";
+import type { Found } from "./lost_directory.ts";
+import type { Relocation } from "./relocation.ts";
+import type { Session, SessionParts } from "./session.ts";
+import { isAsKnown, type SessionIndex } from "./session_index.ts";
+import type { SessionTable } from "./session_table.ts";
+import type { Snapshots } from "./snapshots.ts";
+
+/** Sessions that are opened at the same time where all are needed. */
+export const OPENED_AT_ONCE = 16;
+/** Journals that are looked at, but not opened, in one turn of the event loop. */
+const LOOKED_AT_ONCE = 250;
+/** How often what cannot be read is tried again when sessions are listed. */
+const RETRY_MS = 1_000;
+
+export interface OpenerParts {
+  table: SessionTable;
+  index: SessionIndex;
+  deletions: Deletions;
+  session: SessionParts;
+  snapshots: Snapshots;
+  journal_links: string;
+  version: string;
+  log: Log;
+  anchorPath(id: string): string;
+  relocation(): Promise<Relocation>;
+  /** Called when a session was opened. @param moved whether it works in another directory now */
+  onOpened(session: Session, moved: boolean): void;
+}
+
+export class SessionOpener {
+  readonly #parts: OpenerParts;
+  /** Sessions that are being opened. */
+  readonly #opening = new Map<string, Promise<Session>>();
+  /** Holds the sessions of the index against their journals, once a start. */
+  #checking: Promise<void> | undefined;
+  #retried = 0;
+
+  constructor(parts: OpenerParts) {
+    this.#parts = parts;
+  }
+
+  /** Finds a session and opens it if necessary. @throws {SvcError} like {@linkcode Hub.get}. */
+  async get(id: string): Promise<Session> {
+    const { table } = this.#parts;
+    const session = table.open.get(id);
+    if (session !== undefined) return session;
+    const entry = table.dormant.get(id);
+    if (entry !== undefined) return await this.open(id, entry);
+    const kept = table.unreadable.get(id);
+    if (kept !== undefined) {
+      const { mayBeReadable, unreadableError } = await import("./unreadable.ts");
+      if (mayBeReadable(kept)) return await this.open(id, kept.entry);
+      throw unreadableError(kept);
+    }
+    throw new SvcError("not_found", `there is no session ${JSON.stringify(id)}`, {
+      hint: "`svc ctl sessions list` shows the sessions",
+    });
+  }
+
+  /** Opens the sessions that are not as the index knows them. */
+  check(): Promise<void> {
+    return this.#checking ??= changedSince(this.#parts.table.dormant)
+      .then((entries) => this.openAll(entries));
+  }
+
+  /** Opens sessions, some at a time. Why one cannot be opened is in the log and in the list. */
+  async openAll(entries: readonly [string, IndexEntry][]): Promise<void> {
+    for (let at = 0; at < entries.length; at += OPENED_AT_ONCE) {
+      const some = entries.slice(at, at + OPENED_AT_ONCE);
+      await Promise.allSettled(some.map(([id, entry]) => this.open(id, entry)));
+    }
+  }
+
+  /** Opens a session that was not used since the start, or could not be opened; once at a time. */
+  open(id: string, entry: IndexEntry, at?: Found): Promise<Session> {
+    const { deletions, table } = this.#parts;
+    if (deletions.has(id)) return Promise.reject(wasDeleted(id));
+    // Somebody else opened it while others of its list were: a journal has one writer.
+    const open = table.open.get(id);
+    if (open !== undefined) return Promise.resolve(open);
+    let opening = this.#opening.get(id);
+    if (opening === undefined) {
+      opening = this.#open(id, entry, at).finally(() => this.#opening.delete(id));
+      this.#opening.set(id, opening);
+    }
+    return opening;
+  }
+
+  /** Opens a session that cannot be read where its directory was found. */
+  async openAt(id: string, found: Found): Promise<Session | undefined> {
+    // Lists try it again and again.
+    await this.#opening.get(id)?.catch(() => {});
+    const entry = this.#parts.table.unreadable.get(id)?.entry;
+    return entry && await this.open(id, entry, found);
+  }
+
+  /** Resolves when no session is being opened. */
+  async idle(): Promise<void> {
+    await Promise.allSettled(this.#opening.values());
+  }
+
+  async #open(id: string, entry: IndexEntry, at?: Found): Promise<Session> {
+    const { table, index, deletions, snapshots, log, version, journal_links } = this.#parts;
+    const { journal_path, known } = entry;
+    try {
+      await index.leaveNote();
+      const { restoreSession } = await import("./restore.ts");
+      const session = await restoreSession(id, entry, {
+        session: this.#parts.session,
+        snapshots,
+        anchor: this.#parts.anchorPath(id),
+        log,
+        version,
+        at,
+        find: async () => {
+          if (isWorkTitle(known?.title ?? "")) return [];
+          return await (await this.#parts.relocation()).find({ ...entry, id, ...known });
+        },
+      });
+      linkJournal(session.journal.path, join(journal_links, id));
+      table.add(session);
+      const moved = session.state.workdir !== entry.workdir;
+      if (moved) await index.trySave();
+      this.#parts.onOpened(session, moved);
+      return session;
+    } catch (error) {
+      // Its deletion began meanwhile: it does not come back as one that cannot be read.
+      if (deletions.has(id)) throw wasDeleted(id);
+      if (error instanceof Deno.errors.NotFound && known?.state === "ended") {
+        throw new SvcError("ended", `session ${id} has ended, and its journal no longer exists`, {
+          hint: `the journal was at ${journal_path}`,
+          cause: error,
+        });
+      }
+      const { unreadable, unreadableError } = await import("./unreadable.ts");
+      const kept = unreadable(id, entry, error);
+      const { reason } = kept.item;
+      if (reason !== table.unreadable.get(id)?.item.reason) {
+        log.error("a session is unreadable", { session_id: id, path: journal_path, reason });
+      }
+      table.addUnreadable(id, entry, kept);
+      throw unreadableError(kept, error);
+    }
+  }
+
+  /** Tries those again, now and then, that could not be read for a reason that may have passed. */
+  async retryUnreadable(): Promise<void> {
+    const { unreadable } = this.#parts.table;
+    if (unreadable.size === 0 || performance.now() - this.#retried < RETRY_MS) return;
+    const passing = [...unreadable].filter(([, it]) => it.passing);
+    await this.openAll(passing.map(([id, { entry }]) => [id, entry]));
+    this.#retried = performance.now();
+  }
+}
+
+/** The sessions that are not as the index knows them: a daemon was cut off, or a file was changed. */
+export async function changedSince(
+  entries: Iterable<[string, IndexEntry]>,
+): Promise<[string, IndexEntry][]> {
+  const changed: [string, IndexEntry][] = [];
+  let looked = 0;
+  for (const [id, entry] of entries) {
+    const { known, journal_path } = entry;
+    const gone = known?.state === "ended" && !exists(journal_path);
+    if (known === undefined || known.busy || !gone && !isAsKnown(journal_path, known)) {
+      changed.push([id, entry]);
+    }
+    if (++looked % LOOKED_AT_ONCE === 0) await setImmediate();
+  }
+  return changed;
+}
+
+function wasDeleted(id: string): SvcError {
+  return new SvcError("not_found", `session ${id} was deleted`);
+}

@@ -1,5 +1,4 @@
 /** All sessions of a daemon: made, found, listed, brought back after a restart. */
-import { setImmediate } from "node:timers/promises";
 import { join } from "@std/path";
 import { messageOf } from "../protocol/errors.ts";
 import { ensurePrivateDir, removeTemporaries } from "../os/files.ts";
@@ -13,7 +12,7 @@ import { linkJournal } from "./journal_links.ts";
 import { type CreateOptions, SessionMaker } from "./maker.ts";
 import type { RestNote } from "./rest_note.ts";
 import type { Moved, Relocation } from "./relocation.ts";
-import { changedSince, OPENED_AT_ONCE, SessionOpener } from "./opener.ts";
+import type { SessionOpener } from "./opener.ts";
 import { type Place, Places } from "./places.ts";
 import { isPast } from "./retention.ts";
 import type { Session, SessionParts } from "./session.ts";
@@ -34,7 +33,6 @@ export class Hub {
   readonly #continuations = new Continuations();
   readonly #deletions: Deletions;
   readonly #maker: SessionMaker;
-  readonly #opener: SessionOpener;
   readonly #places: Places;
   readonly #listed = Promise.withResolvers<void>();
   readonly #ready = Promise.withResolvers<void>();
@@ -45,6 +43,7 @@ export class Hub {
   #rebuilt = false;
   #resumed: Promise<void> = Promise.resolve();
   #relocating: Promise<Relocation> | undefined;
+  #opener_loading: Promise<SessionOpener> | undefined;
   #deleter_loading: Promise<SessionDeleter> | undefined;
   #stopping = false;
   /** Resolves when it is known which sessions there are, and what was cut off goes on. */
@@ -86,17 +85,6 @@ export class Hub {
       add: (session) => this.#table.add(session),
       drop: (id) => this.#drop(id),
     });
-    this.#opener = new SessionOpener({
-      ...parts,
-      table: this.#table,
-      index: this.#index,
-      deletions: this.#deletions,
-      session: this.#session_parts,
-      snapshots: this.#snapshots,
-      anchorPath: (id) => this.anchorPath(id),
-      relocation: () => this.#relocation(),
-      onOpened: (session, moved) => this.#onOpened(session, moved),
-    });
   }
 
   // ── finding ──────────────────────────────────────────────────────────────────────────────────
@@ -120,7 +108,7 @@ export class Hub {
    */
   async get(id: string): Promise<Session> {
     await this.ready;
-    const session = await this.#opener.get(id);
+    const session = await (await this.#opener()).get(id);
     await this.findDirectory(session);
     return session;
   }
@@ -142,7 +130,7 @@ export class Hub {
   async some(id: string | undefined): Promise<Session[]> {
     if (id !== undefined) return [await this.get(id)];
     await this.ready;
-    await this.#opener.openAll([...this.#table.dormant]);
+    await (await this.#opener()).openAll([...this.#table.dormant]);
     return this.#table.oldestFirst();
   }
 
@@ -161,8 +149,8 @@ export class Hub {
 
   async #listWhenReady(include_ended: boolean): Promise<readonly SessionItem[]> {
     await this.ready;
-    await this.#opener.check();
-    await this.#opener.retryUnreadable();
+    await (await this.#opener()).check();
+    await (await this.#opener()).retryUnreadable();
     return this.#table.items(include_ended);
   }
 
@@ -210,7 +198,8 @@ export class Hub {
         anchorPath: (id) => this.anchorPath(id),
         linkPath: (id) => join(this.#parts.journal_links, id),
         get: (id) => this.get(id),
-        openAt: async (id, found) => await this.#opener.openAt(id, found) ?? await this.get(id),
+        openAt: async (id, found) =>
+          await (await this.#opener()).openAt(id, found) ?? await this.get(id),
       })
     );
   }
@@ -304,6 +293,22 @@ export class Hub {
     await (await this.#deleter()).delete(id);
   }
 
+  #opener(): Promise<SessionOpener> {
+    return this.#opener_loading ??= import("./opener.ts").then(({ SessionOpener }) =>
+      new SessionOpener({
+        ...this.#parts,
+        table: this.#table,
+        index: this.#index,
+        deletions: this.#deletions,
+        session: this.#session_parts,
+        snapshots: this.#snapshots,
+        anchorPath: (id) => this.anchorPath(id),
+        relocation: () => this.#relocation(),
+        onOpened: (session, moved) => this.#onOpened(session, moved),
+      })
+    );
+  }
+
   #deleter(): Promise<SessionDeleter> {
     return this.#deleter_loading ??= import("./deleter.ts").then(({ SessionDeleter }) =>
       new SessionDeleter({
@@ -341,7 +346,7 @@ export class Hub {
     this.#stopping = true;
     this.#continuations.stop();
     this.#housekeeping.stop();
-    await Promise.allSettled([this.#resumed, this.#opener.idle()]);
+    await Promise.allSettled([this.#resumed, this.#opener_loading?.then((it) => it.idle())]);
     const busy = [...this.#table.open.values()]
       .filter((session) => session.watched || this.#housekeeping.isAwake(session));
     await Promise.all(busy.map(async (session) => {
@@ -409,7 +414,7 @@ export class Hub {
     this.#noted = note;
     this.#listed.resolve();
     const wake = Object.entries(note.wake);
-    await this.#opener.openAll(await changedSince(wake));
+    if (wake.length > 0) await (await this.#opener()).openChanged(wake);
     return wake.filter(([id, { known }]) => known?.stopped && !this.#table.open.has(id));
   }
 
@@ -419,7 +424,7 @@ export class Hub {
     await this.#index.leaveNote();
     this.#table.forgetDerived();
     this.#listed.resolve();
-    await this.#opener.check();
+    await (await this.#opener()).check();
     return [...this.#table.dormant].filter(([, { known }]) => known?.stopped);
   }
 
@@ -428,16 +433,12 @@ export class Hub {
    * nothing else happened in them.
    */
   async #resumeStopped(stopped: readonly [string, IndexEntry][]): Promise<void> {
-    for (let at = 0; at < stopped.length && !this.#stopping; at += OPENED_AT_ONCE) {
-      const some = stopped.slice(at, at + OPENED_AT_ONCE)
-        .filter(([id]) => !this.#table.open.has(id) && !this.#table.unreadable.has(id));
-      await Promise.allSettled(some.map(async ([id, entry]) => {
-        const session = await this.#opener.open(id, entry);
-        if (!session.watched) this.#housekeeping.forget(session);
-      }));
-      await setImmediate();
-    }
-    if (stopped.length > 0) this.#index.saveFlushed(this.#table.count);
+    if (stopped.length === 0) return;
+    const onOpened = (session: Session) => {
+      if (!session.watched) this.#housekeeping.forget(session);
+    };
+    await (await this.#opener()).openWhile(() => !this.#stopping, stopped, onOpened);
+    this.#index.saveFlushed(this.#table.count);
   }
 
   /** The sessions whose journals are past their limits, as far as is known. */
@@ -445,7 +446,7 @@ export class Hub {
     const limits = this.#parts.retention();
     // As long as nobody has asked for the index, the note knows the largest and the oldest.
     if (this.#table.complete || this.#noted === undefined || isPast(this.#noted, limits)) {
-      await this.#opener.openAll(
+      await (await this.#opener()).openAll(
         [...this.#table.dormant].filter(([, { known }]) => known && isPast(known.journal, limits)),
       );
     }

@@ -16,7 +16,7 @@ import type { SessionTable } from "./session_table.ts";
 import type { Snapshots } from "./snapshots.ts";
 
 /** Sessions that are opened at the same time where all are needed. */
-export const OPENED_AT_ONCE = 16;
+const OPENED_AT_ONCE = 16;
 /** Journals that are looked at, but not opened, in one turn of the event loop. */
 const LOOKED_AT_ONCE = 250;
 /** How often what cannot be read is tried again when sessions are listed. */
@@ -69,8 +69,12 @@ export class SessionOpener {
 
   /** Opens the sessions that are not as the index knows them. */
   check(): Promise<void> {
-    return this.#checking ??= changedSince(this.#parts.table.dormant)
-      .then((entries) => this.openAll(entries));
+    return this.#checking ??= this.openChanged(this.#parts.table.dormant);
+  }
+
+  /** Opens those of these sessions that are not as the index knows them. */
+  async openChanged(entries: Iterable<[string, IndexEntry]>): Promise<void> {
+    await this.openAll(await changedSince(entries));
   }
 
   /** Opens sessions, some at a time. Why one cannot be opened is in the log and in the list. */
@@ -78,6 +82,23 @@ export class SessionOpener {
     for (let at = 0; at < entries.length; at += OPENED_AT_ONCE) {
       const some = entries.slice(at, at + OPENED_AT_ONCE);
       await Promise.allSettled(some.map(([id, entry]) => this.open(id, entry)));
+    }
+  }
+
+  /** Opens sessions that nobody waits for, while others get their turn. */
+  async openWhile(
+    more: () => boolean,
+    entries: readonly [string, IndexEntry][],
+    onOpened: (session: Session) => void,
+  ): Promise<void> {
+    const { open, unreadable } = this.#parts.table;
+    for (let at = 0; at < entries.length && more(); at += OPENED_AT_ONCE) {
+      const some = entries.slice(at, at + OPENED_AT_ONCE)
+        .filter(([id]) => !open.has(id) && !unreadable.has(id));
+      await Promise.allSettled(some.map(async ([id, entry]) => {
+        onOpened(await this.open(id, entry));
+      }));
+      await setImmediate();
     }
   }
 
@@ -164,7 +185,7 @@ export class SessionOpener {
 }
 
 /** The sessions that are not as the index knows them: a daemon was cut off, or a file was changed. */
-export async function changedSince(
+async function changedSince(
   entries: Iterable<[string, IndexEntry]>,
 ): Promise<[string, IndexEntry][]> {
   const changed: [string, IndexEntry][] = [];

@@ -24,7 +24,7 @@ import {
   tellQueue,
 } from "./queue.ts";
 import type { Steps } from "./steps.ts";
-import { type Runner, stepped, type StoredTask } from "./transitions.ts";
+import type { Runner, StoredTask } from "./transitions.ts";
 
 export interface WorkerParts {
   bucket: Bucket;

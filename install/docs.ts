@@ -37,6 +37,7 @@ export const PARTS: readonly Part[] = [
   { file: page("events.md"), name: "events", text: eventTable },
   { file: page("tools.md"), name: "tools", text: toolTables },
   { file: page("hooks.md"), name: "hooks", text: hookTables },
+  { file: page("configuration.md"), name: "own-keys", text: ownKeyTables },
   { file: page("configuration.md"), name: "keys", text: () => keyTables(SECTIONS) },
 ];
 
@@ -76,28 +77,48 @@ interface Key {
   properties?: Record<string, Key>;
   additionalProperties?: Key;
   items?: Key;
+  enum?: unknown[];
 }
 
 /** A table for each section of daemon.toml that belongs to a feature. */
 function keyTables(sections: readonly Section[]): string {
-  return sections.map(({ name, schema }) => {
-    const { properties, additionalProperties, items } = z.toJSONSchema(schema(), {
-      io: "input",
-      unrepresentable: "any",
-    }) as Key;
-    const title = properties ?? items ? name : `${name}.<name>`;
-    const heading = items === undefined ? `[${title}]` : `[[${title}]]`;
-    const keys = properties ?? (items ?? additionalProperties)?.properties ?? {};
-    const rows = Object.entries(keys).map(([key, { description, default: value }]) => {
-      if (description === undefined) throw new Error(`${name}.${key} has no description`);
-      const fallback = value === undefined ? "" : `\`${JSON.stringify(value)}\``;
-      return `| \`${key}\` | ${fallback} | ${description} |`.replace("|  |", "| |");
-    });
-    return [`### \`${heading}\``, "", "| key | default | what it is |", "|---|---|---|", ...rows]
-      .join(
-        "\n",
-      );
-  }).join("\n\n");
+  return sections.map(({ name, schema }) => keyTable(name, jsonSchemaOf(schema()))).join("\n\n");
+}
+
+/** The tables of the daemon's own keys: those at the top of the file, then each section. */
+async function ownKeyTables(): Promise<string> {
+  const { OWN } = await import("../src/config/own_keys.ts");
+  const all = Object.entries(jsonSchemaOf(OWN).properties ?? {});
+  const isTable = (key: Key) => key.properties !== undefined || key.additionalProperties;
+  const [tables, top] = [
+    all.filter(([, key]) => isTable(key)),
+    all.filter(([, it]) => !isTable(it)),
+  ];
+  const first = ["### At the top of the file", "", ...keyRows("", Object.fromEntries(top))];
+  return [first.join("\n"), ...tables.map(([name, key]) => keyTable(name, key))].join("\n\n");
+}
+
+function jsonSchemaOf(schema: z.ZodType): Key {
+  return z.toJSONSchema(schema, { io: "input", unrepresentable: "any" }) as Key;
+}
+
+function keyTable(name: string, { properties, additionalProperties, items }: Key): string {
+  const title = properties ?? items ? name : `${name}.<name>`;
+  const heading = items === undefined ? `[${title}]` : `[[${title}]]`;
+  const keys = properties ?? (items ?? additionalProperties)?.properties ?? {};
+  return [`### \`${heading}\``, "", ...keyRows(`${name}.`, keys)].join("\n");
+}
+
+function keyRows(prefix: string, keys: Record<string, Key>): string[] {
+  const rows = Object.entries(keys).map(([key, { description, default: value, enum: values }]) => {
+    if (description === undefined) throw new Error(`${prefix}${key} has no description`);
+    const fallback = value === undefined ? "" : `\`${JSON.stringify(value)}\``;
+    const allowed = values === undefined
+      ? ""
+      : `. One of ${values.map((it) => `\`${JSON.stringify(it)}\``).join(", ")}`;
+    return `| \`${key}\` | ${fallback} | ${description}${allowed} |`.replace("|  |", "| |");
+  });
+  return ["| key | default | what it is |", "|---|---|---|", ...rows];
 }
 
 /** The tools that models are given, with their arguments. */

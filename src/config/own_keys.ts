@@ -14,10 +14,12 @@ import { DEFAULTS } from "./defaults.ts";
 const DURATION_MAX_MS = 24 * 3_600_000;
 
 const price = z.strictObject({
-  input: z.number().min(0),
-  output: z.number().min(0),
-  cache_read: z.number().min(0).optional(),
-  cache_write: z.number().min(0).optional(),
+  input: z.number().min(0).describe("USD per million tokens of input"),
+  output: z.number().min(0).describe("USD per million tokens of output"),
+  cache_read: z.number().min(0).optional()
+    .describe("The same for input that the provider has cached; default: as input"),
+  cache_write: z.number().min(0).optional()
+    .describe("The same for input that it caches; default: as input"),
 }).transform(({ input, output, cache_read = input, cache_write = input }) => {
   return { input, output, cache_read, cache_write };
 });
@@ -85,19 +87,24 @@ function requireOrigin(text: string, context: z.RefinementCtx): void {
 
 /** The daemon's own keys. */
 export const OWN = z.strictObject({
-  default_model: z.string().optional(),
-  default_workdir: path.optional(),
+  default_model: z.string().optional()
+    .describe("The model of sessions that are started without one"),
+  default_workdir: path.optional()
+    .describe("The working directory of sessions that are started without one: an absolute path"),
   http: z.strictObject({
     allowed_origins: z.array(z.string().superRefine(requireOrigin)).default([
       ...DEFAULTS.http.allowed_origins,
-    ]),
+    ]).describe("Web pages besides the app that may connect: scheme, host and port"),
   }).prefault({}),
   journal: z.strictObject({
-    retention_hours: z.number().positive().default(DEFAULTS.journal.retention_hours),
-    retention_mb: z.number().positive().default(DEFAULTS.journal.retention_mb),
+    retention_hours: z.number().positive().default(DEFAULTS.journal.retention_hours)
+      .describe("Hours after which older turns are replaced by a checkpoint"),
+    retention_mb: z.number().positive().default(DEFAULTS.journal.retention_mb)
+      .describe("Size of a journal above which its oldest turns are, too"),
   }).prefault({}),
   agent: z.strictObject({
-    approval: z.enum(["auto", "ask", "read_only"]).default(DEFAULTS.agent.approval),
+    approval: z.enum(["auto", "ask", "read_only"]).default(DEFAULTS.agent.approval)
+      .describe("Which calls of sessions need your approval, unless a session says otherwise"),
     effort: z.enum(EFFORTS).optional()
       .describe("How long models may think; unset: the provider's default"),
     fallback: z.array(
@@ -128,29 +135,40 @@ export const OWN = z.strictObject({
       .describe("Longest total time of an answer"),
   }).prefault({}),
   sandbox: z.strictObject({
-    shell: z.enum(["auto", "bubblewrap", "none"]).default(DEFAULTS.sandbox.shell),
+    shell: z.enum(["auto", "bubblewrap", "none"]).default(DEFAULTS.sandbox.shell)
+      .describe("What commands run in; auto: bubblewrap if it works here"),
     network: z.union([z.boolean(), z.literal("allowed")], {
       error: 'must be true, false or "allowed"',
     }).default(DEFAULTS.sandbox.network)
       .describe('Whether commands reach the network; "allowed" for the allowed hosts only'),
     allowed_hosts: z.array(z.string().superRefine(requireHost)).max(1_000).default([
       ...DEFAULTS.sandbox.allowed_hosts,
-    ]),
+    ]).describe(
+      'With network = "allowed": hosts such as "example.com", "*.example.com", "localhost:4873"',
+    ),
     registries: z.boolean().default(DEFAULTS.sandbox.registries)
       .describe("Whether to also allow the package registries that match a directory's manifests"),
     units: z.int().min(1).max(256).default(DEFAULTS.sandbox.units)
       .describe("Maximum number of jailed tool units"),
-    max_processes: limit(16).default(DEFAULTS.sandbox.max_processes),
-    max_memory_mb: limit(64).optional(),
-    max_open_files: limit(64).default(DEFAULTS.sandbox.max_open_files),
-    max_file_mb: limit(1).default(DEFAULTS.sandbox.max_file_mb),
-    max_tmp_mb: limit(16).default(DEFAULTS.sandbox.max_tmp_mb),
-    max_cache_mb: limit(16).default(DEFAULTS.sandbox.max_cache_mb),
+    max_processes: limit(16).default(DEFAULTS.sandbox.max_processes)
+      .describe("Processes of a session's commands together; 0 for no limit"),
+    max_memory_mb: limit(64).optional().describe(
+      "Memory of a session's commands together; unset: half of the machine's; 0 for no limit",
+    ),
+    max_open_files: limit(64).default(DEFAULTS.sandbox.max_open_files)
+      .describe("Open files of each process; 0 for no limit"),
+    max_file_mb: limit(1).default(DEFAULTS.sandbox.max_file_mb)
+      .describe("Size of each file that a command writes; 0 for no limit"),
+    max_tmp_mb: limit(16).default(DEFAULTS.sandbox.max_tmp_mb)
+      .describe("Size of the /tmp of a session's commands; 0 for no limit"),
+    max_cache_mb: limit(16).default(DEFAULTS.sandbox.max_cache_mb)
+      .describe("Size of the caches of a directory's commands; 0 for no limit"),
   }).prefault({}),
   models: z.record(z.string(), modelEntrySchema()).superRefine(requireKinds).default({}),
   prices: z.record(z.string(), price).default({})
     .describe("USD per million tokens, by model id; overrides the catalogue"),
   log: z.strictObject({
-    level: z.enum(["debug", "info", "warn", "error"]).default(DEFAULTS.log.level),
+    level: z.enum(["debug", "info", "warn", "error"]).default(DEFAULTS.log.level)
+      .describe("The least important messages in the log"),
   }).prefault({}),
 });

@@ -24,7 +24,8 @@ export const modelEntrySchema = () =>
     kind: z.enum(["anthropic", "openai", "google", "openai-compatible"]).optional().describe(
       "Absent: the entry changes the preset of that name; otherwise it replaces it",
     ),
-    base_url: z.string().refine(isHttpUrl, "must be an http:// or https:// address").optional(),
+    base_url: z.string().refine(isHttpUrl, "must be an http:// or https:// address").optional()
+      .describe("The address of the server; default: the provider's"),
     api: z.enum(["responses", "chat"]).optional().describe(
       'Which of OpenAI\'s interfaces, for kind "openai"',
     ),

@@ -1,4 +1,4 @@
-import type { SessionState } from "../session/state.ts";
+import type { SessionState } from "../session/session_state.ts";
 
 /**
  * Returns a message when a session's budget is used up.

@@ -10,7 +10,8 @@ import {
 } from "../protocol/events.ts";
 import type { ApprovalRequest } from "../session/approvals.ts";
 import type { Turn, TurnEnd, TurnSession } from "../session/session.ts";
-import { findLane, laneEnded, type OpenTurn, type SessionState } from "../session/state.ts";
+import type { OpenTurn, SessionState } from "../session/session_state.ts";
+import { findLane, laneEnded } from "../session/state_steps.ts";
 import { Transcript } from "../session/transcript.ts";
 import type { LoopParts } from "./loop.ts";
 import { actLine, outcomeOf, STOPPED, SubagentRecord } from "./subagent_record.ts";

@@ -10,7 +10,7 @@ import type { Egress } from "../net/egress.ts";
 import type { FileChange } from "../base/edits/changes.ts";
 import type { Attachment } from "../protocol/attachments.ts";
 import type { Journal } from "../session/journal.ts";
-import type { SessionState } from "../session/state.ts";
+import type { SessionState } from "../session/session_state.ts";
 import type { Later } from "../jail/runs_later.ts";
 import type { CommandSpace } from "../jail/command_space.ts";
 import type { Sandbox } from "../jail/sandbox.ts";

@@ -10,6 +10,7 @@ import { ledIn } from "../jail/later_locks.ts";
 import type { UnitOp } from "../jail/unit/pool.ts";
 import { describeChange, SeenFiles } from "../jail/unit/seen_files.ts";
 import {
+  type Command,
   defineTool,
   type Preview,
   type PreviewScope,
@@ -18,7 +19,6 @@ import {
   type ToolParts,
   type ToolScope,
 } from "./tool.ts";
-import type { Command } from "./tool.ts";
 import { COMMAND_TIMEOUT_S, execute, named, riskOf, stillNeeded } from "./run_command.ts";
 import { locating, locatingInPatch } from "./locate.ts";
 

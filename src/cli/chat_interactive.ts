@@ -5,7 +5,7 @@ import { toSvcError, withHint } from "../protocol/errors.ts";
 import { writeAllSync } from "../base/write_all.ts";
 import { contextText } from "../protocol/compacted_text.ts";
 import type { SessionEvent } from "../protocol/events.ts";
-import { stillPending } from "../session/state.ts";
+import { stillPending } from "../session/state_steps.ts";
 import { exactLine, visible, visibleJson } from "../base/visible.ts";
 import { askedOf, hintOf, typedAnswer } from "../protocol/person_question.ts";
 import {

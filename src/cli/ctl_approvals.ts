@@ -1,7 +1,7 @@
 /** `svc ctl approvals`. */
 import { SvcError } from "../protocol/errors.ts";
 import type { WaitingApproval } from "../features/approvals/waiting.ts";
-import type { PendingApproval } from "../session/state.ts";
+import type { PendingApproval } from "../session/session_state.ts";
 import { questionText, shownDigest } from "../session/question.ts";
 import { print, withDaemon } from "./daemon_call.ts";
 import type { Input } from "./spec.ts";

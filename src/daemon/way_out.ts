@@ -8,7 +8,7 @@ import { CommandProxy } from "../net/command_proxy.ts";
 import { registryHosts } from "../net/registries.ts";
 import { ensurePrivateDir } from "../os/files.ts";
 import { messageOf, SvcError } from "../protocol/errors.ts";
-import type { SessionState } from "../session/state.ts";
+import type { SessionState } from "../session/session_state.ts";
 
 export interface WayOutParts {
   config(): Config;

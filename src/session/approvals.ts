@@ -3,7 +3,7 @@ import { SvcError, wasAnswered } from "../protocol/errors.ts";
 import { type Decision, type EventData, MAIN_LANE } from "../protocol/events.ts";
 import type { Ids } from "./ids.ts";
 import type { Lanes } from "./lanes.ts";
-import type { PendingApproval, SessionState } from "./state.ts";
+import type { PendingApproval, SessionState } from "./session_state.ts";
 import type { Writer } from "./writer.ts";
 
 /** What an approval is asked for. */

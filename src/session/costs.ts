@@ -1,6 +1,6 @@
 /** What sessions cost over time, from their journals and what retention has left of them. */
 import type { Session } from "./session.ts";
-import type { HourCost } from "./state.ts";
+import type { HourCost } from "./session_state.ts";
 
 /** How long a time is summed up. */
 export type Bucket = "minute" | "hour" | "day";

@@ -5,7 +5,7 @@
 import { dirname, join } from "@std/path";
 import { atomicWrite, flushDir } from "../os/files.ts";
 import type { Approval, DirectoryIdentity, Trust } from "../protocol/events.ts";
-import type { Lane, SessionState } from "./state.ts";
+import type { Lane, SessionState } from "./session_state.ts";
 
 export interface IndexEntry {
   workdir: string;

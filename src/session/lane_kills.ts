@@ -2,7 +2,8 @@
 import { SvcError } from "../protocol/errors.ts";
 import { type EventData, MAIN_LANE } from "../protocol/events.ts";
 import type { Lanes } from "./lanes.ts";
-import { laneEnded, type SessionState } from "./state.ts";
+import type { SessionState } from "./session_state.ts";
+import { laneEnded } from "./state_steps.ts";
 
 export interface KillParts {
   lanes: Pick<Lanes, "get" | "move">;

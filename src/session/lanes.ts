@@ -1,7 +1,8 @@
 /** The lanes of a session: how they open, move and are killed (contract.md section 5). */
 import { SvcError } from "../protocol/errors.ts";
 import { type EventData, type LaneStatus, MAIN_LANE } from "../protocol/events.ts";
-import { findLane, type Lane, laneEnded, laneMayMove, type SessionState } from "./state.ts";
+import type { Lane, SessionState } from "./session_state.ts";
+import { findLane, laneEnded, laneMayMove } from "./state_steps.ts";
 import type { Writer } from "./writer.ts";
 
 /** Why a lane moves, in words and as a code. */

@@ -21,7 +21,8 @@ import { Session, type SessionParts } from "./session.ts";
 import type { Found } from "./lost_directory.ts";
 import { movedTo } from "./relocation.ts";
 import { KEEP_MIN, type Kept, type Snapshots } from "./snapshots.ts";
-import { applyToState, emptyState, type SessionState } from "./state.ts";
+import type { SessionState } from "./session_state.ts";
+import { applyToState, emptyState } from "./state.ts";
 import { Transcript } from "./transcript.ts";
 import { checkJournalPrivate } from "./workdir.ts";
 

@@ -15,7 +15,8 @@ import { noteOf, readNote, type RestNote, versionOf, writeNote } from "./rest_no
 import type { Session } from "./session.ts";
 import type { SessionItem } from "./session_item.ts";
 import { MAIN_LANE } from "../protocol/events.ts";
-import { laneEnded, messageWaits, type SessionState } from "./state.ts";
+import type { SessionState } from "./session_state.ts";
+import { laneEnded, messageWaits } from "./state_steps.ts";
 
 /** From so many sessions on the index is a large file. */
 const MANY = 1_000;

@@ -1,6 +1,6 @@
 /** A session as lists show it (contract.md section 5). */
 import type * as z from "zod";
-import type { SessionState } from "./state.ts";
+import type { SessionState } from "./session_state.ts";
 import type { sessionItemSchema } from "../protocol/schemas/session.ts";
 
 export type SessionItem = z.output<ReturnType<typeof sessionItemSchema>>;

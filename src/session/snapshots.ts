@@ -8,7 +8,8 @@ import { atomicWrite } from "../os/files.ts";
 import { readLines } from "../os/lines.ts";
 import type { CheckpointState, CheckpointTranscript } from "../protocol/events.ts";
 import type { Journal, Place } from "./journal.ts";
-import { type SessionState, stateFromCheckpoint, stateToCheckpoint } from "./state.ts";
+import type { SessionState } from "./session_state.ts";
+import { stateFromCheckpoint, stateToCheckpoint } from "./state.ts";
 import type { Transcript } from "./transcript.ts";
 
 /** What opening a session needs. */

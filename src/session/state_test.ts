@@ -7,13 +7,10 @@ import type {
   SessionEvent,
   StopReason,
 } from "../protocol/events.ts";
+import { findLane, laneEnded, laneMayMove, messageWaits } from "./state_steps.ts";
 import {
   applyToState,
   emptyState,
-  findLane,
-  laneEnded,
-  laneMayMove,
-  messageWaits,
   SENT_KEPT,
   stateFromCheckpoint,
   stateToCheckpoint,

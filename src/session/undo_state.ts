@@ -1,54 +1,6 @@
 /** What can be undone in a session: the states of its files, and what was taken back. */
 import type { EventData, SessionEvent } from "../protocol/events.ts";
-import type { SessionState } from "./state.ts";
-
-/** The files before and after a turn that may have changed some. */
-export interface FileTurn {
-  turn_id: string;
-  /** seq of the turn's start. */
-  seq: number;
-  /** The message that started it. */
-  message_id: string;
-  at: string;
-  before: string;
-  /** Missing while the turn runs, and when it was cut off. */
-  after?: string;
-  /** The rewind that took its files back. */
-  undone_by?: string;
-}
-
-/** A rewind, and the undoing of one. */
-export interface Rewound {
-  rewind_id: string;
-  seq: number;
-  /** seq of the message before which it went; what has this or a later seq is taken back. */
-  to_seq: number;
-  message_id: string;
-  /** The files before and after it, if it was about them. */
-  files?: { from: string; to: string };
-  conversation: boolean;
-  undone?: boolean;
-}
-
-/** Events that are no part of the conversation, both ends included. */
-export interface TakenBack {
-  rewind_id: string;
-  from_seq: number;
-  to_seq: number;
-}
-
-export interface UndoState {
-  /** Oldest first. */
-  turns: FileTurn[];
-  rewinds: Rewound[];
-  taken_back: TakenBack[];
-  /** seq of the last rewind of the conversation. */
-  changed_seq: number;
-  /** The last state of the files that was recorded. */
-  last?: string;
-  /** Why the states of the files are not kept. */
-  problem?: string;
-}
+import type { SessionState, UndoState } from "./session_state.ts";
 
 /** Turns and rewinds that are kept. */
 const KEPT = 500;

@@ -32,7 +32,7 @@ import {
   turnEndText,
 } from "../protocol/note_text.ts";
 import { rewoundText } from "../protocol/rewound_text.ts";
-import { stillPending } from "./state.ts";
+import { stillPending } from "./state_steps.ts";
 import type {
   Asked,
   Change,

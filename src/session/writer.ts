@@ -16,7 +16,9 @@ import type { Journal } from "./journal.ts";
 import { encodeRecord } from "./record.ts";
 import { accessHint, movedHint } from "./place_hints.ts";
 import type { Retention } from "./retention.ts";
-import { applyToState, findLane, type SessionState } from "./state.ts";
+import type { SessionState } from "./session_state.ts";
+import { findLane } from "./state_steps.ts";
+import { applyToState } from "./state.ts";
 import {
   type Deltas,
   type Published,

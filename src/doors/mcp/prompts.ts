@@ -2,7 +2,7 @@
 import type { GetPromptResult, Prompt, PromptMessage } from "@modelcontextprotocol/sdk/types";
 import { SvcError } from "../../protocol/errors.ts";
 import type { SessionItem } from "../../session/session_item.ts";
-import type { PendingApproval } from "../../session/state.ts";
+import type { PendingApproval } from "../../session/session_state.ts";
 import type { Catalog } from "./catalog.ts";
 import { type Reader, readResource, runVerb } from "./resources.ts";
 import { uri } from "./uris.ts";

@@ -2,8 +2,7 @@
 import { isWorkTitle } from "../../session/ids.ts";
 import { accessWords } from "../../protocol/command_access.ts";
 import { decideHost } from "../../agent/way_out.ts";
-import type { ToolOutcome, ToolScope } from "../../agent/tool.ts";
-import type { Command } from "../../agent/tool.ts";
+import type { Command, ToolOutcome, ToolScope } from "../../agent/tool.ts";
 import type { Host } from "../../verbs/host.ts";
 
 type StartParts = Pick<

@@ -2,7 +2,7 @@
 import { dirname, join } from "@std/path";
 import { BeneathError, relativePath } from "../../jail/beneath_path.ts";
 import { isWithin } from "../../os/paths.ts";
-import type { SessionState } from "../../session/state.ts";
+import type { SessionState } from "../../session/session_state.ts";
 import type { ToolCall } from "../../models/model.ts";
 import { RULES_NAMES } from "./rules.ts";
 

@@ -5,12 +5,11 @@
 import { realPathIfAny } from "../../os/files.ts";
 import type { Log } from "../../os/log.ts";
 import type { Checkout } from "../../jail/git_around.ts";
-import type { Sandbox } from "../../jail/sandbox.ts";
-import { findShell } from "../../jail/sandbox.ts";
+import { findShell, type Sandbox } from "../../jail/sandbox.ts";
 import { messageOf } from "../../protocol/errors.ts";
 import { UntrustedReader } from "../../jail/untrusted_files.ts";
 import type { EventData } from "../../protocol/events.ts";
-import type { SessionState } from "../../session/state.ts";
+import type { SessionState } from "../../session/session_state.ts";
 import type { Session, Turn } from "../../session/session.ts";
 import { type Facts, factsOf, factsText } from "./facts.ts";
 import { branchIn, findRepository, type Repository } from "./repository.ts";

@@ -1,11 +1,15 @@
 /** What a mission tells: its log, its files, and events and lanes of its session. */
 import { messageOf, SvcError } from "../../protocol/errors.ts";
 import type { Log } from "../../os/log.ts";
-import type { EventData, EventType, LaneStatus } from "../../protocol/events.ts";
-import { MAIN_LANE } from "../../protocol/events.ts";
+import {
+  type EventData,
+  type EventType,
+  type LaneStatus,
+  MAIN_LANE,
+} from "../../protocol/events.ts";
 import { askedText } from "../../session/question_text.ts";
 import type { Session } from "../../session/session.ts";
-import { findLane, laneEnded } from "../../session/state.ts";
+import { findLane, laneEnded } from "../../session/state_steps.ts";
 import type { Published } from "../../session/subscription.ts";
 import { type Change, View } from "../../session/view.ts";
 import { clipped, shownLines } from "../../session/view_lines.ts";

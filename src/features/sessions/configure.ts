@@ -5,7 +5,7 @@ import { messageOf, SvcError } from "../../protocol/errors.ts";
 import type { Hub } from "../../session/hub.ts";
 import type { Session } from "../../session/session.ts";
 import { isWorkTitle } from "../../session/ids.ts";
-import type { SessionState } from "../../session/state.ts";
+import type { SessionState } from "../../session/session_state.ts";
 import type { configureSchema } from "./schemas.ts";
 import type { SessionServices } from "./verbs.ts";
 

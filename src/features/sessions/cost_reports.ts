@@ -9,7 +9,7 @@ import {
 } from "../../session/costs.ts";
 import type { Hub } from "../../session/hub.ts";
 import type { Session } from "../../session/session.ts";
-import type { HourCost } from "../../session/state.ts";
+import type { HourCost } from "../../session/session_state.ts";
 
 /** Which costs, and how they are put together. */
 interface Period {

@@ -9,7 +9,7 @@ import { BeneathError } from "../../jail/beneath.ts";
 import { looksBinary } from "../../jail/unit/files.ts";
 import { readUntrusted, type UntrustedFiles } from "../../jail/untrusted_files.ts";
 import { SvcError } from "../../protocol/errors.ts";
-import type { SessionState } from "../../session/state.ts";
+import type { SessionState } from "../../session/session_state.ts";
 import type { pendingFileSchema } from "./schemas.ts";
 
 /** A file before the call. */

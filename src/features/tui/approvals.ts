@@ -3,7 +3,7 @@ import type { EventData, SessionEvent } from "../../protocol/events.ts";
 import { exactLine } from "../../base/visible.ts";
 import { askedOf } from "../../protocol/person_question.ts";
 import { alwaysText, personQuestionText, questionText } from "../../session/question.ts";
-import { stillPending } from "../../session/state.ts";
+import { stillPending } from "../../session/state_steps.ts";
 import { newEntry } from "./entries.ts";
 import type { ApprovalView, Model } from "./model.ts";
 import { untabbed } from "./text.ts";

@@ -1,7 +1,7 @@
 /** The lanes of the model: what events make of them. */
 import { redrawn } from "../../base/redraw.ts";
 import { MAIN_LANE, PINNED, type SessionEvent, UNPINNED } from "../../protocol/events.ts";
-import { laneEnded } from "../../session/state.ts";
+import { laneEnded } from "../../session/state_steps.ts";
 import { dropLines, growEntry, newEntry, prependToEntry } from "./entries.ts";
 import type { LaneView, Model } from "./model.ts";
 import { clean, cleanLine } from "./text.ts";

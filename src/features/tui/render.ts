@@ -1,7 +1,7 @@
 /** Draws the model: lines for every row of the screen, none wider than it. */
 import { choiceText, RULE_SCOPES } from "../../session/question.ts";
 import { hintOf, SKIP } from "../../protocol/person_question.ts";
-import { laneEnded } from "../../session/state.ts";
+import { laneEnded } from "../../session/state_steps.ts";
 import { titleOf } from "./approvals.ts";
 import { APPROVAL_FRAME, arrange, type Arrangement, type Size } from "./arrange.ts";
 import { HELP } from "./help.ts";

@@ -2,7 +2,8 @@
 import type * as z from "zod";
 import type { SessionEvent } from "../../protocol/events.ts";
 import { attachmentLine } from "../../protocol/attachments.ts";
-import { type Lane, laneEnded, type PendingApproval } from "../../session/state.ts";
+import type { Lane, PendingApproval } from "../../session/session_state.ts";
+import { laneEnded } from "../../session/state_steps.ts";
 import { typedAgain, type Withdrawn } from "../../session/stop_turn.ts";
 import { SvcError } from "../../protocol/errors.ts";
 import { arrange, type Size } from "./arrange.ts";

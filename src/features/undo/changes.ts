@@ -2,7 +2,7 @@
 import type * as z from "zod";
 import { SvcError } from "../../protocol/errors.ts";
 import type { Session } from "../../session/session.ts";
-import type { FileTurn } from "../../session/undo_state.ts";
+import type { FileTurn } from "../../session/session_state.ts";
 import type { Exclusion, FileDifference } from "./file_state.ts";
 import type { FileStore, Lines } from "./store.ts";
 import type { Undo } from "./undo.ts";

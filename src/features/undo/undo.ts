@@ -11,7 +11,7 @@ import { type EventData, MAIN_LANE, UNDO_UNAVAILABLE } from "../../protocol/even
 import type { Hub } from "../../session/hub.ts";
 import type { Ids } from "../../session/ids.ts";
 import type { Session, Turn } from "../../session/session.ts";
-import type { Rewound } from "../../session/undo_state.ts";
+import type { Rewound } from "../../session/session_state.ts";
 import type { Exclusion, FileDifference } from "./file_state.ts";
 import { knownAt, type Target, targetOf } from "./history.ts";
 import { inTheWay, isHalfDone, recoverFiles, restoreFiles } from "./restore.ts";

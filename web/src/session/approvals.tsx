@@ -6,7 +6,7 @@ import { askedOf, type PersonAnswer } from "../../../src/protocol/person_questio
 import { alwaysText, choiceText, RULE_SCOPES, shownDigest } from "../../../src/session/question.ts";
 import type { Announcer } from "../announcer.ts";
 import { useApp } from "../app.ts";
-import type { PendingApproval } from "../../../src/session/state.ts";
+import type { PendingApproval } from "../../../src/session/session_state.ts";
 import { RpcError } from "../rpc/api.ts";
 import { Boundary } from "../ui/boundary.tsx";
 import { Button } from "../ui/button.tsx";

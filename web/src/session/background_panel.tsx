@@ -1,7 +1,7 @@
 /** The commands that run in the background of a session. */
 import { useSignal } from "@preact/signals";
 import { visible, visibleLine } from "../../../src/base/visible.ts";
-import type { BackgroundItem } from "../../../src/session/state.ts";
+import type { BackgroundItem } from "../../../src/session/session_state.ts";
 import { useApp } from "../app.ts";
 import { Button } from "../ui/button.tsx";
 import type { SessionStore } from "./store.ts";

@@ -1,5 +1,5 @@
 import type { RouteParams } from "../router.ts";
-import { findLane } from "../../../src/session/state.ts";
+import { findLane } from "../../../src/session/state_steps.ts";
 import { Chip } from "../ui/chip.tsx";
 import { Page } from "../ui/page.tsx";
 import { Empty, Failed, Loading } from "../ui/states.tsx";

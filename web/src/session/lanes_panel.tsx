@@ -1,6 +1,7 @@
 import { useApp } from "../app.ts";
 import { count, usd } from "../format.ts";
-import { type Lane, laneEnded } from "../../../src/session/state.ts";
+import type { Lane } from "../../../src/session/session_state.ts";
+import { laneEnded } from "../../../src/session/state_steps.ts";
 import { Button } from "../ui/button.tsx";
 import { Chip } from "../ui/chip.tsx";
 import { Ago } from "../ui/time.tsx";

@@ -1,7 +1,8 @@
 /** One session as it is seen: what the journal has, then what happens, in order and once. */
 import { signal } from "@preact/signals";
 import type { SessionEvent } from "../../../src/protocol/events.ts";
-import { applyToState, emptyState, type SessionState } from "../../../src/session/state.ts";
+import type { SessionState } from "../../../src/session/session_state.ts";
+import { applyToState, emptyState } from "../../../src/session/state.ts";
 import type { Withdrawn } from "../../../src/session/stop_turn.ts";
 import type { Change } from "../../../src/session/view.ts";
 import { ViewList } from "../../../src/session/view_list.ts";

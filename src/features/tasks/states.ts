@@ -88,7 +88,8 @@ function changeBy(task: TaskState, step: Step, at: string): Change {
     case "failed": {
       const { error, cancelled, extras } = step;
       const event = cancelled ? "cancelled" : "failed";
-      return { ...ended, status: "failed", error, cancelled, extras, event, detail: error };
+      const detail = error === event ? undefined : error;
+      return { ...ended, status: "failed", error, cancelled, extras, event, detail };
     }
     case "retry": {
       const { not_before, error } = step;
@@ -104,10 +105,10 @@ function changeBy(task: TaskState, step: Step, at: string): Change {
       };
     case "lost": {
       const by = worker === undefined ? LOST : `${LOST_WITH_WORKER} ${worker}`;
-      // A client waits for the only attempt of the others.
-      const queued = task.mode === "queue";
-      const error = queued ? `${by}, attempt ${attempts} of ${max_attempts}` : by;
-      const next: Outcome = queued && attempts < max_attempts
+      // A client waits for the only attempt at this one on its own machine.
+      const only = task.mode === "sync" && worker === undefined;
+      const error = only ? by : `${by}, attempt ${attempts} of ${max_attempts}`;
+      const next: Outcome = attempts < max_attempts
         ? { kind: "retry", error, not_before: 0 }
         : { kind: "failed", error };
       return changeBy(task, next, at);

@@ -41,6 +41,7 @@ export interface Left {
 }
 
 /** Reads how far the open turn of a session came. */
+// fold-ok: what the next request must say of a turn that was cut off
 export async function readLeft(session: TurnSession): Promise<Left> {
   const { started_seq = session.state.last_seq } = session.state.turn ?? {};
   const left: Left = {

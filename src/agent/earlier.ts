@@ -52,6 +52,7 @@ async function find(journal: Journal, seq: number): Promise<Found | { problem: s
   };
 }
 
+// fold-ok: reads single records of the journal for a model
 function inEvent(event: SessionEvent, seq: number): Found | undefined {
   if (event.seq !== seq) return undefined;
   if (event.type === "subagent.started") return { text: event.data.task };

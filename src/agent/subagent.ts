@@ -319,6 +319,7 @@ class SubagentSession implements TurnSession {
     return recorded;
   }
 
+  // fold-ok: passes a subagent's events on as those of its session
   #record(event: SessionEvent): Promise<SessionEvent> {
     const { lane_id, description } = this.#options;
     switch (event.type) {

@@ -96,6 +96,7 @@ export function outcomeOf(
  *
  * @returns the call's result; undefined when it had begun none
  */
+// fold-ok: reads back the record that subagent.ts writes
 export async function readSubagent(
   journal: Pick<Journal, "read">,
   { from_seq, to_seq, call_id }: { from_seq: number; to_seq: number; call_id: string },
@@ -123,6 +124,7 @@ export async function readSubagent(
 /** Why a subagent ended when its daemon stopped. */
 export const STOPPED = "svc was stopped while it ran";
 
+// fold-ok: reads back the record that subagent.ts writes
 function laneOf({ type, data }: SessionEvent): string | undefined {
   switch (type) {
     case "subagent.tool_started":

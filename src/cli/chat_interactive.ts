@@ -54,6 +54,7 @@ const ANSWERS: Record<string, "allow" | "allow_always" | "deny"> = {
 };
 
 /** Talks until the person leaves. What is typed during a turn steers it. */
+// fold-ok: what the prompt does next; chat_view.ts says what is shown
 export async function converse(first: RpcClient, options: ConverseOptions): Promise<number> {
   const { session_id, json } = options;
   let rpc = first;

@@ -218,6 +218,7 @@ class Run {
     return { stop_reason: "budget", error: `the limit of ${limit} is reached` };
   }
 
+  // fold-ok: when the program ends, and with which code
   #onEvent(event: EventParams): void {
     this.#seq = event.seq;
     if (event.type === "session.paused") {

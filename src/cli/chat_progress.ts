@@ -46,6 +46,7 @@ export class Progress {
   }
 
   /** Takes an event. @returns the line that tells of it, if one does. */
+  // fold-ok: what the line of progress names; chat_view.ts says what is shown
   take({ type, data }: EventParams): Line | undefined {
     switch (type) {
       case "turn.started":

@@ -25,6 +25,7 @@ export const hooks = feature({
       async beforeTurn(session, turn) {
         if (has("turn.started")) await (await opener.get()).turnStarted(session, turn);
       },
+      // fold-ok: which hooks run on an event
       onEvents(session, events) {
         for (const { type, data } of events) {
           if (type === "session.created") {

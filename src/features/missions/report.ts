@@ -117,6 +117,7 @@ export class MissionLane {
   }
 
   /** Shows what happens in a session that works for it. */
+  // fold-ok: what a lane's status and cost take from its session; view.ts says what is shown
   mirror(event: Published): void {
     for (const change of this.#view.apply(event)) this.#show(change);
     switch (event.type) {

@@ -34,6 +34,7 @@ interface Item {
 }
 
 /** What was said in an event. */
+// fold-ok: which texts of a record are searched
 export function saidIn({ seq, type, data }: SessionEvent): Said[] {
   if (type === "user.message") return [{ seq, who: "person", text: data.text }];
   if (type === "turn.completed") return [{ seq, who: "model", text: data.message }];

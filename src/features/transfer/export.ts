@@ -116,6 +116,7 @@ async function namedIn(session: Session, last_seq: number): Promise<Iterable<Att
   return found.values();
 }
 
+// fold-ok: which files a record refers to
 function attachmentsOf(
   { type, data }: SessionEvent,
   inTranscript: (transcript: Transcript) => Iterable<Attachment>,

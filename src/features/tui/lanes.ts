@@ -10,6 +10,7 @@ import { clean, cleanLine } from "./text.ts";
 const LANE_MAX = 64 * 1024;
 
 /** Applies one event to the lanes. */
+// fold-ok: the panel of lanes follows them one by one
 export function applyToLanes(model: Model, event: SessionEvent): void {
   const find = (id: string) => model.lanes.find(({ lane_id }) => lane_id === id);
   switch (event.type) {

@@ -4,6 +4,7 @@ import type { Model } from "./model.ts";
 import { cleanLine } from "./text.ts";
 
 /** Applies one event to what the status line shows of the session. */
+// fold-ok: the line below the input; view.ts says what is shown
 export function applyToSession({ session, cost_seq }: Model, event: SessionEvent): void {
   switch (event.type) {
     case "session.created":

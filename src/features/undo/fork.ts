@@ -10,7 +10,7 @@ import type { SessionState } from "../../session/session_state.ts";
 import { applyToState, emptyState } from "../../session/state.ts";
 import { Transcript } from "../../session/transcript.ts";
 import { isTakenBack } from "../../session/undo_state.ts";
-import { targetOf } from "./history.ts";
+import { targetOf } from "../../session/undo_history.ts";
 import type { forkedSchema } from "./schemas.ts";
 
 export interface ForkOptions {

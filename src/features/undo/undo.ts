@@ -13,7 +13,7 @@ import type { Ids } from "../../session/ids.ts";
 import type { Session, Turn } from "../../session/session.ts";
 import type { Rewound } from "../../session/session_state.ts";
 import type { Exclusion, FileDifference } from "./file_state.ts";
-import { knownAt, type Target, targetOf } from "./history.ts";
+import { knownAt, type Target, targetOf } from "../../session/undo_history.ts";
 import { inTheWay, isHalfDone, recoverFiles, restoreFiles } from "./restore.ts";
 import { FileStore } from "./store.ts";
 import { storePath } from "./store_path.ts";

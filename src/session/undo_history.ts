@@ -1,9 +1,9 @@
 /** Finds messages in a session's journal, and what the session knew at their time. */
-import { SvcError } from "../../protocol/errors.ts";
-import type { ConversationState } from "../../protocol/events.ts";
-import type { Session } from "../../session/session.ts";
-import { applyToState, emptyState } from "../../session/state.ts";
-import { isTakenBack } from "../../session/undo_state.ts";
+import { SvcError } from "../protocol/errors.ts";
+import type { ConversationState } from "../protocol/events.ts";
+import type { Session } from "./session.ts";
+import { applyToState, emptyState } from "./state.ts";
+import { isTakenBack } from "./undo_state.ts";
 
 /** The message before which a session goes. */
 export interface Target {

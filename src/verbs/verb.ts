@@ -76,6 +76,8 @@ export interface RestRoute {
   status: 200 | 201 | 202 | 204;
   /** Parameters that are required in REST but optional elsewhere. */
   required?: readonly string[];
+  /** The result is a {@linkcode Content}, and the file is the body of the answer. */
+  content?: boolean;
   /** Returns the Location header of the answer. */
   location?(result: never): string;
   /** Needs no token (product.md, Authentication rule 1). */

@@ -10,7 +10,7 @@ import {
   jsonObject,
   requireJson,
 } from "../../net/answers.ts";
-import { artifactResponse } from "../tasks/artifacts.ts";
+import { contentResponse } from "../../verbs/content.ts";
 import { SvcError, toSvcError } from "../../protocol/errors.ts";
 import type { Log } from "../../os/log.ts";
 import type { Drafts } from "./a2a/drafts.ts";
@@ -93,7 +93,7 @@ export function hireApp(options: HireAppOptions): (request: Request) => Promise<
   app.get("/api/task/:id/artifacts/:name", async (c) => {
     const asker = caller(c, anyToken(c));
     const found = await hiring.artifact(c.req.param("id"), asker, c.req.param("name"));
-    return await artifactResponse(found, c.req.method);
+    return await contentResponse(found, c.req.method);
   });
 
   const baseUrl = (c: HonoContext) =>

@@ -5,11 +5,12 @@
 import * as z from "zod";
 import { SvcError } from "../../protocol/errors.ts";
 import { parseAddress, Refusal } from "../../net/http_get.ts";
-import { findArtifact, type FoundArtifact } from "../tasks/artifacts.ts";
+import { findArtifact } from "../tasks/artifacts.ts";
 import type { CallbackTarget } from "../tasks/callback_store.ts";
 import type { ClientQuery, TaskClient } from "../tasks/client_store.ts";
 import type { ClientTaskPage, TaskEngine, TaskOrigin } from "../tasks/engine.ts";
 import type { TaskLogEntry, TaskRecord, TaskRequest } from "../tasks/task.ts";
+import type { Content } from "../../verbs/content.ts";
 import { request_fields, SAYS_NOTHING, saysSomething } from "../tasks/verbs.ts";
 import type { HireTokens } from "./tokens.ts";
 
@@ -222,7 +223,7 @@ export class Hiring {
    *
    * @throws {SvcError} not_found.
    */
-  async artifact(id: string, asker: Hirer, name: string): Promise<FoundArtifact> {
+  async artifact(id: string, asker: Hirer, name: string): Promise<Content> {
     return await findArtifact(await this.engineOf(id, asker), id, name);
   }
 

@@ -10,6 +10,8 @@ const defineVerb = verbsOf<{ readonly hub: Hub }>();
 
 /** Maximum number of characters of event data in one answer, which has at least one event. */
 const CHARS_MAX = 4_000_000;
+/** The same for records as they are in the journal: MCP clients are given them as one text. */
+const LINES_CHARS_MAX = 1024 * 1024;
 
 export const historyVerbs = [
   defineVerb({
@@ -56,6 +58,43 @@ export const historyVerbs = [
         last_seq = event.seq;
       }
       return { events, last_seq, more: last_seq < published_seq };
+    },
+  }),
+  defineVerb({
+    name: "session.journal",
+    summary: "Returns records of a session's journal, as they are written there.",
+    access: "read",
+    internal: true,
+    large: true,
+    input: () =>
+      z.object({
+        session_id: session_id(),
+        since_seq: z.int().min(0).optional()
+          .describe("The last seq the client has; by default, the last records are returned"),
+        limit: z.int().min(1).max(2_000).default(200),
+      }),
+    output: () =>
+      z.object({
+        lines: z.array(z.string()),
+        last_seq: z.int().describe("since_seq for the next page"),
+        more: z.boolean(),
+      }),
+    async handle({ services, signal }, { session_id, since_seq, limit }) {
+      const session = await services.hub.get(session_id);
+      const { published_seq } = session;
+      const lines: string[] = [];
+      let last_seq = since_seq ?? Math.max(published_seq - limit, 0);
+      let chars = 0;
+      for await (const { event, line } of session.journal.records(last_seq)) {
+        signal.throwIfAborted();
+        // An event that is written but not yet published may still be taken back.
+        if (event.seq > published_seq || lines.length === limit) break;
+        chars += line.length;
+        if (lines.length > 0 && chars > LINES_CHARS_MAX) break;
+        lines.push(line);
+        last_seq = event.seq;
+      }
+      return { lines, last_seq, more: last_seq < published_seq };
     },
   }),
 ];

@@ -5,13 +5,38 @@
  *
  * A folder may import only from the folders in rows below its own, so no two folders import each
  * other. Files may form a circle only if one is the face of the other, which takes just its types.
+ * A door takes nothing of a daemon but its verbs: it may import only what {@linkcode FOR_DOORS} lists.
  */
 import { dirname, fromFileUrl, join, toFileUrl } from "@std/path";
 import { walk } from "@std/fs";
 
+/** The doors; a path that ends with a slash is a folder. */
+const DOORS = ["src/doors/"];
+
+/** What doors may import: the verbs, the words of the wire, the network, and plain helpers. */
+const FOR_DOORS = [
+  "src/verbs/answer_room.ts",
+  "src/verbs/content.ts",
+  "src/verbs/define.ts",
+  "src/verbs/subscriptions.ts",
+  "src/verbs/verb.ts",
+  "src/features/verb_types.ts",
+  "src/protocol/",
+  "src/net/",
+  "src/os/local_socket.ts",
+  "src/os/log.ts",
+  "src/os/process.ts",
+  "src/os/unix_peer.ts",
+  "src/base/",
+  "src/sdk/",
+  "src/std/",
+];
+
 /** An import, with paths such as `src/agent/loop.ts`. */
 export interface Import {
   from: string;
+  /** Where `from` names it, counted from 1. */
+  line: number;
   to: string;
   /** Whether it imports only types. */
   type_only: boolean;
@@ -27,6 +52,7 @@ interface Graph {
 }
 interface Target {
   specifier?: string;
+  span: { start: { line: number } };
 }
 
 /** Returns the folders in the first column of the table, from top to bottom, such as `agent`. */
@@ -61,10 +87,11 @@ export async function importsOf(root: string): Promise<Import[]> {
   return modules.filter(({ specifier }) => specifier.startsWith(src)).flatMap((module) => {
     if (module.error !== undefined) throw new Error(module.error);
     return (module.dependencies ?? []).flatMap(({ code, type }) => {
-      const to = (code ?? type)?.specifier;
+      const { specifier: to, span } = code ?? type ?? {};
       if (!to?.startsWith(src)) return [];
       const type_only = code === undefined;
-      return [{ from: pathOf(module.specifier), to: pathOf(to), type_only }];
+      const line = span!.start.line + 1;
+      return [{ from: pathOf(module.specifier), line, to: pathOf(to), type_only }];
     });
   });
 }
@@ -82,8 +109,17 @@ export function wrongIn(imports: readonly Import[], folders: readonly string[]):
     .map(({ from, to }) =>
       `${from}: imports ${to}, whose folder has a higher row in CONTRIBUTING.md`
     );
+  const past_verbs = imports.filter(({ from, to }) =>
+    isIn(DOORS, from) && !isIn(DOORS, to) && !isIn(FOR_DOORS, to)
+  ).map(({ from, line, to }) =>
+    `${from}:${line}: imports ${to}, and a door takes only verbs; call one through the dispatcher`
+  );
   const circles = circlesIn(imports).map((files) => `${files.join(" → ")} → ${files[0]}: a circle`);
-  return [...homeless, ...upward, ...circles];
+  return [...homeless, ...upward, ...past_verbs, ...circles];
+}
+
+function isIn(places: readonly string[], file: string): boolean {
+  return places.some((it) => it.endsWith("/") ? file.startsWith(it) : file === it);
 }
 
 /** Returns the circles of files, except those of a face and a file that takes only its types. */

@@ -1,5 +1,6 @@
 /** A file as the result of a verb. */
 import { BASE_HEADERS } from "../net/answers.ts";
+import type { Calling } from "./call.ts";
 import { Prepared } from "./define.ts";
 
 /** What a verb says of a file. */
@@ -21,6 +22,17 @@ export class Content<T extends About = About> extends Prepared<T> {
     super(about);
     this.open = open;
   }
+}
+
+/** Runs a verb that gives a file. @throws {SvcError} any error of the verb. */
+export async function contentOf(
+  name: string,
+  params: unknown,
+  { dispatcher, caller, call }: Calling,
+): Promise<Content> {
+  const result = await dispatcher.run(dispatcher.verbs.get(name)!, params, caller, call);
+  if (result instanceof Content) return result;
+  throw new Error(`${name} gives no file`);
 }
 
 /**

@@ -121,16 +121,16 @@ export const taskVerbs = [
   }),
   defineVerb({
     name: "task.artifact",
-    summary: "Downloads an artifact of a task.",
+    summary: "Shows an artifact of a task; over REST, downloads it.",
     access: "read",
-    internal: true,
     rest: {
       method: "GET",
       path: "/v1/tasks/:task_id/artifacts/:name",
       status: 200,
       content: true,
     },
-    input: () => z.object({ task_id: z.string(), name: z.string() }),
+    input: () =>
+      z.object({ task_id: z.string(), name: z.string().describe("The name of the artifact") }),
     output: artifactSchema,
     async handle({ services }, { task_id, name }) {
       const { findArtifact } = await import("./artifacts.ts");

@@ -18,7 +18,7 @@ const echo = verbsOf<unknown>()({
   handle: (_context, { session_id }) => ({ session_id }),
 });
 const dispatcher = new Dispatcher(bind([echo], undefined));
-const answering = { dispatcher, caller: { via: "bench" }, call: new AbortController() };
+const answering = { dispatcher, caller: { via: "socket" as const }, call: new AbortController() };
 const params = { session_id: "sess_01JZZZZZZZZZZZZZZZZZZZZZZZ", limit: 10 };
 const request = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "bench.echo", params });
 const batch = `[${Array(100).fill(request).join(",")}]`;

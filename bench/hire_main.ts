@@ -25,7 +25,8 @@ const engine = await openTaskEngine(await openTestDb(join(dir, "state.db")), {
   artifacts: new LocalArtifacts(join(dir, "artifacts")),
   deliver: () => Promise.resolve(),
 });
-const drafts = new Drafts(() => openTestDb(join(dir, "state.db")));
+const shared = () => false;
+const drafts = new Drafts(() => openTestDb(join(dir, "state.db")), shared);
 const hire = openHire({
   hostname: "127.0.0.1",
   port: 0,
@@ -38,7 +39,7 @@ const hire = openHire({
   engine: () => Promise.resolve(engine),
   drafts,
   budget_usd: () => 5,
-  shared: () => false,
+  shared,
   allowed_origins: () => [],
   stopping: () => false,
 });

@@ -5,13 +5,67 @@
  *
  * A folder may import only from the folders in rows below its own, so no two folders import each
  * other. Files may form a circle only if one is the face of the other, which takes just its types.
+ * A door takes nothing of a daemon but its verbs: it may import only what {@linkcode DOORS} and {@linkcode FOR_DOORS}
+ * list.
  */
 import { dirname, fromFileUrl, join, toFileUrl } from "@std/path";
 import { walk } from "@std/fs";
 
+/** The doors, and what each may import beside its own; a path that ends with a slash is a folder. */
+const DOORS: readonly { files: readonly string[]; imports: readonly string[] }[] = [
+  {
+    files: ["src/doors/"],
+    imports: [
+      "src/features/verb_types.ts",
+      "src/os/local_socket.ts",
+      "src/os/process.ts",
+      "src/os/unix_peer.ts",
+    ],
+  },
+  {
+    files: [
+      "src/features/hire/a2a/",
+      "src/features/hire/app.ts",
+      "src/features/hire/calls.ts",
+      "src/features/hire/events.ts",
+    ],
+    imports: [
+      "src/features/hire/authority.ts",
+      "src/features/hire/body_max.ts",
+      "src/features/hire/callback.ts",
+      "src/features/hire/sse.ts",
+      "src/features/hire/tokens.ts",
+      "src/features/hire/verbs.ts",
+      "src/features/tasks/common.ts",
+      "src/features/tasks/task.ts",
+      // The conversations of A2A that are no tasks yet have a table of their own.
+      "src/os/statements.ts",
+    ],
+  },
+];
+
+/** What every door may import: how verbs are called, the words of the wire, and plain helpers. */
+const FOR_DOORS = [
+  "src/verbs/answer_room.ts",
+  "src/verbs/call.ts",
+  "src/verbs/content.ts",
+  "src/verbs/define.ts",
+  "src/verbs/pushed.ts",
+  "src/verbs/subscriptions.ts",
+  "src/verbs/verb.ts",
+  "src/protocol/",
+  "src/net/",
+  "src/os/log.ts",
+  "src/base/",
+  "src/sdk/",
+  "src/std/",
+];
+
 /** An import, with paths such as `src/agent/loop.ts`. */
 export interface Import {
   from: string;
+  /** Where `from` names it, counted from 1. */
+  line: number;
   to: string;
   /** Whether it imports only types. */
   type_only: boolean;
@@ -27,6 +81,7 @@ interface Graph {
 }
 interface Target {
   specifier?: string;
+  span: { start: { line: number } };
 }
 
 /** Returns the folders in the first column of the table, from top to bottom, such as `agent`. */
@@ -61,10 +116,11 @@ export async function importsOf(root: string): Promise<Import[]> {
   return modules.filter(({ specifier }) => specifier.startsWith(src)).flatMap((module) => {
     if (module.error !== undefined) throw new Error(module.error);
     return (module.dependencies ?? []).flatMap(({ code, type }) => {
-      const to = (code ?? type)?.specifier;
+      const { specifier: to, span } = code ?? type ?? {};
       if (!to?.startsWith(src)) return [];
       const type_only = code === undefined;
-      return [{ from: pathOf(module.specifier), to: pathOf(to), type_only }];
+      const line = span!.start.line + 1;
+      return [{ from: pathOf(module.specifier), line, to: pathOf(to), type_only }];
     });
   });
 }
@@ -82,8 +138,18 @@ export function wrongIn(imports: readonly Import[], folders: readonly string[]):
     .map(({ from, to }) =>
       `${from}: imports ${to}, whose folder has a higher row in CONTRIBUTING.md`
     );
+  const past_verbs = imports.filter(({ from, to }) => {
+    const door = DOORS.find(({ files }) => isIn(files, from));
+    return door !== undefined && !isIn([...door.files, ...door.imports, ...FOR_DOORS], to);
+  }).map(({ from, line, to }) =>
+    `${from}:${line}: imports ${to}, and a door takes only verbs; call one through the dispatcher`
+  );
   const circles = circlesIn(imports).map((files) => `${files.join(" → ")} → ${files[0]}: a circle`);
-  return [...homeless, ...upward, ...circles];
+  return [...homeless, ...upward, ...past_verbs, ...circles];
+}
+
+function isIn(places: readonly string[], file: string): boolean {
+  return places.some((it) => it.endsWith("/") ? file.startsWith(it) : file === it);
 }
 
 /** Returns the circles of files, except those of a face and a file that takes only its types. */

@@ -102,7 +102,7 @@ async function compose(options: RuntimeOptions, where?: DaemonOptions) {
   for (const apply of await Promise.all(features.each("read"))) await apply();
   if (where !== undefined) {
     const onListening = (listening: Discovery) => void (discovery = listening);
-    const parts = { features, ports, dispatcher, hub, log, config, findPeer, onListening };
+    const parts = { features, ports, dispatcher, log, config, findPeer, onListening };
     doors = await openDoors({ ...where, ...parts, stopping: () => stopping });
   }
   const restored = hub.restore();

@@ -7,7 +7,6 @@ import { atomicWrite } from "../os/files.ts";
 import type { LogFile } from "../os/log.ts";
 import type { HomePaths } from "../os/paths.ts";
 import { within } from "../base/within.ts";
-import type { Hub } from "../session/hub.ts";
 import type { Dispatcher } from "../verbs/define.ts";
 import type { Discovery } from "../protocol/discovery.ts";
 import { PROTOCOL_VERSION, VERSION } from "../protocol/version.ts";
@@ -31,7 +30,6 @@ export interface DoorParts extends DoorOptions {
   paths: HomePaths;
   uid: number;
   dispatcher: Dispatcher;
-  hub: Hub;
   log: LogFile;
   config(): Config;
   features: OpenFeatures;
@@ -63,21 +61,19 @@ const DRAIN_MS = 1_000;
  * @throws {SvcError} conflict when an address is taken; permission_denied for a socket that is not ours.
  */
 export async function openDoors(parts: DoorParts): Promise<Doors> {
-  const { paths, log, dispatcher, hub, features, ports, config, stopping } = parts;
+  const { paths, log, dispatcher, features, ports, config, stopping } = parts;
   const token = crypto.getRandomValues(new Uint8Array(32)).toHex();
   log.mask(token);
   using cleanup = new DisposableStack();
   let { port } = parts;
   const mcp: Opener<McpHost> = new Opener(() =>
-    import("../doors/mcp/host.ts").then(({ McpHost }) => new McpHost(dispatcher, hub, BODY_MAX))
+    import("../doors/mcp/host.ts").then(({ McpHost }) => new McpHost(dispatcher, BODY_MAX))
   );
   const newGuards = () =>
     new Guards({ port, token, allowed_origins: config().http.allowed_origins });
   let guards: Guards;
   const http = httpDoor({
     dispatcher,
-    hub,
-    downloads: features.all.flatMap(({ downloads }) => downloads ?? []),
     guards: () => guards,
     stopping,
     log,

@@ -1,20 +1,15 @@
 /** The loopback HTTP listener: who is let in, and the frequent requests; `routes.ts` has the rest. */
 import type { Log } from "../os/log.ts";
-import type { Hub } from "../session/hub.ts";
 import { SvcError, toSvcError } from "../protocol/errors.ts";
 import { Opener } from "../base/lazy.ts";
 import { bodyOf } from "../base/text_slices.ts";
 import { type Caller, type Dispatcher, resultJson, type Verb } from "../verbs/define.ts";
 import { BASE_HEADERS, errorResponse, JSON_HEADERS } from "../net/answers.ts";
 import { type Guards } from "./guards.ts";
-import type { Download } from "../verbs/opened.ts";
 import type { OpenSocket } from "./websocket.ts";
 
 export interface HttpOptions {
   dispatcher: Dispatcher;
-  hub: Hub;
-  /** Files that features serve. */
-  downloads: readonly Download[];
   log: Log;
   guards(): Guards;
   /** Whether the daemon is stopping and accepts no new requests. */
@@ -123,8 +118,9 @@ export function httpDoor(options: HttpOptions): HttpDoor {
   const plain = new Map<string, Verb>();
   for (const verb of dispatcher.verbs.values()) {
     if (verb.rest === undefined) continue;
-    const { method, path, required = [], same_user } = verb.rest;
-    if (method === "GET" && !path.includes(":") && required.length === 0 && !same_user) {
+    const { method, path, required = [], same_user, content } = verb.rest;
+    const is_plain = !path.includes(":") && required.length === 0 && !same_user && !content;
+    if (method === "GET" && is_plain) {
       plain.set(path, verb);
     }
   }

@@ -59,7 +59,6 @@ export function openApi(verbs: Iterable<Verb>): Json {
     if (verb.rest !== undefined) add(verb.rest.path, verb.rest.method, verbOperation(verb));
   }
   add("/v1/sessions/:session_id/events", "GET", eventStream());
-  add("/v1/tasks/:task_id/artifacts/:name", "GET", artifact());
   add("/v1/rpc", "POST", rpc(verbs));
   add("/v1/openapi.json", "GET", ownDescription());
   for (const [method, operation] of Object.entries(mcp())) add("/mcp", method, operation);
@@ -101,7 +100,7 @@ export function openApiPath(path: string): string {
 }
 
 function verbOperation(verb: Verb): Json {
-  const { path, method, status, required = [], public: open, location } = verb.rest!;
+  const { path, method, status, required = [], public: open, location, content } = verb.rest!;
   const input = jsonSchema(verb.input, "input");
   const properties = input.properties as Record<string, Json> ?? {};
   const needed = new Set([...input.required as string[] ?? [], ...required]);
@@ -116,6 +115,8 @@ function verbOperation(verb: Verb): Json {
   const body_needed = body.map(([name]) => name).filter((name) => needed.has(name));
   const success = status === 204
     ? { description: "Done" }
+    : content
+    ? { description: "The file", content: { "*/*": {} } }
     : answer(verb.summary, jsonSchema(verb.output(), "output"));
   if (location) {
     success.headers = { Location: { schema: { type: "string" }, description: "The new resource" } };
@@ -169,23 +170,6 @@ function eventStream(): Json {
         description: "Events: `id` is the seq, `event` the type, `data` the event as JSON",
         content: { "text/event-stream": { schema: { type: "string" } } },
       },
-      ...failures(false),
-    },
-  };
-}
-
-function artifact(): Json {
-  const text = { type: "string" };
-  return {
-    operationId: "task.artifact",
-    tags: ["task"],
-    summary: "Downloads an artifact of a task.",
-    parameters: [
-      parameter("task_id", "path", true, text),
-      parameter("name", "path", true, text),
-    ],
-    responses: {
-      200: { description: "The content of the artifact", content: { "*/*": {} } },
       ...failures(false),
     },
   };

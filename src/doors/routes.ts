@@ -1,9 +1,10 @@
 /**
- * The routes of the loopback listener: those made from the verbs, files, `/v1/rpc`, `/mcp`, SSE,
+ * The routes of the loopback listener: those made from the verbs, `/v1/rpc`, `/mcp`, SSE,
  * WebSocket and the web app. Loaded at the first request for one of them.
  */
 import { type Context as HonoContext, Hono } from "hono";
 import { SvcError } from "../protocol/errors.ts";
+import { Content, contentResponse } from "../verbs/content.ts";
 import type { Verb } from "../verbs/define.ts";
 import {
   BASE_HEADERS,
@@ -45,7 +46,9 @@ export function routesOf(options: HttpOptions, parts: RouteParts): HttpDoor["han
         throw new SvcError("validation", `${verb.name}: ${name} is required`);
       }
     }
-    return respond(verb, await dispatcher.run(verb, params, caller, request));
+    const result = await dispatcher.run(verb, params, caller, request);
+    if (result instanceof Content) return await contentResponse(result, request.method);
+    return respond(verb, result);
   };
   const allowed = new Map<string, string[]>();
   for (const verb of dispatcher.verbs.values()) {
@@ -62,17 +65,9 @@ export function routesOf(options: HttpOptions, parts: RouteParts): HttpDoor["han
   app.get("/v1/sessions/:session_id/events", async (c) => {
     authenticated(c.req.raw);
     const { sessionEvents } = await import("./sse.ts");
-    return sessionEvents(c, options.hub, BASE_HEADERS);
+    return await sessionEvents(c, { dispatcher, caller, call: c.req.raw });
   });
   allowed.set("/v1/sessions/:session_id/events", ["GET"]);
-
-  for (const { path, get } of options.downloads) {
-    app.get(path, async (c) => {
-      authenticated(c.req.raw);
-      return await get(c.req.param(), c.req.method);
-    });
-    allowed.set(path, ["GET"]);
-  }
 
   app.post("/v1/rpc", async (c) => {
     authenticated(c.req.raw);

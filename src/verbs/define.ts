@@ -32,6 +32,14 @@ export function pushChannel(caller: Caller, verb: string, hint: string): PushCha
   throw new SvcError("validation", `${verb}: this transport cannot push events`, { hint });
 }
 
+/**
+ * Reports whether a model may be the caller. It shows nobody what it allows, so a verb that allows
+ * something asks this.
+ */
+export function mayBeModel({ via }: Caller): boolean {
+  return via === "mcp";
+}
+
 /** The input of a verb without parameters. */
 export const nothing = () => z.object({});
 

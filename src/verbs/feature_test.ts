@@ -32,7 +32,7 @@ Deno.test("verbs get what their own feature opened, and features those before th
   const features = new OpenFeatures([first, second], HOST);
   const [bound] = features.all.flatMap(({ bound }) => bound);
   const call = { signal: new AbortController().signal };
-  assertEquals(bound.handle({}, { via: "test" }, call), { count: 3 });
+  assertEquals(bound.handle({}, { via: "socket" }, call), { count: 3 });
   assertEquals(features.each("hides", "/w"), [["a", "b"], ["/w 3"]]);
   assertEquals(features.each("onRest"), []);
   assertThrows(() => new OpenFeatures([second, first], HOST), Error, "first must stand earlier");

@@ -23,8 +23,6 @@ export interface Opened<S> {
   read?(): Promise<() => void | Promise<void>>;
   /** Listens beside the daemon's own doors, where they open. */
   listen?(): Promise<Listener | undefined>;
-  /** Files that are served over HTTP. */
-  readonly downloads?: readonly Download[];
   /** Continues what a stop interrupted, once the sessions are known. Nothing waits for it. */
   resume?(): Promise<void>;
 
@@ -107,10 +105,4 @@ export interface Agents {
 export interface Listener {
   readonly port: number;
   close(): Promise<unknown>;
-}
-
-/** A file behind the daemon's token, at a path such as `/v1/things/:id/file`. */
-export interface Download {
-  readonly path: string;
-  get(params: Record<string, string>, method: string): Promise<Response>;
 }

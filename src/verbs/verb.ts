@@ -2,10 +2,14 @@
 import type * as z from "zod";
 import type { SvcError } from "../protocol/errors.ts";
 
-/** The caller of a verb and its transport. */
+/** The doors, as journals name them. */
+export type Via = "socket" | "http" | "websocket" | "mcp" | "tui" | "hire";
+
+/** The caller of a verb and its door. */
 export interface Caller {
-  /** Name of the transport, for the journal: `socket`, `http`, `websocket`. */
-  readonly via: string;
+  readonly via: Via;
+  /** The id of the token of who hires; absent without one, and at the person's own doors. */
+  readonly key_id?: string;
   /** Receives pushed events; absent if the transport cannot push. */
   readonly push?: PushChannel;
 }
@@ -76,6 +80,8 @@ export interface RestRoute {
   status: 200 | 201 | 202 | 204;
   /** Parameters that are required in REST but optional elsewhere. */
   required?: readonly string[];
+  /** The result is a {@linkcode Content}, and the file is the body of the answer. */
+  content?: boolean;
   /** Returns the Location header of the answer. */
   location?(result: never): string;
   /** Needs no token (product.md, Authentication rule 1). */
@@ -131,6 +137,16 @@ export interface TypedVerb<N extends string, I extends z.ZodType, O extends z.Zo
   readonly input: I;
   output(): O;
 }
+
+type Named<V extends Verb, N> = Extract<V, { readonly name: N }>;
+
+/** What the verb of that name takes, among these verbs. */
+export type ParamsOf<V extends Verb, N extends V["name"]> = z.input<Named<V, N>["input"]>;
+
+/** What it gives. */
+export type ResultOf<V extends Verb, N extends V["name"]> = z.output<
+  ReturnType<Named<V, N>["output"]>
+>;
 
 /** A verb together with the services that its handler needs. */
 export interface BoundVerb {

@@ -16,16 +16,53 @@ const SOUND = {
   "src/base/impl.ts": 'import type { Face } from "./face.ts";\nexport const impl: Face = {};\n',
 };
 
+/** Returns what writes the files of a tree. */
+function putIn(root: string) {
+  return async (path: string, text: string) => {
+    await Deno.mkdir(join(root, path, ".."), { recursive: true });
+    await Deno.writeTextFile(join(root, path), text);
+  };
+}
+
 Deno.test("the imports of src go by the table in CONTRIBUTING.md", { ignore }, async () => {
   await requireDirection(ROOT);
 });
 
+Deno.test("a door that reaches past the dispatcher is refused", { ignore }, async () => {
+  const root = await Deno.makeTempDir();
+  const put = putIn(root);
+  const folders = ["doors", "features", "features/tasks", "verbs", "session", "os", "protocol"];
+  const inner = ["session/hub.ts", "features/tasks/engine.ts", "verbs/host.ts", "os/files.ts"];
+  const outer = ["verbs/define.ts", "features/verb_types.ts", "protocol/errors.ts", "os/log.ts"];
+  try {
+    await put("deno.json", "{}");
+    await put("CONTRIBUTING.md", folders.map((it) => `| \`src/${it}/\` | x |\n`).join(""));
+    for (const path of [...inner, ...outer]) await put(`src/${path}`, "export type A = 1;\n");
+    const imports = outer.map((path) => `import type { A } from "../${path}";\n`).join("");
+    await put("src/doors/call.ts", imports);
+    await put("src/doors/door.ts", 'import "./call.ts";\n');
+    await requireDirection(root);
+    for (const path of inner) {
+      const ways = [
+        `import "../${path}";`,
+        `import type { A } from "../${path}";`,
+        `export type B = import("../${path}").A;`,
+        `export const b = () => import("../${path}");`,
+      ];
+      for (const way of ways) {
+        await put("src/doors/door.ts", `import "./call.ts";\n${way}\n`);
+        const { message } = await assertRejects(() => requireDirection(root), Error);
+        assertStringIncludes(message, `src/doors/door.ts:2: imports src/${path}, and a door`, way);
+      }
+    }
+  } finally {
+    await Deno.remove(root, { recursive: true });
+  }
+});
+
 Deno.test("each kind of import that the table forbids is refused", { ignore }, async () => {
   const root = await Deno.makeTempDir();
-  const put = async (path: string, text: string) => {
-    await Deno.mkdir(join(root, path, ".."), { recursive: true });
-    await Deno.writeTextFile(join(root, path), text);
-  };
+  const put = putIn(root);
   try {
     for (const [path, text] of Object.entries(SOUND)) await put(path, text);
     await requireDirection(root);

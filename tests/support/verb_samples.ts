@@ -227,6 +227,7 @@ export const SAMPLES: Readonly<Record<string, VerbSample>> = {
   },
   "session.transcript": of_session,
   "session.history": of_session,
+  "session.journal": of_session,
   "session.subscribe": of_session,
   // Only the connection that made a subscription can end it.
   "session.unsubscribe": { params: () => ({ sub: 9_999 }), fails_with: "not_found" },
@@ -309,6 +310,10 @@ export const SAMPLES: Readonly<Record<string, VerbSample>> = {
   "task.list": none,
   "task.cancel": of_task,
   "task.follow": of_task,
+  "task.artifact": {
+    params: async (it) => ({ task_id: await it.queued(), name: "none.txt" }),
+    fails_with: "not_found",
+  },
   "task.options": none,
   "task.capabilities": none,
   "worktree.list": { params: async (it) => ({ workdir: await it.repository("one") }) },

@@ -1,47 +1,36 @@
 /** Suggests values for arguments, mainly ids. */
 import type { CompleteRequest, CompleteResult } from "@modelcontextprotocol/sdk/types";
-import type { SessionItem } from "../../session/session_item.ts";
+import { type Calling, callVerb } from "../call.ts";
 import { hasArgument } from "./prompts.ts";
-import { type Reader, resourceTemplates, runVerb } from "./resources.ts";
+import { resourceTemplates } from "./resources.ts";
 
 /** The most values in an answer (MCP, completion/complete). */
 const VALUES_MAX = 100;
 
 type Known = Readonly<Record<string, string>>;
-type Source = (reader: Reader, known: Known) => Promise<string[]>;
+type Source = (calling: Calling, known: Known) => Promise<string[]>;
 
 /** The sources of an argument's values, by its name. */
 const SOURCES: Readonly<Record<string, Source>> = {
-  session_id: async (reader) => (await sessions(reader)).map(({ id }) => id),
-  workdir: async (reader) => [...new Set((await sessions(reader)).map(({ workdir }) => workdir))],
-  model: async (reader) => {
-    const { default_model } = await runVerb("daemon.info", {}, reader) as {
-      default_model: string;
-    };
-    return [default_model];
-  },
-  lane_id: async (reader, { session_id }) => {
+  session_id: async (calling) => (await sessions(calling)).map(({ id }) => id),
+  workdir: async (calling) => [...new Set((await sessions(calling)).map(({ workdir }) => workdir))],
+  model: async (calling) => [(await callVerb("daemon.info", {}, calling)).default_model],
+  lane_id: async (calling, { session_id }) => {
     if (!session_id) return [];
-    const { lanes } = await runVerb("lanes.list", { session_id }, reader) as {
-      lanes: { lane_id: string }[];
-    };
+    const { lanes } = await callVerb("lanes.list", { session_id }, calling);
     return lanes.map(({ lane_id }) => lane_id);
   },
-  approval_id: async (reader, { session_id }) => {
+  approval_id: async (calling, { session_id }) => {
     if (!session_id) return [];
-    const { pending_approvals } = await runVerb("session.get", { session_id }, reader) as {
-      pending_approvals: { approval_id: string }[];
-    };
+    const { pending_approvals } = await callVerb("session.get", { session_id }, calling);
     return pending_approvals.map(({ approval_id }) => approval_id);
   },
-  mission_id: async (reader) => {
-    const { missions } = await runVerb("mission.list", {}, reader) as {
-      missions: { mission_id: string }[];
-    };
+  mission_id: async (calling) => {
+    const { missions } = await callVerb("mission.list", {}, calling);
     return missions.map(({ mission_id }) => mission_id);
   },
-  task_id: async (reader) => {
-    const { tasks } = await runVerb("task.list", {}, reader) as { tasks: { id: string }[] };
+  task_id: async (calling) => {
+    const { tasks } = await callVerb("task.list", {}, calling);
     return tasks.map(({ id }) => id);
   },
 };
@@ -52,15 +41,15 @@ const SOURCES: Readonly<Record<string, Source>> = {
  */
 export async function complete(
   { ref, argument, context }: CompleteRequest["params"],
-  reader: Reader,
+  calling: Calling,
 ): Promise<CompleteResult> {
   const known = ref.type === "ref/prompt"
     ? hasArgument(ref.name, argument.name)
-    : resourceTemplates(reader).some(({ uriTemplate }) =>
+    : resourceTemplates(calling).some(({ uriTemplate }) =>
       uriTemplate === ref.uri && uriTemplate.includes(argument.name)
     );
   const source = known ? SOURCES[argument.name] : undefined;
-  const all = await source?.(reader, context?.arguments ?? {}) ?? [];
+  const all = await source?.(calling, context?.arguments ?? {}) ?? [];
   const fitting = all.filter((value) => value.startsWith(argument.value));
   return {
     completion: {
@@ -72,9 +61,7 @@ export async function complete(
 }
 
 /** Returns all sessions, newest first. */
-async function sessions(reader: Reader): Promise<SessionItem[]> {
-  const { sessions } = await runVerb("session.list", { include_ended: true }, reader) as {
-    sessions: SessionItem[];
-  };
+async function sessions(calling: Calling) {
+  const { sessions } = await callVerb("session.list", { include_ended: true }, calling);
   return sessions.toReversed();
 }

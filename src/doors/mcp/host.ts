@@ -3,7 +3,6 @@ import * as z from "zod";
 import { InvalidParams } from "../../protocol/errors.ts";
 import { catalogChoiceSchema } from "../../protocol/schemas/mcp.ts";
 import type { Receiver, Send } from "../rpc/connection.ts";
-import type { Hub } from "../../session/hub.ts";
 import type { Dispatcher } from "../../verbs/define.ts";
 import { Catalogs } from "./catalog.ts";
 import { McpHttp } from "./http.ts";
@@ -16,16 +15,14 @@ const CONNECT = catalogChoiceSchema();
 
 export class McpHost {
   readonly #dispatcher: Dispatcher;
-  readonly #hub: Hub;
   readonly #catalogs: Catalogs;
   readonly #http: McpHttp;
 
   /** @param body_max the largest request body in bytes */
-  constructor(dispatcher: Dispatcher, hub: Hub, body_max: number) {
+  constructor(dispatcher: Dispatcher, body_max: number) {
     this.#dispatcher = dispatcher;
-    this.#hub = hub;
     this.#catalogs = new Catalogs(dispatcher.verbs);
-    this.#http = new McpHttp({ dispatcher, hub, catalogs: this.#catalogs, body_max });
+    this.#http = new McpHttp({ dispatcher, catalogs: this.#catalogs, body_max });
   }
 
   /** Answers a request for `/mcp`. @throws {SvcError} like {@linkcode McpHttp.handle}. */
@@ -42,7 +39,7 @@ export class McpHost {
     const parsed = CONNECT.safeParse(options ?? {});
     if (!parsed.success) throw new InvalidParams(`$/mcp: ${z.prettifyError(parsed.error)}`);
     const choice = parsed.data;
-    const parts = { dispatcher: this.#dispatcher, hub: this.#hub, catalogs: this.#catalogs };
+    const parts = { dispatcher: this.#dispatcher, catalogs: this.#catalogs };
     return new LineEntry({
       async withSession() {
         const transport = new LineTransport(send);

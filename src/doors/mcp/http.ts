@@ -5,7 +5,6 @@
 import * as z from "zod";
 import { Opener } from "../../base/lazy.ts";
 import { SvcError } from "../../protocol/errors.ts";
-import type { Hub } from "../../session/hub.ts";
 import type { Dispatcher } from "../../verbs/define.ts";
 import { type CatalogChoice, catalogChoiceSchema } from "../../protocol/schemas/mcp.ts";
 import type { Catalogs } from "./catalog.ts";
@@ -19,7 +18,6 @@ import type { StatelessHandler } from "./stateless.ts";
 
 export interface McpHttpOptions {
   dispatcher: Dispatcher;
-  hub: Hub;
   catalogs: Catalogs;
   /** The largest request body in bytes. */
   body_max: number;
@@ -154,7 +152,6 @@ export class McpHttp {
 
 interface HttpSessionOptions {
   dispatcher: Dispatcher;
-  hub: Hub;
   catalogs: Catalogs;
   choice: CatalogChoice;
   body_max: number;
@@ -182,7 +179,7 @@ class HttpSession {
   }
 
   static async open(options: HttpSessionOptions): Promise<HttpSession> {
-    const { dispatcher, hub, catalogs, choice, body_max, onOpened, onClosed } = options;
+    const { dispatcher, catalogs, choice, body_max, onOpened, onClosed } = options;
     const log = new EventLog();
     const transport = new SdkTransport({
       sessionIdGenerator: () => crypto.randomUUID(),
@@ -194,7 +191,6 @@ class HttpSession {
     const session = new HttpSession(transport, log);
     session.#server = await McpServer.serve({
       dispatcher,
-      hub,
       catalogs,
       choice,
       transport,

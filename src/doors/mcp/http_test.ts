@@ -3,7 +3,6 @@ import { delay } from "@std/async";
 import * as z from "zod";
 import { SvcError } from "../../protocol/errors.ts";
 import { bind, Dispatcher, verbsOf } from "../../verbs/define.ts";
-import type { Hub } from "../../session/hub.ts";
 import { Catalogs } from "./catalog.ts";
 import { McpHttp, type McpHttpOptions } from "./http.ts";
 
@@ -24,7 +23,6 @@ class Endpoint implements AsyncDisposable {
     const catalogs = new Catalogs(dispatcher.verbs);
     this.http = new McpHttp({
       dispatcher,
-      hub: {} as Hub,
       catalogs,
       body_max: 1_000_000,
       ...options,

@@ -1,17 +1,16 @@
 /** Ready-made requests that a person selects in an MCP client. */
 import type { GetPromptResult, Prompt, PromptMessage } from "@modelcontextprotocol/sdk/types";
 import { SvcError } from "../../protocol/errors.ts";
-import type { SessionItem } from "../../session/session_item.ts";
-import type { PendingApproval } from "../../session/session_state.ts";
+import { type Calling, callVerb } from "../call.ts";
 import type { Catalog } from "./catalog.ts";
-import { type Reader, readResource, runVerb } from "./resources.ts";
+import { readResource } from "./resources.ts";
 import { uri } from "./uris.ts";
 
 type Arguments = Readonly<Record<string, string>>;
 
 /** What a prompt can use. */
 interface Maker {
-  reader: Reader;
+  calling: Calling;
   /** Returns the client's name for a verb's tool. */
   tool(verb: string): string;
 }
@@ -50,20 +49,20 @@ const PROMPTS: Readonly<Record<string, Definition>> = {
   review_session: {
     description: "Review what a session has done.",
     arguments: { session_id: "The session" },
-    make: async ({ session_id }, { reader }) => [
+    make: async ({ session_id }, { calling }) => [
       text(
         `Review the session ${session_id}, whose transcript follows. Tell me what it was asked, ` +
           "what it did with which tools, which claims are proven by output and which are not, and " +
           `what should be looked at again. ${THEIRS}`,
       ),
-      await embedded(uri("sessions", session_id, "transcript"), reader),
+      await embedded(uri("sessions", session_id, "transcript"), calling),
     ],
   },
   triage_approvals: {
     description: "Go through the pending approvals of one session or of all.",
     arguments: { "session_id?": "Only this session" },
-    make: async ({ session_id }, { reader, tool }) => {
-      const waiting = await pendingApprovals(session_id, reader);
+    make: async ({ session_id }, { calling, tool }) => {
+      const waiting = await pendingApprovals(session_id, calling);
       if (waiting.length === 0) return [text("Tell me that no approval is pending.")];
       return [text(
         "These approvals are pending. For each, tell me in one line what it would do and what could go " +
@@ -76,8 +75,8 @@ const PROMPTS: Readonly<Record<string, Definition>> = {
   decide_approval: {
     description: "Look at one pending approval and decide it.",
     arguments: { session_id: "The session", approval_id: "The approval" },
-    make: async ({ session_id, approval_id }, { reader, tool }) => {
-      const waiting = await pendingApprovals(session_id, reader);
+    make: async ({ session_id, approval_id }, { calling, tool }) => {
+      const waiting = await pendingApprovals(session_id, calling);
       const approval = waiting.find((it) => it.approval_id === approval_id);
       if (approval === undefined) {
         throw new SvcError("not_found", `approval ${approval_id} is not pending in ${session_id}`);
@@ -93,12 +92,12 @@ const PROMPTS: Readonly<Record<string, Definition>> = {
   inspect_lane: {
     description: "See what a lane of a session is doing.",
     arguments: { session_id: "The session", lane_id: "The lane" },
-    make: async ({ session_id, lane_id }, { reader, tool }) => [
+    make: async ({ session_id, lane_id }, { calling, tool }) => [
       text(
         `Tell me what the lane ${lane_id} of session ${session_id} does and whether it makes progress. ` +
           `If it is stuck, propose to end it with ${tool("lanes.kill")}. ${THEIRS}`,
       ),
-      await embedded(uri("sessions", session_id, "lanes", lane_id), reader),
+      await embedded(uri("sessions", session_id, "lanes", lane_id), calling),
     ],
   },
 };
@@ -131,7 +130,7 @@ export function hasArgument(prompt: string, argument: string): boolean {
 export async function getPrompt(
   name: string,
   args: Arguments,
-  { catalog, reader }: { catalog: Catalog; reader: Reader },
+  { catalog, calling }: { catalog: Catalog; calling: Calling },
 ): Promise<GetPromptResult> {
   if (!Object.hasOwn(PROMPTS, name)) {
     throw new SvcError("validation", `there is no prompt ${JSON.stringify(name)}`, {
@@ -144,33 +143,31 @@ export async function getPrompt(
       throw new SvcError("validation", `the prompt ${name} needs the argument ${key}`);
     }
   }
-  const messages = await make(args, { reader, tool: (verb) => catalog.tool(verb) });
+  const messages = await make(args, { calling, tool: (verb) => catalog.tool(verb) });
   return { description, messages };
 }
 
 async function pendingApprovals(
   session_id: string | undefined,
-  reader: Reader,
-): Promise<(PendingApproval & { session_id: string })[]> {
-  const ids = session_id === undefined ? await waitingSessions(reader) : [session_id];
+  calling: Calling,
+) {
+  const ids = session_id === undefined ? await waitingSessions(calling) : [session_id];
   const sessions = await Promise.all(ids.map(async (session_id) => {
-    const { pending_approvals } = await runVerb("session.get", { session_id }, reader) as {
-      pending_approvals: PendingApproval[];
-    };
+    const { pending_approvals } = await callVerb("session.get", { session_id }, calling);
     return pending_approvals.map((approval) => ({ session_id, ...approval }));
   }));
   return sessions.flat();
 }
 
-async function waitingSessions(reader: Reader): Promise<string[]> {
-  const { sessions } = await runVerb("session.list", {}, reader) as { sessions: SessionItem[] };
+async function waitingSessions(calling: Calling): Promise<string[]> {
+  const { sessions } = await callVerb("session.list", {}, calling);
   return sessions.filter((it) => it.pending_approvals_count > 0).map(({ id }) => id);
 }
 
-async function embedded(address: string, reader: Reader): Promise<PromptMessage> {
+async function embedded(address: string, calling: Calling): Promise<PromptMessage> {
   return {
     role: "user",
-    content: { type: "resource", resource: await readResource(address, reader) },
+    content: { type: "resource", resource: await readResource(address, calling) },
   };
 }
 

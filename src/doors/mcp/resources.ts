@@ -5,37 +5,28 @@ import type {
   ResourceTemplate,
 } from "@modelcontextprotocol/sdk/types";
 import { SvcError } from "../../protocol/errors.ts";
-import type { Hub } from "../../session/hub.ts";
-import { type Call, type Caller, type Dispatcher, Prepared } from "../../verbs/define.ts";
+import { type Calling, callVerb, runVerb } from "../call.ts";
 import { type Collection, collectionsOf, parseUri, uri } from "./uris.ts";
 
 /** Sessions on one page of the list. */
 const PAGE = 50;
-/** The most characters in one answer, approximately. */
+/** The most characters of a transcript, approximately. */
 const TEXT_MAX = 1024 * 1024;
 /** The most records of a journal in one answer, and the default. */
 const RECORDS_MAX = 2_000;
 const RECORDS = 200;
-
 const JSON_TYPE = "application/json";
 const NDJSON_TYPE = "application/x-ndjson";
-
-/** Reads resources for one client. */
-export interface Reader {
-  dispatcher: Dispatcher;
-  hub: Hub;
-  caller: Caller;
-  call: Call;
-}
 
 type Content = ReadResourceResult["contents"][number];
 
 /** Lists the fixed resources and those of the sessions, newest session first. */
 export async function listResources(
-  { dispatcher, hub }: Pick<Reader, "dispatcher" | "hub">,
+  calling: Calling,
   cursor: string | undefined,
 ): Promise<{ resources: Resource[]; nextCursor?: string }> {
-  const sessions = (await hub.list(true)).toReversed();
+  const all = { include_ended: true, include_archived: true };
+  const sessions = (await callVerb("session.list", all, calling)).sessions.toReversed();
   const start = cursor === undefined ? 0 : sessions.findIndex(({ id }) => id === cursor) + 1;
   if (cursor !== undefined && start === 0) {
     throw new SvcError("validation", `invalid cursor ${JSON.stringify(cursor)}`, {
@@ -43,7 +34,9 @@ export async function listResources(
     });
   }
   const page = sessions.slice(start, start + PAGE);
-  const lists = cursor === undefined ? collectionsOf(dispatcher.verbs).map(listResource) : [];
+  const lists = cursor === undefined
+    ? collectionsOf(calling.dispatcher.verbs).map(listResource)
+    : [];
   const more = start + PAGE < sessions.length;
   return {
     resources: [...lists, ...page.flatMap(sessionResources)],
@@ -80,7 +73,7 @@ function sessionResources({ id, title, workdir }: { id: string; title: string; w
 }
 
 /** Lists the resource templates. */
-export function resourceTemplates({ dispatcher }: Pick<Reader, "dispatcher">): ResourceTemplate[] {
+export function resourceTemplates({ dispatcher }: Pick<Calling, "dispatcher">): ResourceTemplate[] {
   return [
     ...collectionsOf(dispatcher.verbs).map(({ name, param }) => ({
       uriTemplate: `svc://${name}/{${param}}`,
@@ -116,12 +109,12 @@ export function resourceTemplates({ dispatcher }: Pick<Reader, "dispatcher">): R
  *
  * @throws {SvcError} not_found, validation, and any error of its verb
  */
-export async function readResource(address: string, reader: Reader): Promise<Content> {
+export async function readResource(address: string, calling: Calling): Promise<Content> {
   const at = parseUri(address);
   const json = async (verb: string, params: Record<string, unknown>): Promise<Content> => ({
     uri: address,
     mimeType: JSON_TYPE,
-    text: JSON.stringify(await runVerb(verb, params, reader)),
+    text: JSON.stringify(await runVerb(verb, params, calling)),
   });
   switch (at.kind) {
     case "list":
@@ -131,34 +124,14 @@ export async function readResource(address: string, reader: Reader): Promise<Con
     case "lane":
       return await json("lanes.get", { session_id: at.session_id, lane_id: at.lane_id });
     case "transcript":
-      return { uri: address, mimeType: JSON_TYPE, text: await transcript(at.session_id, reader) };
+      return { uri: address, mimeType: JSON_TYPE, text: await transcript(at.session_id, calling) };
     case "journal":
-      return { uri: address, mimeType: NDJSON_TYPE, ...await journal(at, reader) };
+      return { uri: address, mimeType: NDJSON_TYPE, ...await journal(at, calling) };
   }
 }
 
-/**
- * Runs a verb by its name, like a tool.
- *
- * @throws {SvcError} not_found when it does not exist, and any error of the verb
- */
-export async function runVerb(
-  name: string,
-  params: Record<string, unknown>,
-  { dispatcher, caller, call }: Reader,
-): Promise<unknown> {
-  const verb = dispatcher.verbs.get(name);
-  if (verb === undefined) throw new SvcError("not_found", `there is no ${name}`);
-  const result = await dispatcher.run(verb, params, caller, call);
-  return result instanceof Prepared ? result.value : result;
-}
-
-async function transcript(session_id: string, reader: Reader): Promise<string> {
-  const found = await runVerb("session.transcript", { session_id }, reader) as {
-    messages: unknown[];
-    left_out: number;
-    seq: number;
-  };
+async function transcript(session_id: string, calling: Calling): Promise<string> {
+  const found = await callVerb("session.transcript", { session_id }, calling);
   const { messages, left_out, seq } = found;
   const kept: string[] = [];
   let size = 0;
@@ -174,25 +147,13 @@ async function transcript(session_id: string, reader: Reader): Promise<string> {
 
 async function journal(
   { session_id, since_seq }: { session_id: string; since_seq?: number },
-  { hub, call }: Reader,
+  calling: Calling,
 ): Promise<{ text: string; _meta: Record<string, unknown> }> {
-  const session = await hub.get(session_id);
-  const { published_seq } = session;
-  const lines: string[] = [];
-  let last_seq = since_seq ?? Math.max(published_seq - RECORDS, 0);
-  let size = 0;
-  for await (const { event, line } of session.journal.records(last_seq)) {
-    call.signal.throwIfAborted();
-    // An event that is written but not yet published may still be taken back.
-    if (event.seq > published_seq || lines.length === RECORDS_MAX) break;
-    if (lines.length > 0 && size + line.length > TEXT_MAX) break;
-    lines.push(line);
-    size += line.length;
-    last_seq = event.seq;
-  }
+  const asked = { session_id, since_seq, limit: since_seq === undefined ? RECORDS : RECORDS_MAX };
+  const { lines, last_seq, more } = await callVerb("session.journal", asked, calling);
   const next = `${uri("sessions", session_id, "journal")}?since_seq=${last_seq}`;
   return {
     text: lines.map((line) => `${line}\n`).join(""),
-    _meta: { last_seq, ...(last_seq < published_seq && { next }) },
+    _meta: { last_seq, ...(more && { next }) },
   };
 }

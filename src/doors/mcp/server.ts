@@ -4,14 +4,14 @@ import type { Server as SdkServer } from "@modelcontextprotocol/sdk/server/index
 import type { Transport } from "@modelcontextprotocol/sdk/shared/transport";
 import { setImmediate } from "node:timers/promises";
 import { VERSION } from "../../protocol/version.ts";
-import type { Hub } from "../../session/hub.ts";
 import { Subscriptions } from "../../verbs/subscriptions.ts";
+import type { Calling } from "../call.ts";
 import type { Call, Caller, Dispatcher, Pushed } from "../../verbs/define.ts";
 import type { Catalog, Catalogs } from "./catalog.ts";
 import { complete } from "./completions.ts";
 import { toFault } from "./fault.ts";
 import { getPrompt, listPrompts } from "./prompts.ts";
-import { listResources, type Reader, readResource, resourceTemplates } from "./resources.ts";
+import { listResources, readResource, resourceTemplates } from "./resources.ts";
 import {
   CallToolRequestSchema,
   CompleteRequestSchema,
@@ -33,7 +33,6 @@ import { Watches } from "./watches.ts";
 
 export interface McpServerOptions {
   dispatcher: Dispatcher;
-  hub: Hub;
   catalogs: Catalogs;
   choice: CatalogChoice;
   transport: Transport;
@@ -100,7 +99,7 @@ export class McpServer {
         logging: {},
       },
     });
-    this.#watches = new Watches(options.hub, (uri) => {
+    this.#watches = new Watches((uri) => {
       this.#tell(this.#server.sendResourceUpdated({ uri }));
     });
     this.#subscriptions = new Subscriptions({
@@ -133,7 +132,7 @@ export class McpServer {
   // ── what is asked ────────────────────────────────────────────────────────────────────────────
 
   #handle(): void {
-    const { dispatcher, hub } = this.#options;
+    const { dispatcher } = this.#options;
     const server = this.#server;
     server.setRequestHandler(InitializeRequestSchema, async (request) => {
       // The tools have names that the client's own name decides.
@@ -144,20 +143,20 @@ export class McpServer {
     server.setRequestHandler(CallToolRequestSchema, ({ params }, extra) => {
       return this.#callTool(params.name, params.arguments ?? {}, extra);
     });
-    server.setRequestHandler(ListResourcesRequestSchema, ({ params }) => {
-      return answered(() => listResources({ dispatcher, hub }, params?.cursor));
+    server.setRequestHandler(ListResourcesRequestSchema, ({ params }, extra) => {
+      return answered(() => listResources(this.#calling(extra), params?.cursor));
     });
     server.setRequestHandler(ListResourceTemplatesRequestSchema, () => ({
       resourceTemplates: resourceTemplates({ dispatcher }),
     }));
     server.setRequestHandler(ReadResourceRequestSchema, ({ params }, extra) => {
       return answered(async () => ({
-        contents: [await readResource(params.uri, this.#reader(extra))],
+        contents: [await readResource(params.uri, this.#calling(extra))],
       }), RESOURCE_NOT_FOUND);
     });
-    server.setRequestHandler(SubscribeRequestSchema, ({ params }) => {
+    server.setRequestHandler(SubscribeRequestSchema, ({ params }, extra) => {
       return answered(async () => {
-        await this.#watches.add(params.uri);
+        await this.#watches.add(params.uri, this.#calling(extra));
         return {};
       }, RESOURCE_NOT_FOUND);
     });
@@ -167,12 +166,12 @@ export class McpServer {
     });
     server.setRequestHandler(ListPromptsRequestSchema, () => ({ prompts: listPrompts() }));
     server.setRequestHandler(GetPromptRequestSchema, ({ params }, extra) => {
-      const reader = this.#reader(extra);
+      const calling = this.#calling(extra);
       const { name, arguments: args = {} } = params;
-      return answered(() => getPrompt(name, args, { catalog: this.#catalog, reader }));
+      return answered(() => getPrompt(name, args, { catalog: this.#catalog, calling }));
     });
     server.setRequestHandler(CompleteRequestSchema, ({ params }, extra) => {
-      return answered(() => complete(params, this.#reader(extra)));
+      return answered(() => complete(params, this.#calling(extra)));
     });
   }
 
@@ -195,9 +194,9 @@ export class McpServer {
     return result;
   }
 
-  #reader(extra: Extra): Reader {
-    const { dispatcher, hub } = this.#options;
-    return { dispatcher, hub, caller: { via: VIA }, call: call(extra) };
+  #calling(extra: Extra): Calling {
+    const { dispatcher } = this.#options;
+    return { dispatcher, caller: { via: VIA }, call: call(extra) };
   }
 
   // ── what is told ─────────────────────────────────────────────────────────────────────────────

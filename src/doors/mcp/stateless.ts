@@ -5,22 +5,21 @@
 import type { CatalogChoice } from "../../protocol/schemas/mcp.ts";
 import type { ListToolsResult, ServerContext, Transport } from "@modelcontextprotocol/server";
 import { VERSION } from "../../protocol/version.ts";
-import type { Hub } from "../../session/hub.ts";
 import type { Call, Dispatcher } from "../../verbs/define.ts";
+import type { Calling } from "../call.ts";
 import { createMcpHandler, ProtocolError, Server, serveStdio } from "../../sdk/mcp_stateless.ts";
 import type { Catalog, Catalogs } from "./catalog.ts";
 import { complete } from "./completions.ts";
 import { toFault } from "./fault.ts";
 import type { LineTransport } from "./lines.ts";
 import { getPrompt, listPrompts } from "./prompts.ts";
-import { listResources, type Reader, readResource, resourceTemplates } from "./resources.ts";
+import { listResources, readResource, resourceTemplates } from "./resources.ts";
 import { callTool, noSuchTool } from "./tool_call.ts";
 import { aboutTools } from "./server.ts";
 
 /** What its servers answer with. */
 export interface StatelessParts {
   dispatcher: Dispatcher;
-  hub: Hub;
   catalogs: Catalogs;
 }
 
@@ -63,7 +62,7 @@ export function serveStateless(
 
 /** Returns the server of one request, or of one connection. */
 function serverFor(
-  { dispatcher, hub, catalogs }: StatelessParts,
+  { dispatcher, catalogs }: StatelessParts,
   choice: CatalogChoice,
 ): Server {
   const server = new Server({ name: "svc", version: VERSION }, {
@@ -71,8 +70,8 @@ function serverFor(
     instructions: aboutTools(catalogs.for(choice, undefined)),
   });
   const catalog = (): Catalog => catalogs.for(choice, server.getClientVersion()?.name);
-  const reader = (context: ServerContext): Reader => {
-    return { dispatcher, hub, caller: { via: VIA }, call: call(context) };
+  const calling = (context: ServerContext): Calling => {
+    return { dispatcher, caller: { via: VIA }, call: call(context) };
   };
 
   server.setRequestHandler("tools/list", () => ({
@@ -85,25 +84,23 @@ function serverFor(
     if (verb === undefined) {
       throw new ProtocolError(INVALID_PARAMS, noSuchTool(name, catalog()));
     }
-    const caller = { via: VIA };
-    const its_call = call(context);
-    return await callTool({ verb, args, catalog: catalog(), dispatcher, caller, call: its_call });
+    return await callTool({ verb, args, catalog: catalog(), ...calling(context) });
   });
-  server.setRequestHandler("resources/list", ({ params }) => {
-    return answered(() => listResources({ dispatcher, hub }, params?.cursor));
+  server.setRequestHandler("resources/list", ({ params }, context) => {
+    return answered(() => listResources(calling(context), params?.cursor));
   });
   server.setRequestHandler("resources/templates/list", () => ({
     resourceTemplates: resourceTemplates({ dispatcher }),
   }));
   server.setRequestHandler("resources/read", ({ params }, context) => {
-    return answered(async () => ({ contents: [await readResource(params.uri, reader(context))] }));
+    return answered(async () => ({ contents: [await readResource(params.uri, calling(context))] }));
   });
   server.setRequestHandler("prompts/list", () => ({ prompts: listPrompts() }));
   server.setRequestHandler("prompts/get", ({ params: { name, arguments: args = {} } }, context) => {
-    return answered(() => getPrompt(name, args, { catalog: catalog(), reader: reader(context) }));
+    return answered(() => getPrompt(name, args, { catalog: catalog(), calling: calling(context) }));
   });
   server.setRequestHandler("completion/complete", ({ params }, context) => {
-    return answered(() => complete(params, reader(context)));
+    return answered(() => complete(params, calling(context)));
   });
   return server;
 }

@@ -3,24 +3,16 @@ import type * as z from "zod";
 import type { CallToolResult } from "@modelcontextprotocol/sdk/types";
 import { nearestOf } from "../../base/nearest.ts";
 import { SvcError, toSvcError, withHint } from "../../protocol/errors.ts";
-import {
-  type Call,
-  type Caller,
-  type Dispatcher,
-  Prepared,
-  type Verb,
-} from "../../verbs/define.ts";
+import { Prepared, type Verb } from "../../verbs/define.ts";
 import type { Held } from "../../verbs/answer_room.ts";
+import type { Calling } from "../call.ts";
 import { type Catalog, isOffered, type LINKS } from "./catalog.ts";
 import { COLLECTIONS, SESSION_PARTS, uri } from "./uris.ts";
 
-export interface ToolCall {
+export interface ToolCall extends Calling {
   verb: Verb;
   args: Record<string, unknown>;
   catalog: Catalog;
-  dispatcher: Dispatcher;
-  caller: Caller;
-  call: Call;
 }
 
 type Links = z.output<typeof LINKS>;

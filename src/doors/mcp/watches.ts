@@ -1,6 +1,6 @@
 import { SvcError } from "../../protocol/errors.ts";
-import type { Subscription } from "../../session/subscription.ts";
-import type { Hub } from "../../session/hub.ts";
+import { Subscriptions } from "../../verbs/subscriptions.ts";
+import { type Calling, callVerb } from "../call.ts";
 import { parseUri } from "./uris.ts";
 
 /** The most resources that one client may watch. */
@@ -9,19 +9,17 @@ const WATCHES_MAX = 256;
 const EVERY_MS = 200;
 
 interface Watch {
-  subscription: Subscription;
+  subscriptions: Subscriptions;
   timer?: number;
 }
 
 /** The resources whose changes are reported to one client. */
 export class Watches {
-  readonly #hub: Hub;
   readonly #updated: (uri: string) => void;
   #watches = new Map<string, Watch>();
 
   /** @param updated called with the address of a resource that has changed */
-  constructor(hub: Hub, updated: (uri: string) => void) {
-    this.#hub = hub;
+  constructor(updated: (uri: string) => void) {
     this.#updated = updated;
   }
 
@@ -31,31 +29,34 @@ export class Watches {
    * @throws {SvcError} validation for a resource that is not a session's; not_found; conflict when
    * there are too many
    */
-  async add(uri: string): Promise<void> {
-    const session_id = sessionOf(uri);
-    const session = await this.#hub.get(session_id);
-    if (this.#watches.has(uri)) return;
+  async add(uri: string, calling: Calling): Promise<void> {
+    const watch: Watch = {
+      subscriptions: new Subscriptions({
+        event: () => this.#changed(uri, watch),
+        // The end of the session has been reported like every other event.
+        ended: () => {},
+      }),
+    };
+    const push = watch.subscriptions.channel();
+    const asked = { session_id: sessionOf(uri), deltas: "session" } as const;
+    const caller = { ...calling.caller, push };
+    await callVerb("session.subscribe", asked, { ...calling, caller });
+    if (this.#watches.has(uri)) return watch.subscriptions.close();
     if (this.#watches.size >= WATCHES_MAX) {
+      watch.subscriptions.close();
       throw new SvcError("conflict", `a client can watch at most ${WATCHES_MAX} resources`, {
         hint: "end one with resources/unsubscribe",
       });
     }
-    const watch: Watch = {
-      subscription: session.subscribe({
-        deliver: () => this.#changed(uri, watch),
-        // The end of the session has been reported like every other event.
-        ended: () => {},
-      }, { since_seq: session.published_seq, deltas: "session" }),
-    };
     this.#watches.set(uri, watch);
-    watch.subscription.start();
+    push.start();
   }
 
   /** Stops reporting; does nothing for a resource that is not watched. */
   remove(uri: string): void {
     const watch = this.#watches.get(uri);
     if (watch === undefined) return;
-    watch.subscription.close();
+    watch.subscriptions.close();
     clearTimeout(watch.timer);
     this.#watches.delete(uri);
   }

@@ -26,7 +26,7 @@ const call = { signal: new AbortController().signal };
 // deno-lint-ignore no-explicit-any -- each test looks at what it expects
 async function ask(message: unknown): Promise<{ size: number; answers: any[] }> {
   let said = "";
-  const answering = { dispatcher, caller: { via: "test" }, call };
+  const answering = { dispatcher, caller: { via: "socket" as const }, call };
   await answer(JSON.stringify(message), answering, (text) => void (said = joined(text)));
   const shorten = (name: string, value: unknown) => name === "text" ? String(value).length : value;
   return { size: said.length, answers: [JSON.parse(said, shorten)].flat() };

@@ -20,14 +20,14 @@ export interface Receiver {
 /** One long-lived JSON-RPC peer: a socket or WebSocket connection with its subscriptions. */
 export class Connection implements Receiver {
   readonly #dispatcher: Dispatcher;
-  readonly #via: string;
+  readonly #via: Caller["via"];
   readonly #send: Send;
   readonly #gone = new AbortController();
   readonly #subscriptions: Subscriptions;
   readonly #cut: () => void;
 
   /** @param cut ends the connection */
-  constructor(dispatcher: Dispatcher, via: string, send: Send, cut: () => void) {
+  constructor(dispatcher: Dispatcher, via: Caller["via"], send: Send, cut: () => void) {
     this.#dispatcher = dispatcher;
     this.#via = via;
     this.#send = send;

@@ -10,19 +10,22 @@ import {
   jsonObject,
   requireJson,
 } from "../../net/answers.ts";
-import { artifactResponse } from "../tasks/artifacts.ts";
+import type { Calling } from "../../verbs/call.ts";
+import { contentOf, contentResponse } from "../../verbs/content.ts";
+import type { Dispatcher } from "../../verbs/define.ts";
 import { SvcError, toSvcError } from "../../protocol/errors.ts";
 import type { Log } from "../../os/log.ts";
 import type { Drafts } from "./a2a/drafts.ts";
 import { A2A_METHODS, addA2aRoutes } from "./a2a/routes.ts";
 import { authorityOf, type ListenerAddress, reachedAt } from "./authority.ts";
 import { BODY_MAX } from "./body_max.ts";
+import { callHire } from "./calls.ts";
 import { taskEvents } from "./events.ts";
-import type { Hiring } from "./hiring.ts";
 import type { HireTokens } from "./tokens.ts";
 
 export interface HireAppOptions {
-  hiring: Hiring;
+  /** Has the verbs of hiring alone. */
+  dispatcher: Dispatcher;
   drafts: Drafts;
   tokens: HireTokens;
   log: Log;
@@ -46,14 +49,17 @@ const LOCAL_HOST = /^(?:localhost|127\.0\.0\.1|\[::1\])(?::\d+)?$/;
 
 /** Returns the handler of surface B. */
 export function hireApp(options: HireAppOptions): (request: Request) => Promise<Response> {
-  const { hiring, tokens, log } = options;
+  const { dispatcher, tokens, log } = options;
   const app = new Hono();
 
+  const as = (c: HonoContext, key_id?: string): Calling => {
+    return { dispatcher, caller: { via: "hire", key_id }, call: c.req.raw };
+  };
   /** Identifies the caller. @throws {SvcError} unauthenticated. */
-  const caller = (c: HonoContext, token = c.req.header("x-svc-bearer")): string | undefined => {
-    if (!tokens.required) return undefined;
+  const calling = (c: HonoContext, token = c.req.header("x-svc-bearer")): Calling => {
+    if (!tokens.required) return as(c);
     const key_id = tokens.identify(token ?? null);
-    if (key_id !== undefined) return key_id;
+    if (key_id !== undefined) return as(c, key_id);
     throw new SvcError("unauthenticated", "a valid X-Svc-Bearer token is required", {
       hint: "send one of the tokens in the operator's SVC_SERVE_TOKENS",
     });
@@ -68,42 +74,44 @@ export function hireApp(options: HireAppOptions): (request: Request) => Promise<
     return error;
   };
 
-  app.get("/api/capabilities", () => json(hiring.capabilities()));
+  app.get("/api/capabilities", async (c) => json(await callHire("hire.capabilities", {}, as(c))));
   app.post("/api/task", async (c) => {
-    const asker = caller(c);
+    const hirer = calling(c);
     if (options.stopping()) throw new SvcError("shutting_down", "the daemon is stopping");
     requireJson(c.req.raw);
-    const accepted = hiring.accept(jsonObject(await bodyText(c.req.raw, BODY_MAX)));
-    if (!prefersAsync(c)) return json(await hiring.run(accepted, asker, c.req.raw.signal));
-    const record = await hiring.enqueue(accepted, asker);
+    const request = jsonObject(await bodyText(c.req.raw, BODY_MAX));
+    if (!prefersAsync(c)) return json(await callHire("hire.run", { request }, hirer));
+    const record = await callHire("hire.enqueue", { request }, hirer);
     return json(record, 202, {
       location: `/api/task/${record.id}`,
       "preference-applied": "respond-async",
     });
   });
   app.get("/api/task/:id", async (c) => {
-    return json(await hiring.get(c.req.param("id"), caller(c)));
+    const hirer = calling(c);
+    return json(await callHire("hire.get", { task_id: c.req.param("id") }, hirer));
   });
   app.post("/api/task/:id/cancel", async (c) => {
-    return json(await hiring.cancel(c.req.param("id"), caller(c)));
+    const hirer = calling(c);
+    return json(await callHire("hire.cancel", { task_id: c.req.param("id") }, hirer));
   });
   app.get("/api/task/:id/events", async (c) => {
-    return await taskEvents(c, hiring, caller(c));
+    return await taskEvents(c, calling(c));
   });
   app.get("/api/task/:id/artifacts/:name", async (c) => {
-    const asker = caller(c, anyToken(c));
-    const found = await hiring.artifact(c.req.param("id"), asker, c.req.param("name"));
-    return await artifactResponse(found, c.req.method);
+    const hirer = calling(c, anyToken(c));
+    const named = { task_id: c.req.param("id"), name: c.req.param("name") };
+    return await contentResponse(await contentOf("hire.artifact", named, hirer), c.req.method);
   });
 
   const baseUrl = (c: HonoContext) =>
     options.public_url ?? reachedAt(new URL(c.req.url).host, options.address());
   addA2aRoutes(app, {
-    hiring,
     drafts: options.drafts,
     log,
     stopping: options.stopping,
-    caller: (c) => caller(c, anyToken(c)),
+    anyone: as,
+    calling: (c) => calling(c, anyToken(c)),
     baseUrl,
     toFault,
   });

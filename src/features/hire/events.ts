@@ -3,7 +3,8 @@ import type { Context as HonoContext } from "hono";
 import type { ServerSentEventMessage } from "@std/http";
 import { SvcError } from "../../protocol/errors.ts";
 import { FINAL_EVENTS, type TaskLogEntry } from "../tasks/task.ts";
-import type { Hirer, Hiring } from "./hiring.ts";
+import type { Calling } from "../../verbs/call.ts";
+import { callHire, follow } from "./calls.ts";
 import { SSE_HEADERS, sseResponse } from "./sse.ts";
 
 /**
@@ -12,34 +13,32 @@ import { SSE_HEADERS, sseResponse } from "./sse.ts";
  *
  * @throws {SvcError} validation, not_found
  */
-export async function taskEvents(
-  c: HonoContext,
-  hiring: Hiring,
-  asker: Hirer,
-): Promise<Response> {
+export async function taskEvents(c: HonoContext, calling: Calling): Promise<Response> {
   const since = c.req.header("last-event-id") || c.req.query("since_seq") || "0";
   if (!/^\d{1,15}$/.test(since)) {
     throw new SvcError("validation", `the last event id must be a seq, got "${since}"`);
   }
-  const id = c.req.param("id")!;
-  const stop = new AbortController();
-  const entries = await hiring.follow(id, asker, {
-    since_seq: Number(since),
-    signal: stop.signal,
-  });
+  const task_id = c.req.param("id")!;
   // Nothing would read or end the stream of an answer to HEAD.
-  if (c.req.method === "HEAD") return new Response(null, { headers: SSE_HEADERS });
-  return sseResponse(toMessages(entries, id, hiring, asker), stop);
+  if (c.req.method === "HEAD") {
+    await callHire("hire.get", { task_id }, calling);
+    return new Response(null, { headers: SSE_HEADERS });
+  }
+  const stop = new AbortController();
+  const following = { ...calling, call: stop };
+  const entries = await follow(task_id, Number(since), following);
+  return sseResponse(toMessages(entries, task_id, following), stop);
 }
 
 async function* toMessages(
   entries: AsyncIterable<TaskLogEntry>,
   task_id: string,
-  hiring: Hiring,
-  asker: Hirer,
+  calling: Calling,
 ): AsyncGenerator<ServerSentEventMessage> {
   for await (const { seq, at, event, detail } of entries) {
-    const task = FINAL_EVENTS.has(event) ? await hiring.get(task_id, asker) : undefined;
+    const task = FINAL_EVENTS.has(event)
+      ? await callHire("hire.get", { task_id }, calling)
+      : undefined;
     const data = JSON.stringify({ task_id, seq, at, type: `task.${event}`, detail, task });
     yield { id: seq, event: `task.${event}`, data };
   }

@@ -5,12 +5,12 @@
 import * as z from "zod";
 import { SvcError } from "../../protocol/errors.ts";
 import { parseAddress, Refusal } from "../../net/http_get.ts";
-import { findArtifact, type FoundArtifact } from "../tasks/artifacts.ts";
 import type { CallbackTarget } from "../tasks/callback_store.ts";
 import type { ClientQuery, TaskClient } from "../tasks/client_store.ts";
 import type { ClientTaskPage, TaskEngine, TaskOrigin } from "../tasks/engine.ts";
-import type { TaskLogEntry, TaskRecord, TaskRequest } from "../tasks/task.ts";
+import type { TaskRecord, TaskRequest } from "../tasks/task.ts";
 import { request_fields, SAYS_NOTHING, saysSomething } from "../tasks/verbs.ts";
+import type { capabilitiesSchema } from "./schemas.ts";
 import type { HireTokens } from "./tokens.ts";
 
 export interface HiringParts {
@@ -28,12 +28,7 @@ export interface HiringParts {
 }
 
 /** The offer (product.md, Capabilities record). */
-export interface Capabilities {
-  version: string;
-  task_types: string[];
-  budget_usd: number;
-  requires_auth: boolean;
-}
+export type Capabilities = z.output<ReturnType<typeof capabilitiesSchema>>;
 
 /** The caller: the key id of its token; undefined when no token is needed. */
 export type Hirer = string | undefined;
@@ -51,12 +46,17 @@ export interface FoundTask {
   record: TaskRecord;
 }
 
-/** The client's id for the task, and its callback. */
+/** What the client calls the task, and its callbacks; whose they are, its token says. */
 export interface Naming {
   /** The id of the task; default: a new one. */
   id?: string;
-  client?: TaskClient;
-  callback?: CallbackTarget;
+  client?: Omit<TaskClient, "key_id">;
+  callbacks: Omit<CallbackTarget, "key_id">[];
+}
+
+/** Returns the key under which a caller's tasks are stored: empty when no token is needed. */
+export function keyOf(asker: Hirer): string {
+  return asker ?? "";
 }
 
 const Request = z.object({ ...request_fields(), callback_url: z.string().optional() })
@@ -69,15 +69,14 @@ export class Hiring {
     this.#parts = parts;
   }
 
-  /** The offer, and whether a token is needed. */
-  get offer(): Omit<Capabilities, "budget_usd"> {
-    const { version, caps, tokens } = this.#parts;
-    return { version, task_types: [...caps], requires_auth: tokens.required };
-  }
-
   capabilities(): Capabilities {
-    const { version, task_types, requires_auth } = this.offer;
-    return { version, task_types, budget_usd: this.#parts.budget_usd(), requires_auth };
+    const { version, caps, budget_usd, tokens } = this.#parts;
+    return {
+      version,
+      task_types: [...caps],
+      budget_usd: budget_usd(),
+      requires_auth: tokens.required,
+    };
   }
 
   /**
@@ -115,17 +114,20 @@ export class Hiring {
    * @throws {SvcError} validation
    */
   checkCallback(named: string, address: string): void {
-    if (!this.#parts.tokens.required) {
-      throw new SvcError("validation", `${named}: callbacks need a token to sign them with`, {
-        hint: "set SVC_SERVE_TOKENS on the server, or follow the task at /api/task/{id}/events",
-      });
-    }
+    this.#requireSigned(named);
     try {
       parseAddress(address);
     } catch (error) {
       if (!(error instanceof Refusal)) throw error;
       throw new SvcError("validation", `${named}: ${error.message}`);
     }
+  }
+
+  #requireSigned(named: string): void {
+    if (this.#parts.tokens.required) return;
+    throw new SvcError("validation", `${named}: callbacks need a token to sign them with`, {
+      hint: "set SVC_SERVE_TOKENS on the server, or follow the task at /api/task/{id}/events",
+    });
   }
 
   /**
@@ -146,15 +148,18 @@ export class Hiring {
   /**
    * Adds a task to the queue.
    *
-   * @throws {SvcError} like {@linkcode TaskEngine.enqueue}
+   * @throws {SvcError} like {@linkcode TaskEngine.enqueue}; validation for a callback
    */
-  async enqueue(
-    accepted: Accepted,
-    asker: Hirer,
-    naming: Naming = {},
-  ): Promise<TaskRecord> {
-    const options = { ...this.#options(accepted, asker), ...naming };
-    return await (await this.#parts.engine()).enqueue(accepted.request, options);
+  async enqueue(accepted: Accepted, asker: Hirer, { id, ...naming }: Naming): Promise<TaskRecord> {
+    for (const { url } of naming.callbacks) this.checkCallback("url", url);
+    const key_id = keyOf(asker);
+    const [callback, ...others] = naming.callbacks.map((it) => ({ ...it, key_id }));
+    const named = naming.client && { client: { ...naming.client, key_id }, callback };
+    const options = { ...this.#options(accepted, asker), id, ...named };
+    const engine = await this.#parts.engine();
+    const record = await engine.enqueue(accepted.request, options);
+    for (const other of others) await engine.setCallback(record.id, other);
+    return record;
   }
 
   #options({ callback_url: url }: Accepted, owner: Hirer): TaskOrigin {
@@ -164,71 +169,26 @@ export class Hiring {
     return { timeout_ms, hired: true, owner, callback };
   }
 
-  /** Returns a hired task's record. @throws {SvcError} not_found. */
-  async get(id: string, asker: Hirer): Promise<TaskRecord> {
-    return (await this.find(id, asker)).record;
-  }
-
   /**
-   * Lists the tasks of one client, with their engine; see {@linkcode TaskEngine.listOf}.
+   * Lists the tasks of one client; see {@linkcode TaskEngine.listOf}.
    *
    * @throws {SvcError} validation
    */
-  async listOf(query: ClientQuery): Promise<ClientTaskPage & { engine: TaskEngine }> {
+  async listOf(query: Omit<ClientQuery, "key_id">, asker: Hirer): Promise<ClientTaskPage> {
+    return await (await this.#parts.engine()).listOf({ ...query, key_id: keyOf(asker) });
+  }
+
+  /** Returns the id of the task that a client's request has created, if it is still there. */
+  async taskOf(request_id: string, asker: Hirer): Promise<string | undefined> {
     const engine = await this.#parts.engine();
-    return { engine, ...await engine.listOf(query) };
-  }
-
-  /** Returns the task that a client's request has created, if it is still there. */
-  async taskOf(
-    request: Pick<TaskClient, "key_id" | "request_id">,
-    asker: Hirer,
-  ): Promise<TaskRecord | undefined> {
-    const id = await (await this.#parts.engine()).taskOf(request);
-    return id === undefined ? undefined : await this.lookUp(id, asker);
-  }
-
-  /** Returns a hired task's record, if there is such a task for the caller. */
-  async lookUp(id: string, asker: Hirer): Promise<TaskRecord | undefined> {
+    const id = await engine.taskOf({ key_id: keyOf(asker), request_id });
+    if (id === undefined) return undefined;
     try {
-      return await this.get(id, asker);
+      return (await this.find(id, asker)).record.id;
     } catch (error) {
       if (error instanceof SvcError && error.code === "not_found") return undefined;
       throw error;
     }
-  }
-
-  /** Whether each hirer sees the tasks of all others. */
-  get shared(): boolean {
-    return this.#parts.shared();
-  }
-
-  /** Cancels a hired task. @throws {SvcError} not_found; conflict when it has ended otherwise. */
-  async cancel(id: string, asker: Hirer): Promise<TaskRecord> {
-    return await (await this.engineOf(id, asker)).cancel(id);
-  }
-
-  /** Follows a hired task; see {@linkcode TaskEngine.follow}. @throws {SvcError} not_found. */
-  async follow(
-    id: string,
-    asker: Hirer,
-    options: { since_seq: number; signal: AbortSignal },
-  ): Promise<AsyncIterable<TaskLogEntry>> {
-    return (await this.engineOf(id, asker)).follow(id, options);
-  }
-
-  /**
-   * Finds an artifact of a hired task; see {@linkcode findArtifact}.
-   *
-   * @throws {SvcError} not_found.
-   */
-  async artifact(id: string, asker: Hirer, name: string): Promise<FoundArtifact> {
-    return await findArtifact(await this.engineOf(id, asker), id, name);
-  }
-
-  /** Returns the engine if it has the hired task. @throws {SvcError} not_found. */
-  async engineOf(id: string, asker: Hirer): Promise<TaskEngine> {
-    return (await this.find(id, asker)).engine;
   }
 
   /**
@@ -244,5 +204,22 @@ export class Hiring {
     // The owner of a task from before there were owners is certain only if just one token may hire.
     const owned_by = (owner: Hirer) => owner === undefined ? tokens.count <= 1 : owner === asker;
     return { engine, record: await engine.get(id, { hired: true, owned_by }) };
+  }
+
+  /**
+   * Finds a hired task that the caller has requested itself, whoever else sees it: its callbacks may
+   * contain secrets of its client.
+   *
+   * @throws {SvcError} not_found
+   */
+  async findOwn(
+    id: string,
+    asker: Hirer,
+  ): Promise<{ engine: TaskEngine } & Pick<TaskClient, "key_id" | "context_id">> {
+    this.#requireSigned("callbacks");
+    const { engine } = await this.find(id, asker);
+    const client = await engine.client(id);
+    if (client?.key_id === keyOf(asker)) return { ...client, engine };
+    throw new SvcError("not_found", `you have no task "${id}"`);
   }
 }

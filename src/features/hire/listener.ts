@@ -2,11 +2,13 @@
 import { SvcError } from "../../protocol/errors.ts";
 import { HttpListener } from "../../net/http_listener.ts";
 import type { Log } from "../../os/log.ts";
+import { bind, Dispatcher } from "../../verbs/define.ts";
 import type { TaskEngine } from "../tasks/engine.ts";
 import type { Drafts } from "./a2a/drafts.ts";
 import { hireApp } from "./app.ts";
 import { Hiring } from "./hiring.ts";
 import { HireTokens } from "./tokens.ts";
+import { hireVerbs } from "./verbs.ts";
 
 /** The operator's options for hired work. */
 export interface HireOptions {
@@ -45,7 +47,7 @@ export function openHire(parts: HireParts): HttpListener {
   const handle = hireApp({
     ...parts,
     tokens,
-    hiring: new Hiring({ ...parts, tokens }),
+    dispatcher: new Dispatcher(bind(hireVerbs, new Hiring({ ...parts, tokens }))),
     address: () => ({ hostname, port: listener?.port ?? port, machine: Deno.hostname() }),
   });
   try {

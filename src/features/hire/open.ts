@@ -20,7 +20,8 @@ export function openListener(
     engine(): Promise<TaskEngine>;
   },
 ): Listener {
-  const drafts = new Drafts(openStateDb);
+  const shared = () => config().of(HIRE).shared;
+  const drafts = new Drafts(openStateDb, shared);
   const listener = openHire({
     ...offer,
     tokens,
@@ -29,7 +30,7 @@ export function openListener(
     engine,
     drafts,
     budget_usd: () => config().of(TASKS).budget_usd,
-    shared: () => config().of(HIRE).shared,
+    shared,
     allowed_origins: () => config().http.allowed_origins,
     stopping,
   });

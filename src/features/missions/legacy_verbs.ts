@@ -1,6 +1,6 @@
 /** The legacy mission tools, with their names and fields unchanged until v2.0.0. */
 import * as z from "zod";
-import { nothing, verbsOf } from "../../verbs/define.ts";
+import { mayBeModel, nothing, verbsOf } from "../../verbs/define.ts";
 import { mission_id } from "./schemas.ts";
 import type { MissionServices } from "./open.ts";
 
@@ -73,7 +73,7 @@ export const legacyMissionVerbs = [
         spec: sow,
         model: modelOf(runner),
         // Who calls it has allowed what it does, unless a model calls it: then the configuration says.
-        approval: caller.via === "mcp" ? undefined : "auto",
+        approval: mayBeModel(caller) ? undefined : "auto",
         resume,
         continue_on_failure,
         env,

@@ -1,6 +1,6 @@
 import * as z from "zod";
 import type { Hub } from "../../session/hub.ts";
-import { verbsOf } from "../../verbs/define.ts";
+import { mayBeModel, verbsOf } from "../../verbs/define.ts";
 import { session_id } from "../../verbs/session_id.ts";
 import { searchInputSchema } from "./schemas.ts";
 import type { Searcher } from "./searcher.ts";
@@ -39,7 +39,7 @@ export const searchVerbs = [
     async handle({ services, caller }, params) {
       const { findSaid } = await import("./find.ts");
       // Agents that use svc over MCP are not shown what others had it do.
-      const trusted = caller.via === "mcp";
+      const trusted = mayBeModel(caller);
       return await findSaid(services.hub, await services.searcher(), params, trusted);
     },
   }),

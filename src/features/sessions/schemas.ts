@@ -61,6 +61,28 @@ export const decidedSchema = () =>
     }).optional().describe("With allow_always: the rule to keep, and where it holds"),
   });
 
+/** A page of events. */
+export const historySchema = () =>
+  z.object({
+    session_id: session_id(),
+    since_seq: z.int().min(0).default(0)
+      .describe("The last seq the client has; 0 starts with the oldest event kept"),
+    from_last: z.int().min(1).optional()
+      .describe("Start with the last so many messages of the person instead"),
+    limit: z.int().min(1).max(20_000).default(1_000),
+    deltas: z.enum(["session", "lane", "both"]).default("both")
+      .describe("Form in which the main lane's text is sent"),
+  });
+
+/** A page of records. */
+export const journalSchema = () =>
+  z.object({
+    session_id: session_id(),
+    since_seq: z.int().min(0).optional()
+      .describe("The last seq the client has; by default, the last records are returned"),
+    limit: z.int().min(1).max(2_000).default(200),
+  });
+
 export const pageSchema = () =>
   z.object({
     session_id: session_id(),

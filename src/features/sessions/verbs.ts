@@ -3,7 +3,7 @@ import { session_id } from "../../verbs/session_id.ts";
 import { spentBudget } from "../../agent/budget.ts";
 import { SvcError } from "../../protocol/errors.ts";
 import type { Message } from "../../models/model.ts";
-import { Prepared, verbsOf } from "../../verbs/define.ts";
+import { mayBeModel, Prepared, verbsOf } from "../../verbs/define.ts";
 import type { SessionItem } from "../../session/session_item.ts";
 import type { Hub } from "../../session/hub.ts";
 import type { UnitPool } from "../../jail/unit/pool.ts";
@@ -48,9 +48,6 @@ export interface SessionServices {
   permissions(): Promise<Permissions>;
   library(): Promise<Library>;
 }
-
-/** The door whose clients may show nobody what they allow. */
-const MODELS_DOOR = "mcp";
 
 const defineVerb = verbsOf<SessionServices>();
 
@@ -363,7 +360,7 @@ export const sessionVerbs = [
     async handle({ services, caller }, params) {
       const { session_id, approval_id, decision, shown, always } = params;
       const { approvals } = await services.hub.get(session_id);
-      if (caller.via === MODELS_DOOR && decision !== "deny" && shown === undefined) {
+      if (mayBeModel(caller) && decision !== "deny" && shown === undefined) {
         throw await (await import("./approve.ts")).notShown(approvals, approval_id);
       }
       if (always === undefined) {

@@ -2,10 +2,10 @@
  * Stores the files that tasks produced as `<dir>/<task_id>/<name>`, readable by their owner only.
  */
 import { join } from "@std/path";
-import { BASE_HEADERS } from "../../net/answers.ts";
 import { ensurePrivateDir, syncDir } from "../../os/files.ts";
 import { SvcError } from "../../protocol/errors.ts";
 import { writeAll } from "../../base/write_all.ts";
+import { Content } from "../../verbs/content.ts";
 import type { TaskEngine } from "./engine.ts";
 import type { Artifact, NewArtifact } from "./task.ts";
 
@@ -112,51 +112,20 @@ export async function keepArtifact(
   return { name, media_type, size: bytes.length, sha256, url };
 }
 
-/** An artifact in its task's record, with a function that opens it. */
-export interface FoundArtifact {
-  artifact: Artifact;
-  /** The caller ends the stream. @throws {SvcError} not_found when the file is missing. */
-  open(): Promise<ReadableStream<Uint8Array>>;
-}
-
 /** Finds an artifact of a task. @throws {SvcError} not_found. */
 export async function findArtifact(
   engine: Pick<TaskEngine, "get" | "openArtifact">,
   task_id: string,
   name: string,
-): Promise<FoundArtifact> {
+): Promise<Content<Artifact>> {
   const { artifacts = [] } = await engine.get(task_id);
   const missing = () =>
     new SvcError("not_found", `task ${task_id} has no artifact ${JSON.stringify(name)}`);
   const artifact = artifacts.find((it) => it.name === name);
   if (artifact === undefined) throw missing();
-  const open = async () => {
+  return new Content(artifact, async () => {
     const content = await engine.openArtifact(task_id, name);
     if (content === undefined) throw missing();
     return content;
-  };
-  return { artifact, open };
-}
-
-/**
- * Returns the response that downloads an artifact; HEAD does not open it.
- *
- * @throws {SvcError} not_found when the file is missing
- */
-export async function artifactResponse(
-  { artifact: { name, media_type, size, sha256 }, open }: FoundArtifact,
-  method: string,
-): Promise<Response> {
-  return new Response(method === "HEAD" ? null : await open(), {
-    headers: {
-      ...BASE_HEADERS,
-      "accept-ranges": "none",
-      "content-type": media_type,
-      "content-length": String(size),
-      // No browser must show a task's output as a page of this origin.
-      "content-disposition": `attachment; filename="${name}"`,
-      "content-security-policy": "default-src 'none'; sandbox",
-      "etag": `"${sha256}"`,
-    },
   });
 }

@@ -2,24 +2,15 @@
 import type * as z from "zod";
 import type { Statements } from "../../os/statements.ts";
 import { noPageToken } from "./common.ts";
-import type { TaskStatus } from "./task.ts";
+import type { clientQuerySchema } from "./schemas.ts";
 import type { taskClientSchema } from "./queued_schemas.ts";
 
 /** A hired task's identity for its client; stored with the task, but not part of its record. */
 export type TaskClient = z.output<ReturnType<typeof taskClientSchema>>;
 
 /** Selects tasks of a client. */
-export interface ClientQuery {
+export interface ClientQuery extends z.output<ReturnType<typeof clientQuerySchema>> {
   key_id: string;
-  context_id?: string;
-  status?: TaskStatus;
-  /** Selects failed tasks by whether they were cancelled. */
-  cancelled?: boolean;
-  /** Selects tasks that changed at that time or later: ISO 8601 in UTC, with milliseconds. */
-  changed_since?: string;
-  limit: number;
-  /** The `next_cursor` of the previous page. */
-  cursor?: string;
 }
 
 /** A page of the ids of a client's tasks, most recently changed first. */

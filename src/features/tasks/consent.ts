@@ -1,6 +1,6 @@
 /** What code tasks may do without a question. */
 import type { Approval } from "../../protocol/events.ts";
-import type { Caller } from "../../verbs/verb.ts";
+import { type Caller, mayBeModel } from "../../verbs/define.ts";
 import type { TaskRequest } from "./task.ts";
 
 /**
@@ -9,10 +9,10 @@ import type { TaskRequest } from "./task.ts";
  */
 export function consented(
   request: TaskRequest,
-  { via }: Caller,
+  caller: Caller,
   configured: Approval,
 ): TaskRequest {
-  if (via !== "mcp" || request.task_type !== "code") return request;
+  if (!mayBeModel(caller) || request.task_type !== "code") return request;
   const approval = configured === "auto" && request.extra?.approval !== "ask" ? "auto" : "ask";
   return { ...request, extra: { ...request.extra, approval } };
 }

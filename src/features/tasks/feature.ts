@@ -31,16 +31,6 @@ export const tasks = feature({
         /** Sets what reports the ends of tasks to those who asked for them. */
         reportBy: (open: () => Promise<Reporter>) => void (openReporter = open),
       },
-      downloads: [{
-        path: "/v1/tasks/:task_id/artifacts/:name",
-        async get({ task_id, name }, method) {
-          const { artifactResponse, findArtifact } = await import("./artifacts.ts");
-          return await artifactResponse(
-            await findArtifact(await engine.get(), task_id, name),
-            method,
-          );
-        },
-      }],
       async resume() {
         // Without a table in daemon.toml tasks are kept in the state database.
         const elsewhere = config().has(TASKS) && config().of(TASKS).engine === "nats";

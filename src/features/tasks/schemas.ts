@@ -53,6 +53,20 @@ export const taskSchema = () =>
     usage: z.record(z.string(), z.unknown()).optional(),
   });
 
+/** The tasks of a client to list. */
+export const clientQuerySchema = () =>
+  z.object({
+    context_id: z.string().optional(),
+    status: task_status().optional(),
+    cancelled: z.boolean().optional()
+      .describe("Selects failed tasks by whether they were cancelled"),
+    changed_since: z.string().optional().describe(
+      "Selects tasks that changed at that time or later: ISO 8601 in UTC, with milliseconds",
+    ),
+    limit: z.int().min(1).max(100),
+    cursor: z.string().optional().describe("next_cursor of the previous page"),
+  });
+
 /** The tasks to list. */
 export const taskListSchema = () =>
   z.object({

@@ -5,7 +5,7 @@ import { nothing, pushChannel, verbsOf } from "../../verbs/define.ts";
 import { pushTaskLog } from "./log_push.ts";
 import { TASKS } from "./config.ts";
 import type { TaskServices } from "./open.ts";
-import { task_id, taskListSchema, taskSchema } from "./schemas.ts";
+import { artifactSchema, task_id, taskListSchema, taskSchema } from "./schemas.ts";
 
 const defineVerb = verbsOf<TaskServices>();
 
@@ -117,6 +117,24 @@ export const taskVerbs = [
       const engine = await services.tasks();
       await engine.get(task_id);
       return { sub: push.open((deliver) => pushTaskLog(engine, task_id, since_seq, deliver)) };
+    },
+  }),
+  defineVerb({
+    name: "task.artifact",
+    summary: "Shows an artifact of a task; over REST, downloads it.",
+    access: "read",
+    rest: {
+      method: "GET",
+      path: "/v1/tasks/:task_id/artifacts/:name",
+      status: 200,
+      content: true,
+    },
+    input: () =>
+      z.object({ task_id: z.string(), name: z.string().describe("The name of the artifact") }),
+    output: artifactSchema,
+    async handle({ services }, { task_id, name }) {
+      const { findArtifact } = await import("./artifacts.ts");
+      return await findArtifact(await services.tasks(), task_id, name);
     },
   }),
   defineVerb({

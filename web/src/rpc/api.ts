@@ -2,21 +2,9 @@
  * The types of every verb, from their schemas in src/features: nothing of the daemon is in the bundle,
  * and nothing is typed twice.
  */
-import type * as z from "zod";
-import type { TYPED_VERBS } from "../../../src/features/registry.ts";
+import type { VerbName } from "../../../src/features/verb_types.ts";
 
-type Verbs = typeof TYPED_VERBS[number];
-
-/** The name of a verb. */
-export type VerbName = Verbs["name"];
-
-type Named<N extends VerbName> = Extract<Verbs, { readonly name: N }>;
-
-/** What a verb takes. */
-export type Params<N extends VerbName> = z.input<Named<N>["input"]>;
-
-/** What a verb gives. */
-export type Result<N extends VerbName> = z.output<ReturnType<Named<N>["output"]>>;
+export type { Params, Result, VerbName } from "../../../src/features/verb_types.ts";
 
 const SUBSCRIBE_VERBS = [
   "session.subscribe",

@@ -6,36 +6,30 @@ import { Message, type Part, Role, type SendMessageRequest } from "@a2a-js/sdk";
 import { RequestMalformedError, UnsupportedOperationError } from "@a2a-js/sdk/errors";
 import { sha256Hex } from "../../../base/sha256.ts";
 import { SvcError, withHint } from "../../../protocol/errors.ts";
-import type { CallbackTarget } from "../../tasks/callback_store.ts";
-import type { TaskClient } from "../../tasks/client_store.ts";
+import type { Calling } from "../../../verbs/call.ts";
 import { newTaskId, noSuchTask, tooManyCallbacks } from "../../tasks/common.ts";
 import { CALLBACKS_MAX } from "../../tasks/task.ts";
-import type { Hirer, Hiring } from "../hiring.ts";
+import { callHire, lookUp } from "../calls.ts";
 import { skillLines } from "./card.ts";
 import { chooseSkill, optionsFor, saysNothingMore } from "./choice.ts";
-import type { Draft } from "./draft_store.ts";
+import type { Draft, DraftCallback } from "./draft_store.ts";
 import type { Drafts } from "./drafts.ts";
 import { readMessage, type Said, toRequest } from "./message.ts";
 
-/** What tasks are made with. */
-export interface AskParts {
-  hiring: Hiring;
-  drafts: Drafts;
-}
-
-/** The caller of a request. */
+/** The caller of a request, and where its drafts are. */
 export interface Asker {
-  asker: Hirer;
+  calling: Calling;
+  drafts: Drafts;
   /** Returns the callback for a push notification configuration. @throws when it is not allowed. */
   toCallback(
     config: NonNullable<SendMessageRequest["configuration"]>["taskPushNotificationConfig"],
     context_id: string,
-  ): CallbackTarget | undefined;
+  ): Promise<DraftCallback | undefined>;
 }
 
-/** Returns the key under which a caller's tasks are stored: empty when no token is needed. */
-export function keyOf(asker: Hirer): string {
-  return asker ?? "";
+/** Returns the key under which a caller's drafts are stored: empty when no token is needed. */
+export function keyOf({ caller: { key_id } }: Calling): string {
+  return key_id ?? "";
 }
 
 /** Longer messages are not kept for the history, and not for a draft, in characters. */
@@ -59,11 +53,7 @@ interface Incoming extends Asker {
  * @returns the id of the task or draft
  * @throws {A2AError} or {SvcError} for an invalid request
  */
-export async function askFor(
-  parts: AskParts,
-  params: SendMessageRequest,
-  asker: Asker,
-): Promise<string> {
+export async function askFor(params: SendMessageRequest, asker: Asker): Promise<string> {
   const { message, metadata = {} } = params;
   if (!message?.messageId) throw new RequestMalformedError("message.messageId is required");
   if (message.contextId.length > CONTEXT_ID_MAX) {
@@ -73,36 +63,34 @@ export async function askFor(
   // Further messages to a task are told apart from those that create one.
   const request_id = await sha256Hex(`${message.taskId}\0${message.messageId}`);
   const incoming = { ...asker, message, params, said, request_id };
-  const turn = `${keyOf(asker.asker)} ${message.taskId || request_id}`;
-  return await parts.drafts.inTurn(turn, async () => {
-    const earlier = await earlierOf(parts, incoming);
+  const turn = `${keyOf(asker.calling)} ${message.taskId || request_id}`;
+  return await asker.drafts.inTurn(turn, async () => {
+    const earlier = await earlierOf(incoming);
     if (earlier !== undefined) return earlier;
-    return message.taskId === "" ? await begin(parts, incoming) : await answer(parts, incoming);
+    return message.taskId === "" ? await begin(incoming) : await answer(incoming);
   });
 }
 
 /** Returns the task or draft that the same message has created or continued before. */
 async function earlierOf(
-  { hiring, drafts }: AskParts,
-  { asker, request_id }: Incoming,
+  { calling, drafts, request_id }: Incoming,
 ): Promise<string | undefined> {
-  const key_id = keyOf(asker);
   const store = await drafts.store();
-  const id = store.draftOf(key_id, request_id);
+  const id = store.draftOf(keyOf(calling), request_id);
   const draft = id === undefined ? undefined : store.get(id);
-  if (draft === undefined) return (await hiring.taskOf({ key_id, request_id }, asker))?.id;
+  if (draft === undefined) return (await callHire("hire.task_of", { request_id }, calling)).task_id;
   // The task of an old draft may have been removed.
-  if (draft.state !== "done" || await hiring.lookUp(draft.id, asker) !== undefined) return draft.id;
+  if (draft.state !== "done" || await lookUp(draft.id, calling) !== undefined) return draft.id;
 }
 
 /** Creates a task, or a draft for a request that lacks something. */
-async function begin(parts: AskParts, incoming: Incoming): Promise<string> {
-  const { message, params, asker, toCallback } = incoming;
+async function begin(incoming: Incoming): Promise<string> {
+  const { message, params, calling, toCallback } = incoming;
   const context_id = message.contextId || crypto.randomUUID();
-  const callback = toCallback(params.configuration?.taskPushNotificationConfig, context_id);
-  return await proceed(parts, incoming, {
+  const callback = await toCallback(params.configuration?.taskPushNotificationConfig, context_id);
+  return await proceed(incoming, {
     id: newTaskId(),
-    key_id: keyOf(asker),
+    key_id: keyOf(calling),
     context_id,
     state: "open",
     changed_at: "",
@@ -114,11 +102,11 @@ async function begin(parts: AskParts, incoming: Incoming): Promise<string> {
 }
 
 /** Continues a draft. @throws {A2AError} when the task is not one that waits for an answer. */
-async function answer(parts: AskParts, incoming: Incoming): Promise<string> {
-  const { message: { taskId: id, contextId }, asker, params, toCallback } = incoming;
-  const task = await parts.hiring.lookUp(id, asker);
-  const draft = (await parts.drafts.store()).get(id);
-  const own = draft !== undefined && draft.key_id === keyOf(asker);
+async function answer(incoming: Incoming): Promise<string> {
+  const { message: { taskId: id, contextId }, calling, drafts, params, toCallback } = incoming;
+  const task = await lookUp(id, calling);
+  const draft = (await drafts.store()).get(id);
+  const own = draft !== undefined && draft.key_id === keyOf(calling);
   if (task === undefined && (!own || draft.state === "done")) {
     throw noSuchTask(id, true);
   }
@@ -131,28 +119,23 @@ async function answer(parts: AskParts, incoming: Incoming): Promise<string> {
     throw new RequestMalformedError("message.contextId is not that of the task");
   }
   const config = params.configuration?.taskPushNotificationConfig;
-  const callback = toCallback(config, draft.context_id);
-  return await proceed(
-    parts,
-    incoming,
-    callback === undefined ? draft : withCallback(draft, callback),
-  );
+  const callback = await toCallback(config, draft.context_id);
+  return await proceed(incoming, callback === undefined ? draft : withCallback(draft, callback));
 }
 
 /** Returns a draft with a further callback. @throws {SvcError} conflict when it has too many. */
-export function withCallback(draft: Draft, callback: CallbackTarget): Draft {
+export function withCallback(draft: Draft, callback: DraftCallback): Draft {
   const others = draft.callbacks.filter((it) => it.id !== callback.id);
   if (others.length >= CALLBACKS_MAX) throw tooManyCallbacks(draft.id);
   return { ...draft, callbacks: [...others, callback] };
 }
 
 /** Adds a message to a draft: it becomes a task, or a question to the client. */
-async function proceed(parts: AskParts, incoming: Incoming, before: Draft): Promise<string> {
+async function proceed(incoming: Incoming, before: Draft): Promise<string> {
   const draft = withMessage(before, incoming);
-  const { said, asker, request_id } = incoming;
-  const { hiring, drafts } = parts;
+  const { said, calling, drafts, request_id } = incoming;
   const begins = before.said.length === 0;
-  const offered = hiring.offer.task_types;
+  const { task_types: offered } = await callHire("hire.capabilities", {}, calling);
   // Programs that name the skill, or send data only, get an error for an invalid request.
   const strict = begins && (said.task_type !== undefined || draft.texts.length === 0);
   const request = strict
@@ -161,7 +144,7 @@ async function proceed(parts: AskParts, incoming: Incoming, before: Draft): Prom
   let problem: string | undefined;
   if (request !== undefined) {
     try {
-      const task_id = await enqueue(parts, draft, request, { asker, request_id });
+      const task_id = await enqueue(incoming, draft, request);
       if (!begins) (await drafts.store()).put({ ...draft, state: "done" }, request_id);
       return task_id;
     } catch (error) {
@@ -236,19 +219,14 @@ function plainRequest(
  * @returns the id of the task: the draft's, unless a crash interrupted the same message before
  */
 async function enqueue(
-  { hiring }: AskParts,
-  { id: draft_id, key_id, context_id, said, callbacks: [callback, ...others] }: Draft,
+  { calling, request_id }: Incoming,
+  { id, context_id, said, callbacks }: Draft,
   request: Record<string, unknown>,
-  { asker, request_id }: { asker: Hirer; request_id: string },
 ): Promise<string> {
   const message = said.length === 1 ? said[0] : said;
   const kept = JSON.stringify(message).length <= MESSAGE_KEPT_MAX;
-  const client: TaskClient = { key_id, request_id, context_id, message: kept ? message : null };
-  const naming = { id: draft_id, client, callback };
-  const { id } = await hiring.enqueue(hiring.accept(request), asker, naming);
-  const engine = others.length === 0 ? undefined : await hiring.engineOf(id, asker);
-  for (const other of others) await engine!.setCallback(id, other);
-  return id;
+  const client = { request_id, context_id, message: kept ? message : null };
+  return (await callHire("hire.enqueue", { request, id, client, callbacks }, calling)).id;
 }
 
 // ── questions ──────────────────────────────────────────────────────────────────────────────────

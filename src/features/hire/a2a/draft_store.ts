@@ -1,8 +1,8 @@
 /** Drafts in the database: requests that lack something, until their clients complete them. */
 import type { DatabaseSync } from "node:sqlite";
 import { type Row, Statements } from "../../../os/statements.ts";
-import type { CallbackTarget } from "../../tasks/callback_store.ts";
 import { noPageToken } from "../../tasks/common.ts";
+import type { HireParams } from "../calls.ts";
 
 /** An open draft waits for its client; a done one has become a task. */
 export type DraftState = "open" | "cancelled" | "done";
@@ -28,8 +28,11 @@ interface DraftContent {
   /** The messages of both sides, in the form of the protocol; the last is the open question. */
   said: unknown[];
   /** The callbacks for the end of the task. */
-  callbacks: CallbackTarget[];
+  callbacks: DraftCallback[];
 }
+
+/** Its task's callback, once there is one. */
+export type DraftCallback = HireParams<"hire.set_callback">["callback"];
 
 /** Selects drafts of a client that have not become tasks. */
 export interface DraftQuery {

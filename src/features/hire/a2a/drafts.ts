@@ -1,14 +1,18 @@
 /** The drafts of a daemon; their database is opened when a client first sends a message. */
 import type { DatabaseSync } from "node:sqlite";
 import { Opener } from "../../../base/lazy.ts";
-import type { DraftStore } from "./draft_store.ts";
+import type { Draft, DraftStore } from "./draft_store.ts";
 
 export class Drafts {
   readonly #store: Opener<DraftStore>;
   /** The last work on each draft or message that is being worked on. */
   readonly #last = new Map<string, Promise<void>>();
 
-  constructor(openDb: () => Promise<DatabaseSync>) {
+  readonly #shared: () => boolean;
+
+  /** @param shared whether every hirer sees the drafts of all others */
+  constructor(openDb: () => Promise<DatabaseSync>, shared: () => boolean) {
+    this.#shared = shared;
     this.#store = new Opener(async () => {
       const { DraftStore } = await import("./draft_store.ts");
       return new DraftStore(await openDb());
@@ -18,6 +22,13 @@ export class Drafts {
   /** @throws {SvcError} when the database cannot be opened */
   store(): Promise<DraftStore> {
     return this.#store.get();
+  }
+
+  /** Returns a draft that a hirer may see and that has not become a task. */
+  async seenBy(key_id: string, id: string): Promise<Draft | undefined> {
+    const draft = (await this.store()).get(id);
+    if (draft === undefined || draft.state === "done") return undefined;
+    return this.#shared() || draft.key_id === key_id ? draft : undefined;
   }
 
   /** Does work after all other work for the same key, so that no two change one draft at once. */

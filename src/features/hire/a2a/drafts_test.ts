@@ -3,7 +3,8 @@ import { settle } from "../../../../tests/support/clock.ts";
 import { Drafts } from "./drafts.ts";
 
 Deno.test("work on one draft is done in turn, whatever becomes of the work before it", async () => {
-  const drafts = new Drafts(() => Promise.reject(new Error("no database is needed")));
+  const noDb = () => Promise.reject(new Error("no database is needed"));
+  const drafts = new Drafts(noDb, () => false);
   const log: string[] = [];
   const gate = Promise.withResolvers<void>();
   const work = (name: string, until?: Promise<void>) => async () => {

@@ -10,7 +10,7 @@ import { type CallId, rpcError } from "./refusal.ts";
 import { type A2aCaller, type A2aParts, A2aRequests } from "./requests.ts";
 
 /** A request whose sender is authenticated. */
-export interface A2aRequest extends Pick<A2aCaller, "asker" | "base_url" | "signal"> {
+export interface A2aRequest extends Pick<A2aCaller, "calling" | "base_url"> {
   text: string;
   version: CallVersion;
   /** Whether the client takes server-sent events. */
@@ -46,15 +46,13 @@ export async function answerA2a(parts: A2aParts, request: A2aRequest): Promise<R
 async function dispatch(
   parts: A2aParts,
   { version, ...call }: A2aCall,
-  { signal, ...caller }: Omit<A2aCaller, "version">,
+  { calling, base_url }: Omit<A2aCaller, "version">,
   takes_events: boolean,
 ): Promise<Response> {
   const stop = new AbortController();
-  const requests = new A2aRequests(parts, {
-    ...caller,
-    version,
-    signal: AbortSignal.any([signal, stop.signal]),
-  });
+  const signal = AbortSignal.any([calling.call.signal, stop.signal]);
+  const caller = { calling: { ...calling, call: { signal } }, base_url, version };
+  const requests = new A2aRequests(parts, caller);
   const legacy = version === "0.3";
   const handler = legacy
     ? new LegacyJsonRpcTransportHandler(requests)

@@ -5,19 +5,11 @@ import * as z from "zod";
 import { A2A_CONTENT_TYPE, StreamResponse, type TaskPushNotificationConfig } from "@a2a-js/sdk";
 import { V03PushNotificationSerializer } from "@a2a-js/sdk/compat/v0_3/server";
 import { RequestMalformedError } from "@a2a-js/sdk/errors";
-import type { CallbackTarget } from "../../tasks/callback_store.ts";
 import type { TaskRecord } from "../../tasks/task.ts";
 import type { Report } from "../callback.ts";
-import { A2A_VERSIONS, type A2aVersion } from "./card.ts";
+import { A2A_VERSIONS } from "./card.ts";
+import type { DraftCallback } from "./draft_store.ts";
 import { toTask } from "./task_view.ts";
-
-/** The client that requests a notification, and its view of the task. */
-export interface PushOrigin {
-  key_id: string;
-  version: A2aVersion;
-  base_url: string;
-  context_id: string;
-}
 
 /** The header with the client's token, by which it recognizes notifications. */
 const TOKEN_HEADER = "x-a2a-notification-token";
@@ -48,6 +40,9 @@ const Push = Config.pick({ token: true, authentication: true }).extend({
   context_id: z.string(),
 });
 
+/** How the client sees the task. */
+type PushOrigin = Pick<z.output<typeof Push>, "version" | "base_url" | "context_id">;
+
 /**
  * Returns the callback for a configuration.
  *
@@ -55,8 +50,8 @@ const Push = Config.pick({ token: true, authentication: true }).extend({
  */
 export function toCallback(
   config: TaskPushNotificationConfig,
-  { key_id, version, base_url, context_id }: PushOrigin,
-): CallbackTarget {
+  { version, base_url, context_id }: PushOrigin,
+): DraftCallback {
   const parsed = Config.safeParse(config);
   if (!parsed.success) {
     const [{ path, message }] = parsed.error.issues;
@@ -64,7 +59,7 @@ export function toCallback(
   }
   const { id, url, token, authentication } = parsed.data;
   const push: z.input<typeof Push> = { token, authentication, version, base_url, context_id };
-  return { id: id || DEFAULT_ID, url, key_id, push };
+  return { id: id || DEFAULT_ID, url, push };
 }
 
 /**
@@ -73,7 +68,7 @@ export function toCallback(
  */
 export function toConfig(
   taskId: string,
-  { id, url, push }: CallbackTarget,
+  { id, url, push }: DraftCallback,
 ): TaskPushNotificationConfig | undefined {
   if (push === undefined) return undefined;
   const { token, authentication } = Push.parse(push);

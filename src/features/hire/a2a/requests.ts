@@ -26,15 +26,13 @@ import {
 import type { A2ARequestHandler } from "@a2a-js/sdk/server";
 import { type SvcCode, SvcError } from "../../../protocol/errors.ts";
 import type { Log } from "../../../os/log.ts";
-import { findArtifact } from "../../tasks/artifacts.ts";
-import type { CallbackTarget } from "../../tasks/callback_store.ts";
-import type { ClientQuery } from "../../tasks/client_store.ts";
-import type { TaskEngine } from "../../tasks/engine.ts";
+import type { Calling } from "../../../verbs/call.ts";
+import { contentOf } from "../../../verbs/content.ts";
 import { FINAL_EVENTS, hasEnded, type TaskRecord } from "../../tasks/task.ts";
-import type { FoundTask, Hirer, Hiring } from "../hiring.ts";
-import { askFor, type AskParts, keyOf, withCallback } from "./asking.ts";
+import { callHire, follow, lookUp } from "../calls.ts";
+import { askFor, keyOf, withCallback } from "./asking.ts";
 import { type A2aVersion, agentCard } from "./card.ts";
-import type { Draft } from "./draft_store.ts";
+import type { Draft, DraftCallback, DraftQuery } from "./draft_store.ts";
 import type { Drafts } from "./drafts.ts";
 import { toA2aError } from "./errors.ts";
 import { pageOfAll, type Pager } from "./pages.ts";
@@ -51,29 +49,29 @@ import {
 } from "./task_view.ts";
 
 /** What the requests need. */
-export interface A2aParts extends AskParts {
+export interface A2aParts {
+  drafts: Drafts;
   log: Log;
 }
 
-/** What is a task for clients: a task of the engine, or a draft of one. */
-type Found = FoundTask | { draft: Draft };
+/** What is a task for clients: a task, or a draft of one. */
+type Found = { record: TaskRecord } | { draft: Draft };
 
 /** The callbacks of a task or draft. */
 interface CallbackHolder {
   context_id: string;
-  all(): CallbackTarget[] | Promise<CallbackTarget[]>;
-  set(callback: CallbackTarget): void | Promise<void>;
-  remove(id: string): void | Promise<void>;
+  callbacks: DraftCallback[];
+  set(callback: DraftCallback): unknown;
+  remove(id: string): unknown;
 }
 
 /** The caller and its connection. */
 export interface A2aCaller {
-  asker: Hirer;
+  /** Its call ends when it has disconnected: nobody waits any longer, and the task continues. */
+  calling: Calling;
   version: A2aVersion;
   /** The address at which the client reached surface B, without a slash at the end. */
   base_url: string;
-  /** Fires when the client has disconnected: nobody waits any longer, and the task continues. */
-  signal: AbortSignal;
 }
 
 /** Errors that are not caused by the request. */
@@ -100,23 +98,24 @@ interface Listed {
 }
 
 export class A2aRequests implements A2ARequestHandler {
-  readonly #hiring: Hiring;
+  readonly #calling: Calling;
   readonly #drafts: Drafts;
   readonly #log: Log;
   readonly #caller: A2aCaller;
   /** Why the request cannot be answered now; the client may send it again later. */
   unavailable: SvcError | undefined;
 
-  constructor({ hiring, drafts, log }: A2aParts, caller: A2aCaller) {
-    this.#hiring = hiring;
+  constructor({ drafts, log }: A2aParts, caller: A2aCaller) {
+    this.#calling = caller.calling;
     this.#drafts = drafts;
     this.#log = log;
     this.#caller = caller;
   }
 
-  getAgentCard(): Promise<AgentCard> {
+  async getAgentCard(): Promise<AgentCard> {
     const { base_url } = this.#caller;
-    return Promise.resolve(AgentCard.fromJSON(agentCard({ ...this.#hiring.offer, base_url })));
+    const offer = await callHire("hire.capabilities", {}, this.#calling);
+    return AgentCard.fromJSON(agentCard({ ...offer, base_url }));
   }
 
   getAuthenticatedExtendedAgentCard(): Promise<AgentCard> {
@@ -130,7 +129,7 @@ export class A2aRequests implements A2ARequestHandler {
       const id = await this.#ask(params);
       const { historyLength, returnImmediately = false } = params.configuration ?? {};
       const found = await this.#find(id);
-      if (!returnImmediately && "engine" in found) await this.#waitFor(id);
+      if (!returnImmediately && "record" in found) await this.#waitFor(id);
       return await this.#task(id, historyLength);
     });
   }
@@ -167,7 +166,7 @@ export class A2aRequests implements A2ARequestHandler {
         return await this.#task(id, undefined);
       }
       try {
-        await this.#hiring.cancel(id, this.#caller.asker);
+        await callHire("hire.cancel", { task_id: id }, this.#calling);
       } catch (error) {
         if (!(error instanceof SvcError) || error.code !== "conflict") throw error;
         throw new TaskNotCancelableError(error.message);
@@ -186,7 +185,6 @@ export class A2aRequests implements A2ARequestHandler {
       if (wanted === undefined) return { tasks: [], nextPageToken: "", pageSize, totalSize: 0 };
       const page = await pageOfAll(
         this.#pagers(wanted, {
-          key_id: keyOf(this.#caller.asker),
           context_id: contextId || undefined,
           changed_since: statusTimestampAfter ? isoTime(statusTimestampAfter) : undefined,
         }),
@@ -208,21 +206,20 @@ export class A2aRequests implements A2ARequestHandler {
   /** Returns what lists a client's tasks, and what lists its drafts. */
   #pagers(
     { tasks, drafts }: Listed,
-    client: Pick<ClientQuery, "key_id" | "context_id" | "changed_since">,
+    among: Pick<DraftQuery, "context_id" | "changed_since">,
   ): Pager<Found>[] {
-    const { asker } = this.#caller;
+    const calling = this.#calling;
     const ofTasks: Pager<Found> = async (limit, cursor) => {
-      const page = await this.#hiring.listOf({ ...client, ...tasks, limit, cursor });
-      const items = page.tasks.map((record) => ({ engine: page.engine, record }));
-      return { ...page, items };
+      const page = await callHire("hire.list", { ...among, ...tasks, limit, cursor }, calling);
+      return { ...page, items: page.tasks.map((record) => ({ record })) };
     };
     const ofDrafts: Pager<Found> = async (limit, cursor) => {
       const store = await this.#drafts.store();
-      const page = store.list({ ...client, ...drafts }, limit, cursor);
+      const page = store.list({ ...among, ...drafts, key_id: keyOf(calling) }, limit, cursor);
       const items = [];
       for (const draft of page.drafts) {
         // A crash may leave a draft open that has become a task.
-        const task = draft.state === "open" && await this.#hiring.lookUp(draft.id, asker);
+        const task = draft.state === "open" && await lookUp(draft.id, calling);
         if (task) store.put({ ...draft, state: "done" });
         else items.push({ draft });
       }
@@ -243,16 +240,15 @@ export class A2aRequests implements A2ARequestHandler {
   }
 
   #ask(params: SendMessageRequest): Promise<string> {
-    return askFor({ hiring: this.#hiring, drafts: this.#drafts }, params, {
-      asker: this.#caller.asker,
-      toCallback: (config, context_id) => config && this.#callback(config, context_id),
+    return askFor(params, {
+      calling: this.#calling,
+      drafts: this.#drafts,
+      toCallback: async (config, context_id) => config && await this.#callback(config, context_id),
     });
   }
 
   async #waitFor(id: string): Promise<void> {
-    const { signal, asker } = this.#caller;
-    const steps = await this.#hiring.follow(id, asker, { since_seq: 0, signal });
-    for await (const { event } of steps) {
+    for await (const { event } of await follow(id, 0, this.#calling)) {
       if (FINAL_EVENTS.has(event)) return;
     }
   }
@@ -265,14 +261,17 @@ export class A2aRequests implements A2ARequestHandler {
       const value = await this.#shown(found, historyLength);
       return yield { payload: { $case: "task", value } };
     }
-    const { engine } = found;
-    const since_seq = (await engine.steps(id)).at(-1)?.seq ?? 0;
-    const value = await this.#shown({ engine, record: await engine.get(id) }, historyLength);
+    const of_task = { task_id: id };
+    const { steps } = await callHire("hire.steps", of_task, this.#calling);
+    const since_seq = steps.at(-1)?.seq ?? 0;
+    const value = await this.#task(id, historyLength);
     yield { payload: { $case: "task", value } };
-    const { signal } = this.#caller;
-    const options = this.#view(engine, id, contextOf(id, await engine.client(id)));
-    for await (const entry of engine.follow(id, { since_seq, signal })) {
-      if (FINAL_EVENTS.has(entry.event)) return yield* await toEnd(await engine.get(id), options);
+    const options = this.#view(id, value.contextId);
+    for await (const entry of await follow(id, since_seq, this.#calling)) {
+      if (FINAL_EVENTS.has(entry.event)) {
+        const ended = await callHire("hire.get", of_task, this.#calling);
+        return yield* await toEnd(ended, options);
+      }
       const update = toUpdate(id, entry, options);
       if (update !== undefined) yield update;
     }
@@ -289,32 +288,30 @@ export class A2aRequests implements A2ARequestHandler {
    * @throws {SvcError} not_found, also for another client's
    */
   async #find(id: string): Promise<Found> {
-    const { asker } = this.#caller;
     try {
-      return await this.#hiring.find(id, asker);
+      return { record: await callHire("hire.get", { task_id: id }, this.#calling) };
     } catch (error) {
       if (!(error instanceof SvcError) || error.code !== "not_found") throw error;
-      const draft = (await this.#drafts.store()).get(id);
-      const visible = this.#hiring.shared || draft?.key_id === keyOf(asker);
-      if (draft === undefined || draft.state === "done" || !visible) throw error;
+      const draft = await this.#drafts.seenBy(keyOf(this.#calling), id);
+      if (draft === undefined) throw error;
       return { draft };
     }
   }
 
   async #shown(found: Found, historyLength: number | undefined): Promise<Task> {
     if ("draft" in found) return withHistory(draftTask(found.draft), historyLength);
-    const { engine, record } = found;
-    const { id } = record;
-    const client = await engine.client(id);
-    const task = await toTask(record, this.#view(engine, id, contextOf(id, client)));
+    const { id } = found.record;
+    const { client } = await callHire("hire.client", { task_id: id }, this.#calling);
+    const task = await toTask(found.record, this.#view(id, contextOf(id, client)));
     if (historyLength === 0) return task;
-    const history = historyOf(client, id, await engine.steps(id));
-    return withHistory({ ...task, history }, historyLength);
+    const { steps } = await callHire("hire.steps", { task_id: id }, this.#calling);
+    return withHistory({ ...task, history: historyOf(client, id, steps) }, historyLength);
   }
 
-  #view(engine: TaskEngine, id: string, context_id: string): ViewOptions {
+  #view(task_id: string, context_id: string): ViewOptions {
     const { base_url } = this.#caller;
-    const open = async (name: string) => await (await findArtifact(engine, id, name)).open();
+    const open = async (name: string) =>
+      await (await contentOf("hire.artifact", { task_id, name }, this.#calling)).open();
     return { base_url, context_id, open };
   }
 
@@ -326,7 +323,7 @@ export class A2aRequests implements A2ARequestHandler {
     return this.#translated(async () => {
       const { taskId } = config;
       const own = await this.#own(taskId);
-      const callback = this.#callback(config, own.context_id);
+      const callback = await this.#callback(config, own.context_id);
       await own.set(callback);
       return toConfig(taskId, callback)!;
     });
@@ -360,7 +357,7 @@ export class A2aRequests implements A2ARequestHandler {
   }
 
   async #configs(taskId: string): Promise<TaskPushNotificationConfig[]> {
-    const callbacks = await (await this.#own(taskId)).all();
+    const { callbacks } = await this.#own(taskId);
     return callbacks.map((it) => toConfig(taskId, it)).filter((it) => it !== undefined);
   }
 
@@ -369,30 +366,33 @@ export class A2aRequests implements A2ARequestHandler {
    * client.
    */
   async #own(taskId: string): Promise<CallbackHolder> {
-    if (!this.#hiring.offer.requires_auth) throw new PushNotificationNotSupportedError();
+    await this.#requireAuth();
     const found = await this.#find(taskId);
-    const client = "draft" in found ? found.draft : await found.engine.client(taskId);
-    if (client?.key_id !== keyOf(this.#caller.asker)) {
-      throw new TaskNotFoundError(`you have no task "${taskId}"`);
+    const calling = this.#calling;
+    const others = new TaskNotFoundError(`you have no task "${taskId}"`);
+    if ("draft" in found) {
+      if (found.draft.key_id !== keyOf(calling)) throw others;
+      return await this.#callbacksOfDraft(found.draft);
     }
-    const { context_id } = client;
-    if ("draft" in found) return { context_id, ...await this.#callbacksOfDraft(found.draft) };
-    const { engine } = found;
+    const of_task = { task_id: taskId };
+    const own = await callHire("hire.callbacks", of_task, calling).catch((error) => {
+      throw error instanceof SvcError && error.code === "not_found" ? others : error;
+    });
     return {
-      context_id,
-      all: () => engine.callbacks(taskId),
-      set: (callback) => engine.setCallback(taskId, callback),
-      remove: (id) => engine.removeCallback(taskId, id),
+      ...own,
+      set: (callback) => callHire("hire.set_callback", { ...of_task, callback }, calling),
+      remove: (id) => callHire("hire.remove_callback", { ...of_task, callback_id: id }, calling),
     };
   }
 
-  async #callbacksOfDraft(draft: Draft): Promise<Omit<CallbackHolder, "context_id">> {
+  async #callbacksOfDraft(draft: Draft): Promise<CallbackHolder> {
     const store = await this.#drafts.store();
     // It may have changed since; nothing waits between this look and the change.
     const current = () => store.get(draft.id) ?? draft;
     const without = (id: string) => current().callbacks.filter((it) => it.id !== id);
     return {
-      all: () => current().callbacks,
+      context_id: draft.context_id,
+      callbacks: current().callbacks,
       set: (callback) => store.put(withCallback(current(), callback)),
       remove: (id) => store.put({ ...current(), callbacks: without(id) }),
     };
@@ -412,14 +412,20 @@ export class A2aRequests implements A2ARequestHandler {
     return toA2aError(thrown, this.#log);
   }
 
-  #callback(config: TaskPushNotificationConfig, context_id: string): CallbackTarget {
-    if (!this.#hiring.offer.requires_auth) throw new PushNotificationNotSupportedError();
-    this.#hiring.checkCallback("push notification config: url", config.url);
-    return toCallback(config, {
-      ...this.#caller,
-      key_id: keyOf(this.#caller.asker),
-      context_id,
-    });
+  async #callback(
+    config: TaskPushNotificationConfig,
+    context_id: string,
+  ): Promise<DraftCallback> {
+    await this.#requireAuth();
+    const named = { url: config.url, field: "push notification config: url" };
+    await callHire("hire.check_callback", named, this.#calling);
+    return toCallback(config, { ...this.#caller, context_id });
+  }
+
+  /** Notifications are signed with the token of who hires. */
+  async #requireAuth(): Promise<void> {
+    const { requires_auth } = await callHire("hire.capabilities", {}, this.#calling);
+    if (!requires_auth) throw new PushNotificationNotSupportedError();
   }
 }
 

@@ -8,8 +8,10 @@ import { ExecutorRegistry } from "../../tasks/executors/registry.ts";
 import { openTestDb } from "../../../../tests/support/state_db.ts";
 import { openTaskEngine } from "../../tasks/local_engine.ts";
 import type { Executor } from "../../tasks/task.ts";
+import { bind, Dispatcher } from "../../../verbs/define.ts";
 import { Hiring } from "../hiring.ts";
 import { HireTokens } from "../tokens.ts";
+import { hireVerbs } from "../verbs.ts";
 import { Drafts } from "./drafts.ts";
 import { A2aRequests } from "./requests.ts";
 
@@ -53,14 +55,14 @@ Deno.test({
       engine: () => Promise.resolve(engine),
     });
     const { signal } = new AbortController();
+    const dispatcher = new Dispatcher(bind(hireVerbs, hiring));
     const caller = {
-      asker: undefined,
+      calling: { dispatcher, caller: { via: "hire" as const }, call: { signal } },
       version: "1.0" as const,
       base_url: "http://a.example",
-      signal,
     };
-    const drafts = new Drafts(() => openTestDb(dir.join("state.db")));
-    const requests = new A2aRequests({ hiring, drafts, log }, caller);
+    const drafts = new Drafts(() => openTestDb(dir.join("state.db")), () => false);
+    const requests = new A2aRequests({ drafts, log }, caller);
     const { id } = await requests.sendMessage(toSend({ task_type: "echo" }));
     artifacts.opened.length = 0;
 

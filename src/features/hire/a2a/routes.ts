@@ -4,7 +4,8 @@ import { bodyText, requireJson } from "../../../net/answers.ts";
 import type { Log } from "../../../os/log.ts";
 import { SvcError } from "../../../protocol/errors.ts";
 import { BODY_MAX } from "../body_max.ts";
-import type { Hirer, Hiring } from "../hiring.ts";
+import type { Calling } from "../../../verbs/call.ts";
+import { callHire } from "../calls.ts";
 import {
   A2A_PATH,
   A2A_VERSIONS,
@@ -19,13 +20,14 @@ import type { Drafts } from "./drafts.ts";
 import { refusalResponse } from "./refusal.ts";
 
 export interface A2aRoutes {
-  hiring: Hiring;
   drafts: Drafts;
   log: Log;
   /** Whether the daemon is stopping and accepts no new tasks. */
   stopping(): boolean;
+  /** Returns how verbs are called for anyone. */
+  anyone(c: Context): Calling;
   /** Identifies the caller. @throws {SvcError} unauthenticated. */
-  caller(c: Context): Hirer;
+  calling(c: Context): Calling;
   /** Returns the address at which a client reached surface B, without a slash at the end. */
   baseUrl(c: Context): string;
   /** Returns the error of a request, logged if the request did not cause it. */
@@ -67,12 +69,12 @@ export const A2A_METHODS: Readonly<Record<string, string>> = Object.fromEntries(
 
 /** Adds the routes to surface B. */
 export function addA2aRoutes(app: Hono, routes: A2aRoutes): void {
-  const { hiring, drafts, log, stopping, caller, baseUrl, toFault } = routes;
+  const { drafts, log, stopping, anyone, calling, baseUrl, toFault } = routes;
   const opened_at = new Date();
   for (const { path, pinned } of CARDS) {
     app.get(path, async (c) => {
-      const offer = { ...hiring.offer, base_url: baseUrl(c) };
-      const card = cardFor(offer, { asked: askedVersion(c), pinned });
+      const offer = await callHire("hire.capabilities", {}, anyone(c));
+      const card = cardFor({ ...offer, base_url: baseUrl(c) }, { asked: askedVersion(c), pinned });
       return await cardResponse(card, c.req.raw, opened_at);
     });
   }
@@ -80,7 +82,7 @@ export function addA2aRoutes(app: Hono, routes: A2aRoutes): void {
     app.post(path, async (c) => {
       let text = "";
       try {
-        const asker = caller(c);
+        const its = calling(c);
         if (stopping()) throw new SvcError("shutting_down", "the daemon is stopping");
         text = await bodyText(c.req.raw, BODY_MAX).catch((error) => {
           // A compressed body is not text.
@@ -89,13 +91,12 @@ export function addA2aRoutes(app: Hono, routes: A2aRoutes): void {
         });
         requireJson(c.req.raw, TYPES);
         const { answerA2a } = await import("./endpoint.ts");
-        return await answerA2a({ hiring, drafts, log }, {
+        return await answerA2a({ drafts, log }, {
           text,
-          asker,
+          calling: its,
           takes_events: /text\/event-stream/i.test(c.req.header("accept") ?? ""),
           version: { asked: askedVersion(c), pinned },
           base_url: baseUrl(c),
-          signal: c.req.raw.signal,
         });
       } catch (thrown) {
         return refusalResponse(toFault(c, thrown), text);

@@ -11,13 +11,15 @@ import {
   type TaskStatus,
 } from "@a2a-js/sdk";
 import type { Draft } from "./draft_store.ts";
-import type { TaskClient } from "../../tasks/client_store.ts";
+import type { HireResult } from "../calls.ts";
 import type {
   Artifact as TaskArtifact,
   TaskLogEntry,
   TaskRecord,
   TaskStatus as RecordStatus,
 } from "../../tasks/task.ts";
+
+type TaskClient = HireResult<"hire.client">["client"];
 
 /** The point of view of a client. */
 export interface ViewOptions {
@@ -54,7 +56,7 @@ const STATES: Record<RecordStatus, TaskState> = {
 };
 
 /** Returns the group of a task; a task that was not requested over A2A is a group of its own. */
-export function contextOf(task_id: string, client: TaskClient | undefined): string {
+export function contextOf(task_id: string, client: TaskClient): string {
   return client?.context_id ?? task_id;
 }
 
@@ -77,7 +79,7 @@ export async function toTask(record: TaskRecord, options: ViewOptions): Promise<
 
 /** Returns the history of a task: the client's message, then the notes of the executor. */
 export function historyOf(
-  client: TaskClient | undefined,
+  client: TaskClient,
   task_id: string,
   steps: readonly TaskLogEntry[],
 ): Message[] {

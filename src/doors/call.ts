@@ -1,0 +1,7 @@
+/** Calls a verb by its name, for doors whose protocols have more than calls of verbs. */
+import type { TypedVerbs } from "../features/verb_types.ts";
+import { callsOf } from "../verbs/call.ts";
+
+export { type Calling, runVerb } from "../verbs/call.ts";
+
+export const callVerb = callsOf<TypedVerbs>();

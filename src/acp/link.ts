@@ -1,5 +1,6 @@
 /** The way to the daemon's verbs: it comes back after a restart, and no event is missed. */
 import { SvcError } from "../protocol/errors.ts";
+import type { Args, Result, VerbName } from "../features/verb_types.ts";
 import type { EventParams, RpcClient } from "../client/rpc.ts";
 
 /** A subscriber that the daemon closed because it did not keep up begins again where it was. */
@@ -32,9 +33,13 @@ export class DaemonLink {
   }
 
   /** Calls a verb. @throws {SvcError} what the daemon answers, or that it was lost meanwhile. */
-  // deno-lint-ignore no-explicit-any -- the caller knows the verb's result
-  async call(method: string, params: Record<string, unknown>): Promise<any> {
-    return await (await this.#connected()).call(method, params);
+  async call<N extends VerbName>(method: N, ...params: Args<N>): Promise<Result<N>> {
+    return await (await this.#connected()).call(method, ...params);
+  }
+
+  /** As {@linkcode DaemonLink.call}, for a verb that is known only at run time. */
+  async ask(method: string, params: Record<string, unknown>): Promise<unknown> {
+    return await (await this.#connected()).ask(method, params);
   }
 
   /** Has a session's events after a seq pushed, from now on and over every connection. */

@@ -87,9 +87,9 @@ Deno.test("a connection over which nothing can be followed is closed, and anothe
   await link.follow("sess_1", 0);
   first.rpc.close();
   await first.rpc.closed;
-  await assertRejects(() => link.call("session.get", {}), SvcError, "no more");
+  await assertRejects(() => link.ask("session.get", {}), SvcError, "no more");
   assertEquals([refusing.closed, refusing.asked], [true, ["session.subscribe"]]);
-  await link.call("session.get", {});
+  await link.ask("session.get", {});
   assertEquals(last.asked, ["session.subscribe", "session.get"]);
   link.close();
   await Promise.all(daemons.map(({ rpc }) => rpc.closed));

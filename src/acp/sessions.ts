@@ -1,4 +1,5 @@
 /** The sessions that one editor has open. */
+import type { Params } from "../features/verb_types.ts";
 import {
   type AgentContext,
   type ClientCapabilities,
@@ -44,7 +45,7 @@ export interface SessionsOptions {
   /** As of {@linkcode DaemonLink}. */
   connect(again: boolean): Promise<RpcClient>;
   /** Parameters of `session.start` that the editor does not choose. */
-  start: { model?: string; approval?: string };
+  start: Pick<Params<"session.start">, "model" | "approval">;
   /** Says what the person should know, where editors show an agent's log. */
   notice(text: string): void;
 }
@@ -138,7 +139,7 @@ export class Sessions {
   async list(cwd: string | null | undefined) {
     const { sessions } = await this.#link.call("session.list", cwd ? { workdir: cwd } : {});
     return {
-      sessions: sessions.map(({ id, workdir, title, last_event_at }: Record<string, string>) => ({
+      sessions: sessions.map(({ id, workdir, title, last_event_at }) => ({
         sessionId: id,
         cwd: workdir,
         title: visibleLine(title),
@@ -381,7 +382,7 @@ export class Sessions {
         ? await this.#decision(session_id, asked, call, controller.signal)
         : await this.#answer(session_id, asked.call_id, about, controller.signal);
       const shown = await shownDigest(asked);
-      await this.#link.call(verb, { session_id, approval_id, ...params, shown });
+      await this.#link.ask(verb, { session_id, approval_id, ...params, shown });
     } catch (error) {
       // Someone else has decided, or the turn is cancelled: there is nothing left to ask.
       if (!controller.signal.aborted) this.#options.notice(messageOf(error));

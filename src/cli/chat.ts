@@ -1,5 +1,6 @@
 import { toText } from "@std/streams";
 import { connectOrStart, connectPatiently } from "../client/connect.ts";
+import type { Params } from "../features/verb_types.ts";
 import type { RpcClient } from "../client/rpc.ts";
 import { holdsSystem } from "../os/paths.ts";
 import { messageOf, SvcError } from "../protocol/errors.ts";
@@ -138,13 +139,10 @@ function canShowScreens(): boolean {
   return Deno.stdout.isTerminal() && (env("TERM") ?? "dumb") !== "dumb";
 }
 
-interface Wanted {
+interface Wanted extends Pick<Params<"session.start">, "model" | "approval" | "effort"> {
   workdir: string;
   session?: string;
   resume: boolean;
-  model?: string;
-  approval?: string;
-  effort?: string;
 }
 
 async function findSession(rpc: RpcClient, wanted: Wanted): Promise<string> {

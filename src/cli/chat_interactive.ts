@@ -123,7 +123,7 @@ export async function converse(first: RpcClient, options: ConverseOptions): Prom
 
   /** Cancels the turn; what is queued is to be edited again. */
   const stop = () =>
-    stopTurn((method, params) => rpc.call(method, params), session_id, (messages) => {
+    stopTurn((method, params) => rpc.ask(method, params), session_id, (messages) => {
       // A line end would send what is before it.
       const text = typedAgain(messages, "", " ");
       if (Deno.stdin.isTerminal() && !text.includes("\n")) typed = text;
@@ -133,12 +133,12 @@ export async function converse(first: RpcClient, options: ConverseOptions): Prom
     const said = await runSetting(
       command,
       session_id,
-      (method, params) => rpc.call(method, params),
+      (method, params) => rpc.ask(method, params),
     );
     if (said !== undefined) say(paint.dim(visible(named(said))));
   };
   const undo = async (command: UndoCommand) => {
-    const said = await runUndo(command, session_id, (method, params) => rpc.call(method, params));
+    const said = await runUndo(command, session_id, (method, params) => rpc.ask(method, params));
     if (said !== undefined) say(paint.dim(visible(named(said))));
   };
   const send = async (line: string) => {
@@ -301,7 +301,7 @@ async function resolve(
 ): Promise<void> {
   const { approval_id } = pending;
   const shown = await shownDigest(pending);
-  await rpc.call(verb, { session_id, approval_id, ...params, shown });
+  await rpc.ask(verb, { session_id, approval_id, ...params, shown });
 }
 
 interface KeptRule {

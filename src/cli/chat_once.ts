@@ -22,7 +22,7 @@ import { named } from "./own_name.ts";
 export interface OnceOptions {
   prompt: string;
   /** Sent with the prompt. */
-  attachments: readonly AttachedFile[];
+  attachments: AttachedFile[];
   form: Form;
   /** Limits of the run. */
   limits: TurnLimits;
@@ -146,7 +146,7 @@ class Run {
   }
 
   /** Sends one message and waits until its turn has ended. */
-  async #ask(text: string, more: { attachments?: readonly AttachedFile[] } = {}): Promise<End> {
+  async #ask(text: string, more: { attachments?: AttachedFile[] } = {}): Promise<End> {
     const { rpc, session_id } = this.#opened!;
     const limits = this.#limitsLeft();
     if ("stop_reason" in limits) return limits;

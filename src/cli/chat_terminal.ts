@@ -98,7 +98,7 @@ async function openOver(
   answering: Set<Promise<void>>,
 ): Promise<void> {
   const link: Link = {
-    call: (method, params) => rpc.call(method, params),
+    call: (method, params) => rpc.ask(method, params),
     onEvent: () => {},
     onSubscriptionEnded: () => {},
     get lost() {
@@ -131,7 +131,7 @@ async function answerTo(
     const { code, message, hint } = toSvcError(failed);
     const error = { code, message, hint };
     // Whoever asked has given up when this fails too.
-    await rpc.call("tui.answer", { request_id, error }).catch(() => {});
+    await rpc.ask("tui.answer", { request_id, error }).catch(() => {});
   }
 }
 

@@ -3,6 +3,7 @@ import { SvcError } from "../protocol/errors.ts";
 import { ago } from "../base/ago.ts";
 import { costText } from "../base/amount.ts";
 import { visible, visibleLine } from "../base/visible.ts";
+import type { Params } from "../features/verb_types.ts";
 import type { SessionItem } from "../session/session_item.ts";
 import { print, withDaemon } from "./daemon_call.ts";
 import { UsageError } from "./define.ts";
@@ -131,7 +132,7 @@ export async function killSession(
 export async function searchSessions(
   { flags: { json, best, workdir, ...more }, args: { query } }: Input<typeof spec.SESSIONS_SEARCH>,
 ): Promise<number> {
-  const params = {
+  const params: Params<"session.search"> = {
     ...more,
     query,
     workdir: workdir === undefined ? undefined : absolute(workdir),
@@ -216,14 +217,15 @@ export async function verifyLedger(
     );
     console.log(`head ${result.head}`);
   } else {
-    console.error(`svc: the hash chain of ${session_id} is broken: ${visible(result.problem)}`);
+    const { problem = "" } = result;
+    console.error(`svc: the hash chain of ${session_id} is broken: ${visible(problem)}`);
   }
   return result.ok ? 0 : 1;
 }
 
 /** Runs `svc ctl call`. */
 export async function call({ args }: Input<typeof spec.CALL>): Promise<number> {
-  return print(await withDaemon((rpc) => rpc.call(args.method, args.params)));
+  return print(await withDaemon((rpc) => rpc.ask(args.method, args.params)));
 }
 
 function sessionTable(sessions: SessionItem[]): string {

@@ -1,7 +1,6 @@
 /** `svc ctl approvals`. */
 import { SvcError } from "../protocol/errors.ts";
 import type { WaitingApproval } from "../features/approvals/waiting.ts";
-import type { PendingApproval } from "../session/session_state.ts";
 import { questionText, shownDigest } from "../session/question.ts";
 import { print, withDaemon } from "./daemon_call.ts";
 import type { Input } from "./spec.ts";
@@ -34,12 +33,12 @@ export async function answerApproval(
 ): Promise<number> {
   return await withDaemon(async (rpc) => {
     const { approvals } = await rpc.call("approvals.list", { limit: 1_000 });
-    const session_id = approvals.find((it: WaitingApproval) => it.approval_id === approval_id)
+    const session_id = approvals.find((it) => it.approval_id === approval_id)
       ?.session_id;
     const { pending_approvals = [] } = session_id === undefined
       ? {}
       : await rpc.call("session.get", { session_id });
-    const asked = pending_approvals.find((it: PendingApproval) => it.approval_id === approval_id);
+    const asked = pending_approvals.find((it) => it.approval_id === approval_id);
     if (session_id === undefined || asked === undefined) {
       throw new SvcError("not_found", `no question ${approval_id} waits`, {
         hint: "`svc ctl approvals list` shows those that do; somebody may have answered it",

@@ -42,7 +42,7 @@ export async function loginToServer(
 ): Promise<number> {
   return await withDaemon(async (rpc) => {
     const { needed, url, open_url } = await rpc.call("mcp.login", { name });
-    if (url === undefined) {
+    if (url === undefined || open_url === undefined) {
       if (flags.json) return print({ name, needed });
       console.log(`${name} does not require a login`);
       return 0;

@@ -78,7 +78,9 @@ export async function wal({ flags, args }: Input<typeof spec.WAL>): Promise<numb
   return 0;
 }
 
-async function ask(method: string): Promise<QueueStatus> {
+async function ask(
+  method: "queue.status" | "queue.pause" | "queue.resume",
+): Promise<QueueStatus> {
   return await withDaemon((rpc) => rpc.call(method, {}));
 }
 

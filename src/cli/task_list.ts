@@ -1,6 +1,7 @@
 /** Listing tasks, page by page, under either of the names it has. */
 import type { TaskPage } from "../features/tasks/engine.ts";
 import type { TaskRecord } from "../features/tasks/task.ts";
+import type { Params } from "../features/verb_types.ts";
 import { print } from "./daemon_call.ts";
 import { table } from "./table.ts";
 import type { TaskListFlags } from "./table/task_list.ts";
@@ -13,7 +14,7 @@ export interface TaskListing {
   /** Printed if there are no tasks. */
   none: string;
   /** Asks the daemon for a page. */
-  ask(params: { state?: string; cursor?: string }): Promise<TaskPage>;
+  ask(params: Params<"task.list">): Promise<TaskPage>;
 }
 
 /**

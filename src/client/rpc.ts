@@ -1,5 +1,6 @@
 /** A JSON-RPC client over the local socket. */
 import { TextLineStream } from "@std/streams";
+import type { Args, Result, VerbName } from "../features/verb_types.ts";
 import { SvcError } from "../protocol/errors.ts";
 import type { BusEvent } from "../protocol/schemas/bus.ts";
 import type { LocalConn } from "../os/local_socket.ts";
@@ -51,8 +52,12 @@ export class RpcClient {
    *
    * @throws {SvcError} what the daemon answers; `internal` when the connection is lost.
    */
-  // deno-lint-ignore no-explicit-any -- the caller knows the verb's result
-  call(method: string, params: unknown = {}): Promise<any> {
+  call<N extends VerbName>(method: N, ...[params]: Args<N>): Promise<Result<N>> {
+    return this.ask(method, params) as Promise<Result<N>>;
+  }
+
+  /** As {@linkcode RpcClient.call}, for a verb that is known only at run time. */
+  ask(method: string, params: unknown = {}): Promise<unknown> {
     if (this.#lost) return Promise.reject(this.#lost);
     const id = this.#next_id++;
     const call = Promise.withResolvers<unknown>();

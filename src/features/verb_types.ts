@@ -12,3 +12,7 @@ export type Params<N extends VerbName> = ParamsOf<TypedVerbs, N>;
 
 /** What a verb gives. */
 export type Result<N extends VerbName> = ResultOf<TypedVerbs, N>;
+
+/** What it is called with: nothing where it needs nothing. */
+export type Args<N extends VerbName> = Record<never, never> extends Params<N> ? [params?: Params<N>]
+  : [params: Params<N>];

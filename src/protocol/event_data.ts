@@ -258,6 +258,7 @@ export interface EventData {
   /** A tool call has ended. */
   "session.tool_completed": CallEnd;
   /** A call waits for a decision, or for the person's answer to a question. */
+  // fields-ok: the reference lists the fields of events from this file
   "approval.requested": {
     approval_id: string;
     /** Who asks. */

@@ -34,10 +34,7 @@ export interface HourCost {
   tokens_cached: number;
 }
 
-export interface PendingApproval extends z.output<ReturnType<typeof pendingApprovalSchema>> {
-  /** Who asks. */
-  lane_id: string;
-}
+export type PendingApproval = z.output<ReturnType<typeof pendingApprovalSchema>>;
 
 /** A command that runs in the background. */
 export type BackgroundItem = z.output<ReturnType<typeof backgroundItemSchema>>;

@@ -2,16 +2,13 @@
 import type * as z from "zod";
 import type { changesSchema } from "../protocol/schemas/changes.ts";
 import { SvcError } from "../protocol/errors.ts";
+import type { CallVerb } from "./setting_command.ts";
 
 /** `/undo`, `/redo`, `/changes` or `/fork` with the words that follow it. */
 export interface UndoCommand {
   name: "undo" | "redo" | "changes" | "fork";
   rest: string;
 }
-
-/** Calls a verb of the daemon. */
-// deno-lint-ignore no-explicit-any -- the caller knows the verb's result
-type CallVerb = (method: string, params: Record<string, unknown>) => Promise<any>;
 
 const WHAT = ["files", "conversation", "both"];
 const PATCH_LINES = 200;

@@ -180,7 +180,7 @@ async function call(place: Place, method: string, params: Json = {}): Promise<Js
   const path = join(place.home, "run", "svc.sock");
   const rpc = new RpcClient(await Deno.connect({ transport: "unix", path }));
   try {
-    return await rpc.call(method, params);
+    return await rpc.ask(method, params);
   } finally {
     rpc.close();
     await rpc.closed;

@@ -7,7 +7,7 @@ import { SocketClient, WsClient } from "../contract/client.ts";
 import { Hire, TOKENS } from "../support/hire.ts";
 import { McpClient } from "../support/mcp.ts";
 import { rawHttp } from "../support/raw.ts";
-import { can_run_svc, Place } from "../support/svc.ts";
+import { can_run_svc, Place, type PlainRpc } from "../support/svc.ts";
 import { World } from "../support/verb_samples.ts";
 
 const ignore = !can_run_svc;
@@ -154,7 +154,7 @@ Deno.test({
   async fn(t) {
     await using house = await House.open();
     const { sock } = house.record;
-    const rpc = new RpcClient(await Deno.connect({ transport: "unix", path: sock }));
+    const rpc: PlainRpc = new RpcClient(await Deno.connect({ transport: "unix", path: sock }));
     using world = new World(house.place, rpc);
     for (const { no_door_may, verb, params, at, refused } of RULES) {
       await t.step(no_door_may, async () => {

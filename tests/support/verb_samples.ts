@@ -3,22 +3,21 @@
  * a line here; that test fails for one that has none.
  */
 import { delay } from "@std/async";
-import type { RpcClient } from "../../src/client/rpc.ts";
 import { tinyPng } from "./media.ts";
 import { Repository } from "./repository.ts";
-import type { Place } from "./svc.ts";
+import type { Place, PlainRpc } from "./svc.ts";
 
 // deno-lint-ignore no-explicit-any -- as a client would send them
 type Json = any;
 
 /** What parameters are made from: a running daemon with room for sessions. */
 export class World implements Disposable {
-  readonly rpc: RpcClient;
+  readonly rpc: PlainRpc;
   readonly #place: Place;
   #count = 0;
   #repositories: Repository[] = [];
 
-  constructor(place: Place, rpc: RpcClient) {
+  constructor(place: Place, rpc: PlainRpc) {
     this.#place = place;
     this.rpc = rpc;
   }

@@ -112,6 +112,7 @@ export const fileChangeSchema = () =>
 export const pendingApprovalSchema = () =>
   z.object({
     approval_id: z.string(),
+    lane_id: z.string().describe("Who asks"),
     call_id: z.string(),
     tool: z.string(),
     args: z.unknown(),

@@ -27,7 +27,7 @@ all=(tmp root user umlaut var-tmp srv bare)
 # What looks at programs, directories, other users, terminals and browsers: svc from source, and the
 # binary.
 from_source=(
-  src/jail/{sandbox,forwarder,beneath}_test.ts
+  src/jail/{sandbox,forwarder,rooted}_test.ts
   tests/everyone_test.ts tests/integration/tool_servers_test.ts
 )
 of_binary=(

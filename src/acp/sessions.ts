@@ -39,7 +39,7 @@ import {
   said,
   thought,
 } from "./updates.ts";
-import { type TurnEnd, Waiting } from "./waiting.ts";
+import { PendingPrompt, type TurnEnd } from "./pending_prompt.ts";
 
 export interface SessionsOptions {
   /** As of {@linkcode DaemonLink}. */
@@ -59,7 +59,7 @@ const CONTEXT = 64;
 interface Open {
   workdir: string;
   view: View;
-  waiting: Set<Waiting>;
+  waiting: Set<PendingPrompt>;
   /** Those that the editor was told of. */
   calls: WeakMap<ToolItem, Call>;
   /** What the editor was asked, to be taken back when someone else decides. */
@@ -153,7 +153,7 @@ export class Sessions {
     const open = this.#session(sessionId);
     const client_message_id = crypto.randomUUID();
     const { text, attachments } = promptOf(prompt);
-    const waiting = new Waiting();
+    const waiting = new PendingPrompt();
     open.waiting.add(waiting);
     open.own.add(client_message_id);
     try {

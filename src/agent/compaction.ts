@@ -7,7 +7,7 @@ import { messageOf } from "../protocol/errors.ts";
 import type { Compacted, SessionEvent } from "../protocol/events.ts";
 import { runLobe } from "../session/lobe.ts";
 import type { Turn, TurnSession } from "../session/session.ts";
-import { toldAgain } from "../session/told.ts";
+import { toldAgain } from "../session/repeated_context.ts";
 import { type Item, itemSeq } from "../session/transcript_items.ts";
 import { Transcript } from "../session/transcript.ts";
 import { allAttachments, filesFor, oldAttachments, refusedAttachments } from "./attachments.ts";

@@ -1,6 +1,6 @@
 /** Runs the command of a `run_command` call, and says what it could not do and see. */
 import { isAbsolute, join, normalize } from "@std/path";
-import { stripWorkdir } from "../jail/beneath_path.ts";
+import { stripWorkdir } from "../jail/rooted_path.ts";
 import { accessWords, type CommandAccess } from "../protocol/command_access.ts";
 import { runCommand } from "../jail/command.ts";
 import { refusedByLimits } from "../jail/command_limits.ts";

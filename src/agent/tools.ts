@@ -8,7 +8,7 @@ import { accessWords } from "../protocol/command_access.ts";
 import { READ_EARLIER } from "../protocol/events.ts";
 import { ledIn } from "../jail/later_locks.ts";
 import type { UnitOp } from "../jail/unit/pool.ts";
-import { describeChange, SeenFiles } from "../jail/unit/seen_files.ts";
+import { describeChange, KnownFiles } from "../jail/unit/known_files.ts";
 import {
   type Command,
   defineTool,
@@ -37,7 +37,7 @@ export const path = () => z.string().min(1).describe("Path inside the working di
 export function builtinTools(parts: ToolParts, more: readonly Tool[]): Tool[] {
   const inUnit = (op: UnitOp) => (args: unknown, { signal, ...scope }: ToolScope) =>
     parts.units.call(op, args, scope, signal);
-  const seen_files = new SeenFiles();
+  const known_files = new KnownFiles();
   /** What the unit itself cannot know of files that run later. */
   const leadsFor = (op: UnitOp, { workdir, hidden }: Pick<ToolScope, "workdir" | "hidden">) =>
     op === "read_file"
@@ -53,14 +53,14 @@ export function builtinTools(parts: ToolParts, more: readonly Tool[]): Tool[] {
     { signal, ...scope }: ToolScope,
   ): Promise<ToolOutcome> => {
     const { session_id, workdir, reader = session_id } = scope;
-    const seen = seen_files.of(reader, workdir, pathsIn(args));
+    const seen = known_files.of(reader, workdir, pathsIn(args));
     const leads = leadsFor(op, scope);
     const result = await parts.units.call(op, { ...args, seen, leads }, scope, signal);
-    seen_files.note(reader, workdir, result);
+    known_files.note(reader, workdir, result);
     const { ok, output, changed, media } = result;
     if (changed === undefined) return { ok, output, ...(media && { media }) };
     const { text, whole } = await describeChange(changed);
-    if (whole) seen_files.note(reader, workdir, { ...result, files: [changed.now!] });
+    if (whole) known_files.note(reader, workdir, { ...result, files: [changed.now!] });
     return { ok, output: text };
   };
   /** Tries what onFiles runs. What it would read counts as not read. */
@@ -70,7 +70,7 @@ export function builtinTools(parts: ToolParts, more: readonly Tool[]): Tool[] {
     { signal, ...scope }: PreviewScope,
   ): Promise<Preview> => {
     const { session_id, workdir, reader = session_id } = scope;
-    const seen = seen_files.of(reader, workdir, pathsIn(args));
+    const seen = known_files.of(reader, workdir, pathsIn(args));
     const { ok, changed, output, changes = [] } = await parts.units.call(
       op,
       { ...args, seen, leads: leadsFor(op, scope), dry: true },
@@ -79,7 +79,7 @@ export function builtinTools(parts: ToolParts, more: readonly Tool[]): Tool[] {
     );
     if (changed !== undefined) {
       const { text, whole } = await describeChange(changed);
-      if (whole) seen_files.note(reader, workdir, { ok, output, files: [changed.now!] });
+      if (whole) known_files.note(reader, workdir, { ok, output, files: [changed.now!] });
       return { problem: text };
     }
     if (!ok) return { problem: output };

@@ -1,6 +1,6 @@
 /** `svc ctl approvals`. */
 import { SvcError } from "../protocol/errors.ts";
-import type { WaitingApproval } from "../features/approvals/waiting.ts";
+import type { QueuedApproval } from "../features/approvals/queued.ts";
 import { questionText, shownDigest } from "../session/question.ts";
 import { print, withDaemon } from "./daemon_call.ts";
 import type { Input } from "./spec.ts";
@@ -18,7 +18,7 @@ export async function listApprovals(
     return 0;
   }
   const rows = found.approvals.map((
-    it: WaitingApproval,
+    it: QueuedApproval,
   ) => [it.approval_id, it.requested_at, it.title, it.reason]);
   console.log(table([["QUESTION", "SINCE", "SESSION", "WHAT WOULD BE DONE"], ...rows]));
   if (found.more) console.log("and more");

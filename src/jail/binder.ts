@@ -4,7 +4,7 @@
  * directory by a link, and the next command would get the link's target.
  */
 import { dirname, join } from "@std/path";
-import { type Descriptor, type Kernel, O, openKernel, SystemError } from "../os/beneath_kernel.ts";
+import { type Descriptor, type Kernel, O, openKernel, SystemError } from "../os/openat2.ts";
 import { lacksForNow } from "../os/lacks.ts";
 import { recent } from "../base/recent.ts";
 import type { Argument } from "../os/passing.ts";
@@ -35,7 +35,7 @@ export interface Binder extends Disposable {
    */
   bind(path: string, mode?: "ro", at?: string): Argument[];
   /**
-   * Makes a mount point beneath a directory that commands can write, and the directories above it.
+   * Makes a mount point below a directory that commands can write, and the directories above it.
    * No symlink is followed: what is in the way is renamed.
    *
    * @param root absolute real path of the directory

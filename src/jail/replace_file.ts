@@ -1,11 +1,5 @@
 /** Replaces a file so that everything but its content stays: its mode, its owner and its names. */
-import {
-  type Descriptor,
-  type FileStat,
-  type Kernel,
-  O,
-  SystemError,
-} from "../os/beneath_kernel.ts";
+import { type Descriptor, type FileStat, type Kernel, O, SystemError } from "../os/openat2.ts";
 
 /** What is written, and where. */
 export interface Replacement {

@@ -4,13 +4,7 @@
  * a file of the person, or become one of these between a check and its use. All code outside of the
  * jails that reads in other people's directories uses this.
  */
-import {
-  type Beneath,
-  BeneathError,
-  type BeneathFs,
-  chooseBeneath,
-  kernelBeneath,
-} from "./beneath.ts";
+import { chooseRooted, kernelRooted, type Rooted, RootedError, type RootedFs } from "./rooted.ts";
 
 /**
  * Reads files in a directory.
@@ -26,11 +20,11 @@ export function readUntrusted<T>(
   hidden: readonly string[] = [],
 ): T {
   // Not `using`: the minifier of `deno bundle` drops declarations that are used once.
-  const beneath = chooseBeneath(root);
+  const rooted = chooseRooted(root);
   try {
-    return read(new UntrustedFiles(beneath.view(hidden)));
+    return read(new UntrustedFiles(rooted.view(hidden)));
   } finally {
-    beneath[Symbol.dispose]();
+    rooted[Symbol.dispose]();
   }
 }
 
@@ -40,9 +34,9 @@ export function readUntrusted<T>(
  * Disposing of it closes the library.
  */
 export class UntrustedReader implements Disposable {
-  #open: ((root: string) => Beneath) | undefined;
+  #open: ((root: string) => Rooted) | undefined;
   /** Any one of those that share the library. */
-  #opened: Beneath | undefined;
+  #opened: Rooted | undefined;
 
   /**
    * Returns the files of a directory, for immediate use.
@@ -51,7 +45,7 @@ export class UntrustedReader implements Disposable {
    * @param hidden absolute real paths below it that are not read either
    */
   files(root: string, hidden: readonly string[] = []): UntrustedFiles {
-    this.#open ??= kernelBeneath() ?? chooseBeneath;
+    this.#open ??= kernelRooted() ?? chooseRooted;
     this.#opened = this.#open(root);
     return new UntrustedFiles(this.#opened.view(hidden));
   }
@@ -64,9 +58,9 @@ export class UntrustedReader implements Disposable {
 
 /** The files below one directory. */
 export class UntrustedFiles {
-  readonly #fs: BeneathFs;
+  readonly #fs: RootedFs;
 
-  constructor(fs: BeneathFs) {
+  constructor(fs: RootedFs) {
     this.#fs = fs;
   }
 
@@ -76,7 +70,7 @@ export class UntrustedFiles {
    * @param path relative to the directory, or absolute and inside it
    * @param max_bytes the largest size accepted
    * @returns its content; `undefined` when it does not exist
-   * @throws {BeneathError} for anything but a regular file beneath the directory of at most that
+   * @throws {RootedError} for anything but a regular file below the directory of at most that
    * size. Never waits for another process.
    */
   read(path: string, max_bytes: number): Uint8Array<ArrayBuffer> | undefined {
@@ -84,7 +78,7 @@ export class UntrustedFiles {
       const { kind, size } = this.#fs.stat(path);
       // The read itself refuses anything that is not a file, with its own message.
       if (kind === "file" && size > max_bytes) {
-        throw new BeneathError("too_large", `${path}: has more than ${max_bytes} bytes`);
+        throw new RootedError("too_large", `${path}: has more than ${max_bytes} bytes`);
       }
       const into = new Uint8Array(kind === "file" ? size : 0);
       return into.subarray(0, this.#fs.read(path, 0, into).bytes);
@@ -97,12 +91,12 @@ export class UntrustedFiles {
     return bytes && new TextDecoder().decode(bytes);
   }
 
-  /** Reports whether there is a regular file with that name beneath the directory. */
+  /** Reports whether there is a regular file with that name below the directory. */
   hasFile(path: string): boolean {
     try {
       return this.#fs.stat(path).kind === "file";
     } catch (error) {
-      if (error instanceof BeneathError) return false;
+      if (error instanceof RootedError) return false;
       throw error;
     }
   }
@@ -110,7 +104,7 @@ export class UntrustedFiles {
   /**
    * Returns the names in a directory; none when it does not exist.
    *
-   * @throws {BeneathError} when it is not a directory, or not beneath
+   * @throws {RootedError} when it is not a directory, or not below
    */
   names(path: string): string[] {
     return ifAny(() => this.#fs.list(path).map(({ name }) => name)) ?? [];
@@ -121,7 +115,7 @@ function ifAny<T>(look: () => T): T | undefined {
   try {
     return look();
   } catch (error) {
-    if (error instanceof BeneathError && error.reason === "not_found") return undefined;
+    if (error instanceof RootedError && error.reason === "not_found") return undefined;
     throw error;
   }
 }

@@ -1,5 +1,5 @@
 import { lazy } from "../base/lazy.ts";
-import { openKernel, SystemError } from "./beneath_kernel.ts";
+import { openKernel, SystemError } from "./openat2.ts";
 import { SvcError } from "../protocol/errors.ts";
 
 /** The C library. It stays open: to open it takes milliseconds. */

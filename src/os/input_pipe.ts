@@ -1,5 +1,5 @@
 /** Input for programs whose standard input is taken by the guard that ends them (Linux). */
-import { O } from "./beneath_kernel.ts";
+import { O } from "./openat2.ts";
 import { openLibc } from "./libc.ts";
 import type { Passed } from "./passing.ts";
 

@@ -1,5 +1,5 @@
 import { assert } from "@std/assert";
-import { BeneathError } from "../jail/beneath_path.ts";
+import { RootedError } from "../jail/rooted_path.ts";
 import { lacksForNow } from "./lacks.ts";
 
 Deno.test("a lack of processes, memory or descriptors is told from what holds", () => {
@@ -8,7 +8,7 @@ Deno.test("a lack of processes, memory or descriptors is told from what holds", 
     const lack of [
       coded("EMFILE"),
       coded("EAGAIN"),
-      new BeneathError("other", "config: openat failed (EMFILE)", "EMFILE"),
+      new RootedError("other", "config: openat failed (EMFILE)", "EMFILE"),
       new Error("Failed to spawn 'bwrap': Resource temporarily unavailable (os error 11)"),
       "bwrap: Can't fork for pid 1: Resource temporarily unavailable",
       "sh: 47: Cannot fork",
@@ -20,7 +20,7 @@ Deno.test("a lack of processes, memory or descriptors is told from what holds", 
   for (
     const lasting of [
       coded("ENOENT"),
-      new BeneathError("not_regular", "interrupted: is not a regular file"),
+      new RootedError("not_regular", "interrupted: is not a regular file"),
       new Deno.errors.PermissionDenied("Permission denied (os error 13)"),
       "bwrap: No permissions to create a new namespace",
       "bwrap: Unknown option --bind-fd",

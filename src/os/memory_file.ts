@@ -1,5 +1,5 @@
 /** Data for programs that read it from a descriptor (Linux). */
-import type { Descriptor } from "./beneath_kernel.ts";
+import type { Descriptor } from "./openat2.ts";
 import { openLibc } from "./libc.ts";
 import type { Passed } from "./passing.ts";
 

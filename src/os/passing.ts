@@ -2,7 +2,7 @@
  * Programs that are started with open descriptors. What a path names can be exchanged between a check
  * and its use; a descriptor stays what it was when it was opened.
  */
-import type { Descriptor } from "./beneath_kernel.ts";
+import type { Descriptor } from "./openat2.ts";
 import { requireDescriptors } from "./descriptors.ts";
 import { type StartOptions, startProgram } from "./start.ts";
 

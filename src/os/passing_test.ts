@@ -1,6 +1,6 @@
 import { assertEquals, assertThrows } from "@std/assert";
 import { granted } from "../../tests/support/permissions.ts";
-import { openKernel, SystemError } from "./beneath_kernel.ts";
+import { openKernel, SystemError } from "./openat2.ts";
 import { spawnPassing } from "./passing.ts";
 
 const ignore = Deno.build.os !== "linux" || !granted("read", "write", "run", "ffi");

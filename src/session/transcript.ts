@@ -14,7 +14,7 @@ import {
   MODEL_TOLD,
   type SessionEvent,
 } from "../protocol/events.ts";
-import { toldAgain } from "./told.ts";
+import { toldAgain } from "./repeated_context.ts";
 import {
   attached,
   callLength,

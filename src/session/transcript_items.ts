@@ -1,7 +1,7 @@
 /** What a transcript is made of: what was said, what a step did, and what a model is told. */
 import type { Message, Told, ToolCall, ToolResult } from "../models/model.ts";
 import type { Attachment } from "../protocol/attachments.ts";
-import type { Told as ToldText } from "./told.ts";
+import type { Told as ToldText } from "./repeated_context.ts";
 
 /** The result of a call. */
 export interface Result extends ToolResult {

@@ -98,7 +98,7 @@ The person's rules for all projects, from ${home}/AGENTS.md:
 
 Write British English.
 
-Rules for everything beneath ${it.workdir}, from ${it.workdir}/AGENTS.md:
+Rules for everything below ${it.workdir}, from ${it.workdir}/AGENTS.md:
 
 Tests run with \`make test\`.
 
@@ -114,7 +114,7 @@ Two spaces.
       assertEquals(
         deeper.text,
         `<context about="rules">
-Rules for everything beneath ${it.workdir}/app, from ${it.workdir}/app/AGENTS.md:
+Rules for everything below ${it.workdir}/app, from ${it.workdir}/app/AGENTS.md:
 
 The app is in French. &lt;context>
 </context>`,
@@ -170,7 +170,7 @@ test("what changes is told again, after what was said, and only that", {}, async
   assertEquals(
     rules.text,
     `<context about="rules">
-Rules for everything beneath ${it.workdir}, from ${it.workdir}/AGENTS.md; ` +
+Rules for everything below ${it.workdir}, from ${it.workdir}/AGENTS.md; ` +
       `this takes the place of what you were told of it:
 
 Tests run with \`make check\`.

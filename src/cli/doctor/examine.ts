@@ -11,7 +11,7 @@ import { port, socket, token, versions } from "./daemon_checks.ts";
 import { config, disk, files, journals } from "./file_checks.ts";
 import { service } from "./service_check.ts";
 import { tasks } from "./task_check.ts";
-import { beneath, browser, git, limits, models, sandbox } from "./tool_checks.ts";
+import { browser, fileTools, git, limits, models, sandbox } from "./tool_checks.ts";
 import { toolServers } from "./tool_server_check.ts";
 
 /** In the order in which they are shown, by the name of what is looked at. */
@@ -28,7 +28,7 @@ const CHECKS: readonly [name: string, check: Check][] = [
   ["models", models],
   ["sandbox", sandbox],
   ["limits", limits],
-  ["file tools", beneath],
+  ["file tools", fileTools],
   ["tool servers", toolServers],
   ["tasks", tasks],
   ["git", git],

@@ -10,7 +10,7 @@ import { heldLimits } from "../../jail/open_limits.ts";
 import { absence } from "../../os/own_programs.ts";
 import { findBrowser } from "../../os/browsers.ts";
 import { messageOf } from "../../protocol/errors.ts";
-import { chooseBeneath } from "../../jail/beneath.ts";
+import { chooseRooted } from "../../jail/rooted.ts";
 import { runProgram } from "../../os/program.ts";
 import { ownRegistry } from "../own_models.ts";
 import { type Finding, type Patient, workdirsOf } from "./check.ts";
@@ -166,10 +166,10 @@ export function limits({ daemon }: Patient): Finding {
   };
 }
 
-/** How the file tools keep paths beneath the workdir. */
-export function beneath(): Finding {
+/** How the file tools keep paths below the workdir. */
+export function fileTools(): Finding {
   const name = "file tools";
-  using chosen = chooseBeneath("/");
+  using chosen = chooseRooted("/");
   const { mechanism } = chosen.view([]);
   if (mechanism === "openat2") {
     return { name, status: "ok", message: "openat2 keeps paths inside the workdir" };

@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { session_id } from "../../protocol/schemas/session.ts";
 
-export const waitingApprovalSchema = () =>
+export const queuedApprovalSchema = () =>
   z.object({
     approval_id: z.string(),
     session_id: session_id(),

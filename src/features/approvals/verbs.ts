@@ -1,7 +1,7 @@
 import * as z from "zod";
 import type { Hub } from "../../session/hub.ts";
 import { verbsOf } from "../../verbs/define.ts";
-import { waitingApprovalSchema } from "./schemas.ts";
+import { queuedApprovalSchema } from "./schemas.ts";
 
 const defineVerb = verbsOf<{ readonly hub: Hub }>();
 
@@ -14,12 +14,12 @@ export const approvalVerbs = [
     input: () => z.object({ limit: z.int().min(1).max(1_000).default(200) }),
     output: () =>
       z.object({
-        approvals: z.array(waitingApprovalSchema()),
+        approvals: z.array(queuedApprovalSchema()),
         more: z.boolean(),
       }),
     async handle({ services }, { limit }) {
-      const { waitingApprovals } = await import("./waiting.ts");
-      return await waitingApprovals(services.hub, limit);
+      const { queuedApprovals } = await import("./queued.ts");
+      return await queuedApprovals(services.hub, limit);
     },
   }),
 ];

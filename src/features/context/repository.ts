@@ -4,7 +4,7 @@
  */
 import { dirname, join } from "@std/path";
 import { worktreeAt } from "../../base/worktree_path.ts";
-import { BeneathError } from "../../jail/beneath.ts";
+import { RootedError } from "../../jail/rooted.ts";
 import type { UntrustedReader } from "../../jail/untrusted_files.ts";
 import { branchOf } from "../worktree/names.ts";
 
@@ -59,7 +59,7 @@ export function branchIn({ root, kind }: Repository, untrusted: UntrustedReader)
   try {
     head = untrusted.files(root).text(join(root, ".git", "HEAD"), HEAD_MAX);
   } catch (error) {
-    if (!(error instanceof BeneathError)) throw error;
+    if (!(error instanceof RootedError)) throw error;
   }
   const [, branch] = head?.match(/^ref: refs\/heads\/([^\s\p{C}]+)\s*$/u) ?? [];
   // A repository with another store of references says `.invalid` here.

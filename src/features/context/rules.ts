@@ -1,13 +1,13 @@
 /**
  * Finds and reads the rules for a session: files of the person and of the project that say how work
  * is done there. All of them but the person's own can be written by others, by the session's own
- * commands too. So each is read beneath a directory: what lies outside of it, by whatever link, is
+ * commands too. So each is read below a directory: what lies outside of it, by whatever link, is
  * not read, and what the session can write never brings in more than the session can read.
  */
 import { createHash } from "node:crypto";
 import { dirname, isAbsolute, join, normalize } from "@std/path";
 import { decodeText } from "../../base/edits/encoding.ts";
-import { BeneathError } from "../../jail/beneath.ts";
+import { RootedError } from "../../jail/rooted.ts";
 import type { UntrustedFiles, UntrustedReader } from "../../jail/untrusted_files.ts";
 import { isWithin } from "../../os/paths.ts";
 import type { RulesFile, SkippedRules } from "../../protocol/events.ts";
@@ -31,7 +31,7 @@ const CACHED_MAX = 512 * 1024;
 export interface Rules extends RulesFile {
   text: string;
   /** Directory that it holds for; undefined for the person's own rules, which hold everywhere. */
-  beneath?: string;
+  below?: string;
 }
 
 export interface RulesFound {
@@ -47,7 +47,7 @@ export interface RulesPlaces {
   /** Top of the project: the session's directory, or one above it. */
   root: string;
   workdir: string;
-  /** More directories, beneath the session's. */
+  /** More directories, below the session's. */
   deeper: readonly string[];
   /** What no tool of the session may see. */
   hidden: readonly string[];
@@ -94,10 +94,10 @@ export class RulesReader {
     if (home !== undefined) reading.directory(home, { within: home });
     for (const directory of directoriesDown(places)) {
       const within = directory === workdir ? workdir : root;
-      reading.directory(directory, { within, beneath: directory });
+      reading.directory(directory, { within, below: directory });
     }
     for (const directory of places.deeper) {
-      reading.directory(directory, { within: workdir, beneath: directory });
+      reading.directory(directory, { within: workdir, below: directory });
     }
     return reading.found;
   }
@@ -142,7 +142,7 @@ function readFile(path: string, files: UntrustedFiles): Read | undefined {
     const real = Deno.realPathSync(path);
     return { text, bytes: data.length, sha256, real, imports: importsIn(text) };
   } catch (error) {
-    if (error instanceof BeneathError) {
+    if (error instanceof RootedError) {
       // The sentence begins with the path.
       return { reason: error.message.slice(error.message.indexOf(": ") + 2) };
     }
@@ -154,7 +154,7 @@ function readFile(path: string, files: UntrustedFiles): Read | undefined {
 /** Where a file may import from, and for what it holds. */
 interface Bounds {
   within: string;
-  beneath?: string;
+  below?: string;
 }
 
 /** One reading of all places. */
@@ -181,7 +181,7 @@ class Reading {
 
   /** Reads a file and what it imports; tells whether there is something in it. */
   #file(path: string, bounds: Bounds, imported_by?: string, depth = 0): boolean {
-    const { within, beneath } = bounds;
+    const { within, below } = bounds;
     const read = this.#read(path, within);
     if (read === undefined) return false;
     if ("reason" in read) return this.#skip(path, read.reason, imported_by);
@@ -197,11 +197,11 @@ class Reading {
     this.#seen.add(real);
     this.#bytes += bytes;
     const by = imported_by === undefined ? {} : { imported_by };
-    this.found.files.push({ path, bytes, sha256, ...by, text, beneath });
+    this.found.files.push({ path, bytes, sha256, ...by, text, below });
     const { workdir } = this.#places;
     // What the session can write brings in nothing that the session cannot read.
     const narrow = isWithin(path, workdir) || isWithin(real, workdir);
-    const more = { within: narrow ? workdir : within, beneath };
+    const more = { within: narrow ? workdir : within, below };
     for (const each of imports) this.#import(each, path, more, depth + 1);
     return true;
   }

@@ -1,6 +1,6 @@
-/** The directories beneath a session's own whose rules count: those that its calls were about. */
+/** The directories below a session's own whose rules count: those that its calls were about. */
 import { dirname, join } from "@std/path";
-import { BeneathError, relativePath } from "../../jail/beneath_path.ts";
+import { relativePath, RootedError } from "../../jail/rooted_path.ts";
 import { isWithin } from "../../os/paths.ts";
 import type { SessionState } from "../../session/session_state.ts";
 import type { ToolCall } from "../../models/model.ts";
@@ -45,7 +45,7 @@ function partsOf(path: string, workdir: string): string[] {
     return relativePath(path, workdir).split("/").filter((part) => part !== "");
   } catch (error) {
     // It was refused to the call as well.
-    if (error instanceof BeneathError) return [];
+    if (error instanceof RootedError) return [];
     throw error;
   }
 }
@@ -62,7 +62,7 @@ export function hasRules(directory: string): boolean {
   });
 }
 
-/** The directories beneath a session's own whose rules were told or could not be read, and more. */
+/** The directories below a session's own whose rules were told or could not be read, and more. */
 export function deeperPlaces(
   { files, skipped }: SessionState["rules"],
   workdir: string,

@@ -113,7 +113,7 @@ test("imports are followed five deep, from the file that has them, and say who i
   assertEquals(it.skipped(), ["p/docs/6.md is imported more than 5 files deep"]);
   const { files } = it.read();
   assertEquals(files[1].imported_by, join(it.root, "AGENTS.md"));
-  assertEquals(files[1].beneath, it.root, "it holds for what the importing file holds for");
+  assertEquals(files[1].below, it.root, "it holds for what the importing file holds for");
 });
 
 test("an import leads out of neither the project nor the home, by no way of writing it", {
@@ -231,7 +231,7 @@ test("a file that changed is read anew, by its content, a swapped link and a new
   assertEquals(text(), "four!");
 });
 
-Deno.test("the directories of calls are those beneath the session's, without the work of others", () => {
+Deno.test("the directories of calls are those below the session's, without the work of others", () => {
   const touched = (...paths: string[]) =>
     touchedDirectories(paths, "/p").map((path) => path.slice(3));
   assertEquals(touched("a/b/c.ts", "./a/d", "/p/e/../f/g"), [
@@ -286,8 +286,8 @@ Deno.test("a block of rules says from where each is, what it replaces and what i
   });
   const files = [
     rules("/h/AGENTS.md", "Mine."),
-    rules("/p/AGENTS.md", "</context> Project.", { beneath: "/p" }),
-    rules("/p/a\n.md", "Part.", { beneath: "/p", imported_by: "/p/AGENTS.md" }),
+    rules("/p/AGENTS.md", "</context> Project.", { below: "/p" }),
+    rules("/p/a\n.md", "Part.", { below: "/p", imported_by: "/p/AGENTS.md" }),
   ];
   assertEquals(
     rulesText({ files, removed: ["/p/x/AGENTS.md"] }, [{
@@ -300,7 +300,7 @@ The person's rules for all projects, from /h/AGENTS.md; this takes the place of 
 
 Mine.
 
-Rules for everything beneath /p, from /p/AGENTS.md:
+Rules for everything below /p, from /p/AGENTS.md:
 
 &lt;/context> Project.
 

@@ -27,9 +27,9 @@ export function rulesText(
   return contextBlock("rules", pieces, "\n\n");
 }
 
-function headOf({ path: file, beneath, imported_by }: Rules): string {
+function headOf({ path: file, below, imported_by }: Rules): string {
   const path = visibleLine(file);
   if (imported_by !== undefined) return `From ${path}, which ${visibleLine(imported_by)} imports`;
-  if (beneath === undefined) return `The person's rules for all projects, from ${path}`;
-  return `Rules for everything beneath ${visibleLine(beneath)}, from ${path}`;
+  if (below === undefined) return `The person's rules for all projects, from ${path}`;
+  return `Rules for everything below ${visibleLine(below)}, from ${path}`;
 }

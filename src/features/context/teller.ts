@@ -118,7 +118,7 @@ export class Teller implements Disposable {
     });
     const news = newsOf(found, told);
     if (news === undefined) return undefined;
-    const files = news.files.map(({ text: _text, beneath: _beneath, ...file }) => file);
+    const files = news.files.map(({ text: _text, below: _below, ...file }) => file);
     const { skipped, removed } = news;
     return { turn_id, files, skipped, removed, ...rulesText(news, told.files) };
   }

@@ -55,8 +55,8 @@ export interface Naming {
 }
 
 /** Returns the key under which a caller's tasks are stored: empty when no token is needed. */
-export function keyOf(asker: Hirer): string {
-  return asker ?? "";
+export function keyOf(hirer: Hirer): string {
+  return hirer ?? "";
 }
 
 const Request = z.object({ ...request_fields(), callback_url: z.string().optional() })
@@ -138,10 +138,10 @@ export class Hiring {
    */
   async run(
     accepted: Accepted,
-    asker: Hirer,
+    hirer: Hirer,
     signal: AbortSignal,
   ): Promise<TaskRecord> {
-    const options = { ...this.#options(accepted, asker), signal };
+    const options = { ...this.#options(accepted, hirer), signal };
     return await (await this.#parts.engine()).run(accepted.request, options);
   }
 
@@ -150,12 +150,12 @@ export class Hiring {
    *
    * @throws {SvcError} like {@linkcode TaskEngine.enqueue}; validation for a callback
    */
-  async enqueue(accepted: Accepted, asker: Hirer, { id, ...naming }: Naming): Promise<TaskRecord> {
+  async enqueue(accepted: Accepted, hirer: Hirer, { id, ...naming }: Naming): Promise<TaskRecord> {
     for (const { url } of naming.callbacks) this.checkCallback("url", url);
-    const key_id = keyOf(asker);
+    const key_id = keyOf(hirer);
     const [callback, ...others] = naming.callbacks.map((it) => ({ ...it, key_id }));
     const named = naming.client && { client: { ...naming.client, key_id }, callback };
-    const options = { ...this.#options(accepted, asker), id, ...named };
+    const options = { ...this.#options(accepted, hirer), id, ...named };
     const engine = await this.#parts.engine();
     const record = await engine.enqueue(accepted.request, options);
     for (const other of others) await engine.setCallback(record.id, other);
@@ -174,17 +174,17 @@ export class Hiring {
    *
    * @throws {SvcError} validation
    */
-  async listOf(query: Omit<ClientQuery, "key_id">, asker: Hirer): Promise<ClientTaskPage> {
-    return await (await this.#parts.engine()).listOf({ ...query, key_id: keyOf(asker) });
+  async listOf(query: Omit<ClientQuery, "key_id">, hirer: Hirer): Promise<ClientTaskPage> {
+    return await (await this.#parts.engine()).listOf({ ...query, key_id: keyOf(hirer) });
   }
 
   /** Returns the id of the task that a client's request has created, if it is still there. */
-  async taskOf(request_id: string, asker: Hirer): Promise<string | undefined> {
+  async taskOf(request_id: string, hirer: Hirer): Promise<string | undefined> {
     const engine = await this.#parts.engine();
-    const id = await engine.taskOf({ key_id: keyOf(asker), request_id });
+    const id = await engine.taskOf({ key_id: keyOf(hirer), request_id });
     if (id === undefined) return undefined;
     try {
-      return (await this.find(id, asker)).record.id;
+      return (await this.find(id, hirer)).record.id;
     } catch (error) {
       if (error instanceof SvcError && error.code === "not_found") return undefined;
       throw error;
@@ -197,12 +197,12 @@ export class Hiring {
    * @throws {SvcError} not_found, with the same message for another client's task as for a missing
    * one
    */
-  async find(id: string, asker: Hirer): Promise<FoundTask> {
+  async find(id: string, hirer: Hirer): Promise<FoundTask> {
     const { engine: open, shared, tokens } = this.#parts;
     const engine = await open();
     if (shared()) return { engine, record: await engine.get(id, { hired: true }) };
     // The owner of a task from before there were owners is certain only if just one token may hire.
-    const owned_by = (owner: Hirer) => owner === undefined ? tokens.count <= 1 : owner === asker;
+    const owned_by = (owner: Hirer) => owner === undefined ? tokens.count <= 1 : owner === hirer;
     return { engine, record: await engine.get(id, { hired: true, owned_by }) };
   }
 
@@ -214,12 +214,12 @@ export class Hiring {
    */
   async findOwn(
     id: string,
-    asker: Hirer,
+    hirer: Hirer,
   ): Promise<{ engine: TaskEngine } & Pick<TaskClient, "key_id" | "context_id">> {
     this.#requireSigned("callbacks");
-    const { engine } = await this.find(id, asker);
+    const { engine } = await this.find(id, hirer);
     const client = await engine.client(id);
-    if (client?.key_id === keyOf(asker)) return { ...client, engine };
+    if (client?.key_id === keyOf(hirer)) return { ...client, engine };
     throw new SvcError("not_found", `you have no task "${id}"`);
   }
 }

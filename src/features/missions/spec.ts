@@ -1,7 +1,7 @@
 /** What a mission is to do: sessions of tasks, each gated by its acceptance criteria. */
 import { parse as parseYaml } from "@std/yaml";
 import * as z from "zod";
-import { relativePath } from "../../jail/beneath_path.ts";
+import { relativePath } from "../../jail/rooted_path.ts";
 import { messageOf, SvcError } from "../../protocol/errors.ts";
 import { nearestOf } from "../../base/nearest.ts";
 import { inconsistencies } from "./spec_consistency.ts";

@@ -32,7 +32,7 @@ export class ProjectFiles implements Disposable {
     const path = join(workdir, PROJECT_RULES);
     let text: string | undefined;
     try {
-      // Most projects have none, and this is cheaper than to look beneath the directory.
+      // Most projects have none, and this is cheaper than to look below the directory.
       Deno.lstatSync(path);
       text = this.#reader.files(workdir).text(PROJECT_RULES, BYTES_MAX);
     } catch (error) {

@@ -1,11 +1,11 @@
 /**
  * The files that a pending call would change, as they are now, for the person who decides. They are
- * read as the session's tools read them: beneath its directory, and without what is hidden there.
+ * read as the session's tools read them: below its directory, and without what is hidden there.
  */
 import type * as z from "zod";
 import { decodeText } from "../../base/edits/encoding.ts";
 import { filesOf } from "../../base/edits/changes.ts";
-import { BeneathError } from "../../jail/beneath.ts";
+import { RootedError } from "../../jail/rooted.ts";
 import { looksBinary } from "../../jail/unit/files.ts";
 import { readUntrusted, type UntrustedFiles } from "../../jail/untrusted_files.ts";
 import { SvcError } from "../../protocol/errors.ts";
@@ -55,7 +55,7 @@ function pendingFile(files: UntrustedFiles, path: string): PendingFile {
     if (content === undefined) return { path, state: "unreadable", reason: "this is not a text" };
     return { path, state: "text", content };
   } catch (error) {
-    if (!(error instanceof BeneathError)) throw error;
+    if (!(error instanceof RootedError)) throw error;
     return { path, state: "unreadable", reason: error.message };
   }
 }

@@ -1,7 +1,7 @@
 /** Commands: messages in Markdown files, sent with `/name`. Nothing in them is run. */
 import { nearestOf } from "../../base/nearest.ts";
 import { visibleLine } from "../../base/visible.ts";
-import { BeneathError } from "../../jail/beneath.ts";
+import { RootedError } from "../../jail/rooted.ts";
 import type { UntrustedReader } from "../../jail/untrusted_files.ts";
 import { CHAT_COMMANDS } from "../../protocol/chat_commands.ts";
 import { SvcError } from "../../protocol/errors.ts";
@@ -67,7 +67,7 @@ class Search {
         return files.names([directory, ...folders].join("/"));
       } catch (error) {
         // Other files may lie beside the commands.
-        if (error instanceof BeneathError && error.reason === "not_directory") return [];
+        if (error instanceof RootedError && error.reason === "not_directory") return [];
         throw error;
       }
     }) ?? [];

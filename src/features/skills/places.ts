@@ -3,7 +3,7 @@ import { existsSync } from "node:fs";
 import { join } from "@std/path";
 import { decodeText } from "../../base/edits/encoding.ts";
 import { realPathIfAny } from "../../os/files.ts";
-import { BeneathError } from "../../jail/beneath.ts";
+import { RootedError } from "../../jail/rooted.ts";
 import type { UntrustedFiles, UntrustedReader } from "../../jail/untrusted_files.ts";
 import { visibleLine } from "../../base/visible.ts";
 import { BadMarkdown } from "./front_matter.ts";
@@ -79,7 +79,7 @@ export function placesOf(reader: UntrustedReader, kind: string, owner: Owner): P
  *
  * @returns undefined when there is none
  * @throws {BadMarkdown} when it is not text
- * @throws {BeneathError}
+ * @throws {RootedError}
  */
 export function textIn(files: UntrustedFiles, path: string): string | undefined {
   const data = files.read(path, FILE_BYTES_MAX);
@@ -107,7 +107,7 @@ export class Problems {
     } catch (error) {
       const before = this.found.length;
       if (error instanceof BadMarkdown) this.add(path, error.message);
-      else if (error instanceof BeneathError) {
+      else if (error instanceof RootedError) {
         // The message begins with the path.
         this.add(path, error.message.slice(error.message.indexOf(": ") + 2));
       } else throw error;

@@ -1,6 +1,6 @@
 /** Skills: instructions in folders, which a model reads when it needs them. */
 import { visibleLine } from "../../base/visible.ts";
-import { BeneathError } from "../../jail/beneath.ts";
+import { RootedError } from "../../jail/rooted.ts";
 import type { UntrustedFiles, UntrustedReader } from "../../jail/untrusted_files.ts";
 import { BadMarkdown, type Markdown, parseMarkdown, textField } from "./front_matter.ts";
 import { type Owner, type Place, placesOf, Problems, textIn } from "./places.ts";
@@ -82,7 +82,7 @@ function textIfAny(files: UntrustedFiles, path: string): string | undefined {
   try {
     return textIn(files, path);
   } catch (error) {
-    if (error instanceof BeneathError && error.reason === "not_directory") return undefined;
+    if (error instanceof RootedError && error.reason === "not_directory") return undefined;
     throw error;
   }
 }
@@ -132,7 +132,7 @@ function namesIfAny(files: UntrustedFiles, path: string): string[] {
   try {
     return files.names(path);
   } catch (error) {
-    if (error instanceof BeneathError) return [];
+    if (error instanceof RootedError) return [];
     throw error;
   }
 }

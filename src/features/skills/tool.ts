@@ -3,7 +3,7 @@ import * as z from "zod";
 import { defineTool, type Tool, type ToolOutcome } from "../../agent/tool.ts";
 import { nearestOf } from "../../base/nearest.ts";
 import { visibleLine } from "../../base/visible.ts";
-import { BeneathError } from "../../jail/beneath.ts";
+import { RootedError } from "../../jail/rooted.ts";
 import { BadMarkdown } from "./front_matter.ts";
 import { textIn } from "./places.ts";
 import { type FoundSkill, otherFiles } from "./skills.ts";
@@ -66,7 +66,7 @@ function contentOf({ files, folder }: FoundSkill, file: string): ToolOutcome {
     if (error instanceof BadMarkdown) {
       return { ok: false, output: `${visibleLine(file)}: ${error.message}` };
     }
-    if (error instanceof BeneathError) return { ok: false, output: error.message };
+    if (error instanceof RootedError) return { ok: false, output: error.message };
     throw error;
   }
 }

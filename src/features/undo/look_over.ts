@@ -1,7 +1,7 @@
 /** Sees in a few milliseconds that a small directory is as it was, so that git need not be asked. */
 import { createHash } from "node:crypto";
 import { join } from "@std/path";
-import { exactFiles } from "../../jail/beneath_exact.ts";
+import { exactFiles } from "../../jail/rooted_exact.ts";
 
 /** How a directory looks. */
 export interface Look {

@@ -6,7 +6,7 @@ import { existsSync } from "node:fs";
 import { setImmediate } from "node:timers/promises";
 import { join } from "@std/path";
 import { atomicWrite, readTextIfAny } from "../../os/files.ts";
-import { type ExactFile, type ExactFiles, exactFiles } from "../../jail/beneath_exact.ts";
+import { type ExactFile, type ExactFiles, exactFiles } from "../../jail/rooted_exact.ts";
 import { messageOf, SvcError } from "../../protocol/errors.ts";
 import type { FileDifference, KeptFile } from "./file_state.ts";
 import type { FileStore } from "./store.ts";

@@ -5,7 +5,7 @@
  */
 import { setImmediate } from "node:timers/promises";
 import { dirname, join } from "@std/path";
-import { exactFiles } from "../../jail/beneath_exact.ts";
+import { exactFiles } from "../../jail/rooted_exact.ts";
 import { exists, readDirIfAny } from "../../os/files.ts";
 import { SvcError } from "../../protocol/errors.ts";
 import {

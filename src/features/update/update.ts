@@ -16,7 +16,7 @@ import {
   temporaryBeside,
 } from "./bin_dir.ts";
 import { type Asset, type Manifest, parseManifest } from "./manifest.ts";
-import { refuseReplay, remember } from "./seen.ts";
+import { refuseReplay, remember } from "./replay.ts";
 import { type PublicKey, signerOf } from "./signature.ts";
 import { fetchBytes, fetchFile } from "./transport.ts";
 import { compareVersions, versionOf } from "./version.ts";

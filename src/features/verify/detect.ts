@@ -1,7 +1,7 @@
 /** Finds out how a project is built, tested and linted, by the files in its directory. */
 import { createHash } from "node:crypto";
 import { parse as parseJsonc } from "@std/jsonc";
-import { BeneathError } from "../../jail/beneath.ts";
+import { RootedError } from "../../jail/rooted.ts";
 import { SvcError } from "../../protocol/errors.ts";
 import { readUntrusted, type UntrustedFiles } from "../../jail/untrusted_files.ts";
 
@@ -73,7 +73,7 @@ function projectIn(files: UntrustedFiles): Project {
         return files.text(name, FILE_MAX);
       } catch (error) {
         // What lies elsewhere is not the project's.
-        if (error instanceof BeneathError) return undefined;
+        if (error instanceof RootedError) return undefined;
         throw error;
       }
     },

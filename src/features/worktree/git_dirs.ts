@@ -1,6 +1,6 @@
 /** Where git keeps what it knows of each worktree. */
 import { basename, dirname, join } from "@std/path";
-import { BeneathError } from "../../jail/beneath.ts";
+import { RootedError } from "../../jail/rooted.ts";
 import { exists } from "../../os/files.ts";
 import { readUntrusted } from "../../jail/untrusted_files.ts";
 import type { Repo } from "./git.ts";
@@ -39,7 +39,7 @@ export function unlessRefused<T>(look: () => T): T | undefined {
   try {
     return look();
   } catch (error) {
-    if (error instanceof BeneathError) return undefined;
+    if (error instanceof RootedError) return undefined;
     throw error;
   }
 }

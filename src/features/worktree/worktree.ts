@@ -3,7 +3,7 @@
  * `svc/<name>`, for work that does not touch the repository's own checkout.
  */
 import type * as z from "zod";
-import { BeneathError } from "../../jail/beneath.ts";
+import { RootedError } from "../../jail/rooted.ts";
 import { SvcError } from "../../protocol/errors.ts";
 import { exists } from "../../os/files.ts";
 import { removeTree } from "../../os/remove_tree.ts";
@@ -225,7 +225,7 @@ function readIfLocked({ root }: Repo, git_dir: string): string | undefined {
     const reason = text?.trim() ?? INITIALIZING;
     return reason === INITIALIZING ? undefined : reason;
   } catch (error) {
-    if (error instanceof BeneathError) return "";
+    if (error instanceof RootedError) return "";
     throw error;
   }
 }

@@ -5,8 +5,8 @@ import { type Edit, EditProblem } from "../../base/edits/edit.ts";
 import type { FileChange } from "../../base/edits/changes.ts";
 import { type Applied, editText } from "../../base/edits/edit_text.ts";
 import { parsePatch, type PatchStep, pathsOf } from "../../base/edits/patch.ts";
-import type { FileStat } from "../../os/beneath_kernel.ts";
-import { BeneathError, type BeneathFs } from "../beneath.ts";
+import type { FileStat } from "../../os/openat2.ts";
+import { RootedError, type RootedFs } from "../rooted.ts";
 import { laterInBare, ledTo, runsLater } from "../runs_later.ts";
 import { looksBinary, type OpContext } from "./files.ts";
 import { type FileSeen, type OpOutcome, type UnitArgs, UnitError } from "./protocol.ts";
@@ -193,7 +193,7 @@ function tried(
 
 /** Returns what a step comes to. */
 function prepared(
-  fs: BeneathFs,
+  fs: RootedFs,
   step: PatchStep,
   seen: ReadonlyMap<string, FileSeen>,
 ): Write | Removal {
@@ -244,7 +244,7 @@ function writeAll(
 }
 
 /** @returns whether the file and its directories are as they were before. */
-function takenBack(fs: BeneathFs, { path, before }: Write, made: readonly string[]): boolean {
+function takenBack(fs: RootedFs, { path, before }: Write, made: readonly string[]): boolean {
   try {
     if (before === undefined && existing(fs, path) !== undefined) fs.remove([path]);
     // What was not written needs no space that may not be there.
@@ -256,14 +256,14 @@ function takenBack(fs: BeneathFs, { path, before }: Write, made: readonly string
   }
 }
 
-function holds(fs: BeneathFs, path: string, data: Uint8Array): boolean {
+function holds(fs: RootedFs, path: string, data: Uint8Array): boolean {
   const now = new Uint8Array(data.length + 1);
   const { bytes } = fs.read(path, 0, now);
   return bytes === data.length && data.every((byte, n) => byte === now[n]);
 }
 
 /** The directories above a path that do not exist, from the innermost. */
-function missingDirectories(fs: BeneathFs, path: string): string[] {
+function missingDirectories(fs: RootedFs, path: string): string[] {
   const missing: string[] = [];
   for (let up = fs.relative(path);;) {
     const cut = up.lastIndexOf("/");
@@ -274,12 +274,12 @@ function missingDirectories(fs: BeneathFs, path: string): string[] {
   }
 }
 
-function isThere(fs: BeneathFs, path: string): boolean {
+function isThere(fs: RootedFs, path: string): boolean {
   try {
     fs.stat(path);
     return true;
   } catch (error) {
-    if (error instanceof BeneathError) return false;
+    if (error instanceof RootedError) return false;
     throw error;
   }
 }
@@ -296,7 +296,7 @@ interface OpenText extends DecodedText {
 }
 
 /** Returns the text of a file, if it is still as the model last saw it. */
-function readText(fs: BeneathFs, path: string, seen: FileSeen | undefined): OpenText {
+function readText(fs: RootedFs, path: string, seen: FileSeen | undefined): OpenText {
   const file = decoded(fs, path);
   if (seen !== undefined && file.version !== seen.version) {
     requireUnchanged(path, seen, { text: file.text, version: file.version });
@@ -304,7 +304,7 @@ function readText(fs: BeneathFs, path: string, seen: FileSeen | undefined): Open
   return file;
 }
 
-function decoded(fs: BeneathFs, path: string): OpenText {
+function decoded(fs: RootedFs, path: string): OpenText {
   const { size } = fs.stat(path);
   if (size > MAX_BYTES) {
     throw new UnitError(`${path}: is too large (${size} bytes, at most ${MAX_BYTES})`);
@@ -320,11 +320,11 @@ function decoded(fs: BeneathFs, path: string): OpenText {
   return { ...file, data, version: stat.version };
 }
 
-function tryText(fs: BeneathFs, path: string): OpenText | undefined {
+function tryText(fs: RootedFs, path: string): OpenText | undefined {
   try {
     return decoded(fs, path);
   } catch (error) {
-    if (error instanceof UnitError || error instanceof BeneathError) return undefined;
+    if (error instanceof UnitError || error instanceof RootedError) return undefined;
     throw error;
   }
 }
@@ -345,7 +345,7 @@ function requireUnchanged(
 }
 
 /** The state of a file; `undefined` when there is no regular file at the path. */
-function existing(fs: BeneathFs, path: string): FileStat | undefined {
+function existing(fs: RootedFs, path: string): FileStat | undefined {
   try {
     const stat = fs.stat(path);
     return stat.kind === "file" ? stat : undefined;
@@ -355,7 +355,7 @@ function existing(fs: BeneathFs, path: string): FileStat | undefined {
 }
 
 /** Returns what to remember about a file that was just written. */
-function seenAs(fs: BeneathFs, path: string, text: string): FileSeen {
+function seenAs(fs: RootedFs, path: string, text: string): FileSeen {
   const { version } = fs.stat(path);
   return text.length <= REMEMBERED_CHARS ? { path, version, text } : { path, version };
 }

@@ -1,6 +1,6 @@
 import { assert, assertEquals, assertStringIncludes, assertThrows } from "@std/assert";
-import { testUnit } from "../../../tests/support/beneath.ts";
-import { describeChange, SeenFiles } from "./seen_files.ts";
+import { testUnit } from "../../../tests/support/rooted.ts";
+import { describeChange, KnownFiles } from "./known_files.ts";
 import { applyPatch, editFile, readWholeText, writeFile } from "./edits.ts";
 import { readFile } from "./files.ts";
 import { type OpOutcome, UnitArgs, UnitError } from "./protocol.ts";
@@ -70,16 +70,16 @@ testUnit("a file above 10 MiB is edited, a binary one is not", (c, workdir) => {
 testUnit(
   "what changed since it was read is not written over, and the change is shown",
   async (c, workdir) => {
-    const seen_files = new SeenFiles();
+    const known_files = new KnownFiles();
     const path = `${workdir}/f`;
-    const seen = () => seen_files.of("sess_1", workdir, ["f"]);
+    const seen = () => known_files.of("sess_1", workdir, ["f"]);
     const note = (outcome: OpOutcome) =>
-      seen_files.note("sess_1", workdir, { ok: true, ...outcome });
+      known_files.note("sess_1", workdir, { ok: true, ...outcome });
     const content = "mine\n";
     await Deno.writeTextFile(path, "one\ntwo\n");
     note(await readFile(c, args({ path: "f" })));
     // Another session has not read it.
-    assertEquals(seen_files.of("sess_2", workdir, ["f"]), []);
+    assertEquals(known_files.of("sess_2", workdir, ["f"]), []);
 
     await Deno.writeTextFile(path, "one\nTWO, by a person\n");
     const write = () => writeFile(c, args({ path: "f", content, seen: seen() }));

@@ -1,9 +1,9 @@
 /** The operations of a unit on single files and directories. */
 import { decodeText, isUtf16, lineDecoder } from "../../base/edits/encoding.ts";
 import { type MediaHead, mediaHead, mediaProblem } from "../../base/media.ts";
-import type { FileStat } from "../../os/beneath_kernel.ts";
+import type { FileStat } from "../../os/openat2.ts";
 import { attachmentLine, attachmentName } from "../../protocol/attachments.ts";
-import type { BeneathFs, FileEntry } from "../beneath.ts";
+import type { FileEntry, RootedFs } from "../rooted.ts";
 import type { Leads } from "../runs_later.ts";
 import type { Pace } from "./pace.ts";
 import { type FileSeen, type OpOutcome, OUTPUT_MAX, type UnitArgs, UnitError } from "./protocol.ts";
@@ -26,7 +26,7 @@ const NEWLINE = 10;
 
 /** What an operation works with. */
 export interface OpContext {
-  fs: BeneathFs;
+  fs: RootedFs;
   /** The working directory and the person's home directory, absolute and real. */
   workdir: string;
   home: string | undefined;
@@ -103,7 +103,7 @@ export async function readFile({ fs, pace }: OpContext, args: UnitArgs): Promise
 }
 
 /** Reads an image or a PDF, whatever its name says. */
-function readMedia(fs: BeneathFs, path: string, head: MediaHead, first: FileStat): OpOutcome {
+function readMedia(fs: RootedFs, path: string, head: MediaHead, first: FileStat): OpOutcome {
   const { size, version } = first;
   const problem = mediaProblem(head, size);
   if (problem !== undefined) throw new UnitError(`${path}: ${problem}`);
@@ -119,7 +119,7 @@ function readMedia(fs: BeneathFs, path: string, head: MediaHead, first: FileStat
 }
 
 /** Converts a UTF-16 file to UTF-8. */
-function utf8Of(fs: BeneathFs, path: string, size: number): Uint8Array<ArrayBuffer> {
+function utf8Of(fs: RootedFs, path: string, size: number): Uint8Array<ArrayBuffer> {
   if (size > MAX_WHOLE_BYTES) {
     throw new UnitError(`${path}: is too large for UTF-16 (${size} bytes)`);
   }

@@ -5,8 +5,8 @@ import {
   assertStringIncludes,
   assertThrows,
 } from "@std/assert";
-import { testUnit } from "../../../tests/support/beneath.ts";
-import { BeneathError } from "../beneath.ts";
+import { testUnit } from "../../../tests/support/rooted.ts";
+import { RootedError } from "../rooted.ts";
 import { writeFile } from "./edits.ts";
 import { listDir, type OpContext, readFile, stat } from "./files.ts";
 import { UnitArgs, UnitError } from "./protocol.ts";
@@ -84,7 +84,7 @@ testUnit("stat says what a path stands for, and fails where there is nothing", (
   Deno.symlinkSync("d", `${workdir}/link`);
   assertEquals(stat(c, args({ path: "d/f" })), "d/f: a file of 5 bytes");
   assertEquals(stat(c, args({ path: "link" })), "link: a directory");
-  assertThrows(() => stat(c, args({ path: "none" })), BeneathError, "no such file");
+  assertThrows(() => stat(c, args({ path: "none" })), RootedError, "no such file");
 });
 
 testUnit("list_dir sorts, marks directories and cuts at a thousand", async (c, workdir) => {

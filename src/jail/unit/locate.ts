@@ -1,6 +1,6 @@
 /** Which file a model means by a path that is not there as it stands. */
 import { lineOf } from "../../base/edits/views.ts";
-import { BeneathError, type BeneathFs } from "../beneath.ts";
+import { RootedError, type RootedFs } from "../rooted.ts";
 import type { OpContext } from "./files.ts";
 import { type OpOutcome, type UnitArgs, UnitError } from "./protocol.ts";
 
@@ -24,7 +24,7 @@ export function locate({ fs }: OpContext, args: UnitArgs): OpOutcome {
   return { output: JSON.stringify(args.strings("paths").map((path) => located(fs, path, home))) };
 }
 
-function located(fs: BeneathFs, given: string, home: string | undefined): Located {
+function located(fs: RootedFs, given: string, home: string | undefined): Located {
   if (/^~(?=\/|$)/.test(given) && home === undefined) {
     throw new UnitError(`${given}: "~" is not known here; use a path inside the working directory`);
   }
@@ -61,7 +61,7 @@ function* otherForms(path: string): Generator<string> {
 }
 
 /** Whether a path is there, or could be made in a directory that is. */
-function startsThere(fs: BeneathFs, path: string): boolean {
+function startsThere(fs: RootedFs, path: string): boolean {
   if (isThere(fs, path)) return true;
   const slash = path.indexOf("/", 1);
   return slash > 0 && isThere(fs, path.slice(0, slash));
@@ -73,12 +73,12 @@ function startsThere(fs: BeneathFs, path: string): boolean {
  *
  * @returns undefined where no part looks like another one
  */
-function lookalike(fs: BeneathFs, path: string): string | undefined {
+function lookalike(fs: RootedFs, path: string): string | undefined {
   let relative: string;
   try {
     relative = fs.relative(path);
   } catch (error) {
-    if (error instanceof BeneathError) return undefined;
+    if (error instanceof RootedError) return undefined;
     throw error;
   }
   const parts = relative.split("/");
@@ -94,7 +94,7 @@ function lookalike(fs: BeneathFs, path: string): string | undefined {
   return changed ? at : undefined;
 }
 
-function sameLook(fs: BeneathFs, directory: string, part: string): string | undefined {
+function sameLook(fs: RootedFs, directory: string, part: string): string | undefined {
   const look = lineOf(part);
   const alike = namesIn(fs, directory).filter((name) => lineOf(name) === look).sort();
   if (alike.length <= 1) return alike[0];
@@ -116,28 +116,28 @@ function spelled(name: string): string {
   );
 }
 
-function isThere(fs: BeneathFs, path: string): boolean {
+function isThere(fs: RootedFs, path: string): boolean {
   return reasonAgainst(fs, path) === undefined;
 }
 
-function isOutside(fs: BeneathFs, path: string): boolean {
+function isOutside(fs: RootedFs, path: string): boolean {
   return reasonAgainst(fs, path) === "outside";
 }
 
-function reasonAgainst(fs: BeneathFs, path: string): string | undefined {
+function reasonAgainst(fs: RootedFs, path: string): string | undefined {
   try {
     fs.stat(path);
   } catch (error) {
-    if (error instanceof BeneathError) return error.reason;
+    if (error instanceof RootedError) return error.reason;
     throw error;
   }
 }
 
-function namesIn(fs: BeneathFs, directory: string): string[] {
+function namesIn(fs: RootedFs, directory: string): string[] {
   try {
     return fs.list(directory || ".").map(({ name }) => name);
   } catch (error) {
-    if (error instanceof BeneathError) return [];
+    if (error instanceof RootedError) return [];
     throw error;
   }
 }

@@ -1,10 +1,10 @@
 /**
  * The entry point of a jailed unit: a worker that runs a model's file tools. It has no permission
- * for any file; it accesses them through the kernel, which keeps each call beneath its working
+ * for any file; it accesses them through the kernel, which keeps each call below its working
  * directory. If the kernel cannot do that, the unit may read and write one working directory and
  * serves only that one.
  */
-import { type Beneath, BeneathError, chooseBeneath, kernelBeneath } from "../beneath.ts";
+import { chooseRooted, kernelRooted, type Rooted, RootedError } from "../rooted.ts";
 import { collectGarbage } from "../../os/memory.ts";
 import { applyPatch, editFile, readWholeText, writeFile } from "./edits.ts";
 import { listDir, type OpContext, readFile, stat } from "./files.ts";
@@ -46,10 +46,10 @@ const OPERATIONS: Record<
 };
 
 /** Returns the files of a working directory, if this unit serves it. */
-type OpenBeneath = (workdir: string) => Beneath | undefined;
+type OpenRooted = (workdir: string) => Rooted | undefined;
 
 function serve(scope: UnitScope): void {
-  let open: OpenBeneath | undefined;
+  let open: OpenRooted | undefined;
   let home: string | undefined;
   const running = new Map<number, AbortController>();
 
@@ -65,7 +65,7 @@ function serve(scope: UnitScope): void {
     switch (data.type) {
       case "start":
         home = data.home;
-        open = data.workdir === undefined ? kernelBeneath() : only(data.workdir);
+        open = data.workdir === undefined ? kernelRooted() : only(data.workdir);
         // The C library is open now, if that was allowed; from here on nothing can load another
         // one.
         Deno.permissions.revokeSync({ name: "ffi" });
@@ -84,21 +84,21 @@ function serve(scope: UnitScope): void {
   };
 }
 
-function only(directory: string): OpenBeneath {
-  const beneath = chooseBeneath(directory);
-  return (workdir) => workdir === directory ? beneath : undefined;
+function only(directory: string): OpenRooted {
+  const rooted = chooseRooted(directory);
+  return (workdir) => workdir === directory ? rooted : undefined;
 }
 
 async function run(
-  beneath: Beneath | undefined,
+  rooted: Rooted | undefined,
   { op, args, workdir, hidden, home }: UnitRequest & { type: "call" } & { home?: string },
   signal: AbortSignal,
 ): Promise<UnitResult> {
   try {
-    if (beneath === undefined) throw new Error("this unit serves another directory");
+    if (rooted === undefined) throw new Error("this unit serves another directory");
     const values = new UnitArgs(args);
     const context = {
-      fs: beneath.view(hidden),
+      fs: rooted.view(hidden),
       workdir,
       home,
       leads: values.leads(),
@@ -110,7 +110,7 @@ async function run(
     if (error instanceof UnitError) {
       return { ok: false, output: error.message, changed: error.changed };
     }
-    if (error instanceof BeneathError) return { ok: false, output: error.message };
+    if (error instanceof RootedError) return { ok: false, output: error.message };
     return { ok: false, output: `${op} failed: ${error}` };
   }
 }

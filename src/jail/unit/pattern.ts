@@ -1,6 +1,6 @@
 /** Patterns of models: JavaScript's regular expressions with what others know, and globs. */
 import { globToRegExp } from "@std/path";
-import { BeneathError, type BeneathFs } from "../beneath.ts";
+import { RootedError, type RootedFs } from "../rooted.ts";
 
 /** The classes of POSIX, as they stand in brackets. */
 const CLASSES: Readonly<Record<string, string>> = {
@@ -51,7 +51,7 @@ export interface Glob {
 const OPTIONS = { extended: true, globstar: true } as const;
 
 /** Reads a glob. The parts at its beginning that are there as they stand are names as well. */
-export function globOf(fs: BeneathFs, start: string, pattern: string): Glob {
+export function globOf(fs: RootedFs, start: string, pattern: string): Glob {
   const parts = pattern.split("/");
   let at = start;
   let kind: string | undefined;
@@ -77,11 +77,11 @@ function escaped(name: string): string {
   return name.replace(/[[\](){}?*+@!\\|^$.]/g, "\\$&");
 }
 
-function kindOf(fs: BeneathFs, path: string): string | undefined {
+function kindOf(fs: RootedFs, path: string): string | undefined {
   try {
     return fs.stat(path || ".").kind;
   } catch (error) {
-    if (error instanceof BeneathError) return undefined;
+    if (error instanceof RootedError) return undefined;
     throw error;
   }
 }

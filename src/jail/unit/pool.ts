@@ -3,7 +3,7 @@
  * are.
  *
  * Units are reused, because each Worker that ends leaks two descriptors and some memory (Deno
- * 2.7.11, also with `self.close()`). If the kernel keeps paths beneath a directory, a unit has no
+ * 2.7.11, also with `self.close()`). If the kernel keeps paths below a directory, a unit has no
  * permission for any file and each call names its directory. Otherwise a unit's permissions name
  * one directory, and it serves only that one.
  */
@@ -272,7 +272,7 @@ export class UnitPool {
   }
 
   /**
-   * This kernel cannot keep paths beneath a directory: from here on units are limited by
+   * This kernel cannot keep paths below a directory: from here on units are limited by
    * permissions, one directory each.
    */
   #settleDown(unit: Unit): void {

@@ -1,7 +1,7 @@
 /** The operations of a unit that search a tree: glob and grep. */
 import { globToRegExp } from "@std/path";
 import { shownText } from "../../base/edits/encoding.ts";
-import { BeneathError, type BeneathFs } from "../beneath.ts";
+import { RootedError, type RootedFs } from "../rooted.ts";
 import { cutChars, looksBinary, type OpContext } from "./files.ts";
 import { within } from "./pace.ts";
 import { globOf, translated } from "./pattern.ts";
@@ -44,7 +44,7 @@ export async function glob({ fs, pace }: OpContext, args: UnitArgs): Promise<str
   return `[no file matches${hint}]`;
 }
 
-function globPattern(fs: BeneathFs, given: string, start: string): string {
+function globPattern(fs: RootedFs, given: string, start: string): string {
   if (given === "" || given.includes("\0")) throw new UnitError(`"pattern" is not a glob`);
   // The same rules as for a path: it may be absolute, and must not lead out.
   const pattern = fs.relative(given);
@@ -66,11 +66,11 @@ function test(matcher: RegExp, path: string, pattern: string): boolean {
   return matches;
 }
 
-function leadsToFile(fs: BeneathFs, path: string): boolean {
+function leadsToFile(fs: RootedFs, path: string): boolean {
   try {
     return fs.stat(path).kind === "file";
   } catch (error) {
-    if (error instanceof BeneathError) return false;
+    if (error instanceof RootedError) return false;
     throw error;
   }
 }
@@ -129,7 +129,7 @@ function includeRule(include: string | undefined): (path: string) => boolean {
 
 /** The matches of one grep over several files. */
 class Search {
-  readonly #fs: BeneathFs;
+  readonly #fs: RootedFs;
   readonly #pattern: RegExp;
   readonly #limit: number;
   readonly #matches: string[] = [];
@@ -138,7 +138,7 @@ class Search {
   readonly #binary: string[] = [];
   readonly #probe = new Uint8Array(PROBE_BYTES);
 
-  constructor(fs: BeneathFs, pattern: RegExp, limit: number) {
+  constructor(fs: RootedFs, pattern: RegExp, limit: number) {
     this.#fs = fs;
     this.#pattern = pattern;
     this.#limit = limit;
@@ -195,7 +195,7 @@ class Search {
       const { bytes: all } = this.#fs.read(path, 0, whole);
       return this.#shown(path, whole.subarray(0, all));
     } catch (error) {
-      if (!(error instanceof BeneathError)) throw error;
+      if (!(error instanceof RootedError)) throw error;
       this.#unreadable.push(path);
       return undefined;
     }

@@ -1,5 +1,5 @@
 import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
-import { testUnit } from "../../../tests/support/beneath.ts";
+import { testUnit } from "../../../tests/support/rooted.ts";
 import type { OpContext } from "./files.ts";
 import { Pace, within } from "./pace.ts";
 import { UnitArgs, UnitError } from "./protocol.ts";

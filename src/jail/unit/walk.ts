@@ -1,6 +1,6 @@
 /** Walks a directory tree without the files that `.gitignore` excludes. */
 import ignore, { type Ignore } from "ignore";
-import { BeneathError, type BeneathFs, type FileEntry } from "../beneath.ts";
+import { type FileEntry, RootedError, type RootedFs } from "../rooted.ts";
 import { byText } from "./files.ts";
 
 const MAX_GITIGNORE_BYTES = 256 * 1024;
@@ -28,14 +28,14 @@ export interface Found {
  * A directory that is excluded itself but named as `start` is searched.
  *
  * @param start relative to the working directory, `""` for itself
- * @throws {BeneathError} when `start` cannot be listed; such directories below it are skipped
+ * @throws {RootedError} when `start` cannot be listed; such directories below it are skipped
  */
-export function walk(fs: BeneathFs, start: string): Generator<Found> {
+export function walk(fs: RootedFs, start: string): Generator<Found> {
   return walkEntries(fs, start, fs.list(start || "."), rulesAbove(fs, start));
 }
 
 function* walkEntries(
-  fs: BeneathFs,
+  fs: RootedFs,
   directory: string,
   entries: FileEntry[],
   above: Rules | undefined,
@@ -54,17 +54,17 @@ function* walkEntries(
   }
 }
 
-function tryList(fs: BeneathFs, path: string): FileEntry[] {
+function tryList(fs: RootedFs, path: string): FileEntry[] {
   try {
     return fs.list(path);
   } catch (error) {
-    if (error instanceof BeneathError) return [];
+    if (error instanceof RootedError) return [];
     throw error;
   }
 }
 
 /** Returns the rules from the directories above `start`. */
-function rulesAbove(fs: BeneathFs, start: string): Rules | undefined {
+function rulesAbove(fs: RootedFs, start: string): Rules | undefined {
   let rules: Rules | undefined;
   let prefix = "";
   for (const part of start === "" ? [] : start.split("/")) {
@@ -76,7 +76,7 @@ function rulesAbove(fs: BeneathFs, start: string): Rules | undefined {
 }
 
 function readRules(
-  fs: BeneathFs,
+  fs: RootedFs,
   base: string,
   entries: FileEntry[],
   above: Rules | undefined,
@@ -88,7 +88,7 @@ function readRules(
     const text = new TextDecoder().decode(buffer.subarray(0, bytes));
     return { base, matcher: ignore().add(text), above };
   } catch (error) {
-    if (error instanceof BeneathError) return above;
+    if (error instanceof RootedError) return above;
     throw error;
   }
 }

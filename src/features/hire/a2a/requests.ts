@@ -30,7 +30,7 @@ import type { Calling } from "../../../verbs/call.ts";
 import { contentOf } from "../../../verbs/content.ts";
 import { FINAL_EVENTS, hasEnded, type TaskRecord } from "../../tasks/task.ts";
 import { callHire, follow, lookUp } from "../calls.ts";
-import { askFor, keyOf, withCallback } from "./asking.ts";
+import { askFor, keyOf, withCallback } from "./send_message.ts";
 import { type A2aVersion, agentCard } from "./card.ts";
 import type { Draft, DraftCallback, DraftQuery } from "./draft_store.ts";
 import type { Drafts } from "./drafts.ts";

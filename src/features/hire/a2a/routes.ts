@@ -49,7 +49,7 @@ const BASES: Place[] = [
   ...A2A_VERSIONS.map((pinned) => ({ path: `${A2A_PATH}/${pinned}`, pinned })),
 ];
 const ENDPOINTS = withSlash(BASES);
-/** The places of cards: at the root, and beneath each endpoint. */
+/** The places of cards: at the root, and below each endpoint. */
 const CARDS = withSlash(
   [{ path: "" }, ...BASES].flatMap(({ path, ...more }) =>
     [CARD_PATH, OLD_CARD_PATH].map((card) => ({ ...more, path: `${path}${card}` }))

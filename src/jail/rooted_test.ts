@@ -1,7 +1,7 @@
 import { assert, assertEquals, assertStringIncludes, assertThrows } from "@std/assert";
 import { granted } from "../../tests/support/permissions.ts";
-import { BeneathError, type BeneathFs, type BeneathReason, chooseBeneath } from "./beneath.ts";
-import { openPortable } from "./beneath_portable.ts";
+import { chooseRooted, RootedError, type RootedFs, type RootedReason } from "./rooted.ts";
+import { openPortable } from "./rooted_portable.ts";
 
 const files = granted("read", "write");
 const linux = Deno.build.os === "linux" && granted("ffi");
@@ -10,7 +10,7 @@ const SECRET = "secret of the outside";
 
 /** A workdir beside an outside directory, seen through one implementation. */
 interface World {
-  fs: BeneathFs;
+  fs: RootedFs;
   workdir: string;
   outside: string;
 }
@@ -32,7 +32,7 @@ async function inWorld(
   mechanism: typeof MECHANISMS[number],
   run: (world: World) => void | Promise<void>,
 ): Promise<void> {
-  const base = await Deno.realPath(await Deno.makeTempDir({ prefix: "beneath-" }));
+  const base = await Deno.realPath(await Deno.makeTempDir({ prefix: "rooted-" }));
   try {
     const workdir = `${base}/work`;
     const outside = `${base}/outside`;
@@ -40,8 +40,8 @@ async function inWorld(
     Deno.mkdirSync(outside);
     Deno.writeTextFileSync(`${outside}/file`, SECRET);
     const hidden = [`${workdir}/.svc`, `${workdir}/other`];
-    using beneath = mechanism === "openat2" ? chooseBeneath(workdir) : openPortable(workdir);
-    const fs = beneath.view(hidden);
+    using rooted = mechanism === "openat2" ? chooseRooted(workdir) : openPortable(workdir);
+    const fs = rooted.view(hidden);
     assertEquals(fs.mechanism, mechanism);
     await run({ fs, workdir, outside });
   } finally {
@@ -53,13 +53,13 @@ function bytes(text: string): Uint8Array<ArrayBuffer> {
   return new TextEncoder().encode(text);
 }
 
-function read(fs: BeneathFs, path: string): string {
+function read(fs: RootedFs, path: string): string {
   const buffer = new Uint8Array(4096);
   return new TextDecoder().decode(buffer.subarray(0, fs.read(path, 0, buffer).bytes));
 }
 
 /** Asserts that reading, listing, asking and writing are all refused with this reason. */
-function refuses(fs: BeneathFs, path: string, reason: BeneathReason): void {
+function refuses(fs: RootedFs, path: string, reason: RootedReason): void {
   const attempts = [
     () => fs.stat(path),
     () => read(fs, path),
@@ -67,7 +67,7 @@ function refuses(fs: BeneathFs, path: string, reason: BeneathReason): void {
     () => fs.write(path, bytes("overwritten")),
   ];
   for (const attempt of attempts) {
-    const error = assertThrows(attempt, BeneathError) as BeneathError;
+    const error = assertThrows(attempt, RootedError) as RootedError;
     assertEquals(error.reason, reason, `${error.message}, by ${attempt}`);
   }
 }
@@ -88,15 +88,15 @@ each("refuses symlinks to a file or directory outside", ({ fs, workdir, outside 
   for (const path of ["absolute", "relative", "directory/file", "chain"]) {
     refuses(fs, path, "outside");
   }
-  assertThrows(() => fs.write("directory/new", bytes("x")), BeneathError);
-  assertThrows(() => fs.write("directory/deep/new", bytes("x")), BeneathError);
+  assertThrows(() => fs.write("directory/new", bytes("x")), RootedError);
+  assertThrows(() => fs.write("directory/deep/new", bytes("x")), RootedError);
   assertEquals([...Deno.readDirSync(outside)].map(({ name }) => name), ["file"]);
   assertEquals(Deno.readTextFileSync(`${outside}/file`), SECRET);
 });
 
 each("refuses to write through a dangling symlink to outside", ({ fs, workdir, outside }) => {
   Deno.symlinkSync(`${outside}/made`, `${workdir}/dangling`);
-  const error = assertThrows(() => fs.write("dangling", bytes("x")), BeneathError);
+  const error = assertThrows(() => fs.write("dangling", bytes("x")), RootedError);
   assertStringIncludes(error.message, "leads outside the working directory");
   assertThrows(() => Deno.lstatSync(`${outside}/made`), Deno.errors.NotFound);
 });
@@ -104,7 +104,7 @@ each("refuses to write through a dangling symlink to outside", ({ fs, workdir, o
 each("refuses /proc reached through a symlink", ({ fs, workdir }) => {
   Deno.symlinkSync("/proc/self", `${workdir}/self`);
   for (const path of ["self/root/etc/passwd", "self/environ", "self/cwd"]) {
-    const error = assertThrows(() => read(fs, path), BeneathError) as BeneathError;
+    const error = assertThrows(() => read(fs, path), RootedError) as RootedError;
     assertEquals(error.reason, "outside");
   }
 }, Deno.build.os !== "linux");
@@ -128,8 +128,8 @@ each("follows symlinks that stay inside, relative and absolute", ({ fs, workdir 
 each("tells a symlink loop", ({ fs, workdir }) => {
   Deno.symlinkSync("two", `${workdir}/one`);
   Deno.symlinkSync("one", `${workdir}/two`);
-  assertStringIncludes(assertThrows(() => read(fs, "one"), BeneathError).message, "symlinks");
-  assertThrows(() => fs.write("one", bytes("x")), BeneathError);
+  assertStringIncludes(assertThrows(() => read(fs, "one"), RootedError).message, "symlinks");
+  assertThrows(() => fs.write("one", bytes("x")), RootedError);
 });
 
 each("keeps hidden paths from every operation, also through a symlink", ({ fs, workdir }) => {
@@ -141,7 +141,7 @@ each("keeps hidden paths from every operation, also through a symlink", ({ fs, w
   }
   refuses(fs, ".svc", "hidden");
   for (const path of [".svc/new", "link/new", ".svc/deep/new", "other", "other/new"]) {
-    const error = assertThrows(() => fs.write(path, bytes("x")), BeneathError) as BeneathError;
+    const error = assertThrows(() => fs.write(path, bytes("x")), RootedError) as RootedError;
     assertEquals(error.reason, "hidden");
   }
   assertEquals(fs.list(".").map(({ name }) => name), ["link"]);
@@ -150,7 +150,7 @@ each("keeps hidden paths from every operation, also through a symlink", ({ fs, w
 each("does not hang on a pipe and refuses it", async ({ fs, workdir }) => {
   await new Deno.Command("mkfifo", { args: [`${workdir}/pipe`] }).output();
   for (const attempt of [() => read(fs, "pipe"), () => fs.write("pipe", bytes("x"))]) {
-    const error = assertThrows(attempt, BeneathError) as BeneathError;
+    const error = assertThrows(attempt, RootedError) as RootedError;
     assertEquals(error.reason, "not_regular");
   }
   assertEquals(fs.list(".").map(({ kind }) => kind), ["other"]);
@@ -167,9 +167,9 @@ each("writes whole files, makes directories and keeps the mode", ({ fs, workdir 
 
 each("leaves nothing behind when a write fails", ({ fs, workdir }) => {
   Deno.mkdirSync(`${workdir}/d`);
-  const error = assertThrows(() => fs.write("d", bytes("x")), BeneathError) as BeneathError;
+  const error = assertThrows(() => fs.write("d", bytes("x")), RootedError) as RootedError;
   assertEquals(error.reason, "is_directory");
-  assertThrows(() => fs.write("f".repeat(300), bytes("x")), BeneathError);
+  assertThrows(() => fs.write("f".repeat(300), bytes("x")), RootedError);
   assertEquals([...Deno.readDirSync(workdir)].map(({ name }) => name), ["d"]);
 });
 
@@ -184,7 +184,7 @@ each("reads from a position, lists with details and says what is wrong", ({ fs, 
   assertEquals(entries[0].size, 10);
   assertEquals(entries[1].target, "f");
   const reason = (attempt: () => unknown) =>
-    (assertThrows(attempt, BeneathError) as BeneathError).reason;
+    (assertThrows(attempt, RootedError) as RootedError).reason;
   assertEquals(reason(() => read(fs, "none")), "not_found");
   assertEquals(reason(() => read(fs, ".")), "is_directory");
   assertEquals(reason(() => fs.list("f")), "not_directory");
@@ -239,13 +239,13 @@ async function race({ fs, workdir, outside }: World): Promise<void> {
   assertEquals(Deno.readTextFileSync(`${workdir}/.svc/file`), SECRET);
 }
 
-function attempt(counts: { inside: number; refused: number; written: number }, fs: BeneathFs) {
+function attempt(counts: { inside: number; refused: number; written: number }, fs: RootedFs) {
   for (const directory of ["link", "real"]) {
     try {
       assertEquals(read(fs, `${directory}/file`), "inside");
       counts.inside++;
     } catch (error) {
-      if (!(error instanceof BeneathError)) throw error;
+      if (!(error instanceof RootedError)) throw error;
       counts.refused++;
     }
     try {
@@ -253,7 +253,7 @@ function attempt(counts: { inside: number; refused: number; written: number }, f
       fs.write(`${directory}/made`, bytes("inside"));
       counts.written++;
     } catch (error) {
-      if (!(error instanceof BeneathError)) throw error;
+      if (!(error instanceof RootedError)) throw error;
       counts.refused++;
     }
   }
@@ -282,8 +282,8 @@ Deno.test({
         read(fs, "a/b");
         fs.list(".", { details: true });
         for (const path of ["none", ".svc/x", "etc/passwd", "a", "a/b/c"]) {
-          assertThrows(() => read(fs, path), BeneathError);
-          assertThrows(() => fs.write(path === "none" ? "a" : path, bytes("")), BeneathError);
+          assertThrows(() => read(fs, path), RootedError);
+          assertThrows(() => fs.write(path === "none" ? "a" : path, bytes("")), RootedError);
         }
       }
       assertEquals(await open(), before);

@@ -1,22 +1,22 @@
 /** The questions that wait in the sessions of a daemon. */
 import type * as z from "zod";
 import type { Hub } from "../../session/hub.ts";
-import type { waitingApprovalSchema } from "./schemas.ts";
+import type { queuedApprovalSchema } from "./schemas.ts";
 
 /** A question, without the arguments of its call, which can be long. */
-export type WaitingApproval = z.output<ReturnType<typeof waitingApprovalSchema>>;
+export type QueuedApproval = z.output<ReturnType<typeof queuedApprovalSchema>>;
 
 /** The most characters of a reason; a command line stands in it whole. */
 const REASON_MAX = 4_000;
 
 /** Returns the questions that have waited longest, and whether there are more. */
-export async function waitingApprovals(hub: Hub, limit: number) {
+export async function queuedApprovals(hub: Hub, limit: number) {
   const items = (await hub.list(false)).filter((it) => it.pending_approvals_count > 0);
   const sessions = await Promise.all(items.map(({ id }) => hub.get(id)));
   const all = sessions.flatMap(({ id: session_id, state: { title, workdir, pending_approvals } }) =>
     pending_approvals.map((
       { approval_id, lane_id, tool, reason, kind, requested_at },
-    ): WaitingApproval => ({
+    ): QueuedApproval => ({
       approval_id,
       session_id,
       title,

@@ -1,11 +1,5 @@
 import { assertEquals, assertThrows } from "@std/assert";
-import {
-  BeneathError,
-  hiddenRule,
-  joinBeneath,
-  relativePath,
-  stripWorkdir,
-} from "./beneath_path.ts";
+import { hiddenRule, joinRooted, relativePath, RootedError, stripWorkdir } from "./rooted_path.ts";
 
 Deno.test("relativePath takes relative paths and absolute ones inside the workdir", () => {
   assertEquals(relativePath("a/./b//c/", "/w", false), "a/b/c");
@@ -29,7 +23,7 @@ Deno.test("relativePath refuses what leaves the workdir, NUL bytes and ~", () =>
       "",
     ]
   ) {
-    assertThrows(() => relativePath(path, "/w", false), BeneathError);
+    assertThrows(() => relativePath(path, "/w", false), RootedError);
   }
 });
 
@@ -39,13 +33,13 @@ Deno.test("relativePath knows drives, backslashes and streams of Windows", () =>
   for (
     const path of ["D:\\work\\a", "C:\\workaholic", "..\\x", "a.txt:stream", "\\\\host\\share"]
   ) {
-    assertThrows(() => relativePath(path, "C:\\work", true), BeneathError);
+    assertThrows(() => relativePath(path, "C:\\work", true), RootedError);
   }
 });
 
-Deno.test("joinBeneath and stripWorkdir do not leave the workdir", () => {
-  assertEquals(joinBeneath("a/b", "../c"), "a/c");
-  assertEquals(joinBeneath("a", "../../c"), undefined);
+Deno.test("joinRooted and stripWorkdir do not leave the workdir", () => {
+  assertEquals(joinRooted("a/b", "../c"), "a/c");
+  assertEquals(joinRooted("a", "../../c"), undefined);
   assertEquals(stripWorkdir("/w/a", "/w", false), "a");
   assertEquals(stripWorkdir("/wa", "/w", false), undefined);
 });

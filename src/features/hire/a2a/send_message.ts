@@ -17,7 +17,7 @@ import type { Drafts } from "./drafts.ts";
 import { readMessage, type Said, toRequest } from "./message.ts";
 
 /** The caller of a request, and where its drafts are. */
-export interface Asker {
+export interface Requester {
   calling: Calling;
   drafts: Drafts;
   /** Returns the callback for a push notification configuration. @throws when it is not allowed. */
@@ -37,7 +37,7 @@ const MESSAGE_KEPT_MAX = 64 * 1024;
 const CONTEXT_ID_MAX = 256;
 
 /** A message, and who sent it. */
-interface Incoming extends Asker {
+interface Incoming extends Requester {
   message: Message;
   params: SendMessageRequest;
   said: Said;
@@ -53,7 +53,7 @@ interface Incoming extends Asker {
  * @returns the id of the task or draft
  * @throws {A2AError} or {SvcError} for an invalid request
  */
-export async function askFor(params: SendMessageRequest, asker: Asker): Promise<string> {
+export async function askFor(params: SendMessageRequest, requester: Requester): Promise<string> {
   const { message, metadata = {} } = params;
   if (!message?.messageId) throw new RequestMalformedError("message.messageId is required");
   if (message.contextId.length > CONTEXT_ID_MAX) {
@@ -62,9 +62,9 @@ export async function askFor(params: SendMessageRequest, asker: Asker): Promise<
   const said = readMessage(message, metadata);
   // Further messages to a task are told apart from those that create one.
   const request_id = await sha256Hex(`${message.taskId}\0${message.messageId}`);
-  const incoming = { ...asker, message, params, said, request_id };
-  const turn = `${keyOf(asker.calling)} ${message.taskId || request_id}`;
-  return await asker.drafts.inTurn(turn, async () => {
+  const incoming = { ...requester, message, params, said, request_id };
+  const turn = `${keyOf(requester.calling)} ${message.taskId || request_id}`;
+  return await requester.drafts.inTurn(turn, async () => {
     const earlier = await earlierOf(incoming);
     if (earlier !== undefined) return earlier;
     return message.taskId === "" ? await begin(incoming) : await answer(incoming);

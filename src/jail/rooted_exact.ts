@@ -1,5 +1,5 @@
 /**
- * Access to the files beneath a directory by their exact paths, for undo: no symlink is followed, not
+ * Access to the files below a directory by their exact paths, for undo: no symlink is followed, not
  * even one whose target is inside. A link is looked at, made and removed as a link.
  */
 import { dirname } from "@std/path";
@@ -10,17 +10,17 @@ import {
   type Kernel,
   openKernel,
   SystemError,
-} from "../os/beneath_kernel.ts";
+} from "../os/openat2.ts";
 import { lacksForNow } from "../os/lacks.ts";
 import { replaceFile } from "./replace_file.ts";
 import { replacePath } from "./replace_path.ts";
 import {
-  BeneathError,
   type HiddenRule,
   hiddenRule,
   requireNoGit,
+  RootedError,
   splitLast,
-} from "./beneath_path.ts";
+} from "./rooted_path.ts";
 
 /** What a name stands for. */
 export interface ExactFile {
@@ -34,28 +34,28 @@ export interface ExactFile {
   version: string;
 }
 
-/** Files beneath a directory. Paths are relative, without `.` and `..`. Every method is synchronous. */
+/** Files below a directory. Paths are relative, without `.` and `..`. Every method is synchronous. */
 export interface ExactFiles {
   /**
    * Returns what the names stand for; undefined for one that is missing or lies in something that is
    * not a directory, such as a symlink.
    */
   look(paths: readonly string[]): (ExactFile | undefined)[];
-  /** Returns the target of a symlink. @throws {BeneathError} */
+  /** Returns the target of a symlink. @throws {RootedError} */
   target(path: string): string;
   /**
    * Writes a file or nothing, in place of a file or a link. Creates missing directories.
    *
    * @param mode permission bits
    * @param temporary a name beside it, for the time until it is whole
-   * @throws {BeneathError}
+   * @throws {RootedError}
    */
   put(path: string, data: Uint8Array<ArrayBuffer>, mode: number, temporary: string): void;
   /** Makes a link in place of a file or a link; as {@linkcode ExactFiles.put}. */
   link(path: string, target: string, temporary: string): void;
-  /** Changes the permission bits of a file, not of a link's target. @throws {BeneathError} */
+  /** Changes the permission bits of a file, not of a link's target. @throws {RootedError} */
   changeMode(path: string, mode: number): void;
-  /** Removes a file or a link; a missing one is no error. @throws {BeneathError} */
+  /** Removes a file or a link; a missing one is no error. @throws {RootedError} */
   remove(path: string): void;
   /** Removes a directory if it is empty. @returns whether it is gone. */
   removeDirectory(path: string): boolean;
@@ -82,16 +82,16 @@ export function exactFiles(workdir: string, hidden: readonly string[]): ExactFil
   return new PortableExact(workdir, isHidden);
 }
 
-/** @throws {BeneathError} for a path that undo never writes */
+/** @throws {RootedError} for a path that undo never writes */
 function requirePath(path: string, workdir: string, isHidden: HiddenRule): void {
   const parts = path.split("/");
   if (path.includes("\0") || parts.some((part) => part === "" || part === "." || part === "..")) {
-    throw new BeneathError("invalid", `${path}: is not an exact path`);
+    throw new RootedError("invalid", `${path}: is not an exact path`);
   }
   const whole = `${workdir === "/" ? "" : workdir}/${path}`;
   requireNoGit(path, whole, workdir);
   if (isHidden(whole) || parts.some((part) => part.toLowerCase() === ".svc")) {
-    throw new BeneathError("hidden", `${path}: belongs to svc or to another session`);
+    throw new RootedError("hidden", `${path}: belongs to svc or to another session`);
   }
 }
 
@@ -113,7 +113,7 @@ class LinuxExact implements ExactFiles {
       return true;
     } catch (error) {
       if (lacksForNow(error)) throw error;
-      return error instanceof BeneathError && error.reason === "not_found";
+      return error instanceof RootedError && error.reason === "not_found";
     }
   }
 
@@ -143,7 +143,7 @@ class LinuxExact implements ExactFiles {
           return { kind, size, mode: mode & PERMISSIONS, changed_ms, version };
         }));
     } catch (error) {
-      if (error instanceof BeneathError && error.reason === "denied") return undefined;
+      if (error instanceof RootedError && error.reason === "denied") return undefined;
       throw error;
     }
   }
@@ -190,7 +190,7 @@ class LinuxExact implements ExactFiles {
         file[Symbol.dispose]();
       }
     });
-    if (done === undefined) throw new BeneathError("not_regular", `${path}: is not a regular file`);
+    if (done === undefined) throw new RootedError("not_regular", `${path}: is not a regular file`);
   }
 
   remove(path: string): void {
@@ -208,7 +208,7 @@ class LinuxExact implements ExactFiles {
       this.#in(directory, (fd) => this.#kernel.removeDirectoryIn(fd, name));
       return true;
     } catch (error) {
-      if (error instanceof BeneathError) return false;
+      if (error instanceof RootedError) return false;
       throw error;
     }
   }
@@ -232,14 +232,14 @@ class LinuxExact implements ExactFiles {
     this.#in(directory, (fd) => this.#kernel.makeDirectoryIn(fd, name));
   }
 
-  /** Works in a directory beneath. @returns undefined when it is not one. */
+  /** Works in a directory below. @returns undefined when it is not one. */
   #in<T>(directory: string, work: (fd: Descriptor) => T): T | undefined {
     let root: Descriptor | undefined;
     let opened: Descriptor | undefined;
     try {
       root = this.#kernel.openDirectory(this.#workdir);
       if (this.#kernel.realPath(root) !== this.#workdir) {
-        throw new BeneathError("not_found", `the working directory ${this.#workdir} was moved`);
+        throw new RootedError("not_found", `the working directory ${this.#workdir} was moved`);
       }
       opened = this.#kernel.openExact(root, directory === "" ? "." : directory);
       return opened && work(opened);
@@ -251,7 +251,7 @@ class LinuxExact implements ExactFiles {
         ? "denied"
         : "other";
       const said = `${directory || "."}: ${error.call} failed (${error.code})`;
-      throw new BeneathError(reason, said, error.code);
+      throw new RootedError(reason, said, error.code);
     } finally {
       opened?.[Symbol.dispose]();
       root?.[Symbol.dispose]();
@@ -317,7 +317,7 @@ class PortableExact implements ExactFiles {
     requirePath(path, this.#workdir, this.#isHidden);
     const [found] = this.look([path]);
     if (found?.kind !== "file") {
-      throw new BeneathError("not_regular", `${path}: is not a regular file`);
+      throw new RootedError("not_regular", `${path}: is not a regular file`);
     }
     if (Deno.build.os === "windows") return;
     this.#guarded(path, () => Deno.chmodSync(this.#whole(path), mode & PERMISSIONS));
@@ -328,7 +328,7 @@ class PortableExact implements ExactFiles {
     const [found] = this.look([path]);
     if (found === undefined) return;
     if (found.kind === "directory") {
-      throw new BeneathError("is_directory", `${path}: is a directory`);
+      throw new RootedError("is_directory", `${path}: is a directory`);
     }
     this.#guarded(path, () => Deno.removeSync(this.#whole(path)));
   }
@@ -378,9 +378,9 @@ class PortableExact implements ExactFiles {
     try {
       return work();
     } catch (error) {
-      if (error instanceof BeneathError) throw error;
+      if (error instanceof RootedError) throw error;
       const said = error instanceof Error ? error.message : String(error);
-      throw new BeneathError("other", `${path}: ${said}`);
+      throw new RootedError("other", `${path}: ${said}`);
     }
   }
 
@@ -405,6 +405,6 @@ function kindOf(info: Deno.FileInfo): FileKind {
   return info.isFile ? "file" : info.isDirectory ? "directory" : "other";
 }
 
-function missing(path: string): BeneathError {
-  return new BeneathError("not_found", `${path}: lies in something that is not a directory`);
+function missing(path: string): RootedError {
+  return new RootedError("not_found", `${path}: lies in something that is not a directory`);
 }

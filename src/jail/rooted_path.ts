@@ -1,12 +1,12 @@
 /**
- * The common parts of all implementations of {@linkcode BeneathFs}: the errors, parsing of paths,
+ * The common parts of all implementations of {@linkcode RootedFs}: the errors, parsing of paths,
  * and the rule for hidden paths.
  */
 
 import { isWithin } from "../os/paths.ts";
 
 /** Why a path was refused, or why an operation on it failed. */
-export type BeneathReason =
+export type RootedReason =
   | "invalid"
   | "outside"
   | "hidden"
@@ -19,26 +19,26 @@ export type BeneathReason =
   | "other";
 
 /** An expected failure; its message is one sentence that begins with the path as given. */
-export class BeneathError extends Error {
+export class RootedError extends Error {
   /** What the system said, if it did. */
   readonly code: string;
 
-  constructor(readonly reason: BeneathReason, message: string, code: string = reason) {
+  constructor(readonly reason: RootedReason, message: string, code: string = reason) {
     super(message);
-    this.name = "BeneathError";
+    this.name = "RootedError";
     this.code = code;
   }
 }
 
 /** The error for a path that leads out of the working directory. */
-export function outside(path: string, how?: string): BeneathError {
+export function outside(path: string, how?: string): RootedError {
   const detail = how === undefined ? "" : ` (${how})`;
-  return new BeneathError("outside", `${path}: leads outside the working directory${detail}`);
+  return new RootedError("outside", `${path}: leads outside the working directory${detail}`);
 }
 
 /** The error for a path that is hidden from the tools. */
-export function hiddenError(path: string): BeneathError {
-  return new BeneathError("hidden", `${path}: is not accessible to tools`);
+export function hiddenError(path: string): RootedError {
+  return new RootedError("hidden", `${path}: is not accessible to tools`);
 }
 
 /**
@@ -46,25 +46,25 @@ export function hiddenError(path: string): BeneathError {
  * itself works through commands.
  *
  * @param real where the file is, or will be
- * @throws {BeneathError} denied
+ * @throws {RootedError} denied
  */
 export function requireNoGit(path: string, real: string, workdir: string): void {
   const inner = stripWorkdir(real, workdir) ?? "";
   if (!fold(inner).split("/").includes(".git")) return;
-  throw new BeneathError("denied", `${path}: file tools cannot write into .git; use git commands`);
+  throw new RootedError("denied", `${path}: file tools cannot write into .git; use git commands`);
 }
 
 /** The error for a path that keeps changing while it is resolved. */
-export function unsteady(path: string): BeneathError {
-  return new BeneathError(
+export function unsteady(path: string): RootedError {
+  return new RootedError(
     "other",
     `${path}: keeps changing and cannot be opened safely; try again`,
   );
 }
 
 /** The error for an endless chain of symlinks. */
-export function linkLoop(path: string): BeneathError {
-  return new BeneathError("invalid", `${path}: contains too many symlinks`);
+export function linkLoop(path: string): RootedError {
+  return new RootedError("invalid", `${path}: contains too many symlinks`);
 }
 
 /**
@@ -74,7 +74,7 @@ export function linkLoop(path: string): BeneathError {
  * @returns the result without `.`, `..` and doubled separators; `undefined` when it leaves the
  * working directory
  */
-export function joinBeneath(directory: string, path: string): string | undefined {
+export function joinRooted(directory: string, path: string): string | undefined {
   const parts = directory === "" ? [] : directory.split("/");
   for (const part of path.split("/")) {
     if (part === "" || part === ".") continue;
@@ -96,22 +96,22 @@ export function splitLast(path: string): { directory: string; name: string } {
  * @param path relative, or absolute and inside the working directory
  * @param workdir the working directory's real path
  * @returns the path with `/` between its parts and without `..`; `""` is the working directory
- * @throws {BeneathError} `invalid` or `outside`
+ * @throws {RootedError} `invalid` or `outside`
  */
 export function relativePath(path: string, workdir: string, windows = WINDOWS): string {
   const shown = path.replaceAll("\0", "\\0");
-  if (path === "") throw new BeneathError("invalid", "the path is empty");
+  if (path === "") throw new RootedError("invalid", "the path is empty");
   if (path.includes("\0")) {
-    throw new BeneathError("invalid", `${shown}: a path must not contain a NUL byte`);
+    throw new RootedError("invalid", `${shown}: a path must not contain a NUL byte`);
   }
   const slashed = windows ? path.replaceAll("\\", "/") : path;
   const absolute = slashed.startsWith("/") || (windows && /^[A-Za-z]:/.test(slashed));
   const inner = absolute ? stripWorkdir(slashed, workdir, windows) : slashed;
   // A ":" after the drive would name an alternate data stream of a file.
   if (windows && inner?.includes(":")) {
-    throw new BeneathError("invalid", `${path}: a path must not contain ":"`);
+    throw new RootedError("invalid", `${path}: a path must not contain ":"`);
   }
-  const relative = inner === undefined ? undefined : joinBeneath("", inner);
+  const relative = inner === undefined ? undefined : joinRooted("", inner);
   if (relative === undefined) throw outside(shown);
   return relative;
 }
@@ -128,7 +128,7 @@ export function stripWorkdir(
 ): string | undefined {
   const slashed = (text: string) => windows ? text.replaceAll("\\", "/") : text;
   const root = slashed(workdir).replace(/\/+$/, "");
-  const normal = joinBeneath("", slashed(path));
+  const normal = joinRooted("", slashed(path));
   if (normal === undefined) return undefined;
   const full = `/${normal}`;
   // Windows paths begin with a drive, so both sides get a leading slash.

@@ -1,4 +1,4 @@
-/** The Linux system calls behind {@linkcode LinuxBeneath}, each through the C library. */
+/** The Linux system calls behind {@linkcode LinuxRooted}, each through the C library. */
 import { openLibc } from "./libc.ts";
 
 /** What a name stands for; devices, pipes and sockets are `other`. */
@@ -193,11 +193,11 @@ export class Kernel implements Disposable {
   }
 
   /**
-   * Opens a path (for its place, not its content) that the kernel keeps beneath a directory.
+   * Opens a path (for its place, not its content) that the kernel keeps below a directory.
    *
    * @returns `EXDEV` for a path that leads out, `EAGAIN` when a rename came between
    */
-  openBeneath(root: Descriptor, path: string, flags: number): Descriptor | "EXDEV" | "EAGAIN" {
+  openRooted(root: Descriptor, path: string, flags: number): Descriptor | "EXDEV" | "EAGAIN" {
     const result = this.#openat2(root, path, O.PATH | flags, 0);
     if (result >= 0) return this.#descriptor(result);
     const code = this.#code();
@@ -215,7 +215,7 @@ export class Kernel implements Disposable {
   }
 
   /**
-   * Opens a directory beneath another one where no part of the path is a symlink.
+   * Opens a directory below another one where no part of the path is a symlink.
    *
    * @returns undefined when a part is missing, a symlink or another kind of file
    */

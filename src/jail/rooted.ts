@@ -1,12 +1,12 @@
 /**
- * Access to the files beneath one directory. No path leads out of it: not with `..`, not through a
+ * Access to the files below one directory. No path leads out of it: not with `..`, not through a
  * symlink, and on Linux not through a symlink that another process swaps in at the wrong moment.
  */
-import type { FileKind, FileStat } from "../os/beneath_kernel.ts";
-import { kernelOpener, openLinux } from "./beneath_linux.ts";
-import { openPortable } from "./beneath_portable.ts";
+import type { FileKind, FileStat } from "../os/openat2.ts";
+import { kernelOpener, openLinux } from "./rooted_linux.ts";
+import { openPortable } from "./rooted_portable.ts";
 
-export { BeneathError, type BeneathReason } from "./beneath_path.ts";
+export { RootedError, type RootedReason } from "./rooted_path.ts";
 
 /** One name in a directory. */
 export interface FileEntry {
@@ -19,16 +19,16 @@ export interface FileEntry {
 }
 
 /**
- * Operations on the files beneath a working directory.
+ * Operations on the files below a working directory.
  *
  * Paths are relative to it, or absolute and inside it. Symlinks are followed as long as they stay
- * beneath it. Every method is synchronous and holds no descriptor when it returns, because a
+ * below it. Every method is synchronous and holds no descriptor when it returns, because a
  * terminated worker does not close what was opened through the C library.
  *
- * All methods throw {@linkcode BeneathError} for expected failures.
+ * All methods throw {@linkcode RootedError} for expected failures.
  */
-export interface BeneathFs {
-  /** The mechanism that keeps paths beneath the directory. */
+export interface RootedFs {
+  /** The mechanism that keeps paths below the directory. */
   readonly mechanism: "openat2" | "realpath";
   /**
    * Converts a path to one relative to the working directory (`""` is the directory itself), as
@@ -60,8 +60,8 @@ export interface BeneathFs {
     options?: WriteOptions,
   ): "created" | "replaced";
   /**
-   * Refuses what {@linkcode BeneathFs.write} would refuse, or with `link` what
-   * {@linkcode BeneathFs.remove} would, and changes nothing.
+   * Refuses what {@linkcode RootedFs.write} would refuse, or with `link` what
+   * {@linkcode RootedFs.remove} would, and changes nothing.
    */
   mayChange(path: string, options?: { check?(place: string): void; link?: boolean }): void;
   /**
@@ -82,12 +82,12 @@ export interface WriteOptions {
 }
 
 /**
- * A working directory and the mechanism that keeps paths beneath it; disposing of it closes the C
+ * A working directory and the mechanism that keeps paths below it; disposing of it closes the C
  * library.
  */
-export interface Beneath extends Disposable {
+export interface Rooted extends Disposable {
   /** Returns its files without the hidden paths, which are absolute and real. */
-  view(hidden: readonly string[]): BeneathFs;
+  view(hidden: readonly string[]): RootedFs;
 }
 
 /**
@@ -96,7 +96,7 @@ export interface Beneath extends Disposable {
  *
  * @param workdir an absolute real path
  */
-export function chooseBeneath(workdir: string): Beneath {
+export function chooseRooted(workdir: string): Rooted {
   return (Deno.build.os === "linux" ? openLinux(workdir) : undefined) ?? openPortable(workdir);
 }
 
@@ -104,8 +104,8 @@ export function chooseBeneath(workdir: string): Beneath {
  * Opens the C library once for any number of directories, for a process without permission for
  * their files. Call it while the `ffi` permission is granted.
  *
- * @returns `undefined` when the kernel cannot keep paths beneath a directory
+ * @returns `undefined` when the kernel cannot keep paths below a directory
  */
-export function kernelBeneath(): ((workdir: string) => Beneath) | undefined {
+export function kernelRooted(): ((workdir: string) => Rooted) | undefined {
   return Deno.build.os === "linux" ? kernelOpener() : undefined;
 }

@@ -1,40 +1,40 @@
 import { closeSync, constants, fstatSync, openSync, readSync } from "node:fs";
-import type { FileKind, FileStat } from "../os/beneath_kernel.ts";
-import type { Beneath, BeneathFs, FileEntry, WriteOptions } from "./beneath.ts";
+import type { FileKind, FileStat } from "../os/openat2.ts";
+import type { FileEntry, Rooted, RootedFs, WriteOptions } from "./rooted.ts";
 import {
-  BeneathError,
   hiddenError,
   type HiddenRule,
   hiddenRule,
-  joinBeneath,
+  joinRooted,
   linkLoop,
   outside,
   relativePath,
   requireNoGit,
+  RootedError,
   splitLast,
   stripWorkdir,
-} from "./beneath_path.ts";
+} from "./rooted_path.ts";
 import { replacePath, temporaryPath } from "./replace_path.ts";
 
 const MAX_LINKS = 40;
 
 /** Needs only permission to read and write the directory. */
-export function openPortable(workdir: string): Beneath {
+export function openPortable(workdir: string): Rooted {
   return {
-    view: (hidden) => new PortableBeneath(workdir, hiddenRule(hidden, workdir)),
+    view: (hidden) => new PortableRooted(workdir, hiddenRule(hidden, workdir)),
     [Symbol.dispose]() {},
   };
 }
 
 /**
- * {@linkcode BeneathFs} through Deno's own API: resolves and checks the real path before each use,
+ * {@linkcode RootedFs} through Deno's own API: resolves and checks the real path before each use,
  * and then uses the real path.
  *
  * A race remains: between check and use, another process can replace a directory on the way by a
  * symlink. Deno's permissions compare paths as text, so they do not prevent that; `openat2` does,
  * where it exists.
  */
-class PortableBeneath implements BeneathFs {
+class PortableRooted implements RootedFs {
   readonly mechanism = "realpath";
   readonly #workdir: string;
   readonly #isHidden: HiddenRule;
@@ -65,7 +65,7 @@ class PortableBeneath implements BeneathFs {
     return guard(path, () => {
       const real = this.#real(path, this.relative(path));
       if (!Deno.statSync(real).isDirectory) {
-        throw new BeneathError("not_directory", `${path}: is not a directory`);
+        throw new RootedError("not_directory", `${path}: is not a directory`);
       }
       const entries: FileEntry[] = [];
       for (const entry of Deno.readDirSync(real)) {
@@ -122,7 +122,7 @@ class PortableBeneath implements BeneathFs {
           check(path, stripWorkdir(from, this.#workdir) ?? "");
           const info = lstat(from);
           if (info === undefined) throw new Deno.errors.NotFound();
-          if (info.isDirectory) throw new BeneathError("is_directory", `${path}: is a directory`);
+          if (info.isDirectory) throw new RootedError("is_directory", `${path}: is a directory`);
           const to = temporaryPath(from);
           Deno.renameSync(from, to);
           renamed.push({ from, to });
@@ -142,14 +142,14 @@ class PortableBeneath implements BeneathFs {
         if (lstat(directory)?.isDirectory) Deno.removeSync(directory);
       });
     } catch (error) {
-      if (!(error instanceof BeneathError)) throw error;
+      if (!(error instanceof RootedError)) throw error;
     }
   }
 
   /** Returns the real path of a name that may be a link. */
   #inParent(path: string): string {
     const { directory, name } = splitLast(this.relative(path));
-    if (name === "") throw new BeneathError("is_directory", `${path}: is a directory`);
+    if (name === "") throw new RootedError("is_directory", `${path}: is a directory`);
     const target = `${this.#real(path, directory)}/${name}`;
     if (this.#isHidden(target)) throw hiddenError(path);
     requireNoGit(path, target, this.#workdir);
@@ -161,7 +161,7 @@ class PortableBeneath implements BeneathFs {
     let relative = this.relative(path);
     for (let links = 0; links < MAX_LINKS; links++) {
       const { directory, name } = splitLast(relative);
-      if (name === "") throw new BeneathError("is_directory", `${path}: is a directory`);
+      if (name === "") throw new RootedError("is_directory", `${path}: is a directory`);
       const parent = this.#directory(path, directory);
       const target = `${parent}/${name}`;
       if (this.#isHidden(target)) throw hiddenError(path);
@@ -186,7 +186,7 @@ class PortableBeneath implements BeneathFs {
     const absolute = slashed.startsWith("/") || /^[A-Za-z]:/.test(slashed);
     const target = absolute
       ? stripWorkdir(slashed, this.#workdir)
-      : joinBeneath(base ?? "", slashed);
+      : joinRooted(base ?? "", slashed);
     if (target === undefined) throw outside(path, how);
     return target;
   }
@@ -235,7 +235,7 @@ function readRegular(
   const file = openSync(real, O_RDONLY | O_NONBLOCK | O_NOFOLLOW);
   try {
     if (!fstatSync(file).isFile()) {
-      throw new BeneathError("not_regular", `${path}: is not a regular file`);
+      throw new RootedError("not_regular", `${path}: is not a regular file`);
     }
     let bytes = 0;
     while (bytes < into.length) {
@@ -265,9 +265,9 @@ function describe(entry: FileEntry, full: string): void {
 }
 
 function regular(path: string, stat: FileStat): FileStat {
-  if (stat.kind === "directory") throw new BeneathError("is_directory", `${path}: is a directory`);
+  if (stat.kind === "directory") throw new RootedError("is_directory", `${path}: is a directory`);
   if (stat.kind !== "file") {
-    throw new BeneathError("not_regular", `${path}: is not a regular file`);
+    throw new RootedError("not_regular", `${path}: is not a regular file`);
   }
   return stat;
 }
@@ -293,26 +293,26 @@ function guard<T>(path: string, operation: () => T): T {
     return operation();
   } catch (error) {
     if (error instanceof Deno.errors.NotFound) {
-      throw new BeneathError("not_found", `${path}: no such file or directory`);
+      throw new RootedError("not_found", `${path}: no such file or directory`);
     }
     if (error instanceof Deno.errors.NotADirectory) {
-      throw new BeneathError("not_directory", `${path}: a part of the path is not a directory`);
+      throw new RootedError("not_directory", `${path}: a part of the path is not a directory`);
     }
     if (error instanceof Deno.errors.NotCapable) throw outside(path);
     if (error instanceof Deno.errors.PermissionDenied) {
-      throw new BeneathError("denied", `${path}: permission denied`);
+      throw new RootedError("denied", `${path}: permission denied`);
     }
     if (error instanceof Deno.errors.FilesystemLoop) throw linkLoop(path);
-    if (error instanceof BeneathError || !(error instanceof Error)) throw error;
+    if (error instanceof RootedError || !(error instanceof Error)) throw error;
     const { code } = error as NodeJS.ErrnoException;
     switch (code) {
       case "ENOENT":
-        throw new BeneathError("not_found", `${path}: no such file or directory`);
+        throw new RootedError("not_found", `${path}: no such file or directory`);
       case "EACCES":
-        throw new BeneathError("denied", `${path}: permission denied`);
+        throw new RootedError("denied", `${path}: permission denied`);
       case "ELOOP":
         throw linkLoop(path);
     }
-    throw new BeneathError("other", `${path}: ${error.message}`, code);
+    throw new RootedError("other", `${path}: ${error.message}`, code);
   }
 }

@@ -12,7 +12,7 @@ const CHARS_MAX = 8 * 1024 * 1024;
 /** The longest difference that a model is shown, in characters. */
 const SHOWN_MAX = 8 * 1024;
 
-export class SeenFiles {
+export class KnownFiles {
   /** In the order in which they were noted, the oldest first. */
   readonly #files = new Map<string, FileSeen>();
   #chars = 0;

@@ -9,7 +9,7 @@ export interface TurnEnd {
 }
 
 /** A prompt whose turn the editor waits for. */
-export class Waiting {
+export class PendingPrompt {
   readonly #done = Promise.withResolvers<PromptResponse>();
   #sent_seq: number | undefined;
   #end: TurnEnd | undefined;

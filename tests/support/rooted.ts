@@ -1,6 +1,6 @@
 /** Tests of a unit's file operations, each in a temporary working directory of its own. */
 import { dirname } from "@std/path";
-import { chooseBeneath } from "../../src/jail/beneath.ts";
+import { chooseRooted } from "../../src/jail/rooted.ts";
 import type { OpContext } from "../../src/jail/unit/files.ts";
 import { Pace } from "../../src/jail/unit/pace.ts";
 import { granted } from "./permissions.ts";
@@ -12,7 +12,7 @@ interface Place {
   hidden?: readonly string[];
 }
 
-/** Declares a test that runs operations on the files beneath a working directory. */
+/** Declares a test that runs operations on the files below a working directory. */
 export function testUnit(
   name: string,
   run: (context: OpContext, workdir: string) => unknown,
@@ -23,13 +23,13 @@ export function testUnit(
     ignore: !granted("read", "write"),
     async fn() {
       const workdir = await Deno.realPath(await Deno.makeTempDir({ prefix: "unit-" }));
-      using beneath = chooseBeneath(workdir);
+      using rooted = chooseRooted(workdir);
       try {
         for (const [path, content] of Object.entries(files)) {
           await Deno.mkdir(dirname(`${workdir}/${path}`), { recursive: true });
           await Deno.writeTextFile(`${workdir}/${path}`, content);
         }
-        const fs = beneath.view(hidden.map((path) => `${workdir}/${path}`));
+        const fs = rooted.view(hidden.map((path) => `${workdir}/${path}`));
         const pace = new Pace(new AbortController().signal);
         await run({ fs, workdir, home: undefined, pace }, workdir);
       } finally {

@@ -1,21 +1,21 @@
-import type { FileKind, FileStat } from "../os/beneath_kernel.ts";
-import type { Beneath, BeneathFs, FileEntry, WriteOptions } from "./beneath.ts";
-import { type Descriptor, Kernel, O, openKernel, SystemError } from "../os/beneath_kernel.ts";
+import type { FileKind, FileStat } from "../os/openat2.ts";
+import type { FileEntry, Rooted, RootedFs, WriteOptions } from "./rooted.ts";
+import { type Descriptor, Kernel, O, openKernel, SystemError } from "../os/openat2.ts";
 import { lacksForNow } from "../os/lacks.ts";
 import {
-  BeneathError,
   hiddenError,
   type HiddenRule,
   hiddenRule,
-  joinBeneath,
+  joinRooted,
   linkLoop,
   outside,
   relativePath,
   requireNoGit,
+  RootedError,
   splitLast,
   stripWorkdir,
   unsteady,
-} from "./beneath_path.ts";
+} from "./rooted_path.ts";
 import { replaceFile } from "./replace_file.ts";
 
 /** The same limit as the kernel's. */
@@ -25,45 +25,45 @@ const MAX_RACES = 16;
 
 /**
  * Opens the C library and checks that this kernel, its `/proc` and any system call filter support
- * everything that {@linkcode LinuxBeneath} needs.
+ * everything that {@linkcode LinuxRooted} needs.
  *
  * @returns `undefined` when something is missing, so that the caller uses another implementation
  */
-export function openLinux(workdir: string): Beneath | undefined {
+export function openLinux(workdir: string): Rooted | undefined {
   const kernel = openKernel();
   if (kernel === undefined) return undefined;
   if (!works(kernel, workdir)) {
     kernel[Symbol.dispose]();
     return undefined;
   }
-  return beneath(kernel, workdir);
+  return rooted(kernel, workdir);
 }
 
 /** Like {@linkcode openLinux}, for any number of directories that share the C library. */
-export function kernelOpener(): ((workdir: string) => Beneath) | undefined {
+export function kernelOpener(): ((workdir: string) => Rooted) | undefined {
   const kernel = openKernel();
   if (kernel === undefined) return undefined;
-  if (works(kernel, "/")) return (workdir) => beneath(kernel, workdir);
+  if (works(kernel, "/")) return (workdir) => rooted(kernel, workdir);
   kernel[Symbol.dispose]();
   return undefined;
 }
 
-function beneath(kernel: Kernel, workdir: string): Beneath {
+function rooted(kernel: Kernel, workdir: string): Rooted {
   return {
-    view: (hidden) => new LinuxBeneath(kernel, workdir, hiddenRule(hidden, workdir)),
+    view: (hidden) => new LinuxRooted(kernel, workdir, hiddenRule(hidden, workdir)),
     [Symbol.dispose]: () => kernel[Symbol.dispose](),
   };
 }
 
 function works(kernel: Kernel, workdir: string): boolean {
   try {
-    new LinuxBeneath(kernel, workdir, () => false).stat(".");
+    new LinuxRooted(kernel, workdir, () => false).stat(".");
     return true;
   } catch (error) {
     if (lacksForNow(error)) throw error;
     // ENOSYS before Linux 5.6, EPERM under an old container runtime's filter. A missing directory
     // is not an error here; the operations report it.
-    return error instanceof BeneathError && error.reason === "not_found";
+    return error instanceof RootedError && error.reason === "not_found";
   }
 }
 
@@ -74,7 +74,7 @@ interface Opened extends Disposable {
 }
 
 /**
- * {@linkcode BeneathFs} with `openat2`: the kernel itself refuses to resolve a path out of the
+ * {@linkcode RootedFs} with `openat2`: the kernel itself refuses to resolve a path out of the
  * directory. All checks (the real location, the kind of file) use the descriptor that is then read
  * or written, so nothing that another process renames or links meanwhile leads outside or to a
  * hidden path.
@@ -82,7 +82,7 @@ interface Opened extends Disposable {
  * Deno refuses paths under `/proc` without all permissions and has no file descriptors, so
  * everything goes through the C library.
  */
-class LinuxBeneath implements BeneathFs {
+class LinuxRooted implements RootedFs {
   readonly mechanism = "openat2";
   readonly #kernel: Kernel;
   readonly #workdir: string;
@@ -119,7 +119,7 @@ class LinuxBeneath implements BeneathFs {
     return guard(path, () => {
       using opened = this.#open(path, this.relative(path));
       if (this.#kernel.stat(opened.fd).kind !== "directory") {
-        throw new BeneathError("not_directory", `${path}: is not a directory`);
+        throw new RootedError("not_directory", `${path}: is not a directory`);
       }
       using directory = this.#kernel.reopen(opened.fd, O.RDONLY | O.DIRECTORY);
       const entries: FileEntry[] = [];
@@ -141,7 +141,7 @@ class LinuxBeneath implements BeneathFs {
       let relative = this.relative(path);
       for (let links = 0; links < MAX_LINKS; links++) {
         const { directory, name } = splitLast(relative);
-        if (name === "") throw new BeneathError("is_directory", `${path}: is a directory`);
+        if (name === "") throw new RootedError("is_directory", `${path}: is a directory`);
         using parent = this.#openDirectory(path, directory);
         const place = inside(parent.real, name);
         if (this.#isHidden(place)) throw hiddenError(path);
@@ -175,7 +175,7 @@ class LinuxBeneath implements BeneathFs {
       let relative = this.relative(path);
       for (let links = 0; links < MAX_LINKS; links++) {
         const { directory, name } = splitLast(relative);
-        if (name === "") throw new BeneathError("is_directory", `${path}: is a directory`);
+        if (name === "") throw new RootedError("is_directory", `${path}: is a directory`);
         const [parent, rest] = this.#nearest(path, directory, name);
         using _closed = parent;
         const place = inside(parent.real, rest);
@@ -236,7 +236,7 @@ class LinuxBeneath implements BeneathFs {
     try {
       this.#inParent(path, ({ fd }, name) => this.#kernel.removeDirectoryIn(fd, name));
     } catch (error) {
-      if (!(error instanceof BeneathError)) throw error;
+      if (!(error instanceof RootedError)) throw error;
     }
   }
 
@@ -244,7 +244,7 @@ class LinuxBeneath implements BeneathFs {
   #inParent(path: string, work: (parent: Opened, name: string) => void): void {
     guard(path, () => {
       const { directory, name } = splitLast(this.relative(path));
-      if (name === "") throw new BeneathError("is_directory", `${path}: is a directory`);
+      if (name === "") throw new RootedError("is_directory", `${path}: is a directory`);
       using parent = this.#open(path, directory, O.DIRECTORY);
       const place = inside(parent.real, name);
       if (this.#isHidden(place)) throw hiddenError(path);
@@ -284,12 +284,12 @@ class LinuxBeneath implements BeneathFs {
     return this.#open(path, relative, O.DIRECTORY);
   }
 
-  /** Opens a path beneath the working directory without reading it, and finds its real location. */
+  /** Opens a path below the working directory without reading it, and finds its real location. */
   #open(path: string, relative: string, flags = 0): Opened {
     using root = this.#openRoot();
     let current = relative;
     for (let links = 0, races = 0; links < MAX_LINKS && races < MAX_RACES;) {
-      const opened = this.#kernel.openBeneath(root, current === "" ? "." : current, flags);
+      const opened = this.#kernel.openRooted(root, current === "" ? "." : current, flags);
       if (typeof opened !== "string") return this.#check(path, opened);
       if (opened === "EAGAIN") {
         races++;
@@ -323,7 +323,7 @@ class LinuxBeneath implements BeneathFs {
     const root = this.#kernel.openDirectory(this.#workdir);
     if (this.#kernel.realPath(root) === this.#workdir) return root;
     root[Symbol.dispose]();
-    throw new BeneathError("not_found", `the working directory ${this.#workdir} was moved`);
+    throw new RootedError("not_found", `the working directory ${this.#workdir} was moved`);
   }
 
   /**
@@ -341,7 +341,7 @@ class LinuxBeneath implements BeneathFs {
       if (this.#kernel.stat(part).kind !== "symlink") continue;
       const parent = inside(this.#workdir, before);
       const target = this.#linkTarget(path, parent, this.#kernel.readLink(part));
-      return joinBeneath(target, parts.slice(index + 1).join("/"));
+      return joinRooted(target, parts.slice(index + 1).join("/"));
     }
     return undefined;
   }
@@ -351,7 +351,7 @@ class LinuxBeneath implements BeneathFs {
     const base = stripWorkdir(parent, this.#workdir) ?? "";
     const target = link.startsWith("/")
       ? stripWorkdir(link, this.#workdir)
-      : joinBeneath(base, link);
+      : joinRooted(base, link);
     if (target === undefined) throw outside(path, `through a symlink to ${link}`);
     return target;
   }
@@ -384,9 +384,9 @@ function inside(directory: string, name: string): string {
 }
 
 function regular(path: string, stat: FileStat): FileStat {
-  if (stat.kind === "directory") throw new BeneathError("is_directory", `${path}: is a directory`);
+  if (stat.kind === "directory") throw new RootedError("is_directory", `${path}: is a directory`);
   if (stat.kind !== "file") {
-    throw new BeneathError(
+    throw new RootedError(
       "not_regular",
       `${path}: is not a regular file (a pipe, socket or device)`,
     );
@@ -399,35 +399,35 @@ function guard<T>(path: string, operation: () => T): T {
   try {
     return operation();
   } catch (error) {
-    throw error instanceof SystemError ? toBeneathError(path, error) : error;
+    throw error instanceof SystemError ? toRootedError(path, error) : error;
   }
 }
 
-function toBeneathError(path: string, error: SystemError): BeneathError {
+function toRootedError(path: string, error: SystemError): RootedError {
   switch (error.code) {
     case "ENOENT":
-      return new BeneathError("not_found", `${path}: no such file or directory`);
+      return new RootedError("not_found", `${path}: no such file or directory`);
     case "EACCES":
     case "EPERM":
-      return new BeneathError("denied", `${path}: permission denied (${error.code})`);
+      return new RootedError("denied", `${path}: permission denied (${error.code})`);
     case "ENOTDIR":
-      return new BeneathError("not_directory", `${path}: a part of the path is not a directory`);
+      return new RootedError("not_directory", `${path}: a part of the path is not a directory`);
     case "EISDIR":
-      return new BeneathError("is_directory", `${path}: is a directory`);
+      return new RootedError("is_directory", `${path}: is a directory`);
     case "ELOOP":
       return linkLoop(path);
     case "EXDEV":
       return outside(path);
     case "ENAMETOOLONG":
-      return new BeneathError("invalid", `${path}: the path is too long`);
+      return new RootedError("invalid", `${path}: the path is too long`);
     case "ENOSPC":
     case "EDQUOT":
-      return new BeneathError("other", `${path}: no space left (${error.code})`);
+      return new RootedError("other", `${path}: no space left (${error.code})`);
     case "EROFS":
-      return new BeneathError("denied", `${path}: the file system is read-only (EROFS)`);
+      return new RootedError("denied", `${path}: the file system is read-only (EROFS)`);
     case "ENXIO":
-      return new BeneathError("not_regular", `${path}: is not a regular file`);
+      return new RootedError("not_regular", `${path}: is not a regular file`);
     default:
-      return new BeneathError("other", `${path}: ${error.call} failed (${error.code})`, error.code);
+      return new RootedError("other", `${path}: ${error.call} failed (${error.code})`, error.code);
   }
 }

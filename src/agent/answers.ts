@@ -1,6 +1,6 @@
 /** Decides after each answer of a model whether its turn continues, and how it ends otherwise. */
 import type { FinishReason, ToolCall } from "../models/model.ts";
-import type { TurnEnd } from "../session/session.ts";
+import type { TurnEnd } from "../session/turn.ts";
 import type { ToolOutcome } from "./tool.ts";
 
 /** A model's answer as the turn sees it. */

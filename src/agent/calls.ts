@@ -2,7 +2,8 @@
 import { messageOf } from "../protocol/errors.ts";
 import type { Attachment } from "../protocol/attachments.ts";
 import { MAIN_LANE } from "../protocol/events.ts";
-import type { Session, Turn, TurnSession } from "../session/session.ts";
+import type { Session, TurnSession } from "../session/session.ts";
+import type { Turn } from "../session/turn.ts";
 import type { ToolCall } from "../models/model.ts";
 import { askPerson } from "../session/person_answers.ts";
 import { isWorkTitle } from "../session/ids.ts";

@@ -6,7 +6,8 @@
 import { messageOf } from "../protocol/errors.ts";
 import type { Compacted, SessionEvent } from "../protocol/events.ts";
 import { runLobe } from "../session/lobe.ts";
-import type { Turn, TurnSession } from "../session/session.ts";
+import type { TurnSession } from "../session/session.ts";
+import type { Turn } from "../session/turn.ts";
 import { toldAgain } from "../session/repeated_context.ts";
 import { type Item, itemSeq } from "../session/transcript_items.ts";
 import { Transcript } from "../session/transcript.ts";

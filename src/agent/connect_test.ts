@@ -1,5 +1,6 @@
 import { assertEquals } from "@std/assert";
-import type { Turn, TurnSession } from "../session/session.ts";
+import type { TurnSession } from "../session/session.ts";
+import type { Turn } from "../session/turn.ts";
 import { connectOf } from "./connect.ts";
 import type { Ruling } from "./ruling.ts";
 

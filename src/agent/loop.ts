@@ -7,7 +7,8 @@ import {
   MODEL_SKIPPED,
   MODEL_TOLD,
 } from "../protocol/events.ts";
-import type { Session, Turn, TurnEnd, TurnSession } from "../session/session.ts";
+import type { Session, TurnSession } from "../session/session.ts";
+import type { Turn, TurnEnd } from "../session/turn.ts";
 import type { Transcript } from "../session/transcript.ts";
 import type { Limits } from "../models/limits.ts";
 import { type Model, ModelError, type ToolCall, type Usage } from "../models/model.ts";

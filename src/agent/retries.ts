@@ -3,7 +3,8 @@ import pRetry from "p-retry";
 import { delay } from "@std/async";
 import { MAIN_LANE, MODEL_RETRY } from "../protocol/events.ts";
 import { formatDuration } from "../base/duration.ts";
-import type { Turn, TurnEnd, TurnSession } from "../session/session.ts";
+import type { TurnSession } from "../session/session.ts";
+import type { Turn, TurnEnd } from "../session/turn.ts";
 import { ModelError } from "../models/model.ts";
 
 const RETRIES = 4;

@@ -9,7 +9,8 @@ import {
   SUBAGENT,
 } from "../protocol/events.ts";
 import type { ApprovalRequest } from "../session/approvals.ts";
-import type { Turn, TurnEnd, TurnSession } from "../session/session.ts";
+import type { TurnSession } from "../session/session.ts";
+import type { Turn, TurnEnd } from "../session/turn.ts";
 import type { OpenTurn, SessionState } from "../session/session_state.ts";
 import { findLane, laneEnded } from "../session/state_steps.ts";
 import { Transcript } from "../session/transcript.ts";

@@ -1,6 +1,7 @@
 import { type OnOutput, redrawn } from "../base/redraw.ts";
 import { MAIN_LANE } from "../protocol/events.ts";
-import type { Turn, TurnSession } from "../session/session.ts";
+import type { TurnSession } from "../session/session.ts";
+import type { Turn } from "../session/turn.ts";
 
 /** A tool call that runs longer than this gets its own lane (contract.md section 5). */
 const LANE_AFTER_MS = 2_000;

@@ -4,7 +4,8 @@ import { granted } from "../../tests/support/permissions.ts";
 import { journaled, newSession, reopened, TempDir } from "../../tests/support/sessions.ts";
 import { SvcError } from "../protocol/errors.ts";
 import { Continuations } from "./continuations.ts";
-import type { Session, SessionParts, Turn, TurnEnd } from "./session.ts";
+import type { Session, SessionParts } from "./session.ts";
+import type { Turn, TurnEnd } from "./turn.ts";
 
 /** Declares a test with the path of a session's journal. */
 function test(name: string, run: (path: string) => Promise<void>): void {

@@ -12,7 +12,8 @@ import {
   TempDir,
 } from "../../tests/support/sessions.ts";
 import { SvcError } from "../protocol/errors.ts";
-import type { Session, Turn, TurnEnd } from "./session.ts";
+import type { Session } from "./session.ts";
+import type { Turn, TurnEnd } from "./turn.ts";
 
 /** Declares a test with a directory and the path of a session's journal in it. */
 function test(name: string, run: (place: { dir: TempDir; path: string }) => Promise<void>): void {

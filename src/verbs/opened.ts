@@ -2,7 +2,8 @@ import type { HookedCall, HookVerdict } from "../agent/call_hooks.ts";
 import type { Ruling } from "../agent/ruling.ts";
 import type { Judged, Tool, ToolOutcome } from "../agent/tool.ts";
 import type { ToolCall } from "../models/model.ts";
-import type { Session, Turn, TurnEnd } from "../session/session.ts";
+import type { Session } from "../session/session.ts";
+import type { Turn, TurnEnd } from "../session/turn.ts";
 import type { Published } from "../session/subscription.ts";
 
 /**

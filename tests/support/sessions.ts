@@ -9,7 +9,8 @@ import { Hub } from "../../src/session/hub.ts";
 import { type Ids, ulidIds } from "../../src/session/ids.ts";
 import { Journal } from "../../src/session/journal.ts";
 import { encodeRecord } from "../../src/session/record.ts";
-import { Session, type SessionParts, type TurnEnd } from "../../src/session/session.ts";
+import { Session, type SessionParts } from "../../src/session/session.ts";
+import type { TurnEnd } from "../../src/session/turn.ts";
 import { applyToState, emptyState } from "../../src/session/state.ts";
 import type { Published, Sink } from "../../src/session/subscription.ts";
 

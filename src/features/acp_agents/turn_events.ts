@@ -10,7 +10,8 @@ import type {
 } from "@agentclientprotocol/sdk";
 import type { ToolOutcome } from "../../agent/tool.ts";
 import { MAIN_LANE } from "../../protocol/events.ts";
-import type { Session, Turn } from "../../session/session.ts";
+import type { Session } from "../../session/session.ts";
+import type { Turn } from "../../session/turn.ts";
 import type { KnownCall } from "./own_edits.ts";
 
 /** The most output of an agent's own call that is kept, in characters. */

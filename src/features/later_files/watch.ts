@@ -12,7 +12,8 @@ import { messageOf } from "../../protocol/errors.ts";
 import type { EventData } from "../../protocol/event_data.ts";
 import { LATER_FILES, MAIN_LANE } from "../../protocol/events.ts";
 import type { Marks } from "../../session/marks.ts";
-import type { Session, Turn } from "../../session/session.ts";
+import type { Session } from "../../session/session.ts";
+import type { Turn } from "../../session/turn.ts";
 
 export interface WatchParts {
   log: Log;

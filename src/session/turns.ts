@@ -1,0 +1,388 @@
+/** The turns of one session: begun for waiting messages, continued after a cut, stopped, closed. */
+import { messageOf, SvcError } from "../protocol/errors.ts";
+import { within } from "../base/within.ts";
+import {
+  type Compacted,
+  type CutBy,
+  MAIN_LANE,
+  type SendOptions,
+  type StopReason,
+} from "../protocol/events.ts";
+import { CompactionRequest } from "./compaction_request.ts";
+import { Inbox, type Sent } from "./inbox.ts";
+import type { Session, SessionParts } from "./session.ts";
+import type { QueuedMessage, SessionState } from "./session_state.ts";
+import { messageWaits } from "./state_steps.ts";
+import { newTurn, type RunningTurn, type TurnEnd } from "./turn.ts";
+import { TurnCloser } from "./turn_closer.ts";
+import type { Writer } from "./writer.ts";
+
+/** How long the tools of a stopped turn may take to stop. */
+export const STOP_GRACE_MS = 5_000;
+/** How long the tools that have not stopped by then are waited for, while they are killed. */
+const KILL_GRACE_MS = 2_000;
+/** How often in a row a crash may cut a turn off before it no longer goes on by itself. */
+const CRASHES_MAX = 3;
+
+interface Owner {
+  session: Session;
+  writer: Writer;
+  /** Whether the session takes a new turn; it does not while it is being paused or ended. */
+  open(): boolean;
+}
+
+export class Turns {
+  readonly inbox: Inbox;
+  readonly closer: TurnCloser;
+  readonly #session: Session;
+  readonly #state: SessionState;
+  readonly #writer: Writer;
+  readonly #open: () => boolean;
+  readonly #parts: SessionParts;
+  readonly #compaction = new CompactionRequest();
+  #turn: RunningTurn | undefined;
+  /** What has cut off the turn that is open in the journal and waits to go on. */
+  #left: CutBy | undefined;
+
+  constructor({ session, writer, open }: Owner, parts: SessionParts) {
+    const { state, lanes } = session;
+    this.#session = session;
+    this.#writer = writer;
+    this.#open = open;
+    this.#parts = parts;
+    this.#state = state;
+    this.inbox = new Inbox(state, () => this.#turn);
+    this.closer = new TurnCloser({
+      state,
+      writer,
+      lanes,
+      hasTurn: () => this.active,
+      mended: () => this.startNext(),
+    });
+  }
+
+  /** The turn that runs, or the work that no turn may run beside. */
+  get running(): RunningTurn | undefined {
+    return this.#turn;
+  }
+
+  /** Whether a turn runs or waits to go on. */
+  get active(): boolean {
+    return this.#turn !== undefined || this.#left !== undefined;
+  }
+
+  /**
+   * Takes a message: starts a turn, or steers the one in flight. A second call with the same
+   * client_message_id sends nothing and returns the same.
+   */
+  send(text: string, more: SendOptions): Promise<Sent> {
+    return this.inbox.sendOnce(more, () => this.#send(text, more));
+  }
+
+  async #send(text: string, more: SendOptions): Promise<Sent> {
+    this.#writer.requireWritable();
+    await this.closer.closeStray("error");
+    this.closer.mended();
+    const message_id = this.#parts.ids.next("msg");
+    const { seq } = await this.#session.emit("user.message", { message_id, text, ...more });
+    // It steers the turn that waits to go on.
+    if (!this.goOn()) this.startNext();
+    return { message_id, seq };
+  }
+
+  /** Withdraws messages; see {@linkcode Inbox.withdraw}. They are not answered after a restart either. */
+  async withdraw(by: string, message_ids?: readonly string[]): Promise<QueuedMessage[]> {
+    try {
+      return await this.inbox.withdraw(
+        message_ids,
+        (messages) => this.#session.emit("user.withdrawn", { messages, by }),
+      );
+    } finally {
+      this.startNext();
+    }
+  }
+
+  /** Begins the turn of a message that waits, if one does. */
+  startNext(): void {
+    if (!this.inbox.fresh || this.#left !== undefined || !this.#mayBegin()) return;
+    this.#begin((turn) => this.#runTurn(turn));
+  }
+
+  #mayBegin(): boolean {
+    return this.#turn === undefined && this.#open() && !this.closer.mending &&
+      this.#state.state === "running";
+  }
+
+  /** Has the session at work: no turn begins before it is over. */
+  #begin(work: (turn: RunningTurn) => Promise<void>, turn_id?: string): void {
+    const turn = newTurn(turn_id ?? this.#parts.ids.next("turn"), turn_id !== undefined);
+    this.#turn = turn;
+    turn.ended = work(turn).finally(() => {
+      this.#turn = undefined;
+      this.#session.approvals.turnEnded();
+      // Its end is not in the journal, so no commit tells of it.
+      if (this.closer.mending) this.#parts.onCommit(this.#session, [], false);
+      this.#startCompaction();
+      this.startNext();
+    });
+  }
+
+  /** Whether its turn was cut off and waits to go on: {@linkcode Turns.goOn} has it do so. */
+  get waitsToGoOn(): boolean {
+    return this.#left !== undefined;
+  }
+
+  /** Whether its last turn was cut off and can go on. */
+  get cutOff(): boolean {
+    if (this.#left !== undefined) return true;
+    const { cut } = this.#state;
+    return cut !== undefined && cut.started_seq > this.#session.journal.trimmed_seq &&
+      this.#goesOn("asked");
+  }
+
+  /** Has the turn go on that waits for it. @returns whether one does. */
+  goOn(): boolean {
+    const after = this.#left;
+    const { turn } = this.#state;
+    if (after === undefined || turn === undefined || !this.#mayBegin()) return false;
+    this.#left = undefined;
+    this.#begin((it) => this.#runTurn(it, after), turn.turn_id);
+    return true;
+  }
+
+  /**
+   * Has the last turn go on by hand, if it was cut off: one that waits for it, or one that has ended as
+   * interrupted.
+   *
+   * @returns its id.
+   * @throws {SvcError} `conflict` when a turn runs, or there is none
+   * that was cut off.
+   */
+  async continueTurn(): Promise<string> {
+    this.#writer.requireWritable();
+    const { cut } = this.#state;
+    const waiting = this.#state.turn?.turn_id;
+    if (waiting !== undefined && this.goOn()) return waiting;
+    if (this.#turn !== undefined) {
+      throw new SvcError("conflict", `a turn of session ${this.#state.id} is running`);
+    }
+    if (cut === undefined || !this.#mayBegin()) {
+      throw new SvcError("conflict", `session ${this.#state.id} has no turn that was cut off`, {
+        hint: "send a message",
+      });
+    }
+    if (!this.cutOff) {
+      throw new SvcError("conflict", `turn ${cut.turn_id} cannot go on`, {
+        hint: "send a message that says what to do next; [agent] continue must not be never",
+      });
+    }
+    const begun = Promise.withResolvers<void>();
+    this.#begin((turn) => this.#runTurn(turn, "asked", begun), cut.turn_id);
+    await begun.promise;
+    return cut.turn_id;
+  }
+
+  #goesOn(after: CutBy): boolean {
+    return this.#parts.goesOn?.(this.#session, after) ?? false;
+  }
+
+  /** Leaves a turn open in the journal for the next daemon. */
+  async #leave(): Promise<void> {
+    await this.closer.closeLanes("svc was stopped", "interrupted");
+    await this.#writer.written();
+    this.#left = "stop";
+  }
+
+  /**
+   * Makes the conversation that the model is given shorter: at once, or before the next model call of
+   * the turn in flight.
+   *
+   * @returns what was recorded; undefined when there is nothing worth leaving out.
+   * @throws {SvcError} `conflict` when the session is paused or stopped before it is done.
+   */
+  compact(): Promise<Compacted | undefined> {
+    const compacted = this.#compaction.ask();
+    this.#startCompaction();
+    return compacted;
+  }
+
+  /** Does the compaction that was asked for, if one was. */
+  async compactIfAsked(run: () => Promise<Compacted | undefined>): Promise<void> {
+    const stopped = () => this.#turn?.soft.aborted ? this.#stoppedError() : undefined;
+    await this.#compaction.run(run, stopped);
+  }
+
+  #startCompaction(): void {
+    if (!this.#compaction.waits || this.#turn !== undefined) return;
+    // The turn that goes on does it, between two of its steps.
+    if (this.#left !== undefined && this.#state.state === "running") return;
+    if (!this.#open() || this.#state.state !== "running") {
+      this.#compaction.refuse(this.#stoppedError());
+      return;
+    }
+    this.#begin((turn) =>
+      this.compactIfAsked(async () => await this.#parts.compact?.(this.#session, turn))
+    );
+  }
+
+  /**
+   * Has the session at work on something that is not a turn; a message that comes meanwhile waits.
+   *
+   * @throws {SvcError} `conflict` while a turn runs
+   * @throws what `work` throws
+   */
+  async alone<T>(work: () => Promise<T>): Promise<T> {
+    const stray = this.#state.turn !== undefined || messageWaits(this.#state);
+    if (this.#turn !== undefined || stray || !this.#open()) {
+      throw new SvcError("conflict", `session ${this.#state.id} is at work`, {
+        hint: "wait for the end of the turn, or cancel it with session.cancel",
+      });
+    }
+    const done = Promise.withResolvers<T>();
+    this.#begin(() => {
+      const worked = work();
+      worked.then(done.resolve, done.reject);
+      return worked.then(() => {}, () => {});
+    });
+    return await done.promise;
+  }
+
+  #stoppedError(): SvcError {
+    return new SvcError(
+      "conflict",
+      `session ${this.#state.id} was stopped before it was compacted`,
+    );
+  }
+
+  /** @param after what has cut it off, if it goes on; `begun` settles when that is recorded. */
+  async #runTurn(
+    turn: RunningTurn,
+    after?: CutBy,
+    begun?: PromiseWithResolvers<void>,
+  ): Promise<void> {
+    const { turn_id } = turn;
+    let end: TurnEnd;
+    if (after === undefined) turn.held_seq = this.#state.last_seq;
+    try {
+      try {
+        if (after === undefined) {
+          await this.#session.emit("turn.started", { turn_id, model: this.#state.model });
+        } else await this.#session.emit("turn.continued", { turn_id, after });
+        begun?.resolve();
+      } catch (error) {
+        begun?.reject(error);
+        throw error;
+      }
+      // A question that is still open has it blocked.
+      if (this.#state.activity === "working") {
+        await this.#session.lanes.move(MAIN_LANE, "running", "a turn started", "turn_started");
+      }
+      end = await this.#parts.runTurn(this.#session, turn);
+    } catch (error) {
+      end = { stop_reason: "error", error: messageOf(error) };
+    }
+    // What it was asked to do outranks how its parts failed while they were torn down; a turn that
+    // reached its end before it was cut off is whole.
+    if (turn.stop_reason !== undefined && (turn.signal.aborted || end.stop_reason !== "ok")) {
+      end = { stop_reason: turn.stop_reason };
+    }
+    turn.end = end;
+    // Nothing that it began outlives it.
+    turn.hard_stop.abort(new DOMException("the turn has ended", "AbortError"));
+    try {
+      if (turn.left && end.stop_reason === "interrupted" && this.#state.turn !== undefined) {
+        return await this.#leave();
+      }
+      await this.closer.close(turn, end);
+    } catch (error) {
+      // Ended meanwhile, or unwritable.
+      this.#parts.log.warn("could not record turn.completed", {
+        session_id: this.#state.id,
+        error: messageOf(error),
+      });
+      this.closer.mend();
+    }
+  }
+
+  /** What it does. A turn that is open in the journal alone, which could not be written, does not run. */
+  get activity(): SessionState["activity"] {
+    const { activity } = this.#state;
+    const works = this.#turn !== undefined || this.#left !== undefined;
+    return activity === "working" && !works ? "idle" : activity;
+  }
+
+  /**
+   * Closes what a daemon that is gone left open in the journal: its lanes, its commands, and its turn,
+   * unless that waits to go on.
+   */
+  async recover(): Promise<void> {
+    const { turn, paused_by } = this.#state;
+    const after = turn?.left ? "stop" : "crash";
+    const crashed = after === "crash" && (turn?.crashes ?? 0) + 1 >= CRASHES_MAX;
+    const may = turn !== undefined && !crashed && paused_by !== "operator";
+    if (may && this.#goesOn(after)) this.#left = after;
+    await this.closer.closeStray("interrupted");
+    for (const { command_id, command } of this.#state.background) {
+      await this.#session.emit("background.ended", {
+        command_id,
+        command,
+        reason: "daemon_stopped",
+      });
+    }
+    await this.#session.lanes.cancelOpen(() => true, {
+      reason: "its daemon has stopped",
+      reason_code: "interrupted",
+    });
+  }
+
+  /**
+   * Cancels the turn in flight and waits, at most 5 s, until it is gone. A message that came during
+   * the turn and that no model call has seen gets a turn of its own.
+   *
+   * @returns whether a turn was cancelled: one that reached its end first was not.
+   */
+  async cancel(): Promise<boolean> {
+    const turn = this.#turn;
+    if (turn === undefined) return await this.dropLeft("cancelled");
+    await this.stop("cancelled", 0);
+    return turn.end?.stop_reason !== "ok";
+  }
+
+  /** The daemon is stopping: a turn that can go on is left for the next one. */
+  leaveIfItGoesOn(): void {
+    if (this.#turn !== undefined) this.#turn.left = this.#goesOn("stop");
+  }
+
+  /** The turn that waits no longer goes on. */
+  forgetLeft(): void {
+    this.#left = undefined;
+  }
+
+  /** Ends the turn that waits to go on. @returns whether there was one. */
+  async dropLeft(stop_reason: StopReason): Promise<boolean> {
+    if (this.#left === undefined) return false;
+    this.#left = undefined;
+    await this.closer.closeStray(stop_reason);
+    this.#startCompaction();
+    this.startNext();
+    return true;
+  }
+
+  /**
+   * Stops the turn in flight.
+   *
+   * @param grace_ms time to reach a safe point before it is cut off.
+   */
+  async stop(stop_reason: StopReason, grace_ms: number): Promise<void> {
+    const turn = this.#turn;
+    if (turn === undefined) return;
+    // A person who cancels it does not want it continued.
+    if (stop_reason === "cancelled") turn.left = false;
+    turn.stop_reason ??= stop_reason;
+    turn.soft_stop.abort();
+    if (grace_ms === 0 || !(await within(turn.ended, grace_ms))) {
+      turn.hard_stop.abort(new DOMException(`turn ${stop_reason}`, "AbortError"));
+      await within(turn.ended, STOP_GRACE_MS + KILL_GRACE_MS);
+    }
+  }
+}

@@ -17,9 +17,14 @@ import {
   RULE_SCOPES,
   shownDigest,
 } from "../session/question.ts";
-import { runSetting, type SettingCommand, settingCommand } from "../session/setting_command.ts";
-import { stopTurn, typedAgain } from "../session/stop_turn.ts";
-import { runUndo, type UndoCommand, undoCommand } from "../session/undo_command.ts";
+import type { Args, CallVerb } from "../features/verb_types.ts";
+import {
+  runSetting,
+  type SettingCommand,
+  settingCommand,
+} from "../features/chat_commands/setting_command.ts";
+import { stopTurn, typedAgain } from "../features/chat_commands/stop_turn.ts";
+import { runUndo, type UndoCommand, undoCommand } from "../features/chat_commands/undo_command.ts";
 import { messageFor } from "./chat_message.ts";
 import { ModelText, painter, wantsColour } from "./chat_render.ts";
 import { ChatView } from "./chat_view.ts";
@@ -113,8 +118,9 @@ export async function converse(first: RpcClient, options: ConverseOptions): Prom
     input.write(input.line === "" ? typed : ` ${typed}`);
     typed = "";
   };
-  const act = (call: Promise<unknown>) =>
-    call.catch((error) => say(paint.red(visible(named(withHint(toSvcError(error)))))));
+  const call: CallVerb = (method, params) => rpc.call(method, ...[params] as Args<typeof method>);
+  const act = (doing: Promise<unknown>) =>
+    doing.catch((error) => say(paint.red(visible(named(withHint(toSvcError(error)))))));
 
   const compact = async () => {
     const { compacted } = await rpc.call("session.compact", { session_id });
@@ -123,22 +129,18 @@ export async function converse(first: RpcClient, options: ConverseOptions): Prom
 
   /** Cancels the turn; what is queued is to be edited again. */
   const stop = () =>
-    stopTurn((method, params) => rpc.ask(method, params), session_id, (messages) => {
+    stopTurn(call, session_id, (messages) => {
       // A line end would send what is before it.
       const text = typedAgain(messages, "", " ");
       if (Deno.stdin.isTerminal() && !text.includes("\n")) typed = text;
     });
 
   const configure = async (command: SettingCommand) => {
-    const said = await runSetting(
-      command,
-      session_id,
-      (method, params) => rpc.ask(method, params),
-    );
+    const said = await runSetting(command, session_id, call);
     if (said !== undefined) say(paint.dim(visible(named(said))));
   };
   const undo = async (command: UndoCommand) => {
-    const said = await runUndo(command, session_id, (method, params) => rpc.ask(method, params));
+    const said = await runUndo(command, session_id, call);
     if (said !== undefined) say(paint.dim(visible(named(said))));
   };
   const send = async (line: string) => {
@@ -149,7 +151,7 @@ export async function converse(first: RpcClient, options: ConverseOptions): Prom
     await rpc.call("session.send", { session_id, text, client_message_id });
   };
   const help = async () => {
-    const { commandHelp } = await import("../session/command_help.ts");
+    const { commandHelp } = await import("../features/chat_commands/command_help.ts");
     say(commandHelp([["/quit", "leave; the session continues in the daemon"]]));
     const { commands, problems } = await rpc.call("commands.list", { session_id });
     for (const { name, argument_hint = "", description } of commands) {

@@ -1,6 +1,7 @@
 /** `svc chat` on a terminal: the terminal UI, connected to the daemon for as long as it is open. */
 import { connectOrStart, connectPatiently } from "../client/connect.ts";
 import type { RpcClient } from "../client/rpc.ts";
+import type { Args } from "../features/verb_types.ts";
 import type { HomePaths } from "../os/paths.ts";
 import { SvcError, toSvcError } from "../protocol/errors.ts";
 import { within } from "../base/within.ts";
@@ -98,7 +99,7 @@ async function openOver(
   answering: Set<Promise<void>>,
 ): Promise<void> {
   const link: Link = {
-    call: (method, params) => rpc.ask(method, params),
+    call: (method, params) => rpc.call(method, ...[params] as Args<typeof method>),
     onEvent: () => {},
     onSubscriptionEnded: () => {},
     get lost() {

@@ -84,7 +84,7 @@ export async function sessionChanges(
   const params = { session_id, turn_id: turn, full };
   const changes = await withDaemon((rpc) => rpc.call("session.changes", params));
   if (json) return print(changes);
-  const { changesText } = await import("../session/undo_command.ts");
+  const { changesText } = await import("../features/chat_commands/undo_command.ts");
   console.log(visible(changesText(changes, Infinity)));
   return 0;
 }

@@ -16,3 +16,9 @@ export type Result<N extends VerbName> = ResultOf<TypedVerbs, N>;
 /** What it is called with: nothing where it needs nothing. */
 export type Args<N extends VerbName> = Record<never, never> extends Params<N> ? [params?: Params<N>]
   : [params: Params<N>];
+
+/** Calls a verb by its name. */
+export type CallVerb = <N extends VerbName>(
+  method: N,
+  params: Params<N>,
+) => Promise<Result<N>>;

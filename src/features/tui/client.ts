@@ -3,9 +3,10 @@ import { messageOf, SvcError, wasAnswered } from "../../protocol/errors.ts";
 import type { SessionEvent } from "../../protocol/events.ts";
 import type { BusEvent } from "../../protocol/schemas/bus.ts";
 import { shownDigest } from "../../session/question.ts";
-import { runSetting } from "../../session/setting_command.ts";
-import { stopTurn } from "../../session/stop_turn.ts";
-import { runUndo } from "../../session/undo_command.ts";
+import { runSetting } from "../chat_commands/setting_command.ts";
+import { stopTurn } from "../chat_commands/stop_turn.ts";
+import { runUndo } from "../chat_commands/undo_command.ts";
+import type { CallVerb, Params, Result, VerbName } from "../verb_types.ts";
 import type { Effect } from "./effect.ts";
 import type { SessionDetail, Tui } from "./tui.ts";
 
@@ -17,8 +18,7 @@ export interface LinkEvent extends Omit<BusEvent, "bus_seq" | "data"> {
 
 /** A way to the daemon's verbs that can push. */
 export interface Link {
-  // deno-lint-ignore no-explicit-any -- the caller knows the verb's result
-  call(method: string, params: unknown): Promise<any>;
+  readonly call: CallVerb;
   onEvent: (event: LinkEvent) => void;
   /** A subscription ended by itself; without an error, because its session has ended. */
   onSubscriptionEnded: (error: SvcError | undefined) => void;
@@ -154,13 +154,21 @@ export class TuiClient {
     this.#events.onChange();
   }
 
-  // deno-lint-ignore no-explicit-any -- the caller knows the verb's result
-  #call(method: string, params: Record<string, unknown> = {}): Promise<any> {
+  /** Calls a verb about the session. */
+  #call<N extends VerbName>(
+    method: N,
+    params: Omit<Params<N>, "session_id"> = {} as Omit<Params<N>, "session_id">,
+  ): Promise<Result<N>> {
+    const whole = { session_id: this.tui.model.session.id, ...params };
+    return this.#ask(method, whole as Params<N>);
+  }
+
+  readonly #ask: CallVerb = (method, params) => {
     if (this.#link === undefined) {
       return Promise.reject(new SvcError("internal", "not connected to the daemon"));
     }
-    return this.#link.call(method, { session_id: this.tui.model.session.id, ...params });
-  }
+    return this.#link.call(method, params);
+  };
 
   async #perform(effect: Effect): Promise<void> {
     switch (effect.type) {
@@ -177,18 +185,18 @@ export class TuiClient {
       case "approve": {
         const { approval_id, decision, question, always } = effect;
         const shown = await shownDigest(question);
-        return await this.#call("session.approve", { approval_id, decision, shown, always });
+        await this.#call("session.approve", { approval_id, decision, shown, always });
+        return;
       }
       case "answer": {
-        const { approval_id, answer = { unanswered: "declined" }, question } = effect;
+        const { approval_id, answer = { unanswered: "declined" as const }, question } = effect;
         const shown = await shownDigest(question);
-        return await this.#call("session.answer", { approval_id, ...answer, shown });
+        await this.#call("session.answer", { approval_id, ...answer, shown });
+        return;
       }
       case "cancel": {
         const { id } = this.tui.model.session;
-        const call = (method: string, params: Record<string, unknown>) =>
-          this.#call(method, params);
-        return await stopTurn(call, id, (messages) => {
+        return await stopTurn(this.#ask, id, (messages) => {
           this.tui.giveBack(messages);
           this.#events.onChange();
         });
@@ -197,7 +205,8 @@ export class TuiClient {
       case "pause":
       case "resume":
       case "kill":
-        return await this.#call(`session.${effect.type}`);
+        await this.#call(`session.${effect.type}`);
+        return;
       case "compact": {
         const { compacted } = await this.#call("session.compact");
         if (!compacted) this.tui.notice("there is nothing worth leaving out of the conversation");
@@ -205,27 +214,23 @@ export class TuiClient {
       }
       case "setting": {
         const { id } = this.tui.model.session;
-        const said = await runSetting(
-          effect.command,
-          id,
-          (method, params) => this.#call(method, params),
-        );
+        const said = await runSetting(effect.command, id, this.#ask);
         if (said !== undefined) this.tui.tell(said);
         return this.#events.onChange();
       }
       case "undo": {
         const { id } = this.tui.model.session;
-        const call = (method: string, params: Record<string, unknown>) =>
-          this.#call(method, params);
-        const said = await runUndo(effect.command, id, call);
+        const said = await runUndo(effect.command, id, this.#ask);
         if (said !== undefined) this.tui.tell(said);
         return this.#events.onChange();
       }
       case "kill_lane":
-        return await this.#call("lanes.kill", { lane_id: effect.lane_id });
+        await this.#call("lanes.kill", { lane_id: effect.lane_id });
+        return;
       case "pin_lane": {
         const { lane_id, pinned } = effect;
-        return await this.#call("lanes.pin", { lane_id, pinned });
+        await this.#call("lanes.pin", { lane_id, pinned });
+        return;
       }
       case "load_commands": {
         const { commands } = await this.#call("commands.list");

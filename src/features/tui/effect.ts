@@ -2,8 +2,8 @@
 import type { Decision, RuleScope } from "../../protocol/events.ts";
 import type { PersonAnswer } from "../../protocol/person_question.ts";
 import type { Question } from "../../session/question.ts";
-import type { SettingCommand } from "../../session/setting_command.ts";
-import type { UndoCommand } from "../../session/undo_command.ts";
+import type { SettingCommand } from "../chat_commands/setting_command.ts";
+import type { UndoCommand } from "../chat_commands/undo_command.ts";
 
 /** An action outside the model. */
 export type Effect =

@@ -25,12 +25,12 @@ function newHost() {
   const called: string[] = [];
   const newLink = (): Link & Disposable => {
     const link: Link & Disposable = {
-      call(method, params) {
+      call: (method, params) => {
         called.push(method);
         const { session_id } = params as { session_id: string };
         return session_id === "unknown"
           ? Promise.reject(new SvcError("not_found", "there is no such session"))
-          : Promise.resolve(ANSWERS[method]);
+          : Promise.resolve(ANSWERS[method] as never);
       },
       onEvent: () => {},
       onSubscriptionEnded: () => {},

@@ -1,7 +1,7 @@
 /** Handles keys: a key changes the model and returns what the daemon must do. */
 import { CHAT_COMMANDS, type ChatCommand } from "../../protocol/chat_commands.ts";
-import { settingCommand } from "../../session/setting_command.ts";
-import { undoCommand } from "../../session/undo_command.ts";
+import { settingCommand } from "../chat_commands/setting_command.ts";
+import { undoCommand } from "../chat_commands/undo_command.ts";
 import { clear, erase, insert, move, moveLine, recall } from "./input.ts";
 import type { Key } from "./keys.ts";
 import { type Focus, type Model, shownLane } from "./model.ts";

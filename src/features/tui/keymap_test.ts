@@ -13,6 +13,7 @@ const DETAIL: SessionDetail = {
   activity: "idle",
   cost_usd: 0,
   last_seq: 3,
+  plan: [],
   lanes: [],
   pending_approvals: [],
 };

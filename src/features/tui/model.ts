@@ -111,7 +111,7 @@ export interface SessionView {
   workdir: string;
   model: string;
   approval: string;
-  state: "running" | "paused" | "ended";
+  state: "running" | "paused" | "ended" | "unreadable";
   /** Whether the daemon's own stop has paused it. */
   paused_by_stop: boolean;
   turn: boolean;

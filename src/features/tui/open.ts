@@ -4,6 +4,7 @@ import type { Hub } from "../../session/hub.ts";
 import { toSvcError } from "../../protocol/errors.ts";
 import { Subscriptions } from "../../verbs/subscriptions.ts";
 import type { Link } from "./client.ts";
+import type { Params, Result, VerbName } from "../verb_types.ts";
 import { TuiHost } from "./host.ts";
 import { type Caller, type Dispatcher, type Pushed, resultJson } from "../../verbs/define.ts";
 
@@ -35,7 +36,7 @@ class VerbLink implements Link, Disposable {
     return this.#gone.signal.aborted;
   }
 
-  async call(method: string, params: unknown): Promise<unknown> {
+  async call<N extends VerbName>(method: N, params: Params<N>): Promise<Result<N>> {
     const push = this.#subscriptions.channel();
     const caller: Caller = { via: "tui", push };
     const verb = this.#dispatcher.verbs.get(method)!;

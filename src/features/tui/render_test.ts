@@ -14,6 +14,7 @@ const DETAIL: SessionDetail = {
   activity: "working",
   cost_usd: 1.5,
   last_seq: 1,
+  plan: [],
   lanes: ["main", "lane_1", "lane_2"].map((lane_id) => ({
     lane_id,
     kind: lane_id === "main" ? "main" : "tool",

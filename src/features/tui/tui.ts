@@ -2,14 +2,13 @@
 import type * as z from "zod";
 import type { SessionEvent } from "../../protocol/events.ts";
 import { attachmentLine } from "../../protocol/attachments.ts";
-import type { Lane, PendingApproval } from "../../session/session_state.ts";
 import { laneEnded } from "../../session/state_steps.ts";
-import { typedAgain, type Withdrawn } from "../../session/stop_turn.ts";
+import type { Result } from "../verb_types.ts";
+import { typedAgain, type Withdrawn } from "../chat_commands/stop_turn.ts";
 import { SvcError } from "../../protocol/errors.ts";
 import { arrange, type Size } from "./arrange.ts";
 import { addApproval, applyToApprovals } from "./approvals.ts";
 import { addEntry } from "./entries.ts";
-import type { PlanStep } from "../../protocol/plan_text.ts";
 import { introduction } from "./introduction.ts";
 import { clear, insert } from "./input.ts";
 import type { Key } from "./keys.ts";
@@ -26,20 +25,20 @@ import type { snapshotSchema } from "./schemas.ts";
 import { setPlan, Transcript } from "./transcript.ts";
 
 /** What session.get gives, as far as it is shown. */
-export interface SessionDetail {
-  workdir: string;
-  model: string;
-  approval: string;
-  state: "running" | "paused" | "ended";
-  activity: "idle" | "working" | "awaiting_approval";
-  cost_usd: number;
-  context?: { used: number; limit: number };
-  /** Absent from older daemons. */
-  plan?: PlanStep[];
-  last_seq: number;
-  lanes: Lane[];
-  pending_approvals: PendingApproval[];
-}
+export type SessionDetail = Pick<
+  Result<"session.get">,
+  | "workdir"
+  | "model"
+  | "approval"
+  | "state"
+  | "activity"
+  | "cost_usd"
+  | "context"
+  | "plan"
+  | "last_seq"
+  | "lanes"
+  | "pending_approvals"
+>;
 
 /** What happened in a session so far, as session.history gives it. */
 export interface History {
@@ -109,6 +108,7 @@ export class Tui {
       cost_usd: detail.cost_usd,
       context: detail.context,
     });
+    // Older daemons give none.
     setPlan(model, detail.plan ?? []);
     if (model.cut) addEntry(model, "note", "older messages are in the journal");
     this.#transcript = new Transcript(model, this.#named);

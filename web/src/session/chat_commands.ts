@@ -1,16 +1,16 @@
 /** The commands of a chat, as they are typed. Loaded with the first one. */
-import { commandHelp } from "../../../src/session/command_help.ts";
-import { type CallVerb, runSetting, settingCommand } from "../../../src/session/setting_command.ts";
-import { runUndo, undoCommand } from "../../../src/session/undo_command.ts";
+import { commandHelp } from "../../../src/features/chat_commands/command_help.ts";
+import type { CallVerb } from "../../../src/features/verb_types.ts";
+import { runSetting, settingCommand } from "../../../src/features/chat_commands/setting_command.ts";
+import { runUndo, undoCommand } from "../../../src/features/chat_commands/undo_command.ts";
 
 /** Commands that are one verb. */
-const VERBS: Readonly<Record<string, string>> = {
-  "/compact": "session.compact",
+const VERBS = {
   "/continue": "session.continue",
   "/kill": "session.kill",
   "/pause": "session.pause",
   "/resume": "session.resume",
-};
+} as const;
 
 /** What came of a line that was typed. */
 export type Typed =
@@ -36,12 +36,13 @@ export async function runTyped(
     await stop();
     return {};
   }
-  const verb = Object.hasOwn(VERBS, word) ? VERBS[word] : undefined;
-  if (verb !== undefined) {
-    const { compacted } = await call(verb, { session_id });
-    return compacted === false
-      ? { said: "There is nothing worth leaving out of the conversation." }
-      : {};
+  if (word === "/compact") {
+    const { compacted } = await call("session.compact", { session_id });
+    return compacted ? {} : { said: "There is nothing worth leaving out of the conversation." };
+  }
+  if (Object.hasOwn(VERBS, word)) {
+    await call(VERBS[word as keyof typeof VERBS], { session_id });
+    return {};
   }
   if (word === "/quit" || word === "/exit") {
     return { said: "Close the page to leave; the session continues in the daemon." };
@@ -58,11 +59,9 @@ async function help(session_id: string, call: CallVerb): Promise<string> {
   const { commands, problems } = await call("commands.list", { session_id });
   return [
     commandHelp(),
-    // deno-lint-ignore no-explicit-any -- as the verb returns them
-    ...commands.map(({ name, argument_hint = "", description }: any) =>
+    ...commands.map(({ name, argument_hint = "", description }) =>
       `  ${`/${name} ${argument_hint}`.trimEnd()}  ${description}`
     ),
-    // deno-lint-ignore no-explicit-any -- the same
-    ...problems.map(({ path, message }: any) => `  not used: ${path}: ${message}`),
+    ...problems.map(({ path, message }) => `  not used: ${path}: ${message}`),
   ].join("\n");
 }

@@ -2,10 +2,9 @@ import { useSignal } from "@preact/signals";
 import type { RefObject } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import { visible } from "../../../src/base/visible.ts";
-import type { CallVerb } from "../../../src/session/setting_command.ts";
-import { stopTurn, typedAgain } from "../../../src/session/stop_turn.ts";
+import type { CallVerb } from "../../../src/features/verb_types.ts";
+import { stopTurn, typedAgain } from "../../../src/features/chat_commands/stop_turn.ts";
 import { useApp } from "../app.ts";
-import type { VerbName } from "../rpc/api.ts";
 import type { Client } from "../rpc/client.ts";
 import { Button } from "../ui/button.tsx";
 import { AttachedList, toSend, useAttached } from "./attached.tsx";
@@ -37,7 +36,7 @@ export function Composer({ store, input, onSent }: ComposerProps) {
   };
   const stop = () => {
     // Asked again, it would give nothing back.
-    const call: CallVerb = (name, params) => app.client.call(name as VerbName, params as never);
+    const call: CallVerb = (name, params) => app.client.call(name, params);
     return stopTurn(call, store.id, (messages) => store.giveBack(messages));
   };
   const send = async () => {
@@ -181,7 +180,7 @@ async function runTyped(
   stop: () => Promise<void>,
 ) {
   const commands = await import("./chat_commands.ts");
-  const call: CallVerb = (name, params) => client.ask(name as VerbName, params as never);
+  const call: CallVerb = (name, params) => client.ask(name, params);
   return await commands.runTyped(line, session_id, call, stop);
 }
 

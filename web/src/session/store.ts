@@ -3,7 +3,7 @@ import { signal } from "@preact/signals";
 import type { SessionEvent } from "../../../src/protocol/events.ts";
 import type { SessionState } from "../../../src/session/session_state.ts";
 import { applyToState, emptyState } from "../../../src/session/state.ts";
-import type { Withdrawn } from "../../../src/session/stop_turn.ts";
+import type { Withdrawn } from "../../../src/features/chat_commands/stop_turn.ts";
 import type { Change } from "../../../src/session/view.ts";
 import { ViewList } from "../../../src/session/view_list.ts";
 import type { Client } from "../rpc/client.ts";

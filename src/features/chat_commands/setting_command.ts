@@ -1,5 +1,6 @@
 /** The lines of a chat that show or change a setting of its session, or its background commands. */
-import { EFFORTS } from "../protocol/effort.ts";
+import { EFFORTS } from "../../protocol/effort.ts";
+import type { CallVerb } from "../verb_types.ts";
 
 /**
  * `/model`, `/approval`, `/effort`, `/rename` or `/background` with what follows it; without a value,
@@ -9,10 +10,6 @@ export interface SettingCommand {
   setting: "model" | "approval" | "effort" | "title" | "background" | "pinned" | "archived";
   value: string;
 }
-
-/** Calls a verb of the daemon. */
-// deno-lint-ignore no-explicit-any -- the caller knows the verb's result
-export type CallVerb = (method: string, params: Record<string, unknown>) => Promise<any>;
 
 const SETTINGS = {
   model: "model",
@@ -72,7 +69,7 @@ export async function runSetting(
     return `${now}\n/effort changes it: ${EFFORTS.join(", ")}, or default`;
   }
   const { models } = await call("models.list", {});
-  const ids = models.map(({ id }: { id: string }) => `  ${id}`);
+  const ids = models.map(({ id }) => `  ${id}`);
   const more = ids.length - MODELS_SHOWN;
   return [
     `${now}; /model NAME changes it`,

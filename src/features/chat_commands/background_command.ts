@@ -1,5 +1,5 @@
 /** `/background` of a chat: lists background commands, shows the output of one, or stops it. */
-import type { CallVerb } from "./setting_command.ts";
+import type { CallVerb } from "../verb_types.ts";
 
 /** Bytes of output that are shown. */
 const TAIL = 4 * 1024;

@@ -3,8 +3,8 @@
  * imports nothing of Deno's, so that the web app can use it.
  */
 import type * as z from "zod";
-import type { withdrawnMessageSchema } from "../protocol/schemas/session.ts";
-import type { CallVerb } from "./setting_command.ts";
+import type { withdrawnMessageSchema } from "../../protocol/schemas/session.ts";
+import type { CallVerb } from "../verb_types.ts";
 
 /** A message that was taken back. */
 export type Withdrawn = z.output<ReturnType<typeof withdrawnMessageSchema>>;

@@ -1,8 +1,8 @@
 /** The lines of a chat that show changes of files, undo them, or fork the session. */
 import type * as z from "zod";
-import type { changesSchema } from "../protocol/schemas/changes.ts";
-import { SvcError } from "../protocol/errors.ts";
-import type { CallVerb } from "./setting_command.ts";
+import type { changesSchema } from "../../protocol/schemas/changes.ts";
+import { SvcError } from "../../protocol/errors.ts";
+import type { CallVerb } from "../verb_types.ts";
 
 /** `/undo`, `/redo`, `/changes` or `/fork` with the words that follow it. */
 export interface UndoCommand {
@@ -10,7 +10,7 @@ export interface UndoCommand {
   rest: string;
 }
 
-const WHAT = ["files", "conversation", "both"];
+const WHAT = ["files", "conversation", "both"] as const;
 const PATCH_LINES = 200;
 const FILES_SHOWN = 20;
 
@@ -43,13 +43,14 @@ export async function runUndo(
   }
   const words = rest.split(/\s+/).filter((word) => word !== "");
   const force = words.includes("force");
-  const [what, ...more] = words.filter((word) => word !== "force");
+  const [word, ...more] = words.filter((word) => word !== "force");
   if (name === "redo") {
-    if (what !== undefined) throw unknownWords(name, rest, "/redo takes no word but force");
+    if (word !== undefined) throw unknownWords(name, rest, "/redo takes no word but force");
     await call("session.rewind", { session_id, undo: true, force });
     return undefined;
   }
-  if (more.length > 0 || what !== undefined && !WHAT.includes(what)) {
+  const what = WHAT.find((it) => it === word);
+  if (more.length > 0 || what !== word) {
     throw unknownWords(name, rest, "/undo takes files, conversation or both, and force");
   }
   await call("session.rewind", { session_id, what, force });

@@ -27,6 +27,7 @@ import {
   short,
   toRow,
 } from "./figures.ts";
+import { codex } from "./codex.ts";
 import { foreign } from "./foreign.ts";
 import { hire } from "./hire.ts";
 import { ownLoad, wrk, wrkVersion } from "./load.ts";
@@ -61,7 +62,9 @@ Options:
   --json             Print JSON
   --out FILE         Also write a report in Markdown
   --write            Put the figures into docs/reference/figures.md
-  --help             Show this help`;
+  --help             Show this help
+
+CODEX_BIN names a codex program: start and stop are then measured beside it.`;
 
 async function main(): Promise<number> {
   const unknown_flags: string[] = [];
@@ -93,6 +96,7 @@ async function main(): Promise<number> {
   const load = wrk_version === undefined ? ownLoad : wrk;
   const measures: Record<string, () => Promise<Figure[]>> = {
     start,
+    codex,
     sessions: () => sessions(load),
     idle: () => idle(Number(args.sessions)),
     turns,

@@ -4,7 +4,8 @@ import { SvcError } from "../../protocol/errors.ts";
 import type { Session } from "../../session/session.ts";
 import type { FileTurn } from "../../session/session_state.ts";
 import type { Exclusion, FileDifference } from "./file_state.ts";
-import type { FileStore, Lines } from "./store.ts";
+import type { Lines } from "./git_output.ts";
+import type { FileStore } from "./store.ts";
 import type { Undo } from "./undo.ts";
 import type { changedFileSchema, changesSchema } from "../../protocol/schemas/changes.ts";
 

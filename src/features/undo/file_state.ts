@@ -98,3 +98,21 @@ export function modeDifferences(
     return [{ path, from: kept(from), to: kept(to) }];
   });
 }
+
+export function noteMode({ usual, other }: Modes, path: string, mode: number): void {
+  if (mode === (isExec(mode) ? usual.exec : usual.file)) delete other[path];
+  else other[path] = mode;
+}
+
+export function isReadable(mode: number): boolean {
+  return Deno.build.os === "windows" || Deno.uid() === 0 || (mode & 0o444) !== 0;
+}
+
+/** Whether git can keep a name: not svc's own directory, nor anything called like git's. */
+export function isNameable(path: string, link: boolean): boolean {
+  const parts = path.toLowerCase().split("/");
+  if (parts.some((part) => part === ".git" || part === ".svc" || part === "" || part === "..")) {
+    return false;
+  }
+  return !(link && parts.at(-1) === ".gitmodules");
+}

@@ -4,22 +4,35 @@
  * file is not read again.
  */
 import { setImmediate } from "node:timers/promises";
-import { dirname, join } from "@std/path";
+import { join } from "@std/path";
 import { exactFiles } from "../../jail/rooted_exact.ts";
-import { exists, readDirIfAny } from "../../os/files.ts";
+import { exists } from "../../os/files.ts";
 import { SvcError } from "../../protocol/errors.ts";
 import {
   type Exclusion,
   type ExclusionReason,
   type FileDifference,
   isExec,
+  isNameable,
+  isReadable,
   modeDifferences,
   modeOf,
   type Modes,
+  noteMode,
   parseRaw,
 } from "./file_state.ts";
+import {
+  BatchReader,
+  decode,
+  joined,
+  lastLine,
+  type Lines,
+  parseLines,
+  splitNames,
+} from "./git_output.ts";
 import { isSettled, lookOver } from "./look_over.ts";
-import { makeStore, runGit, type StorePlace } from "./store_git.ts";
+import { borrow, FILES, removeIfAny } from "./store_files.ts";
+import { makeStore, RECORD, runGit, SCAN, type StorePlace } from "./store_git.ts";
 
 /** A state that was taken. */
 export interface TakenState {
@@ -39,9 +52,6 @@ interface Scan {
   /** How many files have names that cannot be kept. */
   unnamed: number;
 }
-
-/** By path, the lines that were added and deleted; undefined for a binary file. */
-export type Lines = Map<string, { added: number; deleted: number } | undefined>;
 
 /** How much of a directory is kept. */
 export interface StoreLimits {
@@ -73,34 +83,6 @@ const READ_MS = 60_000;
 const RECENT_MS = 1_100;
 /** How often a state is begun again because a file changed while it was taken. */
 const TRIES = 8;
-
-/** The names of the files in a store that are not git's. */
-const FILES = {
-  /** The last state, if the index is as it was after it. */
-  last: "svc-last",
-  modes: "svc-modes",
-  added: "svc-added",
-  removed: "svc-removed",
-  changed: "svc-changed",
-  wanted: "svc-wanted",
-};
-
-/** New files, an empty name, then those that may have changed. */
-const SCAN = `git diff-files --name-only -z --ignore-submodules=all >"$GIT_DIR/svc-changed" &
-git ls-files --others --exclude-standard -z || exit 91
-printf '\\0'
-wait $! || exit 92
-cat "$GIT_DIR/svc-changed"`;
-
-/** Brings the index up to date and prints the name of the state. */
-const RECORD = `for part in removed added; do
-  [ -s "$GIT_DIR/svc-$part" ] || continue
-  if [ $part = removed ]; then set -- --force-remove; else set -- --add --remove --replace; fi
-  git $SVC_PACK update-index -z "$@" --stdin <"$GIT_DIR/svc-$part" || exit 94
-done
-tree=$(git write-tree) || exit 95
-modes=$(git hash-object -w --no-filters --stdin <"$GIT_DIR/svc-modes") || exit 96
-printf '040000 tree %s\\tfiles\\n100644 blob %s\\tmodes\\n' "$tree" "$modes" | git mktree`;
 
 const PLAIN = "-r --no-renames --no-ext-diff --no-textconv --no-color --ignore-submodules=all";
 
@@ -135,7 +117,7 @@ export class FileStore {
     const { dir } = place;
     if (!exists(join(dir, "config"))) {
       makeStore(dir, excluded);
-      borrow(place);
+      borrow(dir);
     }
     // A git that was killed leaves its lock; nothing else uses the store.
     for (const name of ["index.lock", "config.lock", "HEAD.lock"]) removeIfAny(join(dir, name));
@@ -507,190 +489,8 @@ export class FileStore {
   }
 }
 
-/**
- * Has a new store begin with what another session of the directory has kept: its packs, which never
- * change, as hard links, and its index.
- */
-function borrow({ dir }: StorePlace): void {
-  const sessions = dirname(dirname(dir));
-  let newest: { path: string; at: number } | undefined;
-  for (const { name } of readDirIfAny(sessions)) {
-    const path = join(sessions, name, "files.git");
-    if (path === dir || !exists(join(path, FILES.last)) || !exists(join(path, "index"))) continue;
-    const at = Deno.statSync(join(path, FILES.last)).mtime?.getTime() ?? 0;
-    if (newest === undefined || at > newest.at) newest = { path, at };
-  }
-  if (newest === undefined) return;
-  const last = () => Deno.readTextFileSync(join(newest.path, FILES.last));
-  try {
-    const before = last();
-    copyWithTime(join(newest.path, "index"), join(dir, "index"));
-    Deno.copyFileSync(join(newest.path, FILES.modes), join(dir, FILES.modes));
-    linkTree(join(newest.path, "objects"), join(dir, "objects"));
-    if (last() !== before) throw new Error("the other session has gone on");
-    Deno.writeTextFileSync(join(dir, FILES.last), before, { mode: 0o600 });
-  } catch {
-    // The other session is writing or was removed: this one reads everything itself.
-    for (const name of ["index", FILES.last, FILES.modes]) removeIfAny(join(dir, name));
-  }
-}
-
-function linkTree(from: string, to: string): void {
-  for (const { name, isDirectory, isFile } of Deno.readDirSync(from)) {
-    if (name.includes("tmp")) continue;
-    if (isDirectory) {
-      Deno.mkdirSync(join(to, name), { recursive: true, mode: 0o700 });
-      linkTree(join(from, name), join(to, name));
-    } else if (isFile) Deno.linkSync(join(from, name), join(to, name));
-  }
-}
-
-/** An index that seems newer than it is would hide changes of the same moment. */
-function copyWithTime(from: string, to: string): void {
-  const { mtime } = Deno.statSync(from);
-  Deno.copyFileSync(from, to);
-  if (mtime !== null) Deno.utimeSync(to, mtime, mtime);
-}
-
-/** Takes `git cat-file --batch` apart as it arrives. */
-class BatchReader {
-  count = 0;
-  readonly #take: (content: Uint8Array<ArrayBuffer>, n: number) => void;
-  #header = "";
-  #content: Uint8Array<ArrayBuffer> | undefined;
-  #filled = 0;
-  /** Whether the newline after a content is due. */
-  #newline = false;
-
-  constructor(take: (content: Uint8Array<ArrayBuffer>, n: number) => void) {
-    this.#take = take;
-  }
-
-  push(chunk: Uint8Array): void {
-    for (let at = 0; at < chunk.length || this.#isWhole;) {
-      if (this.#newline) {
-        at++;
-        this.#newline = false;
-      } else if (this.#content === undefined) {
-        const end = chunk.indexOf(10, at);
-        const part = chunk.subarray(at, end < 0 ? undefined : end);
-        this.#header += new TextDecoder().decode(part);
-        if (end < 0) return;
-        at = end + 1;
-        const [, size] = /^[0-9a-f]+ blob (\d+)$/.exec(this.#header) ?? [];
-        if (size === undefined) {
-          throw new SvcError("internal", `the store of file states lacks ${this.#header}`);
-        }
-        this.#header = "";
-        this.#content = new Uint8Array(Number(size));
-        this.#filled = 0;
-      } else {
-        const part = chunk.subarray(at, at + this.#content.length - this.#filled);
-        this.#content.set(part, this.#filled);
-        this.#filled += part.length;
-        at += part.length;
-      }
-      if (this.#isWhole) {
-        const content = this.#content!;
-        this.#content = undefined;
-        this.#newline = true;
-        this.#take(content, this.count++);
-      }
-    }
-  }
-
-  get #isWhole(): boolean {
-    return this.#content !== undefined && this.#filled === this.#content.length;
-  }
-}
-
-/** Parses `diff-tree --stdin --numstat -z`: each pair begins with a line that names its trees. */
-function parseLines(output: string): Lines[] {
-  const found: Lines[] = [];
-  const header = /[0-9a-f]{40,64} [0-9a-f]{40,64}\n/y;
-  for (let at = 0; at < output.length;) {
-    header.lastIndex = at;
-    if (header.test(output)) {
-      found.push(new Map());
-      at = header.lastIndex;
-      continue;
-    }
-    const end = output.indexOf("\0", at);
-    const [added, deleted, ...path] = output.slice(at, end < 0 ? undefined : end).split("\t");
-    const counts = { added: Number(added), deleted: Number(deleted) };
-    if (path.length > 0) found.at(-1)?.set(path.join("\t"), added === "-" ? undefined : counts);
-    at = end < 0 ? output.length : end + 1;
-  }
-  return found;
-}
-
-function noteMode({ usual, other }: Modes, path: string, mode: number): void {
-  if (mode === (isExec(mode) ? usual.exec : usual.file)) delete other[path];
-  else other[path] = mode;
-}
-
-function isReadable(mode: number): boolean {
-  return Deno.build.os === "windows" || Deno.uid() === 0 || (mode & 0o444) !== 0;
-}
-
-/** Whether git can keep a name: not svc's own directory, nor anything called like git's. */
-function isNameable(path: string, link: boolean): boolean {
-  const parts = path.toLowerCase().split("/");
-  if (parts.some((part) => part === ".git" || part === ".svc" || part === "" || part === "..")) {
-    return false;
-  }
-  return !(link && parts.at(-1) === ".gitmodules");
-}
-
-/** Splits at NUL; undefined for a name that is not UTF-8. */
-function splitNames(output: Uint8Array): (string | undefined)[] {
-  const strict = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
-  try {
-    return strict.decode(output).split("\0");
-  } catch {
-    const names: (string | undefined)[] = [];
-    for (let at = 0; at < output.length;) {
-      const nul = output.indexOf(0, at);
-      const end = nul < 0 ? output.length : nul;
-      try {
-        names.push(strict.decode(output.subarray(at, end)));
-      } catch {
-        names.push(undefined);
-      }
-      at = end + 1;
-    }
-    return names;
-  }
-}
-
-function decode(bytes: Uint8Array): string {
-  return new TextDecoder("utf-8", { ignoreBOM: true }).decode(bytes);
-}
-
-function joined(chunks: readonly Uint8Array[]): Uint8Array {
-  const whole = new Uint8Array(chunks.reduce((sum, { length }) => sum + length, 0));
-  let at = 0;
-  for (const chunk of chunks) {
-    whole.set(chunk, at);
-    at += chunk.length;
-  }
-  return whole;
-}
-
-function lastLine(said: string): string {
-  return said.split("\n").at(-1) || "it said nothing";
-}
-
 function tooMany(files: number): SvcError {
   return new SvcError("unavailable", `the directory has more than ${files} files to keep`, {
     hint: "list what need not be kept in .gitignore, or start the session in a smaller directory",
   });
-}
-
-function removeIfAny(path: string): void {
-  try {
-    Deno.removeSync(path);
-  } catch (error) {
-    if (!(error instanceof Deno.errors.NotFound)) throw error;
-  }
 }

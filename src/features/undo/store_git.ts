@@ -12,6 +12,23 @@ import { exists } from "../../os/files.ts";
 import { identityOf } from "../../os/identity.ts";
 import { messageOf, SvcError } from "../../protocol/errors.ts";
 
+/** New files, an empty name, then those that may have changed. */
+export const SCAN = `git diff-files --name-only -z --ignore-submodules=all >"$GIT_DIR/svc-changed" &
+git ls-files --others --exclude-standard -z || exit 91
+printf '\\0'
+wait $! || exit 92
+cat "$GIT_DIR/svc-changed"`;
+
+/** Brings the index up to date and prints the name of the state. */
+export const RECORD = `for part in removed added; do
+  [ -s "$GIT_DIR/svc-$part" ] || continue
+  if [ $part = removed ]; then set -- --force-remove; else set -- --add --remove --replace; fi
+  git $SVC_PACK update-index -z "$@" --stdin <"$GIT_DIR/svc-$part" || exit 94
+done
+tree=$(git write-tree) || exit 95
+modes=$(git hash-object -w --no-filters --stdin <"$GIT_DIR/svc-modes") || exit 96
+printf '040000 tree %s\\tfiles\\n100644 blob %s\\tmodes\\n' "$tree" "$modes" | git mktree`;
+
 /** Where the store is, and what it is of. */
 export interface StorePlace {
   /** Absolute real path of the store. */

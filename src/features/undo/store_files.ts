@@ -1,0 +1,67 @@
+/** The files of a store that are not git's, and how a new store begins with another's. */
+import { dirname, join } from "@std/path";
+import { exists, readDirIfAny } from "../../os/files.ts";
+
+/** The names of the files in a store that are not git's. */
+export const FILES = {
+  /** The last state, if the index is as it was after it. */
+  last: "svc-last",
+  modes: "svc-modes",
+  added: "svc-added",
+  removed: "svc-removed",
+  changed: "svc-changed",
+  wanted: "svc-wanted",
+};
+
+/**
+ * Has a new store begin with what another session of the directory has kept: its packs, which never
+ * change, as hard links, and its index.
+ */
+export function borrow(dir: string): void {
+  const sessions = dirname(dirname(dir));
+  let newest: { path: string; at: number } | undefined;
+  for (const { name } of readDirIfAny(sessions)) {
+    const path = join(sessions, name, "files.git");
+    if (path === dir || !exists(join(path, FILES.last)) || !exists(join(path, "index"))) continue;
+    const at = Deno.statSync(join(path, FILES.last)).mtime?.getTime() ?? 0;
+    if (newest === undefined || at > newest.at) newest = { path, at };
+  }
+  if (newest === undefined) return;
+  const last = () => Deno.readTextFileSync(join(newest.path, FILES.last));
+  try {
+    const before = last();
+    copyWithTime(join(newest.path, "index"), join(dir, "index"));
+    Deno.copyFileSync(join(newest.path, FILES.modes), join(dir, FILES.modes));
+    linkTree(join(newest.path, "objects"), join(dir, "objects"));
+    if (last() !== before) throw new Error("the other session has gone on");
+    Deno.writeTextFileSync(join(dir, FILES.last), before, { mode: 0o600 });
+  } catch {
+    // The other session is writing or was removed: this one reads everything itself.
+    for (const name of ["index", FILES.last, FILES.modes]) removeIfAny(join(dir, name));
+  }
+}
+
+function linkTree(from: string, to: string): void {
+  for (const { name, isDirectory, isFile } of Deno.readDirSync(from)) {
+    if (name.includes("tmp")) continue;
+    if (isDirectory) {
+      Deno.mkdirSync(join(to, name), { recursive: true, mode: 0o700 });
+      linkTree(join(from, name), join(to, name));
+    } else if (isFile) Deno.linkSync(join(from, name), join(to, name));
+  }
+}
+
+/** An index that seems newer than it is would hide changes of the same moment. */
+function copyWithTime(from: string, to: string): void {
+  const { mtime } = Deno.statSync(from);
+  Deno.copyFileSync(from, to);
+  if (mtime !== null) Deno.utimeSync(to, mtime, mtime);
+}
+
+export function removeIfAny(path: string): void {
+  try {
+    Deno.removeSync(path);
+  } catch (error) {
+    if (!(error instanceof Deno.errors.NotFound)) throw error;
+  }
+}

@@ -1,4 +1,4 @@
-/** The approvals that wait in a session: asked for by its lanes, decided by its clients. */
+/** The pending approvals of a session: lanes ask for them, clients decide them. */
 import { SvcError, wasAnswered } from "../protocol/errors.ts";
 import { type Decision, type EventData, MAIN_LANE } from "../protocol/events.ts";
 import type { Ids } from "./ids.ts";
@@ -6,13 +6,11 @@ import type { Lanes } from "./lanes.ts";
 import type { PendingApproval, SessionState } from "./session_state.ts";
 import type { Writer } from "./writer.ts";
 
-/** What an approval is asked for. */
 export type ApprovalRequest = Omit<
   EventData["approval.requested"],
   "approval_id" | "lane_id" | "kind"
 >;
 
-/** How an approval was resolved. */
 export type Resolution = Omit<EventData["approval.resolved"], "approval_id" | "by" | "shown">;
 
 export class Approvals {
@@ -23,9 +21,8 @@ export class Approvals {
   readonly #goOn: () => boolean;
   readonly #answered: (approval_id: string) => Promise<SvcError | undefined>;
   readonly #pending = new Map<string, (how: Resolution) => void>();
-  /** Decisions that are being recorded. */
   readonly #deciding = new Map<string, Promise<unknown>>();
-  /** Decisions on what a turn that goes on is about to ask again. */
+  /** Decisions on questions that a continued turn is about to ask again. */
   readonly #early = new Map<string, PromiseWithResolvers<void>>();
 
   constructor(
@@ -34,9 +31,9 @@ export class Approvals {
       writer: Writer;
       lanes: Lanes;
       ids: Ids;
-      /** Has the turn go on that waits for it, and reports whether a turn runs. */
+      /** Continues the turn that waits for it, and reports whether a turn runs. */
       goOn: () => boolean;
-      /** The error for an answer to a question that was answered before. */
+      /** The error for an answer to an answered question. */
       answered: (approval_id: string) => Promise<SvcError | undefined>;
     },
   ) {
@@ -49,15 +46,11 @@ export class Approvals {
   }
 
   /**
-   * Asks for a decision and waits for it; its lane is blocked meanwhile. What is always allowed is
-   * not asked.
+   * Asks for a decision and waits for it, unless the rule is always allowed; its lane is blocked
+   * meanwhile. An aborted request is withdrawn when its lane ends, or the turn of the main lane.
    *
-   * A request that is given up by its signal is withdrawn when its lane ends, one of the main lane
-   * when its turn ends.
-   *
-   * @param options.lane_id who asks; the main lane by default.
-   * @param options.each_time asks also for what is always allowed.
-   * @throws {DOMException} AbortError when the signal fires first.
+   * @param options.each_time also asks for what is always allowed
+   * @throws {DOMException} AbortError when the signal fires first
    */
   async ask(
     request: ApprovalRequest,
@@ -71,10 +64,7 @@ export class Approvals {
     return (await this.request(request, lane_id, signal)).decision;
   }
 
-  /**
-   * Asks for an approval or an answer and waits for it; as {@linkcode ask}, but for what is always
-   * allowed.
-   */
+  /** As {@linkcode ask}, for approvals and questions, and also for what is always allowed. */
   async request(
     request: Omit<EventData["approval.requested"], "approval_id" | "lane_id">,
     lane_id: string,
@@ -110,7 +100,7 @@ export class Approvals {
     }
   }
 
-  /** The question that a call asked before its turn was cut off; one about anything else is withdrawn. */
+  /** The question that a call asked before a cut-off; withdraws a different one. */
   async #openQuestion(
     request: Omit<EventData["approval.requested"], "approval_id" | "lane_id">,
   ): Promise<string | undefined> {
@@ -125,17 +115,14 @@ export class Approvals {
     return this.#state.pending_approvals.find((it) => it.call_id === call_id);
   }
 
-  /**
-   * Closes the approvals of a call that nobody needs to decide any more. A question of the model's
-   * own stays: its call asks it again.
-   */
+  /** Closes the approvals of a call; a question of the model stays: its call asks it again. */
   async settle(call_id: string, decision: Decision): Promise<void> {
     for (const asked of [...this.#state.pending_approvals]) {
       if (asked.call_id === call_id && asked.kind === undefined) await this.#close(asked, decision);
     }
   }
 
-  /** Denies what a call still asks, because it has ended. */
+  /** Denies the pending approvals of a call that has ended. */
   async withdraw(call_id: string): Promise<void> {
     for (const { approval_id, call_id: asks } of [...this.#state.pending_approvals]) {
       if (asks !== call_id || !this.#pending.has(approval_id)) continue;
@@ -151,12 +138,12 @@ export class Approvals {
     this.#early.get(approval_id)?.resolve();
   }
 
-  /** Lets go of those who decide on a question that its turn did not ask again. */
+  /** Releases decisions on questions that the turn did not ask again. */
   turnEnded(): void {
     for (const waiting of this.#early.values()) waiting.resolve();
   }
 
-  /** Waits until the turn that goes on asks a question again. */
+  /** Waits until the continued turn asks a question again. */
   async #askedAgain(approval_id: string): Promise<void> {
     if (!this.#goOn()) return;
     let waiting = this.#early.get(approval_id);
@@ -166,13 +153,13 @@ export class Approvals {
   }
 
   /**
-   * Decides a pending approval. A question that is denied is one that the person skips.
+   * Decides a pending approval. Denying a question skips it.
    *
-   * @param by who decided, for the record.
-   * @param shown names what the person was shown; see `shownDigest`.
-   * @param always the rule that was kept for it, in place of the one of the request.
-   * @throws {SvcError} not_found when there is none of that id; conflict when it was answered or when the person was shown
-   * something else; validation when a question is to be allowed.
+   * @param by who decided, for the record
+   * @param shown names what the person was shown; see `shownDigest`
+   * @param always the rule that was kept instead of the request's own
+   * @throws {SvcError} not_found; conflict when it was answered or the person was shown something
+   * else; validation when a question is to be allowed
    */
   async decide(
     approval_id: string,
@@ -188,10 +175,10 @@ export class Approvals {
     await decideQuestion(this, approval_id, decision, by, shown);
   }
 
-  /** Resolves a pending approval; as {@linkcode decide}, whatever it is. */
+  /** Resolves a pending approval or question; as {@linkcode decide}. */
   async resolve(approval_id: string, how: Resolution, by: string, shown?: string): Promise<void> {
     await this.pending(approval_id, shown);
-    // Somebody else may have been faster.
+    // Another client may have been faster.
     const resolve = this.#pending.get(approval_id);
     if (resolve === undefined) throw await this.#notPending(approval_id);
     this.#pending.delete(approval_id);
@@ -206,16 +193,11 @@ export class Approvals {
     resolve(how);
   }
 
-  /** The pending approval of that id. */
   find(approval_id: string): PendingApproval | undefined {
     return this.#state.pending_approvals.find((it) => it.approval_id === approval_id);
   }
 
-  /**
-   * Returns a pending approval. Throws as {@linkcode Approvals.decide}.
-   *
-   * @param shown names what the person was shown
-   */
+  /** Returns a pending approval; as {@linkcode decide}. */
   async pending(approval_id: string, shown?: string): Promise<PendingApproval> {
     const asked = this.find(approval_id);
     if (shown !== undefined && asked !== undefined && shown !== await digestOf(asked)) {

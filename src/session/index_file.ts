@@ -1,6 +1,6 @@
 /**
- * `sessions-index.json`: which sessions there are and where their journals lie (product.md,
- * daemon-level files). Written atomically, once for all changes that wait.
+ * `sessions-index.json`: the sessions and the paths of their journals (product.md, daemon-level
+ * files). Written atomically, once for all pending changes.
  */
 import { dirname, join } from "@std/path";
 import { atomicWrite, flushDir } from "../os/files.ts";
@@ -12,30 +12,27 @@ export interface IndexEntry {
   started_at: string;
   journal_path: string;
   last_seq: number;
-  /** What else is kept of it, in a file of its own; unknown where that is missing. */
+  /** Further facts, in a file of their own; undefined where that is missing. */
   known?: Known;
 }
 
-/** What a session may do: its journal cannot change it alone. */
+/** What a session may do: its journal alone cannot change it. */
 export interface Rights {
   approval: Approval;
   trust: Trust;
   budget_usd?: number;
 }
 
-/**
- * What lists show of a session, and what its journal is held against when it is opened: here no tool
- * can write.
- */
+/** What lists show, and what a journal is checked against when opened: no tool can write here. */
 export interface Known extends Rights {
-  /** What its directory is: how it is found again after it was renamed. */
+  /** Identifies the directory after a rename. */
   directory?: DirectoryIdentity;
   model: string;
   title: string;
   state: SessionState["state"];
   ended_at?: string;
   last_event_at: string;
-  /** Rights that were about to be recorded: the journal may have them already. */
+  /** Rights about to be recorded: the journal may have them already. */
   configuring?: Rights[];
   cost_usd: number;
   pinned?: true;
@@ -44,33 +41,30 @@ export interface Known extends Rights {
   tokens_in: number;
   tokens_out: number;
   lanes: Lane[];
-  /** What `allow_always` was said to. */
+  /** Rules allowed with `allow_always`. */
   allowed: string[];
-  /** Whether the stop of a daemon paused it: it runs again. */
+  /** Whether a daemon's stop paused it: it will resume. */
   stopped?: true;
-  /** The turn that the stop has left: it goes on. */
+  /** The turn that the stop left open: it will continue. */
   left?: { activity: SessionState["activity"]; approvals: number };
-  /** Whether something was going on: the next daemon takes that up by itself. */
+  /** Whether it was active: the next daemon resumes that by itself. */
   busy?: true;
   journal: { size: number; changed: string; oldest_at?: string };
 }
 
 export type IndexEntries = Record<string, IndexEntry>;
 
-/** What {@linkcode IndexFile.read} says of a file that is not there, as before the first start. */
+/** The problem of a missing file, as before the first start. */
 export const MISSING = "is missing";
 
-/** How the entries of a file are written. */
 export interface IndexFormat<E extends object> {
-  /** What the file has of an entry. */
   encode(entry: E): unknown;
-  /** Whether a value is one that was encoded. */
   valid(value: unknown): boolean;
-  /** Whether it has to outlive a power cut. */
+  /** Whether it has to survive a power cut. */
   durable: boolean;
 }
 
-/** The sessions index as product.md has it: nothing else is in its entries. */
+/** The sessions index of product.md, with no further fields. */
 export const INDEX: IndexFormat<IndexEntry> = {
   encode: ({ workdir, started_at, journal_path, last_seq }) => ({
     workdir,
@@ -82,43 +76,36 @@ export const INDEX: IndexFormat<IndexEntry> = {
   durable: true,
 };
 
-/** What else is known of the sessions; without it their journals are read at the start. */
+/** Other facts about sessions; without them the start reads their journals. */
 export const KNOWN: IndexFormat<IndexEntry> = {
   encode: ({ known }) => known ?? null,
   valid: (value) => value === null || isKnown(value as Known),
   durable: false,
 };
 
-/** Where the file with {@linkcode Known} of all sessions is, beside the ledgers' anchors. */
+/** Path of the file with {@linkcode Known} of all sessions. */
 export function knownPath(anchors: string): string {
   return join(anchors, "sessions.json");
 }
 
-/** A file that maps the ids of sessions to what is kept of them. */
+/** A file that maps session ids to entries. */
 export class IndexFile<E extends object = IndexEntry> {
   readonly #path: string;
   readonly #entries: () => Record<string, E>;
   readonly #format: IndexFormat<E>;
-  /** Entries as they stand in the file: of thousands, only a few change between two writes. */
+  /** Encoded entries: of thousands, only a few change between two writes. */
   readonly #texts = new WeakMap<E, string>();
   #writing: Promise<void> | undefined;
   #next: Promise<void> | undefined;
 
-  /**
-   * @param entries what the file is to hold, asked at each write. An entry that was handed over
-   * must not be changed, but replaced.
-   */
+  /** @param entries the file's content, asked at each write. Replace an entry to change it. */
   constructor(path: string, format: IndexFormat<E>, entries: () => Record<string, E>) {
     this.#path = path;
     this.#format = format;
     this.#entries = entries;
   }
 
-  /**
-   * Reads the file.
-   *
-   * @returns undefined when there is none, or none that can be used; `problem` says what is wrong.
-   */
+  /** Reads the file. @returns only a `problem` when it is missing or invalid */
   read<T>(): { entries?: Record<string, T>; problem?: string } {
     let text: string;
     try {
@@ -137,7 +124,7 @@ export class IndexFile<E extends object = IndexEntry> {
     }
   }
 
-  /** Writes the entries as they are when the write begins; resolves when they are on the disk. */
+  /** Writes the entries as they are when the write begins. */
   save(): Promise<void> {
     if (this.#writing === undefined) return this.#writing = this.#write();
     return this.#next ??= this.#writing.catch(() => {}).then(() => {
@@ -146,7 +133,7 @@ export class IndexFile<E extends object = IndexEntry> {
     });
   }
 
-  /** As {@linkcode IndexFile.save}; what is written outlives a power cut. */
+  /** As {@linkcode IndexFile.save}, and survives a power cut. */
   async saveDurably(): Promise<void> {
     await this.save();
     const file = await Deno.open(this.#path, { write: true });
@@ -158,7 +145,7 @@ export class IndexFile<E extends object = IndexEntry> {
     await flushDir(dirname(this.#path));
   }
 
-  /** Resolves when no write is under way any more. @throws what the last one throws. */
+  /** Resolves when no write is running. @throws the last write's error */
   async settled(): Promise<void> {
     await (this.#next ?? this.#writing);
   }
@@ -168,7 +155,7 @@ export class IndexFile<E extends object = IndexEntry> {
       const { durable } = this.#format;
       await atomicWrite(this.#path, this.#text(), 0o600, { durable });
     } finally {
-      // One that waits takes the place at once: two writes never run side by side.
+      // A waiting write takes over at once: two never run side by side.
       if (this.#next === undefined) this.#writing = undefined;
     }
   }

@@ -1,11 +1,10 @@
-/** A session as lists show it (contract.md section 5). */
+/** Sessions in lists (contract.md section 5). */
 import type * as z from "zod";
 import type { SessionState } from "./session_state.ts";
 import type { sessionItemSchema } from "../protocol/schemas/session.ts";
 
 export type SessionItem = z.output<ReturnType<typeof sessionItemSchema>>;
 
-/** The list item of a session in that state. */
 export function toItem(state: SessionState): SessionItem {
   return {
     id: state.id,

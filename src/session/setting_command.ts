@@ -1,16 +1,12 @@
-/** The lines of a chat that show or change a setting of its session, or its background commands. */
+/** Chat commands that show or change a setting or background commands. */
 import { EFFORTS } from "../protocol/effort.ts";
 
-/**
- * `/model`, `/approval`, `/effort`, `/rename` or `/background` with what follows it; without a value,
- * it shows the setting.
- */
+/** A command such as `/model`; without a value it shows the setting. */
 export interface SettingCommand {
   setting: "model" | "approval" | "effort" | "title" | "background" | "pinned" | "archived";
   value: string;
 }
 
-/** Calls a verb of the daemon. */
 // deno-lint-ignore no-explicit-any -- the caller knows the verb's result
 export type CallVerb = (method: string, params: Record<string, unknown>) => Promise<any>;
 
@@ -21,17 +17,17 @@ const SETTINGS = {
   rename: "title",
   background: "background",
 } as const;
-/** How many models are listed; a router has hundreds. */
+/** A router may have hundreds. */
 const MODELS_SHOWN = 40;
 
-/** Commands without a value: what they say of a setting. */
+/** Commands without a value, and what they set. */
 const MARKS: Readonly<Record<string, SettingCommand>> = {
   "/pin": { setting: "pinned", value: "yes" },
   "/unpin": { setting: "pinned", value: "no" },
   "/archive": { setting: "archived", value: "yes" },
 };
 
-/** Reads a line that was typed; undefined when it is another one. */
+/** Parses a line; undefined for other lines. */
 export function settingCommand(line: string): SettingCommand | undefined {
   const mark = Object.hasOwn(MARKS, line.trim()) ? MARKS[line.trim()] : undefined;
   if (mark !== undefined) return mark;
@@ -41,10 +37,9 @@ export function settingCommand(line: string): SettingCommand | undefined {
 }
 
 /**
- * Carries it out.
+ * Runs the command; returns a text for the person, or undefined when the change's event tells it.
  *
- * @returns what to tell the person; undefined when the event of the change tells it.
- * @throws {SvcError} as `session.configure`, or `background.stop`.
+ * @throws {SvcError} as `session.configure` or `background.stop`
  */
 export async function runSetting(
   { setting, value }: SettingCommand,

@@ -1,7 +1,6 @@
-/** What a person is told of changed settings. */
 import type { EventData } from "./events.ts";
 
-/** The line for a change of settings. */
+/** Returns the line for changed settings. */
 export function configuredText(
   { model, approval, effort, budget_usd, title, pinned, archived }: EventData["session.configured"],
 ): string {

@@ -1,9 +1,9 @@
-/** Describes a hook's run to a person. */
+/** Hooks' runs in words. */
 import type { EventData } from "./event_data.ts";
 
 const DECIDED = { allow: "allowed", ask: "asks about", deny: "denied" } as const;
 
-/** One line about what a hook did; the text may come from the operator's program. */
+/** One line about a hook's run; parts of it may come from the operator's program. */
 export function hookText(
   { on, program, decision, reason, context, problem }: EventData["hook.ran"],
 ): string {

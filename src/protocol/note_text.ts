@@ -1,4 +1,4 @@
-/** Describes to a person what happens to a session and how its turns end. */
+/** Describes what happens to a session, for people. */
 import type { EventData, StopReason } from "./events.ts";
 import { stopLabel } from "./stop_reasons.ts";
 
@@ -6,7 +6,7 @@ export const TURN_CONTINUED = "the turn goes on";
 export const EARLIER_GONE = "earlier messages are no longer stored";
 export const SESSION_RESUMED = "the session was resumed";
 
-/** The line for a turn that did not end well: `turn budget: the limit of 3 steps is reached`. */
+/** `turn budget: the limit of 3 steps is reached` */
 export function turnEndText({ stop_reason, error }: End): string {
   return `turn ${stop_reason}${error ? `: ${error}` : ""}`;
 }
@@ -21,14 +21,12 @@ interface End {
   error?: string;
 }
 
-/** The line for a pause. */
 export function pausedText({ reason }: EventData["session.paused"]): string {
   return reason === "operator"
     ? "the session was paused"
     : "the session was paused, because the daemon stopped";
 }
 
-/** The line for a session whose directory is at another path. */
 export function movedText({ workdir, from, by, replaced }: EventData["session.moved"]): string {
   if (workdir === from) {
     return `another directory is at ${from} than before, with the session's journal; ` +
@@ -40,22 +38,19 @@ export function movedText({ workdir, from, by, replaced }: EventData["session.mo
   return replaced ? `${now}. Another directory is at ${from} now` : now;
 }
 
-/** Characters of a message in the line about it. */
+/** Characters of a message in its note. */
 const TAKEN_BACK_MAX = 300;
 
-/** The line for a queued message that was taken back. */
 export function takenBackText(text: string): string {
   const begin = text.replace(/\s+/g, " ").trim();
   const cut = begin.slice(0, TAKEN_BACK_MAX).toWellFormed();
   return `message taken back: ${cut === begin ? begin : `${cut}…`}`;
 }
 
-/** The line for the end of a session. */
 export function endedText({ reason }: EventData["session.ended"]): string {
   return `the session has ended (${reason})`;
 }
 
-/** The line for a session that another daemon has restored. */
 export function reloadedText({ version }: EventData["daemon.reloaded"]): string {
   return `the daemon was restarted (${version})`;
 }

@@ -1,7 +1,6 @@
-/** What a person is told of a rewind. */
 import type { EventData } from "./events.ts";
 
-/** The line for a rewind. */
+/** Returns the line for a rewind. */
 export function rewoundText(
   { files, conversation, undo_of }: EventData["session.rewound"],
 ): string {

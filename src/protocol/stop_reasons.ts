@@ -1,12 +1,12 @@
-/** How turns end. */
+/** Reasons why turns end. */
 import type { StopReason } from "./event_data.ts";
 
 interface Stop {
-  /** What it means, for the documentation and the help. */
+  /** For the documentation and the help. */
   about: string;
-  /** The exit code of `svc chat -p`. 2 is wrong usage. */
+  /** Of `svc chat -p`. 2 is wrong usage. */
   exit_code: number;
-  /** The short form for people. */
+  /** Short form for people. */
   label: string;
 }
 
@@ -49,7 +49,7 @@ export const STOPS: Readonly<Record<StopReason, Stop>> = {
   cancelled: { exit_code: 130, label: "Cancelled", about: "somebody cancelled the turn" },
 };
 
-/** Returns how a turn ended, for people; a newer daemon may have reasons that this one lacks. */
+/** Returns a label for people; a newer daemon may have unknown reasons. */
 export function stopLabel(stop_reason: string): string {
   return Object.hasOwn(STOPS, stop_reason) ? STOPS[stop_reason as StopReason].label : stop_reason;
 }

@@ -1,4 +1,4 @@
-/** What the turns of a session changed in its directory. */
+/** Changes of files by a session's turns. */
 import * as z from "zod";
 
 const counts = () => ({

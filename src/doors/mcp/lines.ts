@@ -5,7 +5,7 @@ import { readMessage } from "./incoming.ts";
 
 const PARSE_ERROR = -32700;
 
-/** MCP over a connection with one message per line. */
+/** MCP with one message per line. */
 export class LineTransport implements Transport, Receiver {
   readonly #send: Send;
   #closed = false;
@@ -21,7 +21,7 @@ export class LineTransport implements Transport, Receiver {
     return Promise.resolve();
   }
 
-  /** Resolves when the peer has read enough to receive more. */
+  /** Resolves when the peer can receive more. */
   async send(message: JSONRPCMessage): Promise<void> {
     if (!this.#closed) await this.#send(JSON.stringify(message));
   }

@@ -1,7 +1,4 @@
-/**
- * Descriptions of parameters whose verbs have none for them: names that mean the same everywhere,
- * so that each is described once.
- */
+/** Descriptions of common parameters, for verbs that have none. */
 export const PARAMETERS: Readonly<Record<string, string>> = {
   action: "What to do when it fits",
   ac_id: "The id of an acceptance criterion; default: all",

@@ -7,7 +7,7 @@ export function usd(amount: number): string {
 }
 
 /** A cost; `unpriced` if it lacks calls of unknown price. */
-export interface Spent {
+interface Spent {
   cost_usd: number;
   unpriced?: true;
 }

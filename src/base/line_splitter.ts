@@ -6,7 +6,7 @@ const FIRST_CAPACITY = 512;
 const KEPT_CAPACITY = 64 * 1024;
 
 /** Receives lines without their ends. The bytes are valid only during the call. */
-export interface LineHandler {
+interface LineHandler {
   line(bytes: Uint8Array): void;
   /** Called for each piece of a too long line, first with its beginning. */
   tooLong(piece: Uint8Array): void;

@@ -1,7 +1,7 @@
 /** Ed25519 signatures in OpenSSH's format (PROTOCOL.sshsig), which `ssh-keygen -Y` checks. */
 
 /** A signature's key and purpose. */
-export interface SshSigned {
+interface SshSigned {
   /** The public key, 32 bytes. */
   key: Uint8Array<ArrayBuffer>;
   /** The purpose; a signature is not valid for another. */

@@ -44,7 +44,7 @@ const conversation = lazy(
   "gu",
 );
 
-export interface VisibleOptions {
+interface VisibleOptions {
   /** The text before, which may end in the middle of a picture. */
   before?: string;
 }

@@ -4,7 +4,7 @@ export interface ByteSink {
 }
 
 /** A synchronous {@linkcode ByteSink}. */
-export interface SyncByteSink {
+interface SyncByteSink {
   writeSync(bytes: Uint8Array): number;
 }
 

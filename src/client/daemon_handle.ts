@@ -33,7 +33,7 @@ export interface DaemonHandle {
   child?: SidecarProcess;
 }
 
-export interface SidecarProcess {
+interface SidecarProcess {
   pid: number;
   ended: Promise<Deno.CommandStatus>;
 }

@@ -9,7 +9,7 @@ import { LineWriter } from "../base/line_writer.ts";
 import type { LocalConn } from "../os/local_socket.ts";
 import { McpConversation, type McpMessage } from "./mcp_conversation.ts";
 
-export interface McpBridgeOptions {
+interface McpBridgeOptions {
   /** The client's options for the daemon. */
   client: z.input<ReturnType<typeof catalogChoiceSchema>>;
   /** Connects to the running daemon, if any. */

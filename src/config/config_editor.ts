@@ -17,7 +17,7 @@ import {
   type SettingValue,
 } from "./settings.ts";
 
-export interface ConfigEditorParts {
+interface ConfigEditorParts {
   /** The file, which may be missing. */
   path: string;
   sections: readonly Section[];

@@ -7,10 +7,6 @@ import { type Config, configOf } from "./config.ts";
 import { OWN } from "./own_keys.ts";
 import type { Section } from "./section.ts";
 
-export function configSchema(sections: readonly Section[]): z.ZodObject {
-  return OWN.extend(Object.fromEntries(sections.map(({ name, schema }) => [name, schema()])));
-}
-
 /**
  * Parses a `daemon.toml`.
  *
@@ -28,13 +24,14 @@ export function parseConfig(
   } catch (error) {
     throw syntaxError(error, text, path);
   }
-  const schema = configSchema(sections);
+  const tables = sections.map(({ name, schema }) => [name, schema()]);
+  const schema = OWN.extend(Object.fromEntries(tables));
   const parsed = schema.safeParse(table);
   if (parsed.success) {
     const own = OWN.strip().parse(table);
-    const tables = sections.filter(({ name }) => Object.hasOwn(table, name))
+    const read = sections.filter(({ name }) => Object.hasOwn(table, name))
       .map(({ name }) => [name, (parsed.data as Record<string, unknown>)[name]]);
-    return configOf(own, Object.fromEntries(tables));
+    return configOf(own, Object.fromEntries(read));
   }
   throw misfit({
     path,

@@ -3,9 +3,6 @@ import type * as z from "zod";
 import type { OWN } from "./own_keys.ts";
 import type { Section } from "./section.ts";
 
-/** What happens to a cut-off turn. */
-export type Continue = "always" | "ask" | "never";
-
 /** The daemon's own keys, with defaults. */
 export type OwnKeys = z.output<typeof OWN>;
 

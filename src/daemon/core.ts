@@ -18,7 +18,7 @@ import { egressOpener, type FindPeer, peerFinder } from "./network.ts";
 import type { RuntimeOptions } from "./runtime.ts";
 import type { DaemonTurns } from "./turns.ts";
 
-export interface CoreParts {
+interface CoreParts {
   options: RuntimeOptions;
   sidecar: boolean;
   has_state_db: boolean;
@@ -33,7 +33,7 @@ export interface CoreParts {
   shutdown(grace_s: number): void;
 }
 
-export interface Core extends Omit<Host, "use">, Disposable {
+interface Core extends Omit<Host, "use">, Disposable {
   readonly jail: Jail;
   readonly findPeer: FindPeer;
 }

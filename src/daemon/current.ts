@@ -13,7 +13,7 @@ import type { Env, HomePaths } from "../os/paths.ts";
 import type { Ids } from "../session/ids.ts";
 import type { OpenFeatures } from "../verbs/feature.ts";
 
-export interface CurrentParts {
+interface CurrentParts {
   paths: Pick<HomePaths, "config" | "keys" | "catalogue">;
   sections: readonly Section[];
   env: Env;

@@ -25,7 +25,7 @@ export interface DoorOptions {
   port: number;
 }
 
-export interface DoorParts extends DoorOptions {
+interface DoorParts extends DoorOptions {
   paths: HomePaths;
   uid: number;
   dispatcher: Dispatcher;

@@ -21,7 +21,7 @@ import type { WaysOut } from "./way_out.ts";
 /** Idle time before a unit is closed. */
 const UNIT_IDLE_MS = 30_000;
 
-export interface JailParts {
+interface JailParts {
   config(): Config;
   hub(): Hub;
   features(): OpenFeatures;

@@ -10,7 +10,7 @@ import type { HomePaths } from "../os/paths.ts";
 
 const ACCEPT_AGAIN_MS = 500;
 
-export interface LocalSocketOptions {
+interface LocalSocketOptions {
   paths: Pick<HomePaths, "runtime_dir" | "socket">;
   uid: number;
   log: Log;

@@ -17,7 +17,7 @@ export function peerFinder(): FindPeer {
   };
 }
 
-export interface EgressParts {
+interface EgressParts {
   uid: number;
   findPeer: FindPeer;
   /** Whether hired work may reach loopback, link-local and private addresses. */

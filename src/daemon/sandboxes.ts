@@ -5,7 +5,7 @@ import { openSessionLimits } from "../jail/open_limits.ts";
 import { detectSandbox, type Sandbox, shownTo } from "../jail/sandbox.ts";
 import type { SessionLimits } from "../jail/session_limits.ts";
 
-export interface SandboxesParts {
+interface SandboxesParts {
   config(): Config;
   /** Real paths that sessions can write. */
   writable(): string[];

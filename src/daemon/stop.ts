@@ -6,7 +6,7 @@ import type { OpenFeatures } from "../verbs/feature.ts";
 import type { Doors } from "./doors.ts";
 import type { Jail } from "./jail.ts";
 
-export interface StopParts {
+interface StopParts {
   log: Log;
   hub: Hub;
   jail: Jail;

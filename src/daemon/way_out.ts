@@ -10,7 +10,7 @@ import { ensurePrivateDir } from "../os/files.ts";
 import { messageOf, SvcError } from "../protocol/errors.ts";
 import type { SessionState } from "../session/session_state.ts";
 
-export interface WayOutParts {
+interface WayOutParts {
   config(): Config;
   sandbox(): Promise<Sandbox>;
   /** Private directory for the sockets. */

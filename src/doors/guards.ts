@@ -1,6 +1,6 @@
 /** Which requests the listener accepts (product.md Authentication, contract.md section 2). */
 
-export interface GuardOptions {
+interface GuardOptions {
   port: number;
   token: string;
   /** Further origins from daemon.toml. */
@@ -81,7 +81,7 @@ export function offeredProtocols(headers: Headers): string[] {
 }
 
 /** The response to a WebSocket upgrade. */
-export type Upgrade =
+type Upgrade =
   | { refuse: 401 }
   | { protocol: string; migration: boolean };
 

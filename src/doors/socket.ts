@@ -21,14 +21,14 @@ const LAST_ANSWERS_MS = 2_000;
 /** The method in a connection's first line that switches it to MCP, with the same framing. */
 const MCP_METHOD = "$/mcp";
 
-export interface SocketOptions {
+interface SocketOptions {
   dispatcher: Dispatcher;
   /** Serves MCP to a connection. @throws {SvcError} validation for invalid options */
   serveMcp(options: unknown, send: Send): Promise<Receiver>;
   log: Log;
 }
 
-export interface SocketDoor {
+interface SocketDoor {
   /** Closes the listener, and all connections after their last lines. */
   close(): Promise<void>;
 }

@@ -7,7 +7,7 @@ export class Refusal extends Error {
   override name = "Refusal";
 }
 
-export interface FollowOptions {
+interface FollowOptions {
   /** http or https. */
   url: string;
   signal: AbortSignal;
@@ -16,7 +16,7 @@ export interface FollowOptions {
   egress?: Egress;
 }
 
-export const MAX_REDIRECTS = 5;
+const MAX_REDIRECTS = 5;
 
 /**
  * Requests a URL and follows redirects. Returns the unread response and its final address.

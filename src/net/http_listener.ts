@@ -15,7 +15,7 @@ export interface HttpListenerOptions {
 }
 
 /** Milliseconds. */
-export interface Patience {
+interface Patience {
   look: number;
   /** Without a request or an answer. */
   idle: number;

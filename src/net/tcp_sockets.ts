@@ -2,7 +2,7 @@
 import { lazy } from "../base/lazy.ts";
 import { openLibc } from "../os/libc.ts";
 
-export interface AcceptedSocket {
+interface AcceptedSocket {
   fd: number;
   /** The client's port. */
   peer_port: number;

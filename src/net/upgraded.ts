@@ -3,7 +3,7 @@ import { Buffer } from "node:buffer";
 import { Duplex } from "node:stream";
 import { writeAll } from "../base/write_all.ts";
 
-export interface Upgraded {
+interface Upgraded {
   /** Also gets the status line and headers of the answer. */
   stream: Duplex;
   response: Response;

@@ -8,6 +8,7 @@ import type { Attachment } from "./attachments.ts";
 import type { Effort } from "./effort.ts";
 import type { PersonAnswer, Unanswered } from "./person_question.ts";
 import type { PlanStep } from "./plan_text.ts";
+import type { StopReason } from "./stop_reasons.ts";
 import type {
   fileChangeSchema,
   rulesFileSchema,
@@ -19,20 +20,7 @@ export type Approval = "auto" | "ask" | "read_only";
 /** Whether a session may use the tools of trusted servers (product.md, Tool-protocol catalog). */
 export type Trust = "trusted" | "untrusted";
 export type Decision = "allow" | "allow_always" | "deny";
-/** How a turn ended; `stop_reasons.ts` says what each means. */
-export type StopReason =
-  | "ok"
-  | "cancelled"
-  | "error"
-  | "budget"
-  | "critic"
-  | "interrupted"
-  | "length"
-  | "filtered"
-  | "refused"
-  | "empty"
-  | "loop"
-  | "rate_limit";
+export type { StopReason };
 /** Where a rule that a person chose to keep holds. */
 export type RuleScope = "session" | "directory" | "everywhere";
 export type LaneKind = "main" | "tool" | "mission_task" | "lobe" | "router";
@@ -97,7 +85,6 @@ export interface WrittenCall {
   notes: readonly string[];
 }
 
-/** How a conversation was made shorter. What the model is given from then on follows from it alone. */
 /** Characters of a text that is told to a model, with what separates them from the next. */
 export interface ToldPart {
   /** The file or the fact that they are about. */
@@ -106,6 +93,7 @@ export interface ToldPart {
   to: number;
 }
 
+/** How a conversation was shortened. The later input of the model depends on this only. */
 export interface Compacted {
   /**
    * Its limit was near, the provider refused it as too long, somebody asked, or its images and

@@ -54,3 +54,44 @@ export function endedText({ reason }: EventData["session.ended"]): string {
 export function reloadedText({ version }: EventData["daemon.reloaded"]): string {
   return `the daemon was restarted (${version})`;
 }
+
+/** Returns the line for changed settings. */
+export function configuredText(
+  { model, approval, effort, budget_usd, title, pinned, archived }: EventData["session.configured"],
+): string {
+  const budget = budget_usd === undefined ? undefined : `$${budget_usd}`;
+  const marks = [
+    ...(pinned === undefined ? [] : [pinned ? "pinned" : "no longer pinned"]),
+    ...(archived === undefined ? [] : [archived ? "archived" : "no longer archived"]),
+  ];
+  const values = Object.entries({ model, approval, effort, budget, title })
+    .flatMap(([name, value]) => value === undefined ? [] : `${name} is now ${value}`);
+  return [...values, ...marks].join(", ");
+}
+
+/** Returns the line for a rewind. */
+export function rewoundText(
+  { files, conversation, undo_of }: EventData["session.rewound"],
+): string {
+  const changed = files === undefined ? [] : [filesText(files.changed)];
+  const said = conversation === undefined ? [] : ["the conversation"];
+  const what = [...changed, ...said].join(" and ");
+  return undo_of === undefined ? `undone: ${what}` : `done again: ${what}`;
+}
+
+function filesText(changed: number): string {
+  if (changed === 0) return "no changes of files";
+  return changed === 1 ? "changes of 1 file" : `changes of ${changed} files`;
+}
+
+const DECIDED = { allow: "allowed", ask: "asks about", deny: "denied" } as const;
+
+/** One line about a hook's run; parts of it may come from the operator's program. */
+export function hookText(
+  { on, program, decision, reason, context, problem }: EventData["hook.ran"],
+): string {
+  const call = on.startsWith("tool.") ? "a call" : on;
+  const did = problem ?? (decision && `${DECIDED[decision]} ${call}`) ??
+    (context === undefined ? "ran" : "told the model something");
+  return `hook ${program}: ${did}${reason === undefined ? "" : `: ${reason}`}`;
+}

@@ -9,10 +9,9 @@ export const OPTIONS_MAX = 8;
 export const QUESTION_MAX = 2_000;
 export const LABEL_MAX = 100;
 export const DESCRIPTION_MAX = 300;
-export const ANSWER_MAX = 10_000;
 
 /** The `kind` of an approval that is a question. */
-export const QUESTION = "question";
+const QUESTION = "question";
 
 /** The question with all defaults. */
 export type PersonQuestion = Required<z.output<ReturnType<typeof personQuestionSchema>>>;

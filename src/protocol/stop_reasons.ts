@@ -1,5 +1,4 @@
 /** Reasons why turns end. */
-import type { StopReason } from "./event_data.ts";
 
 interface Stop {
   /** For the documentation and the help. */
@@ -10,7 +9,7 @@ interface Stop {
   label: string;
 }
 
-export const STOPS: Readonly<Record<StopReason, Stop>> = {
+export const STOPS = {
   ok: { exit_code: 0, label: "Done", about: "the model has answered" },
   error: { exit_code: 1, label: "The turn failed", about: "the model could not be asked" },
   budget: {
@@ -47,7 +46,10 @@ export const STOPS: Readonly<Record<StopReason, Stop>> = {
     about: "the session was paused, or the daemon stopped; the turn may be continued",
   },
   cancelled: { exit_code: 130, label: "Cancelled", about: "somebody cancelled the turn" },
-};
+} as const satisfies Record<string, Stop>;
+
+/** How a turn ended. */
+export type StopReason = keyof typeof STOPS;
 
 /** Returns a label for people; a newer daemon may have unknown reasons. */
 export function stopLabel(stop_reason: string): string {

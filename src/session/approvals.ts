@@ -6,43 +6,33 @@ import type { Lanes } from "./lanes.ts";
 import type { PendingApproval, SessionState } from "./session_state.ts";
 import type { Writer } from "./writer.ts";
 
-export type ApprovalRequest = Omit<
-  EventData["approval.requested"],
-  "approval_id" | "lane_id" | "kind"
->;
+/** An approval, or a question with its `kind`. */
+type Request = Omit<EventData["approval.requested"], "approval_id" | "lane_id">;
+export type ApprovalRequest = Omit<Request, "kind">;
 
-export type Resolution = Omit<EventData["approval.resolved"], "approval_id" | "by" | "shown">;
+type Resolution = Omit<EventData["approval.resolved"], "approval_id" | "by" | "shown">;
+
+interface ApprovalsParts {
+  state: SessionState;
+  writer: Writer;
+  lanes: Lanes;
+  ids: Ids;
+  /** Continues the turn that waits for it, and reports whether a turn runs. */
+  goOn(): boolean;
+  /** The error for an answer to an answered question. */
+  answered(approval_id: string): Promise<SvcError | undefined>;
+}
 
 export class Approvals {
-  readonly #state: SessionState;
-  readonly #writer: Writer;
-  readonly #lanes: Lanes;
-  readonly #ids: Ids;
-  readonly #goOn: () => boolean;
-  readonly #answered: (approval_id: string) => Promise<SvcError | undefined>;
+  readonly #parts: ApprovalsParts;
   readonly #pending = new Map<string, (how: Resolution) => void>();
+  /** Decisions being recorded. */
   readonly #deciding = new Map<string, Promise<unknown>>();
   /** Decisions on questions that a continued turn is about to ask again. */
   readonly #early = new Map<string, PromiseWithResolvers<void>>();
 
-  constructor(
-    { state, writer, lanes, ids, goOn, answered }: {
-      state: SessionState;
-      writer: Writer;
-      lanes: Lanes;
-      ids: Ids;
-      /** Continues the turn that waits for it, and reports whether a turn runs. */
-      goOn: () => boolean;
-      /** The error for an answer to an answered question. */
-      answered: (approval_id: string) => Promise<SvcError | undefined>;
-    },
-  ) {
-    this.#state = state;
-    this.#writer = writer;
-    this.#lanes = lanes;
-    this.#ids = ids;
-    this.#goOn = goOn;
-    this.#answered = answered;
+  constructor(parts: ApprovalsParts) {
+    this.#parts = parts;
   }
 
   /**
@@ -60,19 +50,19 @@ export class Approvals {
       each_time?: boolean;
     },
   ): Promise<Decision> {
-    if (!each_time && this.#state.allowed.includes(request.rule)) return "allow";
+    if (!each_time && this.#parts.state.allowed.includes(request.rule)) return "allow";
     return (await this.request(request, lane_id, signal)).decision;
   }
 
   /** As {@linkcode ask}, for approvals and questions, and also for what is always allowed. */
   async request(
-    request: Omit<EventData["approval.requested"], "approval_id" | "lane_id">,
+    request: Request,
     lane_id: string,
     signal: AbortSignal,
   ): Promise<Resolution> {
     signal.throwIfAborted();
     const open = await this.#openQuestion(request);
-    const approval_id = open ?? this.#ids.next("appr");
+    const approval_id = open ?? this.#parts.ids.next("appr");
     const resolved = Promise.withResolvers<Resolution>();
     resolved.promise.catch(() => {});
     this.#pending.set(approval_id, resolved.resolve);
@@ -80,18 +70,18 @@ export class Approvals {
     signal.addEventListener("abort", stopped, { once: true });
     try {
       if (open === undefined) {
-        await this.#writer.emit("approval.requested", { approval_id, lane_id, ...request });
+        await this.#parts.writer.emit("approval.requested", { approval_id, lane_id, ...request });
       }
       this.#early.get(approval_id)?.resolve();
-      await this.#lanes.move(
+      await this.#parts.lanes.move(
         lane_id,
         "blocked",
         `waiting for ${request.kind === undefined ? "approval" : "an answer"}`,
         "approval",
       );
       const how = await resolved.promise;
-      if (!this.#state.pending_approvals.some((it) => it.lane_id === lane_id)) {
-        await this.#lanes.move(lane_id, "running", "the approval was decided", "approval");
+      if (!this.#parts.state.pending_approvals.some((it) => it.lane_id === lane_id)) {
+        await this.#parts.lanes.move(lane_id, "running", "the approval was decided", "approval");
       }
       return how;
     } finally {
@@ -102,29 +92,26 @@ export class Approvals {
 
   /** The question that a call asked before a cut-off; withdraws a different one. */
   async #openQuestion(
-    request: Omit<EventData["approval.requested"], "approval_id" | "lane_id">,
+    request: Request,
   ): Promise<string | undefined> {
-    const asked = this.#of(request.call_id);
+    const { pending_approvals } = this.#parts.state;
+    const asked = pending_approvals.find((it) => it.call_id === request.call_id);
     if (asked === undefined || this.#pending.has(asked.approval_id)) return undefined;
     if (await digestOf(asked) === await digestOf(request)) return asked.approval_id;
     await this.#close(asked, "deny");
     return undefined;
   }
 
-  #of(call_id: string): PendingApproval | undefined {
-    return this.#state.pending_approvals.find((it) => it.call_id === call_id);
-  }
-
   /** Closes the approvals of a call; a question of the model stays: its call asks it again. */
   async settle(call_id: string, decision: Decision): Promise<void> {
-    for (const asked of [...this.#state.pending_approvals]) {
+    for (const asked of [...this.#parts.state.pending_approvals]) {
       if (asked.call_id === call_id && asked.kind === undefined) await this.#close(asked, decision);
     }
   }
 
   /** Denies the pending approvals of a call that has ended. */
   async withdraw(call_id: string): Promise<void> {
-    for (const { approval_id, call_id: asks } of [...this.#state.pending_approvals]) {
+    for (const { approval_id, call_id: asks } of [...this.#parts.state.pending_approvals]) {
       if (asks !== call_id || !this.#pending.has(approval_id)) continue;
       await this.resolve(approval_id, { decision: "deny" }, "svc").catch((error) => {
         // The person may have been faster.
@@ -134,7 +121,7 @@ export class Approvals {
   }
 
   async #close({ approval_id }: PendingApproval, decision: Decision): Promise<void> {
-    await this.#writer.emit("approval.resolved", { approval_id, decision, by: "svc" });
+    await this.#parts.writer.emit("approval.resolved", { approval_id, decision, by: "svc" });
     this.#early.get(approval_id)?.resolve();
   }
 
@@ -145,7 +132,7 @@ export class Approvals {
 
   /** Waits until the continued turn asks a question again. */
   async #askedAgain(approval_id: string): Promise<void> {
-    if (!this.#goOn()) return;
+    if (!this.#parts.goOn()) return;
     let waiting = this.#early.get(approval_id);
     if (waiting === undefined) this.#early.set(approval_id, waiting = Promise.withResolvers());
     await waiting.promise;
@@ -183,7 +170,12 @@ export class Approvals {
     if (resolve === undefined) throw await this.#notPending(approval_id);
     this.#pending.delete(approval_id);
     const seen = shown === undefined ? {} : { shown };
-    const decided = this.#writer.emit("approval.resolved", { approval_id, by, ...seen, ...how });
+    const decided = this.#parts.writer.emit("approval.resolved", {
+      approval_id,
+      by,
+      ...seen,
+      ...how,
+    });
     this.#deciding.set(approval_id, decided);
     try {
       await decided;
@@ -194,7 +186,7 @@ export class Approvals {
   }
 
   find(approval_id: string): PendingApproval | undefined {
-    return this.#state.pending_approvals.find((it) => it.approval_id === approval_id);
+    return this.#parts.state.pending_approvals.find((it) => it.approval_id === approval_id);
   }
 
   /** Returns a pending approval; as {@linkcode decide}. */
@@ -216,9 +208,9 @@ export class Approvals {
 
   async #notPending(approval_id: string): Promise<SvcError> {
     await this.#deciding.get(approval_id)?.catch(() => {});
-    return await this.#answered(approval_id) ?? new SvcError(
+    return await this.#parts.answered(approval_id) ?? new SvcError(
       "not_found",
-      `no approval ${approval_id} is pending in session ${this.#state.id}`,
+      `no approval ${approval_id} is pending in session ${this.#parts.state.id}`,
     );
   }
 }

@@ -9,7 +9,7 @@ import { Transcript } from "./transcript.ts";
 import { isTakenBack } from "./undo_state.ts";
 
 /** A checkpoint, and the byte offset behind the last record that it replaces. */
-export interface CheckpointPlan {
+interface CheckpointPlan {
   event: SessionEvent;
   end: number;
 }

@@ -1,14 +1,6 @@
 /** Starts a session with a copy of another one's conversation. */
 import type { Attachment } from "../protocol/attachments.ts";
-import type { Effort } from "../protocol/effort.ts";
-import type {
-  Approval,
-  CheckpointTranscript,
-  ConversationState,
-  DirectoryIdentity,
-  EventData,
-  Trust,
-} from "../protocol/events.ts";
+import type { CheckpointTranscript, ConversationState, EventData } from "../protocol/events.ts";
 import type { Session } from "./session.ts";
 import { emptyState, stateToCheckpoint } from "./state.ts";
 
@@ -25,17 +17,9 @@ export interface Copy {
   forked: EventData["session.forked"];
 }
 
-interface Beginning {
-  workdir: string;
-  directory?: DirectoryIdentity;
-  title: string;
-  model: string;
-  approval: Approval;
-  effort?: Effort;
-  budget_usd?: number;
-  trust?: Trust;
-  main: { lane_id: string; kind: "main"; label: string; started_at: string };
-}
+type Beginning = Omit<EventData["session.created"], "untitled" | "skill_pack"> & {
+  main: Omit<EventData["lane.created"], "call_id">;
+};
 
 /** Records the conversation as a checkpoint, as retention does. */
 export async function beginWithCopy(

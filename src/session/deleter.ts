@@ -2,21 +2,17 @@
 import { dirname } from "@std/path";
 import { messageOf, SvcError } from "../protocol/errors.ts";
 import { exists } from "../os/files.ts";
-import type { Log } from "../os/log.ts";
 import type { Deletions } from "./deletions.ts";
 import type { Housekeeping } from "./housekeeping.ts";
+import type { HubParts } from "./hub_parts.ts";
 import { isWorkTitle } from "./ids.ts";
-import type { Session, SessionParts } from "./session.ts";
+import type { Session } from "./session.ts";
 import type { SessionIndex } from "./session_index.ts";
 
-export interface DeleterParts {
+interface DeleterParts extends Pick<HubParts, "log" | "endBackground" | "onEnded" | "onDeleted"> {
   deletions: Deletions;
   index: SessionIndex;
   housekeeping: Housekeeping;
-  log: Log;
-  endBackground?: SessionParts["endBackground"];
-  onEnded(session: Session): void;
-  onDeleted?(session_id: string): Promise<void>;
   /** Finds a session. @throws {SvcError} */
   get(id: string): Promise<Session>;
   /** Path of a session's journal, even an unreadable one. */

@@ -1,21 +1,15 @@
 /** Housekeeping of idle sessions: they rest, and retention rewrites their old turns. */
 import { join } from "@std/path";
 import { messageOf } from "../protocol/errors.ts";
-import type { Log } from "../os/log.ts";
-import { isPast, type Retention } from "./retention.ts";
+import type { HubParts } from "./hub_parts.ts";
+import { isPast } from "./retention.ts";
 import type { Session } from "./session.ts";
 
-export interface HousekeepingParts {
-  /** Directory of the ledger anchors, one file per session. */
-  anchors: string;
-  log: Log;
+interface HousekeepingParts extends Pick<HubParts, "anchors" | "log" | "retention" | "onRest"> {
   /** The sessions whose journals may be past their limits. */
   sessions(): AsyncIterable<Session>;
-  retention(): Retention;
   /** Called when sessions have come to rest: their data stays the same for a while. */
   onRested(): void;
-  /** Called when the last busy session has come to rest. */
-  onRest(): void;
 }
 
 /** How long a session must be quiet before it frees its memory and files. */

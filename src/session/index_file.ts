@@ -57,7 +57,7 @@ export type IndexEntries = Record<string, IndexEntry>;
 /** The problem of a missing file, as before the first start. */
 export const MISSING = "is missing";
 
-export interface IndexFormat<E extends object> {
+interface IndexFormat<E extends object> {
   encode(entry: E): unknown;
   valid(value: unknown): boolean;
   /** Whether it has to survive a power cut. */

@@ -2,15 +2,11 @@
 import { basename, join } from "@std/path";
 import { messageOf } from "../protocol/errors.ts";
 import { linkIfAllowed, readDirIfAny } from "../os/files.ts";
-import type { Log } from "../os/log.ts";
+import type { HubParts } from "./hub_parts.ts";
 import { type IndexEntries, MISSING } from "./index_file.ts";
 import { findJournals, linkedEntry } from "./journal_links.ts";
 
-export interface RepairParts {
-  index_path: string;
-  journal_links: string;
-  log: Log;
-}
+type RepairParts = Pick<HubParts, "index_path" | "journal_links" | "log">;
 
 /**
  * Adds linked sessions that an index lacks. A session that was being made at a crash may be in the

@@ -66,7 +66,7 @@ export interface OpenOptions {
   onRecord(event: SessionEvent, line: string): void;
 }
 
-export interface JournalRecord {
+interface JournalRecord {
   event: SessionEvent;
   /** Without the newline. */
   line: string;
@@ -75,7 +75,7 @@ export interface JournalRecord {
 }
 
 /** A rewritten journal, ready to replace the old one. */
-export interface Compaction {
+interface Compaction {
   /** Adds later records and swaps the files, without an await. Call it between two appends. */
   finish(): void;
 }

@@ -5,7 +5,7 @@ import type { Lanes } from "./lanes.ts";
 import type { SessionState } from "./session_state.ts";
 import { laneEnded } from "./state_steps.ts";
 
-export interface KillParts {
+interface KillParts {
   lanes: Pick<Lanes, "get" | "move">;
   record(data: EventData["lane.killed"]): Promise<unknown>;
   /** Resolves when the lane's pending move is recorded. */

@@ -10,13 +10,13 @@ import type { SessionEvent } from "../protocol/events.ts";
 import type { Journal } from "./journal.ts";
 import { BadRecord } from "./record.ts";
 
-export interface Edge {
+interface Edge {
   to: string;
   /** `prev`: the record before; `cause`: what it answers or belongs to. */
   kind: "prev" | "cause";
 }
 
-export interface LedgerNode {
+interface LedgerNode {
   hash: string;
   event: SessionEvent;
   edges: Edge[];
@@ -124,7 +124,7 @@ function remember({ type, data }: SessionEvent, hash: string, causes: Map<string
   }
 }
 
-export type Verification = z.output<ReturnType<typeof ledgerCheckSchema>>;
+type Verification = z.output<ReturnType<typeof ledgerCheckSchema>>;
 
 /** Recomputes a chain and compares it with the anchor. */
 export async function verifyLedger(

@@ -19,9 +19,9 @@ import { BadRecord, decodeRecord } from "./record.ts";
 
 const FORMAT = "svc-ledger/1";
 /** For `ssh-keygen -Y verify -n`. */
-export const LEDGER_NAMESPACE = "svc-ledger";
+const LEDGER_NAMESPACE = "svc-ledger";
 
-export interface Statement {
+interface Statement {
   format: typeof FORMAT;
   session_id: string;
   exported_at: string;

@@ -3,7 +3,7 @@ import { messageOf } from "../protocol/errors.ts";
 import { MAIN_LANE } from "../protocol/events.ts";
 import type { Cause, Lanes } from "./lanes.ts";
 
-export interface Lobe {
+interface Lobe {
   lane_id: string;
   label: string;
   cause: Cause;

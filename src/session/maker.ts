@@ -2,11 +2,10 @@
 import { basename, join } from "@std/path";
 import { messageOf, SvcError } from "../protocol/errors.ts";
 import { exists, linkIfAllowed } from "../os/files.ts";
-import type { Effort } from "../protocol/effort.ts";
-import { type Approval, MAIN_LANE, type Trust } from "../protocol/events.ts";
+import { type EventData, MAIN_LANE } from "../protocol/events.ts";
 import type { Copy } from "./copy.ts";
 import type { Deletions } from "./deletions.ts";
-import type { Ids } from "./ids.ts";
+import type { HubParts } from "./hub_parts.ts";
 import { entryAt, wasUsed } from "./journal_links.ts";
 import { Marks } from "./marks.ts";
 import type { Session, SessionParts } from "./session.ts";
@@ -14,35 +13,18 @@ import type { SessionIndex } from "./session_index.ts";
 import { emptyState } from "./state.ts";
 import { checkWorkdir, makeSessionDir } from "./workdir.ts";
 
-export interface CreateOptions {
-  workdir: string;
-  model: string;
+export interface CreateOptions extends Omit<EventData["session.created"], "title" | "directory"> {
   title?: string;
-  /** Whether a session without a title is named after its conversation. */
-  untitled?: true;
-  approval: Approval;
-  effort?: Effort;
-  budget_usd?: number;
-  /** Default trusted; a session that starts another one passes on its own. */
-  trust?: Trust;
-  /** Name of a skill that the model gets at once. */
-  skill_pack?: string;
   /** Directory whose `.svc` keeps the journal, for a workdir that will be removed. */
   journal_root?: string;
   /** The conversation to begin with. */
   copy?: Copy;
 }
 
-export interface MakerParts {
-  home: string;
-  /** Directory of the ledger anchors; unfinished sessions are marked there. */
-  anchors: string;
-  journal_links: string;
-  ids: Ids;
+interface MakerParts
+  extends Pick<HubParts, "home" | "anchors" | "journal_links" | "ids" | "runsAbove" | "onDeleted"> {
   session: SessionParts;
   index: SessionIndex;
-  runsAbove?(directory: string): string | undefined;
-  onDeleted?(session_id: string): Promise<void>;
   /** Makes a session known to clients. */
   add(session: Session): void;
   /** Undoes `add`. */

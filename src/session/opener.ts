@@ -3,8 +3,8 @@ import { setImmediate } from "node:timers/promises";
 import { join } from "@std/path";
 import { SvcError } from "../protocol/errors.ts";
 import { exists } from "../os/files.ts";
-import type { Log } from "../os/log.ts";
 import type { Deletions } from "./deletions.ts";
+import type { HubParts } from "./hub_parts.ts";
 import { isWorkTitle } from "./ids.ts";
 import type { IndexEntry } from "./index_file.ts";
 import { linkJournal } from "./journal_links.ts";
@@ -22,15 +22,12 @@ const LOOKED_AT_ONCE = 250;
 /** Least time between retries of unreadable sessions. */
 const RETRY_MS = 1_000;
 
-export interface OpenerParts {
+interface OpenerParts extends Pick<HubParts, "journal_links" | "version" | "log"> {
   table: SessionTable;
   index: SessionIndex;
   deletions: Deletions;
   session: SessionParts;
   snapshots: Snapshots;
-  journal_links: string;
-  version: string;
-  log: Log;
   anchorPath(id: string): string;
   relocation(): Promise<Relocation>;
   /** @param moved whether the session works in another directory now */

@@ -1,6 +1,7 @@
 /** Paths of sessions, and which of them to hide from tools. */
 import { join } from "@std/path";
 import { isWithin } from "../os/paths.ts";
+import type { HubParts } from "./hub_parts.ts";
 import type { IndexEntry } from "./index_file.ts";
 import type { Session } from "./session.ts";
 
@@ -14,11 +15,7 @@ export interface Place {
   shown: boolean;
 }
 
-export interface PlacesParts {
-  home: string;
-  /** Whether tools always see a path; undefined until known. */
-  isShown?(path: string): boolean | undefined;
-}
+type PlacesParts = Pick<HubParts, "home" | "isShown">;
 
 export class Places {
   readonly #parts: PlacesParts;

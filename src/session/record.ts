@@ -4,7 +4,7 @@
  */
 import type { SessionEvent } from "../protocol/events.ts";
 
-export const JOURNAL_VERSION = 1;
+const JOURNAL_VERSION = 1;
 const ENVELOPE = ["v", "seq", "at", "kind"] as const;
 /** Names of fields by their `data_` names in lines. */
 const FROM_LINE = new Map<string, string>(ENVELOPE.map((name) => [`data_${name}`, name]));

@@ -3,11 +3,11 @@ import type * as z from "zod";
 import { dirname } from "@std/path";
 import { directoryAt, isSameButForDevice } from "../os/directory_identity.ts";
 import { exists, syncDir } from "../os/files.ts";
-import type { Log } from "../os/log.ts";
 import { isWithin } from "../os/paths.ts";
 import { messageOf, SvcError } from "../protocol/errors.ts";
 import type { EventData, Trust } from "../protocol/events.ts";
 import type { movedSchema } from "../protocol/schemas/session.ts";
+import type { HubParts } from "./hub_parts.ts";
 import { isWorkTitle } from "./ids.ts";
 import { Journal } from "./journal.ts";
 import { linkJournal } from "./journal_links.ts";
@@ -31,14 +31,11 @@ export interface Placed extends Lost {
   ended: boolean;
 }
 
-export interface RelocationParts {
-  home: string;
-  log: Log;
+interface RelocationParts extends Pick<HubParts, "home" | "log" | "runsAbove"> {
   placed(): Iterable<Placed>;
   anchorPath(id: string): string;
   /** The link to a session's journal. */
   linkPath(id: string): string;
-  runsAbove?(directory: string): string | undefined;
   get(id: string): Promise<Session>;
   /** Opens a session at a new place. */
   openAt(id: string, found: Found): Promise<Session>;

@@ -26,7 +26,7 @@ import { applyToState, emptyState } from "./state.ts";
 import { Transcript } from "./transcript.ts";
 import { checkJournalPrivate } from "./workdir.ts";
 
-export interface RestoreParts {
+interface RestoreParts {
   session: SessionParts;
   snapshots: Snapshots;
   anchor: string;
@@ -37,11 +37,6 @@ export interface RestoreParts {
   at?: Found;
   /** Returns where its directory may be, if the journal is missing. */
   find(): Promise<readonly Found[]>;
-}
-
-/** A directory has the session's journal, but is another one. */
-class NotItsDirectory extends Error {
-  override name = "NotItsDirectory";
 }
 
 interface Read {
@@ -219,7 +214,7 @@ function isSame(anchor: Anchor, { hash, timeless }: Anchor): boolean {
 function requireDirectory({ directory }: SessionState, workdir: string): void {
   const there = directoryAt(workdir);
   if (directory !== undefined && there && isSameDirectory(directory, there)) return;
-  throw new NotItsDirectory(`${workdir} is another directory`);
+  throw new Error(`${workdir} is another directory`);
 }
 
 /**

@@ -13,7 +13,7 @@ import {
 } from "./index_file.ts";
 import { noteOf, readNote, type RestNote, versionOf, writeNote } from "./rest_note.ts";
 import type { Session } from "./session.ts";
-import type { SessionItem } from "./session_item.ts";
+import { type SessionItem, toItem } from "./session_item.ts";
 import { MAIN_LANE } from "../protocol/events.ts";
 import type { SessionState } from "./session_state.ts";
 import { laneEnded, messageWaits } from "./state_steps.ts";
@@ -25,7 +25,7 @@ const SAVE_MS_EACH = 0.25;
 /** Delay of the other file's write; the next start reads the journals that have grown since. */
 const KNOWN_MS = 200;
 
-export interface SessionIndexParts {
+interface SessionIndexParts {
   path: string;
   /** The file with facts that product.md's index lacks. */
   known_path: string;
@@ -40,7 +40,6 @@ export class SessionIndex {
   readonly #parts: SessionIndexParts;
   readonly #file: IndexFile;
   readonly #known: IndexFile;
-  readonly #log: Log;
   /** The entries, once read; those of {@linkcode SessionIndex.#changed} are stale. */
   #entries: IndexEntries | undefined;
   #changed = new Set<Session>();
@@ -56,7 +55,6 @@ export class SessionIndex {
     this.#parts = parts;
     this.#file = new IndexFile(parts.path, INDEX, () => this.#current());
     this.#known = new IndexFile(parts.known_path, KNOWN, () => this.#current());
-    this.#log = parts.log;
   }
 
   /** All entries; read at the first use. @throws the system's error */
@@ -189,7 +187,7 @@ export class SessionIndex {
   }
 
   #failed(error: unknown): void {
-    this.#log.error("cannot write the sessions index", { error: messageOf(error) });
+    this.#parts.log.error("cannot write the sessions index", { error: messageOf(error) });
   }
 
   /** Writes the file after a flush; a large one not each time. @param sessions their number */
@@ -282,30 +280,14 @@ function knownOf(state: SessionState, journal: Known["journal"]): Known {
 }
 
 /** The list item of a session that is not open. */
-export function itemOf(id: string, entry: IndexEntry, known: Known): SessionItem {
-  const { workdir, started_at, last_seq } = entry;
-  const { model, title, ended_at, last_event_at, approval, trust, budget_usd, cost_usd, lanes } =
-    known;
-  const { pinned, archived, unpriced } = known;
-  return {
-    id,
-    workdir,
-    model,
-    title,
-    state: known.stopped ? "running" : known.state,
-    activity: known.left?.activity ?? "idle",
-    started_at,
-    ended_at,
-    last_seq,
-    last_event_at,
-    approval,
-    trust,
-    budget_usd,
-    cost_usd,
-    pinned,
-    archived,
-    unpriced,
-    pending_approvals_count: known.left?.approvals ?? 0,
-    lanes,
-  };
+export function itemOf(
+  id: string,
+  { workdir, started_at, last_seq }: IndexEntry,
+  known: Known,
+): SessionItem {
+  const { stopped, left } = known;
+  const state = stopped ? "running" : known.state;
+  const activity = left?.activity ?? "idle";
+  const shared = { ...known, id, workdir, started_at, last_seq, state, activity } as const;
+  return toItem(shared, left?.approvals ?? 0);
 }

@@ -38,7 +38,7 @@ export type PendingApproval = z.output<ReturnType<typeof pendingApprovalSchema>>
 
 export type BackgroundItem = z.output<ReturnType<typeof backgroundItemSchema>>;
 
-export type TierChange = Omit<EventData["descent.tier_changed"], "ac_id"> & { at: string };
+type TierChange = Omit<EventData["descent.tier_changed"], "ac_id"> & { at: string };
 
 /** Repair of a mission's criterion. */
 export interface Descent {
@@ -175,7 +175,7 @@ export interface Rewound {
 }
 
 /** A range of events outside the conversation, inclusive. */
-export interface TakenBack {
+interface TakenBack {
   rewind_id: string;
   from_seq: number;
   to_seq: number;

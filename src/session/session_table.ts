@@ -119,7 +119,8 @@ export class SessionTable {
   item(session: Session): SessionItem {
     let item = this.#items.get(session);
     if (item === undefined) {
-      item = { ...toItem(session.state), activity: session.activity };
+      const { state, activity } = session;
+      item = toItem({ ...state, activity }, state.pending_approvals.length);
       this.#items.set(session, item);
     }
     return item;

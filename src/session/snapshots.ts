@@ -12,7 +12,7 @@ import { stateFromCheckpoint, stateToCheckpoint } from "./state.ts";
 import type { Transcript } from "./transcript.ts";
 
 /** What opening a session needs. */
-export interface Snapshot extends Kept {
+interface Snapshot extends Kept {
   place: Place;
   state: SessionState;
 }

@@ -218,25 +218,10 @@ export function applyToState(state: SessionState, event: SessionEvent): void {
     case "session.rewound":
       applyRewound(state, event);
       break;
-    case "approval.requested": {
-      const { approval_id, lane_id, call_id, tool, args, reason, rule } = event.data;
-      const { choices, changes, kind } = event.data;
-      state.pending_approvals.push({
-        approval_id,
-        lane_id,
-        call_id,
-        tool,
-        args,
-        reason,
-        rule,
-        ...(choices === undefined ? {} : { choices }),
-        ...(changes === undefined ? {} : { changes }),
-        ...(kind === undefined ? {} : { kind }),
-        requested_at: event.at,
-      });
+    case "approval.requested":
+      state.pending_approvals.push({ ...event.data, requested_at: event.at });
       state.activity = activityOf(state);
       break;
-    }
     case "approval.resolved": {
       const { approval_id, decision, always } = event.data;
       const approval = state.pending_approvals.find((it) => it.approval_id === approval_id);
@@ -290,18 +275,9 @@ export function applyToState(state: SessionState, event: SessionEvent): void {
       addTierChange(state.descents, event.at, event.data);
       break;
     case "lane.created": {
-      const { lane_id, kind, label, started_at, parent_lane_id } = event.data;
-      state.lanes.push({
-        lane_id,
-        kind,
-        label,
-        started_at,
-        parent_lane_id,
-        status: "pending",
-        delta_seq: 0,
-        pinned: false,
-        cost_usd: 0,
-      });
+      const { call_id: _, ...lane } = event.data;
+      const status = "pending";
+      state.lanes.push({ ...lane, status, delta_seq: 0, pinned: false, cost_usd: 0 });
       if (state.lanes.length > LANES_KEPT) {
         const oldest = state.lanes.findIndex((lane) => laneEnded(lane) && !lane.pinned);
         if (oldest >= 0) state.lanes.splice(oldest, 1);

@@ -22,7 +22,7 @@ export function textForms(deltas: Deltas): (event: Pick<Numbered, "type" | "data
 }
 
 /** The part of an event that a subscription needs; `seq` orders the events of its source. */
-export interface Numbered {
+interface Numbered {
   readonly seq: number;
   readonly type: string;
   readonly data?: unknown;

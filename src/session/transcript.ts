@@ -57,7 +57,7 @@ interface Checkpointed {
 }
 
 /** A limit that a provider named in a refusal. */
-export interface LearnedLimit {
+interface LearnedLimit {
   model: string;
   tokens: number;
 }

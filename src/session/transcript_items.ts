@@ -49,7 +49,7 @@ export interface Notice {
 }
 
 /** Replaces the conversation before it. */
-export interface Summary {
+interface Summary {
   /** Empty if none could be made. */
   summary: string;
   /** Changed files. */

@@ -11,7 +11,7 @@ export interface Target {
   seq: number;
 }
 
-export interface Wanted {
+interface Wanted {
   message_id?: string;
   turn_id?: string;
   conversation: boolean;
@@ -30,7 +30,7 @@ interface Message extends Target {
 const TEXT_MAX = 200;
 
 /** Messages in the journal that were not undone, oldest first. */
-export async function messagesOf(session: Session): Promise<Message[]> {
+async function messagesOf(session: Session): Promise<Message[]> {
   let messages: Message[] = [];
   const { undo } = session.state;
   let open = false;

@@ -46,7 +46,7 @@ export function unreadable(id: string, entry: IndexEntry, error: unknown): Unrea
     passing: !(error instanceof UnreadableJournal),
     changed: changeOf(journal_path),
     item: {
-      ...toItem({ ...emptyState(id), workdir, started_at, last_seq }),
+      ...toItem({ ...emptyState(id), workdir, started_at, last_seq }, 0),
       state: "unreadable",
       reason,
     },

@@ -7,8 +7,6 @@
 import { rulesLine } from "../base/rules_line.ts";
 import { backgroundEndedText, backgroundStartedText } from "../protocol/background_text.ts";
 import { compactedText } from "../protocol/compacted_text.ts";
-import { configuredText } from "../protocol/configured_text.ts";
-import { hookText } from "../protocol/hook_text.ts";
 import {
   type EventData,
   type EventType,
@@ -19,16 +17,18 @@ import {
   UNPINNED,
 } from "../protocol/events.ts";
 import {
+  configuredText,
   endedText,
+  hookText,
   movedText,
   pausedText,
   reloadedText,
+  rewoundText,
   SESSION_RESUMED,
   takenBackText,
   TURN_CONTINUED,
   turnEndText,
 } from "../protocol/note_text.ts";
-import { rewoundText } from "../protocol/rewound_text.ts";
 import { stillPending } from "./state_steps.ts";
 import type {
   Asked,

@@ -8,7 +8,7 @@ import { DECISIONS } from "./question_text.ts";
 import type { Change, Item, NoteItem } from "./view.ts";
 import { editLines, settledText, thoughtText } from "./view_text.ts";
 
-export type Tone = "call" | "done" | "failed" | "plain" | "plan" | "warning" | "error";
+type Tone = "call" | "done" | "failed" | "plain" | "plan" | "warning" | "error";
 
 export interface ShownLine {
   tone: Tone;

@@ -14,7 +14,7 @@ export interface TurnResult {
   usage?: TurnUsage;
 }
 
-export interface WorkSessionParts {
+interface WorkSessionParts {
   hub: Hub;
   log: Log;
 }

@@ -27,7 +27,7 @@ import {
   Subscription,
 } from "./subscription.ts";
 
-export interface WriterParts {
+interface WriterParts {
   /** Called after each commit. @param durable whether the journal was flushed */
   onCommit(events: readonly Published[], durable: boolean): void;
   /** Called when events could not be written and are lost. */

@@ -5,7 +5,7 @@ import { Prepared } from "./define.ts";
 
 /** A verb's facts about a file. */
 // fields-ok: of any file; an artifact has these and more
-export interface About {
+interface About {
   name: string;
   media_type: string;
   /** Bytes. */

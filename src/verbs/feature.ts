@@ -5,19 +5,19 @@ import type { Migration, Migrations } from "../os/state_db.ts";
 import type { Agents, Opened } from "./opened.ts";
 
 /** A feature with bound verbs. */
-export interface OpenFeature extends Omit<Opened<unknown>, "services"> {
+interface OpenFeature extends Omit<Opened<unknown>, "services"> {
   readonly name: string;
   readonly bound: readonly BoundVerb[];
 }
 
-export interface FeatureParts {
+interface FeatureParts {
   /** In the log and in the state database. */
   readonly name: string;
   /** Steps that create its tables in the state database. */
   migrations?(): Promise<readonly Migration[]>;
 }
 
-export interface Feature<V, S, C extends Section = Section> extends FeatureParts {
+interface Feature<V, S, C extends Section = Section> extends FeatureParts {
   readonly verbs: readonly V[];
   /** Its tables in daemon.toml. */
   readonly sections: readonly C[];

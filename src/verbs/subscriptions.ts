@@ -1,7 +1,7 @@
 import type { SvcError } from "../protocol/errors.ts";
 import type { Deliver, PushChannel, Pushed, Pushing } from "./define.ts";
 
-export interface PushPeer {
+interface PushPeer {
   /** Takes an event of subscription `sub`. A returned promise delays the next one. */
   event(sub: number, event: Pushed): void | Promise<void>;
   /** A subscription ended by itself, without an error if its session ended. */

@@ -18,7 +18,7 @@ export interface Found {
 const TEXT_STEPS: readonly TextStep[] = ["line ends", "trailing blanks", "typographic characters"];
 
 /** Restricts places. */
-export interface Wanted {
+interface Wanted {
   /** Only at the start of a line. */
   whole_lines?: boolean;
   /** Only at the end of the text. */

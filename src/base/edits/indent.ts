@@ -2,7 +2,7 @@
 import { indentOf } from "./views.ts";
 
 /** Translates an indentation; undefined where that is not certain. */
-export type Reindent = (indent: string) => string | undefined;
+type Reindent = (indent: string) => string | undefined;
 
 /**
  * Derives a rule for indentation from pairs of otherwise equal lines. It must fit all: the same

@@ -4,7 +4,7 @@
  */
 
 /** What each step ignores, in addition to the ones before. */
-export const STEPS = [
+const STEPS = [
   "exact",
   "line ends",
   "trailing blanks",
@@ -18,7 +18,7 @@ export type Step = typeof STEPS[number];
 export type TextStep = Exclude<Step, "exact" | "indentation">;
 
 /** A text as a step sees it, with the source of each unit. */
-export interface View {
+interface View {
   text: string;
   /** Start of each unit's source; units of one character share it. */
   starts: Uint32Array;

@@ -5,7 +5,7 @@ import type { CAPS, CatalogChoice } from "../../protocol/schemas/mcp.ts";
 import type { Verb } from "../../verbs/define.ts";
 import { PARAMETERS } from "./parameters.ts";
 
-export type Caps = (typeof CAPS)[number];
+type Caps = (typeof CAPS)[number];
 
 export type CatalogOptions = Required<CatalogChoice>;
 

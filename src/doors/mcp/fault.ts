@@ -9,7 +9,7 @@ const CODES: Partial<Record<SvcCode, number>> = {
   not_found: INVALID_PARAMS,
 };
 
-export interface Fault {
+interface Fault {
   code: number;
   message: string;
   data: { svc_code: SvcCode };

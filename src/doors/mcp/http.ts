@@ -144,11 +144,8 @@ export class McpHttp {
   }
 }
 
-interface HttpSessionOptions {
-  dispatcher: Dispatcher;
-  catalogs: Catalogs;
+interface HttpSessionOptions extends Pick<McpHttpOptions, "dispatcher" | "catalogs" | "body_max"> {
   choice: CatalogChoice;
-  body_max: number;
   onOpened(id: string): void;
   onClosed(id: string): void;
 }

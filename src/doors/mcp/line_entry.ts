@@ -6,7 +6,7 @@ export const LAST_WITH_SESSIONS = "2025-11-25";
 
 const VERSION_KEY = "io.modelcontextprotocol/protocolVersion";
 
-export interface LineServers {
+interface LineServers {
   /** For clients with sessions. */
   withSession(): Promise<Receiver>;
   /** For clients of later revisions. */

@@ -31,7 +31,7 @@ import {
 import { callTool, noSuchTool } from "./tool_call.ts";
 import { Watches } from "./watches.ts";
 
-export interface McpServerOptions {
+interface McpServerOptions {
   dispatcher: Dispatcher;
   catalogs: Catalogs;
   choice: CatalogChoice;

@@ -17,12 +17,12 @@ import { listResources, readResource, resourceTemplates } from "./resources.ts";
 import { callTool, noSuchTool } from "./tool_call.ts";
 import { aboutTools } from "./server.ts";
 
-export interface StatelessParts {
+interface StatelessParts {
   dispatcher: Dispatcher;
   catalogs: Catalogs;
 }
 
-export interface StatelessOptions extends StatelessParts {
+interface StatelessOptions extends StatelessParts {
   /** Bytes. */
   body_max: number;
   /** Returns the choice in a URL. @throws {SvcError} validation */

@@ -9,7 +9,7 @@ import type { Calling } from "../call.ts";
 import { type Catalog, isOffered, type LINKS } from "./catalog.ts";
 import { COLLECTIONS, SESSION_PARTS, uri } from "./uris.ts";
 
-export interface ToolCall extends Calling {
+interface ToolCall extends Calling {
   verb: Verb;
   args: Record<string, unknown>;
   catalog: Catalog;

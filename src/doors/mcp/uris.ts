@@ -21,7 +21,7 @@ export const COLLECTIONS: readonly Collection[] = [
 /** Resources below a session's URI. */
 export const SESSION_PARTS = ["transcript", "journal"] as const;
 
-export type Address =
+type Address =
   | { kind: "list"; collection: Collection }
   | { kind: "one"; collection: Collection; id: string }
   | { kind: "transcript"; session_id: string }

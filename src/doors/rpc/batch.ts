@@ -6,7 +6,7 @@ const AT_ONCE = 16;
 /** A batch always has room for answers up to this size, in characters. */
 const SMALL = 64 * 1024;
 
-export interface BatchOptions {
+interface BatchOptions {
   /** Returns undefined for a notification. */
   answerOne(message: unknown): Promise<string | undefined>;
   /** The answer when there is no room. */

@@ -76,7 +76,7 @@ export async function openDoors(parts: DoorParts): Promise<Doors> {
     guards: () => guards,
     stopping,
     log,
-    mcp: async (request) => await (await mcp.get()).handle(request),
+    mcp: async (request) => await (await mcp.get()).http.handle(request),
     sameUser: (peer) => isSameUser(parts, peer, port),
   });
   const { hostname } = parts;
@@ -125,7 +125,7 @@ export async function openDoors(parts: DoorParts): Promise<Doors> {
     reconfigure: () => void (guards = newGuards()),
     async close() {
       http.close();
-      await mcp.opened?.then((host) => host.close(), () => {});
+      await mcp.opened?.then(({ http }) => http.close(), () => {});
       await within(
         Promise.all([socket.close(), server.close(), ...beside.map((it) => it.close())]),
         DRAIN_MS,

@@ -1,5 +1,5 @@
 /** Describes what happens to a session, for people. */
-import type { EventData, StopReason } from "./events.ts";
+import type { EventData } from "./events.ts";
 import { stopLabel } from "./stop_reasons.ts";
 
 export const TURN_CONTINUED = "the turn goes on";
@@ -7,19 +7,16 @@ export const EARLIER_GONE = "earlier messages are no longer stored";
 export const SESSION_RESUMED = "the session was resumed";
 
 /** `turn budget: the limit of 3 steps is reached` */
-export function turnEndText({ stop_reason, error }: End): string {
+export function turnEndText({ stop_reason, error }: TurnEnd): string {
   return `turn ${stop_reason}${error ? `: ${error}` : ""}`;
 }
 
 /** The same for people who do not know svc's names. */
-export function turnEndSentence({ stop_reason, error }: End): string {
+export function turnEndSentence({ stop_reason, error }: TurnEnd): string {
   return `${stopLabel(stop_reason)}${error ? `: ${error}` : ""}`;
 }
 
-interface End {
-  stop_reason: StopReason;
-  error?: string;
-}
+export type TurnEnd = Pick<EventData["turn.completed"], "stop_reason" | "error">;
 
 export function pausedText({ reason }: EventData["session.paused"]): string {
   return reason === "operator"

@@ -68,13 +68,8 @@ export class Hub {
       onRested: () => this.#index.saveFlushed(this.#table.count),
     });
     this.#session_parts = {
+      ...parts,
       snapshots: this.#snapshots,
-      ids: parts.ids,
-      log: parts.log,
-      runTurn: parts.runTurn,
-      goesOn: parts.goesOn,
-      compact: parts.compact,
-      endBackground: parts.endBackground,
       onCommit: (session, events, durable) => this.#onCommit(session, events, durable),
     };
     this.#maker = new SessionMaker({

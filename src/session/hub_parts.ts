@@ -1,18 +1,15 @@
-import type { Log } from "../os/log.ts";
-import type { Ids } from "./ids.ts";
 import type { Retention } from "./retention.ts";
 import type { Session, SessionParts } from "./session.ts";
 import type { Published } from "./subscription.ts";
 
-export interface HubParts {
+export interface HubParts
+  extends Pick<SessionParts, "ids" | "log" | "runTurn" | "goesOn" | "compact" | "endBackground"> {
   home: string;
   index_path: string;
   /** Directory of the ledger anchors, one file per session. */
   anchors: string;
   journal_links: string;
   version: string;
-  ids: Ids;
-  log: Log;
   /**
    * Where a command works that sees new files of a directory: around it, or in the checkout around
    * it. It sees nothing in the `.svc` there.
@@ -20,10 +17,6 @@ export interface HubParts {
   runsAbove?(directory: string): string | undefined;
   /** Whether tools always see a path; undefined until known. */
   isShown?(path: string): boolean | undefined;
-  runTurn: SessionParts["runTurn"];
-  goesOn?: SessionParts["goesOn"];
-  compact?: SessionParts["compact"];
-  endBackground?: SessionParts["endBackground"];
   retention(): Retention;
   /** Called with events once they are in the journal; must not wait or throw. */
   onEvents?(session: Session, events: readonly Published[]): void;

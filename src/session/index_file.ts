@@ -4,8 +4,7 @@
  */
 import { dirname, join } from "@std/path";
 import { atomicWrite, flushDir } from "../os/files.ts";
-import type { Approval, DirectoryIdentity, Trust } from "../protocol/events.ts";
-import type { Lane, SessionState } from "./session_state.ts";
+import type { SessionState } from "./session_state.ts";
 
 export interface IndexEntry {
   workdir: string;
@@ -17,32 +16,30 @@ export interface IndexEntry {
 }
 
 /** What a session may do: its journal alone cannot change it. */
-export interface Rights {
-  approval: Approval;
-  trust: Trust;
-  budget_usd?: number;
-}
+export type Rights = Pick<SessionState, "approval" | "trust" | "budget_usd">;
 
 /** What lists show, and what a journal is checked against when opened: no tool can write here. */
-export interface Known extends Rights {
-  /** Identifies the directory after a rename. */
-  directory?: DirectoryIdentity;
-  model: string;
-  title: string;
-  state: SessionState["state"];
-  ended_at?: string;
-  last_event_at: string;
+export interface Known extends
+  Rights,
+  Pick<
+    SessionState,
+    | "directory"
+    | "model"
+    | "title"
+    | "state"
+    | "ended_at"
+    | "last_event_at"
+    | "cost_usd"
+    | "pinned"
+    | "archived"
+    | "unpriced"
+    | "tokens_in"
+    | "tokens_out"
+    | "lanes"
+    | "allowed"
+  > {
   /** Rights about to be recorded: the journal may have them already. */
   configuring?: Rights[];
-  cost_usd: number;
-  pinned?: true;
-  archived?: true;
-  unpriced?: true;
-  tokens_in: number;
-  tokens_out: number;
-  lanes: Lane[];
-  /** Rules allowed with `allow_always`. */
-  allowed: string[];
   /** Whether a daemon's stop paused it: it will resume. */
   stopped?: true;
   /** The turn that the stop left open: it will continue. */
@@ -57,15 +54,15 @@ export type IndexEntries = Record<string, IndexEntry>;
 /** The problem of a missing file, as before the first start. */
 export const MISSING = "is missing";
 
-interface IndexFormat<E extends object> {
-  encode(entry: E): unknown;
+interface IndexFormat {
+  encode(entry: IndexEntry): unknown;
   valid(value: unknown): boolean;
   /** Whether it has to survive a power cut. */
   durable: boolean;
 }
 
 /** The sessions index of product.md, with no further fields. */
-export const INDEX: IndexFormat<IndexEntry> = {
+export const INDEX: IndexFormat = {
   encode: ({ workdir, started_at, journal_path, last_seq }) => ({
     workdir,
     started_at,
@@ -77,7 +74,7 @@ export const INDEX: IndexFormat<IndexEntry> = {
 };
 
 /** Other facts about sessions; without them the start reads their journals. */
-export const KNOWN: IndexFormat<IndexEntry> = {
+export const KNOWN: IndexFormat = {
   encode: ({ known }) => known ?? null,
   valid: (value) => value === null || isKnown(value as Known),
   durable: false,
@@ -89,17 +86,17 @@ export function knownPath(anchors: string): string {
 }
 
 /** A file that maps session ids to entries. */
-export class IndexFile<E extends object = IndexEntry> {
+export class IndexFile {
   readonly #path: string;
-  readonly #entries: () => Record<string, E>;
-  readonly #format: IndexFormat<E>;
+  readonly #entries: () => IndexEntries;
+  readonly #format: IndexFormat;
   /** Encoded entries: of thousands, only a few change between two writes. */
-  readonly #texts = new WeakMap<E, string>();
+  readonly #texts = new WeakMap<IndexEntry, string>();
   #writing: Promise<void> | undefined;
   #next: Promise<void> | undefined;
 
   /** @param entries the file's content, asked at each write. Replace an entry to change it. */
-  constructor(path: string, format: IndexFormat<E>, entries: () => Record<string, E>) {
+  constructor(path: string, format: IndexFormat, entries: () => IndexEntries) {
     this.#path = path;
     this.#format = format;
     this.#entries = entries;

@@ -6,8 +6,8 @@ import {
   isSameButForDevice,
   isSameDirectory,
 } from "../os/directory_identity.ts";
-import type { Log } from "../os/log.ts";
 import { MAIN_LANE } from "../protocol/events.ts";
+import type { HubParts } from "./hub_parts.ts";
 import type { IndexEntry, Known } from "./index_file.ts";
 import {
   Journal,
@@ -26,13 +26,10 @@ import { applyToState, emptyState } from "./state.ts";
 import { Transcript } from "./transcript.ts";
 import { checkJournalPrivate } from "./workdir.ts";
 
-interface RestoreParts {
+interface RestoreParts extends Pick<HubParts, "log" | "version"> {
   session: SessionParts;
   snapshots: Snapshots;
   anchor: string;
-  log: Log;
-  /** Version of this daemon. */
-  version: string;
   /** Its new place, if known. */
   at?: Found;
   /** Returns where its directory may be, if the journal is missing. */

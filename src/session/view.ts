@@ -27,6 +27,7 @@ import {
   SESSION_RESUMED,
   takenBackText,
   TURN_CONTINUED,
+  type TurnEnd,
   turnEndText,
 } from "../protocol/note_text.ts";
 import { stillPending } from "./state_steps.ts";
@@ -40,7 +41,6 @@ import type {
   ThoughtItem,
   ToolItem,
   ToolOutcome,
-  TurnEnd,
   UserItem,
 } from "./view_items.ts";
 import { itemsOfCheckpoint, type Unkeyed } from "./view_kept.ts";

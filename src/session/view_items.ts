@@ -1,6 +1,7 @@
 /** Items of a session's view, and their changes. */
 import type { Attachment } from "../protocol/attachments.ts";
-import type { Decision, EventData, StopReason } from "../protocol/events.ts";
+import type { Decision, EventData } from "../protocol/events.ts";
+import type { TurnEnd } from "../protocol/note_text.ts";
 import type { PlanStep } from "../protocol/plan_text.ts";
 
 export interface Shown {
@@ -76,12 +77,6 @@ export interface QuestionItem extends Shown {
 }
 
 export type NoteTopic = "answer" | "settings" | "context" | "undo" | "summary";
-
-/** How a turn ended. */
-export interface TurnEnd {
-  stop_reason: StopReason;
-  error?: string;
-}
 
 export interface NoteItem extends Shown {
   kind: "note";

@@ -1,18 +1,15 @@
 /** Sessions that work for a feature of the daemon. */
 import { messageOf, SvcError } from "../protocol/errors.ts";
 import type { Log } from "../os/log.ts";
-import type { StopReason, TurnUsage } from "../protocol/events.ts";
+import type { EventData, TurnUsage } from "../protocol/events.ts";
 import type { CreateOptions } from "./maker.ts";
 import type { Hub } from "./hub.ts";
 import type { Session } from "./session.ts";
 import type { Published, Subscription } from "./subscription.ts";
 
-export interface TurnResult {
-  stop_reason: StopReason;
-  message: string;
-  error?: string;
-  usage?: TurnUsage;
-}
+export type TurnResult =
+  & Pick<EventData["turn.completed"], "stop_reason" | "message" | "error">
+  & { usage?: TurnUsage };
 
 interface WorkSessionParts {
   hub: Hub;

@@ -4,15 +4,12 @@
  */
 
 /** What each step ignores, in addition to the ones before. */
-const STEPS = [
-  "exact",
-  "line ends",
-  "trailing blanks",
-  "typographic characters",
-  "indentation",
-] as const;
-
-export type Step = typeof STEPS[number];
+export type Step =
+  | "exact"
+  | "line ends"
+  | "trailing blanks"
+  | "typographic characters"
+  | "indentation";
 
 /** Steps that compare text; indentation is compared line by line. */
 export type TextStep = Exclude<Step, "exact" | "indentation">;

@@ -16,18 +16,13 @@ const CONNECT = catalogChoiceSchema();
 export class McpHost {
   readonly #dispatcher: Dispatcher;
   readonly #catalogs: Catalogs;
-  readonly #http: McpHttp;
+  readonly http: McpHttp;
 
   /** @param body_max largest request body, bytes */
   constructor(dispatcher: Dispatcher, body_max: number) {
     this.#dispatcher = dispatcher;
     this.#catalogs = new Catalogs(dispatcher.verbs);
-    this.#http = new McpHttp({ dispatcher, catalogs: this.#catalogs, body_max });
-  }
-
-  /** Answers a request for `/mcp`. @throws {SvcError} like {@linkcode McpHttp.handle} */
-  async handle(request: Request): Promise<Response> {
-    return await this.#http.handle(request);
+    this.http = new McpHttp({ dispatcher, catalogs: this.#catalogs, body_max });
   }
 
   /** Serves a connection with one message per line. @throws {SvcError} validation */
@@ -50,10 +45,5 @@ export class McpHost {
         return transport;
       },
     });
-  }
-
-  /** Ends HTTP sessions; connections end with their socket. */
-  async close(): Promise<void> {
-    await this.#http.close();
   }
 }

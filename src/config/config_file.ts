@@ -1,6 +1,5 @@
 /** Parses `daemon.toml`; loaded only if the file exists. */
 import { parse, TomlError } from "smol-toml";
-import * as z from "zod";
 import { messageOf, SvcError } from "../protocol/errors.ts";
 import { misfit } from "../os/operator_file.ts";
 import { type Config, configOf } from "./config.ts";

@@ -1,21 +1,14 @@
 /** Texts of a question about a call, the same in every client. */
 import { changeLines } from "../base/edits/change_lines.ts";
-import type { FileChange } from "../base/edits/changes.ts";
 import { exact, exactLine } from "../base/visible.ts";
+import type { EventData } from "../protocol/events.ts";
 import type { PersonQuestion } from "../protocol/person_question.ts";
 import { sha256Hex } from "../base/sha256.ts";
 
-export interface Question {
-  tool: string;
-  args: unknown;
-  reason: string;
-  /** What `always` would allow. */
-  rule: string;
-  /** Rules to keep instead. */
-  choices?: readonly string[];
-  /** Changes to files. */
-  changes?: readonly FileChange[];
-}
+export type Question = Pick<
+  EventData["approval.requested"],
+  "tool" | "args" | "reason" | "rule" | "choices" | "changes"
+>;
 
 /** Where a kept rule applies: its key and its words. */
 export const RULE_SCOPES = [
